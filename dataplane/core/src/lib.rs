@@ -1,1 +1,13 @@
-//! dataplane/core
+//! The words of Rowgate as types: names, roles, secrets, cursors, problems.
+//!
+//! No IO, no async, no clock, no randomness: time and chance are arguments. Read in this order.
+
+pub mod name;
+pub mod role;
+
+pub mod derive;
+pub mod scram;
+pub mod secret;
+
+pub mod cursor;
+pub mod problem;

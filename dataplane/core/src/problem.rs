@@ -1,0 +1,126 @@
+//! The one error that a client sees: a stable code, a message made of our own words, a status.
+
+use serde::Serialize;
+
+/// The stable codes of contract section 11. A code is only ever added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub enum Code {
+    BadRequest,
+    InvalidFilter,
+    InvalidOrderBy,
+    InvalidCursor,
+    UnknownField,
+    InvalidValue,
+    Unauthorized,
+    RoleMismatch,
+    Forbidden,
+    EntityNotFound,
+    NotFound,
+    MethodNotAllowed,
+    TooLarge,
+    Internal,
+    Unavailable,
+    StatementTimeout,
+}
+
+impl Code {
+    pub const ALL: [Code; 16] = [
+        Code::BadRequest,
+        Code::InvalidFilter,
+        Code::InvalidOrderBy,
+        Code::InvalidCursor,
+        Code::UnknownField,
+        Code::InvalidValue,
+        Code::Unauthorized,
+        Code::RoleMismatch,
+        Code::Forbidden,
+        Code::EntityNotFound,
+        Code::NotFound,
+        Code::MethodNotAllowed,
+        Code::TooLarge,
+        Code::Internal,
+        Code::Unavailable,
+        Code::StatementTimeout,
+    ];
+
+    /// The HTTP status that goes with the code.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Code::BadRequest
+            | Code::InvalidFilter
+            | Code::InvalidOrderBy
+            | Code::InvalidCursor
+            | Code::UnknownField
+            | Code::InvalidValue => 400,
+            Code::Unauthorized => 401,
+            Code::RoleMismatch | Code::Forbidden => 403,
+            Code::EntityNotFound | Code::NotFound => 404,
+            Code::MethodNotAllowed => 405,
+            Code::TooLarge => 413,
+            Code::Internal => 500,
+            Code::Unavailable => 503,
+            Code::StatementTimeout => 504,
+        }
+    }
+}
+
+/// What went wrong, in words that say what to change. Never database text, SQL or a value the caller may not see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub code: Code,
+    pub message: String,
+    /// Further points, one sentence each: a nearest name, the options that exist.
+    pub details: Vec<String>,
+}
+
+impl Problem {
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>) -> Problem {
+        Problem { code, message: message.into(), details: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Problem {
+        self.details.push(detail.into());
+        self
+    }
+
+    /// One answer for an unknown, wrong, expired, revoked, foreign or malformed key.
+    #[must_use]
+    pub fn unauthorized() -> Problem {
+        Problem::new(Code::Unauthorized, "the API key is missing or not valid for this tenant; send X-API-Key: <tenant>:dlk_<secret>")
+    }
+
+    /// One answer for an entity that is absent and for one that is not granted.
+    #[must_use]
+    pub fn entity_not_found() -> Problem {
+        Problem::new(Code::EntityNotFound, "there is no such entity for this key; GET /auth/{tenant}/api lists those there are")
+    }
+
+    /// The database, or a part of Rowgate behind the request, cannot answer now.
+    #[must_use]
+    pub fn unavailable() -> Problem {
+        Problem::new(Code::Unavailable, "the tenant's database does not answer now; try again after the time in Retry-After")
+    }
+
+    /// A fault of ours. The log holds the cause under the request id.
+    #[must_use]
+    pub fn internal() -> Problem {
+        Problem::new(Code::Internal, "Rowgate failed to answer; the request id finds the cause in its log")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_serialises_as_its_name_and_has_a_status() {
+        for code in Code::ALL {
+            let name = serde_json::to_string(&code).expect("a unit variant");
+            assert_eq!(name, format!("\"{code:?}\""));
+            assert!((400..=504).contains(&code.status()), "{name}");
+        }
+    }
+}

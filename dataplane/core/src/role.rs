@@ -1,0 +1,80 @@
+//! Database roles. A role is made from an identifier of ours, never from request text.
+
+use std::fmt;
+
+use crate::name::Ulid;
+
+/// What an API key is in the database: the shared role, or the role of one scoped key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DbRole(String);
+
+/// The role of every unscoped key. It is fixed by the contract and the same in every tenant.
+pub const SHARED_ROLE: &str = "datalake_user";
+
+impl DbRole {
+    /// `datalake_user`, the role of every unscoped key.
+    #[must_use]
+    pub fn shared() -> DbRole {
+        DbRole(SHARED_ROLE.to_owned())
+    }
+
+    /// `key_<apiKeyId>`, the role of one scoped key.
+    #[must_use]
+    pub fn for_key(id: &Ulid) -> DbRole {
+        DbRole(format!("key_{id}"))
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DbRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The role that holds every grant of one distinct permission set.
+#[must_use]
+pub fn set_role(id: &Ulid) -> String {
+    format!("set_{id}")
+}
+
+/// The login roles of one tenant (architecture, section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TenantLogin {
+    /// Owns `dl` and the exposed objects; every SQL expression of a manifest runs logged in as it.
+    Owner,
+    /// Creates, grants and revokes this tenant's key roles.
+    Keys,
+    /// Lane A: becomes `datalake_user` or a key's role for one transaction.
+    Auth,
+    /// Lanes B and C of unscoped keys.
+    Sql,
+}
+
+impl TenantLogin {
+    pub const ALL: [TenantLogin; 4] =
+        [TenantLogin::Owner, TenantLogin::Keys, TenantLogin::Auth, TenantLogin::Sql];
+
+    /// `t<id>_owner`, `t<id>_keys`, `t<id>_auth` or `t<id>_sql`.
+    #[must_use]
+    pub fn role(self, tenant: &Ulid) -> String {
+        let kind = match self {
+            TenantLogin::Owner => "owner",
+            TenantLogin::Keys => "keys",
+            TenantLogin::Auth => "auth",
+            TenantLogin::Sql => "sql",
+        };
+        format!("t{tenant}_{kind}")
+    }
+}
+
+/// The data plane's login on the control database.
+pub const DATAPLANE_ROLE: &str = "rowgate_dataplane";
+/// The operator's login where Rowgate makes it itself (standalone).
+pub const OPERATOR_ROLE: &str = "rowgate_operator";
+/// The control database's name.
+pub const CONTROL_DATABASE: &str = "rowgate";
