@@ -1,1 +1,6 @@
-//! dataplane/pg
+//! The only crate that opens a connection to PostgreSQL.
+//!
+//! `wire` is the hot path: one batch, one round trip. Everything else uses sqlx through `session`.
+
+pub mod actual;
+pub mod login;

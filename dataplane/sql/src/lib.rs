@@ -1,1 +1,7 @@
-//! dataplane/sql
+//! The compiler: untrusted requests and desired rights become SQL text and binds. Pure; the only place where SQL
+//! text is made from anything but a literal.
+//!
+//! `odata` (text to [`request`]) → `resolve` (names to references) → [`query`] (the IR) → `compile` → [`text::Sql`].
+
+pub mod catalog;
+pub mod text;

@@ -1,0 +1,200 @@
+//! What PostgreSQL holds now, as far as Rowgate manages it: the right-hand side of every plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rowgate_core::name::Ulid;
+use rowgate_sql::catalog::{EntityRecord, Limits, PermissionRecord};
+
+/// Privileges by grantee (`public` for PUBLIC): `SELECT`, or `SELECT*` where it may be granted on. The owner's own
+/// entries are left out; a NULL acl stands here as PostgreSQL's default for the object.
+pub type Acl = BTreeMap<String, BTreeSet<String>>;
+
+/// `schema`, `name`.
+pub type QName = (String, String);
+
+/// Cluster-wide objects of one tenant, and `datalake_user`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cluster {
+    /// The tenant's login roles, `datalake_user`, and every `key_...` and `set_...` role that the tenant's keys
+    /// login administers.
+    pub roles: BTreeMap<String, Role>,
+    /// Every membership in which one of those roles is the role or the member.
+    pub memberships: BTreeSet<Membership>,
+    /// The tenant's database; `None`: it does not exist.
+    pub database: Option<Database>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Role {
+    pub login: bool,
+    pub superuser: bool,
+    pub create_role: bool,
+    pub create_db: bool,
+    pub inherit: bool,
+    pub replication: bool,
+    pub bypass_rls: bool,
+    pub connection_limit: i32,
+    /// `pg_db_role_setting` rows of the role, as `name=value`, database-wide ones with `database/` before.
+    pub settings: BTreeSet<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Membership {
+    pub role: String,
+    pub member: String,
+    pub grantor: String,
+    pub admin: bool,
+    pub inherit: bool,
+    pub set: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Database {
+    pub oid: u32,
+    pub owner: String,
+    pub acl: Acl,
+}
+
+/// What stands inside a tenant's database.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TenantDb {
+    /// `None`: schema `dl` is not there yet, and everything below `relations` and `schemas` is empty.
+    pub state: Option<State>,
+    pub keys: BTreeMap<Ulid, Key>,
+    pub claims: BTreeMap<(String, String), String>,
+    pub entities: BTreeMap<String, EntityRecord>,
+    /// By role.
+    pub permission_sets: BTreeMap<String, PermissionSet>,
+    /// By kind and name: the hash of what was asked for, and what PostgreSQL gave back.
+    pub applied: BTreeMap<(String, String), Applied>,
+    /// All but the system's (`pg_*`, `information_schema`); `dl` and `public` included.
+    pub schemas: BTreeMap<String, Schema>,
+    /// Tables, partitioned tables, views, materialized views, foreign tables and sequences in those schemas, members
+    /// of extensions left out.
+    pub relations: BTreeMap<QName, Relation>,
+    /// Functions and procedures in those schemas by `regprocedure` text, members of extensions left out.
+    pub routines: BTreeMap<String, Routine>,
+    /// The owner's default privileges (`pg_default_acl` without a schema), by object type (`r S f T n`), owner's
+    /// entries left out; no entry: PostgreSQL's own default.
+    pub default_acl: BTreeMap<char, Acl>,
+    /// Names of the extensions that are installed.
+    pub extensions: BTreeSet<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    pub generation: i64,
+    pub epoch: i64,
+    pub bootstrapped: bool,
+    pub limits: Limits,
+}
+
+/// A row of `dl.keys` with its secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    pub uid: String,
+    pub namespace: String,
+    pub name: String,
+    pub role: String,
+    pub set_role: Option<String>,
+    /// RFC 3339, UTC.
+    pub expires_at: Option<String>,
+    pub revoked_at: Option<String>,
+    pub last_used_at: Option<String>,
+    pub resolved: serde_json::Value,
+    pub secrets: Vec<KeySecret>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeySecret {
+    pub id: Ulid,
+    pub finder: String,
+    pub digest: Vec<u8>,
+    pub expires_at: Option<String>,
+    pub revoked_at: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermissionSet {
+    pub hash: String,
+    pub permissions: Vec<PermissionRecord>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    pub hash: String,
+    pub recorded: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schema {
+    pub owner: String,
+    pub acl: Acl,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relation {
+    pub oid: u32,
+    pub kind: RelationKind,
+    pub owner: String,
+    pub rls_enabled: bool,
+    pub rls_forced: bool,
+    pub acl: Acl,
+    /// In `attnum` order, dropped columns left out.
+    pub columns: Vec<Column>,
+    pub policies: BTreeMap<String, Policy>,
+    /// Column names of the primary key, in key order; empty: none.
+    pub primary_key: Vec<String>,
+    /// Views: the relations that the view's rule reads, directly.
+    pub reads: BTreeSet<QName>,
+    /// Routines (outside `pg_catalog` and extensions) that column defaults, generated columns, checks, indexes,
+    /// policies and view rules of this relation call, by `regprocedure` text.
+    pub routines: BTreeSet<String>,
+    /// Sequences owned by a column of this relation (`serial`, identity), or named in a column's default.
+    pub sequences: BTreeSet<QName>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelationKind {
+    Table,
+    PartitionedTable,
+    View,
+    MaterializedView,
+    ForeignTable,
+    Sequence,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    pub type_oid: u32,
+    /// `format_type`, for casts and messages.
+    pub type_name: String,
+    pub not_null: bool,
+    pub generated: bool,
+    /// `GENERATED ALWAYS AS IDENTITY`.
+    pub identity_always: bool,
+    pub acl: Acl,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    pub permissive: bool,
+    /// `SELECT`, `INSERT`, `UPDATE`, `DELETE` or `ALL`.
+    pub command: &'static str,
+    /// `public` for PUBLIC.
+    pub roles: BTreeSet<String>,
+    /// `pg_get_expr`.
+    pub using: Option<String>,
+    pub check: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routine {
+    pub schema: String,
+    pub owner: String,
+    pub security_definer: bool,
+    /// True for a procedure (`CALL`).
+    pub procedure: bool,
+    pub acl: Acl,
+}

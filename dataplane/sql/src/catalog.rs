@@ -1,0 +1,141 @@
+//! What a tenant exposes, as one immutable snapshot: entities, their fields, and what each role may do with them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use rowgate_core::name::EntityName;
+use serde::{Deserialize, Serialize};
+
+use crate::text::Ident;
+
+/// A tenant's entities and permission sets at one generation of `dl.state`.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    /// Grows with every change that reconciling applies to the tenant.
+    pub generation: i64,
+    pub limits: Limits,
+    pub entities: BTreeMap<EntityName, Arc<Entity>>,
+    /// By the role that holds the grants: `datalake_user` or `set_<id>`.
+    pub scopes: HashMap<String, Arc<Scope>>,
+}
+
+/// A tenant's own limits, from `Tenant.spec.limits`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Limits {
+    /// The largest `$first`.
+    pub max_page_size: u32,
+    /// Milliseconds after which PostgreSQL ends a statement.
+    pub statement_timeout_ms: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { max_page_size: 100_000, statement_timeout_ms: 30_000 }
+    }
+}
+
+/// One exposed table or view.
+#[derive(Debug, Clone)]
+pub struct Entity {
+    pub name: EntityName,
+    pub kind: EntityKind,
+    pub schema: Ident,
+    pub object: Ident,
+    /// Every column that the database has now and the mappings name; what a key may see of them is its [`Scope`].
+    pub fields: Vec<Field>,
+    /// Positions in `fields`, in the order of `keyFields` (or of the primary key).
+    pub key: Vec<usize>,
+    /// False: the entity exists for grants and policies and is not served over REST.
+    pub rest: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EntityKind {
+    Table,
+    View,
+}
+
+/// One column under its exposed name.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// The name in requests and answers.
+    pub name: String,
+    pub column: Ident,
+    pub ty: FieldType,
+    /// False for NOT NULL columns; always true for columns of a view.
+    pub nullable: bool,
+}
+
+/// A column's type as `pg_type` tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldType {
+    pub oid: u32,
+    /// As `format_type` writes it, for messages: `integer`, `numeric(12,2)`, `app.mood`.
+    pub name: String,
+    pub kind: TypeKind,
+    /// Below domains: the oid that decides how values look (equal to `oid` for all but domains).
+    pub base_oid: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TypeKind {
+    Base,
+    Enum,
+    Array,
+    Composite,
+    Range,
+    /// Pseudo-types and whatever else a later PostgreSQL brings.
+    Other,
+}
+
+/// What one role may do: entity by entity, absent means no.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    pub entities: HashMap<EntityName, Rights>,
+}
+
+/// Rights on one entity. Each list is as long as the entity's `fields`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// `read[i]`: field `i` may be read. All false: no read permission at all.
+    pub read: Vec<bool>,
+    pub create: Vec<bool>,
+    pub update: Vec<bool>,
+    pub delete: bool,
+}
+
+/// One row of `dl.entities`, as reconciling writes it and a data plane reads it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EntityRecord {
+    pub name: EntityName,
+    pub kind: EntityKind,
+    pub schema: Ident,
+    pub object: Ident,
+    /// Column names, in key order. Never empty.
+    pub key_columns: Vec<Ident>,
+    /// Column name to exposed name, only where they differ.
+    #[serde(default)]
+    pub mappings: BTreeMap<String, String>,
+    pub rest: bool,
+}
+
+/// One permission of a set, as `dl.permission_sets.permissions` holds it: an array of these, sorted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionRecord {
+    pub entity: EntityName,
+    pub action: Action,
+    /// Database column names for read, create and update, sorted; empty for delete.
+    pub columns: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Action {
+    Read,
+    Create,
+    Update,
+    Delete,
+}
