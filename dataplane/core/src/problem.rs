@@ -89,19 +89,28 @@ impl Problem {
     /// One answer for an unknown, wrong, expired, revoked, foreign or malformed key.
     #[must_use]
     pub fn unauthorized() -> Problem {
-        Problem::new(Code::Unauthorized, "the API key is missing or not valid for this tenant; send X-API-Key: <tenant>:dlk_<secret>")
+        Problem::new(
+            Code::Unauthorized,
+            "the API key is missing or not valid for this tenant; send X-API-Key: <tenant>:dlk_<secret>",
+        )
     }
 
     /// One answer for an entity that is absent and for one that is not granted.
     #[must_use]
     pub fn entity_not_found() -> Problem {
-        Problem::new(Code::EntityNotFound, "there is no such entity for this key; GET /auth/{tenant}/api lists those there are")
+        Problem::new(
+            Code::EntityNotFound,
+            "there is no such entity for this key; GET /auth/{tenant}/api lists those there are",
+        )
     }
 
     /// The database, or a part of Rowgate behind the request, cannot answer now.
     #[must_use]
     pub fn unavailable() -> Problem {
-        Problem::new(Code::Unavailable, "the tenant's database does not answer now; try again after the time in Retry-After")
+        Problem::new(
+            Code::Unavailable,
+            "the tenant's database does not answer now; try again after the time in Retry-After",
+        )
     }
 
     /// A fault of ours. The log holds the cause under the request id.

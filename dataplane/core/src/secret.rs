@@ -131,7 +131,9 @@ mod tests {
             let wrong = String::from_utf8(wrong).expect("ASCII");
             assert!(PresentedKey::parse(&wrong).is_err(), "{wrong}");
         }
-        for wrong in ["", ":", "shop", "Shop:dlk_x", "shop:dlk_", &text[..text.len() - 1], &format!("{text}0")] {
+        for wrong in
+            ["", ":", "shop", "Shop:dlk_x", "shop:dlk_", &text[..text.len() - 1], &format!("{text}0")]
+        {
             assert!(PresentedKey::parse(wrong).is_err(), "{wrong}");
         }
     }

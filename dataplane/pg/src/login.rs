@@ -9,8 +9,14 @@ use rowgate_core::derive::Password;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// `<directory>/.s.PGSQL.<port>`.
-    Unix { directory: PathBuf, port: u16 },
-    Tcp { host: String, port: u16 },
+    Unix {
+        directory: PathBuf,
+        port: u16,
+    },
+    Tcp {
+        host: String,
+        port: u16,
+    },
 }
 
 /// One role on one database of one server.

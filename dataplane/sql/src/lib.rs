@@ -4,4 +4,5 @@
 //! `odata` (text to [`request`]) → `resolve` (names to references) → [`query`] (the IR) → `compile` → [`text::Sql`].
 
 pub mod catalog;
+pub mod shape;
 pub mod text;

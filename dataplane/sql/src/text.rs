@@ -131,6 +131,8 @@ mod tests {
         let mut sql = Sql::new();
         sql.lit("select ").ident(&Ident::new("a\"; drop table x; --").expect("a name"));
         assert_eq!(sql.as_str(), "select \"a\"\"; drop table x; --\"");
-        assert!(Ident::new("").is_none() && Ident::new("a\0b").is_none() && Ident::new("x".repeat(64)).is_none());
+        assert!(
+            Ident::new("").is_none() && Ident::new("a\0b").is_none() && Ident::new("x".repeat(64)).is_none()
+        );
     }
 }
