@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::Ident;
 
+mod build;
+
+pub use build::{ColumnInfo, TableColumns, build};
+
 /// A tenant's entities and permission sets at one generation of `dl.state`.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
@@ -17,6 +21,8 @@ pub struct Catalog {
     pub entities: BTreeMap<EntityName, Arc<Entity>>,
     /// By the role that holds the grants: `datalake_user` or `set_<id>`.
     pub scopes: HashMap<String, Arc<Scope>>,
+    /// Entities left out, because the relation or a key column is not there or two columns have one exposed name.
+    pub missing: Vec<String>,
 }
 
 /// A tenant's own limits, from `Tenant.spec.limits`.

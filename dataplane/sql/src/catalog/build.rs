@@ -1,0 +1,215 @@
+//! Records and what the database says of its columns become a [`Catalog`]. Whatever does not fit together stays closed.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use rowgate_core::name::EntityName;
+
+use super::{
+    Action, Catalog, Entity, EntityKind, EntityRecord, Field, FieldType, Limits, PermissionRecord, Rights,
+    Scope,
+};
+use crate::text::Ident;
+
+/// The columns of one table or view, in the order of `pg_attribute.attnum`.
+#[derive(Debug, Clone)]
+pub struct TableColumns {
+    pub schema: Ident,
+    pub object: Ident,
+    pub columns: Vec<ColumnInfo>,
+}
+
+#[derive(Debug, Clone)]
+pub struct ColumnInfo {
+    pub name: Ident,
+    pub ty: FieldType,
+    /// `not pg_attribute.attnotnull`. Ignored for views, where PostgreSQL promises nothing.
+    pub nullable: bool,
+}
+
+/// The catalog of one generation. `sets` are permission records by the role that holds the grants.
+///
+/// An entity whose relation or key column is missing, or two of whose columns have one exposed name, is left out and
+/// named in [`Catalog::missing`]. A permission on a column that is not there gives nothing.
+#[must_use]
+pub fn build(
+    generation: i64,
+    limits: Limits,
+    entities: Vec<EntityRecord>,
+    columns: &[TableColumns],
+    sets: Vec<(String, Vec<PermissionRecord>)>,
+) -> Catalog {
+    let tables: HashMap<_, _> = columns.iter().map(|t| ((&t.schema, &t.object), t)).collect();
+    let mut catalog = Catalog { generation, limits, ..Catalog::default() };
+    for record in entities {
+        match tables.get(&(&record.schema, &record.object)).and_then(|table| entity(&record, table)) {
+            Some(entity) => {
+                catalog.entities.insert(record.name, Arc::new(entity));
+            }
+            None => catalog.missing.push(record.name.as_str().to_owned()),
+        }
+    }
+    for (role, permissions) in sets {
+        catalog.scopes.insert(role, Arc::new(scope(&catalog.entities, &permissions)));
+    }
+    catalog
+}
+
+fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
+    let fields: Vec<Field> = table.columns.iter().map(|column| field(record, column)).collect();
+    let mut names = HashSet::new();
+    if !fields.iter().all(|field| names.insert(field.name.as_str())) {
+        return None;
+    }
+    let position = |column: &Ident| fields.iter().position(|field| field.column == *column);
+    let key: Vec<usize> = record.key_columns.iter().map(position).collect::<Option<_>>()?;
+    if key.is_empty() {
+        return None;
+    }
+    Some(Entity {
+        name: record.name.clone(),
+        kind: record.kind,
+        schema: record.schema.clone(),
+        object: record.object.clone(),
+        key,
+        rest: record.rest,
+        fields,
+    })
+}
+
+fn field(record: &EntityRecord, column: &ColumnInfo) -> Field {
+    let exposed = record.mappings.get(column.name.as_str()).map_or(column.name.as_str(), String::as_str);
+    Field {
+        name: exposed.to_owned(),
+        column: column.name.clone(),
+        ty: column.ty.clone(),
+        nullable: column.nullable || record.kind == EntityKind::View,
+    }
+}
+
+fn scope(entities: &BTreeMap<EntityName, Arc<Entity>>, permissions: &[PermissionRecord]) -> Scope {
+    let mut scope = Scope::default();
+    for permission in permissions {
+        let Some(entity) = entities.get(&permission.entity) else { continue };
+        let rights = scope.entities.entry(permission.entity.clone()).or_insert_with(|| nothing(entity));
+        grant(rights, entity, permission);
+    }
+    scope
+}
+
+fn nothing(entity: &Entity) -> Rights {
+    let none = vec![false; entity.fields.len()];
+    Rights { read: none.clone(), create: none.clone(), update: none, delete: false }
+}
+
+fn grant(rights: &mut Rights, entity: &Entity, permission: &PermissionRecord) {
+    let list = match permission.action {
+        Action::Read => Some(&mut rights.read),
+        Action::Create => Some(&mut rights.create),
+        Action::Update => Some(&mut rights.update),
+        Action::Delete => None,
+    };
+    match list {
+        Some(list) => {
+            let columns: HashSet<&str> = permission.columns.iter().map(String::as_str).collect();
+            for (granted, field) in list.iter_mut().zip(&entity.fields) {
+                *granted |= columns.contains(field.column.as_str());
+            }
+        }
+        None => rights.delete = true,
+    }
+    // Reading the key goes with each of these three: a row that cannot be named cannot be updated or deleted.
+    if permission.action != Action::Create {
+        for &key in &entity.key {
+            rights.read[key] = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::TypeKind;
+
+    fn name(text: &str) -> Ident {
+        Ident::new(text).expect("a name")
+    }
+
+    fn entity_name(text: &str) -> EntityName {
+        text.parse().expect("a name")
+    }
+
+    fn table(object: &str, columns: &[&str]) -> TableColumns {
+        let column = |column: &&str| ColumnInfo {
+            name: name(column),
+            ty: FieldType { oid: 25, name: "text".into(), kind: TypeKind::Base, base_oid: 25 },
+            nullable: false,
+        };
+        TableColumns {
+            schema: name("app"),
+            object: name(object),
+            columns: columns.iter().map(column).collect(),
+        }
+    }
+
+    fn record(entity: &str, object: &str, key: &str, mappings: &[(&str, &str)]) -> EntityRecord {
+        EntityRecord {
+            name: entity_name(entity),
+            kind: EntityKind::Table,
+            schema: name("app"),
+            object: name(object),
+            key_columns: vec![name(key)],
+            mappings: mappings.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
+            rest: true,
+        }
+    }
+
+    fn permission(entity: &str, action: Action, columns: &[&str]) -> PermissionRecord {
+        PermissionRecord {
+            entity: entity_name(entity),
+            action,
+            columns: columns.iter().map(|c| (*c).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_left_out_and_named() {
+        let tables = [table("t", &["id", "a", "b"])];
+        let records = vec![
+            record("good", "t", "id", &[("a", "first")]),
+            record("gone", "no_such", "id", &[]),
+            record("no_key", "t", "no_such", &[]),
+            record("ambiguous", "t", "id", &[("a", "b")]),
+        ];
+        let catalog = build(7, Limits::default(), records, &tables, Vec::new());
+        assert_eq!(catalog.missing, ["gone", "no_key", "ambiguous"]);
+        assert_eq!(catalog.entities.len(), 1);
+        let fields: Vec<_> =
+            catalog.entities[&entity_name("good")].fields.iter().map(|f| f.name.as_str()).collect();
+        assert_eq!(fields, ["id", "first", "b"]);
+    }
+
+    #[test]
+    fn rights_add_up_and_bring_the_key() {
+        let tables = [table("t", &["id", "a", "b"])];
+        let records = vec![record("t", "t", "id", &[("a", "first")])];
+        let read = |permissions: Vec<PermissionRecord>| {
+            let sets = vec![("set_x".to_owned(), permissions)];
+            let catalog = build(1, Limits::default(), records.clone(), &tables, sets);
+            catalog.scopes["set_x"].entities.get(&entity_name("t")).cloned()
+        };
+        let rights = |permissions| read(permissions).expect("rights").read;
+        assert_eq!(rights(vec![permission("t", Action::Read, &["a"])]), [true, true, false]);
+        assert_eq!(
+            rights(vec![
+                permission("t", Action::Read, &["a"]),
+                permission("t", Action::Read, &["b", "later"]),
+            ]),
+            [true, true, true]
+        );
+        assert_eq!(rights(vec![permission("t", Action::Delete, &[])]), [true, false, false]);
+        assert_eq!(rights(vec![permission("t", Action::Update, &["b"])]), [true, false, false]);
+        assert_eq!(rights(vec![permission("t", Action::Create, &["b"])]), [false, false, false]);
+        assert_eq!(read(vec![permission("absent", Action::Read, &["b"])]), None);
+    }
+}
