@@ -4,5 +4,6 @@
 //! `odata` (text to [`request`]) → `resolve` (names to references) → [`query`] (the IR) → `compile` → [`text::Sql`].
 
 pub mod catalog;
+pub mod ddl;
 pub mod shape;
 pub mod text;

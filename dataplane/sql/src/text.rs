@@ -88,6 +88,29 @@ impl Sql {
         self
     }
 
+    /// A whole statement of ours that names its parameters `$1` to `$n` itself.
+    pub(crate) fn statement(&mut self, text: &'static str, binds: impl Iterator<Item = Bind>) -> &mut Sql {
+        self.text.push_str(text);
+        self.binds.extend(binds);
+        self
+    }
+
+    /// A quoted string constant, for utility statements, which take no binds. Only [`crate::ddl`] writes those.
+    pub(crate) fn literal(&mut self, text: &str) -> &mut Sql {
+        // E'' reads the same whatever standard_conforming_strings says
+        self.text.push_str("E'");
+        self.text.push_str(&text.replace('\\', "\\\\").replace('\'', "''"));
+        self.text.push('\'');
+        self
+    }
+
+    /// SQL of the tenant's owner (a policy expression), or a signature that PostgreSQL itself printed. It runs logged
+    /// in as that owner and nowhere else. Only [`crate::ddl`] writes it.
+    pub(crate) fn owners(&mut self, text: &str) -> &mut Sql {
+        self.text.push_str(text);
+        self
+    }
+
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text

@@ -1,0 +1,8 @@
+//! Statements that make the database what the manifests say: roles, grants, policies, and the rows of `dl`.
+//!
+//! Pure: each function gives one statement. Who runs it, and in which order, is the plan's business (rowgate-reconcile).
+
+pub mod grants;
+pub mod policies;
+pub mod records;
+pub mod roles;

@@ -1,0 +1,167 @@
+//! Row-level security of one table.
+
+use crate::text::{Ident, Sql};
+
+/// A policy as it is asked for; it is always `TO PUBLIC`: roles are tested inside the expression, because through a
+/// view `TO` would be judged for the view's owner.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PolicyDef {
+    pub name: Ident,
+    pub permissive: bool,
+    pub command: Command,
+    /// `None` where the command takes none (INSERT).
+    pub using: Option<Condition>,
+    pub check: Option<Condition>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Command {
+    All,
+    Select,
+    Insert,
+    Update,
+    Delete,
+}
+
+/// Which rows, for which roles.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Condition {
+    /// `None`: every role.
+    pub roles: Option<Vec<String>>,
+    /// Permissive: only these roles. Restrictive: everybody else passes.
+    pub permissive: bool,
+    pub rows: Rows,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rows {
+    All,
+    /// `column = dl.claim(name)`, cast to the column's type; read once per statement.
+    Claim {
+        column: Ident,
+        type_name: String,
+        claim: String,
+    },
+    Literal {
+        column: Ident,
+        type_name: String,
+        value: String,
+    },
+    /// The tenant's own SQL.
+    Expression(String),
+}
+
+impl Command {
+    /// As `pg_policies.cmd` says it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Command::All => "ALL",
+            Command::Select => "SELECT",
+            Command::Insert => "INSERT",
+            Command::Update => "UPDATE",
+            Command::Delete => "DELETE",
+        }
+    }
+}
+
+/// ENABLE and FORCE: the owner, and with it every view of the owner, is filtered like everybody else.
+#[must_use]
+pub fn enable(schema: &Ident, table: &Ident) -> Sql {
+    on_table(schema, table, " enable row level security, force row level security")
+}
+
+#[must_use]
+pub fn drop(schema: &Ident, table: &Ident, policy: &str) -> Option<Sql> {
+    let mut sql = Sql::new();
+    sql.lit("drop policy ").ident(&Ident::new(policy)?);
+    sql.lit(" on ").ident(schema).lit(".").ident(table);
+    Some(sql)
+}
+
+#[must_use]
+pub fn create(schema: &Ident, table: &Ident, policy: &PolicyDef) -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("create policy ").ident(&policy.name).lit(" on ").ident(schema).lit(".").ident(table);
+    sql.lit(if policy.permissive { "" } else { " as restrictive" });
+    sql.lit(match policy.command {
+        Command::All => " for all",
+        Command::Select => " for select",
+        Command::Insert => " for insert",
+        Command::Update => " for update",
+        Command::Delete => " for delete",
+    });
+    if let Some(using) = &policy.using {
+        sql.lit(" using (");
+        condition(&mut sql, using);
+        sql.lit(")");
+    }
+    if let Some(check) = &policy.check {
+        sql.lit(" with check (");
+        condition(&mut sql, check);
+        sql.lit(")");
+    }
+    sql
+}
+
+fn on_table(schema: &Ident, table: &Ident, what: &'static str) -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("alter table ").ident(schema).lit(".").ident(table).lit(what);
+    sql
+}
+
+fn condition(sql: &mut Sql, condition: &Condition) {
+    if let Some(roles) = &condition.roles {
+        sql.lit("current_user").lit(if condition.permissive { "" } else { " not" });
+        for (i, role) in roles.iter().enumerate() {
+            sql.lit(if i == 0 { " in (" } else { ", " }).literal(role);
+        }
+        // an empty list names nobody; PostgreSQL has no empty IN
+        sql.lit(if roles.is_empty() { " in ('')" } else { ")" });
+        sql.lit(if condition.permissive { " and (" } else { " or (" });
+    }
+    match &condition.rows {
+        Rows::All => sql.lit("true"),
+        Rows::Claim { column, type_name, claim } => {
+            sql.ident(column).lit(" = (select dl.claim(").literal(claim).lit(")::").owners(type_name).lit(")")
+        }
+        Rows::Literal { column, type_name, value } => {
+            sql.ident(column).lit(" = ").literal(value).lit("::").owners(type_name)
+        }
+        // a line break ends a trailing comment before the bracket that closes
+        Rows::Expression(text) => sql.owners(text).lit("\n"),
+    };
+    if condition.roles.is_some() {
+        sql.lit(")");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_tested_inside_the_expression() {
+        let id = |name| Ident::new(name).expect("a name");
+        let rows = Rows::Claim { column: id("region"), type_name: "text".into(), claim: "it's".into() };
+        let using =
+            |permissive| Condition { roles: Some(vec!["key_1".into()]), permissive, rows: rows.clone() };
+        let policy = |permissive| PolicyDef {
+            name: id("p"),
+            permissive,
+            command: Command::Select,
+            using: Some(using(permissive)),
+            check: None,
+        };
+        assert_eq!(
+            create(&id("s"), &id("t"), &policy(true)).as_str(),
+            "create policy \"p\" on \"s\".\"t\" for select using (current_user in (E'key_1') and \
+             (\"region\" = (select dl.claim(E'it''s')::text)))"
+        );
+        assert_eq!(
+            create(&id("s"), &id("t"), &policy(false)).as_str(),
+            "create policy \"p\" on \"s\".\"t\" as restrictive for select using (current_user not in (E'key_1') or \
+             (\"region\" = (select dl.claim(E'it''s')::text)))"
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! The rows of schema `dl`, which the data plane reads. Every value is bound as text and cast by PostgreSQL.
+
+use crate::text::{Bind, Sql};
+
+const TEXT: u32 = 25;
+
+/// `select dl.fence(epoch)`: first in every transaction that changes a tenant's database.
+#[must_use]
+pub fn fence(epoch: i64) -> Sql {
+    with("select dl.fence($1::bigint)", &[Some(&epoch.to_string())])
+}
+
+/// A new generation: data planes reload.
+#[must_use]
+pub fn bump() -> Sql {
+    with("update dl.state set generation = generation + 1", &[])
+}
+
+/// The same, on the keys login.
+#[must_use]
+pub fn bump_by_keys() -> Sql {
+    with("select dl.bump()", &[])
+}
+
+#[must_use]
+pub fn set_limits(limits: &str) -> Sql {
+    with("update dl.state set limits = $1::jsonb", &[Some(limits)])
+}
+
+#[must_use]
+pub fn put_entity(name: &str, definition: &str) -> Sql {
+    with(
+        "insert into dl.entities (name, definition) values ($1, $2::jsonb) on conflict (name) do update set definition = excluded.definition",
+        &[Some(name), Some(definition)],
+    )
+}
+
+#[must_use]
+pub fn drop_entity(name: &str) -> Sql {
+    with("delete from dl.entities where name = $1", &[Some(name)])
+}
+
+#[must_use]
+pub fn put_claim(role: &str, name: &str, value: &str) -> Sql {
+    with(
+        "insert into dl.claims (role, name, value) values ($1::name, $2, $3) on conflict (role, name) do update set value = excluded.value",
+        &[Some(role), Some(name), Some(value)],
+    )
+}
+
+#[must_use]
+pub fn drop_claim(role: &str, name: &str) -> Sql {
+    with("delete from dl.claims where role = $1::name and name = $2", &[Some(role), Some(name)])
+}
+
+#[must_use]
+pub fn put_permission_set(role: &str, hash: &str, permissions: &str) -> Sql {
+    with(
+        "insert into dl.permission_sets (role, hash, permissions) values ($1::name, $2, $3::jsonb) on conflict (role) do update set hash = excluded.hash, permissions = excluded.permissions",
+        &[Some(role), Some(hash), Some(permissions)],
+    )
+}
+
+#[must_use]
+pub fn drop_permission_set(role: &str) -> Sql {
+    with("delete from dl.permission_sets where role = $1::name", &[Some(role)])
+}
+
+/// A key that nobody can use yet: it has no secret and no rights.
+#[must_use]
+pub fn insert_key(id: &str, uid: &str, namespace: &str, name: &str, role: &str) -> Sql {
+    with(
+        "insert into dl.keys (id, uid, namespace, name, role) values ($1, $2, $3, $4, $5::name) on conflict do nothing",
+        &[Some(id), Some(uid), Some(namespace), Some(name), Some(role)],
+    )
+}
+
+/// A key became scoped, or unscoped: its role is another one, and it holds nothing until it is assigned again.
+#[must_use]
+pub fn set_key_role(id: &str, role: &str) -> Sql {
+    with("update dl.keys set role = $2::name, set_role = null where id = $1", &[Some(id), Some(role)])
+}
+
+#[must_use]
+pub fn set_key_expiry(id: &str, expires_at: Option<&str>) -> Sql {
+    with("update dl.keys set expires_at = $2::timestamptz where id = $1", &[Some(id), expires_at])
+}
+
+#[must_use]
+pub fn set_key_resolved(id: &str, resolved: &str) -> Sql {
+    with("update dl.keys set resolved = $2::jsonb where id = $1", &[Some(id), Some(resolved)])
+}
+
+/// Revokes for good; revoking twice changes nothing.
+#[must_use]
+pub fn revoke_key(id: &str) -> Sql {
+    with("select dl.revoke($1)", &[Some(id)])
+}
+
+/// Puts a key into its permission set and lets the data planes know; runs with the membership in one transaction.
+#[must_use]
+pub fn assign_key(id: &str, set_role: Option<&str>) -> Sql {
+    with("select dl.assign($1, $2::name)", &[Some(id), set_role])
+}
+
+/// The secret's digest, in hexadecimal digits.
+#[must_use]
+pub fn insert_secret(id: &str, key: &str, finder: &str, digest_hex: &str) -> Sql {
+    with(
+        "insert into dl.key_secrets (id, key_id, finder, digest) values ($1, $2, $3, decode($4, 'hex')) on conflict (digest) do nothing",
+        &[Some(id), Some(key), Some(finder), Some(digest_hex)],
+    )
+}
+
+#[must_use]
+pub fn revoke_secret(id: &str) -> Sql {
+    with("update dl.key_secrets set revoked_at = coalesce(revoked_at, now()) where id = $1", &[Some(id)])
+}
+
+#[must_use]
+pub fn put_applied(kind: &str, name: &str, hash: &str, recorded: &str) -> Sql {
+    with(
+        "insert into dl.applied (kind, name, hash, recorded) values ($1, $2, $3, $4) on conflict (kind, name) do update set hash = excluded.hash, recorded = excluded.recorded",
+        &[Some(kind), Some(name), Some(hash), Some(recorded)],
+    )
+}
+
+#[must_use]
+pub fn drop_applied(kind: &str, name: &str) -> Sql {
+    with("delete from dl.applied where kind = $1 and name = $2", &[Some(kind), Some(name)])
+}
+
+/// Records what PostgreSQL made of the policy that was just created, in the form of [`recorded_policy`].
+#[must_use]
+pub fn record_policy(name: &str, hash: &str, schema: &str, table: &str, policy: &str) -> Sql {
+    with(
+        "insert into dl.applied (kind, name, hash, recorded) \
+         select 'policy', $1, $2, concat_ws('|', p.permissive, p.cmd, array_to_string(p.roles, ','), coalesce(p.qual, ''), coalesce(p.with_check, '')) \
+         from pg_catalog.pg_policies p where p.schemaname = $3::name and p.tablename = $4::name and p.policyname = $5::name \
+         on conflict (kind, name) do update set hash = excluded.hash, recorded = excluded.recorded",
+        &[Some(name), Some(hash), Some(schema), Some(table), Some(policy)],
+    )
+}
+
+/// The text under which a policy's present state is compared with its recorded one.
+#[must_use]
+pub fn recorded_policy(
+    permissive: bool,
+    command: &str,
+    roles: &[&str],
+    using: Option<&str>,
+    check: Option<&str>,
+) -> String {
+    let permissive = if permissive { "PERMISSIVE" } else { "RESTRICTIVE" };
+    [permissive, command, &roles.join(","), using.unwrap_or(""), check.unwrap_or("")].join("|")
+}
+
+fn with(text: &'static str, values: &[Option<&str>]) -> Sql {
+    let mut sql = Sql::new();
+    sql.statement(
+        text,
+        values
+            .iter()
+            .map(|value| Bind { value: value.map(|v| v.as_bytes().to_vec()), ..Bind::text(TEXT, "") }),
+    );
+    sql
+}
