@@ -31,6 +31,7 @@ fn salted_password(password: &[u8], salt: &[u8]) -> [u8; 32] {
     first.update(&1u32.to_be_bytes());
     let mut last: [u8; 32] = first.finalize().into_bytes().into();
     let mut sum = last;
+    #[expect(clippy::reversed_empty_ranges, reason = "empty as long as one iteration is enough")]
     for _ in 1..ITERATIONS {
         last = mac(password, &last);
         sum.iter_mut().zip(last).for_each(|(s, l)| *s ^= l);

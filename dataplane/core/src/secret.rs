@@ -41,7 +41,7 @@ impl ApiKeySecret {
         // Two random bytes a character: the bias against an even choice is below one in a thousand.
         let mut body: String = entropy
             .chunks_exact(2)
-            .map(|pair| BASE62[(usize::from(pair[0]) << 8 | usize::from(pair[1])) * 62 >> 16] as char)
+            .map(|pair| BASE62[((usize::from(pair[0]) << 8 | usize::from(pair[1])) * 62) >> 16] as char)
             .collect();
         body.push_str(&check(&body));
         ApiKeySecret(format!("{PREFIX}{body}"))

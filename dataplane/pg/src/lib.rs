@@ -4,3 +4,4 @@
 
 pub mod actual;
 pub mod login;
+pub mod wire;

@@ -1,0 +1,47 @@
+//! What is asked of a lane, and what it answers.
+
+use std::sync::Arc;
+
+use rowgate_core::cursor::Position;
+use rowgate_core::name::Ulid;
+use rowgate_core::secret::KeyDigest;
+use rowgate_sql::shape::Shape;
+use rowgate_sql::text::Sql;
+
+/// One read in the name of one API key.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    pub digest: KeyDigest,
+    /// The role that the caller's cached key record names, for which `sql` was compiled. Another one in the database
+    /// is [`Failure::WrongRole`](super::Failure::WrongRole).
+    pub role: String,
+    /// From 1 to `i32::MAX`; anything else is taken as the nearest of these.
+    pub statement_timeout_ms: u32,
+    pub sql: Sql,
+    pub shape: Arc<Shape>,
+    /// How many rows are written; the statement may give more.
+    pub take: usize,
+}
+
+/// The rows of one answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    pub key: KeyRow,
+    /// JSON objects joined by commas, without brackets around them.
+    pub json: Vec<u8>,
+    pub n_rows: usize,
+    /// The statement gave more rows than were taken.
+    pub more: bool,
+    /// Where the last written row stands in the order; `None` without rows, or where the shape has no position.
+    pub last: Option<Position>,
+}
+
+/// The live key, as the database said in the same transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRow {
+    pub id: Ulid,
+    pub role: String,
+    pub set_role: Option<String>,
+    /// `dl.state.generation`.
+    pub generation: i64,
+}
