@@ -1,0 +1,134 @@
+//! What the resources of one tenant ask for, in plain values: the left-hand side of every plan.
+
+use std::collections::BTreeMap;
+
+use rowgate_core::name::{EntityName, TenantSlug, Ulid};
+use rowgate_core::role::DbRole;
+use rowgate_sql::catalog::{Action, EntityKind, Limits};
+use rowgate_sql::text::Ident;
+
+/// One Tenant with its ApiKeys.
+#[derive(Debug, Clone)]
+pub struct Desired {
+    pub tenant: Ulid,
+    pub slug: TenantSlug,
+    pub database: Ident,
+    /// `metadata.generation` of the Tenant.
+    pub generation: i64,
+    pub limits: Limits,
+    /// What `datalake_user`, and every `sameAs: shared` key, may do.
+    pub shared: Vec<Permission>,
+    pub shared_claims: BTreeMap<String, String>,
+    pub entities: Vec<EntitySpec>,
+    pub keys: Vec<KeySpec>,
+    /// SCRAM verifiers of the tenant's four logins, by role name.
+    pub verifiers: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct EntitySpec {
+    pub name: EntityName,
+    pub kind: EntityKind,
+    pub schema: Ident,
+    pub object: Ident,
+    /// Exposed names; empty: the primary key.
+    pub key_fields: Vec<String>,
+    /// Column name to exposed name.
+    pub mappings: BTreeMap<String, String>,
+    pub rest: bool,
+    pub security: Security,
+}
+
+/// `rowLevelSecurity` of an entity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Security {
+    /// Left out: enabled, forced, no policy, so no row.
+    LeftOut,
+    /// Enabled, forced, one policy `true`.
+    Open,
+    /// Enabled, forced, the policies that are there.
+    Existing,
+    Policies(Vec<PolicySpec>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicySpec {
+    pub name: Ident,
+    /// Never empty.
+    pub actions: Vec<Action>,
+    /// Names of ApiKey resources, or `datalake_user`; `None`: every key.
+    pub roles: Option<Vec<String>>,
+    pub rows: RowsSpec,
+    pub check: Option<String>,
+    pub restrictive: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowsSpec {
+    /// An exposed field equals a claim of the caller.
+    Claim {
+        field: String,
+        claim: String,
+    },
+    Literal {
+        field: String,
+        value: String,
+    },
+    Expression(String),
+}
+
+/// One entry of `permissions[]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permission {
+    pub entity: EntityName,
+    pub actions: Vec<Action>,
+    /// Exposed names, or `*`; `None` (shared permissions only): `*`.
+    pub include: Option<Vec<String>>,
+    pub exclude: Vec<String>,
+}
+
+/// One ApiKey.
+#[derive(Debug, Clone)]
+pub struct KeySpec {
+    pub id: Ulid,
+    pub uid: String,
+    pub namespace: String,
+    pub name: String,
+    pub generation: i64,
+    pub scope: Scope,
+    pub claims: BTreeMap<String, String>,
+    /// RFC 3339.
+    pub expires_at: Option<String>,
+    pub revoked: bool,
+    /// The secret that the key's Secret holds now; `None`: none is to be made (revoked).
+    pub secret: Option<SecretSpec>,
+    /// SCRAM verifier of `key_<id>`.
+    pub verifier: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretSpec {
+    /// For the row, if it is not there yet.
+    pub id: Ulid,
+    pub finder: String,
+    pub digest: [u8; 32],
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// No scope: the key is `datalake_user`.
+    Unscoped,
+    SameAsShared,
+    Permissions(Vec<Permission>),
+}
+
+impl KeySpec {
+    /// What the key is in the database.
+    #[must_use]
+    pub fn role(&self) -> DbRole {
+        match self.scope {
+            Scope::Unscoped => DbRole::shared(),
+            Scope::SameAsShared | Scope::Permissions(_) => DbRole::for_key(&self.id),
+        }
+    }
+}

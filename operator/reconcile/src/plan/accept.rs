@@ -1,0 +1,200 @@
+//! Which entities can be served, and why the others cannot: an entity in doubt stays closed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rowgate_core::name::EntityName;
+use rowgate_pg::actual::{QName, Relation, RelationKind, TenantDb};
+use rowgate_sql::catalog::{EntityKind, EntityRecord};
+use rowgate_sql::text::Ident;
+
+use crate::desired::{Desired, EntitySpec, Security};
+
+/// An entity that stands on something.
+#[derive(Debug, Clone)]
+pub(super) struct Accepted<'a> {
+    pub(super) spec: &'a EntitySpec,
+    pub(super) relation: &'a Relation,
+    pub(super) record: EntityRecord,
+}
+
+impl Accepted<'_> {
+    /// The column behind an exposed name.
+    pub(super) fn column(&self, field: &str) -> Option<&str> {
+        let columns = self.relation.columns.iter().map(|column| column.name.as_str());
+        columns.into_iter().find(|column| exposed(&self.spec.mappings, column) == field)
+    }
+}
+
+pub(super) fn qname(spec: &EntitySpec) -> QName {
+    (spec.schema.as_str().to_owned(), spec.object.as_str().to_owned())
+}
+
+fn exposed<'a>(mappings: &'a BTreeMap<String, String>, column: &'a str) -> &'a str {
+    mappings.get(column).map_or(column, String::as_str)
+}
+
+/// The entities that can be served, and a sentence for each that cannot. `closed` are those that failed while being
+/// applied, with the reason.
+pub(super) fn accept<'a>(
+    desired: &'a Desired,
+    db: &'a TenantDb,
+    owner: &str,
+    closed: &BTreeMap<String, String>,
+) -> (BTreeMap<EntityName, Accepted<'a>>, Vec<String>) {
+    let mut accepted = BTreeMap::new();
+    let mut problems = Vec::new();
+    if db.extensions.contains("pg_stat_statements") {
+        problems.push(
+            "the database holds the extension pg_stat_statements, which shows other tenants' statements; drop it"
+                .to_owned(),
+        );
+        return (accepted, problems);
+    }
+    for spec in &desired.entities {
+        let judged = match closed.get(spec.name.as_str()) {
+            Some(reason) => Err(reason.clone()),
+            None => one(spec, desired, db, owner),
+        };
+        match judged {
+            Ok(entity) => {
+                accepted.insert(spec.name.clone(), entity);
+            }
+            Err(reason) => problems.push(format!("entities[{}]: {reason}", spec.name)),
+        }
+    }
+    // a view stands only while every table under it does, so look until nothing more falls
+    loop {
+        let fallen = accepted.values().find_map(|entity| {
+            under(entity, &accepted, db).err().map(|reason| (entity.spec.name.clone(), reason))
+        });
+        let Some((name, reason)) = fallen else { break };
+        accepted.remove(&name);
+        problems.push(format!("entities[{name}]: {reason}"));
+    }
+    (accepted, problems)
+}
+
+fn one<'a>(
+    spec: &'a EntitySpec,
+    desired: &Desired,
+    db: &'a TenantDb,
+    owner: &str,
+) -> Result<Accepted<'a>, String> {
+    let (schema, object) = (spec.schema.as_str(), spec.object.as_str());
+    let relation = db.relations.get(&qname(spec)).filter(|_| schema != "dl").ok_or_else(|| {
+        format!("there is no {schema}.{object}; create it (spec.database.bootstrap) or correct source")
+    })?;
+    match (spec.kind, relation.kind) {
+        (EntityKind::Table, RelationKind::Table | RelationKind::PartitionedTable)
+        | (EntityKind::View, RelationKind::View) => {}
+        (_, RelationKind::MaterializedView) => {
+            return Err(format!(
+                "{schema}.{object} is a materialized view, which row-level security cannot filter; expose a view"
+            ));
+        }
+        (kind, _) => return Err(format!("{schema}.{object} is not a {kind:?}; correct source.kind")),
+    }
+    if relation.owner != owner {
+        return Err(format!(
+            "{schema}.{object} belongs to {}; alter table {schema}.{object} owner to {owner}",
+            relation.owner
+        ));
+    }
+    if spec.kind == EntityKind::View && spec.security != Security::LeftOut {
+        return Err("rowLevelSecurity belongs to the tables under a view; declare it there".to_owned());
+    }
+    let twin = desired.entities.iter().find(|other| {
+        other.name != spec.name && qname(other) == qname(spec) && other.security != Security::LeftOut
+    });
+    if let (Some(twin), true) = (twin, spec.security != Security::LeftOut) {
+        return Err(format!(
+            "entity {} declares rowLevelSecurity for {schema}.{object} too; declare it once",
+            twin.name
+        ));
+    }
+    record(spec, relation).map(|record| Accepted { spec, relation, record })
+}
+
+fn record(spec: &EntitySpec, relation: &Relation) -> Result<EntityRecord, String> {
+    let columns: BTreeSet<&str> = relation.columns.iter().map(|column| column.name.as_str()).collect();
+    if let Some(missing) = spec.mappings.keys().find(|column| !columns.contains(column.as_str())) {
+        return Err(format!("mappings names the column {missing}, which is not there"));
+    }
+    let mut fields = BTreeSet::new();
+    if let Some(twice) = columns.iter().find(|column| !fields.insert(exposed(&spec.mappings, column))) {
+        return Err(format!(
+            "two columns are exposed as {}; change mappings",
+            exposed(&spec.mappings, twice)
+        ));
+    }
+    let key = match (&spec.key_fields[..], &relation.primary_key[..]) {
+        ([], []) => return Err("it has no primary key; name keyFields".to_owned()),
+        ([], key) => key.to_vec(),
+        (fields, _) => fields
+            .iter()
+            .map(|field| {
+                let column = columns.iter().find(|column| exposed(&spec.mappings, column) == field);
+                column
+                    .map(|column| (*column).to_owned())
+                    .ok_or_else(|| format!("keyFields names {field}, which is no field of it"))
+            })
+            .collect::<Result<_, _>>()?,
+    };
+    let key_columns = key.into_iter().map(Ident::new).collect::<Option<_>>();
+    Ok(EntityRecord {
+        name: spec.name.clone(),
+        kind: spec.kind,
+        schema: spec.schema.clone(),
+        object: spec.object.clone(),
+        key_columns: key_columns.expect("columns of PostgreSQL have names"),
+        mappings: spec.mappings.clone(),
+        rest: spec.rest,
+    })
+}
+
+/// Every table that a view reads, through other views too, must be an entity, so that it is FORCEd and has its
+/// policies; a policy TO a role would be judged for the view's owner and skipped.
+fn under(
+    entity: &Accepted<'_>,
+    accepted: &BTreeMap<EntityName, Accepted<'_>>,
+    db: &TenantDb,
+) -> Result<(), String> {
+    let mut todo: Vec<&QName> = entity.relation.reads.iter().collect();
+    let mut seen = BTreeSet::new();
+    while let Some(name) = todo.pop() {
+        if !seen.insert(name) {
+            continue;
+        }
+        let text = format!("{}.{}", name.0, name.1);
+        let Some(relation) = db.relations.get(name) else {
+            return Err(format!("it reads {text}, which Rowgate does not manage"));
+        };
+        match relation.kind {
+            RelationKind::View if relation.owner == entity.relation.owner => todo.extend(&relation.reads),
+            RelationKind::Table | RelationKind::PartitionedTable => {
+                if !accepted.values().any(|other| qname(other.spec) == *name) {
+                    return Err(format!(
+                        "it reads {text}, which is no entity, so no policy would filter it; make it one (rest.enabled may be false)"
+                    ));
+                }
+                if let Some(policy) = relation
+                    .policies
+                    .iter()
+                    .find(|(_, policy)| policy.roles.iter().any(|role| role != "public"))
+                {
+                    let existing = accepted
+                        .values()
+                        .any(|other| qname(other.spec) == *name && other.spec.security == Security::Existing);
+                    if existing {
+                        return Err(format!(
+                            "policy {} of {text} is TO a role, which a view skips; test current_user inside the policy",
+                            policy.0
+                        ));
+                    }
+                }
+            }
+            _ => return Err(format!("it reads {text}, which row-level security cannot filter")),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! The whole plan for the inside of one tenant's database and the key roles around it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rowgate_core::name::{EntityName, Ulid};
+use rowgate_core::role::{SHARED_ROLE, TenantLogin, set_role};
+use rowgate_pg::actual::{Cluster, TenantDb};
+use rowgate_sql::catalog::PermissionRecord;
+use rowgate_sql::ddl::{records, roles};
+
+use super::accept::{Accepted, accept};
+use super::keys::Keys;
+use super::rights::{self, Resolved};
+use super::shell::ident;
+use super::{As, Op, Statement, acl, rows, security};
+use crate::desired::{Desired, KeySpec, Scope};
+
+/// More distinct permission sets than this make PostgreSQL's ACLs too large for a row (architecture, section 3).
+const MAX_SETS: usize = 1_500;
+
+/// What to run, and what to tell.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    pub ops: Vec<Op>,
+    /// Why the Tenant is not wholly what its manifest says; each sentence says what to change.
+    pub problems: Vec<String>,
+    /// Worth knowing, nothing wrong.
+    pub notes: Vec<String>,
+    /// The same as `problems`, by the id of the key.
+    pub key_problems: BTreeMap<Ulid, Vec<String>>,
+    /// Names of the entities that are served.
+    pub entities: Vec<EntityName>,
+}
+
+/// The plan for what stands inside. `closed`: entities whose statements failed in this pass, with the reason.
+/// `new_id` makes identifiers for permission sets that no role holds yet.
+pub fn contents(
+    desired: &Desired,
+    cluster: &Cluster,
+    db: &TenantDb,
+    closed: &BTreeMap<String, String>,
+    new_id: &mut dyn FnMut() -> Ulid,
+) -> Outcome {
+    let owner = TenantLogin::Owner.role(&desired.tenant);
+    let mut closed = closed.clone();
+    let (accepted, problems, security) = loop {
+        let (accepted, problems) = accept(desired, db, &owner, &closed);
+        let security = security::changes(desired, db, &accepted);
+        if security.problems.is_empty() {
+            break (accepted, problems, security);
+        }
+        closed.extend(security.problems);
+    };
+    let mut outcome = Outcome {
+        problems,
+        notes: security.notes.clone(),
+        entities: accepted.keys().cloned().collect(),
+        ..Outcome::default()
+    };
+
+    let recorded = db.applied.get(&("resolved".to_owned(), "shared".to_owned()));
+    let recorded = recorded.and_then(|applied| serde_json::from_str(&applied.recorded).ok());
+    let (shared, unknown) = rights::resolve(&desired.shared, desired.generation, recorded, &accepted);
+    outcome.problems.extend(unknown.into_iter().map(|problem| format!("shared: {problem}")));
+
+    let live = Keys::live(desired, db);
+    let scopes = Scopes::new(&live, db, &accepted, &shared);
+    outcome.key_problems.extend(scopes.problems.clone());
+    let (sets, subjects) = sets(&live, &scopes, &shared, cluster, db, new_id, &mut outcome);
+    let retiring: BTreeSet<String> = cluster
+        .roles
+        .keys()
+        .chain(db.permission_sets.keys())
+        .filter(|role| role.starts_with("set_") && !subjects.contains_key(*role))
+        .cloned()
+        .collect();
+
+    let keys = Keys { desired, cluster, db, live, sets };
+    let grants = acl::Subjects {
+        desired,
+        cluster,
+        db,
+        accepted: &accepted,
+        permissions: &subjects,
+        retiring: &retiring,
+    };
+    let claims = rows::claims(desired, db, &keys.live);
+    let rows_change = !security.statements.is_empty() || !claims.is_empty();
+
+    let mut push = |about: &str, login: As, statements: Vec<Statement>| {
+        if !statements.is_empty() {
+            outcome.ops.push(Op::new(about, login, statements));
+        }
+    };
+    push("revoke keys", As::Owner, keys.revocations());
+    push("close the roles of revoked keys", As::Keys, keys.closures());
+    if rows_change {
+        push("take keys that change their permission set out of the old one", As::Keys, keys.pauses());
+    }
+    push("create roles for keys and permission sets", As::Keys, keys.creations());
+
+    let changes = acl::changes(&grants);
+    let mut statements: Vec<Statement> = changes.revokes.into_iter().map(Statement::from).collect();
+    statements.extend(security.statements);
+    statements.extend(claims.into_iter().map(Statement::from));
+    statements.extend(changes.grants.into_iter().map(Statement::from));
+    statements.extend(rows::entities(db, &accepted).into_iter().map(Statement::from));
+    statements.extend(rows::permission_sets(db, &subjects).into_iter().map(Statement::from));
+    statements.extend(rows::limits(desired, db).into_iter().map(Statement::from));
+    statements.extend(shared_record(db, &shared));
+    statements.extend(keys.rows(&scopes.resolved));
+    if !statements.is_empty() {
+        statements.push(records::bump().into());
+    }
+    push("grants, policies, claims and what is served", As::Owner, statements);
+
+    push("put keys into their permission sets", As::Keys, keys.assignments(rows_change));
+    push("let new keys in", As::Owner, keys.secrets());
+
+    let mut forgotten: Vec<Statement> = acl::retired(&grants).into_iter().map(Statement::from).collect();
+    let rows = retiring.iter().filter(|role| db.permission_sets.contains_key(*role));
+    forgotten.extend(rows.map(|role| Statement::from(records::drop_permission_set(role))));
+    push("empty permission sets that nobody has", As::Owner, forgotten);
+    let dropped = retiring.iter().filter(|role| cluster.roles.contains_key(*role));
+    push("drop them", As::Keys, dropped.map(|role| Statement::from(roles::drop(&ident(role)))).collect());
+    outcome
+}
+
+/// What each live scoped key's scope comes to.
+struct Scopes {
+    records: BTreeMap<Ulid, Vec<PermissionRecord>>,
+    /// For `dl.keys.resolved`.
+    resolved: BTreeMap<Ulid, serde_json::Value>,
+    problems: BTreeMap<Ulid, Vec<String>>,
+}
+
+impl Scopes {
+    fn new(
+        live: &[&KeySpec],
+        db: &TenantDb,
+        accepted: &BTreeMap<EntityName, Accepted<'_>>,
+        shared: &Resolved,
+    ) -> Scopes {
+        let mut scopes =
+            Scopes { records: BTreeMap::new(), resolved: BTreeMap::new(), problems: BTreeMap::new() };
+        for key in live {
+            match &key.scope {
+                Scope::Unscoped => {}
+                Scope::SameAsShared => {
+                    scopes.records.insert(key.id.clone(), shared.records());
+                }
+                Scope::Permissions(permissions) => {
+                    let row = db.keys.get(&key.id);
+                    let recorded = row.and_then(|row| serde_json::from_value(row.resolved.clone()).ok());
+                    let (resolved, problems) =
+                        rights::resolve(permissions, key.generation, recorded, accepted);
+                    scopes.records.insert(key.id.clone(), resolved.records());
+                    let value = serde_json::to_value(&resolved).expect("permissions are plain values");
+                    scopes.resolved.insert(key.id.clone(), value);
+                    if !problems.is_empty() {
+                        scopes.problems.insert(key.id.clone(), problems);
+                    }
+                }
+            }
+        }
+        scopes
+    }
+}
+
+/// The role that holds each key's grants, and the permissions of every such role. Equal permissions share one.
+fn sets(
+    live: &[&KeySpec],
+    scopes: &Scopes,
+    shared: &Resolved,
+    cluster: &Cluster,
+    db: &TenantDb,
+    new_id: &mut dyn FnMut() -> Ulid,
+    outcome: &mut Outcome,
+) -> (BTreeMap<Ulid, String>, BTreeMap<String, Vec<PermissionRecord>>) {
+    let mut by_hash: BTreeMap<String, String> = db
+        .permission_sets
+        .iter()
+        .filter(|(role, _)| role.starts_with("set_") && cluster.roles.contains_key(*role))
+        .map(|(role, set)| (set.hash.clone(), role.clone()))
+        .collect();
+    let mut sets = BTreeMap::new();
+    let mut subjects = BTreeMap::from([(SHARED_ROLE.to_owned(), shared.records())]);
+    for key in live {
+        let Some(records) = scopes.records.get(&key.id) else {
+            sets.insert(key.id.clone(), SHARED_ROLE.to_owned());
+            continue;
+        };
+        let hash = rights::hash(records);
+        let role = by_hash.entry(hash).or_insert_with(|| set_role(&new_id())).clone();
+        if !subjects.contains_key(&role) && MAX_SETS < subjects.len() {
+            let problem = format!(
+                "the tenant has {MAX_SETS} distinct permission sets already, which is as many as PostgreSQL's ACLs hold; let keys share scopes"
+            );
+            outcome.key_problems.entry(key.id.clone()).or_default().push(problem);
+            continue;
+        }
+        subjects.entry(role.clone()).or_insert_with(|| records.clone());
+        sets.insert(key.id.clone(), role);
+    }
+    (sets, subjects)
+}
+
+/// What `['*']` of the shared permissions meant for this generation.
+fn shared_record(db: &TenantDb, shared: &Resolved) -> Option<Statement> {
+    let text = serde_json::to_string(shared).expect("permissions are plain values");
+    let there = db.applied.get(&("resolved".to_owned(), "shared".to_owned()));
+    let same = there.is_some_and(|applied| applied.recorded == text);
+    (!same).then(|| records::put_applied("resolved", "shared", &shared.generation.to_string(), &text).into())
+}

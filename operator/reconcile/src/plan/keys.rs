@@ -1,0 +1,216 @@
+//! Key roles, their permission sets and their memberships, all made and taken back by the tenant's keys login.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rowgate_core::name::Ulid;
+use rowgate_core::role::{SHARED_ROLE, TenantLogin};
+use rowgate_pg::actual::{Cluster, Membership, TenantDb};
+use rowgate_sql::ddl::records;
+use rowgate_sql::ddl::roles::{self, Kind};
+
+use super::Statement;
+use super::shell::{ident, repaired};
+use crate::desired::{Desired, KeySpec};
+
+/// Where every key of the tenant ends after this pass.
+pub(super) struct Keys<'a> {
+    pub(super) desired: &'a Desired,
+    pub(super) cluster: &'a Cluster,
+    pub(super) db: &'a TenantDb,
+    /// Keys that are to work.
+    pub(super) live: Vec<&'a KeySpec>,
+    /// By key: the role that will hold its grants, `datalake_user` or `set_<id>`.
+    pub(super) sets: BTreeMap<Ulid, String>,
+}
+
+impl<'a> Keys<'a> {
+    /// Keys that work after this pass: neither revoked in the manifest nor in the database, ever.
+    pub(super) fn live(desired: &'a Desired, db: &TenantDb) -> Vec<&'a KeySpec> {
+        let dead =
+            |key: &KeySpec| key.revoked || db.keys.get(&key.id).is_some_and(|row| row.revoked_at.is_some());
+        desired.keys.iter().filter(|key| !dead(key)).collect()
+    }
+
+    /// Rows of keys that are to die: their manifest is gone, or says revoked.
+    pub(super) fn revocations(&self) -> Vec<Statement> {
+        let live: BTreeSet<&Ulid> = self.live.iter().map(|key| &key.id).collect();
+        let dying = self.db.keys.iter().filter(|(id, row)| row.revoked_at.is_none() && !live.contains(id));
+        let mut statements: Vec<Statement> =
+            dying.map(|(id, _)| records::revoke_key(id.as_str()).into()).collect();
+        for key in &self.live {
+            let Some(secret) = &key.secret else { continue };
+            let rows = self.db.keys.get(&key.id).map(|row| &row.secrets[..]).unwrap_or_default();
+            let old = rows.iter().filter(|row| row.revoked_at.is_none() && row.digest != secret.digest);
+            statements.extend(old.map(|row| Statement::from(records::revoke_secret(row.id.as_str()))));
+        }
+        statements
+    }
+
+    /// Closes the roles of dead keys and drops those that no manifest names any more.
+    pub(super) fn closures(&self) -> Vec<Statement> {
+        let live_roles: BTreeSet<String> = self.live.iter().map(|key| key.role().to_string()).collect();
+        let named: BTreeSet<String> = self.desired.keys.iter().map(|key| key.role().to_string()).collect();
+        let mut statements = Vec::new();
+        for (role, present) in self.cluster.roles.iter().filter(|(role, _)| role.starts_with("key_")) {
+            if live_roles.contains(role) {
+                continue;
+            }
+            if !named.contains(role) {
+                statements.push(roles::drop(&ident(role)).into());
+                continue;
+            }
+            statements.extend(repaired(&ident(role), Kind::Group, present));
+            let held = self.memberships().filter(|m| m.role == *role || m.member == *role);
+            statements
+                .extend(held.map(|m| Statement::from(roles::revoke(&ident(&m.role), &ident(&m.member)))));
+        }
+        statements
+    }
+
+    /// Takes keys that will change their set out of the one they are in.
+    pub(super) fn pauses(&self) -> Vec<Statement> {
+        let mut statements = Vec::new();
+        for key in &self.live {
+            let role = key.role().to_string();
+            let wanted = self.sets.get(&key.id);
+            let leaving = self.memberships().filter(|m| m.member == role && Some(&m.role) != wanted);
+            let before = statements.len();
+            statements
+                .extend(leaving.map(|m| Statement::from(roles::revoke(&ident(&m.role), &ident(&m.member)))));
+            if before < statements.len() {
+                statements.push(records::assign_key(key.id.as_str(), None).into());
+            }
+        }
+        if !statements.is_empty() {
+            statements.push(records::bump_by_keys().into());
+        }
+        statements
+    }
+
+    /// Creates the roles that are missing, without any right.
+    pub(super) fn creations(&self) -> Vec<Statement> {
+        let mut statements = Vec::new();
+        let sets: BTreeSet<&String> = self.sets.values().filter(|set| *set != SHARED_ROLE).collect();
+        for set in sets {
+            match self.cluster.roles.get(set) {
+                None => statements.push(roles::create(&ident(set), Kind::Group, None).into()),
+                Some(present) => statements.extend(repaired(&ident(set), Kind::Group, present)),
+            }
+        }
+        for key in self.live.iter().filter(|key| key.role().as_str() != SHARED_ROLE) {
+            let role = key.role().to_string();
+            match self.cluster.roles.get(&role) {
+                None => {
+                    statements.push(roles::create(&ident(&role), Kind::Login, Some(&key.verifier)).into())
+                }
+                Some(present) => statements.extend(repaired(&ident(&role), Kind::Login, present)),
+            }
+        }
+        statements
+    }
+
+    /// Puts every live key into its set, and the lane-A login into every live key's role; what else the keys login
+    /// granted is taken back. `paused`: [`Keys::pauses`] ran, so no key is in an old set any more.
+    pub(super) fn assignments(&self, paused: bool) -> Vec<Statement> {
+        let auth = TenantLogin::Auth.role(&self.desired.tenant);
+        let mut wanted: BTreeMap<(String, String), roles::Membership> = BTreeMap::new();
+        let mut assigned = Vec::new();
+        for key in &self.live {
+            let Some(set) = self.sets.get(&key.id) else { continue };
+            let role = key.role().to_string();
+            if role != SHARED_ROLE {
+                wanted.insert((role.clone(), auth.clone()), roles::Membership::Set);
+                wanted.insert((set.clone(), role), roles::Membership::Inherit);
+            }
+            let row = self.db.keys.get(&key.id);
+            if row.and_then(|row| row.set_role.as_ref()) != Some(set) {
+                assigned.push(Statement::from(records::assign_key(key.id.as_str(), Some(set))));
+            }
+        }
+        let right = |m: &Membership| {
+            wanted.get(&(m.role.clone(), m.member.clone())).is_some_and(|kind| match kind {
+                roles::Membership::Set => m.set && !m.inherit && !m.admin,
+                roles::Membership::Inherit => !m.set && m.inherit && !m.admin,
+            })
+        };
+        // roles that the closures dropped or emptied have no membership left to revoke
+        let live =
+            |role: &str| !role.starts_with("key_") || self.live.iter().any(|key| key.role().as_str() == role);
+        let mut statements: Vec<Statement> = self
+            .memberships()
+            .filter(|m| !right(m) && live(&m.role) && live(&m.member))
+            .filter(|m| !(paused && m.member.starts_with("key_")))
+            .map(|m| roles::revoke(&ident(&m.role), &ident(&m.member)).into())
+            .collect();
+        let there: BTreeSet<(&str, &str)> =
+            self.memberships().filter(|m| right(m)).map(|m| (m.role.as_str(), m.member.as_str())).collect();
+        let missing =
+            wanted.iter().filter(|((role, member), _)| !there.contains(&(role.as_str(), member.as_str())));
+        statements.extend(missing.map(|((role, member), kind)| {
+            Statement::from(roles::grant(&ident(role), &ident(member), *kind))
+        }));
+        statements.extend(assigned);
+        if !statements.is_empty() {
+            statements.push(records::bump_by_keys().into());
+        }
+        statements
+    }
+
+    /// Rows of `dl.keys` that are new or changed.
+    pub(super) fn rows(&self, resolved: &BTreeMap<Ulid, serde_json::Value>) -> Vec<Statement> {
+        let mut statements: Vec<Statement> = Vec::new();
+        for key in &self.live {
+            let (id, role) = (key.id.as_str(), key.role());
+            let row = self.db.keys.get(&key.id);
+            if row.is_none() {
+                statements
+                    .push(records::insert_key(id, &key.uid, &key.namespace, &key.name, role.as_str()).into());
+            }
+            if row.is_some_and(|row| row.role != role.as_str()) {
+                statements.push(records::set_key_role(id, role.as_str()).into());
+            }
+            if !same_time(row.and_then(|row| row.expires_at.as_deref()), key.expires_at.as_deref()) {
+                statements.push(records::set_key_expiry(id, key.expires_at.as_deref()).into());
+            }
+            if let Some(value) = resolved.get(&key.id)
+                && row.is_none_or(|row| row.resolved != *value)
+            {
+                statements.push(records::set_key_resolved(id, &value.to_string()).into());
+            }
+        }
+        statements
+    }
+
+    /// Digests that the database does not know yet: the last step, after which a key works.
+    pub(super) fn secrets(&self) -> Vec<Statement> {
+        let mut statements = Vec::new();
+        for key in &self.live {
+            let Some(secret) = &key.secret else { continue };
+            let known = self.db.keys.get(&key.id).is_some_and(|row| {
+                row.secrets.iter().any(|known| known.digest == secret.digest && known.revoked_at.is_none())
+            });
+            if !known {
+                let digest: String = secret.digest.iter().map(|byte| format!("{byte:02x}")).collect();
+                let row =
+                    records::insert_secret(secret.id.as_str(), key.id.as_str(), &secret.finder, &digest);
+                statements.push(row.into());
+            }
+        }
+        statements
+    }
+
+    /// Memberships that the tenant's keys login granted, and so can take back.
+    fn memberships(&self) -> impl Iterator<Item = &Membership> {
+        let keys = TenantLogin::Keys.role(&self.desired.tenant);
+        self.cluster.memberships.iter().filter(move |m| m.grantor == keys)
+    }
+}
+
+fn same_time(a: Option<&str>, b: Option<&str>) -> bool {
+    let parse = |text: &str| text.parse::<jiff::Timestamp>();
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => parse(a).is_ok_and(|a| parse(b).is_ok_and(|b| a == b)),
+        _ => false,
+    }
+}

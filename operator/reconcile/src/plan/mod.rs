@@ -1,0 +1,88 @@
+//! Desired and actual in, statements out. Pure: a plan can be read before it runs, and is kept as golden text.
+//!
+//! A plan narrows before it widens. Each operation is one transaction of one login, and any prefix of the operations
+//! leaves no key with more than it had before or will have after. Planning again after applying gives nothing.
+
+use std::fmt;
+
+use rowgate_sql::text::Sql;
+
+mod accept;
+mod acl;
+mod contents;
+mod keys;
+mod rights;
+mod rows;
+mod security;
+mod shell;
+
+pub use contents::{Outcome, contents};
+pub use shell::shell;
+
+/// Which login runs an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum As {
+    /// The operator's, on the control database. It never executes a manifest's SQL.
+    Operator,
+    /// `t<id>_owner`, on the tenant's database.
+    Owner,
+    /// `t<id>_keys`, on the tenant's database.
+    Keys,
+}
+
+/// One transaction.
+#[derive(Debug, Clone)]
+pub struct Op {
+    /// What it does, for logs, Events and golden text.
+    pub about: String,
+    pub login: As,
+    /// Each with the entity whose manifest it comes from, if its failure is that entity's.
+    pub statements: Vec<Statement>,
+    /// False for CREATE DATABASE, which cannot run in one.
+    pub transaction: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Statement {
+    pub sql: Sql,
+    pub entity: Option<String>,
+}
+
+impl From<Sql> for Statement {
+    fn from(sql: Sql) -> Statement {
+        Statement { sql, entity: None }
+    }
+}
+
+impl Op {
+    fn new(about: &str, login: As, statements: Vec<Statement>) -> Op {
+        Op { about: about.to_owned(), login, statements, transaction: true }
+    }
+}
+
+/// Golden text: a comment line per operation, a line per statement, binds behind it.
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let login = match self.login {
+            As::Operator => "operator",
+            As::Owner => "owner",
+            As::Keys => "keys",
+        };
+        writeln!(f, "-- {login}: {}", self.about)?;
+        for Statement { sql, .. } in &self.statements {
+            write!(f, "{};", sql.as_str())?;
+            for (i, bind) in sql.binds().iter().enumerate() {
+                let value = bind.value.as_deref().map(String::from_utf8_lossy);
+                write!(
+                    f,
+                    "{} ${} = {}",
+                    if i == 0 { " --" } else { "," },
+                    i + 1,
+                    value.as_deref().unwrap_or("null")
+                )?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}

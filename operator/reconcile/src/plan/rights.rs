@@ -1,0 +1,129 @@
+//! From `permissions[]` to columns: what each role holds, resolved once per generation of the resource that says it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rowgate_core::name::EntityName;
+use rowgate_sql::catalog::{Action, PermissionRecord};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::accept::{Accepted, qname};
+use crate::desired::Permission;
+
+/// What `['*']` meant when a generation was applied: a column added later stays closed until the resource changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Resolved {
+    pub(super) generation: i64,
+    pub(super) permissions: Vec<ResolvedPermission>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct ResolvedPermission {
+    /// `schema.object` that the entity stood for.
+    source: String,
+    #[serde(flatten)]
+    record: PermissionRecord,
+}
+
+impl Resolved {
+    /// The rights themselves, sorted.
+    pub(super) fn records(&self) -> Vec<PermissionRecord> {
+        self.permissions.iter().map(|permission| permission.record.clone()).collect()
+    }
+}
+
+/// The identity of a permission set: equal rights share a role.
+pub(super) fn hash(records: &[PermissionRecord]) -> String {
+    let text = serde_json::to_vec(records).expect("permissions are plain values");
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Resolves `permissions` of a resource at `generation`, keeping what `recorded` says for the same generation.
+/// What cannot be resolved is left out, with a sentence each.
+pub(super) fn resolve(
+    permissions: &[Permission],
+    generation: i64,
+    recorded: Option<Resolved>,
+    accepted: &BTreeMap<EntityName, Accepted<'_>>,
+) -> (Resolved, Vec<String>) {
+    let mut problems = Vec::new();
+    let mut rights: BTreeMap<(EntityName, Action), BTreeSet<String>> = BTreeMap::new();
+    for permission in permissions {
+        let Some(entity) = accepted.get(&permission.entity) else {
+            problems.push(format!("permissions name the entity {}, which is not served", permission.entity));
+            continue;
+        };
+        for &action in &permission.actions {
+            let (columns, unknown) = columns(entity, action, permission);
+            problems.extend(unknown.into_iter().map(|field| {
+                format!("permissions on {} name the field {field}, which it does not have", permission.entity)
+            }));
+            rights.entry((permission.entity.clone(), action)).or_default().extend(columns);
+            if action != Action::Create {
+                let key = entity.record.key_columns.iter().map(|column| column.as_str().to_owned());
+                rights.entry((permission.entity.clone(), Action::Read)).or_default().extend(key);
+            }
+        }
+    }
+    let recorded = recorded.filter(|recorded| recorded.generation == generation);
+    let permissions = rights.into_iter().filter_map(|((entity, action), columns)| {
+        let (schema, object) = qname(accepted[&entity].spec);
+        let source = format!("{schema}.{object}");
+        let before = recorded.iter().flat_map(|recorded| &recorded.permissions).find(|permission| {
+            permission.record.entity == entity
+                && permission.record.action == action
+                && permission.source == source
+        });
+        let columns: Vec<String> = match before {
+            // the column may have been dropped since
+            Some(before) => before.record.columns.iter().filter(|c| columns.contains(*c)).cloned().collect(),
+            None => columns.into_iter().collect(),
+        };
+        let empty = columns.is_empty() && action != Action::Delete;
+        (!empty)
+            .then_some(ResolvedPermission { source, record: PermissionRecord { entity, action, columns } })
+    });
+    problems.sort();
+    problems.dedup();
+    (Resolved { generation, permissions: permissions.collect() }, problems)
+}
+
+/// The columns of one entry, and the names in it that are no field.
+fn columns(
+    entity: &Accepted<'_>,
+    action: Action,
+    permission: &Permission,
+) -> (BTreeSet<String>, Vec<String>) {
+    if action == Action::Delete {
+        return (BTreeSet::new(), Vec::new());
+    }
+    let writable = |name: &str| {
+        let column = entity.relation.columns.iter().find(|column| column.name == name);
+        column.is_some_and(|c| !c.generated && !c.identity_always && !c.name.starts_with("dl_"))
+    };
+    let all = || entity.relation.columns.iter().map(|column| column.name.clone());
+    let mut unknown = Vec::new();
+    let mut named = |fields: &[String]| -> BTreeSet<String> {
+        let mut columns = BTreeSet::new();
+        for field in fields {
+            match entity.column(field) {
+                _ if field == "*" => columns.extend(all()),
+                Some(column) => {
+                    columns.insert(column.to_owned());
+                }
+                None => unknown.push(field.clone()),
+            }
+        }
+        columns
+    };
+    let mut columns = match &permission.include {
+        None => all().collect(),
+        Some(fields) => named(fields),
+    };
+    let excluded = named(&permission.exclude);
+    columns.retain(|column| !excluded.contains(column));
+    if action != Action::Read {
+        columns.retain(|column| writable(column));
+    }
+    (columns, unknown)
+}

@@ -1,0 +1,222 @@
+//! Row-level security: ENABLE, FORCE and exactly the policies that the manifest says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rowgate_core::name::EntityName;
+use rowgate_core::role::SHARED_ROLE;
+use rowgate_pg::actual::{QName, Relation, TenantDb};
+use rowgate_sql::catalog::{Action, EntityKind};
+use rowgate_sql::ddl::policies::{self, Command, Condition, PolicyDef, Rows};
+use rowgate_sql::ddl::records;
+use rowgate_sql::text::{Ident, Sql};
+use sha2::{Digest as _, Sha256};
+
+use super::Statement;
+use super::accept::{Accepted, qname};
+use crate::desired::{Desired, PolicySpec, RowsSpec, Scope, Security};
+
+/// The statements, whether one of them changes which rows a role sees, and the sentences for status.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pub(super) statements: Vec<Statement>,
+    pub(super) notes: Vec<String>,
+    /// By entity: why its policies cannot be made.
+    pub(super) problems: BTreeMap<String, String>,
+}
+
+pub(super) fn changes(
+    desired: &Desired,
+    db: &TenantDb,
+    accepted: &BTreeMap<EntityName, Accepted<'_>>,
+) -> Changes {
+    let mut changes = Changes::default();
+    let mut done: BTreeSet<QName> = BTreeSet::new();
+    let tables = accepted.values().filter(|entity| entity.spec.kind == EntityKind::Table);
+    // the entity that declares the table's security speaks for all entities over it
+    let mut tables: Vec<_> = tables.collect();
+    tables.sort_by_key(|entity| entity.spec.security == Security::LeftOut);
+    for entity in tables {
+        if !done.insert(qname(entity.spec)) {
+            continue;
+        }
+        if entity.spec.security == Security::LeftOut {
+            changes.notes.push(format!(
+                "entities[{}]: rowLevelSecurity is left out, so no key sees a row; add policies or say none",
+                entity.spec.name
+            ));
+        }
+        match definitions(desired, entity) {
+            Ok(wanted) => {
+                let statements = table(db, entity, &wanted);
+                let name = Some(entity.spec.name.to_string());
+                changes
+                    .statements
+                    .extend(statements.into_iter().map(|sql| Statement { sql, entity: name.clone() }));
+            }
+            Err(reason) => {
+                changes.problems.insert(entity.spec.name.to_string(), reason);
+            }
+        }
+    }
+    changes
+}
+
+/// The policies a table should have; `None`: those it has.
+fn definitions(desired: &Desired, entity: &Accepted<'_>) -> Result<Option<Vec<PolicyDef>>, String> {
+    match &entity.spec.security {
+        Security::Existing => Ok(None),
+        Security::LeftOut => Ok(Some(Vec::new())),
+        Security::Open => {
+            let rows = Condition { roles: None, permissive: true, rows: Rows::All };
+            Ok(Some(vec![PolicyDef {
+                name: ident("all_rows"),
+                permissive: true,
+                command: Command::All,
+                using: Some(rows),
+                check: None,
+            }]))
+        }
+        Security::Policies(specs) => {
+            let each = specs.iter().map(|spec| one(desired, entity, spec));
+            Ok(Some(each.collect::<Result<Vec<_>, _>>()?.concat()))
+        }
+    }
+}
+
+/// A policy of the manifest is one of PostgreSQL for all four actions, or one for each action it names.
+fn one(desired: &Desired, entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Vec<PolicyDef>, String> {
+    let roles = match &spec.roles {
+        None => None,
+        Some(names) => Some(roles(desired, spec, names)?),
+    };
+    let condition = |rows: Rows| Condition { roles: roles.clone(), permissive: !spec.restrictive, rows };
+    let using = condition(rows(entity, spec)?);
+    let check = spec.check.as_ref().map(|text| condition(Rows::Expression(text.clone())));
+    let every = [Action::Read, Action::Create, Action::Update, Action::Delete];
+    let commands: Vec<Command> = match every.iter().all(|action| spec.actions.contains(action)) {
+        true => vec![Command::All],
+        false => every
+            .iter()
+            .filter(|action| spec.actions.contains(action))
+            .map(|action| command(*action))
+            .collect(),
+    };
+    let one_only = commands.len() == 1;
+    let named = |command: Command| -> Result<Ident, String> {
+        let name = match one_only {
+            true => spec.name.as_str().to_owned(),
+            false => format!("{}:{}", spec.name.as_str(), command.as_str().to_ascii_lowercase()),
+        };
+        Ident::new(name).ok_or_else(|| format!("the policy name {:?} is too long", spec.name))
+    };
+    let definition = |command: Command| -> Result<PolicyDef, String> {
+        let (using, check) = match command {
+            Command::Insert => (None, Some(check.clone().unwrap_or_else(|| using.clone()))),
+            Command::Select | Command::Delete => (Some(using.clone()), None),
+            Command::All | Command::Update => (Some(using.clone()), check.clone()),
+        };
+        Ok(PolicyDef { name: named(command)?, permissive: !spec.restrictive, command, using, check })
+    };
+    commands.into_iter().map(definition).collect()
+}
+
+fn command(action: Action) -> Command {
+    match action {
+        Action::Read => Command::Select,
+        Action::Create => Command::Insert,
+        Action::Update => Command::Update,
+        Action::Delete => Command::Delete,
+    }
+}
+
+/// Database roles for names of ApiKeys. A name that is nobody's yet names nobody.
+fn roles(desired: &Desired, spec: &PolicySpec, names: &[String]) -> Result<Vec<String>, String> {
+    let mut roles = Vec::new();
+    for name in names {
+        if name == SHARED_ROLE {
+            roles.push(SHARED_ROLE.to_owned());
+            continue;
+        }
+        match desired.keys.iter().find(|key| key.name == *name) {
+            Some(key) if key.scope == Scope::Unscoped => {
+                return Err(format!(
+                    "policy {:?} names the unscoped key {name}; in the database it is datalake_user, as every unscoped key",
+                    spec.name
+                ));
+            }
+            Some(key) => roles.push(key.role().to_string()),
+            None => {}
+        }
+    }
+    Ok(roles)
+}
+
+fn rows(entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Rows, String> {
+    let typed = |field: &str| -> Result<(Ident, String), String> {
+        let column = entity
+            .column(field)
+            .and_then(|name| entity.relation.columns.iter().find(|column| column.name == name))
+            .ok_or_else(|| {
+                format!("policy {:?} names the field {field}, which it does not have", spec.name)
+            })?;
+        Ok((ident(&column.name), column.type_name.clone()))
+    };
+    Ok(match &spec.rows {
+        RowsSpec::Expression(text) if text.trim() == "true" => Rows::All,
+        RowsSpec::Expression(text) => Rows::Expression(text.clone()),
+        RowsSpec::Claim { field, claim } => {
+            let (column, type_name) = typed(field)?;
+            Rows::Claim { column, type_name, claim: claim.clone() }
+        }
+        RowsSpec::Literal { field, value } => {
+            let (column, type_name) = typed(field)?;
+            Rows::Literal { column, type_name, value: value.clone() }
+        }
+    })
+}
+
+fn table(db: &TenantDb, entity: &Accepted<'_>, wanted: &Option<Vec<PolicyDef>>) -> Vec<Sql> {
+    let (schema, object) = (&entity.spec.schema, &entity.spec.object);
+    let relation: &Relation = entity.relation;
+    let mut statements = Vec::new();
+    if !relation.rls_enabled || !relation.rls_forced {
+        statements.push(policies::enable(schema, object));
+    }
+    let Some(wanted) = wanted else { return statements };
+    let record = |policy: &str| format!("{}.{}.{policy}", schema.as_str(), object.as_str());
+    let stands = |definition: &PolicyDef| -> bool {
+        let name = definition.name.as_str();
+        let applied = db.applied.get(&("policy".to_owned(), record(name)));
+        let recorded = relation.policies.get(name).map(|policy| {
+            let roles: Vec<&str> = policy.roles.iter().map(String::as_str).collect();
+            let (using, check) = (policy.using.as_deref(), policy.check.as_deref());
+            records::recorded_policy(policy.permissive, policy.command, &roles, using, check)
+        });
+        applied.is_some_and(|applied| {
+            applied.hash == hash(schema, object, definition) && Some(&applied.recorded) == recorded.as_ref()
+        })
+    };
+    let keep: BTreeSet<&str> = wanted.iter().filter(|def| stands(def)).map(|def| def.name.as_str()).collect();
+    for name in relation.policies.keys().filter(|name| !keep.contains(name.as_str())) {
+        statements.extend(policies::drop(schema, object, name));
+        if !wanted.iter().any(|definition| definition.name.as_str() == name) {
+            statements.push(records::drop_applied("policy", &record(name)));
+        }
+    }
+    for definition in wanted.iter().filter(|def| !keep.contains(def.name.as_str())) {
+        let name = definition.name.as_str();
+        statements.push(policies::create(schema, object, definition));
+        let (record, hash) = (record(name), hash(schema, object, definition));
+        statements.push(records::record_policy(&record, &hash, schema.as_str(), object.as_str(), name));
+    }
+    statements
+}
+
+fn hash(schema: &Ident, object: &Ident, definition: &PolicyDef) -> String {
+    let text = policies::create(schema, object, definition);
+    Sha256::digest(text.as_str()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn ident(name: &str) -> Ident {
+    Ident::new(name).expect("a name that PostgreSQL told us, or ours")
+}
