@@ -1,1 +1,46 @@
-//! crds
+//! The custom resources of Rowgate, group `rowgate.dev`, version `v1alpha1`: the contract with the cluster user.
+
+#![expect(
+    unreachable_pub,
+    reason = "KubeSchema copies each struct, its visibility included, into a function"
+)]
+
+mod admit;
+mod api_key;
+mod definition;
+mod entity;
+mod hint;
+mod not_served;
+mod permission;
+mod row_level_security;
+mod span;
+mod status;
+mod structural;
+mod tenant;
+
+pub use admit::{FieldError, Kind, admit};
+pub use api_key::{ApiKey, ApiKeySpec, ApiKeyStatus, Rotation, SameAs, Scope, TenantRef};
+pub use definition::{definition, to_yaml, yaml};
+pub use entity::{ConcurrencyProtection, Entity, EntityKind, GraphQl, Rest, Source};
+pub use hint::nearest;
+pub use not_served::NotServedYet;
+pub use permission::{Action, FieldSet, Permission};
+pub use row_level_security::{Equals, Policy, PolicyAction, Rls, RowLevelSecurity};
+pub use span::{Span, SpanError};
+pub use status::{ConditionType, Reason, ResolvedPermission, condition};
+pub use tenant::{
+    Bootstrap, ConfigMapKeyRef, Cors, Database, DeletionPolicy, Endpoints, Limits, SecretKeyRef, Shared,
+    Tenant, TenantSpec, TenantStatus, Webhooks,
+};
+
+/// Group and version of every kind.
+pub const API_VERSION: &str = "rowgate.dev/v1alpha1";
+
+/// Annotation: while `"true"`, the object is left as it is.
+pub const PAUSED: &str = "rowgate.dev/paused";
+/// Annotation: each new value makes one pass over the object at once.
+pub const RECONCILE_AT: &str = "rowgate.dev/reconcile-at";
+/// Annotation: `Observe` writes the plan's statements to status and executes nothing.
+pub const MODE: &str = "rowgate.dev/mode";
+/// Annotation: `"true"` frees the finalizer of an object whose database is gone.
+pub const FORCE_RELEASE: &str = "rowgate.dev/force-release";

@@ -1,0 +1,160 @@
+//! Entity: a table, view or procedure under an exposed name. Part of Tenant.
+
+use std::collections::BTreeMap;
+
+use kube_derive::KubeSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::row_level_security::RowLevelSecurity;
+
+/// A table, view or procedure under an exposed name. Fields are named by exposed name everywhere except in `source` and
+/// SQL expressions.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[x_kube(
+    crates(kube_core = "::kube_core"),
+    validation = Rule::new("self.kind != 'View' || has(self.keyFields)")
+        .message("a View needs keyFields: the fields that identify one row"),
+    validation = Rule::new("self.kind == 'Table' || !has(self.rowLevelSecurity)")
+        .message("rowLevelSecurity belongs to a Table; rows of a View are filtered by the policies of the tables under it"),
+    validation = Rule::new("self.kind == 'Table' || !has(self.concurrencyProtection)")
+        .message("concurrencyProtection belongs to a Table"),
+    validation = Rule::new("self.kind != 'Procedure' || !has(self.keyFields)")
+        .message("a Procedure has no keyFields"),
+)]
+#[serde(rename_all = "camelCase")]
+pub struct Entity {
+    /// The name in addresses and in GraphQL: letters, digits and underscores, at most 63, no digit first, not `__` first.
+    #[schemars(length(min = 1, max = 63))]
+    #[x_kube(validation = Rule::new("self.matches('^[_A-Za-z][_0-9A-Za-z]*$') && !self.startsWith('__')")
+        .message("an entity's name holds letters, digits and underscores, does not start with a digit and not with two underscores"))]
+    pub name: String,
+    /// What it is in the database.
+    pub source: Source,
+    /// `Table`, `View` or `Procedure` (a function or a procedure).
+    #[serde(default)]
+    pub kind: EntityKind,
+    /// The fields that identify one row. Default: the table's primary key. A View needs them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1, max = 32), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "set"))]
+    pub key_fields: Vec<String>,
+    /// Exposed names of columns, `column: exposedName`. Columns that are not listed keep their name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "mappings_schema")]
+    pub mappings: BTreeMap<String, String>,
+    /// Whether and how it is served over REST.
+    #[serde(default)]
+    pub rest: Rest,
+    /// Whether and how it is served over GraphQL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graphql: Option<GraphQl>,
+    /// Refuses writes that do not know the row's current version, and deletes by flag only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency_protection: Option<ConcurrencyProtection>,
+    /// Whether rows flagged as deleted are left out of reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hide_soft_deleted: Option<bool>,
+    /// Whether row changes are captured as events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<bool>,
+    /// Whether a SECURITY DEFINER routine may be exposed: it runs with its owner's rights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_definer: Option<bool>,
+    /// Which rows a key sees. Left out: row-level security is on and shows no row. Of several entities over one table
+    /// one declares it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_level_security: Option<RowLevelSecurity>,
+}
+
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EntityKind {
+    #[default]
+    Table,
+    View,
+    Procedure,
+}
+
+/// A table, view, function or procedure in the database, by its names there.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[x_kube(
+    crates(kube_core = "::kube_core"),
+    validation = Rule::new("self.schema != 'dl' && self.schema != 'information_schema' && !self.schema.startsWith('pg_')")
+        .message("source.schema cannot be dl, information_schema or pg_...: those belong to Rowgate and to PostgreSQL"),
+)]
+pub struct Source {
+    /// The schema.
+    #[serde(default = "public")]
+    #[schemars(length(min = 1, max = 63))]
+    pub schema: String,
+    /// The table, view, function or procedure, spelled as the database spells it.
+    #[schemars(length(min = 1, max = 63))]
+    pub object: String,
+}
+
+/// Whether and how an entity is served over REST.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rest {
+    /// Off, the entity still counts for policies and for views over it.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+}
+
+impl Default for Rest {
+    fn default() -> Rest {
+        Rest { enabled: true }
+    }
+}
+
+/// Whether and how an entity is served over GraphQL.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphQl {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// The name of one row's type, used as it is. Default: the entity's name with a capital first letter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "graphql_name_schema")]
+    pub singular: Option<String>,
+    /// The name of the list field. Default: the entity's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "graphql_name_schema")]
+    pub plural: Option<String>,
+}
+
+/// Refuses writes that do not know the row's current version (column `dl_expected_ts`), and deletes by flag only.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConcurrencyProtection {
+    /// The boolean column that marks a row as deleted.
+    #[serde(default = "is_deleted")]
+    #[schemars(length(min = 1, max = 63))]
+    pub soft_delete_column: String,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn public() -> String {
+    "public".to_owned()
+}
+
+fn is_deleted() -> String {
+    "is_deleted".to_owned()
+}
+
+fn mappings_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": 1600,
+        "additionalProperties": { "type": "string", "minLength": 1, "maxLength": 63 },
+    })
+}
+
+fn graphql_name_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 63,
+        "pattern": "^_?([A-Za-z][_0-9A-Za-z]*)?$",
+    })
+}

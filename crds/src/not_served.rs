@@ -1,0 +1,153 @@
+//! Fields that the contract has and this version does not serve. Set, they stall the resource; nothing is ignored.
+
+use crate::api_key::ApiKeySpec;
+use crate::entity::{Entity, EntityKind};
+use crate::permission::{Action, Permission};
+use crate::tenant::{DeletionPolicy, TenantSpec};
+
+/// A spec that may ask for what this version does not serve.
+pub trait NotServedYet {
+    /// One message per such field, with its path and what to do. `false` for a switch whose feature is absent asks for
+    /// what happens anyway and gives no message.
+    fn not_served_yet(&self) -> Vec<String>;
+}
+
+impl NotServedYet for TenantSpec {
+    fn not_served_yet(&self) -> Vec<String> {
+        let mut found = Found::default();
+        let database = &self.database;
+        found.leave_out(database.server_secret_ref.is_some(), "database.serverSecretRef");
+        found.say(
+            !database.create,
+            "database.create: false",
+            "leave it out and let Rowgate make the database",
+        );
+        found.say(
+            database.deletion_policy == DeletionPolicy::Delete,
+            "database.deletionPolicy: Delete",
+            "leave it out; the database is kept",
+        );
+        for entity in &self.entities {
+            found.entity(entity);
+        }
+        if let Some(shared) = &self.shared {
+            found.permissions("shared.permissions", &shared.permissions);
+        }
+        if let Some(limits) = &self.limits {
+            found.leave_out(limits.requests_per_second.is_some(), "limits.requestsPerSecond");
+            found.leave_out(limits.max_export_rows.is_some(), "limits.maxExportRows");
+        }
+        found.leave_out(self.cors.as_ref().is_some_and(|cors| !cors.origins.is_empty()), "cors.origins");
+        let allow_http = self.webhooks.as_ref().and_then(|webhooks| webhooks.allow_http);
+        found.leave_out(allow_http == Some(true), "webhooks.allowHttp");
+        found.0
+    }
+}
+
+impl NotServedYet for ApiKeySpec {
+    fn not_served_yet(&self) -> Vec<String> {
+        let mut found = Found::default();
+        if let Some(scope) = &self.scope {
+            found.permissions("scope.permissions", &scope.permissions);
+        }
+        found.leave_out(self.rotation.is_some(), "rotation");
+        found.0
+    }
+}
+
+#[derive(Default)]
+struct Found(Vec<String>);
+
+impl Found {
+    fn say(&mut self, found: bool, path: &str, remedy: &str) {
+        if found {
+            self.0.push(format!("not served yet: {path}; {remedy}"));
+        }
+    }
+
+    fn leave_out(&mut self, found: bool, path: &str) {
+        self.say(found, path, "leave it out");
+    }
+
+    fn entity(&mut self, entity: &Entity) {
+        let at = |field: &str| format!("entities[{}].{field}", entity.name);
+        let is_procedure = entity.kind == EntityKind::Procedure;
+        self.say(is_procedure, &at("kind: Procedure"), "leave the entity out");
+        if let Some(graphql) = &entity.graphql {
+            self.leave_out(graphql.enabled == Some(true), &at("graphql.enabled"));
+            self.leave_out(graphql.singular.is_some(), &at("graphql.singular"));
+            self.leave_out(graphql.plural.is_some(), &at("graphql.plural"));
+        }
+        self.leave_out(entity.concurrency_protection.is_some(), &at("concurrencyProtection"));
+        self.leave_out(entity.hide_soft_deleted == Some(true), &at("hideSoftDeleted"));
+        self.leave_out(entity.events == Some(true), &at("events"));
+        self.leave_out(entity.allow_definer == Some(true), &at("allowDefiner"));
+    }
+
+    fn permissions(&mut self, at: &str, permissions: &[Permission]) {
+        for permission in permissions {
+            let executes = permission.actions.contains(&Action::Execute);
+            self.leave_out(executes, &format!("{at}[{}].actions: execute", permission.entity));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tenant(yaml: &str) -> Vec<String> {
+        serde_yaml::from_str::<TenantSpec>(yaml).expect("the test's spec parses").not_served_yet()
+    }
+
+    #[test]
+    fn later_fields_are_named_with_a_remedy() {
+        for (yaml, message) in [
+            ("{database: {serverSecretRef: {name: s}}}", "database.serverSecretRef; leave it out"),
+            (
+                "{database: {create: false}}",
+                "database.create: false; leave it out and let Rowgate make the database",
+            ),
+            (
+                "{database: {deletionPolicy: Delete}}",
+                "database.deletionPolicy: Delete; leave it out; the database is kept",
+            ),
+            ("{limits: {requestsPerSecond: 5}}", "limits.requestsPerSecond; leave it out"),
+            ("{limits: {maxExportRows: 5}}", "limits.maxExportRows; leave it out"),
+            ("{cors: {origins: ['https://a']}}", "cors.origins; leave it out"),
+            ("{webhooks: {allowHttp: true}}", "webhooks.allowHttp; leave it out"),
+            (
+                "{shared: {permissions: [{entity: p, actions: [execute]}]}}",
+                "shared.permissions[p].actions: execute; leave it out",
+            ),
+        ] {
+            assert_eq!(tenant(yaml), [format!("not served yet: {message}")], "{yaml}");
+        }
+        for (field, message) in [
+            ("kind: Procedure", "kind: Procedure; leave the entity out"),
+            ("graphql: {enabled: true}", "graphql.enabled; leave it out"),
+            ("graphql: {singular: order}", "graphql.singular; leave it out"),
+            ("graphql: {plural: all}", "graphql.plural; leave it out"),
+            ("events: true", "events; leave it out"),
+            ("concurrencyProtection: {}", "concurrencyProtection; leave it out"),
+            ("hideSoftDeleted: true", "hideSoftDeleted; leave it out"),
+            ("allowDefiner: true", "allowDefiner; leave it out"),
+        ] {
+            let yaml = format!("{{entities: [{{name: orders, source: {{object: o}}, {field}}}]}}");
+            assert_eq!(tenant(&yaml), [format!("not served yet: entities[orders].{message}")], "{yaml}");
+        }
+        let key: ApiKeySpec =
+            serde_yaml::from_str("{tenantRef: {name: t}, rotation: {every: 30d, overlap: 1d}}")
+                .expect("parses");
+        assert_eq!(key.not_served_yet(), ["not served yet: rotation; leave it out"]);
+    }
+
+    #[test]
+    fn defaults_and_served_fields_are_silent() {
+        let served = "{slug: a, database: {name: b, bootstrap: {configMapRef: {name: c}}},
+            limits: {maxPageSize: 5, statementTimeout: 5s}, shared: {permissions: [{entity: o, actions: [read, delete]}]},
+            entities: [{name: o, source: {object: o}, rest: {enabled: false}, events: false, graphql: {enabled: false}}]}";
+        assert_eq!(tenant(served), Vec::<String>::new());
+        assert_eq!(tenant("{}"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,143 @@
+//! Conditions and their reasons: the same words in every kind's status.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::permission::Action;
+
+/// The conditions that every kind has (kstatus reads them).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ConditionType {
+    /// Done in the database and served by every live replica.
+    Ready,
+    /// Work is under way, or will be tried again.
+    Reconciling,
+    /// It cannot go on until somebody changes something.
+    Stalled,
+}
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident,)+) => {
+        /// Why a condition has its status. Part of the contract: reasons are added, never renamed.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Reason { $($(#[$doc])* $name,)+ }
+
+        impl Reason {
+            /// The word in status.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Reason::$name => stringify!($name),)+ }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Done and served.
+    Served,
+    /// Nothing is under way.
+    Done,
+    /// A pass is under way.
+    Progressing,
+    /// Applied, but not every live replica serves this generation yet.
+    AwaitingReplicas,
+    /// No data-plane replica is alive.
+    NoReplica,
+    /// Something failed and is tried again.
+    Retrying,
+    /// The annotation `rowgate.dev/paused` is set.
+    Paused,
+    /// The annotation `rowgate.dev/mode: Observe` is set.
+    Observing,
+    /// A field is set whose behaviour this version does not have.
+    NotServedYet,
+    /// The spec contradicts itself or the database.
+    InvalidSpec,
+    /// Another Tenant has this slug.
+    SlugTaken,
+    /// Another Tenant has this database, or entity, or policy.
+    Taken,
+    /// The Tenant that an ApiKey names is not there.
+    TenantNotFound,
+    /// The Tenant that an ApiKey names is not ready for keys.
+    TenantNotReady,
+    /// The database does not answer.
+    DatabaseUnavailable,
+    /// The server is older than PostgreSQL 16, or lacks what is needed.
+    UnsupportedServer,
+    /// The database is not there and `database.create` is false.
+    DatabaseNotFound,
+    /// A ConfigMap or its key is not there.
+    ConfigMapNotFound,
+    /// The bootstrap script failed.
+    BootstrapFailed,
+    /// An entity's source is not there.
+    SourceNotFound,
+    /// An entity's source is not what `kind` says, or cannot be exposed.
+    SourceUnsupported,
+    /// The source does not belong to the tenant's owner role.
+    NotOwned,
+    /// A permission, policy or key names an entity that is not there.
+    EntityNotFound,
+    /// A permission, policy, mapping or key names a field that is not there.
+    FieldNotFound,
+    /// A permission excludes key fields.
+    KeyFieldExcluded,
+    /// A table under a view is not an entity, or has a policy that a view would skip.
+    ViewUnsafe,
+    /// PostgreSQL refused a policy.
+    PolicyRefused,
+    /// PostgreSQL refused a statement.
+    StatementRefused,
+    /// An extension shows other tenants' statements.
+    ExtensionRefused,
+    /// Too many distinct permission sets.
+    TooManyPermissionSets,
+    /// What stands in the database was changed by hand and is being repaired.
+    Drifted,
+    /// The Secret could not be read or written.
+    SecretUnavailable,
+    /// The Secret holds no usable key string.
+    SecretInvalid,
+    /// The key is revoked.
+    Revoked,
+    /// The key has expired.
+    Expired,
+}
+
+/// One condition; `since` is when `status` last changed.
+#[must_use]
+pub fn condition(
+    kind: ConditionType,
+    status: bool,
+    reason: Reason,
+    message: impl Into<String>,
+    observed_generation: i64,
+    since: Time,
+) -> Condition {
+    Condition {
+        type_: format!("{kind:?}"),
+        status: if status { "True" } else { "False" }.to_owned(),
+        reason: reason.as_str().to_owned(),
+        message: message.into(),
+        observed_generation: Some(observed_generation),
+        last_transition_time: since,
+    }
+}
+
+/// What a permission came to on one entity.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ResolvedPermission {
+    /// The entity's name.
+    pub entity: String,
+    pub action: Action,
+    /// Exposed names, sorted; none for delete and execute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1600))]
+    pub fields: Vec<String>,
+}
+
+pub(crate) fn default_observed_generation() -> i64 {
+    -1
+}

@@ -1,0 +1,322 @@
+//! Tenant: one database, exposed as an API under one name.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube_core::Rule;
+use kube_derive::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::entity::Entity;
+use crate::permission::Permission;
+use crate::span::{Span, statement_timeout_schema};
+use crate::status::{ResolvedPermission, default_observed_generation};
+
+/// A Tenant is one PostgreSQL database, exposed as an API under `/auth/{slug}/api`.
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "rowgate.dev",
+    version = "v1alpha1",
+    kind = "Tenant",
+    plural = "tenants",
+    shortname = "rgt",
+    category = "rowgate",
+    namespaced,
+    status = "TenantStatus",
+    derive = "PartialEq",
+    crates(kube_core = "::kube_core"),
+    doc = "A PostgreSQL database exposed as an API: its entities, who may do what with them, and which rows they see.",
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].reason"
+    ),
+    printcolumn(name = "Slug", type_ = "string", json_path = ".status.slug"),
+    printcolumn(name = "Entities", type_ = "integer", json_path = ".status.entities"),
+    printcolumn(name = "Keys", type_ = "integer", json_path = ".status.keys"),
+    printcolumn(name = "Replicas", type_ = "integer", json_path = ".status.replicas", priority = 1),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[x_kube(
+    crates(kube_core = "::kube_core"),
+    validation = Rule::new(
+        "has(self.database.name) == has(oldSelf.database.name) && (!has(self.database.name) || self.database.name == oldSelf.database.name)"
+    ).message("database.name cannot be changed, added or removed; make a new Tenant instead"),
+    validation = Rule::new(
+        "has(self.database.serverSecretRef) == has(oldSelf.database.serverSecretRef) && (!has(self.database.serverSecretRef) || self.database.serverSecretRef == oldSelf.database.serverSecretRef)"
+    ).message("database.serverSecretRef cannot be changed, added or removed; make a new Tenant instead"),
+)]
+#[serde(rename_all = "camelCase")]
+pub struct TenantSpec {
+    /// The tenant's name in addresses and keys: at most 40 lower-case letters, digits and hyphens, no hyphen at either
+    /// end. Unique in the installation; cannot be changed. Default: the object's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 40))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$')")
+        .message("slug holds at most 40 lower-case letters, digits and hyphens, no hyphen at either end"))]
+    pub slug: Option<String>,
+
+    /// Where the tenant's data is, and what happens to it.
+    #[serde(default)]
+    pub database: Database,
+
+    /// What every unscoped key of the tenant may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Shared>,
+
+    /// The tables, views and procedures that are exposed. Nothing else of the database is reachable.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 500))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub entities: Vec<Entity>,
+
+    /// Bounds on what one request may ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+
+    /// Browsers of which sites may call this tenant's API. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cors: Option<Cors>,
+
+    /// What webhook subscriptions of this tenant may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhooks: Option<Webhooks>,
+}
+
+/// Where the tenant's data is, and what happens to it.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[x_kube(crates(kube_core = "::kube_core"))]
+#[serde(rename_all = "camelCase")]
+pub struct Database {
+    /// A Secret in this namespace whose key `url` holds the address of the PostgreSQL server
+    /// (`postgresql://user:password@host:5432/`). Cannot be changed. Default: the installation's own server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_secret_ref: Option<SecretKeyRef>,
+
+    /// The database's name on that server. Cannot be changed. Default: the slug with `_` for `-`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z_][a-z0-9_]*$') && !self.startsWith('pg_') && !(self in ['postgres', 'template0', 'template1', 'rowgate'])")
+        .message("database.name holds lower-case letters, digits and underscores, does not start with a digit or pg_, and is not one of postgres, template0, template1, rowgate"))]
+    pub name: Option<String>,
+
+    /// Whether Rowgate makes the database when it is not there.
+    #[serde(default = "yes")]
+    pub create: bool,
+
+    /// What deleting this object does to the database: `Retain` leaves it, `Delete` drops it with all its data.
+    #[serde(default)]
+    pub deletion_policy: DeletionPolicy,
+
+    /// A script that runs once, as the database's owner, before anything is exposed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bootstrap: Option<Bootstrap>,
+}
+
+impl Default for Database {
+    fn default() -> Database {
+        Database {
+            server_secret_ref: None,
+            name: None,
+            create: true,
+            deletion_policy: DeletionPolicy::Retain,
+            bootstrap: None,
+        }
+    }
+}
+
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeletionPolicy {
+    #[default]
+    Retain,
+    Delete,
+}
+
+/// A Secret in this namespace.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretKeyRef {
+    /// The Secret's name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+/// A script that runs once, as the database's owner, before anything is exposed.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bootstrap {
+    /// The ConfigMap that holds the script.
+    pub config_map_ref: ConfigMapKeyRef,
+}
+
+/// One key of a ConfigMap in this namespace.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigMapKeyRef {
+    /// The ConfigMap's name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// The key of its data.
+    #[serde(default = "schema_sql")]
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+}
+
+/// What every unscoped key of the tenant may do, and what policies can ask about them.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shared {
+    /// Entries for one entity add up, action by action. What is not listed is refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1000))]
+    pub permissions: Vec<Permission>,
+    /// Values that policies read with `dl.claim('name')` when an unscoped key asks.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "crate::permission::claims_schema")]
+    pub claims: BTreeMap<String, String>,
+}
+
+/// Bounds on what one request may ask for.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// The largest page, in rows: what `$first` may ask for. Default: 100000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::definition::positive_int::<1_000_000>")]
+    pub max_page_size: Option<u32>,
+    /// Requests per second that one key may make. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::definition::positive_int::<1_000_000>")]
+    pub requests_per_second: Option<u32>,
+    /// How long one statement may run: a number with `ms`, `s` or `m`, such as `500ms`, `30s`, `2m`. Default: `30s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "statement_timeout_schema")]
+    pub statement_timeout: Option<Span>,
+    /// Rows at which an export stops. Default, and the most: 50000000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::definition::positive_int::<50_000_000>")]
+    pub max_export_rows: Option<u32>,
+}
+
+/// Browsers of which sites may call this tenant's API.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cors {
+    /// Origins, such as `https://app.example.com`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 50), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
+    pub origins: Vec<String>,
+}
+
+/// What webhook subscriptions of this tenant may do.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Webhooks {
+    /// Whether destinations may be plain `http`. Default: `https` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_http: Option<bool>,
+}
+
+/// What Rowgate made of a Tenant. Every field may be absent until the first pass has ended.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[x_kube(crates(kube_core = "::kube_core"))]
+#[serde(rename_all = "camelCase")]
+pub struct TenantStatus {
+    /// The `metadata.generation` that this status speaks about; -1: none yet.
+    #[serde(default = "default_observed_generation")]
+    pub observed_generation: i64,
+    /// `Ready`: done in the database and served by every live replica. `Reconciling`: work is under way. `Stalled`: it
+    /// cannot go on until somebody changes what the message says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+    /// The identifier of the tenant in PostgreSQL: its roles are `t<id>_owner`, `t<id>_auth` and so on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<String>,
+    /// The slug in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
+    /// The name of the database in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// Where the tenant is served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoints: Option<Endpoints>,
+    /// How many entities are exposed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entities: Option<i32>,
+    /// How many live keys the tenant has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<i32>,
+    /// How many live data-plane replicas serve this generation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// What the shared permissions came to, when `fields` was left out or `*`: the columns present at that time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4000))]
+    pub shared: Vec<ResolvedPermission>,
+    /// What works but may surprise, one sentence each, such as a table that shows no row for want of a policy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1000))]
+    pub warnings: Vec<String>,
+    /// With the annotation `rowgate.dev/mode: Observe`: the statements that would run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10000))]
+    pub plan: Vec<String>,
+}
+
+/// Where the tenant is served. Paths begin at the data plane's address.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Endpoints {
+    /// The REST API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<String>,
+    /// The GraphQL API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graphql: Option<String>,
+    /// The OpenAPI document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub openapi: Option<String>,
+}
+
+/// Rules that need the object's name, which only the root of an object shows.
+pub(crate) fn root_rules() -> [Rule; 2] {
+    let name = "self.metadata.name.matches('^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$')";
+    let slug =
+        |object: &str| format!("(has({object}.spec.slug) ? {object}.spec.slug : {object}.metadata.name)");
+    [
+        Rule::new(format!("has(self.spec.slug) || {name}")).message(
+            "without spec.slug the object's name is the slug: at most 40 lower-case letters, digits and hyphens, no \
+             hyphen at either end; rename the object or give spec.slug",
+        ),
+        Rule::new(format!("{} == {}", slug("self"), slug("oldSelf"))).message(
+            "slug cannot be changed: it is part of every key and address; make a new Tenant instead",
+        ),
+    ]
+}
+
+impl Tenant {
+    /// The slug: `spec.slug`, else the object's name.
+    #[must_use]
+    pub fn slug(&self) -> &str {
+        self.spec.slug.as_deref().or(self.metadata.name.as_deref()).unwrap_or_default()
+    }
+
+    /// The database's name: `spec.database.name`, else the slug with `_` for `-`.
+    #[must_use]
+    pub fn database_name(&self) -> String {
+        self.spec.database.name.clone().unwrap_or_else(|| self.slug().replace('-', "_"))
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn schema_sql() -> String {
+    "schema.sql".to_owned()
+}
