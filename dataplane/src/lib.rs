@@ -1,1 +1,3 @@
-//! dataplane
+//! The data plane: REST over tenants' databases, and the standalone mode.
+
+pub mod standalone;

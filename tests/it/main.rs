@@ -1,1 +1,3 @@
 //! One binary for every end-to-end test.
+
+mod launcher;

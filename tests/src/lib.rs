@@ -1,1 +1,5 @@
-//! tests
+//! What the end-to-end tests stand on: real PostgreSQL servers, real processes, and folders that never stay behind.
+
+pub mod postgres;
+pub mod scratch;
+pub mod wait;

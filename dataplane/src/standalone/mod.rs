@@ -1,0 +1,4 @@
+//! Everything in one process for a newcomer and for tests: PostgreSQL, reconciling a folder, serving.
+
+pub mod postgres;
+pub mod roots;

@@ -1,0 +1,67 @@
+//! The launcher of our own PostgreSQL: what it starts, finds running, and refuses.
+
+use rowgate_dataplane::standalone::postgres::{Postgres, Wish};
+use rowgate_tests::postgres::{QUICK, Server, connect, seed, shared};
+use rowgate_tests::scratch::Scratch;
+use sqlx::Row as _;
+
+async fn show(connection: &mut sqlx::PgConnection, setting: &str) -> String {
+    sqlx::query("select current_setting($1)").bind(setting).fetch_one(connection).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn the_server_has_no_tcp_and_keeps_values_out_of_its_log() {
+    let mut connection = shared().await.connect("postgres").await;
+    for (setting, value) in [
+        ("listen_addresses", ""),
+        ("log_parameter_max_length", "0"),
+        ("password_encryption", "scram-sha-256"),
+        ("max_connections", "200"),
+    ] {
+        assert_eq!(show(&mut connection, setting).await, value, "{setting}");
+    }
+    let version: i32 = show(&mut connection, "server_version_num").await.parse().unwrap();
+    assert!(160_000 <= version);
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_refused_on_the_socket_too() {
+    let server = shared().await;
+    let mut login = server.superuser("postgres");
+    login.password = rowgate_core::derive::Root::new([1; 32]).password("bootstrap", "rowgate_superuser", 1);
+    let refusal = connect(&login).await.unwrap_err().to_string();
+    assert!(refusal.contains("password authentication failed"), "{refusal}");
+}
+
+#[tokio::test]
+async fn a_server_that_still_runs_is_taken_over_and_a_stopped_one_keeps_its_data() {
+    let scratch = Scratch::new();
+    let state = scratch.path().join("state");
+    seed(&state).await;
+    let wish = Wish { state, bin: None, settings: QUICK.map(str::to_owned).to_vec() };
+
+    let first = Postgres::start(&wish, &|_| ()).await.unwrap();
+    let mut connection = connect(first.superuser()).await.unwrap();
+    sqlx::query("create table kept as select 42 as n").execute(&mut connection).await.unwrap();
+
+    let second = Postgres::start(&wish, &|_| ()).await.unwrap();
+    assert!(second.taken_over());
+    assert_eq!(second.pid(), first.pid());
+    drop(connection);
+    first.stop().await.unwrap();
+
+    let third = Postgres::start(&wish, &|_| ()).await.unwrap();
+    assert!(!third.taken_over());
+    let mut connection = connect(third.superuser()).await.unwrap();
+    let n: i32 = sqlx::query("select n from kept").fetch_one(&mut connection).await.unwrap().get(0);
+    assert_eq!(n, 42);
+    third.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_of_a_test_ends_with_it() {
+    let server = Server::own().await;
+    let login = server.superuser("postgres");
+    drop(server);
+    assert!(connect(&login).await.is_err());
+}

@@ -1,0 +1,150 @@
+//! Real PostgreSQL servers for tests, started by the product's own launcher.
+//!
+//! `initdb` runs once per machine; every cluster is a copy of its result, so a fresh one costs half a second. Copies
+//! share their system identifier.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rowgate_dataplane::standalone::postgres::{Postgres, Wish, binaries};
+use rowgate_pg::login::{Endpoint, Login};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions as _, Executor as _};
+use tokio::sync::OnceCell;
+
+use crate::scratch::Scratch;
+
+/// What tests give up: surviving a power failure.
+pub const QUICK: [&str; 4] =
+    ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=32MB"];
+
+/// How a template is made; another way needs another template.
+const RECIPE: &str = include_str!("../../dataplane/src/standalone/postgres/cluster.rs");
+
+/// A server that ends with this value, or with the test process.
+#[derive(Debug)]
+pub struct Server {
+    postgres: Postgres,
+    _scratch: Scratch,
+}
+
+/// The one server that tests share. Roles are cluster-wide and a cluster takes one installation: use
+/// [`Server::own`] for a test that founds one.
+pub async fn shared() -> &'static Server {
+    static SHARED: OnceCell<Server> = OnceCell::const_new();
+    SHARED.get_or_init(Server::own).await
+}
+
+impl Server {
+    /// A fresh cluster.
+    pub async fn own() -> Server {
+        Server::with(&[]).await
+    }
+
+    /// A fresh cluster with further server settings, such as `log_statement=all`.
+    pub async fn with(settings: &[&str]) -> Server {
+        let scratch = Scratch::new();
+        let state = scratch.path().join("state");
+        seed(&state).await;
+        let settings = QUICK.iter().chain(settings).map(ToString::to_string).collect();
+        let wish = Wish { state, bin: None, settings };
+        let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
+        Server { postgres, _scratch: scratch }
+    }
+
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.postgres.superuser().endpoint
+    }
+
+    /// The superuser on `database`.
+    #[must_use]
+    pub fn superuser(&self, database: &str) -> Login {
+        Login { database: database.to_owned(), ..self.postgres.superuser().clone() }
+    }
+
+    /// A connection of the superuser.
+    pub async fn connect(&self, database: &str) -> PgConnection {
+        connect(&self.superuser(database)).await.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// A fresh empty database, for tests that need no installation.
+    pub async fn database(&self, name: &str) -> PgConnection {
+        let mut connection = self.connect("postgres").await;
+        execute(&mut connection, &format!("create database {name}")).await;
+        self.connect(name).await
+    }
+
+    /// Everything that the server has logged so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.postgres.log()).expect("the server writes its log from the start")
+    }
+}
+
+/// A plain connection as any role, for looking at the database from outside the product.
+pub async fn connect(login: &Login) -> Result<PgConnection, sqlx::Error> {
+    let options = PgConnectOptions::new_without_pgpass()
+        .username(&login.role)
+        .password(login.password.reveal())
+        .database(&login.database);
+    let options = match &login.endpoint {
+        Endpoint::Unix { directory, port } => options.socket(directory).port(*port),
+        Endpoint::Tcp { host, port } => options.host(host).port(*port),
+    };
+    options.connect().await
+}
+
+/// Runs a script that the test itself wrote, and fails with PostgreSQL's message.
+pub async fn execute(connection: &mut PgConnection, script: &str) {
+    attempt(connection, script).await.unwrap_or_else(|error| panic!("{error}: {script}"));
+}
+
+/// As [`execute`], for statements whose refusal is what the test wants to see.
+#[expect(clippy::disallowed_methods, reason = "the text is the test's own; no request reaches it")]
+pub async fn attempt(connection: &mut PgConnection, script: &str) -> Result<(), sqlx::Error> {
+    connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(script.to_owned()))).await.map(|_| ())
+}
+
+/// Fills a state folder with an initialised cluster, as if standalone had run there before.
+pub async fn seed(state: &Path) {
+    let template = template().await;
+    let status = Command::new("cp").arg("-a").arg(template).arg(state).status().expect("cp runs");
+    assert!(status.success(), "cp of the template cluster failed");
+}
+
+async fn template() -> &'static Path {
+    static TEMPLATE: OnceCell<PathBuf> = OnceCell::const_new();
+    TEMPLATE.get_or_init(make_template).await
+}
+
+async fn make_template() -> PathBuf {
+    let binaries = binaries::find(None).unwrap_or_else(|error| panic!("{error}"));
+    let mut recipe = DefaultHasher::new();
+    (RECIPE, &binaries.version.text, &binaries.bin).hash(&mut recipe);
+    let path = binaries::cache().join(format!("template-{:016x}", recipe.finish()));
+    if path.is_dir() {
+        return path;
+    }
+    let scratch = Scratch::new();
+    let state = scratch.path().join("state");
+    fs::create_dir(&state).expect("the folder is ours");
+    fs::set_permissions(&state, std::os::unix::fs::PermissionsExt::from_mode(0o711)).expect("it is ours");
+    let settings = QUICK.map(str::to_owned).to_vec();
+    let wish = Wish { state: state.clone(), bin: None, settings };
+    let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
+    postgres.stop().await.unwrap_or_else(|error| panic!("{error}"));
+
+    // The cache may be another file system: copy beside, then rename. Another test process may have been first.
+    fs::create_dir_all(binaries::cache()).expect("the cache folder is ours");
+    let draft = path.with_added_extension(std::process::id().to_string());
+    let status = Command::new("cp").arg("-a").arg(&state).arg(&draft).status().expect("cp runs");
+    assert!(status.success(), "cp of the template cluster failed");
+    if fs::rename(&draft, &path).is_err() {
+        assert!(path.is_dir(), "{} cannot be made", path.display());
+        fs::remove_dir_all(&draft).expect("the draft is ours");
+    }
+    path
+}
