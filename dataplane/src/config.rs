@@ -1,0 +1,328 @@
+//! Settings: a flag, then `ROWGATE_*`, then a file. Every mistake is told at once, with the flag's name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::IsTerminal as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use rowgate_core::derive::Root;
+use rowgate_pg::login::Endpoint;
+
+use crate::telemetry::LogFormat;
+
+/// The flags that `serve` and `standalone` share. Texts, so that all mistakes can be told together.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ServerFlags {
+    /// Address of the API [default: 127.0.0.1:8080] [example: 0.0.0.0:8080]
+    #[arg(long, env = "ROWGATE_LISTEN", value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// Address of /livez and /readyz [default: 127.0.0.1:8081] [example: 0.0.0.0:8081]
+    #[arg(long, env = "ROWGATE_PROBES", value_name = "ADDRESS")]
+    pub probes: Option<String>,
+    /// Connections to each tenant's database that requests share [default: 8] [example: 16]
+    #[arg(long, env = "ROWGATE_CONNECTIONS_PER_TENANT", value_name = "NUMBER")]
+    pub connections_per_tenant: Option<String>,
+    /// How log lines look: json or text [default: text on a terminal, else json]
+    #[arg(long, env = "ROWGATE_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<String>,
+    /// How long requests in flight may take to end after SIGTERM [default: 30] [example: 5]
+    #[arg(long, env = "ROWGATE_DRAIN_SECONDS", value_name = "SECONDS")]
+    pub drain_seconds: Option<String>,
+}
+
+/// The flags of `serve`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ServeFlags {
+    #[command(flatten)]
+    pub server: ServerFlags,
+    /// The PostgreSQL that holds the control database: host:port, or the folder of its socket with the port
+    /// [example: db.internal:5432] [example: /run/postgresql:5432]
+    #[arg(long, env = "ROWGATE_CONTROL", value_name = "HOST:PORT|FOLDER[:PORT]")]
+    pub control: Option<String>,
+    /// File with the data plane's root secret, 64 hexadecimal digits, the same on every replica
+    /// [example: /etc/rowgate/dataplane.root]
+    #[arg(long, env = "ROWGATE_ROOT_FILE", value_name = "PATH")]
+    pub root_file: Option<String>,
+    /// YAML file with any of these settings, named like the flags: `drain-seconds: 5` [example: /etc/rowgate.yaml]
+    #[arg(long, env = "ROWGATE_CONFIG", value_name = "PATH")]
+    pub config: Option<PathBuf>,
+}
+
+/// What `serve` and `standalone` share, checked.
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    pub listen: SocketAddr,
+    pub probes: SocketAddr,
+    pub connections_per_tenant: usize,
+    pub log_format: LogFormat,
+    pub drain: Duration,
+}
+
+/// What `serve` needs, checked.
+#[derive(Debug, Clone)]
+pub struct ServeSettings {
+    pub server: ServerSettings,
+    pub control: Endpoint,
+    pub root: Root,
+}
+
+/// Every mistake, one a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Mistakes(pub Vec<String>);
+
+impl ServeFlags {
+    /// Checks all settings; the names of unknown settings in the file count as mistakes too.
+    pub fn settings(&self) -> Result<ServeSettings, Mistakes> {
+        let mut given = Given::new(self.config.as_deref());
+        let server = self.server.read(&mut given);
+        let control = given.required("control", self.control.as_deref(), endpoint);
+        let root = given.required("root-file", self.root_file.as_deref(), |path| root(Path::new(path)));
+        given.finish()?;
+        Ok(ServeSettings {
+            server: server.expect("no mistake was noted"),
+            control: control.expect("no mistake was noted"),
+            root: root.expect("no mistake was noted"),
+        })
+    }
+}
+
+impl ServerFlags {
+    /// Checks the shared settings where no file is read.
+    pub fn settings(&self) -> Result<ServerSettings, Mistakes> {
+        let mut given = Given::new(None);
+        let server = self.read(&mut given);
+        given.finish()?;
+        Ok(server.expect("no mistake was noted"))
+    }
+
+    /// Reads the shared settings out of `given`; `None` when a mistake was noted there.
+    pub fn read(&self, given: &mut Given) -> Option<ServerSettings> {
+        let listen = given.or("listen", self.listen.as_deref(), "127.0.0.1:8080", address);
+        let probes = given.or("probes", self.probes.as_deref(), "127.0.0.1:8081", address);
+        let connections =
+            given.or("connections-per-tenant", self.connections_per_tenant.as_deref(), "8", |text| {
+                between(text, 1, 1000)
+            });
+        let format = given.or("log-format", self.log_format.as_deref(), default_format(), log_format);
+        let drain =
+            given.or("drain-seconds", self.drain_seconds.as_deref(), "30", |text| between(text, 0, 3600));
+        Some(ServerSettings {
+            listen: listen?,
+            probes: probes?,
+            connections_per_tenant: usize::try_from(connections?).expect("at most 1000"),
+            log_format: format?,
+            drain: Duration::from_secs(drain?),
+        })
+    }
+}
+
+/// Where a setting's text comes from, and the mistakes found so far.
+#[derive(Debug, Default)]
+pub struct Given {
+    file: BTreeMap<String, String>,
+    mistakes: Vec<String>,
+}
+
+impl Given {
+    /// With the settings of `file`, a YAML mapping.
+    #[must_use]
+    pub fn new(file: Option<&Path>) -> Given {
+        let mut given = Given::default();
+        let Some(path) = file else { return given };
+        match read_file(path) {
+            Ok(settings) => given.file = settings,
+            Err(why) => given.mistakes.push(format!("--config: {} {why}", path.display())),
+        }
+        given
+    }
+
+    /// The setting `name` out of flag or environment (`text`), file, or `default`.
+    pub fn or<T>(
+        &mut self,
+        name: &str,
+        text: Option<&str>,
+        default: &str,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let from_file = self.file.remove(name);
+        self.check(name, text.or(from_file.as_deref()).unwrap_or(default), parse)
+    }
+
+    /// As [`Given::or`], for a setting without a default.
+    pub fn required<T>(
+        &mut self,
+        name: &str,
+        text: Option<&str>,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let from_file = self.file.remove(name);
+        let Some(text) = text.or(from_file.as_deref()) else {
+            self.mistakes.push(format!(
+                "--{name}: is missing; give the flag, {}, or a line in the file of --config",
+                variable(name)
+            ));
+            return None;
+        };
+        self.check(name, text, parse)
+    }
+
+    /// The mistakes, those of the file's unknown names included.
+    pub fn finish(mut self) -> Result<(), Mistakes> {
+        for name in self.file.keys() {
+            self.mistakes
+                .push(format!("--config: there is no setting {name:?}; --help lists those there are"));
+        }
+        if self.mistakes.is_empty() { Ok(()) } else { Err(Mistakes(self.mistakes)) }
+    }
+
+    fn check<T>(
+        &mut self,
+        name: &str,
+        text: &str,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        match parse(text) {
+            Ok(value) => Some(value),
+            Err(why) => {
+                self.mistakes.push(format!("--{name}: {text:?} {why}"));
+                None
+            }
+        }
+    }
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("\n"))
+    }
+}
+
+/// The environment variable of a setting.
+fn variable(name: &str) -> String {
+    format!("ROWGATE_{}", name.to_uppercase().replace('-', "_"))
+}
+
+fn read_file(path: &Path) -> Result<BTreeMap<String, String>, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}"))?;
+    let values: BTreeMap<String, serde_yaml::Value> = serde_yaml::from_str(&text)
+        .map_err(|e| format!("is not a YAML mapping of settings such as `drain-seconds: 5` ({e})"))?;
+    values.into_iter().map(|(name, value)| Ok((name.clone(), scalar(&name, value)?))).collect()
+}
+
+fn scalar(name: &str, value: serde_yaml::Value) -> Result<String, String> {
+    match value {
+        serde_yaml::Value::String(text) => Ok(text),
+        serde_yaml::Value::Number(number) => Ok(number.to_string()),
+        _ => Err(format!("gives {name} no text and no number")),
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let numeric = text.replacen("localhost:", "127.0.0.1:", 1);
+    numeric.parse().map_err(|_| "is no address; give one such as 127.0.0.1:8080".to_owned())
+}
+
+fn between(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| format!("is not a whole number from {least} to {most}"))
+}
+
+fn log_format(text: &str) -> Result<LogFormat, String> {
+    match text {
+        "json" => Ok(LogFormat::Json),
+        "text" => Ok(LogFormat::Text),
+        _ => Err("is no format of log lines; give json or text".to_owned()),
+    }
+}
+
+fn default_format() -> &'static str {
+    if std::io::stderr().is_terminal() { "text" } else { "json" }
+}
+
+/// `host`, `host:port`, `[::1]:port`, `/folder` or `/folder:port`; the port is 5432 when left out.
+pub fn endpoint(text: &str) -> Result<Endpoint, String> {
+    let wrong = || "is no place of a PostgreSQL; give host:port or the folder of its socket".to_owned();
+    let (place, port) = match text.rsplit_once(':') {
+        Some((place, port)) if !port.ends_with(']') => (place, port.parse().map_err(|_| wrong())?),
+        _ => (text, 5432),
+    };
+    if place.starts_with('/') {
+        return Ok(Endpoint::Unix { directory: PathBuf::from(place), port });
+    }
+    let host = place.trim_start_matches('[').trim_end_matches(']');
+    let bare = place.len() == host.len();
+    if host.is_empty() || host.contains('/') || (bare && host.contains(':')) {
+        return Err(wrong());
+    }
+    Ok(Endpoint::Tcp { host: host.to_owned(), port })
+}
+
+fn root(path: &Path) -> Result<Root, String> {
+    let remedy = "make one with `openssl rand -hex 32` and give it to every replica and to the operator";
+    let text = std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}; {remedy}"))?;
+    Root::from_hex(&text).map_err(|e| format!("holds no root: {e}; {remedy}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mistake_is_told_at_once_with_its_flag() {
+        let flags = ServeFlags {
+            server: ServerFlags {
+                listen: Some("nowhere".into()),
+                connections_per_tenant: Some("0".into()),
+                drain_seconds: Some("-1".into()),
+                ..ServerFlags::default()
+            },
+            root_file: Some("/does/not/exist".into()),
+            ..ServeFlags::default()
+        };
+        let Mistakes(lines) = flags.settings().expect_err("five mistakes");
+        let flags: Vec<_> = lines.iter().map(|line| line.split(':').next().expect("a flag")).collect();
+        assert_eq!(
+            flags,
+            ["--listen", "--connections-per-tenant", "--drain-seconds", "--control", "--root-file"]
+        );
+    }
+
+    #[test]
+    fn a_file_gives_what_no_flag_gives_and_its_unknown_names_are_mistakes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, root) = (folder.path().join("rowgate.yaml"), folder.path().join("root"));
+        std::fs::write(&root, Root::new([1; 32]).reveal_hex()).expect("a root file");
+        let text =
+            format!("listen: 127.0.0.1:9\ndrain-seconds: 7\ncontrol: db\nroot-file: {}\n", root.display());
+        std::fs::write(&file, &text).expect("a file");
+        let mut flags = ServeFlags { config: Some(file.clone()), ..ServeFlags::default() };
+        flags.server.listen = Some("127.0.0.1:10".into());
+        let settings = flags.settings().expect("all is given");
+        assert_eq!(settings.server.listen.port(), 10);
+        assert_eq!(settings.server.drain, Duration::from_secs(7));
+        assert_eq!(settings.control, Endpoint::Tcp { host: "db".into(), port: 5432 });
+
+        std::fs::write(&file, text + "lisen: x\n").expect("a file");
+        assert_eq!(
+            flags.settings().expect_err("one mistake").0,
+            ["--config: there is no setting \"lisen\"; --help lists those there are"]
+        );
+    }
+
+    #[test]
+    fn a_control_place_is_a_host_or_a_folder() {
+        let unix = |folder: &str, port| Endpoint::Unix { directory: folder.into(), port };
+        let tcp = |host: &str, port| Endpoint::Tcp { host: host.into(), port };
+        assert_eq!(endpoint("/run/pg"), Ok(unix("/run/pg", 5432)));
+        assert_eq!(endpoint("/run/pg:6"), Ok(unix("/run/pg", 6)));
+        assert_eq!(endpoint("db:6"), Ok(tcp("db", 6)));
+        assert_eq!(endpoint("[::1]:6"), Ok(tcp("::1", 6)));
+        assert_eq!(endpoint("[::1]"), Ok(tcp("::1", 5432)));
+        for wrong in ["", ":5", "db:x", "::1", "a/b:5", "postgres://u@h/db"] {
+            assert!(endpoint(wrong).is_err(), "{wrong}");
+        }
+    }
+}

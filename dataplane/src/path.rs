@@ -1,0 +1,64 @@
+//! Paths, percent-decoded exactly once and after they were split, so that `%2F` stays inside its part.
+
+use rowgate_core::problem::{Code, Problem};
+
+/// One part, decoded once. Broken escapes, bytes that are no UTF-8 and NUL are refused.
+pub fn decode(part: &str) -> Result<String, Problem> {
+    let refuse = |why: &str| Err(Problem::new(Code::BadRequest, format!("a part of the path {why}")));
+    if !escapes_are_whole(part.as_bytes()) {
+        return refuse("holds a % without two hexadecimal digits; write % itself as %25");
+    }
+    match percent_encoding::percent_decode_str(part).decode_utf8() {
+        Err(_) => refuse("is not UTF-8 once its escapes are decoded"),
+        Ok(text) if text.contains('\0') => refuse("holds a NUL character"),
+        Ok(text) => Ok(text.into_owned()),
+    }
+}
+
+/// `pk/value/pk2/value2` as pairs.
+pub fn key_pairs(parts: Vec<String>) -> Result<Vec<(String, String)>, Problem> {
+    if !parts.len().is_multiple_of(2) {
+        return Err(Problem::new(
+            Code::BadRequest,
+            "a row's path is /{entity}/{key field}/{value}, with a further pair for each further key field",
+        ));
+    }
+    let mut parts = parts.into_iter();
+    Ok(std::iter::from_fn(|| Some((parts.next()?, parts.next()?))).collect())
+}
+
+fn escapes_are_whole(bytes: &[u8]) -> bool {
+    bytes
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'%')
+        .all(|(i, _)| bytes.get(i + 1..i + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_decoded_once() {
+        assert_eq!(decode("a%2Fb").expect("good"), "a/b");
+        assert_eq!(decode("100%2525").expect("good"), "100%25");
+        assert_eq!(decode("a+b%20c").expect("good"), "a+b c");
+        assert_eq!(decode("%C3%A4").expect("good"), "ä");
+    }
+
+    #[test]
+    fn broken_escapes_other_encodings_and_nul_are_refused() {
+        for wrong in ["%", "%2", "%zz", "a%", "%%20", "%ff", "%C3", "%00"] {
+            assert_eq!(decode(wrong).expect_err(wrong).code, Code::BadRequest);
+        }
+    }
+
+    #[test]
+    fn a_key_path_is_pairs() {
+        let parts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+        assert_eq!(key_pairs(parts(&["id", "7"])).expect("a pair"), [("id".into(), "7".into())]);
+        assert!(key_pairs(parts(&["7"])).is_err());
+        assert!(key_pairs(parts(&["id", "7", ""])).is_err());
+    }
+}

@@ -1,0 +1,234 @@
+//! Answers: rows, problems, and the headers that every answer carries.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+use rowgate_core::name::Ulid;
+use rowgate_core::problem::{Code, Problem};
+use serde_json::json;
+
+/// The header that carries a request's id, both ways.
+pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+const VARIES: HeaderValue =
+    HeaderValue::from_static("X-API-Key, Authorization, X-MS-API-ROLE, Accept-Encoding");
+/// Seconds after which a 503 is worth another try: a replica looks at a tenant's database each second.
+const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("1");
+
+/// The id of one request: the caller's own where it is 1 to 64 safe characters, else one of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestId(HeaderValue);
+
+impl RequestId {
+    /// The caller's id, if it sent exactly one that may be logged and echoed.
+    #[must_use]
+    pub fn given(headers: &HeaderMap) -> Option<RequestId> {
+        let mut values = headers.get_all(X_REQUEST_ID).iter();
+        let (Some(value), None) = (values.next(), values.next()) else { return None };
+        let safe = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.' | b':');
+        let bytes = value.as_bytes();
+        ((1..=64).contains(&bytes.len()) && bytes.iter().all(safe)).then(|| RequestId(value.clone()))
+    }
+
+    /// A new id, from milliseconds since 1970 and ten random bytes.
+    #[must_use]
+    pub fn new(unix_ms: u64, random: [u8; 10]) -> RequestId {
+        let text = String::from(Ulid::from_parts(unix_ms, random));
+        RequestId(HeaderValue::try_from(text).expect("a ULID is letters and digits"))
+    }
+
+    /// A new id. Time and chance enter here.
+    #[must_use]
+    pub fn now() -> RequestId {
+        let unix_ms = jiff::Timestamp::now().as_millisecond();
+        RequestId::new(u64::try_from(unix_ms).unwrap_or_default(), rand::random())
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.to_str().expect("only safe characters were let in")
+    }
+}
+
+/// A problem on its way out. [`finish`] writes its body, because the request's id belongs in it.
+pub struct Refusal(pub Problem);
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Refusal {
+        Refusal(problem)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = status(self.0.code);
+        response.extensions_mut().insert(self.0);
+        response
+    }
+}
+
+/// `{"value":[...]}` with rows that are JSON already, and where the next page is.
+pub struct Rows {
+    /// Objects joined by commas, as the wire client wrote them.
+    pub json: Vec<u8>,
+    /// An absolute URL that needs no escaping, as `next_link` makes it.
+    pub next_link: Option<String>,
+}
+
+impl IntoResponse for Rows {
+    fn into_response(self) -> Response {
+        let end = match self.next_link {
+            None => Bytes::from_static(b"]}"),
+            Some(link) => Bytes::from(format!("],\"nextLink\":\"{link}\"}}")),
+        };
+        let chunks = [Bytes::from_static(b"{\"value\":["), Bytes::from(self.json), end];
+        Response::new(Body::new(Chunks(chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect())))
+    }
+}
+
+/// Completes an answer: a problem's body, and the headers that all answers share.
+#[must_use]
+pub fn finish(mut response: Response, request: &RequestId) -> Response {
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        *response.body_mut() = Body::from(problem_json(&problem, request));
+        match problem.code {
+            Code::Unauthorized => {
+                let scheme = HeaderValue::from_static("ApiKey realm=\"rowgate\"");
+                response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+            }
+            Code::Unavailable => {
+                response.headers_mut().insert(RETRY_AFTER, RETRY_SECONDS);
+            }
+            _ => {}
+        }
+    }
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, JSON);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    headers.insert(VARY, VARIES);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(X_REQUEST_ID, request.0.clone());
+    response
+}
+
+fn status(code: Code) -> StatusCode {
+    StatusCode::from_u16(code.status()).expect("every code has a status between 400 and 504")
+}
+
+fn problem_json(problem: &Problem, request: &RequestId) -> String {
+    json!({"error": {
+        "code": problem.code,
+        "message": problem.message,
+        "status": problem.code.status(),
+        "requestId": request.as_str(),
+        "details": problem.details,
+    }})
+    .to_string()
+}
+
+/// A body of a few known pieces: rows go out without being copied, and with a Content-Length.
+struct Chunks(VecDeque<Bytes>);
+
+impl hyper::body::Body for Chunks {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.pop_front().map(|chunk| Ok(Frame::data(chunk))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.iter().map(|chunk| chunk.len() as u64).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    async fn body(response: Response) -> String {
+        let bytes = response.into_body().collect().await.expect("a body in memory").to_bytes();
+        String::from_utf8(bytes.to_vec()).expect("JSON")
+    }
+
+    fn id() -> RequestId {
+        RequestId::new(1, [0; 10])
+    }
+
+    #[tokio::test]
+    async fn rows_stand_in_value_and_the_next_page_beside_them() {
+        let rows = |json: &str, next_link: Option<&str>| Rows {
+            json: json.into(),
+            next_link: next_link.map(Into::into),
+        };
+        assert_eq!(body(rows("", None).into_response()).await, r#"{"value":[]}"#);
+        assert_eq!(
+            body(rows(r#"{"a":1},{"a":2}"#, None).into_response()).await,
+            r#"{"value":[{"a":1},{"a":2}]}"#
+        );
+        let paged = rows(r#"{"a":1}"#, Some("http://h/?$after=x")).into_response();
+        assert_eq!(body(paged).await, r#"{"value":[{"a":1}],"nextLink":"http://h/?$after=x"}"#);
+    }
+
+    #[tokio::test]
+    async fn every_answer_carries_the_shared_headers() {
+        let response = finish(Refusal(Problem::unauthorized()).into_response(), &id());
+        assert_eq!(response.status(), 401);
+        let header = |name: &str| response.headers().get(name).map(|value| value.to_str().expect("text"));
+        assert_eq!(header("content-type"), Some("application/json; charset=utf-8"));
+        assert_eq!(header("cache-control"), Some("private, no-store"));
+        assert_eq!(header("vary"), Some("X-API-Key, Authorization, X-MS-API-ROLE, Accept-Encoding"));
+        assert_eq!(header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(header("x-request-id"), Some(id().as_str()));
+        assert_eq!(header("www-authenticate"), Some("ApiKey realm=\"rowgate\""));
+        assert_eq!(header("retry-after"), None);
+        let busy = finish(Refusal(Problem::unavailable()).into_response(), &id());
+        assert_eq!(busy.headers().get("retry-after").map(HeaderValue::as_bytes), Some(&b"1"[..]));
+    }
+
+    #[tokio::test]
+    async fn a_problem_is_told_in_one_shape() {
+        let problem = Problem::new(Code::UnknownField, "no \"x\"").detail("did you mean y?");
+        assert_eq!(
+            body(finish(Refusal(problem).into_response(), &id())).await,
+            r#"{"error":{"code":"UnknownField","message":"no \"x\"","status":400,"requestId":"00000000010000000000000000","details":["did you mean y?"]}}"#
+        );
+    }
+
+    #[test]
+    fn a_callers_id_is_kept_only_when_it_is_safe() {
+        let given = |texts: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for text in texts {
+                headers.append(X_REQUEST_ID, HeaderValue::from_str(text).expect("a header"));
+            }
+            RequestId::given(&headers).map(|id| id.as_str().to_owned())
+        };
+        assert_eq!(given(&["a-B_9.:"]), Some("a-B_9.:".to_owned()));
+        assert_eq!(given(&[&"x".repeat(64)]), Some("x".repeat(64)));
+        for wrong in [&[][..], &[""], &["a b"], &["ä"], &["a\"b"], &[&"x".repeat(65)], &["a", "b"]] {
+            assert_eq!(given(wrong), None, "{wrong:?}");
+        }
+    }
+}
