@@ -8,7 +8,7 @@ use kube_core::cel::{ErrorKind, RootContext, Validator};
 use serde_json::Value;
 
 use crate::definition::definition;
-use crate::structural;
+use crate::{metadata, structural};
 
 /// The kinds of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,9 +55,9 @@ impl fmt::Display for FieldError {
 /// Everything that is wrong, in the object's order. Rules run only on an object that fits the schema.
 pub fn admit(kind: Kind, mut object: Value, old: Option<&Value>) -> Result<Value, Vec<FieldError>> {
     let schema = &SCHEMAS[&kind];
-    // Like the API server, a null where none is allowed counts as absent.
     structural::apply_defaults(schema, &mut object);
     let mut errors = Vec::new();
+    metadata::check(&object, &mut errors);
     structural::check(schema, &object, "", &mut errors);
     if errors.is_empty() {
         errors = broken_rules(kind, schema, &object, old);

@@ -10,6 +10,7 @@ mod api_key;
 mod definition;
 mod entity;
 mod hint;
+mod metadata;
 mod not_served;
 mod permission;
 mod row_level_security;

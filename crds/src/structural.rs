@@ -82,7 +82,8 @@ fn object_errors(schema: &Value, map: &Map<String, Value>, path: &str, errors: &
             (Some(property), _) => check(property, child, &at(name), errors),
             (None, true) => check(&schema["additionalProperties"], child, &at(name), errors),
             (None, false) => {
-                let known = properties.keys().map(String::as_str);
+                let own: &[&str] = if is_root { &["apiVersion", "kind", "metadata"] } else { &[] };
+                let known = properties.keys().map(String::as_str).chain(own.iter().copied());
                 errors.push(FieldError { path: at(name), message: unknown(name, known) });
             }
         }

@@ -1,0 +1,334 @@
+//! What is admitted and what is refused: a table of YAML and messages, as the API server would judge them.
+
+use rowgate_crds::{Kind, admit};
+use serde_json::{Value, json};
+
+fn object(kind: Kind, name: &str, spec: &str) -> Value {
+    let spec: Value = serde_yaml::from_str(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
+    json!({
+        "apiVersion": "rowgate.dev/v1alpha1", "kind": kind.as_str(),
+        "metadata": { "name": name, "namespace": "default" }, "spec": spec,
+    })
+}
+
+fn judged(kind: Kind, spec: &str, old: Option<&str>) -> String {
+    let old = old.map(|old| admit(kind, object(kind, "shop", old), None).expect("the old object is good"));
+    match admit(kind, object(kind, "shop", spec), old.as_ref()) {
+        Ok(_) => String::new(),
+        Err(errors) => errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+#[track_caller]
+fn check(kind: Kind, table: &[(&str, &str)]) {
+    for (spec, expected) in table {
+        assert_eq!(judged(kind, spec, None), *expected, "{spec}");
+    }
+}
+
+#[track_caller]
+fn check_entity(table: &[(&str, &str)]) {
+    for (fields, expected) in table {
+        let spec = format!("{{entities: [{{name: orders, source: {{object: orders}}, {fields}}}]}}");
+        let expected = match expected.is_empty() {
+            true => String::new(),
+            false => format!("spec.entities[0]{expected}"),
+        };
+        assert_eq!(judged(Kind::Tenant, &spec, None), expected, "{fields}");
+    }
+}
+
+#[test]
+fn tenants() {
+    let slug =
+        "spec.slug: slug holds at most 40 lower-case letters, digits and hyphens, no hyphen at either end";
+    let database = "spec.database.name: database.name holds lower-case letters, digits and underscores, does not start \
+                    with a digit or pg_, and is not one of postgres, template0, template1, rowgate";
+    let schema = "spec.entities[0].source: source.schema cannot be dl, information_schema or pg_...: those belong to \
+                  Rowgate and to PostgreSQL";
+    check(
+        Kind::Tenant,
+        &[
+            ("{}", ""),
+            ("{slug: a-1}", ""),
+            (
+                "{slug: a, database: {name: a_1, bootstrap: {configMapRef: {name: b}}}, limits: {statementTimeout: 5s}}",
+                "",
+            ),
+            ("{slug: A}", slug),
+            ("{slug: -a}", slug),
+            ("{slug: a-}", slug),
+            ("{slug: ''}", slug),
+            ("{slug: 5}", "spec.slug: must be text (put it in quotes), not 5"),
+            ("{database: {name: Shop}}", database),
+            ("{database: {name: pg_x}}", database),
+            ("{database: {name: rowgate}}", database),
+            (
+                "{database: {deletionPolicy: retain}}",
+                "spec.database.deletionPolicy: \"retain\" is not one of Retain, Delete (did you mean Retain?)",
+            ),
+            ("{database: {bootstrap: {}}}", "spec.database.bootstrap.configMapRef: is required"),
+            ("{databse: {}}", "spec.databse: unknown field; did you mean database?"),
+            (
+                "{limits: {colour: 1}}",
+                "spec.limits.colour: unknown field; known here: maxExportRows, maxPageSize, requestsPerSecond, statementTimeout",
+            ),
+            ("{limits: {maxPageSize: 0}}", "spec.limits.maxPageSize: must be at least 1"),
+            ("{limits: {maxPageSize: 1.5}}", "spec.limits.maxPageSize: must be a whole number, not 1.5"),
+            ("{limits: {maxExportRows: 50000001}}", "spec.limits.maxExportRows: must be at most 50000000"),
+            (
+                "{limits: {statementTimeout: 30}}",
+                "spec.limits.statementTimeout: must be text (put it in quotes), not 30",
+            ),
+            (
+                "{limits: {statementTimeout: 0s}}",
+                "spec.limits.statementTimeout: \"0s\" does not match ^([1-9][0-9]{0,5}ms|[1-9][0-9]{0,3}s|[1-9][0-9]?m)$",
+            ),
+            (
+                "{entities: [{name: a, source: {object: a}}, {name: a, source: {object: b}}]}",
+                "spec.entities: holds name \"a\" twice",
+            ),
+            ("{entities: [{name: a}]}", "spec.entities[0].source: is required"),
+            ("{entities: {a: b}}", "spec.entities: must be a list, not a mapping"),
+            ("{entities: [{name: a, source: {schema: dl, object: a}}]}", schema),
+            ("{entities: [{name: a, source: {schema: pg_catalog, object: a}}]}", schema),
+            ("{entities: [{name: a, source: {schema: information_schema, object: a}}]}", schema),
+            (
+                "{shared: {claims: {region: 5}}}",
+                "spec.shared.claims.region: must be text (put it in quotes), not 5",
+            ),
+            (
+                "{shared: {permissions: [{entity: a, actions: [reed]}]}}",
+                "spec.shared.permissions[0].actions[0]: \"reed\" is not one of create, read, update, delete, execute (did you mean read?)",
+            ),
+            (
+                "{shared: {permissions: [{entity: a, actions: [read, read]}]}}",
+                "spec.shared.permissions[0].actions: holds \"read\" twice",
+            ),
+            (
+                "{shared: {permissions: [{entity: a, actions: []}]}}",
+                "spec.shared.permissions[0].actions: must have at least 1 entries, not 0",
+            ),
+            (
+                "{shared: {permissions: [{entity: a, actions: [read, delete], fields: {include: [b]}}]}}",
+                "spec.shared.permissions[0]: fields apply to read, create and update only; give delete and execute an entry of their own",
+            ),
+            (
+                "{shared: {permissions: [{entity: a, actions: [read], fields: {include: ['*', b]}}]}}",
+                "spec.shared.permissions[0].fields: fields.include is either ['*'] or names, not both",
+            ),
+            (
+                "{shared: {permissions: [{entity: a, actions: [read, delete]}, {entity: a, actions: [update], fields: {exclude: [b]}}]}}",
+                "",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn entities() {
+    let choice = ".rowLevelSecurity: rowLevelSecurity takes exactly one of policies, existing: true and none: true; \
+                  leave it out to show no row";
+    let policy =
+        ".rowLevelSecurity.policies[0]: a policy takes either column together with equals, or expression";
+    let equals = ".rowLevelSecurity.policies[0].equals: equals takes exactly one of claim and literal";
+    check_entity(&[
+        ("kind: Table", ""),
+        ("kind: View, keyFields: [id]", ""),
+        ("kind: View", ": a View needs keyFields: the fields that identify one row"),
+        ("kind: Procedure, keyFields: [id]", ": a Procedure has no keyFields"),
+        (
+            "kind: View, keyFields: [id], rowLevelSecurity: {none: true}",
+            ": rowLevelSecurity belongs to a Table; rows of a View are filtered by the policies of the tables under it",
+        ),
+        (
+            "kind: View, keyFields: [id], concurrencyProtection: {}",
+            ": concurrencyProtection belongs to a Table",
+        ),
+        ("keyFields: [id, id]", ".keyFields: holds \"id\" twice"),
+        ("rowLevelSecurity: {}", choice),
+        ("rowLevelSecurity: {existing: true, none: true}", choice),
+        ("rowLevelSecurity: {none: true, policies: [{name: a, expression: 'true'}]}", choice),
+        (
+            "rowLevelSecurity: {existing: false}",
+            ".rowLevelSecurity: existing and none can only be true; leave them out otherwise",
+        ),
+        ("rowLevelSecurity: {existing: true}", ""),
+        ("rowLevelSecurity: {none: true}", ""),
+        ("rowLevelSecurity: {policies: [{name: a, expression: 'true', restrictive: true, check: x}]}", ""),
+        (
+            "rowLevelSecurity: {policies: [{name: a, column: b, equals: {claim: c}, roles: [d], actions: [read]}]}",
+            "",
+        ),
+        ("rowLevelSecurity: {policies: [{name: a}]}", policy),
+        ("rowLevelSecurity: {policies: [{name: a, column: b}]}", policy),
+        ("rowLevelSecurity: {policies: [{name: a, equals: {literal: x}}]}", policy),
+        ("rowLevelSecurity: {policies: [{name: a, column: b, equals: {literal: x}, expression: y}]}", policy),
+        ("rowLevelSecurity: {policies: [{name: a, column: b, equals: {}}]}", equals),
+        ("rowLevelSecurity: {policies: [{name: a, column: b, equals: {claim: c, literal: d}}]}", equals),
+        (
+            "rowLevelSecurity: {policies: [{name: a b, expression: x}]}",
+            ".rowLevelSecurity.policies[0].name: a policy's name holds letters, digits, underscores and hyphens, and starts \
+          with a letter or underscore",
+        ),
+        (
+            "rowLevelSecurity: {policies: [{name: a, expression: x}, {name: a, expression: y}]}",
+            ".rowLevelSecurity.policies: holds name \"a\" twice",
+        ),
+        (
+            "rowLevelSecurity: {policies: [{name: a, expression: x, actions: [execute]}]}",
+            ".rowLevelSecurity.policies[0].actions[0]: \"execute\" is not one of create, read, update, delete",
+        ),
+        (
+            "graphql: {singular: __a}",
+            ".graphql.singular: \"__a\" does not match ^_?([A-Za-z][_0-9A-Za-z]*)?$",
+        ),
+    ]);
+    let name = "an entity's name holds letters, digits and underscores, does not start with a digit and not with two underscores";
+    for bad in ["__a", "1a", "a-b", "a b"] {
+        let spec = format!("{{entities: [{{name: '{bad}', source: {{object: a}}}}]}}");
+        assert_eq!(judged(Kind::Tenant, &spec, None), format!("spec.entities[0].name: {name}"), "{bad}");
+    }
+}
+
+#[test]
+fn keys() {
+    let include = "spec.scope.permissions: in a scope, read, create and update need fields.include: names, or ['*'] for \
+                   every column present now";
+    let one_of = "spec.scope: scope takes exactly one of permissions and sameAs";
+    check(
+        Kind::ApiKey,
+        &[
+            ("{tenantRef: {name: t}}", ""),
+            ("{}", "spec.tenantRef: is required"),
+            ("{tenantRef: {name: t}, scope: {sameAs: shared}, claims: {region: north}}", ""),
+            (
+                "{tenantRef: {name: t}, claims: {region: north}}",
+                "spec: claims need a scope: all unscoped keys share one role; give scope: {sameAs: shared} to keep the shared rights",
+            ),
+            ("{tenantRef: {name: t}, scope: {}}", one_of),
+            (
+                "{tenantRef: {name: t}, scope: {sameAs: shared, permissions: [{entity: a, actions: [delete]}]}}",
+                one_of,
+            ),
+            (
+                "{tenantRef: {name: t}, scope: {sameAs: other}}",
+                "spec.scope.sameAs: \"other\" is not one of shared",
+            ),
+            ("{tenantRef: {name: t}, scope: {permissions: [{entity: a, actions: [read]}]}}", include),
+            (
+                "{tenantRef: {name: t}, scope: {permissions: [{entity: a, actions: [create], fields: {exclude: [b]}}]}}",
+                include,
+            ),
+            (
+                "{tenantRef: {name: t}, scope: {permissions: [{entity: a, actions: [delete]}, {entity: p, actions: [execute]}]}}",
+                "",
+            ),
+            (
+                "{tenantRef: {name: t}, scope: {permissions: [{entity: a, actions: [read], fields: {include: ['*'], exclude: [b]}}]}}",
+                "",
+            ),
+            ("{tenantRef: {name: t}, expiresAt: 2030-01-01T00:00:00Z}", ""),
+            (
+                "{tenantRef: {name: t}, expiresAt: tomorrow}",
+                "spec.expiresAt: \"tomorrow\" is no time; write it like 2030-01-31T12:00:00Z",
+            ),
+            (
+                "{tenantRef: {name: t}, secretName: No}",
+                "spec.secretName: secretName holds lower-case letters, digits, hyphens and dots, a letter or digit at both ends",
+            ),
+            ("{tenantRef: {name: t}, rotation: {every: 30d, overlap: 1d}}", ""),
+            ("{tenantRef: {name: t}, rotation: {every: 30d}}", "spec.rotation.overlap: is required"),
+            ("{tenantRef: {name: t}, revoked: 'yes'}", "spec.revoked: must be true or false, not text"),
+        ],
+    );
+}
+
+#[test]
+fn changes() {
+    let slug = "slug cannot be changed: it is part of every key and address; make a new Tenant instead";
+    let name = "spec: database.name cannot be changed, added or removed; make a new Tenant instead";
+    let server =
+        "spec: database.serverSecretRef cannot be changed, added or removed; make a new Tenant instead";
+    for (old, new, expected) in [
+        ("{slug: a}", "{slug: a}", ""),
+        ("{slug: a}", "{slug: b}", slug),
+        ("{slug: a}", "{}", slug),
+        ("{}", "{slug: b}", slug),
+        ("{}", "{slug: shop}", ""),
+        ("{}", "{database: {name: a}}", name),
+        ("{database: {name: a}}", "{database: {name: b}}", name),
+        ("{database: {name: a}}", "{}", name),
+        ("{database: {name: a}}", "{database: {name: a, deletionPolicy: Delete}}", ""),
+        ("{}", "{database: {serverSecretRef: {name: a}}}", server),
+        ("{database: {serverSecretRef: {name: a}}}", "{database: {serverSecretRef: {name: b}}}", server),
+        ("{database: {serverSecretRef: {name: a}}}", "{database: {}}", server),
+    ] {
+        assert_eq!(judged(Kind::Tenant, new, Some(old)), expected, "{old} to {new}");
+    }
+    let revoked = "spec: revoked cannot be taken back; make a new ApiKey";
+    for (old, new, expected) in [
+        ("{tenantRef: {name: t}}", "{tenantRef: {name: t}, revoked: true}", ""),
+        ("{tenantRef: {name: t}, revoked: true}", "{tenantRef: {name: t}, revoked: true}", ""),
+        ("{tenantRef: {name: t}, revoked: true}", "{tenantRef: {name: t}, revoked: false}", revoked),
+        ("{tenantRef: {name: t}, revoked: true}", "{tenantRef: {name: t}}", revoked),
+        (
+            "{tenantRef: {name: t}}",
+            "{tenantRef: {name: u}}",
+            "spec.tenantRef: tenantRef cannot be changed: the key belongs to that tenant's database; make a new ApiKey",
+        ),
+    ] {
+        assert_eq!(judged(Kind::ApiKey, new, Some(old)), expected, "{old} to {new}");
+    }
+}
+
+#[test]
+fn the_objects_name_is_the_slug_when_none_is_given() {
+    let refused =
+        admit(Kind::Tenant, object(Kind::Tenant, "my.shop", "{}"), None).expect_err("a dot is no slug");
+    assert_eq!(
+        refused[0].to_string(),
+        "without spec.slug the object's name is the slug: at most 40 lower-case letters, digits and hyphens, no hyphen \
+         at either end; rename the object or give spec.slug"
+    );
+    assert!(admit(Kind::Tenant, object(Kind::Tenant, "my.shop", "{slug: shop}"), None).is_ok());
+}
+
+#[test]
+fn defaults_are_filled_in_and_only_those_of_the_contract() {
+    let spec = "{slug: null, entities: [{name: a, source: {object: a}, graphql: {}}]}";
+    let admitted = admit(Kind::Tenant, object(Kind::Tenant, "shop", spec), None).expect("the object is good");
+    assert_eq!(
+        admitted["spec"],
+        json!({
+            "entities": [{
+                "name": "a", "source": { "object": "a", "schema": "public" }, "graphql": {}, "kind": "Table",
+                "rest": { "enabled": true },
+            }],
+            "database": { "create": true, "deletionPolicy": "Retain" },
+        })
+    );
+    assert_eq!(admitted["status"], json!({ "observedGeneration": -1 }));
+    let key = object(Kind::ApiKey, "k", "{tenantRef: {name: t}}");
+    let admitted = admit(Kind::ApiKey, key, None).expect("the object is good");
+    assert_eq!(admitted["spec"], json!({ "tenantRef": { "name": "t" }, "revoked": false }));
+}
+
+#[test]
+fn the_objects_own_fields_are_checked_too() {
+    let mut object = object(Kind::ApiKey, "k", "{tenantRef: {name: t}}");
+    object["metadata"]["lables"] = json!({});
+    object["spce"] = json!({});
+    object["metadata"]["name"] = json!("Big_One");
+    let refused = admit(Kind::ApiKey, object, None).expect_err("three mistakes");
+    let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        refused,
+        [
+            "metadata.name: \"Big_One\" holds other than lower-case letters, digits, hyphens and dots, or has no letter or \
+             digit at an end",
+            "metadata.lables: unknown field; did you mean labels?",
+            "spce: unknown field; did you mean spec?",
+        ]
+    );
+}
