@@ -6,7 +6,8 @@ use rowgate_tests::scratch::Scratch;
 use sqlx::Row as _;
 
 async fn show(connection: &mut sqlx::PgConnection, setting: &str) -> String {
-    sqlx::query("select current_setting($1)").bind(setting).fetch_one(connection).await.unwrap().get(0)
+    let row = sqlx::query("select current_setting($1)").bind(setting).fetch_one(connection).await;
+    row.expect("the setting exists").get(0)
 }
 
 #[tokio::test]

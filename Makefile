@@ -1,0 +1,53 @@
+# What a person types. `make` alone lists it.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+target := $(or $(CARGO_TARGET_DIR),target)
+cache := $(or $(ROWGATE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rowgate)
+bin := $(target)/debug/rowgate-dataplane
+
+# Where `make run` finds its manifests, keeps its state and listens: make run MANIFESTS=my-folder
+MANIFESTS ?= examples/shop
+STATE ?= .rowgate
+
+.PHONY: help run test lint fmt deny crds postgres tools clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: tools postgres ## bring up the example shop and print curl lines for it; Ctrl-C stops it, the data stays in .rowgate
+	@cargo build --quiet --package rowgate-dataplane
+	@exec $(bin) standalone --manifests $(MANIFESTS) --state $(STATE)
+
+test: tools postgres ## all tests, against a real PostgreSQL
+	@# The end-to-end tests start this binary.
+	cargo build --workspace --bins
+	ROWGATE_BIN="$$(realpath $(bin))" cargo test --workspace --lib --bins --tests
+
+lint: tools ## format, clippy, documentation links; cargo-deny too, once `make deny` has installed it
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	@if [ -x $(cache)/tools/bin/cargo-deny ]; then $(cache)/tools/bin/cargo-deny check bans licenses sources; fi
+
+fmt: tools ## format everything
+	cargo fmt --all
+
+deny: tools ## install cargo-deny into the cache (minutes, once) and check licences and duplicates
+	cargo install --locked --root $(cache)/tools --target-dir $(cache)/tools-target cargo-deny@0.20.2
+	$(cache)/tools/bin/cargo-deny check bans licenses sources
+
+crds: tools ## write crds/*.yaml anew from the Rust types
+	cargo run --quiet --package rowgate-crds --bin crdgen
+
+postgres: ## put a PostgreSQL into the cache if it is not there
+	@tests/setup/postgres.sh
+
+tools:
+	@command -v cargo >/dev/null || { echo "Rust is not installed: install rustup; it takes the version in rust-toolchain.toml by itself" >&2; exit 2; }
+	@command -v cc >/dev/null || { echo "there is no C compiler: install gcc or clang (Debian: apt-get install build-essential)" >&2; exit 2; }
+
+clean: ## remove what was built here (the cache and .rowgate stay)
+	cargo clean
