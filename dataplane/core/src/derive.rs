@@ -89,6 +89,12 @@ impl Root {
 }
 
 impl Password {
+    /// A password that somebody gave us: the login of an administrator.
+    #[must_use]
+    pub fn given(text: impl Into<String>) -> Password {
+        Password(text.into())
+    }
+
     /// The clear text, for the SCRAM exchange of a connection that is being opened.
     #[must_use]
     pub fn reveal(&self) -> &str {

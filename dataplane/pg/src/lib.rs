@@ -2,6 +2,13 @@
 //!
 //! `wire` is the hot path: one batch, one round trip. Everything else uses sqlx through `session`.
 
-pub mod actual;
+pub mod failure;
 pub mod login;
+pub mod session;
+
+pub mod installation;
+pub mod migrate;
+
+pub mod actual;
+
 pub mod wire;

@@ -1,6 +1,13 @@
 -- The control database: the wire between reconciling and the data planes. Run by the operator's login.
 create schema control;
 
+-- which migrations of this series have run; kept by rowgate_pg::migrate
+create table control.migrations (
+    number        integer primary key,
+    name          text not null,
+    applied_at    timestamptz not null default now()
+);
+
 create table control.installation (
     one                      boolean primary key default true check (one),
     id                       text not null,

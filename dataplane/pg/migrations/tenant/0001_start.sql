@@ -2,6 +2,13 @@
 -- roles are part of the reconcile plan.
 create schema dl;
 
+-- which migrations of this series have run; kept by rowgate_pg::migrate
+create table dl.migrations (
+    number        integer primary key,
+    name          text not null,
+    applied_at    timestamptz not null default now()
+);
+
 create table dl.state (
     one               boolean primary key default true check (one),
     -- grows with every pass that changed what is served; the key statement returns it

@@ -1,0 +1,80 @@
+//! What can go wrong between us and PostgreSQL, outside the hot path.
+
+/// A failed exchange with PostgreSQL.
+#[derive(Debug, thiserror::Error)]
+pub enum PgError {
+    /// No connection, a lost one, or a server that starts or stops: worth trying again later.
+    #[error("PostgreSQL does not answer: {reason}")]
+    Unavailable {
+        reason: String,
+        #[source]
+        source: Option<sqlx::Error>,
+    },
+    /// PostgreSQL refused the statement, or the login.
+    #[error("PostgreSQL answered {code}: {message}")]
+    Sqlstate {
+        code: String,
+        message: String,
+        #[source]
+        source: sqlx::Error,
+    },
+    /// An answer that does not have the shape that this version of Rowgate expects.
+    #[error("PostgreSQL answered something unexpected: {reason}")]
+    Unexpected {
+        reason: String,
+        #[source]
+        source: Option<sqlx::Error>,
+    },
+}
+
+/// One statement of a transaction failed, and nothing of the transaction stands.
+#[derive(Debug, thiserror::Error)]
+#[error("statement {} of the transaction failed: {error}", index + 1)]
+pub struct TransactionError {
+    /// Position of the statement; as many as there are statements: the COMMIT.
+    pub index: usize,
+    #[source]
+    pub error: PgError,
+}
+
+impl PgError {
+    /// The SQLSTATE, where PostgreSQL gave one.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            PgError::Sqlstate { code, .. } => Some(code),
+            PgError::Unavailable { .. } | PgError::Unexpected { .. } => None,
+        }
+    }
+
+    pub(crate) fn unexpected(reason: impl Into<String>) -> PgError {
+        PgError::Unexpected { reason: reason.into(), source: None }
+    }
+}
+
+impl From<sqlx::Error> for PgError {
+    fn from(error: sqlx::Error) -> PgError {
+        if let sqlx::Error::Database(told) = &error {
+            let (code, message) = (told.code().unwrap_or_default().into_owned(), told.message().to_owned());
+            return match gone(&code) {
+                true => PgError::Unavailable { reason: message, source: Some(error) },
+                false => PgError::Sqlstate { code, message, source: error },
+            };
+        }
+        let reason = error.to_string();
+        match error {
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed => PgError::Unavailable { reason, source: Some(error) },
+            _ => PgError::Unexpected { reason, source: Some(error) },
+        }
+    }
+}
+
+/// Connection exceptions, "too many connections", and a server that starts, stops or crashed.
+fn gone(code: &str) -> bool {
+    code.starts_with("08") || matches!(code, "53300" | "57P01" | "57P02" | "57P03" | "57P05")
+}

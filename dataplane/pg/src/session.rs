@@ -1,0 +1,79 @@
+//! Connections for everything but the hot path, and the one place where built SQL text meets sqlx.
+
+use std::time::Duration;
+
+use rowgate_sql::text::Sql;
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgSslMode};
+use sqlx::{Arguments as _, ConnectOptions as _, Connection as _, Executor as _, PgConnection, SqlStr};
+
+use crate::failure::{PgError, TransactionError};
+use crate::login::{Endpoint, Login};
+
+mod bind;
+
+/// How long a connection may take to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Opens a connection for `login`. Statements and their values never reach our log.
+pub async fn connect(login: &Login) -> Result<PgConnection, PgError> {
+    match tokio::time::timeout(CONNECT_TIMEOUT, options(login).connect()).await {
+        Ok(connected) => Ok(connected?),
+        Err(_) => Err(PgError::Unavailable {
+            reason: format!("no connection to {} within {} s", login.endpoint, CONNECT_TIMEOUT.as_secs()),
+            source: None,
+        }),
+    }
+}
+
+/// sqlx's options for `login`, taking nothing from the environment that we can set.
+pub(crate) fn options(login: &Login) -> PgConnectOptions {
+    let options = PgConnectOptions::new_without_pgpass()
+        .username(&login.role)
+        .password(login.password.reveal())
+        .database(&login.database)
+        .application_name("rowgate")
+        .ssl_mode(PgSslMode::Disable)
+        .disable_statement_logging();
+    match &login.endpoint {
+        Endpoint::Unix { directory, port } => options.socket(directory).port(*port),
+        Endpoint::Tcp { host, port } => options.host(host).port(*port),
+    }
+}
+
+/// Runs one statement and returns how many rows it touched. More than one statement in the text is an error of
+/// PostgreSQL's (42601): an expression cannot bring a second one along.
+pub async fn execute(conn: &mut PgConnection, sql: &Sql) -> Result<u64, PgError> {
+    let mut arguments = PgArguments::default();
+    for value in sql.binds() {
+        let value = bind::Raw::new(value).map_err(PgError::unexpected)?;
+        arguments.add(value).map_err(|source| PgError::from(sqlx::Error::Encode(source)))?;
+    }
+    let query = sqlx::query_with(safe(sql.as_str()), arguments).persistent(false);
+    Ok(query.execute(conn).await?.rows_affected())
+}
+
+/// Runs the statements in one transaction: all of them, or none.
+pub async fn transaction(conn: &mut PgConnection, statements: &[Sql]) -> Result<(), TransactionError> {
+    let at = |index| move |error: PgError| TransactionError { index, error };
+    let mut open = conn.begin().await.map_err(|error| at(0)(error.into()))?;
+    for (index, sql) in statements.iter().enumerate() {
+        // Dropping `open` on the way out queues the ROLLBACK.
+        execute(&mut open, sql).await.map_err(at(index))?;
+    }
+    open.commit().await.map_err(|error| at(statements.len())(error.into()))
+}
+
+/// Runs a whole script by the simple protocol: several statements, no values. Without transaction control of its
+/// own, all of it or nothing takes effect.
+pub async fn script(conn: &mut PgConnection, text: &str) -> Result<(), PgError> {
+    (&mut *conn).execute(sqlx::raw_sql(safe(text))).await?;
+    Ok(())
+}
+
+/// The only door for text that is no literal: `Sql` holds literals of ours, quoted identifiers and `$n`; scripts are
+/// our migrations and the bootstrap of a tenant's owner, on the owner's own login.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that the ban leaves")]
+fn safe(text: &str) -> SqlStr {
+    use sqlx::SqlSafeStr as _;
+    sqlx::AssertSqlSafe(text).into_sql_str()
+}
