@@ -4,6 +4,14 @@
 //! `odata` (text to [`request`]) → `resolve` (names to references) → [`query`] (the IR) → `compile` → [`text::Sql`].
 
 pub mod catalog;
+pub mod compile;
 pub mod ddl;
+pub mod odata;
+pub mod query;
+pub mod request;
+pub mod resolve;
 pub mod shape;
 pub mod text;
+
+#[cfg(test)]
+mod tests;

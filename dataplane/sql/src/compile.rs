@@ -1,0 +1,102 @@
+//! A [`Query`] becomes SQL text, binds, and the [`Shape`] of its result. Equal shapes give equal text, whatever the
+//! values, so that the text can be the text of a prepared statement.
+
+mod encoding;
+mod page;
+mod predicate;
+
+use std::sync::Arc;
+
+use rowgate_core::cursor::Binding;
+
+use crate::catalog::{Entity, Field};
+use crate::query::Query;
+use crate::shape::{Column, Encoding, Shape};
+use crate::text::Sql;
+
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    pub sql: Sql,
+    pub shape: Arc<Shape>,
+    /// Rows to return; the SQL may give more, and a row beyond these says that another page exists.
+    pub take: usize,
+    /// For the cursor of the next page, made of the last row's position.
+    pub binding: Option<Binding>,
+}
+
+/// One statement. Columns are listed, never `*`: a column that comes later is nobody's before it is granted.
+#[must_use]
+pub fn read(query: &Query) -> Compiled {
+    let entity = &*query.entity;
+    let mut sql = Sql::new();
+    let shape = select(&mut sql, query);
+    sql.lit(" from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t");
+
+    let mut word = " where ";
+    if let Some(filter) = &query.filter {
+        sql.lit(word);
+        predicate::write(&mut sql, entity, filter, query.after.is_some());
+        word = " and ";
+    }
+    if let Some(position) = &query.after {
+        sql.lit(word);
+        page::after(&mut sql, entity, &query.order, position);
+    }
+    for (i, term) in query.order.iter().enumerate() {
+        sql.lit(if i == 0 { " order by " } else { ", " });
+        column(&mut sql, entity, term.field);
+        if term.descending {
+            sql.lit(" desc");
+        }
+    }
+    sql.lit(" limit ").number(match query.order.is_empty() {
+        true => query.take as u64,
+        false => page::limit(query.take as u64, query.max_take as u64),
+    });
+    Compiled { sql, shape: Arc::new(shape), take: query.take, binding: query.binding }
+}
+
+/// The select list: the fields asked for, then what the position needs and does not find among them as it is stored.
+fn select(sql: &mut Sql, query: &Query) -> Shape {
+    let entity = &*query.entity;
+    let mut columns = Vec::new();
+    for &i in &query.select {
+        let field = &entity.fields[i];
+        sql.lit(if columns.is_empty() { "select " } else { ", " });
+        match encoding::is_converted(&field.ty) {
+            true => {
+                sql.lit("pg_catalog.to_json(");
+                column(sql, entity, i);
+                sql.lit(")");
+            }
+            false => column(sql, entity, i),
+        }
+        columns.push(Column { label: Some(label(field)), encoding: encoding::in_answer(&field.ty) });
+    }
+    let mut position = Vec::new();
+    for term in &query.order {
+        let field = &entity.fields[term.field];
+        let raw = query.select.iter().position(|&i| i == term.field && !encoding::is_converted(&field.ty));
+        position.push(raw.unwrap_or(columns.len()));
+        if raw.is_none() {
+            sql.lit(", ");
+            column(sql, entity, term.field);
+            columns.push(Column { label: None, encoding: encoding::as_stored(&field.ty) });
+        }
+    }
+    Shape { columns, position }
+}
+
+fn label(field: &Field) -> Box<str> {
+    let name = serde_json::to_string(&field.name).expect("a string is always JSON");
+    format!("{name}:").into_boxed_str()
+}
+
+fn column(sql: &mut Sql, entity: &Entity, field: usize) {
+    sql.lit("t.").ident(&entity.fields[field].column);
+}
+
+/// How the values of an order term come back in a position: asked for and bound in the same format.
+fn position_encoding(entity: &Entity, field: usize) -> Encoding {
+    encoding::as_stored(&entity.fields[field].ty)
+}

@@ -1,0 +1,141 @@
+//! Where a page begins and how many rows are asked for.
+
+use super::{column, position_encoding};
+use crate::catalog::Entity;
+use crate::query::OrderTerm;
+use crate::text::{Bind, Sql};
+
+/// Which rows stand after `position`, by the columns' own operators, so that every collation, NaN and NULL stands
+/// where `order by` puts it: NULLs last where ascending, first where descending.
+pub(super) fn after(sql: &mut Sql, entity: &Entity, order: &[OrderTerm], position: &[Option<Vec<u8>>]) {
+    let Some(first) = order.first() else {
+        sql.lit("true");
+        return;
+    };
+    let one_way = order.iter().zip(position).all(|(term, v)| {
+        term.descending == first.descending && !entity.fields[term.field].nullable && v.is_some()
+    });
+    if one_way {
+        // An index over the same columns serves this one as a single range.
+        return row_comparison(sql, entity, order, position, if first.descending { " < " } else { " > " });
+    }
+    sql.lit("(");
+    chain(sql, entity, order, position);
+    sql.lit(")");
+}
+
+fn row_comparison(
+    sql: &mut Sql,
+    entity: &Entity,
+    order: &[OrderTerm],
+    position: &[Option<Vec<u8>>],
+    operator: &'static str,
+) {
+    let (open, close) = if order.len() == 1 { ("", "") } else { ("(", ")") };
+    sql.lit(open);
+    for (i, term) in order.iter().enumerate() {
+        sql.lit(if i == 0 { "" } else { ", " });
+        column(sql, entity, term.field);
+    }
+    sql.lit(close).lit(operator).lit(open);
+    for (i, (term, value)) in order.iter().zip(position).enumerate() {
+        sql.lit(if i == 0 { "" } else { ", " }).bind(bind(entity, term.field, value.as_deref()));
+    }
+    sql.lit(close);
+}
+
+/// `after(first) or (equal(first) and chain(rest))`, in the form that leaves the planner a range over the first column
+/// where NULLs allow one. Recurses once per order term, of which there are few.
+fn chain(sql: &mut Sql, entity: &Entity, order: &[OrderTerm], position: &[Option<Vec<u8>>]) {
+    let ([term, order @ ..], [value, position @ ..]) = (order, position) else {
+        sql.lit("false");
+        return;
+    };
+    let column = |sql: &mut Sql| column(sql, entity, term.field);
+    let last = order.is_empty();
+    let Some(value) = value else {
+        // Nothing stands after a NULL that comes last, and everything else after one that comes first.
+        if last && !term.descending {
+            sql.lit("false");
+            return;
+        }
+        column(sql);
+        sql.lit(if term.descending { " is not null" } else { " is null" });
+        if !last {
+            sql.lit(if term.descending { " or (" } else { " and (" });
+            chain(sql, entity, order, position);
+            sql.lit(")");
+        }
+        return;
+    };
+    let compare = |sql: &mut Sql, operator: &'static str| {
+        column(sql);
+        sql.lit(operator).bind(bind(entity, term.field, Some(value)));
+    };
+    let nulls_after = entity.fields[term.field].nullable && !term.descending;
+    let beyond = if term.descending { " < " } else { " > " };
+    if nulls_after {
+        compare(sql, beyond);
+        sql.lit(" or ");
+        column(sql);
+        sql.lit(" is null");
+        if !last {
+            sql.lit(" or (");
+            compare(sql, " = ");
+            sql.lit(" and (");
+            chain(sql, entity, order, position);
+            sql.lit("))");
+        }
+        return;
+    }
+    if last {
+        return compare(sql, beyond);
+    }
+    compare(sql, if term.descending { " <= " } else { " >= " });
+    sql.lit(" and (");
+    compare(sql, beyond);
+    sql.lit(" or (");
+    chain(sql, entity, order, position);
+    sql.lit("))");
+}
+
+fn bind(entity: &Entity, field: usize, value: Option<&[u8]>) -> Bind {
+    Bind {
+        oid: entity.fields[field].ty.base_oid,
+        value: value.map(<[u8]>::to_vec),
+        format: position_encoding(entity, field).format(),
+    }
+}
+
+/// The smallest of 1, 2, 11, 101, 1001, ... that leaves room for one row more than `take`, and no more than any page
+/// needs: few texts, so that statements stay prepared, and a literal, because a bound limit is planned again each time.
+pub(super) fn limit(take: u64, max_take: u64) -> u64 {
+    let wanted = take + 1;
+    let mut power = 1;
+    while power + 1 < wanted {
+        power *= 10;
+    }
+    (power + 1).min(max_take.max(take) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_rounded_up_to_few_numbers() {
+        for (take, max, wanted) in [
+            (1, 100_000, 2),
+            (2, 100_000, 11),
+            (10, 100_000, 11),
+            (11, 100_000, 101),
+            (100, 100_000, 101),
+            (99_999, 100_000, 100_001),
+            (100_000, 100_000, 100_001),
+            (500, 700, 701),
+            (1, 1, 2),
+        ] {
+            assert_eq!(limit(take, max), wanted, "{take} of {max}");
+        }
+    }
+}

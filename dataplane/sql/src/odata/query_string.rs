@@ -1,0 +1,95 @@
+//! Query strings: split first, percent-decoded once and strictly afterwards, so that `%26` in a literal survives.
+
+use rowgate_core::problem::{Code, Problem};
+
+/// Names and values, decoded. A parameter without a name, or without `=`, is a problem; an empty one (`&&`) is none.
+pub(super) fn parameters(query: &str) -> impl Iterator<Item = Result<(String, String), Problem>> {
+    query.split('&').filter(|parameter| !parameter.is_empty()).map(|parameter| {
+        let (name, value) = parameter.split_once('=').ok_or_else(nameless)?;
+        if name.is_empty() {
+            return Err(nameless());
+        }
+        Ok((decode(name)?, decode(value)?))
+    })
+}
+
+/// The query string of the page after this one: `$after` is `cursor`, everything else stays as it was written.
+#[must_use]
+pub fn next_page(query: &str, cursor: &str) -> String {
+    let is_after = |parameter: &str| {
+        parameter.split_once('=').and_then(|(name, _)| decode(name).ok()).is_some_and(|name| name == "$after")
+    };
+    let mut next: Vec<&str> = query.split('&').filter(|p| !p.is_empty() && !is_after(p)).collect();
+    let after = format!("$after={cursor}");
+    next.push(&after);
+    next.join("&")
+}
+
+fn decode(text: &str) -> Result<String, Problem> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        match first {
+            b'+' => bytes.push(b' '),
+            b'%' => {
+                let [high, low, tail @ ..] = tail else { return Err(bad_escape()) };
+                bytes.push(hex(*high).zip(hex(*low)).map(|(h, l)| h << 4 | l).ok_or_else(bad_escape)?);
+                rest = tail;
+            }
+            byte => bytes.push(*byte),
+        }
+    }
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Problem::new(Code::BadRequest, "the query string is not UTF-8 after percent-decoding")
+    })?;
+    if text.contains('\0') {
+        return Err(Problem::new(Code::BadRequest, "the query string holds a NUL character; leave it out"));
+    }
+    Ok(text)
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}
+
+fn bad_escape() -> Problem {
+    Problem::new(
+        Code::BadRequest,
+        "a percent sign in the query string is not followed by two hexadecimal digits; write it %25",
+    )
+}
+
+fn nameless() -> Problem {
+    Problem::new(Code::BadRequest, "a parameter has no name or no value; write name=value, and & as %26")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_split_before_they_are_decoded() {
+        let read = |query: &str| parameters(query).collect::<Result<Vec<_>, _>>();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(read("").expect("nothing"), []);
+        assert_eq!(
+            read("a=b%26c%3Dd&&%24x=1+2=%2B3%c3%a9&").expect("well-formed"),
+            [pair("a", "b&c=d"), pair("$x", "1 2=+3é")]
+        );
+        for wrong in ["a", "=b", "a=%", "a=%4", "a=%g1", "a=%+1", "a=%ff", "a=%00", "%zz=1"] {
+            assert_eq!(read(wrong).expect_err(wrong).code, Code::BadRequest, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_next_page_is_the_same_question_with_another_cursor() {
+        for (query, next) in [
+            ("", "$after=C"),
+            ("$first=2", "$first=2&$after=C"),
+            ("%24after=A&$filter=a+eq+'%26'", "$filter=a+eq+'%26'&$after=C"),
+        ] {
+            assert_eq!(next_page(query, "C"), next);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Names become references: what a request may ask for under a scope. An absent name and an ungranted one are the
+//! same thing here, because only what the scope may read is ever looked at.
+
+mod family;
+mod filter;
+mod moment;
+mod order;
+mod value;
+mod visible;
+
+use std::sync::Arc;
+
+use rowgate_core::cursor;
+use rowgate_core::derive::CursorKey;
+use rowgate_core::name::EntityName;
+use rowgate_core::problem::{Code, Problem};
+
+use crate::catalog::{Catalog, Entity, Scope};
+use crate::query::{Comparand, Predicate, Query};
+use crate::request::{Comparison, ReadRequest};
+use visible::Visible;
+
+/// Rows of a page when `$first` is not given.
+pub const DEFAULT_PAGE_SIZE: u32 = 100;
+
+/// What opens and makes cursors: the installation's key, and whose they are.
+#[derive(Debug, Clone, Copy)]
+pub struct Cursors<'a> {
+    pub key: &'a CursorKey,
+    /// `apiKeyId`: a cursor of one key is no cursor for another.
+    pub caller: &'a str,
+}
+
+/// The entities that the scope may read over REST, by name.
+pub fn readable<'a>(catalog: &'a Catalog, scope: &'a Scope) -> impl Iterator<Item = &'a Arc<Entity>> {
+    catalog.entities.values().filter(|entity| Visible::of(entity, scope).is_some())
+}
+
+/// `GET /{entity}`.
+pub fn collection(
+    catalog: &Catalog,
+    scope: &Scope,
+    entity: &EntityName,
+    request: &ReadRequest,
+    cursors: Cursors<'_>,
+) -> Result<Query, Problem> {
+    let visible = find(catalog, scope, entity)?;
+    let max = catalog.limits.max_page_size;
+    let select = visible.select(request.select.as_deref())?;
+    let filter = request.filter.as_ref().map(|expr| filter::predicate(&visible, expr)).transpose()?;
+    let order = order::terms(&visible, &request.orderby)?;
+    let take = page_size(request.first, max)?;
+    let binding = order::binding(&visible, &order, request.filter.as_ref(), cursors);
+    let after = match &request.after {
+        Some(token) => Some(
+            cursor::decode(cursors.key, binding, token)
+                .ok()
+                .filter(|position| position.len() == order.len())
+                .ok_or_else(invalid_cursor)?,
+        ),
+        None => None,
+    };
+    Ok(Query {
+        entity: Arc::clone(visible.entity),
+        select,
+        filter,
+        order,
+        after,
+        take,
+        max_take: max as usize,
+        binding: Some(binding),
+    })
+}
+
+/// `GET /{entity}/{pk}/{value}...`: `key_path` is names and values in the order of the path, percent-decoded once.
+pub fn row(
+    catalog: &Catalog,
+    scope: &Scope,
+    entity: &EntityName,
+    key_path: &[(String, String)],
+    request: &ReadRequest,
+) -> Result<Query, Problem> {
+    let visible = find(catalog, scope, entity)?;
+    let only_select = ReadRequest { select: request.select.clone(), ..ReadRequest::default() } == *request;
+    if !only_select {
+        return Err(Problem::new(
+            Code::BadRequest,
+            "a row read by its key takes only $select; ask the collection for $filter, $orderby, $first and $after",
+        ));
+    }
+    Ok(Query {
+        entity: Arc::clone(visible.entity),
+        select: visible.select(request.select.as_deref())?,
+        filter: Some(by_key(&visible, key_path)?),
+        order: Vec::new(),
+        after: None,
+        take: 1,
+        max_take: 1,
+        binding: None,
+    })
+}
+
+fn find<'a>(catalog: &'a Catalog, scope: &'a Scope, name: &EntityName) -> Result<Visible<'a>, Problem> {
+    let entity = catalog.entities.get(name).ok_or_else(Problem::entity_not_found)?;
+    Visible::of(entity, scope).ok_or_else(Problem::entity_not_found)
+}
+
+fn by_key(visible: &Visible<'_>, path: &[(String, String)]) -> Result<Predicate, Problem> {
+    let entity = visible.entity;
+    let wrong_names = || {
+        let parts: Vec<_> =
+            entity.key.iter().map(|&i| format!("/{}/{{value}}", entity.fields[i].name)).collect();
+        let name = &entity.name;
+        Problem::new(
+            Code::BadRequest,
+            format!(
+                "a row of {name} is named by all of its key fields, each once: /{name}{}",
+                parts.concat()
+            ),
+        )
+    };
+    if path.len() != entity.key.len() {
+        return Err(wrong_names());
+    }
+    let mut conditions = Vec::with_capacity(path.len());
+    for &field in &entity.key {
+        let (_, text) =
+            path.iter().find(|(name, _)| *name == entity.fields[field].name).ok_or_else(wrong_names)?;
+        let ty = &entity.fields[field].ty;
+        let bind = value::bind(ty, text).map_err(|misfit| {
+            let name = &entity.fields[field].name;
+            Problem::new(Code::InvalidValue, format!("the key field {name:?} is {}: {misfit}", ty.name))
+        })?;
+        conditions.push(Predicate::Compare { field, op: Comparison::Eq, with: Comparand::Value(bind) });
+    }
+    Ok(Predicate::All(conditions))
+}
+
+fn page_size(first: Option<i64>, max: u32) -> Result<usize, Problem> {
+    match first {
+        None => Ok(DEFAULT_PAGE_SIZE.min(max) as usize),
+        Some(-1) => Ok(max as usize),
+        Some(n) if 1 <= n && n <= i64::from(max) => Ok(n as usize),
+        Some(_) => Err(Problem::new(
+            Code::BadRequest,
+            format!("$first is a number of rows from 1 to {max}, or -1 for that maximum"),
+        )),
+    }
+}
+
+fn invalid_cursor() -> Problem {
+    Problem::new(
+        Code::InvalidCursor,
+        "the cursor in $after belongs to another question; keep entity, $filter, $orderby and key as they were, \
+         or start again without $after",
+    )
+}

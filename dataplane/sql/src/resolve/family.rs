@@ -1,0 +1,100 @@
+//! Which types stand beside each other, and which can be compared or ordered at all.
+
+use crate::catalog::{FieldType, TypeKind};
+
+/// What values of a column are to a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    /// Whole numbers within these bounds.
+    Integer(i64, i64),
+    Numeric,
+    Float4,
+    Float8,
+    Bool,
+    /// Text of at most so many bytes: longer text would be cut and equal another.
+    Text(usize),
+    Uuid,
+    Bytea,
+    Date,
+    Timestamp,
+    TimestampTz,
+    Time,
+    TimeTz,
+    /// Text that PostgreSQL judges: enums, intervals, jsonb, inet, money, ranges, arrays, types of extensions.
+    Other,
+}
+
+impl Family {
+    pub(super) fn of(ty: &FieldType) -> Family {
+        if ty.kind != TypeKind::Base {
+            return Family::Other;
+        }
+        match ty.base_oid {
+            16 => Family::Bool,
+            17 => Family::Bytea,
+            18 => Family::Text(1),
+            19 => Family::Text(63),
+            20 => Family::Integer(i64::MIN, i64::MAX),
+            21 => Family::Integer(i16::MIN as i64, i16::MAX as i64),
+            23 => Family::Integer(i32::MIN as i64, i32::MAX as i64),
+            26 => Family::Integer(0, u32::MAX as i64),
+            25 | 1042 | 1043 => Family::Text(usize::MAX),
+            700 => Family::Float4,
+            701 => Family::Float8,
+            1082 => Family::Date,
+            1083 => Family::Time,
+            1114 => Family::Timestamp,
+            1184 => Family::TimestampTz,
+            1266 => Family::TimeTz,
+            1700 => Family::Numeric,
+            2950 => Family::Uuid,
+            _ => Family::Other,
+        }
+    }
+
+    /// Families whose columns PostgreSQL compares with each other share a letter; `Other` compares with its own type only.
+    fn group(self) -> Option<char> {
+        match self {
+            Family::Integer(..) | Family::Numeric | Family::Float4 | Family::Float8 => Some('n'),
+            Family::Text(_) => Some('t'),
+            Family::Date | Family::Timestamp | Family::TimestampTz => Some('d'),
+            Family::Time | Family::TimeTz => Some('h'),
+            Family::Bool | Family::Uuid | Family::Bytea | Family::Other => None,
+        }
+    }
+}
+
+/// Whether two columns can be compared.
+pub(super) fn comparable(left: &FieldType, right: &FieldType) -> bool {
+    let group = Family::of(left).group();
+    left.base_oid == right.base_oid
+        || (group.is_some()
+            && group == Family::of(right).group()
+            && ![left, right].iter().any(|ty| ty.base_oid == OID))
+}
+
+const OID: u32 = 26;
+
+/// Whether the type has an equality operator.
+pub(super) fn has_equality(ty: &FieldType) -> bool {
+    match ty.kind {
+        TypeKind::Base | TypeKind::Array => !WITHOUT_EQUALITY.contains(&ty.base_oid),
+        TypeKind::Enum | TypeKind::Range => true,
+        // Rows compare field by field, and a field may be of any of the types above; nothing is known of the others.
+        TypeKind::Composite | TypeKind::Other => false,
+    }
+}
+
+/// Whether the type has an order.
+pub(super) fn has_order(ty: &FieldType) -> bool {
+    has_equality(ty) && !WITHOUT_ORDER.contains(&ty.base_oid)
+}
+
+/// json, xml, point, lseg, path, box, polygon, line, circle (those compare areas or lengths), aclitem, jsonpath,
+/// refcursor, snapshots, and arrays of each.
+const WITHOUT_EQUALITY: [u32; 29] = [
+    114, 199, 142, 143, 600, 1017, 601, 1018, 602, 1019, 603, 1020, 604, 1027, 628, 629, 718, 719, 1033,
+    1034, 4072, 4073, 1790, 2201, 5038, 5039, 2970, 2949, 194,
+];
+/// xid, cid and arrays of each.
+const WITHOUT_ORDER: [u32; 4] = [28, 1011, 29, 1012];

@@ -1,0 +1,125 @@
+//! Dates and times as ISO 8601 writes them: everything that PostgreSQL's own reader would take for something else
+//! (month names, "today", day before month) is kept from it.
+
+use crate::odata::like;
+
+pub(super) fn is_infinite(text: &str) -> bool {
+    matches!(text, "infinity" | "-infinity")
+}
+
+/// `2024-02-29`, with years to 999999.
+pub(super) fn is_date(text: &str) -> bool {
+    let Some((year, rest)) = text.split_once('-') else { return false };
+    if !(4..=6).contains(&year.len()) || !digits(year) || !like(rest, "dd-dd") {
+        return false;
+    }
+    let (year, month, day) = (number(year), number(&rest[..2]), number(&rest[3..]));
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    year != 0 && 1 <= day && day <= days
+}
+
+/// `10:00`, `10:00:59.999999`; with an offset where `offset`.
+pub(super) fn is_time(text: &str, offset: bool) -> bool {
+    let clock = match text.find(['Z', '+', '-']) {
+        Some(at) if offset && is_offset(&text[at..]) => &text[..at],
+        Some(_) => return false,
+        None => text,
+    };
+    is_clock(clock)
+}
+
+/// A date, or a date and a time with `T` or a space between. Without `offset` the only one allowed is `Z`, which says
+/// nothing that the column does not say.
+pub(super) fn is_timestamp(text: &str, offset: bool) -> bool {
+    let Some((date, time)) = text.split_once(['T', ' ']) else { return is_date(text) };
+    is_date(date)
+        && match offset {
+            true => is_time(time, true),
+            false => is_clock(time.strip_suffix('Z').unwrap_or(time)),
+        }
+}
+
+fn is_clock(text: &str) -> bool {
+    let (whole, fraction) = match text.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (text, None),
+    };
+    let seconds = match whole.len() {
+        5 if fraction.is_none() && like(whole, "dd:dd") => 0,
+        8 if like(whole, "dd:dd:dd") => number(&whole[6..]),
+        _ => return false,
+    };
+    let (hours, minutes) = (number(&whole[..2]), number(&whole[3..5]));
+    let fraction_fits = fraction.is_none_or(|f| digits(f) && f.len() <= 9);
+    fraction_fits && minutes < 60 && seconds < 60 && (hours < 24 || (hours == 24 && minutes + seconds == 0))
+}
+
+fn is_offset(text: &str) -> bool {
+    text == "Z"
+        || text.strip_prefix(['+', '-']).is_some_and(|offset| {
+            let shape = ["dd", "dddd", "dd:dd"].iter().any(|shape| like(offset, shape));
+            shape
+                && number(&offset[..2]) < 16
+                && (offset.len() == 2 || number(&offset[offset.len() - 2..]) < 60)
+        })
+}
+
+fn digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// At most six digits, checked by the caller.
+fn number(text: &str) -> u32 {
+    text.bytes().fold(0, |n, digit| n * 10 + u32::from(digit - b'0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_iso_8601_is_a_moment() {
+        for (text, date) in [
+            ("2024-02-29", true),
+            ("2023-02-29", false),
+            ("1900-02-29", false),
+            ("12024-12-31", true),
+            ("0000-01-01", false),
+            ("2024-13-01", false),
+            ("2024-04-31", false),
+            ("31-01-2024", false),
+            ("2024-1-1", false),
+            ("today", false),
+            ("", false),
+        ] {
+            assert_eq!(is_date(text), date, "{text}");
+        }
+        for (text, without, with) in [
+            ("2024-01-31", true, true),
+            ("2024-01-31T10:00", true, true),
+            ("2024-01-31 10:00:00.123456", true, true),
+            ("2024-01-31T10:00:00Z", true, true),
+            ("2024-01-31T10:00:00+02:00", false, true),
+            ("2024-01-31T10:00:00-0930", false, true),
+            ("2024-01-31T10:00:00+99", false, false),
+            ("2024-01-31T25:00", false, false),
+            ("2024-01-31T24:00:01", false, false),
+            ("2024-01-31T10:00.5", false, false),
+            ("2024-01-31T", false, false),
+            ("2024-01-31TZ", false, false),
+            ("2024-01-31T10:00:00 Europe/Rome", false, false),
+            ("now", false, false),
+            ("2024-01-31Té0:00", false, false),
+        ] {
+            assert_eq!((is_timestamp(text, false), is_timestamp(text, true)), (without, with), "{text}");
+        }
+        assert!(is_time("10:00", false) && is_time("10:00:00.5+02", true) && !is_time("10:00+02", false));
+    }
+}

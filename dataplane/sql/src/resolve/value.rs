@@ -1,0 +1,134 @@
+//! Text becomes a value of a column's type. What can be judged here is judged here, so that the answer names the
+//! field; the rest PostgreSQL judges.
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use super::family::{self, Family};
+use super::moment;
+use crate::catalog::FieldType;
+use crate::odata::{is_guid, is_number, like};
+use crate::request::Literal;
+use crate::text::{Bind, Format};
+
+/// Why a value does not fit its column: what to write instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Misfit {
+    #[error("write a whole number from {0} to {1}")]
+    Integer(i64, i64),
+    #[error("write a number")]
+    Number,
+    #[error("the number is out of range")]
+    Range,
+    #[error("write true or false")]
+    Bool,
+    #[error("write text in single quotes")]
+    Unquoted,
+    #[error("write text of at most {0} bytes")]
+    Length(usize),
+    #[error("write 8-4-4-4-12 hexadecimal digits")]
+    Uuid,
+    #[error("write base 64")]
+    Bytea,
+    #[error("write a date such as 2024-01-31")]
+    Date,
+    #[error("write a time stamp such as 2024-01-31T10:00:00, with no offset but Z")]
+    Timestamp,
+    #[error("write a time stamp such as 2024-01-31T10:00:00Z")]
+    TimestampTz,
+    #[error("write a time such as 10:00:00")]
+    Time,
+    #[error("write a time such as 10:00:00+02:00")]
+    TimeTz,
+    #[error("this type cannot be compared; only eq null and ne null are possible")]
+    Incomparable,
+}
+
+/// Padding or none; the URL-safe alphabet is mapped before.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// The bind for a literal of a filter: only quoted text is text, and every type may be written as text.
+pub(super) fn literal(ty: &FieldType, literal: &Literal) -> Result<Bind, Misfit> {
+    let family = Family::of(ty);
+    let text = match literal {
+        Literal::Text(text)
+        | Literal::Number(text)
+        | Literal::Date(text)
+        | Literal::Timestamp(text)
+        | Literal::Time(text)
+        | Literal::Guid(text) => text.as_str(),
+        Literal::Bool(true) => "true",
+        Literal::Bool(false) => "false",
+        Literal::Infinity { negative: false } => "infinity",
+        Literal::Infinity { negative: true } => "-infinity",
+        Literal::NaN => "NaN",
+        Literal::Null => return Err(Misfit::Unquoted),
+    };
+    let quoted = matches!(literal, Literal::Text(_));
+    let number = matches!(literal, Literal::Number(_));
+    match family {
+        Family::Text(_) if !quoted => Err(Misfit::Unquoted),
+        // `money` and the like may be written as numbers.
+        Family::Other if !quoted && !number => Err(Misfit::Unquoted),
+        _ => bind(ty, text),
+    }
+}
+
+/// The bind for a bare text, such as a part of a path.
+pub(super) fn bind(ty: &FieldType, text: &str) -> Result<Bind, Misfit> {
+    if !family::has_equality(ty) {
+        return Err(Misfit::Incomparable);
+    }
+    let fits = |fits: bool, otherwise: Misfit| fits.then_some(()).ok_or(otherwise);
+    match Family::of(ty) {
+        Family::Integer(min, max) => {
+            let number: Option<i64> = if text.starts_with('+') { None } else { text.parse().ok() };
+            fits(number.is_some_and(|n| min <= n && n <= max), Misfit::Integer(min, max))?;
+        }
+        Family::Numeric => fits(is_number(text) || is_special(text), Misfit::Number)?,
+        Family::Float4 => {
+            float(text, |text| text.parse::<f32>().is_ok_and(f32::is_finite))?;
+        }
+        Family::Float8 => {
+            float(text, |text| text.parse::<f64>().is_ok_and(f64::is_finite))?;
+        }
+        Family::Bool => fits(matches!(text, "true" | "false"), Misfit::Bool)?,
+        Family::Text(max) => fits(text.len() <= max, Misfit::Length(max))?,
+        Family::Uuid => {
+            fits(is_guid(text) || like(text, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), Misfit::Uuid)?;
+        }
+        Family::Date => fits(moment::is_date(text) || moment::is_infinite(text), Misfit::Date)?,
+        Family::Timestamp => {
+            fits(moment::is_timestamp(text, false) || moment::is_infinite(text), Misfit::Timestamp)?;
+        }
+        Family::TimestampTz => {
+            fits(moment::is_timestamp(text, true) || moment::is_infinite(text), Misfit::TimestampTz)?;
+        }
+        Family::Time => fits(moment::is_time(text, false), Misfit::Time)?,
+        Family::TimeTz => fits(moment::is_time(text, true), Misfit::TimeTz)?,
+        Family::Bytea => {
+            let bytes = BASE64.decode(text.replace('-', "+").replace('_', "/")).map_err(|_| Misfit::Bytea)?;
+            return Ok(Bind { oid: ty.base_oid, value: Some(bytes), format: Format::Binary });
+        }
+        Family::Other => {}
+    }
+    // The base type: a domain's checks say what may be stored, not what may be asked for.
+    Ok(Bind::text(ty.base_oid, text))
+}
+
+fn float(text: &str, in_range: fn(&str) -> bool) -> Result<(), Misfit> {
+    match () {
+        () if is_special(text) => Ok(()),
+        () if !is_number(text) => Err(Misfit::Number),
+        () if !in_range(text) => Err(Misfit::Range),
+        () => Ok(()),
+    }
+}
+
+fn is_special(text: &str) -> bool {
+    ["NaN", "Infinity", "-Infinity", "INF", "-INF"].iter().any(|special| special.eq_ignore_ascii_case(text))
+}

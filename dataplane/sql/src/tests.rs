@@ -1,0 +1,160 @@
+//! A request's whole way, from query string to SQL. The catalog that all of these tests ask is here.
+
+mod properties;
+mod reads;
+mod refusals;
+
+use rowgate_core::cursor;
+use rowgate_core::derive::{CursorKey, Root};
+use rowgate_core::name::EntityName;
+use rowgate_core::problem::Problem;
+
+use crate::catalog::{
+    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Limits, PermissionRecord, TableColumns,
+    TypeKind, build,
+};
+use crate::compile::{self, Compiled};
+use crate::resolve::{self, Cursors};
+use crate::text::{Format, Ident};
+use crate::{odata, query::Query};
+
+fn name(text: &str) -> Ident {
+    Ident::new(text).expect("a name")
+}
+
+fn entity_name(text: &str) -> EntityName {
+    text.parse().expect("a name")
+}
+
+/// Column, type, kind, oid below domains, nullable.
+type ColumnRow = (&'static str, &'static str, TypeKind, u32, bool);
+
+/// `orders`: mappings `placed_at: placed`, `id_number: 'ID Number'`.
+const ORDERS: &[ColumnRow] = &[
+    ("id", "integer", TypeKind::Base, 23, false),
+    ("status", "text", TypeKind::Base, 25, true),
+    ("total", "numeric(12,2)", TypeKind::Base, 1700, true),
+    ("placed_at", "timestamp with time zone", TypeKind::Base, 1184, false),
+    ("id_number", "bigint", TypeKind::Base, 20, true),
+    ("paid", "boolean", TypeKind::Base, 16, true),
+    ("ref", "uuid", TypeKind::Base, 2950, true),
+    ("mood", "app.mood", TypeKind::Enum, 20_001, true),
+    ("tags", "text[]", TypeKind::Array, 1009, true),
+    ("doc", "json", TypeKind::Base, 114, true),
+    ("place", "point", TypeKind::Base, 600, true),
+    ("address", "app.address", TypeKind::Composite, 20_002, true),
+    ("ip", "inet", TypeKind::Base, 869, true),
+    ("ratio", "real", TypeKind::Base, 700, true),
+    ("score", "double precision", TypeKind::Base, 701, true),
+    ("photo", "bytea", TypeKind::Base, 17, true),
+    ("day", "date", TypeKind::Base, 1082, true),
+    ("at", "time without time zone", TypeKind::Base, 1083, true),
+    ("local", "timestamp without time zone", TypeKind::Base, 1114, true),
+    ("small", "app.positive", TypeKind::Base, 21, true),
+    ("secret", "text", TypeKind::Base, 25, false),
+];
+
+/// `lines`: keyed by two columns. `hidden`: not over REST. `other`: without a permission.
+const LINES: &[ColumnRow] = &[
+    ("order_id", "integer", TypeKind::Base, 23, false),
+    ("line", "smallint", TypeKind::Base, 21, false),
+    ("qty", "integer", TypeKind::Base, 23, false),
+];
+
+fn catalog() -> Catalog {
+    let columns = |rows: &[ColumnRow]| -> Vec<ColumnInfo> {
+        let column = |&(column, ty, kind, oid, nullable): &ColumnRow| ColumnInfo {
+            name: name(column),
+            ty: FieldType {
+                oid: if ty == "app.positive" { 20_003 } else { oid },
+                name: ty.into(),
+                kind,
+                base_oid: oid,
+            },
+            nullable,
+        };
+        rows.iter().map(column).collect()
+    };
+    let tables = [
+        TableColumns { schema: name("app"), object: name("orders"), columns: columns(ORDERS) },
+        TableColumns { schema: name("app"), object: name("order\"lines"), columns: columns(LINES) },
+    ];
+    let record = |entity: &str, object: &str, key: &[&str], mappings: &[(&str, &str)], rest| EntityRecord {
+        name: entity_name(entity),
+        kind: EntityKind::Table,
+        schema: name("app"),
+        object: name(object),
+        key_columns: key.iter().map(|k| name(k)).collect(),
+        mappings: mappings.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
+        rest,
+    };
+    let mappings = [("placed_at", "placed"), ("id_number", "ID Number")];
+    let read = |entity: &str, rows: &[ColumnRow]| PermissionRecord {
+        entity: entity_name(entity),
+        action: Action::Read,
+        columns: rows.iter().map(|row| row.0.to_owned()).filter(|column| column != "secret").collect(),
+    };
+    let create = PermissionRecord { action: Action::Create, ..read("other", LINES) };
+    build(
+        1,
+        Limits::default(),
+        vec![
+            record("orders", "orders", &["id"], &mappings, true),
+            record("lines", "order\"lines", &["order_id", "line"], &[], true),
+            record("hidden", "orders", &["id"], &mappings, false),
+            record("other", "order\"lines", &["line"], &[], true),
+        ],
+        &tables,
+        vec![(
+            "set_x".into(),
+            vec![read("orders", ORDERS), read("lines", LINES), read("hidden", ORDERS), create],
+        )],
+    )
+}
+
+fn key() -> CursorKey {
+    Root::new([7; 32]).cursor_key()
+}
+
+fn collection(entity: &str, query: &str) -> Result<Query, Problem> {
+    let catalog = catalog();
+    let request = odata::parse(query)?;
+    let cursors = Cursors { key: &key(), caller: "k1" };
+    resolve::collection(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &request, cursors)
+}
+
+fn row(entity: &str, path: &[(&str, &str)], query: &str) -> Result<Query, Problem> {
+    let catalog = catalog();
+    let request = odata::parse(query)?;
+    let path: Vec<_> = path.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+    resolve::row(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &path, &request)
+}
+
+/// The SQL of a collection read, from ` where ` on when the select list is not what the test is about, and its binds.
+fn sql(entity: &str, query: &str) -> String {
+    show(&compile::read(&collection(entity, query).unwrap_or_else(|problem| panic!("{query}: {problem:?}"))))
+}
+
+fn show(compiled: &Compiled) -> String {
+    let binds: Vec<String> = compiled
+        .sql
+        .binds()
+        .iter()
+        .map(|bind| {
+            let value = bind.value.as_deref().map(|bytes| match bind.format {
+                Format::Text => format!("{:?}", String::from_utf8_lossy(bytes)),
+                Format::Binary => format!("{bytes:02x?}"),
+            });
+            format!("{}:{}", bind.oid, value.as_deref().unwrap_or("null"))
+        })
+        .collect();
+    format!("{} <- {}", compiled.sql.as_str(), binds.join(" "))
+}
+
+/// The page after a row with these values.
+fn after(entity: &str, query: &str, position: &[Option<&[u8]>]) -> String {
+    let first = compile::read(&collection(entity, query).expect("a question"));
+    let position: Vec<_> = position.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
+    let token = cursor::encode(&key(), first.binding.expect("a page can follow"), &position);
+    sql(entity, &odata::next_page(query, &token))
+}

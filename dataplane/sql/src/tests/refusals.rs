@@ -1,0 +1,218 @@
+//! Every way to ask wrongly, with the code and the words of the answer.
+
+use rowgate_core::problem::Code::{self, *};
+
+use super::*;
+
+fn check(result: Result<Query, Problem>, code: Code, words: &str, what: &str) {
+    let problem = result.err().unwrap_or_else(|| panic!("{what} was answered"));
+    let said = format!("{} {}", problem.message, problem.details.join(" "));
+    assert_eq!(problem.code, code, "{what}: {said}");
+    assert!(said.contains(words), "{what}: {said}");
+    assert!(!said.contains("secret") || what.contains("secret"), "{what}: {said}");
+}
+
+#[test]
+fn options() {
+    for (query, code, words) in [
+        (
+            "$top=5",
+            BadRequest,
+            r#"no option "$top"; the options are $select, $filter, $orderby, $first and $after"#,
+        ),
+        ("$top=5", BadRequest, "$first says"),
+        ("$Filter=id eq 1", BadRequest, "lower case: $filter"),
+        ("$count=true", BadRequest, "$count is not served yet"),
+        ("$expand=lines", BadRequest, "$expand is not served yet"),
+        ("$first=1&%24first=2", BadRequest, "$first is given twice"),
+        ("$first", BadRequest, "name=value"),
+        ("x", BadRequest, "name=value"),
+        ("=1", BadRequest, "name=value"),
+        ("$filter=a%", BadRequest, "%25"),
+        ("$filter=%c3%28", BadRequest, "UTF-8"),
+        ("$filter=status eq '%00'", BadRequest, "NUL"),
+        ("$first=0", BadRequest, "from 1 to 100000, or -1"),
+        ("$first=-2", BadRequest, "from 1 to 100000, or -1"),
+        ("$first=100001", BadRequest, "from 1 to 100000, or -1"),
+        ("$first=", BadRequest, "digits"),
+        ("$first=-", BadRequest, "digits"),
+        ("$first=%2B5", BadRequest, "digits"),
+        ("$first=1.5", BadRequest, "digits"),
+        ("$first=99999999999999999999", BadRequest, "digits"),
+        ("$select=", BadRequest, "misses a field name"),
+        ("$select=nope", UnknownField, r#"orders has no field "nope" for this key"#),
+        ("$select=staus", UnknownField, r#"did you mean "status"?"#),
+        ("$select=placed_at", UnknownField, r#"no field "placed_at""#),
+        ("$select=id number", UnknownField, r#"did you mean "ID Number"?"#),
+        ("$orderby=id,", InvalidOrderBy, "misses a field name"),
+        ("$orderby=id up", InvalidOrderBy, "asc, desc or nothing"),
+        ("$orderby=ID Number", InvalidOrderBy, "single quotes"),
+        ("$orderby=id,id desc", InvalidOrderBy, r#"names "id" twice"#),
+        ("$orderby=doc", InvalidOrderBy, r#"the field "doc" is json, which has no order"#),
+        ("$orderby=address", InvalidOrderBy, "no order"),
+        ("$orderby=nope", UnknownField, "nope"),
+        ("$after=", InvalidCursor, "start again without $after"),
+        ("$after=AAAA", InvalidCursor, "start again without $after"),
+    ] {
+        check(collection("orders", query), code, words, query);
+    }
+}
+
+#[test]
+fn filters() {
+    for (filter, words) in [
+        ("", "ends where a field or a value is expected"),
+        ("id", "one of eq, ne, gt, ge, lt, le, in"),
+        ("id eq", "ends where a field or a value"),
+        ("id = 1", "one of eq, ne, gt, ge, lt, le, in is expected at character 4"),
+        ("id EQ 1", "one of eq"),
+        ("id eq 1 id eq 2", "and, or, or the end is expected at character 9"),
+        ("id eq 1 and", "ends where"),
+        ("(id eq 1", "closing parenthesis"),
+        ("id eq 1)", "and, or, or the end"),
+        ("status eq 'a", "the quote at character 11 of $filter is not closed"),
+        ("id in ()", "a field or a value"),
+        ("id in (1,)", "a field or a value"),
+        ("id in 1", "a list such as (1,2)"),
+        ("id in (status)", "put text in single quotes"),
+        ("5 in (5)", "before in stands a field"),
+        ("1 eq 1", "two constants"),
+        ("'a' eq 'b'", "two constants"),
+        ("null eq null", "two constants"),
+        ("id gt null", "null has no order; write eq null or ne null, not gt"),
+        ("contains(status,'a')", "the function contains is not served yet"),
+        ("length(status) eq 1", "the function length is not served yet"),
+        ("lines/any(l: l/qty gt 1)", "the function any is not served yet"),
+        ("pg_sleep(10) eq 1", r#"there is no function "pg_sleep""#),
+        ("total add 1 gt 5", "the operator add is not served yet"),
+        ("customer/name eq 'x'", "paths through relationships are not served yet"),
+        ("id eq 'x'", r#"the field "id" is integer: write a whole number from -2147483648 to 2147483647"#),
+        ("id eq 2147483648", "whole number"),
+        ("id eq 1.0", "whole number"),
+        ("id eq true", "whole number"),
+        ("id eq '+1'", "whole number"),
+        ("small eq 40000", r#"the field "small" is app.positive: write a whole number from -32768"#),
+        ("total eq 'x'", r#"the field "total" is numeric(12,2): write a number"#),
+        ("total eq '1_000'", "write a number"),
+        ("ratio eq 1e39", "out of range"),
+        ("score eq 1e400", "out of range"),
+        ("status eq 5", r#"the field "status" is text: write text in single quotes"#),
+        ("status in ('a',5)", "write text in single quotes"),
+        ("mood eq true", r#"the field "mood" is app.mood: write text"#),
+        ("paid eq 1", r#"the field "paid" is boolean: write true or false"#),
+        ("ref eq 'x'", "8-4-4-4-12"),
+        ("day eq 2024-02-30", "a date such as"),
+        ("day eq 2024-02-03T10:00:00Z", "a date such as"),
+        ("day eq 'today'", "a date such as"),
+        ("placed eq 'now'", "a time stamp"),
+        ("local eq '2024-01-01T10:00:00+02:00'", "no offset but Z"),
+        ("at eq 25:00", "a time such as"),
+        ("photo eq '*'", "base 64"),
+        ("doc eq '{}'", r#"the field "doc" is json, which has no eq"#),
+        ("place ne '(1,2)'", "point, which has no ne"),
+        ("address in ('(1)')", "cannot be compared"),
+        ("id eq 'ID Number'", r#"the field "id" is integer"#),
+        ("'ID Number' eq status", "cannot be compared"),
+        ("status eq id", r#"the field "status" is text and the field "id" is integer cannot be compared"#),
+        ("doc eq doc", "which has no eq"),
+    ] {
+        let query = format!("$filter={}", filter.replace('+', "%2B"));
+        check(collection("orders", &query), InvalidFilter, words, filter);
+    }
+    check(collection("orders", "$filter=staus eq 'a'"), UnknownField, r#"did you mean "status""#, "a name");
+    let long = format!("$filter=status eq '{}'", "a".repeat(odata::MAX_FILTER_LEN));
+    check(collection("orders", &long), InvalidFilter, "longer than 8192 bytes", "a long filter");
+}
+
+#[test]
+fn depth_ends_at_32() {
+    for (open, close) in [("(", ")"), ("not ", ""), ("not (", ")")] {
+        let levels = if open == "not (" { 2 } else { 1 };
+        let nest =
+            |n: usize| format!("$filter={}id eq 1{}", open.repeat(n / levels), close.repeat(n / levels));
+        assert!(collection("orders", &nest(32)).is_ok(), "{open}");
+        check(collection("orders", &nest(34)), InvalidFilter, "nests deeper than 32 levels", open);
+    }
+}
+
+#[test]
+fn an_absent_name_and_an_ungranted_one_get_the_same_answer() {
+    let answer = |option: &str, name: &str| {
+        let problem = collection("orders", &option.replace('?', name)).expect_err("no such field");
+        (problem.code, problem.message.replace(name, "?"), problem.details)
+    };
+    for option in ["$select=?", "$orderby=?", "$filter=? eq 'x'", "$filter=id eq ?", "$filter='a' eq ?"] {
+        assert_eq!(answer(option, "secret"), answer(option, "zzzzzz"), "{option}");
+        // A near miss of the hidden name gets no hint.
+        assert_eq!(answer(option, "secre").2, Vec::<String>::new(), "{option}");
+    }
+    // A quoted text is never matched against hidden names either.
+    let quoted =
+        |name: &str| collection("orders", &format!("$filter='{name}' eq 'x'")).expect_err("two constants");
+    assert_eq!(quoted("secret"), quoted("zzzzzz"));
+    let absent = collection("nowhere", "").expect_err("absent");
+    for entity in ["hidden", "other"] {
+        assert_eq!(collection(entity, "").expect_err("not readable"), absent);
+        assert_eq!(collection(entity, "$select=nope").expect_err("not readable"), absent);
+        assert_eq!(row(entity, &[("x", "1")], "").expect_err("not readable"), absent);
+    }
+    assert_eq!(absent, Problem::entity_not_found());
+    let catalog = catalog();
+    let names: Vec<_> =
+        resolve::readable(&catalog, &catalog.scopes["set_x"]).map(|entity| entity.name.as_str()).collect();
+    assert_eq!(names, ["lines", "orders"]);
+}
+
+#[test]
+fn rows() {
+    let whole = "all of its key fields, each once: /lines/order_id/{value}/line/{value}";
+    for (path, query, code, words) in [
+        (&[("order_id", "1")][..], "", BadRequest, whole),
+        (&[], "", BadRequest, whole),
+        (&[("order_id", "1"), ("order_id", "1")], "", BadRequest, whole),
+        (&[("order_id", "1"), ("qty", "1")], "", BadRequest, whole),
+        (&[("order_id", "1"), ("line", "1"), ("line", "1")], "", BadRequest, whole),
+        (
+            &[("order_id", "x"), ("line", "1")],
+            "",
+            InvalidValue,
+            r#"the key field "order_id" is integer: write a whole"#,
+        ),
+        (&[("order_id", "1"), ("line", "99999")], "", InvalidValue, "smallint"),
+        (&[("order_id", "1"), ("line", "1")], "$filter=qty eq 1", BadRequest, "takes only $select"),
+        (&[("order_id", "1"), ("line", "1")], "$orderby=qty", BadRequest, "takes only $select"),
+        (&[("order_id", "1"), ("line", "1")], "$first=1", BadRequest, "takes only $select"),
+        (&[("order_id", "1"), ("line", "1")], "$after=x", BadRequest, "takes only $select"),
+        (&[("order_id", "1"), ("line", "1")], "$select=nope", UnknownField, "nope"),
+    ] {
+        check(row("lines", path, query), code, words, &format!("{path:?} {query}"));
+    }
+}
+
+#[test]
+fn a_cursor_belongs_to_one_question() {
+    let first = compile::read(&collection("orders", "$filter=id+gt+1&$orderby=status").expect("a question"));
+    let binding = first.binding.expect("a page can follow");
+    let token = |values: usize| cursor::encode(&key(), binding, &vec![Some(b"x".to_vec()); values]);
+    let ask = |entity: &str, query: &str| collection(entity, &format!("{query}&$after={}", token(2)));
+    assert!(ask("orders", "$filter=id+gt+1&$orderby=status").is_ok());
+    assert!(ask("orders", "$orderby=status+asc,id&$filter=+id++gt+1&$first=7&$select=paid").is_ok());
+    for query in [
+        "$filter=id+gt+2&$orderby=status",
+        "$orderby=status",
+        "$filter=id+gt+1",
+        "$filter=id+gt+1&$orderby=status+desc",
+    ] {
+        check(ask("orders", query), InvalidCursor, "another question", query);
+    }
+    check(ask("lines", ""), InvalidCursor, "another question", "another entity");
+    let short = format!("$filter=id+gt+1&$orderby=status&$after={}", token(1));
+    check(collection("orders", &short), InvalidCursor, "another question", "too few values");
+    let catalog = catalog();
+    let request =
+        odata::parse(&format!("$filter=id+gt+1&$orderby=status&$after={}", token(2))).expect("well-formed");
+    let other = Cursors { key: &key(), caller: "k2" };
+    let result =
+        resolve::collection(&catalog, &catalog.scopes["set_x"], &entity_name("orders"), &request, other);
+    check(result, InvalidCursor, "another question", "another key");
+}
