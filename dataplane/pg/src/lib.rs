@@ -11,4 +11,5 @@ pub mod migrate;
 
 pub mod actual;
 
+pub mod tenants;
 pub mod wire;

@@ -1,0 +1,133 @@
+//! The tenants of an installation: their rows in the control database, and the row of `dl.state` in their own.
+
+use rowgate_core::name::Ulid;
+use sqlx::{PgConnection, Row as _, postgres::PgRow};
+
+use crate::failure::PgError;
+use crate::session;
+
+/// How far a tenant is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Being made; not served yet.
+    Creating,
+    Live,
+    /// Its Tenant was deleted and its database kept.
+    Retained,
+}
+
+/// A row of `control.tenants`, for reconciling.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    pub id: Ulid,
+    pub slug: String,
+    /// `metadata.uid` of the Tenant.
+    pub uid: String,
+    pub database: String,
+    pub phase: Phase,
+    /// Of `dl.state` after the last completed pass.
+    pub generation: i64,
+}
+
+/// What a new row takes.
+#[derive(Debug, Clone, Copy)]
+pub struct NewTenant<'a> {
+    pub id: &'a Ulid,
+    pub slug: &'a str,
+    pub uid: &'a str,
+    pub namespace: &'a str,
+    pub name: &'a str,
+    pub database: &'a str,
+}
+
+/// The tenant of the object `uid`.
+pub async fn find_by_uid(conn: &mut PgConnection, uid: &str) -> Result<Option<Record>, PgError> {
+    let text = "select id, slug, uid, database, phase, generation from control.tenants where uid = $1";
+    Ok(sqlx::query_as(text).bind(uid).fetch_optional(conn).await?)
+}
+
+/// The tenant called `slug`, whichever its phase.
+pub async fn find_by_slug(conn: &mut PgConnection, slug: &str) -> Result<Option<Record>, PgError> {
+    let text = "select id, slug, uid, database, phase, generation from control.tenants where slug = $1";
+    Ok(sqlx::query_as(text).bind(slug).fetch_optional(conn).await?)
+}
+
+/// Every tenant whose manifest has not been deleted.
+pub async fn not_retained(conn: &mut PgConnection) -> Result<Vec<Record>, PgError> {
+    let text = "select id, slug, uid, database, phase, generation from control.tenants where phase <> 'retained' order by id";
+    Ok(sqlx::query_as(text).fetch_all(conn).await?)
+}
+
+/// A row in phase `creating`; 23505 when the slug or the database's name is taken.
+pub async fn create(conn: &mut PgConnection, new: NewTenant<'_>) -> Result<Record, PgError> {
+    let text = "insert into control.tenants (id, slug, uid, namespace, name, database) values ($1, $2, $3, $4, $5, $6) \
+                returning id, slug, uid, database, phase, generation";
+    let query = sqlx::query_as(text).bind(new.id.as_str()).bind(new.slug).bind(new.uid);
+    Ok(query.bind(new.namespace).bind(new.name).bind(new.database).fetch_one(conn).await?)
+}
+
+/// Gives a retained tenant to the object that brought its slug back.
+pub async fn adopt(
+    conn: &mut PgConnection,
+    id: &Ulid,
+    uid: &str,
+    namespace: &str,
+    name: &str,
+) -> Result<Record, PgError> {
+    let text = "update control.tenants set uid = $2, namespace = $3, name = $4, phase = 'creating' where id = $1 \
+                returning id, slug, uid, database, phase, generation";
+    let query = sqlx::query_as(text).bind(id.as_str()).bind(uid).bind(namespace).bind(name);
+    Ok(query.fetch_one(conn).await?)
+}
+
+/// Served from now on, at `generation`.
+pub async fn set_live(conn: &mut PgConnection, id: &Ulid, generation: i64) -> Result<(), PgError> {
+    let text = "update control.tenants set phase = 'live', generation = $2 where id = $1";
+    sqlx::query(text).bind(id.as_str()).bind(generation).execute(conn).await?;
+    Ok(())
+}
+
+/// Served no more; the database stays.
+pub async fn set_retained(conn: &mut PgConnection, id: &Ulid) -> Result<(), PgError> {
+    let text = "update control.tenants set phase = 'retained' where id = $1";
+    sqlx::query(text).bind(id.as_str()).execute(conn).await?;
+    Ok(())
+}
+
+/// Takes the fence of a tenant's database, as its owner: whoever held it before fails from now on.
+pub async fn claim_epoch(conn: &mut PgConnection) -> Result<i64, PgError> {
+    let row = sqlx::query("update dl.state set epoch = epoch + 1 returning epoch").fetch_one(conn).await?;
+    Ok(row.try_get(0)?)
+}
+
+/// True once the bootstrap script has run, or `false` before.
+pub async fn bootstrapped(conn: &mut PgConnection) -> Result<bool, PgError> {
+    let row = sqlx::query("select bootstrapped_at is not null from dl.state").fetch_one(conn).await?;
+    Ok(row.try_get(0)?)
+}
+
+/// Runs the tenant owner's script, once: the script and the note that it ran stand or fall together.
+pub async fn bootstrap(conn: &mut PgConnection, script: &str) -> Result<(), PgError> {
+    // a script that ends in a comment without a line break must not swallow what follows
+    session::script(conn, &format!("{script}\n;\nupdate dl.state set bootstrapped_at = pg_catalog.now()"))
+        .await
+}
+
+impl<'r> sqlx::FromRow<'r, PgRow> for Record {
+    fn from_row(row: &'r PgRow) -> Result<Record, sqlx::Error> {
+        let id: String = row.try_get("id")?;
+        let phase: String = row.try_get("phase")?;
+        Ok(Record {
+            id: id.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            slug: row.try_get("slug")?,
+            uid: row.try_get("uid")?,
+            database: row.try_get("database")?,
+            phase: match phase.as_str() {
+                "live" => Phase::Live,
+                "retained" => Phase::Retained,
+                _ => Phase::Creating,
+            },
+            generation: row.try_get("generation")?,
+        })
+    }
+}
