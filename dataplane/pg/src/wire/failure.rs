@@ -1,6 +1,10 @@
 //! What can go wrong with an exchange, as far as the answer to the caller differs.
 
+use std::fmt;
+use std::io;
+
 use super::ask::KeyRow;
+use super::frames::Fields;
 
 /// Why there is no page. What PostgreSQL said stands in [`Cause`], for the log alone: `Display` never shows it.
 #[derive(Debug, thiserror::Error)]
@@ -37,4 +41,173 @@ pub struct Cause {
     /// `None`: not PostgreSQL but this client found the fault.
     pub sqlstate: Option<String>,
     pub message: String,
+}
+
+impl Cause {
+    pub(super) fn ours(message: impl Into<String>) -> Cause {
+        Cause { sqlstate: None, message: message.into() }
+    }
+}
+
+/// The server's message does not have the form that the protocol or our statement gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Malformed(pub(super) &'static str);
+
+/// Why reading an answer came to a stop.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Io(io::Error),
+    Malformed(Malformed),
+    /// PostgreSQL raised; unless it is fatal, ReadyForQuery follows.
+    Server(ServerError),
+}
+
+/// Where in the batch PostgreSQL raised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Key,
+    DataParse,
+    Data,
+}
+
+/// An ErrorResponse.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ServerError {
+    pub(super) fatal: bool,
+    pub(super) sqlstate: String,
+    message: String,
+    /// The C function that raised: unlike the message it is never translated.
+    routine: String,
+}
+
+impl ServerError {
+    pub(super) fn parse(body: &[u8]) -> Result<ServerError, Malformed> {
+        let mut fields = Fields::new(body);
+        let mut error = ServerError::default();
+        loop {
+            let [kind] = fields.bytes()?;
+            if kind == 0 {
+                return Ok(error);
+            }
+            let text = String::from_utf8_lossy(fields.text()?);
+            match kind {
+                b'V' => error.fatal = text != "ERROR",
+                b'C' => error.sqlstate = text.into_owned(),
+                b'M' => error.message = text.into_owned(),
+                b'R' => error.routine = text.into_owned(),
+                _ => {}
+            }
+        }
+    }
+
+    /// What a caller is told of it.
+    pub(super) fn failure(self, part: Part) -> Failure {
+        let state = self.sqlstate.as_str();
+        match (state, part) {
+            ("57014", _) | ("25P04", _) => Failure::Timeout,
+            ("40001" | "40P01" | "55P03", _) => Failure::Unavailable(self.to_string()),
+            _ if ["08", "53", "57"].contains(&class(state)) => Failure::Unavailable(self.to_string()),
+            // The login lacks a right, or the session is not what it was.
+            (_, Part::Key) => Failure::Unavailable(self.to_string()),
+            ("42501", _) => Failure::Denied(self.into()),
+            ("42P01" | "42703", _) => Failure::Changed(self.into()),
+            ("42883" | "42804" | "42704" | "3F000", Part::DataParse) => Failure::Changed(self.into()),
+            ("0A000", _) if self.routine == "RevalidateCachedQuery" => Failure::Changed(self.into()),
+            ("23514", _) => Failure::Invalid(self.into()),
+            _ if class(state) == "22" => Failure::Invalid(self.into()),
+            _ => Failure::Internal(self.into()),
+        }
+    }
+}
+
+fn class(sqlstate: &str) -> &str {
+    sqlstate.get(..2).unwrap_or_default()
+}
+
+impl Stop {
+    /// For a connection that will not be used again.
+    pub(super) fn failure(self, part: Part) -> Failure {
+        match self {
+            Stop::Io(error) => Failure::Unavailable(format!("the connection to PostgreSQL broke: {error}")),
+            Stop::Malformed(Malformed(what)) => {
+                Failure::Internal(Cause::ours(format!("PostgreSQL sent {what}")))
+            }
+            Stop::Server(error) => error.failure(part),
+        }
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PostgreSQL said {}: {}", self.sqlstate, self.message)
+    }
+}
+
+impl From<ServerError> for Cause {
+    fn from(error: ServerError) -> Cause {
+        Cause { sqlstate: Some(error.sqlstate), message: error.message }
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Stop {
+        Stop::Io(error)
+    }
+}
+
+impl From<Malformed> for Stop {
+    fn from(malformed: Malformed) -> Stop {
+        Stop::Malformed(malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(sqlstate: &str, routine: &str, part: Part) -> String {
+        let body = format!("VERROR\0C{sqlstate}\0Mno\0R{routine}\0\0");
+        let error = ServerError::parse(body.as_bytes()).expect("well-formed");
+        let text = format!("{:?}", error.failure(part));
+        text[..text.find(['(', ' ']).unwrap_or(text.len())].to_owned()
+    }
+
+    #[test]
+    fn an_error_becomes_what_the_caller_is_told() {
+        use Part::{Data, DataParse, Key};
+        for (sqlstate, part, expected) in [
+            ("42501", Data, "Denied"),
+            ("42501", DataParse, "Denied"),
+            ("42501", Key, "Unavailable"),
+            ("26000", Key, "Unavailable"),
+            ("22P02", Data, "Invalid"),
+            ("22P02", Key, "Unavailable"),
+            ("23514", Data, "Invalid"),
+            ("42P01", DataParse, "Changed"),
+            ("42703", DataParse, "Changed"),
+            ("42883", DataParse, "Changed"),
+            ("42883", Data, "Internal"),
+            ("0A000", Data, "Internal"),
+            ("57014", Data, "Timeout"),
+            ("57014", Key, "Timeout"),
+            ("57P01", Data, "Unavailable"),
+            ("08006", Data, "Unavailable"),
+            ("53300", Data, "Unavailable"),
+            ("XX000", Data, "Internal"),
+            ("", Data, "Internal"),
+        ] {
+            assert_eq!(said(sqlstate, "any", part), expected, "{sqlstate} {part:?}");
+        }
+        assert_eq!(said("0A000", "RevalidateCachedQuery", Data), "Changed");
+    }
+
+    #[test]
+    fn a_broken_error_is_malformed_and_what_it_said_is_not_displayed() {
+        for body in [&b""[..], b"C", b"C22P02", b"C22P02\0"] {
+            assert!(ServerError::parse(body).is_err(), "{body:?}");
+        }
+        let error = ServerError::parse(b"VFATAL\0C22P02\0Msecret\0\0").expect("well-formed");
+        assert!(error.fatal);
+        assert!(!error.failure(Part::Data).to_string().contains("secret"));
+    }
 }

@@ -1,11 +1,19 @@
 //! The hot path: one question of one API key to its tenant's database, in one batch, one write and one `Sync`.
 //!
-//! Read in this order: [`ask`] what goes in and comes out, [`lane`] the pool and the task of an exchange, [`key`] the
-//! statement that checks the key and switches the role, `exchange` the batch and the reading of its answer.
+//! Read in this order: `ask` what goes in and comes out, `lane` the pool and the task of an exchange, `key` the
+//! statement that checks the key and switches the role, `connection` the exchange itself.
 
-pub mod ask;
-pub mod failure;
-pub mod lane;
+mod ask;
+mod batch;
+mod connect;
+mod connection;
+mod failure;
+mod frames;
+mod json;
+mod key;
+mod lane;
+mod rows;
+mod statements;
 
 pub use ask::{Ask, KeyRow, Page};
 pub use failure::{Cause, Failure};

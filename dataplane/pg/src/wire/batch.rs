@@ -1,0 +1,79 @@
+//! The bytes of one exchange: key statement, data statement, Sync.
+
+use std::io;
+
+use bytes::BytesMut;
+use postgres_protocol::IsNull;
+use postgres_protocol::message::frontend::{self, BindError};
+use rowgate_sql::text::Format;
+
+use super::ask::Ask;
+use super::key;
+use super::statements::{Number, Statements};
+
+/// What was sent, which says what must come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Batch {
+    pub(super) parses_key: bool,
+    pub(super) n_closed: usize,
+    pub(super) statement: Number,
+    pub(super) parses_data: bool,
+}
+
+/// Writes the batch to `out`. The data statement is parsed after the key's Execute, so that nobody without a live key
+/// makes PostgreSQL look at it; evicted statements are closed there too.
+pub(super) fn write(
+    ask: &Ask,
+    key_is_prepared: bool,
+    statements: &mut Statements,
+    out: &mut BytesMut,
+) -> io::Result<Batch> {
+    if !key_is_prepared {
+        frontend::parse(key::NAME, key::TEXT, key::TYPES, out)?;
+    }
+    key::execute(&ask.digest, ask.statement_timeout_ms, out)?;
+
+    let found = statements.find(&ask.role, &ask.sql);
+    let statement = found.unwrap_or_else(|| statements.reserve());
+    for closing in statements.closing() {
+        frontend::close(b'S', &closing.name(), out)?;
+    }
+    let name = statement.name();
+    if found.is_none() {
+        frontend::parse(&name, ask.sql.as_str(), ask.sql.binds().iter().map(|bind| bind.oid), out)?;
+        frontend::describe(b'S', &name, out)?;
+    }
+    let values = ask.sql.binds().iter().map(|bind| (code(bind.format), bind.value.as_deref()));
+    bind(&name, values, ask.shape.columns.iter().map(|column| code(column.encoding.format())), out)?;
+    frontend::execute("", 0, out)?;
+    frontend::sync(out);
+    let n_closed = statements.closing().len();
+    Ok(Batch { parses_key: !key_is_prepared, n_closed, statement, parses_data: found.is_none() })
+}
+
+/// Writes a Bind of the unnamed portal; the values come with their format codes.
+pub(super) fn bind<'a, V, F>(name: &str, values: V, formats: F, out: &mut BytesMut) -> io::Result<()>
+where
+    V: IntoIterator<Item = (i16, Option<&'a [u8]>)> + Clone,
+    F: IntoIterator<Item = i16>,
+{
+    let codes = values.clone().into_iter().map(|(code, _)| code);
+    let write = |(_, value): (i16, Option<&[u8]>), out: &mut BytesMut| match value {
+        None => Ok(IsNull::Yes),
+        Some(bytes) => {
+            out.extend_from_slice(bytes);
+            Ok(IsNull::No)
+        }
+    };
+    frontend::bind("", name, codes, values, write, formats, out).map_err(|error| match error {
+        BindError::Conversion(error) => io::Error::other(error),
+        BindError::Serialization(error) => error,
+    })
+}
+
+fn code(format: Format) -> i16 {
+    match format {
+        Format::Text => 0,
+        Format::Binary => 1,
+    }
+}

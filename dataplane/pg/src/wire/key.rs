@@ -1,0 +1,79 @@
+//! The key statement: who asks, whether the key lives, and everything that the answer depends on.
+
+use bytes::BytesMut;
+use postgres_protocol::message::frontend;
+use rowgate_core::secret::KeyDigest;
+
+use super::ask::KeyRow;
+use super::failure::Malformed;
+use super::frames::Fields;
+
+/// Its name on every connection; data statements are called `s<number>`.
+pub(super) const NAME: &str = "key";
+
+/// bytea, text.
+pub(super) const TYPES: [u32; 2] = [17, 25];
+
+/// SQLSTATE of a refused setting: before the end of the key statement it can only be the role of a dead key.
+pub(super) const NO_SUCH_ROLE: &str = "22023";
+
+/// `$1` the digest, `$2` the statement timeout in milliseconds. `t<id>_auth` needs SELECT on the three tables.
+///
+/// Tenant code may have left anything in the session, so every name is qualified (a search path with other operators
+/// must not matter) and every setting that shows in an answer is set here, for this transaction. A dead key gives the
+/// role `''`, which no role can be called: the statement raises, and PostgreSQL skips everything up to the Sync.
+/// (An empty result would not do: the next statement would run as the login.) The role is the last argument, because
+/// `dl` is closed to the roles of keys.
+pub(super) const TEXT: &str = "\
+select live.id, live.role, live.set_role, state.generation,
+    pg_catalog.num_nonnulls(
+        pg_catalog.set_config('client_encoding', 'UTF8', true),
+        pg_catalog.set_config('transaction_read_only', 'on', true),
+        pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
+        pg_catalog.set_config('statement_timeout', $2, true),
+        pg_catalog.set_config('TimeZone', 'UTC', true),
+        pg_catalog.set_config('DateStyle', 'ISO, MDY', true),
+        pg_catalog.set_config('IntervalStyle', 'iso_8601', true),
+        pg_catalog.set_config('bytea_output', 'hex', true),
+        pg_catalog.set_config('extra_float_digits', '1', true),
+        pg_catalog.set_config('quote_all_identifiers', 'off', true),
+        pg_catalog.set_config('standard_conforming_strings', 'on', true),
+        pg_catalog.set_config('transform_null_equals', 'off', true),
+        pg_catalog.set_config('row_security', 'on', true),
+        pg_catalog.set_config('role', coalesce(live.role::pg_catalog.text, ''), true))
+from (select) one
+left join (
+    select k.id, k.role, k.set_role
+    from dl.key_secrets s
+    join dl.keys k on k.id operator(pg_catalog.=) s.key_id
+    where s.digest operator(pg_catalog.=) $1
+    and s.revoked_at is null
+    and (s.expires_at is null or s.expires_at operator(pg_catalog.>) pg_catalog.now())
+    and k.revoked_at is null
+    and (k.expires_at is null or k.expires_at operator(pg_catalog.>) pg_catalog.now())
+) live on true
+left join dl.state on true";
+
+/// Writes Bind and Execute.
+pub(super) fn execute(digest: &KeyDigest, timeout_ms: u32, out: &mut BytesMut) -> std::io::Result<()> {
+    let mut number = itoa::Buffer::new();
+    // No timeout at all (0) or a number beyond the setting's range would look like a dead key.
+    let timeout = number.format(timeout_ms.clamp(1, i32::MAX as u32));
+    super::batch::bind(NAME, [(1, Some(&digest.0[..])), (0, Some(timeout.as_bytes()))], [0], out)?;
+    frontend::execute("", 0, out)
+}
+
+/// Reads the one row of the key statement.
+pub(super) fn row(body: &[u8]) -> Result<KeyRow, Malformed> {
+    let mut fields = Fields::of_row(body)?;
+    let text = |value: Option<&[u8]>| match value {
+        Some(bytes) => String::from_utf8(bytes.to_vec()).map_err(|_| Malformed("the key row is not UTF-8")),
+        None => Err(Malformed("the key row holds a NULL")),
+    };
+    let id = text(fields.value()?)?.parse().map_err(|_| Malformed("the key's id is not a ULID"))?;
+    let role = text(fields.value()?)?;
+    let set_role = fields.value()?.map(|value| text(Some(value))).transpose()?;
+    let generation =
+        text(fields.value()?)?.parse().map_err(|_| Malformed("the generation is not a number"))?;
+    Ok(KeyRow { id, role, set_role, generation })
+}

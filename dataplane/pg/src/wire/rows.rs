@@ -1,0 +1,165 @@
+//! The rows of an answer, written into one buffer of JSON.
+
+use rowgate_core::cursor::Position;
+use rowgate_sql::shape::Shape;
+
+use super::failure::Malformed;
+use super::frames::Fields;
+use super::json;
+
+/// What became of the DataRows so far.
+pub(super) struct Rows<'a> {
+    shape: &'a Shape,
+    take: usize,
+    pub(super) json: Vec<u8>,
+    pub(super) n_rows: usize,
+    pub(super) more: bool,
+    /// One entry for each position of the shape; their buffers serve every row.
+    last: Position,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(shape: &'a Shape, take: usize) -> Rows<'a> {
+        let last = vec![None; shape.position.len()];
+        Rows { shape, take, json: Vec::new(), n_rows: 0, more: false, last }
+    }
+
+    /// Adds one row, or notes that there was one more than are taken.
+    pub(super) fn add(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        let mut fields = Fields::of_row(body)?;
+        if fields.n_values() != self.shape.columns.len() {
+            return Err(Malformed("a row of another width than its statement"));
+        }
+        if self.n_rows == self.take {
+            self.more = true;
+            return Ok(());
+        }
+        let out = &mut self.json;
+        if 0 < self.n_rows {
+            out.push(b',');
+        }
+        out.push(b'{');
+        let mut is_first = true;
+        for (i, column) in self.shape.columns.iter().enumerate() {
+            let value = fields.value()?;
+            for (_, slot) in self.shape.position.iter().zip(&mut self.last).filter(|(at, _)| **at == i) {
+                keep(value, slot);
+            }
+            let Some(label) = &column.label else { continue };
+            if !std::mem::take(&mut is_first) {
+                out.push(b',');
+            }
+            out.extend_from_slice(label.as_bytes());
+            match value {
+                None => out.extend_from_slice(b"null"),
+                Some(value) => json::write(column.encoding, value, out)?,
+            }
+        }
+        out.push(b'}');
+        self.n_rows += 1;
+        Ok(())
+    }
+
+    /// Where the last written row stands.
+    pub(super) fn last(&mut self) -> Option<Position> {
+        (0 < self.n_rows && !self.last.is_empty()).then(|| std::mem::take(&mut self.last))
+    }
+}
+
+/// Whether the columns that PostgreSQL describes have the formats that `shape` reads.
+pub(super) fn fit(shape: &Shape, description: &[u8]) -> Result<bool, Malformed> {
+    let mut fields = Fields::new(description);
+    if usize::from(u16::from_be_bytes(fields.bytes()?)) != shape.columns.len() {
+        return Ok(false);
+    }
+    let mut all = true;
+    for column in &shape.columns {
+        fields.text()?;
+        // Table, number of its column; type; length, modifier, format.
+        let _: [u8; 6] = fields.bytes()?;
+        let oid = u32::from_be_bytes(fields.bytes()?);
+        let _: [u8; 8] = fields.bytes()?;
+        all &= json::fits(column.encoding, oid);
+    }
+    Ok(all)
+}
+
+fn keep(value: Option<&[u8]>, slot: &mut Option<Vec<u8>>) {
+    match (value, slot) {
+        (Some(value), Some(kept)) => {
+            kept.clear();
+            kept.extend_from_slice(value);
+        }
+        (value, slot) => *slot = value.map(<[u8]>::to_vec),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgate_sql::shape::{Column, Encoding};
+
+    use super::*;
+
+    fn shape() -> Shape {
+        let column = |label: Option<&str>, encoding| Column { label: label.map(Into::into), encoding };
+        Shape {
+            columns: vec![
+                column(None, Encoding::Int4),
+                column(Some("\"a\":"), Encoding::Text),
+                column(Some("\"b\":"), Encoding::Bool),
+            ],
+            position: vec![1, 0],
+        }
+    }
+
+    fn row(values: &[Option<&[u8]>]) -> Vec<u8> {
+        let mut body = (values.len() as u16).to_be_bytes().to_vec();
+        for value in values {
+            let len = value.map_or(-1, |value| value.len() as i32);
+            body.extend_from_slice(&len.to_be_bytes());
+            body.extend_from_slice(value.unwrap_or_default());
+        }
+        body
+    }
+
+    #[test]
+    fn rows_are_objects_joined_by_commas_up_to_what_is_taken() {
+        let shape = shape();
+        let mut rows = Rows::new(&shape, 2);
+        assert_eq!(rows.last(), None);
+        for (number, text) in [(1u8, Some(&b"x\"y"[..])), (2, None), (3, Some(b"not taken"))] {
+            rows.add(&row(&[Some(&[0, 0, 0, number]), text, Some(&[1])])).expect("a row");
+        }
+        assert_eq!(String::from_utf8_lossy(&rows.json), r#"{"a":"x\"y","b":true},{"a":null,"b":true}"#);
+        assert!(rows.more && rows.n_rows == 2);
+        assert_eq!(rows.last(), Some(vec![None, Some(vec![0, 0, 0, 2])]));
+    }
+
+    #[test]
+    fn a_row_of_another_width_is_an_error_taken_or_not() {
+        let shape = shape();
+        for take in [0, 1] {
+            let mut rows = Rows::new(&shape, take);
+            assert!(rows.add(&row(&[None, None])).is_err());
+            assert!(rows.add(&row(&[None, None, None, None])).is_err());
+        }
+    }
+
+    #[test]
+    fn a_column_of_another_type_does_not_fit() {
+        let described = |oids: [u32; 3]| {
+            let mut body = 3u16.to_be_bytes().to_vec();
+            for oid in oids {
+                body.extend_from_slice(b"name\0\0\0\0\0\0\0");
+                body.extend_from_slice(&oid.to_be_bytes());
+                body.extend_from_slice(&[0; 8]);
+            }
+            body
+        };
+        assert_eq!(fit(&shape(), &described([23, 25, 16])), Ok(true));
+        assert_eq!(fit(&shape(), &described([20, 25, 16])), Ok(false));
+        assert_eq!(fit(&shape(), &described([23, 23, 16])), Ok(false));
+        assert_eq!(fit(&shape(), &[0, 2]), Ok(false));
+        assert!(fit(&shape(), &described([23, 25, 16])[..30]).is_err());
+    }
+}

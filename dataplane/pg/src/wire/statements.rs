@@ -1,0 +1,142 @@
+//! Which statements a connection has prepared: at most 128, by role and text.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use rowgate_sql::text::Sql;
+
+/// Plans over row-level security belong to one role: shared, PostgreSQL plans again at every change of role.
+const CAPACITY: usize = 128;
+
+/// The name of a prepared statement is `s` and this number; none is used twice on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Number(u64);
+
+/// What has its ParseComplete, and what waits for its CloseComplete.
+#[derive(Debug, Default)]
+pub(super) struct Statements {
+    entries: Vec<Entry>,
+    closing: Vec<Number>,
+    last_number: u64,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    hash: u64,
+    role: String,
+    text: String,
+    types: Vec<u32>,
+    number: Number,
+    used: u64,
+}
+
+impl Number {
+    pub(super) fn name(self) -> String {
+        format!("s{}", self.0)
+    }
+}
+
+impl Statements {
+    /// The statement for `sql` as `role`, if it is prepared.
+    pub(super) fn find(&mut self, role: &str, sql: &Sql) -> Option<Number> {
+        self.clock += 1;
+        let hash = hash(role, sql.as_str());
+        let entry = self.entries.iter_mut().find(|entry| {
+            entry.hash == hash
+                && entry.role == role
+                && entry.text == sql.as_str()
+                && entry.types.iter().copied().eq(sql.binds().iter().map(|bind| bind.oid))
+        })?;
+        entry.used = self.clock;
+        Some(entry.number)
+    }
+
+    /// A number for a statement that will be parsed. When there is no room for it the least recently used one is
+    /// forgotten and must be closed.
+    pub(super) fn reserve(&mut self) -> Number {
+        if CAPACITY <= self.entries.len() {
+            let oldest = (0..self.entries.len()).min_by_key(|&i| self.entries[i].used);
+            let oldest = oldest.expect("a full list is not empty");
+            self.closing.push(self.entries.swap_remove(oldest).number);
+        }
+        self.last_number += 1;
+        Number(self.last_number)
+    }
+
+    /// PostgreSQL has parsed it.
+    pub(super) fn parsed(&mut self, number: Number, role: &str, sql: &Sql) {
+        self.entries.push(Entry {
+            hash: hash(role, sql.as_str()),
+            role: role.to_owned(),
+            text: sql.as_str().to_owned(),
+            types: sql.binds().iter().map(|bind| bind.oid).collect(),
+            number,
+            used: self.clock,
+        });
+    }
+
+    /// It does not fit the tables any more: the next batch closes it.
+    pub(super) fn forget(&mut self, number: Number) {
+        if let Some(i) = self.entries.iter().position(|entry| entry.number == number) {
+            self.entries.swap_remove(i);
+            self.closing.push(number);
+        }
+    }
+
+    /// What the next batch must close.
+    pub(super) fn closing(&self) -> &[Number] {
+        &self.closing
+    }
+
+    /// The first of `closing` has its CloseComplete.
+    pub(super) fn closed(&mut self) {
+        self.closing.remove(0);
+    }
+}
+
+fn hash(role: &str, text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (role, text).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgate_sql::text::Bind;
+
+    use super::*;
+
+    fn sql(number: u64, oid: u32) -> Sql {
+        let mut sql = Sql::new();
+        sql.lit("select ").number(number).lit(", ").bind(Bind::text(oid, "1"));
+        sql
+    }
+
+    #[test]
+    fn role_text_and_types_tell_statements_apart_and_the_least_used_goes() {
+        let mut statements = Statements::default();
+        for i in 0..CAPACITY as u64 {
+            assert_eq!(statements.find("a", &sql(i, 23)), None);
+            let number = statements.reserve();
+            statements.parsed(number, "a", &sql(i, 23));
+        }
+        assert_eq!(statements.find("a", &sql(0, 23)), Some(Number(1)));
+        assert_eq!(statements.find("b", &sql(0, 23)), None);
+        assert_eq!(statements.find("a", &sql(0, 20)), None);
+        assert!(statements.closing().is_empty());
+
+        let number = statements.reserve();
+        assert_eq!(statements.closing(), [Number(2)], "1 was used again");
+        // Until it has its ParseComplete it is not there, and nothing more is evicted for it.
+        assert_eq!(statements.find("b", &sql(0, 23)), None);
+        statements.reserve();
+        assert_eq!(statements.closing(), [Number(2)]);
+        statements.parsed(number, "b", &sql(0, 23));
+        statements.forget(number);
+        statements.forget(number);
+        assert_eq!(statements.closing(), [Number(2), number]);
+        statements.closed();
+        assert_eq!(statements.closing(), [number]);
+        assert_eq!(statements.find("b", &sql(0, 23)), None);
+    }
+}
