@@ -40,7 +40,8 @@ deny: tools ## install cargo-deny into the cache (minutes, once) and check licen
 	$(cache)/tools/bin/cargo-deny check bans licenses sources
 
 crds: tools ## write crds/*.yaml anew from the Rust types
-	cargo run --quiet --package rowgate-crds --bin crdgen
+	cargo run --quiet --package rowgate-crds --bin crdgen tenant > crds/tenant.yaml
+	cargo run --quiet --package rowgate-crds --bin crdgen apikey > crds/apikey.yaml
 
 postgres: ## put a PostgreSQL into the cache if it is not there
 	@tests/setup/postgres.sh

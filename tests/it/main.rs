@@ -1,3 +1,4 @@
 //! One binary for every end-to-end test.
 
 mod launcher;
+mod tidy;

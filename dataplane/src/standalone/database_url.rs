@@ -1,0 +1,123 @@
+//! `--database-url`: a running PostgreSQL and an administrator's login there.
+
+use std::path::PathBuf;
+
+use percent_encoding::percent_decode_str;
+use rowgate_core::derive::Password;
+use rowgate_pg::login::{Endpoint, Login};
+
+/// Why a text is no URL of a PostgreSQL. The text itself may hold a password and is not repeated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadUrl {
+    #[error("does not start with postgres://")]
+    Scheme,
+    #[error("names no user before the `@`")]
+    NoUser,
+    #[error("names no password (user:password@host): Rowgate logs in with SCRAM only")]
+    NoPassword,
+    #[error("names no host; for a socket write postgres://user:password@/postgres?host=/folder")]
+    NoHost,
+    #[error("has no port number between the last colon and the path")]
+    Port,
+    #[error("holds a percent sign that starts no encoded byte, or bytes that are not UTF-8")]
+    Encoding,
+    #[error("asks for sslmode={0}, which is not served yet; leave it out, or connect through a local socket")]
+    Tls(String),
+    #[error("has the parameter {0:?}; only `host` and `port` are known")]
+    Parameter(String),
+}
+
+/// Reads `postgres://user:password@host:5432/database` or `postgres://user:password@/database?host=/folder`.
+pub fn parse(text: &str) -> Result<Login, BadUrl> {
+    let rest = text
+        .strip_prefix("postgres://")
+        .or_else(|| text.strip_prefix("postgresql://"))
+        .ok_or(BadUrl::Scheme)?;
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+    let (user, place) = authority.rsplit_once('@').ok_or(BadUrl::NoUser)?;
+    let (role, password) = user.split_once(':').ok_or(BadUrl::NoPassword)?;
+    if role.is_empty() {
+        return Err(BadUrl::NoUser);
+    }
+    if password.is_empty() {
+        return Err(BadUrl::NoPassword);
+    }
+    let (mut host, mut port) = host_and_port(place)?;
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        match name {
+            "host" => host = decoded(value)?,
+            "port" => port = value.parse().map_err(|_| BadUrl::Port)?,
+            "sslmode" if matches!(value, "disable" | "allow" | "prefer") => {}
+            "sslmode" => return Err(BadUrl::Tls(value.to_owned())),
+            _ => return Err(BadUrl::Parameter(name.to_owned())),
+        }
+    }
+    if host.is_empty() {
+        return Err(BadUrl::NoHost);
+    }
+    let endpoint = match host.starts_with('/') {
+        true => Endpoint::Unix { directory: PathBuf::from(host), port },
+        false => Endpoint::Tcp { host, port },
+    };
+    let database = if database.is_empty() { "postgres".to_owned() } else { decoded(database)? };
+    Ok(Login { endpoint, database, role: decoded(role)?, password: Password::given(decoded(password)?) })
+}
+
+fn host_and_port(place: &str) -> Result<(String, u16), BadUrl> {
+    let (host, port) = match place.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| BadUrl::Port)?),
+        _ => (place, 5432),
+    };
+    Ok((decoded(host.trim_start_matches('[').trim_end_matches(']'))?, port))
+}
+
+fn decoded(text: &str) -> Result<String, BadUrl> {
+    let bytes = text.as_bytes();
+    let stray = bytes.iter().enumerate().any(|(i, byte)| {
+        *byte == b'%' && !bytes.get(i + 1..i + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit))
+    });
+    if stray {
+        return Err(BadUrl::Encoding);
+    }
+    percent_decode_str(text).decode_utf8().map(String::from).map_err(|_| BadUrl::Encoding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_name_a_login() {
+        for (text, expected) in [
+            ("postgres://admin:s3cret@db.internal:6432/app", "admin s3cret db.internal:6432 app"),
+            ("postgresql://admin:a%40b%2Fc@db", "admin a@b/c db:5432 postgres"),
+            ("postgres://admin:x@[::1]:6/", "admin x ::1:6 postgres"),
+            ("postgres://a:x@/app?host=%2Frun%2Fpg&port=7", "a x /run/pg:7 app"),
+            ("postgres://a:x@h/?sslmode=prefer", "a x h:5432 postgres"),
+        ] {
+            let login = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let seen =
+                format!("{} {} {} {}", login.role, login.password.reveal(), login.endpoint, login.database);
+            assert_eq!(seen, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused_without_repeating_it() {
+        for (text, expected) in [
+            ("mysql://a:b@c", BadUrl::Scheme),
+            ("postgres://db/app", BadUrl::NoUser),
+            ("postgres://:b@db", BadUrl::NoUser),
+            ("postgres://a@db", BadUrl::NoPassword),
+            ("postgres://a:b@/app", BadUrl::NoHost),
+            ("postgres://a:b@db:many/app", BadUrl::Port),
+            ("postgres://a:b%4@db", BadUrl::Encoding),
+            ("postgres://a:b@db?sslmode=require", BadUrl::Tls("require".into())),
+            ("postgres://a:b@db?options=x", BadUrl::Parameter("options".into())),
+        ] {
+            assert_eq!(parse(text).err(), Some(expected), "{text}");
+        }
+    }
+}
