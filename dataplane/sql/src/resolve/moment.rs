@@ -7,8 +7,9 @@ pub(super) fn is_infinite(text: &str) -> bool {
     matches!(text, "infinity" | "-infinity")
 }
 
-/// `2024-02-29`, with years to 999999.
+/// `2024-02-29`, with years to 999999, and ` BC` after it as PostgreSQL prints it.
 pub(super) fn is_date(text: &str) -> bool {
+    let text = text.strip_suffix(" BC").unwrap_or(text);
     let Some((year, rest)) = text.split_once('-') else { return false };
     if !(4..=6).contains(&year.len()) || !digits(year) || !like(rest, "dd-dd") {
         return false;
@@ -38,6 +39,7 @@ pub(super) fn is_time(text: &str, offset: bool) -> bool {
 /// A date, or a date and a time with `T` or a space between. Without `offset` the only one allowed is `Z`, which says
 /// nothing that the column does not say.
 pub(super) fn is_timestamp(text: &str, offset: bool) -> bool {
+    let text = text.strip_suffix(" BC").unwrap_or(text);
     let Some((date, time)) = text.split_once(['T', ' ']) else { return is_date(text) };
     is_date(date)
         && match offset {
@@ -91,6 +93,7 @@ mod tests {
             ("2023-02-29", false),
             ("1900-02-29", false),
             ("12024-12-31", true),
+            ("0044-03-15 BC", true),
             ("0000-01-01", false),
             ("2024-13-01", false),
             ("2024-04-31", false),
@@ -106,6 +109,7 @@ mod tests {
             ("2024-01-31T10:00", true, true),
             ("2024-01-31 10:00:00.123456", true, true),
             ("2024-01-31T10:00:00Z", true, true),
+            ("0044-03-15 10:00:00Z BC", true, true),
             ("2024-01-31T10:00:00+02:00", false, true),
             ("2024-01-31T10:00:00-0930", false, true),
             ("2024-01-31T10:00:00+99", false, false),
