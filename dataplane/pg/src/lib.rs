@@ -8,8 +8,13 @@ pub mod session;
 
 pub mod installation;
 pub mod migrate;
+pub mod replicas;
+pub mod tenants;
 
 pub mod actual;
+pub mod introspect;
 
-pub mod tenants;
+pub mod catalog_load;
+pub mod keys;
+
 pub mod wire;

@@ -1,9 +1,10 @@
 //! The tenants of an installation: their rows in the control database, and the row of `dl.state` in their own.
 
-use rowgate_core::name::Ulid;
+use rowgate_core::name::{TenantSlug, Ulid};
 use sqlx::{PgConnection, Row as _, postgres::PgRow};
 
 use crate::failure::PgError;
+use crate::login::Endpoint;
 use crate::session;
 
 /// How far a tenant is.
@@ -29,6 +30,18 @@ pub struct Record {
     pub generation: i64,
 }
 
+/// A live tenant, for serving.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TenantRow {
+    pub id: Ulid,
+    pub slug: TenantSlug,
+    /// `None`: the server of the control database.
+    pub endpoint: Option<Endpoint>,
+    pub database: String,
+    /// Of `dl.state` after the last completed pass.
+    pub generation: i64,
+}
+
 /// What a new row takes.
 #[derive(Debug, Clone, Copy)]
 pub struct NewTenant<'a> {
@@ -38,6 +51,12 @@ pub struct NewTenant<'a> {
     pub namespace: &'a str,
     pub name: &'a str,
     pub database: &'a str,
+}
+
+/// The live tenants, by slug. As `rowgate_dataplane`.
+pub async fn list(conn: &mut PgConnection) -> Result<Vec<TenantRow>, PgError> {
+    let text = "select id, slug, host, port, database, generation from control.tenants where phase = 'live' order by slug";
+    Ok(sqlx::query_as(text).fetch_all(conn).await?)
 }
 
 /// The tenant of the object `uid`.
@@ -111,6 +130,30 @@ pub async fn bootstrap(conn: &mut PgConnection, script: &str) -> Result<(), PgEr
     // a script that ends in a comment without a line break must not swallow what follows
     session::script(conn, &format!("{script}\n;\nupdate dl.state set bootstrapped_at = pg_catalog.now()"))
         .await
+}
+
+impl<'r> sqlx::FromRow<'r, PgRow> for TenantRow {
+    fn from_row(row: &'r PgRow) -> Result<TenantRow, sqlx::Error> {
+        let (id, slug): (String, String) = (row.try_get("id")?, row.try_get("slug")?);
+        let (host, port): (Option<String>, Option<i32>) = (row.try_get("host")?, row.try_get("port")?);
+        let port =
+            u16::try_from(port.unwrap_or(5432)).map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
+        Ok(TenantRow {
+            id: id.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            slug: slug.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            endpoint: host.map(|host| endpoint(host, port)),
+            database: row.try_get("database")?,
+            generation: row.try_get("generation")?,
+        })
+    }
+}
+
+/// A host that starts with a slash is the folder of a socket, as everywhere in PostgreSQL.
+fn endpoint(host: String, port: u16) -> Endpoint {
+    match host.starts_with('/') {
+        true => Endpoint::Unix { directory: host.into(), port },
+        false => Endpoint::Tcp { host, port },
+    }
 }
 
 impl<'r> sqlx::FromRow<'r, PgRow> for Record {

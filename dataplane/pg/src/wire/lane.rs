@@ -105,7 +105,9 @@ impl Shared {
             Ok(Ok(connection)) => connection,
             Ok(Err(error)) => return Err(Failure::Unavailable(error.to_string())),
             Err(_) => {
-                return Err(Failure::Unavailable("PostgreSQL did not accept a connection in time".to_owned()));
+                return Err(Failure::Unavailable(
+                    "PostgreSQL did not accept a connection in time".to_owned(),
+                ));
             }
         };
         self.exchange(connection, &ask).await.unwrap_or_else(|broken| Err(broken.failure))

@@ -1,0 +1,111 @@
+//! A tenant's catalog, read by the data plane from the tenant's own database in one snapshot.
+
+use rowgate_sql::catalog::{
+    Catalog, ColumnInfo, EntityRecord, FieldType, Limits, PermissionRecord, TableColumns, TypeKind, build,
+};
+use rowgate_sql::text::Ident;
+use sqlx::types::Json;
+use sqlx::{Connection as _, PgConnection};
+
+use crate::failure::PgError;
+
+/// Reads everything that serving needs, as `t<id>_auth`.
+pub async fn load(conn: &mut PgConnection) -> Result<Catalog, PgError> {
+    let mut open = conn.begin_with("begin isolation level repeatable read, read only").await?;
+    let (generation, Json(limits)): (i64, Json<Limits>) =
+        sqlx::query_as("select generation, limits from dl.state").fetch_one(&mut *open).await?;
+    let entities: Vec<Json<EntityRecord>> =
+        sqlx::query_scalar("select definition from dl.entities order by name").fetch_all(&mut *open).await?;
+    let sets: Vec<(String, Json<Vec<PermissionRecord>>)> =
+        sqlx::query_as("select role::text, permissions from dl.permission_sets")
+            .fetch_all(&mut *open)
+            .await?;
+    let columns = columns(&mut open).await?;
+    open.rollback().await?;
+    let entities = entities.into_iter().map(|Json(record)| record).collect();
+    let sets = sets.into_iter().map(|(role, Json(permissions))| (role, permissions)).collect();
+    Ok(build(generation, limits, entities, &columns, sets))
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    schema: String,
+    object: String,
+    column: String,
+    type_oid: i64,
+    type_name: String,
+    base_oid: i64,
+    base_kind: String,
+    nullable: bool,
+}
+
+/// The columns of every relation that an entity stands for, in `attnum` order. Type names are spelled with only
+/// `pg_catalog` in the search path.
+async fn columns(conn: &mut PgConnection) -> Result<Vec<TableColumns>, PgError> {
+    sqlx::query("set local search_path = ''").execute(&mut *conn).await?;
+    let rows: Vec<Row> = sqlx::query_as(
+        "with recursive relation as (
+             select distinct c.oid, n.nspname, c.relname
+             from dl.entities e
+             join pg_catalog.pg_namespace n on n.nspname = e.definition ->> 'schema'
+             join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = e.definition ->> 'object'
+                                       and c.relkind in ('r', 'p', 'v')
+         ), attribute as (
+             select r.nspname, r.relname, a.attrelid, a.attnum, a.attname, a.atttypid, a.attnotnull,
+                    pg_catalog.format_type(a.atttypid, a.atttypmod) as type_name
+             from relation r
+             join pg_catalog.pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
+         ), base as (
+             select t.oid as type, t.oid, t.typtype, t.typbasetype, t.typcategory, t.typelem, t.typsubscript, t.typnotnull
+             from pg_catalog.pg_type t where t.oid in (select atttypid from attribute)
+             union all
+             select base.type, t.oid, t.typtype, t.typbasetype, t.typcategory, t.typelem, t.typsubscript,
+                    t.typnotnull or base.typnotnull
+             from base join pg_catalog.pg_type t on t.oid = base.typbasetype
+             where base.typtype = 'd'
+         )
+         select a.nspname::text as schema, a.relname::text as object, a.attname::text as column,
+                a.atttypid::int8 as type_oid, a.type_name, base.oid::int8 as base_oid,
+                case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then 'a'
+                     else base.typtype::text end as base_kind,
+                not (a.attnotnull or base.typnotnull) as nullable
+         from attribute a
+         join base on base.type = a.atttypid and base.typtype <> 'd'
+         order by a.nspname, a.relname, a.attnum",
+    )
+    .fetch_all(conn)
+    .await?;
+    let mut tables: Vec<TableColumns> = Vec::new();
+    for row in rows {
+        let (schema, object) = (ident(&row.schema)?, ident(&row.object)?);
+        if tables.last().is_none_or(|table| table.schema != schema || table.object != object) {
+            tables.push(TableColumns { schema, object, columns: Vec::new() });
+        }
+        let table = tables.last_mut().expect("one was pushed just now");
+        table.columns.push(column(&row)?);
+    }
+    Ok(tables)
+}
+
+fn column(row: &Row) -> Result<ColumnInfo, PgError> {
+    let kind = match row.base_kind.as_str() {
+        "a" => TypeKind::Array,
+        "b" => TypeKind::Base,
+        "e" => TypeKind::Enum,
+        "c" => TypeKind::Composite,
+        "r" | "m" => TypeKind::Range,
+        _ => TypeKind::Other,
+    };
+    let oid = |oid: i64| u32::try_from(oid).map_err(|_| PgError::unexpected("an oid out of range"));
+    let ty = FieldType {
+        oid: oid(row.type_oid)?,
+        name: row.type_name.clone(),
+        kind,
+        base_oid: oid(row.base_oid)?,
+    };
+    Ok(ColumnInfo { name: ident(&row.column)?, ty, nullable: row.nullable })
+}
+
+fn ident(name: &str) -> Result<Ident, PgError> {
+    Ident::new(name).ok_or_else(|| PgError::unexpected("PostgreSQL holds a name that is none"))
+}

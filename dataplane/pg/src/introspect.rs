@@ -1,0 +1,82 @@
+//! Reads what PostgreSQL holds into [`actual`](crate::actual): a handful of queries over whole sets, none per object.
+
+use rowgate_core::name::Ulid;
+use sqlx::{Connection as _, PgConnection};
+
+use crate::actual::{Cluster, TenantDb};
+use crate::failure::PgError;
+
+mod cluster;
+mod columns;
+mod records;
+mod relations;
+mod routines;
+
+/// Privileges in `$acl` of an object of `$kind` (as `acldefault` names it) that belongs to `$owner`, as JSON of
+/// [`Acl`](crate::actual::Acl).
+macro_rules! acl {
+    ($acl:literal, $kind:literal, $owner:literal) => {
+        concat!(
+            "(select coalesce(jsonb_object_agg(g.grantee, g.privileges), '{}') from (",
+            "select case when x.grantee = 0 then 'public' else pg_get_userbyid(x.grantee)::text end as grantee, ",
+            "jsonb_agg(x.privilege_type || case when x.is_grantable then '*' else '' end) as privileges ",
+            "from aclexplode(coalesce(",
+            $acl,
+            ", acldefault(",
+            $kind,
+            ", ",
+            $owner,
+            "))) x where x.grantee <> ",
+            $owner,
+            " group by 1) g)"
+        )
+    };
+}
+use acl;
+
+/// The roles, memberships and database of one tenant. As the operator on the control database.
+pub async fn cluster(conn: &mut PgConnection, tenant: &Ulid, database: &str) -> Result<Cluster, PgError> {
+    let mut snapshot = snapshot(conn).await?;
+    let cluster = Cluster {
+        roles: cluster::roles(&mut snapshot, tenant).await?,
+        memberships: cluster::memberships(&mut snapshot, tenant).await?,
+        database: cluster::database(&mut snapshot, database).await?,
+    };
+    snapshot.rollback().await?;
+    Ok(cluster)
+}
+
+/// Everything of note in a tenant's database. As `t<id>_owner`.
+pub async fn tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
+    let mut snapshot = snapshot(conn).await?;
+    let mut db = TenantDb {
+        schemas: relations::schemas(&mut snapshot).await?,
+        relations: relations::relations(&mut snapshot).await?,
+        routines: routines::routines(&mut snapshot).await?,
+        default_acl: routines::default_acl(&mut snapshot).await?,
+        extensions: routines::extensions(&mut snapshot).await?,
+        ..TenantDb::default()
+    };
+    if records::are_there(&mut snapshot).await? {
+        db.state = Some(records::state(&mut snapshot).await?);
+        db.keys = records::keys(&mut snapshot).await?;
+        db.claims = records::claims(&mut snapshot).await?;
+        db.entities = records::entities(&mut snapshot).await?;
+        db.permission_sets = records::permission_sets(&mut snapshot).await?;
+        db.applied = records::applied(&mut snapshot).await?;
+    }
+    snapshot.rollback().await?;
+    Ok(db)
+}
+
+/// One snapshot for all queries. With an empty search path every name that PostgreSQL prints is qualified, and no
+/// object of the tenant can stand in for one of `pg_catalog`.
+async fn snapshot(conn: &mut PgConnection) -> Result<sqlx::Transaction<'_, sqlx::Postgres>, PgError> {
+    let mut open = conn.begin_with("begin isolation level repeatable read, read only").await?;
+    sqlx::query("set local search_path = ''").execute(&mut *open).await?;
+    Ok(open)
+}
+
+fn oid(oid: i64) -> Result<u32, PgError> {
+    u32::try_from(oid).map_err(|_| PgError::unexpected("an oid out of range"))
+}

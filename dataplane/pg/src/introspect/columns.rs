@@ -1,0 +1,66 @@
+//! Columns and primary keys, by the oid of their relation.
+
+use std::collections::HashMap;
+
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use super::{acl, oid};
+use crate::actual::{Acl, Column};
+use crate::failure::PgError;
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    relation: i64,
+    name: String,
+    type_oid: i64,
+    type_name: String,
+    not_null: bool,
+    generated: bool,
+    identity_always: bool,
+    acl: Json<Acl>,
+}
+
+/// Of everything but sequences, in `attnum` order.
+pub(super) async fn columns(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<Column>>, PgError> {
+    let rows: Vec<Row> = sqlx::query_as(concat!(
+        "select a.attrelid::int8 as relation, a.attname::text as name, a.atttypid::int8 as type_oid, \
+                format_type(a.atttypid, a.atttypmod) as type_name, a.attnotnull as not_null, \
+                a.attgenerated <> '' as generated, a.attidentity = 'a' as identity_always, \
+                case when a.attacl is null then '{}' else ",
+        acl!("a.attacl", "'c'", "c.relowner"),
+        " end as acl from pg_attribute a join pg_class c on c.oid = a.attrelid \
+          join pg_namespace n on n.oid = c.relnamespace \
+          where a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p', 'v', 'm', 'f') \
+            and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
+          order by a.attrelid, a.attnum"
+    ))
+    .fetch_all(conn)
+    .await?;
+    let mut by_relation: HashMap<i64, Vec<Column>> = HashMap::new();
+    for row in rows {
+        by_relation.entry(row.relation).or_default().push(Column {
+            name: row.name,
+            type_oid: oid(row.type_oid)?,
+            type_name: row.type_name,
+            not_null: row.not_null,
+            generated: row.generated,
+            identity_always: row.identity_always,
+            acl: row.acl.0,
+        });
+    }
+    Ok(by_relation)
+}
+
+/// Column names in key order.
+pub(super) async fn primary_keys(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<String>>, PgError> {
+    let rows: Vec<(i64, Vec<String>)> = sqlx::query_as(
+        "select i.indrelid::int8, array_agg(a.attname::text order by k.position) from pg_index i \
+         cross join unnest(i.indkey) with ordinality k(attnum, position) \
+         join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum \
+         where i.indisprimary and k.position <= i.indnkeyatts group by i.indrelid",
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().collect())
+}

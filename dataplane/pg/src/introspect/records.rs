@@ -1,0 +1,138 @@
+//! The rows of schema `dl`.
+
+use std::collections::BTreeMap;
+
+use rowgate_core::name::Ulid;
+use rowgate_sql::catalog::{EntityRecord, Limits, PermissionRecord};
+use serde::Deserialize;
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::actual::{Applied, Key, KeySecret, PermissionSet, State};
+use crate::failure::PgError;
+
+/// Whether the migrations of a tenant's database have run.
+pub(super) async fn are_there(conn: &mut PgConnection) -> Result<bool, PgError> {
+    Ok(sqlx::query_scalar("select to_regclass('dl.state') is not null").fetch_one(conn).await?)
+}
+
+pub(super) async fn state(conn: &mut PgConnection) -> Result<State, PgError> {
+    let (generation, epoch, bootstrapped, Json(limits)): (i64, i64, bool, Json<Limits>) =
+        sqlx::query_as("select generation, epoch, bootstrapped_at is not null, limits from dl.state")
+            .fetch_one(conn)
+            .await?;
+    Ok(State { generation, epoch, bootstrapped, limits })
+}
+
+/// Times are microseconds since 1970.
+#[derive(sqlx::FromRow)]
+struct KeyRow {
+    id: String,
+    uid: String,
+    namespace: String,
+    name: String,
+    role: String,
+    set_role: Option<String>,
+    expires_at: Option<i64>,
+    revoked_at: Option<i64>,
+    last_used_at: Option<i64>,
+    resolved: Json<serde_json::Value>,
+    secrets: Json<Vec<SecretRow>>,
+}
+
+#[derive(Deserialize)]
+struct SecretRow {
+    id: Ulid,
+    finder: String,
+    /// Hexadecimal digits.
+    digest: String,
+    expires_at: Option<i64>,
+    revoked_at: Option<i64>,
+}
+
+pub(super) async fn keys(conn: &mut PgConnection) -> Result<BTreeMap<Ulid, Key>, PgError> {
+    let rows: Vec<KeyRow> = sqlx::query_as(
+        "select k.id, k.uid, k.namespace, k.name, k.role::text, k.set_role::text, k.resolved, \
+                (extract(epoch from k.expires_at) * 1000000)::int8 as expires_at, \
+                (extract(epoch from k.revoked_at) * 1000000)::int8 as revoked_at, \
+                (extract(epoch from k.last_used_at) * 1000000)::int8 as last_used_at, \
+                coalesce(s.secrets, '[]') as secrets \
+         from dl.keys k left join ( \
+             select key_id, json_agg(json_build_object('id', id, 'finder', finder, 'digest', encode(digest, 'hex'), \
+                        'expires_at', (extract(epoch from expires_at) * 1000000)::int8, \
+                        'revoked_at', (extract(epoch from revoked_at) * 1000000)::int8) order by id) as secrets \
+             from dl.key_secrets group by key_id) s on s.key_id = k.id",
+    )
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter().map(key).collect()
+}
+
+fn key(row: KeyRow) -> Result<(Ulid, Key), PgError> {
+    let id = row.id.parse().map_err(|_| PgError::unexpected("dl.keys holds an id that is no ULID"))?;
+    let secret = |secret: SecretRow| {
+        Ok(KeySecret {
+            id: secret.id,
+            finder: secret.finder,
+            digest: unhex(&secret.digest)?,
+            expires_at: rfc3339(secret.expires_at)?,
+            revoked_at: rfc3339(secret.revoked_at)?,
+        })
+    };
+    let key = Key {
+        uid: row.uid,
+        namespace: row.namespace,
+        name: row.name,
+        role: row.role,
+        set_role: row.set_role,
+        expires_at: rfc3339(row.expires_at)?,
+        revoked_at: rfc3339(row.revoked_at)?,
+        last_used_at: rfc3339(row.last_used_at)?,
+        resolved: row.resolved.0,
+        secrets: row.secrets.0.into_iter().map(secret).collect::<Result<_, PgError>>()?,
+    };
+    Ok((id, key))
+}
+
+pub(super) async fn claims(conn: &mut PgConnection) -> Result<BTreeMap<(String, String), String>, PgError> {
+    let rows: Vec<(String, String, String)> =
+        sqlx::query_as("select role::text, name, value from dl.claims").fetch_all(conn).await?;
+    Ok(rows.into_iter().map(|(role, name, value)| ((role, name), value)).collect())
+}
+
+pub(super) async fn entities(conn: &mut PgConnection) -> Result<BTreeMap<String, EntityRecord>, PgError> {
+    let rows: Vec<(String, Json<EntityRecord>)> =
+        sqlx::query_as("select name, definition from dl.entities").fetch_all(conn).await?;
+    Ok(rows.into_iter().map(|(name, Json(record))| (name, record)).collect())
+}
+
+pub(super) async fn permission_sets(
+    conn: &mut PgConnection,
+) -> Result<BTreeMap<String, PermissionSet>, PgError> {
+    let rows: Vec<(String, String, Json<Vec<PermissionRecord>>)> =
+        sqlx::query_as("select role::text, hash, permissions from dl.permission_sets")
+            .fetch_all(conn)
+            .await?;
+    let set = |(role, hash, Json(permissions))| (role, PermissionSet { hash, permissions });
+    Ok(rows.into_iter().map(set).collect())
+}
+
+pub(super) async fn applied(conn: &mut PgConnection) -> Result<BTreeMap<(String, String), Applied>, PgError> {
+    let rows: Vec<(String, String, String, String)> =
+        sqlx::query_as("select kind, name, hash, recorded from dl.applied").fetch_all(conn).await?;
+    Ok(rows
+        .into_iter()
+        .map(|(kind, name, hash, recorded)| ((kind, name), Applied { hash, recorded }))
+        .collect())
+}
+
+fn rfc3339(micros: Option<i64>) -> Result<Option<String>, PgError> {
+    let text = |micros| jiff::Timestamp::from_microsecond(micros).map(|at| at.to_string());
+    micros.map(text).transpose().map_err(|_| PgError::unexpected("a time beyond the year 9999"))
+}
+
+fn unhex(text: &str) -> Result<Vec<u8>, PgError> {
+    let byte = |i| text.get(i..i + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    let bytes: Option<_> = (0..text.len()).step_by(2).map(byte).collect();
+    bytes.ok_or_else(|| PgError::unexpected("a digest that is not hexadecimal"))
+}

@@ -1,0 +1,67 @@
+//! Functions and procedures, default privileges, extensions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use super::acl;
+use crate::actual::{Acl, Routine};
+use crate::failure::PgError;
+
+#[derive(sqlx::FromRow)]
+struct RoutineRow {
+    signature: String,
+    schema: String,
+    owner: String,
+    security_definer: bool,
+    procedure: bool,
+    acl: Json<Acl>,
+}
+
+/// Aggregates and window functions too: they are granted and revoked alike.
+pub(super) async fn routines(conn: &mut PgConnection) -> Result<BTreeMap<String, Routine>, PgError> {
+    let rows: Vec<RoutineRow> = sqlx::query_as(concat!(
+        "select p.oid::regprocedure::text as signature, n.nspname::text as schema, \
+                pg_get_userbyid(p.proowner)::text as owner, p.prosecdef as security_definer, \
+                p.prokind = 'p' as procedure, ",
+        acl!("p.proacl", "'f'", "p.proowner"),
+        " as acl from pg_proc p join pg_namespace n on n.oid = p.pronamespace \
+          where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
+            and not exists (select from pg_depend e where e.classid = 'pg_proc'::regclass and e.objid = p.oid \
+                            and e.deptype = 'e')"
+    ))
+    .fetch_all(conn)
+    .await?;
+    let routine = |row: RoutineRow| {
+        let routine = Routine {
+            schema: row.schema,
+            owner: row.owner,
+            security_definer: row.security_definer,
+            procedure: row.procedure,
+            acl: row.acl.0,
+        };
+        (row.signature, routine)
+    };
+    Ok(rows.into_iter().map(routine).collect())
+}
+
+/// Of the role that is logged in.
+pub(super) async fn default_acl(conn: &mut PgConnection) -> Result<BTreeMap<char, Acl>, PgError> {
+    let rows: Vec<(String, Json<Acl>)> = sqlx::query_as(concat!(
+        "select a.defaclobjtype::text, ",
+        acl!("a.defaclacl", "'r'", "a.defaclrole"),
+        " from pg_default_acl a join pg_roles r on r.oid = a.defaclrole \
+          where r.rolname = current_user and a.defaclnamespace = 0"
+    ))
+    .fetch_all(conn)
+    .await?;
+    let entry = |(kind, Json(acl)): (String, Json<Acl>)| Some((kind.chars().next()?, acl));
+    Ok(rows.into_iter().filter_map(entry).collect())
+}
+
+pub(super) async fn extensions(conn: &mut PgConnection) -> Result<BTreeSet<String>, PgError> {
+    let names: Vec<String> =
+        sqlx::query_scalar("select extname::text from pg_extension").fetch_all(conn).await?;
+    Ok(names.into_iter().collect())
+}

@@ -1,0 +1,127 @@
+//! Data-plane replicas: who lives, what each serves, and the wake that tells them to look again.
+
+use std::collections::BTreeMap;
+
+use rowgate_core::name::Ulid;
+use sqlx::PgConnection;
+use sqlx::postgres::{PgListener, PgPoolOptions};
+
+use crate::failure::PgError;
+use crate::login::Login;
+use crate::session;
+
+/// NOTIFY channel of the control database. Its messages carry nothing.
+const CHANNEL: &str = "rowgate";
+
+/// A replica starts, or starts again: it serves nothing yet.
+pub async fn register(
+    conn: &mut PgConnection,
+    id: &Ulid,
+    version: &str,
+    address: &str,
+) -> Result<(), PgError> {
+    sqlx::query(
+        "with fresh as (delete from control.served where replica = $1) \
+         insert into control.replicas (id, version, address) values ($1, $2, $3) \
+         on conflict (id) do update set version = excluded.version, address = excluded.address, \
+             started_at = now(), beat_at = now()",
+    )
+    .bind(id.as_str())
+    .bind(version)
+    .bind(address)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Says that the replica lives, and sweeps those that have been silent for an hour. False: somebody swept this one
+/// away, register again.
+pub async fn beat(conn: &mut PgConnection, id: &Ulid) -> Result<bool, PgError> {
+    let update = sqlx::query(
+        "with swept as (delete from control.replicas where beat_at < clock_timestamp() - interval '1 hour' and id <> $1) \
+         update control.replicas set beat_at = clock_timestamp() where id = $1",
+    );
+    Ok(update.bind(id.as_str()).execute(conn).await?.rows_affected() == 1)
+}
+
+/// The replica has loaded a tenant's catalog at `generation` and answers from it.
+pub async fn served(
+    conn: &mut PgConnection,
+    id: &Ulid,
+    tenant: &Ulid,
+    generation: i64,
+) -> Result<(), PgError> {
+    sqlx::query(
+        "insert into control.served (replica, tenant, generation) values ($1, $2, $3) \
+         on conflict (replica, tenant) do update set generation = excluded.generation \
+         where served.generation <> excluded.generation",
+    )
+    .bind(id.as_str())
+    .bind(tenant.as_str())
+    .bind(generation)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// The replica no longer serves this tenant.
+pub async fn unserved(conn: &mut PgConnection, id: &Ulid, tenant: &Ulid) -> Result<(), PgError> {
+    let delete = sqlx::query("delete from control.served where replica = $1 and tenant = $2");
+    delete.bind(id.as_str()).bind(tenant.as_str()).execute(conn).await?;
+    Ok(())
+}
+
+/// The replica ends; nobody waits for it any more.
+pub async fn deregister(conn: &mut PgConnection, id: &Ulid) -> Result<(), PgError> {
+    sqlx::query("delete from control.replicas where id = $1").bind(id.as_str()).execute(conn).await?;
+    Ok(())
+}
+
+/// The replicas whose last beat is younger than 6 s by the database's clock, with the generation each serves of each
+/// tenant. One that serves nothing stands there with an empty map.
+pub async fn live(conn: &mut PgConnection) -> Result<Vec<(Ulid, BTreeMap<Ulid, i64>)>, PgError> {
+    let rows: Vec<(String, Option<String>, Option<i64>)> = sqlx::query_as(
+        "select r.id, s.tenant, s.generation from control.replicas r \
+         left join control.served s on s.replica = r.id \
+         where r.beat_at > clock_timestamp() - interval '6 seconds'",
+    )
+    .fetch_all(conn)
+    .await?;
+    let mut live: BTreeMap<Ulid, BTreeMap<Ulid, i64>> = BTreeMap::new();
+    for (replica, tenant, generation) in rows {
+        let serves = live.entry(ulid(&replica)?).or_default();
+        if let (Some(tenant), Some(generation)) = (tenant, generation) {
+            serves.insert(ulid(&tenant)?, generation);
+        }
+    }
+    Ok(live.into_iter().collect())
+}
+
+/// Tells every replica to look again. After a pass that changed something, outside its transactions.
+pub async fn wake(conn: &mut PgConnection) -> Result<(), PgError> {
+    sqlx::query("notify rowgate").execute(conn).await?;
+    Ok(())
+}
+
+/// A connection that waits for wakes. It opens again by itself; wakes in between are lost, so poll as well.
+pub struct Wakes(PgListener);
+
+impl Wakes {
+    /// `login` on the control database.
+    pub async fn listen(login: &Login) -> Result<Wakes, PgError> {
+        let pool = PgPoolOptions::new().max_connections(1).connect_with(session::options(login)).await?;
+        let mut listener = PgListener::connect_with(&pool).await?;
+        listener.listen(CHANNEL).await?;
+        Ok(Wakes(listener))
+    }
+
+    /// Waits for the next wake. A lost and reopened connection counts as one, because it may have missed one.
+    pub async fn wait(&mut self) -> Result<(), PgError> {
+        self.0.try_recv().await?;
+        Ok(())
+    }
+}
+
+fn ulid(text: &str) -> Result<Ulid, PgError> {
+    text.parse().map_err(|_| PgError::unexpected("the control database holds an id that is no ULID"))
+}
