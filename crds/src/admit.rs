@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-use kube_core::cel::{ErrorKind, RootContext, Validator};
+use kube_core::cel::{CompiledSchema, ErrorKind, RootContext, Validator, compile_schema};
 use serde_json::Value;
 
 use crate::definition::definition;
@@ -60,7 +60,7 @@ pub fn admit(kind: Kind, mut object: Value, old: Option<&Value>) -> Result<Value
     metadata::check(&object, &mut errors);
     structural::check(schema, &object, "", &mut errors);
     if errors.is_empty() {
-        errors = broken_rules(kind, schema, &object, old);
+        errors = broken_rules(kind, &object, old);
     }
     match errors.is_empty() {
         true => Ok(object),
@@ -76,16 +76,20 @@ static SCHEMAS: LazyLock<BTreeMap<Kind, Value>> = LazyLock::new(|| {
     Kind::ALL.into_iter().map(|kind| (kind, schema(kind))).collect()
 });
 
-fn broken_rules(kind: Kind, schema: &Value, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+static RULES: LazyLock<BTreeMap<Kind, CompiledSchema>> =
+    LazyLock::new(|| SCHEMAS.iter().map(|(kind, schema)| (*kind, compile_schema(schema))).collect());
+
+fn broken_rules(kind: Kind, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let context = RootContext {
         api_version: "v1alpha1".to_owned(),
         api_group: "rowgate.dev".to_owned(),
         kind: kind.as_str().to_owned(),
     };
-    let broken = match Validator::new().validate_with_context(schema, object, old, Some(&context)) {
-        Ok(()) => return Vec::new(),
-        Err(broken) => broken.into_vec(),
-    };
+    let broken =
+        match Validator::new().validate_compiled_with_context(&RULES[&kind], object, old, Some(&context)) {
+            Ok(()) => return Vec::new(),
+            Err(broken) => broken.into_vec(),
+        };
     broken
         .into_iter()
         .map(|error| {

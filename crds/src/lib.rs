@@ -4,6 +4,7 @@
     unreachable_pub,
     reason = "KubeSchema copies each struct, its visibility included, into a function"
 )]
+#![expect(clippy::duplicated_attributes, reason = "several printer columns have the same type")]
 
 mod admit;
 mod api_key;
@@ -18,10 +19,11 @@ mod span;
 mod status;
 mod structural;
 mod tenant;
+mod yaml;
 
 pub use admit::{FieldError, Kind, admit};
 pub use api_key::{ApiKey, ApiKeySpec, ApiKeyStatus, Rotation, SameAs, Scope, TenantRef};
-pub use definition::{definition, to_yaml, yaml};
+pub use definition::{definition, yaml};
 pub use entity::{ConcurrencyProtection, Entity, EntityKind, GraphQl, Rest, Source};
 pub use hint::nearest;
 pub use not_served::NotServedYet;
@@ -33,6 +35,7 @@ pub use tenant::{
     Bootstrap, ConfigMapKeyRef, Cors, Database, DeletionPolicy, Endpoints, Limits, SecretKeyRef, Shared,
     Tenant, TenantSpec, TenantStatus, Webhooks,
 };
+pub use yaml::{YamlError, from_yaml, to_yaml};
 
 /// Group and version of every kind.
 pub const API_VERSION: &str = "rowgate.dev/v1alpha1";

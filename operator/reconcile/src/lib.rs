@@ -3,4 +3,6 @@
 //! No Kubernetes client and no HTTP in here. [`plan`] and `status` are pure; `apply` and `run` await.
 
 pub mod desired;
+pub mod dir_source;
 pub mod plan;
+pub mod source;

@@ -1,0 +1,241 @@
+//! A folder of manifests as a source: what `rowgate-dataplane standalone --manifests DIR` reads (contract, section 14).
+
+mod accept;
+mod check;
+mod files;
+mod folder;
+mod look;
+mod objects;
+mod secrets;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use rowgate_crds::{ApiKey, Tenant};
+use serde_json::{Value, json};
+
+pub use self::check::check;
+use self::folder::Fingerprint;
+use self::look::{Emptied, GRACE, Memory};
+use self::objects::{FileKind, Stored};
+use self::status::Statuses;
+use crate::source::{Event, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem, StatusReport};
+
+/// How often the folder's file list is looked at.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Manifests in one folder; what was accepted, Secrets and status in another.
+#[derive(Clone)]
+pub struct DirSource {
+    folder: Arc<Mutex<Folder>>,
+}
+
+struct Folder {
+    manifests: PathBuf,
+    state: PathBuf,
+    memory: Memory,
+    /// The folder as the last snapshot found it; `None`: unreadable, or never looked at.
+    seen: Option<Fingerprint>,
+    never_seen: bool,
+    /// Secret files that exist, to notice one that somebody deletes.
+    secrets: BTreeSet<PathBuf>,
+    statuses: Statuses,
+}
+
+impl DirSource {
+    /// Reads what an earlier run left in `state` (made when absent). `manifests` must be a readable folder.
+    ///
+    /// # Errors
+    ///
+    /// When one of the two folders cannot be read, or the state is damaged.
+    pub fn open(manifests: PathBuf, state: PathBuf) -> Result<DirSource, SourceError> {
+        folder::fingerprint(&manifests)
+            .map_err(|source| SourceError::Unreadable { path: manifests.clone(), source })?;
+        let objects = objects::load(&state.join("objects.json"))?;
+        let folder = Folder {
+            memory: Memory { objects, missing: BTreeMap::new() },
+            seen: None,
+            never_seen: true,
+            secrets: secrets::list(&state),
+            statuses: Statuses::open(&state),
+            manifests,
+            state,
+        };
+        Ok(DirSource { folder: Arc::new(Mutex::new(folder)) })
+    }
+
+    /// Runs `work` where blocking is allowed.
+    async fn blocking<T: Send + 'static>(&self, work: impl FnOnce(&mut Folder) -> T + Send + 'static) -> T {
+        let folder = Arc::clone(&self.folder);
+        let task = tokio::task::spawn_blocking(move || {
+            // Every change of the memory is one assignment: a panic leaves nothing half done.
+            work(&mut folder.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        match task.await {
+            Ok(done) => done,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // Only at shutdown of the runtime, where nobody waits for the answer.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+}
+
+impl Folder {
+    /// Whether a new snapshot may differ from the last.
+    fn may_have_changed(&mut self, now: Instant) -> bool {
+        let n_secrets = self.secrets.len();
+        self.secrets.retain(|path| path.exists());
+        let deleted = self.secrets.len() < n_secrets;
+        let due = self.memory.missing.values().any(|since| GRACE <= now.duration_since(*since));
+        due || deleted || self.never_seen || folder::fingerprint(&self.manifests).ok() != self.seen
+    }
+
+    fn snapshot(&mut self, now: Instant) -> Result<Snapshot, SourceError> {
+        // First the fingerprint, then the files: what changes in between is noticed by the next poll.
+        let fingerprint = folder::fingerprint(&self.manifests);
+        self.never_seen = false;
+        self.seen = fingerprint.as_ref().ok().cloned();
+        let files = fingerprint.and_then(|_| folder::read(&self.manifests)).map_err(|source| {
+            self.memory.missing.clear();
+            SourceError::Unreadable { path: self.manifests.clone(), source }
+        })?;
+        let looked = look::look(&self.memory, &files, now, &mut new_uid).map_err(|Emptied(known)| {
+            self.memory.missing.clear();
+            SourceError::Emptied { path: self.manifests.clone(), known }
+        })?;
+        // Kept before anybody acts on it: a uid that was used must survive a crash.
+        if looked.memory.objects != self.memory.objects {
+            objects::save(&self.state.join("objects.json"), &looked.memory.objects)?;
+        }
+        self.memory = looked.memory;
+        for gone in &looked.deleted {
+            self.statuses.forget(&gone.key)?;
+            // What the garbage collector of a cluster would do.
+            for path in secrets::owned_by(&self.secrets, &gone.uid) {
+                files::remove(&path)?;
+                self.secrets.remove(&path);
+            }
+        }
+        Ok(self.contents(looked.problems))
+    }
+
+    fn contents(&self, problems: Vec<SourceProblem>) -> Snapshot {
+        let mut snapshot = Snapshot { problems, ..Snapshot::default() };
+        for stored in self.memory.objects.values() {
+            let typed = match stored.key.kind {
+                FileKind::Tenant => self.with_status::<Tenant>(stored).map(|it| snapshot.tenants.push(it)),
+                FileKind::ApiKey => self.with_status::<ApiKey>(stored).map(|it| snapshot.api_keys.push(it)),
+                FileKind::ConfigMap => {
+                    let data = stored.object["data"].as_object().into_iter().flatten();
+                    let data =
+                        data.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())));
+                    let key = (stored.key.namespace.clone(), stored.key.name.clone());
+                    snapshot.config_maps.insert(key, data.collect());
+                    Ok(())
+                }
+            };
+            // Only an object that another version accepted gets here.
+            if let Err(reason) = typed {
+                let message = format!("{}: {reason}", stored.key);
+                snapshot.problems.push(SourceProblem { file: stored.file.clone(), message });
+            }
+        }
+        snapshot
+    }
+
+    fn with_status<T: serde::de::DeserializeOwned>(&self, stored: &Stored) -> Result<T, String> {
+        let mut stored = stored.clone();
+        let status = self.statuses.get(&stored.key, &stored.uid).cloned();
+        stored.object["status"] = status.unwrap_or_else(|| json!({ "observedGeneration": -1 }));
+        stored.typed().or_else(|_| {
+            // A status that another version wrote is no reason to lose the object.
+            stored.object["status"] = Value::Null;
+            stored.typed()
+        })
+    }
+}
+
+impl ResourceSource for DirSource {
+    async fn changed(&self) {
+        while !self.blocking(|folder| folder.may_have_changed(Instant::now())).await {
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, SourceError> {
+        self.blocking(|folder| folder.snapshot(Instant::now())).await
+    }
+
+    async fn read_secret(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<BTreeMap<String, String>>, SourceError> {
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        self.blocking(move |folder| secrets::read(&secrets::path(&folder.state, &namespace, &name)?)).await
+    }
+
+    async fn write_secret(
+        &self,
+        owner: &ObjectRef,
+        namespace: &str,
+        name: &str,
+        data: &BTreeMap<String, String>,
+    ) -> Result<(), SourceError> {
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        let (owner, data) = (owner.clone(), data.clone());
+        self.blocking(move |folder| {
+            let path = secrets::path(&folder.state, &namespace, &name)?;
+            secrets::write(&path, &owner, &namespace, &name, &data)?;
+            folder.secrets.insert(path);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn delete_secret(&self, namespace: &str, name: &str) -> Result<(), SourceError> {
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        self.blocking(move |folder| {
+            let path = secrets::path(&folder.state, &namespace, &name)?;
+            folder.secrets.remove(&path);
+            files::remove(&path)
+        })
+        .await
+    }
+
+    async fn report(&self, reports: &[StatusReport]) -> Result<(), SourceError> {
+        let reports = reports.to_vec();
+        self.blocking(move |folder| {
+            for report in &reports {
+                folder.statuses.report(&report.object, &report.status)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn event(&self, object: &ObjectRef, event: Event) -> Result<(), SourceError> {
+        match event.warning {
+            true => tracing::warn!(%object, reason = event.reason, "{}", event.note),
+            false => tracing::info!(%object, reason = event.reason, "{}", event.note),
+        }
+        let object = object.clone();
+        self.blocking(move |folder| folder.statuses.event(&object, &event, Timestamp::now())).await
+    }
+}
+
+/// A random UUID, version 4.
+fn new_uid() -> String {
+    let random: u128 = rand::random();
+    let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let hex = format!("{bits:032x}");
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}

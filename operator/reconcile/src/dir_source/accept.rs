@@ -1,0 +1,125 @@
+//! Accepting one document: who it is, whether it is good, and what it becomes.
+
+use rowgate_crds::{API_VERSION, ApiKey, FieldError, Kind, Tenant, admit, nearest};
+use serde_json::{Map, Value, json};
+
+use super::objects::{FileKind, Key, Stored};
+
+const KINDS: [FileKind; 3] = [FileKind::Tenant, FileKind::ApiKey, FileKind::ConfigMap];
+
+/// Which object a document declares; or what it lacks to be one.
+pub(super) fn identify(document: &Value) -> Result<Key, String> {
+    if !document.is_object() {
+        return Err(
+            "holds a document that is no mapping; a resource starts with apiVersion and kind".to_owned()
+        );
+    }
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let name = text(&document["metadata"]["name"]);
+    let called = name.as_deref().unwrap_or("a resource without metadata.name");
+    let Some(kind) = text(&document["kind"]) else { return Err(format!("{called}: kind is missing")) };
+    let Some(known) = KINDS.into_iter().find(|known| known.as_str() == kind) else {
+        let names = KINDS.map(FileKind::as_str);
+        let hint =
+            nearest(&kind, names).map_or_else(|| names.join(", "), |near| format!("did you mean {near}?"));
+        return Err(format!("{called}: kind {kind} is not one Rowgate knows; {hint}"));
+    };
+    let wanted = if known == FileKind::ConfigMap { "v1" } else { API_VERSION };
+    if document["apiVersion"] != wanted {
+        return Err(format!("{kind} {called}: apiVersion must be {wanted}"));
+    }
+    let Some(name) = name else { return Err(format!("a {kind} has no metadata.name")) };
+    let namespace = match &document["metadata"]["namespace"] {
+        Value::Null => "default".to_owned(),
+        Value::String(namespace) => namespace.clone(),
+        _ => return Err(format!("{kind} {name}: metadata.namespace must be text (put it in quotes)")),
+    };
+    Ok(Key { kind: known, namespace, name })
+}
+
+/// The document with defaults, under its old identity or a new one; or everything that is wrong with it.
+pub(super) fn accept(
+    key: &Key,
+    document: &Value,
+    old: Option<&Stored>,
+    file: &str,
+    new_uid: &mut dyn FnMut() -> String,
+) -> Result<Stored, Vec<FieldError>> {
+    let mut document = document.clone();
+    document["metadata"]["namespace"] = json!(key.namespace);
+    // Status is ours to write; the API server drops one that comes with a manifest, too.
+    document.as_object_mut().map(|map| map.shift_remove("status"));
+    let (kind, body) = match key.kind {
+        FileKind::Tenant => (Some(Kind::Tenant), "spec"),
+        FileKind::ApiKey => (Some(Kind::ApiKey), "spec"),
+        FileKind::ConfigMap => (None, "data"),
+    };
+    let admitted = match kind {
+        Some(kind) => admit(kind, document, old.map(|old| &old.object))?,
+        None => config_map(document)?,
+    };
+    let metadata = |field: &str| admitted["metadata"].get(field).cloned();
+    let object = object(key, &admitted[body], body, metadata("labels"), metadata("annotations"));
+    let (uid, generation) = match old {
+        Some(old) => (old.uid.clone(), old.generation + i64::from(old.object[body] != object[body])),
+        None => (new_uid(), 1),
+    };
+    let stored = Stored { key: key.clone(), uid, generation, file: file.to_owned(), object };
+    let error = |message: String| vec![FieldError { path: String::new(), message }];
+    match key.kind {
+        FileKind::Tenant => drop(stored.typed::<Tenant>().map_err(error)?),
+        FileKind::ApiKey => drop(stored.typed::<ApiKey>().map_err(error)?),
+        FileKind::ConfigMap => {}
+    }
+    Ok(stored)
+}
+
+impl Stored {
+    /// The object as its type, with uid and generation.
+    pub(super) fn typed<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
+        let mut object = self.object.clone();
+        object["metadata"]["uid"] = json!(self.uid);
+        object["metadata"]["generation"] = json!(self.generation);
+        serde_json::from_value(object).map_err(|error| error.to_string())
+    }
+}
+
+fn object(
+    key: &Key,
+    content: &Value,
+    body: &str,
+    labels: Option<Value>,
+    annotations: Option<Value>,
+) -> Value {
+    let api_version = if key.kind == FileKind::ConfigMap { "v1" } else { API_VERSION };
+    let mut metadata = Map::new();
+    metadata.insert("name".to_owned(), json!(key.name));
+    metadata.insert("namespace".to_owned(), json!(key.namespace));
+    metadata.extend(labels.map(|labels| ("labels".to_owned(), labels)));
+    metadata.extend(annotations.map(|annotations| ("annotations".to_owned(), annotations)));
+    json!({ "apiVersion": api_version, "kind": key.kind.as_str(), "metadata": metadata, body: content })
+}
+
+fn config_map(document: Value) -> Result<Value, Vec<FieldError>> {
+    let mut errors = Vec::new();
+    let mut refuse =
+        |path: String, message: &str| errors.push(FieldError { path, message: message.to_owned() });
+    for name in document.as_object().into_iter().flat_map(Map::keys) {
+        if !["apiVersion", "kind", "metadata", "data", "immutable"].contains(&name.as_str()) {
+            refuse(name.clone(), "is not used by Rowgate; a ConfigMap holds data");
+        }
+    }
+    match &document["data"] {
+        Value::Null => {}
+        Value::Object(data) => {
+            for (name, _) in data.iter().filter(|(_, value)| !value.is_string()) {
+                refuse(format!("data.{name}"), "must be text (put it in quotes, or use a block with |)");
+            }
+        }
+        _ => refuse("data".to_owned(), "must be a mapping of names to texts"),
+    }
+    match errors.is_empty() {
+        true => Ok(document),
+        false => Err(errors),
+    }
+}

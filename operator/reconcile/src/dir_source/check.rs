@@ -1,0 +1,98 @@
+//! `check --manifests DIR`: everything that can be known to be wrong without a database.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rowgate_crds::{ApiKey, NotServedYet, Permission, Tenant};
+
+use super::folder;
+use super::look::{Memory, look};
+use super::objects::{FileKind, Key, Stored};
+use crate::source::SourceProblem;
+
+/// Judges a manifest folder as a first start would, and the references within it.
+#[must_use]
+pub fn check(dir: &Path) -> Vec<SourceProblem> {
+    let files = match folder::read(dir) {
+        Ok(files) => files,
+        Err(error) => {
+            let message = format!("cannot read the folder: {error}; name another with --manifests");
+            return vec![SourceProblem { file: dir.display().to_string(), message }];
+        }
+    };
+    if files.is_empty() {
+        let message = "holds no *.yaml, *.yml or *.json; put a Tenant there".to_owned();
+        return vec![SourceProblem { file: dir.display().to_string(), message }];
+    }
+    let now = std::time::Instant::now();
+    let looked = look(&Memory::default(), &files, now, &mut String::new)
+        .expect("nothing was known, so nothing is gone");
+    let objects = looked.memory.objects;
+    let tenants: BTreeMap<(&str, &str), Tenant> = objects
+        .values()
+        .filter_map(|stored| {
+            Some(((&*stored.key.namespace, &*stored.key.name), typed(stored, FileKind::Tenant)?))
+        })
+        .collect();
+    let mut problems = looked.problems;
+    for stored in objects.values() {
+        let namespace = stored.key.namespace.as_str();
+        let mut messages = Vec::new();
+        if let Some(tenant) = typed::<Tenant>(stored, FileKind::Tenant) {
+            messages = tenant.spec.not_served_yet();
+            let shared = tenant.spec.shared.iter().flat_map(|shared| &shared.permissions);
+            messages.extend(unknown_entities(shared, &tenant));
+            let script = tenant.spec.database.bootstrap.map(|bootstrap| bootstrap.config_map_ref);
+            messages.extend(script.and_then(|it| missing_script(&objects, namespace, &it.name, &it.key)));
+        }
+        if let Some(key) = typed::<ApiKey>(stored, FileKind::ApiKey) {
+            messages = key.spec.not_served_yet();
+            let name = key.spec.tenant_ref.name.as_str();
+            let scope = key.spec.scope.iter().flat_map(|scope| &scope.permissions);
+            match tenants.get(&(namespace, name)) {
+                Some(tenant) => messages.extend(unknown_entities(scope, tenant)),
+                None => messages
+                    .push(format!("spec.tenantRef: there is no Tenant {name} in namespace {namespace}")),
+            }
+        }
+        let problem = |message| SourceProblem {
+            file: stored.file.clone(),
+            message: format!("{}: {message}", stored.key),
+        };
+        problems.extend(messages.into_iter().map(problem));
+    }
+    problems.sort();
+    problems
+}
+
+fn typed<T: serde::de::DeserializeOwned>(stored: &Stored, kind: FileKind) -> Option<T> {
+    (stored.key.kind == kind).then(|| stored.typed().ok()).flatten()
+}
+
+fn unknown_entities<'a>(permissions: impl Iterator<Item = &'a Permission>, tenant: &Tenant) -> Vec<String> {
+    let known: Vec<&str> = tenant.spec.entities.iter().map(|entity| entity.name.as_str()).collect();
+    let unknown = permissions.map(|it| it.entity.as_str()).filter(|name| !known.contains(name));
+    unknown
+        .map(|name| {
+            let near = rowgate_crds::nearest(name, known.iter().copied());
+            let hint = near.map_or_else(|| known.join(", "), |near| format!("did you mean {near}?"));
+            format!(
+                "a permission names the entity {name}, which Tenant {} does not have; {hint}",
+                tenant.slug()
+            )
+        })
+        .collect()
+}
+
+fn missing_script(objects: &BTreeMap<Key, Stored>, namespace: &str, name: &str, key: &str) -> Option<String> {
+    let of = Key { kind: FileKind::ConfigMap, namespace: namespace.to_owned(), name: name.to_owned() };
+    match objects.get(&of) {
+        None => {
+            Some(format!("spec.database.bootstrap: there is no ConfigMap {name} in namespace {namespace}"))
+        }
+        Some(stored) if stored.object["data"].get(key).is_none() => {
+            Some(format!("spec.database.bootstrap: the ConfigMap {name} has no key {key}"))
+        }
+        Some(_) => None,
+    }
+}

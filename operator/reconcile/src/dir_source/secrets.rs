@@ -1,0 +1,120 @@
+//! Secrets as files: `secrets/<namespace>/<name>.yaml`, in the form that `kubectl apply` takes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rowgate_crds::API_VERSION;
+use serde::{Deserialize, Serialize};
+
+use super::files::replace;
+use crate::source::{ObjectRef, SourceError};
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SecretFile {
+    api_version: String,
+    kind: String,
+    metadata: Metadata,
+    #[serde(default)]
+    string_data: BTreeMap<String, String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: String,
+    namespace: String,
+    #[serde(default)]
+    owner_references: Vec<Owner>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Owner {
+    api_version: String,
+    kind: String,
+    name: String,
+    uid: String,
+}
+
+/// Where a Secret's file is.
+pub(super) fn path(state: &Path, namespace: &str, name: &str) -> Result<PathBuf, SourceError> {
+    for part in [namespace, name] {
+        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+        if part.is_empty() || 253 < part.len() || part.starts_with('.') || !part.chars().all(good) {
+            return Err(SourceError::BadName(part.to_owned()));
+        }
+    }
+    Ok(state.join("secrets").join(namespace).join(format!("{name}.yaml")))
+}
+
+/// The entries of the Secret at `path`; `None`: there is none.
+pub(super) fn read(path: &Path) -> Result<Option<BTreeMap<String, String>>, SourceError> {
+    Ok(load(path)?.map(|secret| secret.string_data))
+}
+
+/// Makes or replaces the Secret at `path`, unless another object owns it.
+pub(super) fn write(
+    path: &Path,
+    owner: &ObjectRef,
+    namespace: &str,
+    name: &str,
+    data: &BTreeMap<String, String>,
+) -> Result<(), SourceError> {
+    // A damaged file is nobody's.
+    let present = load(path).ok().flatten();
+    let owners = present.map(|secret| secret.metadata.owner_references).unwrap_or_default();
+    if owners.iter().any(|other| other.uid != owner.uid) {
+        return Err(SourceError::SecretTaken { namespace: namespace.to_owned(), name: name.to_owned() });
+    }
+    let secret = SecretFile {
+        api_version: "v1".to_owned(),
+        kind: "Secret".to_owned(),
+        metadata: Metadata {
+            name: name.to_owned(),
+            namespace: namespace.to_owned(),
+            owner_references: vec![Owner {
+                api_version: API_VERSION.to_owned(),
+                kind: owner.kind.as_str().to_owned(),
+                name: owner.name.clone(),
+                uid: owner.uid.clone(),
+            }],
+        },
+        string_data: data.clone(),
+    };
+    let text = serde_yaml::to_string(&secret).expect("a Secret is YAML");
+    replace(path, text.as_bytes())
+}
+
+/// The Secret files that exist now.
+pub(super) fn list(state: &Path) -> BTreeSet<PathBuf> {
+    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries(&state.join("secrets"))
+        .flat_map(|namespace| entries(&namespace).collect::<Vec<_>>())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "yaml"))
+        .collect()
+}
+
+/// Those of `paths` whose owner is the object `uid`.
+pub(super) fn owned_by(paths: &BTreeSet<PathBuf>, uid: &str) -> Vec<PathBuf> {
+    let owned = |path: &&PathBuf| {
+        let secret = load(path).ok().flatten();
+        secret.is_some_and(|it| it.metadata.owner_references.iter().any(|owner| owner.uid == uid))
+    };
+    paths.iter().filter(owned).cloned().collect()
+}
+
+fn load(path: &Path) -> Result<Option<SecretFile>, SourceError> {
+    let damaged = |reason: String| SourceError::Damaged { path: path.to_owned(), reason };
+    match fs::read_to_string(path) {
+        // The reason never quotes the file: it holds a secret.
+        Ok(text) => serde_yaml::from_str(&text).map(Some).map_err(|error| {
+            let line = error.location().map_or_else(String::new, |at| format!(", line {}", at.line()));
+            damaged(format!("not a Secret in YAML{line}"))
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(damaged(error.to_string())),
+    }
+}

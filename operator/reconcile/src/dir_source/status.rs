@@ -1,0 +1,140 @@
+//! Status and events as files: `status/<kind>-<namespace>-<name>.yaml`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use rowgate_crds::{API_VERSION, from_yaml, to_yaml};
+use serde_json::{Value, json};
+
+use super::files::{remove, replace};
+use super::objects::Key;
+use crate::source::{Event, ObjectRef, SourceError};
+
+/// Events kept per object.
+const N_EVENTS: usize = 20;
+
+/// What the status folder holds, by file.
+#[derive(Debug, Default)]
+pub(super) struct Statuses {
+    dir: PathBuf,
+    documents: BTreeMap<PathBuf, Value>,
+}
+
+impl Statuses {
+    /// Reads what an earlier run left; files that do not parse are written anew.
+    pub(super) fn open(state: &Path) -> Statuses {
+        let dir = state.join("status");
+        let read = |path: PathBuf| {
+            let text = fs::read_to_string(&path).ok()?;
+            let value = from_yaml(&serde_yaml::from_str(&text).ok()?).ok()?;
+            Some((path, value))
+        };
+        let paths = fs::read_dir(&dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        let documents =
+            paths.filter(|path| path.extension().is_some_and(|it| it == "yaml")).filter_map(read).collect();
+        Statuses { dir, documents }
+    }
+
+    /// The status of an object, if it was reported for this very one.
+    pub(super) fn get(&self, key: &Key, uid: &str) -> Option<&Value> {
+        let document = self.documents.get(&self.path(key.kind.as_str(), &key.namespace, &key.name))?;
+        (document["metadata"]["uid"] == uid)
+            .then_some(&document["status"])
+            .filter(|status| status.is_object())
+    }
+
+    /// Writes a status, unless it says what stands there already but for times. Returns whether it was written.
+    pub(super) fn report(&mut self, object: &ObjectRef, status: &Value) -> Result<bool, SourceError> {
+        let mut document = self.document(object);
+        let mut status = status.clone();
+        keep_transition_times(&mut status, &document["status"]);
+        let path = self.path(object.kind.as_str(), &object.namespace, &object.name);
+        if without_times(&document["status"]) == without_times(&status) && path.exists() {
+            return Ok(false);
+        }
+        document["status"] = status;
+        self.write(object, document)?;
+        Ok(true)
+    }
+
+    /// Adds an event; one that says what the last one said is counted.
+    pub(super) fn event(
+        &mut self,
+        object: &ObjectRef,
+        event: &Event,
+        now: Timestamp,
+    ) -> Result<(), SourceError> {
+        let mut document = self.document(object);
+        let mut events = document["events"].as_array().cloned().unwrap_or_default();
+        let kind = if event.warning { "Warning" } else { "Normal" };
+        let same = |last: &Value| last["reason"] == event.reason && last["note"] == event.note;
+        match events.last_mut().filter(|last| same(last)) {
+            Some(last) => {
+                last["count"] = json!(last["count"].as_u64().unwrap_or(1) + 1);
+                last["time"] = json!(now);
+            }
+            None => events.push(
+                json!({ "time": now, "type": kind, "reason": event.reason, "note": event.note, "count": 1 }),
+            ),
+        }
+        events.drain(..events.len().saturating_sub(N_EVENTS));
+        document["events"] = Value::Array(events);
+        self.write(object, document)
+    }
+
+    /// Forgets a deleted object.
+    pub(super) fn forget(&mut self, key: &Key) -> Result<(), SourceError> {
+        let path = self.path(key.kind.as_str(), &key.namespace, &key.name);
+        self.documents.remove(&path);
+        remove(&path)
+    }
+
+    fn path(&self, kind: &str, namespace: &str, name: &str) -> PathBuf {
+        self.dir.join(format!("{}-{namespace}-{name}.yaml", kind.to_lowercase()))
+    }
+
+    fn document(&self, object: &ObjectRef) -> Value {
+        let path = self.path(object.kind.as_str(), &object.namespace, &object.name);
+        let known = self.documents.get(&path).filter(|known| known["metadata"]["uid"] == object.uid.as_str());
+        known.cloned().unwrap_or_else(|| {
+            json!({
+                "apiVersion": API_VERSION, "kind": object.kind.as_str(),
+                "metadata": { "name": object.name, "namespace": object.namespace, "uid": object.uid },
+                "status": {}, "events": [],
+            })
+        })
+    }
+
+    fn write(&mut self, object: &ObjectRef, document: Value) -> Result<(), SourceError> {
+        let path = self.path(object.kind.as_str(), &object.namespace, &object.name);
+        let text = serde_yaml::to_string(&to_yaml(&document)).expect("a status is YAML");
+        replace(&path, text.as_bytes())?;
+        self.documents.insert(path, document);
+        Ok(())
+    }
+}
+
+/// A condition whose status is what it was keeps the time since when it is.
+fn keep_transition_times(new: &mut Value, old: &Value) {
+    let old = old["conditions"].as_array().cloned().unwrap_or_default();
+    for condition in new["conditions"].as_array_mut().into_iter().flatten() {
+        let same = |old: &&Value| old["type"] == condition["type"] && old["status"] == condition["status"];
+        if let Some(since) = old.iter().find(same).map(|old| old["lastTransitionTime"].clone()) {
+            condition["lastTransitionTime"] = since;
+        }
+    }
+}
+
+fn without_times(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let lasting =
+                map.iter().filter(|(name, _)| !["lastTransitionTime", "lastUsedAt"].contains(&name.as_str()));
+            Value::Object(lasting.map(|(name, value)| (name.clone(), without_times(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(without_times).collect()),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,150 @@
+//! Where resources come from and where their status goes: Kubernetes, or a folder.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use rowgate_crds::{ApiKey, Kind, Tenant};
+use serde_json::Value;
+
+/// A source of resources. Every call reads the truth anew; a wake carries no data.
+pub trait ResourceSource: Send + Sync {
+    /// Returns when something may have changed since the last [`snapshot`](ResourceSource::snapshot).
+    fn changed(&self) -> impl Future<Output = ()> + Send;
+
+    /// Everything that is wanted now.
+    fn snapshot(&self) -> impl Future<Output = Result<Snapshot, SourceError>> + Send;
+
+    /// The text entries of a Secret; `None`: there is none.
+    fn read_secret(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> impl Future<Output = Result<Option<BTreeMap<String, String>>, SourceError>> + Send;
+
+    /// Makes or replaces a Secret that belongs to `owner`. Another owner's Secret is left alone.
+    fn write_secret(
+        &self,
+        owner: &ObjectRef,
+        namespace: &str,
+        name: &str,
+        data: &BTreeMap<String, String>,
+    ) -> impl Future<Output = Result<(), SourceError>> + Send;
+
+    /// Removes a Secret; one that is not there is no error.
+    fn delete_secret(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> impl Future<Output = Result<(), SourceError>> + Send;
+
+    /// Publishes status. What differs in times only is not written.
+    fn report(&self, reports: &[StatusReport]) -> impl Future<Output = Result<(), SourceError>> + Send;
+
+    /// Tells about something that happened.
+    fn event(&self, object: &ObjectRef, event: Event)
+    -> impl Future<Output = Result<(), SourceError>> + Send;
+}
+
+/// Everything that is wanted at one moment. Objects carry `metadata.uid`, `generation` and `namespace`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Snapshot {
+    pub tenants: Vec<Tenant>,
+    pub api_keys: Vec<ApiKey>,
+    /// By namespace and name.
+    pub config_maps: BTreeMap<(String, String), BTreeMap<String, String>>,
+    /// What could not be read or accepted; its last good version, if any, is among the objects.
+    pub problems: Vec<SourceProblem>,
+}
+
+/// Something in a source that a person has to mend.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SourceProblem {
+    /// The file's name, or the object's in a cluster.
+    pub file: String,
+    /// What is wrong, where, and what to change.
+    pub message: String,
+}
+
+impl fmt::Display for SourceProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file, self.message)
+    }
+}
+
+/// Which object a status, an event or a Secret belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectRef {
+    pub kind: Kind,
+    pub namespace: String,
+    pub name: String,
+    pub uid: String,
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}/{}", self.kind.as_str(), self.namespace, self.name)
+    }
+}
+
+impl From<&Tenant> for ObjectRef {
+    fn from(tenant: &Tenant) -> ObjectRef {
+        let metadata = tenant.metadata.clone();
+        ObjectRef {
+            kind: Kind::Tenant,
+            namespace: metadata.namespace.unwrap_or_default(),
+            name: metadata.name.unwrap_or_default(),
+            uid: metadata.uid.unwrap_or_default(),
+        }
+    }
+}
+
+impl From<&ApiKey> for ObjectRef {
+    fn from(key: &ApiKey) -> ObjectRef {
+        let metadata = key.metadata.clone();
+        ObjectRef {
+            kind: Kind::ApiKey,
+            namespace: metadata.namespace.unwrap_or_default(),
+            name: metadata.name.unwrap_or_default(),
+            uid: metadata.uid.unwrap_or_default(),
+        }
+    }
+}
+
+/// The whole `status` of one object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatusReport {
+    pub object: ObjectRef,
+    pub status: Value,
+}
+
+/// Something that happened to an object, for the people who watch it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// One word, such as `SecretIssued`.
+    pub reason: String,
+    /// One sentence.
+    pub note: String,
+    pub warning: bool,
+}
+
+/// Why a source could not be read or written. Nothing is concluded from it: least of all that objects are gone.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    #[error("cannot read the folder {path}: {source}; make it readable, or name another with --manifests")]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error(
+        "the folder {path} declares nothing any more, but {known} objects are known; nothing was removed: put the \
+         manifests back"
+    )]
+    Emptied { path: PathBuf, known: usize },
+    #[error("cannot write {path}: {source}; check the space and the owner of the state folder")]
+    Unwritable { path: PathBuf, source: io::Error },
+    #[error("{path} is damaged ({reason}); put a good copy in its place, or remove it")]
+    Damaged { path: PathBuf, reason: String },
+    #[error("the Secret {namespace}/{name} belongs to another object; give this one another secretName")]
+    SecretTaken { namespace: String, name: String },
+    #[error("{0:?} cannot be the name of a Secret or namespace")]
+    BadName(String),
+}
