@@ -2,3 +2,4 @@
 
 mod launcher;
 mod tidy;
+mod wire;

@@ -1,0 +1,136 @@
+//! SCRAM or nothing; connections that are lost, late or all taken.
+
+use std::fs;
+use std::time::Duration;
+
+use rowgate_pg::login::Login;
+use rowgate_pg::wire::{Failure, Lane};
+use rowgate_sql::shape::Encoding::{Int4, Quoted};
+use rowgate_tests::postgres::{Server, execute, shared};
+use rowgate_tests::scratch::Scratch;
+use rowgate_tests::wait::until;
+use sqlx::Row as _;
+
+use super::fixture::{Tenant, name, password};
+
+async fn refusal(lane: &Lane, tenant: &Tenant) -> String {
+    match lane.read(tenant.ask("a", "select 1", &[Int4])).await {
+        Err(Failure::Unavailable(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_less_than_scram_is_refused() {
+    let scratch = Scratch::new();
+    let hba = scratch.path().join("hba.conf");
+    let lines =
+        "local all wire_hba_trust trust\nlocal all wire_hba_clear password\nlocal all all scram-sha-256\n";
+    fs::write(&hba, lines).expect("the folder is ours");
+    let server = Server::with(&[&format!("hba_file={}", hba.display())]).await;
+    let mut tenant = Tenant::found(&server, "wire_hba").await;
+    execute(
+        &mut tenant.superuser,
+        "create role wire_hba_trust login; create role wire_hba_clear login password 'x'",
+    )
+    .await;
+    for (role, expected) in
+        [("wire_hba_trust", "no password"), ("wire_hba_clear", "a password in clear text")]
+    {
+        let lane = Lane::new(Login { role: role.to_owned(), ..tenant.login.clone() }, 1);
+        let text = refusal(&lane, &tenant).await;
+        assert!(text.starts_with(&format!("PostgreSQL asked for {expected}")), "{text}");
+        assert!(text.contains("pg_hba.conf"), "{text}");
+    }
+    assert_eq!(name(&tenant.lane().read(tenant.ask("a", "select 1", &[Int4])).await), "Page");
+}
+
+#[tokio::test]
+async fn a_wrong_password_database_or_address_is_unavailable_and_says_why() {
+    let tenant = Tenant::found(shared().await, "wire_login").await;
+    let mut login = tenant.login.clone();
+    login.password = password("another");
+    let text = refusal(&Lane::new(login, 1), &tenant).await;
+    assert!(text.contains("28P01") && !text.contains(password("another").reveal()), "{text}");
+
+    let login = Login { database: "wire_none".to_owned(), ..tenant.login.clone() };
+    assert!(refusal(&Lane::new(login, 1), &tenant).await.contains("3D000"));
+
+    let endpoint = rowgate_pg::login::Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 1 };
+    let login = Login { endpoint, ..tenant.login.clone() };
+    assert!(refusal(&Lane::new(login, 1), &tenant).await.starts_with("cannot reach PostgreSQL"));
+}
+
+#[tokio::test]
+async fn a_connection_that_was_ended_while_idle_is_replaced_unseen() {
+    let mut tenant = Tenant::found(shared().await, "wire_idle").await;
+    let lane = tenant.lane();
+    let pid = tenant.text(&lane, "a", "select pg_backend_pid()").await;
+    execute(&mut tenant.superuser, &format!("select pg_terminate_backend({pid}, 10000)")).await;
+    assert_ne!(tenant.text(&lane, "a", "select pg_backend_pid()").await, pid);
+}
+
+#[tokio::test]
+async fn a_connection_that_is_ended_in_mid_statement_is_unavailable_and_not_asked_again() {
+    let mut tenant = Tenant::found(shared().await, "wire_killed").await;
+    let lane = tenant.lane();
+    let slow = tenant.ask("a", "select pg_sleep(60)", &[Quoted]);
+    let reading = tokio::spawn({
+        let lane = lane.clone();
+        async move { lane.read(slow).await }
+    });
+    let sql = "select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and query like '%pg_sleep(60)%' and pid <> pg_backend_pid()";
+    until("the slow statement", async || {
+        sqlx::query(sql)
+            .fetch_optional(&mut tenant.superuser)
+            .await
+            .expect("rows")
+            .map(|row| row.get::<bool, _>(0))
+    })
+    .await;
+    assert_eq!(name(&reading.await.expect("no panic")), "Unavailable");
+    assert_eq!(name(&lane.read(tenant.ask("a", "select 1", &[Int4])).await), "Page");
+}
+
+#[tokio::test]
+async fn waiting_for_a_connection_and_for_an_answer_ends() {
+    let tenant = Tenant::found(shared().await, "wire_late").await;
+    let lane = tenant.hasty_lane(Duration::from_millis(300));
+    // The server's own timeout, then ours: a function that traps the cancellation outlives the first.
+    let mut slow = tenant.ask("a", "select pg_sleep(60)", &[Quoted]);
+    slow.statement_timeout_ms = 50;
+    assert_eq!(name(&lane.read(slow.clone()).await), "Timeout");
+    assert_eq!(name(&lane.read(tenant.ask("a", "select 1", &[Int4])).await), "Page");
+
+    slow.statement_timeout_ms = 2_000;
+    let (first, second) = tokio::join!(lane.read(slow), lane.read(tenant.ask("a", "select 1", &[Int4])));
+    assert_eq!(name(&first), "Timeout");
+    assert_eq!(name(&second), "Unavailable");
+}
+
+#[tokio::test]
+async fn a_statement_that_does_not_heed_its_timeout_loses_its_connection() {
+    let mut tenant = Tenant::found(shared().await, "wire_deaf").await;
+    execute(
+        &mut tenant.superuser,
+        "create function app.deaf() returns text language plpgsql as $$
+         begin
+            loop
+                begin
+                    perform pg_sleep(60);
+                exception when query_canceled then
+                    perform pg_sleep(5);
+                    return pg_backend_pid();
+                end;
+            end loop;
+         end $$;",
+    )
+    .await;
+    let lane = tenant.hasty_lane(Duration::from_millis(300));
+    let pid = tenant.text(&lane, "a", "select pg_backend_pid()").await;
+    let mut deaf = tenant.ask("a", "select app.deaf()", &[Quoted]);
+    deaf.statement_timeout_ms = 50;
+    assert_eq!(name(&lane.read(deaf).await), "Timeout");
+    assert_ne!(tenant.text(&lane, "a", "select pg_backend_pid()").await, pid);
+}

@@ -1,0 +1,141 @@
+//! A tenant's database with two keys, made by hand: the wire is tested before anything is reconciled.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rowgate_core::derive::{Password, Root};
+use rowgate_core::name::Ulid;
+use rowgate_core::scram::verifier;
+use rowgate_core::secret::KeyDigest;
+use rowgate_pg::login::Login;
+use rowgate_pg::wire::{Ask, Failure, Lane, Limits, Page};
+use rowgate_sql::shape::{Column, Encoding, Shape};
+use rowgate_sql::text::Sql;
+use rowgate_tests::postgres::{Server, execute};
+use sqlx::postgres::PgConnection;
+
+const SCHEMA: &str = include_str!("../../../dataplane/pg/migrations/tenant/0001_start.sql");
+
+/// A database called `name`, with the login `<name>_auth` and the keys `<name>_a` and `<name>_b`.
+pub(crate) struct Tenant {
+    pub(crate) name: &'static str,
+    pub(crate) login: Login,
+    /// The superuser in the tenant's database.
+    pub(crate) superuser: PgConnection,
+}
+
+impl Tenant {
+    pub(crate) async fn found(server: &Server, name: &'static str) -> Tenant {
+        let mut superuser = server.database(name).await;
+        execute(&mut superuser, SCHEMA).await;
+        let auth = format!("{name}_auth");
+        let root = Root::new([5; 32]);
+        let verifier = verifier(&root.password("it", &auth, 1), &root.salt("it", &auth, 1));
+        let mut script = format!(
+            "create role {auth} login noinherit password '{verifier}';
+             grant usage on schema dl to {auth};
+             grant select on dl.keys, dl.key_secrets, dl.state to {auth};
+             update dl.state set generation = 7;
+             create schema app;
+             create table app.notes (id int primary key, owner name not null, note text);
+             alter table app.notes enable row level security, force row level security;
+             create policy own on app.notes using (owner = current_user);
+             grant usage on schema app to public;"
+        );
+        for (at, key) in ["a", "b"].into_iter().enumerate() {
+            let role = format!("{name}_{key}");
+            let id = id(key);
+            script.push_str(&format!(
+                "create role {role};
+                 grant {role} to {auth} with inherit false, set true;
+                 grant select on app.notes to {role};
+                 insert into app.notes select {at} + 2 * i, '{role}', 'note ' || i from generate_series(1, 50) i;
+                 insert into dl.keys (id, uid, namespace, name, role) values ('{id}', '{key}', 'it', '{key}', '{role}');"
+            ));
+            script.push_str(&secret(key, key));
+        }
+        execute(&mut superuser, &script).await;
+        let password = password(&auth);
+        let login = Login { role: auth, password, ..server.superuser(name) };
+        Tenant { name, login, superuser }
+    }
+
+    /// A lane of one connection, so that what one exchange leaves behind meets the next.
+    pub(crate) fn lane(&self) -> Lane {
+        Lane::new(self.login.clone(), 1)
+    }
+
+    pub(crate) fn hasty_lane(&self, limit: Duration) -> Lane {
+        let limits = Limits { size: 1, wait: limit, connect: limit, grace: limit };
+        Lane::with_limits(self.login.clone(), limits)
+    }
+
+    pub(crate) fn role(&self, key: &str) -> String {
+        format!("{}_{key}", self.name)
+    }
+
+    /// The key's question, with every column labelled by its number.
+    pub(crate) fn ask(&self, key: &str, text: &str, columns: &[Encoding]) -> Ask {
+        let mut sql = Sql::new();
+        sql.lit(text.to_owned().leak());
+        let label = |i: usize| Some(format!("\"{i}\":").into_boxed_str());
+        let column = |(i, &encoding)| Column { label: label(i), encoding };
+        let shape = Shape { columns: columns.iter().enumerate().map(column).collect(), position: vec![] };
+        Ask {
+            digest: digest(key),
+            role: self.role(key),
+            statement_timeout_ms: 30_000,
+            sql,
+            shape: Arc::new(shape),
+            take: usize::MAX,
+        }
+    }
+
+    /// The one text that `text` gives as key `key`.
+    pub(crate) async fn text(&self, lane: &Lane, key: &str, text: &str) -> String {
+        let page = lane.read(self.ask(key, text, &[Encoding::Quoted])).await.expect("an answer");
+        let json = utf8(&page);
+        json.strip_prefix("{\"0\":\"").and_then(|rest| rest.strip_suffix("\"}")).expect("one text").to_owned()
+    }
+}
+
+pub(crate) fn password(role: &str) -> Password {
+    Root::new([5; 32]).password("it", role, 1)
+}
+
+/// The statement that gives `key` the secret `text`.
+pub(crate) fn secret(key: &str, text: &str) -> String {
+    let digest: String = digest(text).0.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (id, key) = (id(text), id(key));
+    format!(
+        "insert into dl.key_secrets (id, key_id, finder, digest) \
+         values ('{id}', '{key}', 'finder', '\\x{digest}');"
+    )
+}
+
+pub(crate) fn id(text: &str) -> Ulid {
+    Ulid::from_parts(1, digest(text).0[..10].try_into().expect("10 of 32"))
+}
+
+pub(crate) fn digest(text: &str) -> KeyDigest {
+    KeyDigest(Root::new([6; 32]).pepper().digest(text.as_bytes()))
+}
+
+pub(crate) fn utf8(page: &Page) -> &str {
+    str::from_utf8(&page.json).expect("JSON is UTF-8")
+}
+
+/// The variant's name alone.
+pub(crate) fn name(answer: &Result<Page, Failure>) -> &'static str {
+    match answer {
+        Ok(_) => "Page",
+        Err(Failure::DeadKey) => "DeadKey",
+        Err(Failure::WrongRole(_)) => "WrongRole",
+        Err(Failure::Denied(_)) => "Denied",
+        Err(Failure::Invalid(_)) => "Invalid",
+        Err(Failure::Changed(_)) => "Changed",
+        Err(Failure::Timeout) => "Timeout",
+        Err(Failure::Unavailable(_)) => "Unavailable",
+        Err(Failure::Internal(_)) => "Internal",
+    }
+}

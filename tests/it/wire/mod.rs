@@ -1,0 +1,9 @@
+//! The wire client against a real PostgreSQL: keys, sessions, errors, connections, and values as JSON.
+
+mod abort;
+mod connect;
+mod encoders;
+mod errors;
+mod fixture;
+mod keys;
+mod session;
