@@ -25,7 +25,7 @@ async fn two_thousand_callers_of_which_many_go_away_get_their_own_rows_only() {
         if 32 <= callers.len() {
             count(callers.join_next().await.expect("32 callers").expect("no caller panics"));
         }
-        let (key, other) = if random.next() % 2 == 0 { ("a", "b") } else { ("b", "a") };
+        let (key, other) = if random.next().is_multiple_of(2) { ("a", "b") } else { ("b", "a") };
         // From gone before anything was sent to an answer in time.
         let patience = Duration::from_micros(random.next() % 12_000);
         let (tenant, lane) = (Arc::clone(&tenant), lane.clone());

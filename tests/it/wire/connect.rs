@@ -3,13 +3,14 @@
 use std::fs;
 use std::time::Duration;
 
-use rowgate_pg::login::Login;
-use rowgate_pg::wire::{Failure, Lane};
+use rowgate_pg::login::{Endpoint, Login};
+use rowgate_pg::wire::{Failure, Lane, Limits};
 use rowgate_sql::shape::Encoding::{Int4, Quoted};
 use rowgate_tests::postgres::{Server, execute, shared};
 use rowgate_tests::scratch::Scratch;
 use rowgate_tests::wait::until;
 use sqlx::Row as _;
+use tokio::net::{TcpListener, UnixStream};
 
 use super::fixture::{Tenant, name, password};
 
@@ -56,7 +57,7 @@ async fn a_wrong_password_database_or_address_is_unavailable_and_says_why() {
     let login = Login { database: "wire_none".to_owned(), ..tenant.login.clone() };
     assert!(refusal(&Lane::new(login, 1), &tenant).await.contains("3D000"));
 
-    let endpoint = rowgate_pg::login::Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 1 };
+    let endpoint = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 1 };
     let login = Login { endpoint, ..tenant.login.clone() };
     assert!(refusal(&Lane::new(login, 1), &tenant).await.starts_with("cannot reach PostgreSQL"));
 }
@@ -132,5 +133,48 @@ async fn a_statement_that_does_not_heed_its_timeout_loses_its_connection() {
     let mut deaf = tenant.ask("a", "select app.deaf()", &[Quoted]);
     deaf.statement_timeout_ms = 50;
     assert_eq!(name(&lane.read(deaf).await), "Timeout");
+    assert_ne!(tenant.text(&lane, "a", "select pg_backend_pid()").await, pid);
+}
+
+#[tokio::test]
+async fn tcp_works_as_the_socket_does_and_a_silent_server_is_not_waited_for() {
+    let tenant = Tenant::found(shared().await, "wire_tcp").await;
+    let Endpoint::Unix { directory, port } = &tenant.login.endpoint else {
+        panic!("the tests' server has a socket")
+    };
+    let socket = directory.join(format!(".s.PGSQL.{port}"));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let lane = over(&tenant, &listener);
+    let relay = tokio::spawn(async move {
+        let (mut client, _) = listener.accept().await.expect("the lane connects");
+        let mut server = UnixStream::connect(socket).await.expect("the server is up");
+        tokio::io::copy_bidirectional(&mut client, &mut server).await
+    });
+    assert_eq!(tenant.text(&lane, "a", "select current_user").await, tenant.role("a"));
+    lane.close().await;
+    relay.await.expect("no panic").expect("both ends were closed");
+
+    // It accepts in the kernel and never answers.
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let text = refusal(&over(&tenant, &listener), &tenant).await;
+    assert!(text.contains("in time"), "{text}");
+}
+
+fn over(tenant: &Tenant, listener: &TcpListener) -> Lane {
+    let port = listener.local_addr().expect("it is bound").port();
+    let login =
+        Login { endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port }, ..tenant.login.clone() };
+    let limit = Duration::from_secs(2);
+    Lane::with_limits(login, Limits { size: 1, wait: limit, connect: limit, grace: limit })
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_trimmed_and_a_new_one_made_when_needed() {
+    let tenant = Tenant::found(shared().await, "wire_trim").await;
+    let lane = tenant.lane();
+    let pid = tenant.text(&lane, "a", "select pg_backend_pid()").await;
+    lane.trim(Duration::from_secs(3_600));
+    assert_eq!(tenant.text(&lane, "a", "select pg_backend_pid()").await, pid);
+    lane.trim(Duration::ZERO);
     assert_ne!(tenant.text(&lane, "a", "select pg_backend_pid()").await, pid);
 }

@@ -174,7 +174,7 @@ async fn dates_times_and_intervals_read_as_postgresql_prints_them() {
     execute(connection, "insert into app.time values ('24:00'), ('00:00'), ('23:59:59.999999')").await;
     let zoned: Vec<String> = (0..2_000)
         .map(|i| {
-            let (sign, zone) = (if random.next() % 2 == 0 { '+' } else { '-' }, random.below(16));
+            let (sign, zone) = (if random.next().is_multiple_of(2) { '+' } else { '-' }, random.below(16));
             let minutes = if i % 2 == 0 { String::new() } else { format!(":{:02}", random.below(60)) };
             let seconds = if i % 4 == 3 { format!(":{:02}", random.below(60)) } else { String::new() };
             format!(

@@ -1,10 +1,10 @@
 //! Lane A of one tenant: a bounded pool of connections as `t<id>_auth`, and the task of each exchange.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::ask::{Ask, Page};
@@ -38,8 +38,13 @@ struct Shared {
     /// One permit for each connection that may exist in use.
     permits: Arc<Semaphore>,
     /// Connections between exchanges. The last one used is the first taken, so that a quiet lane keeps few warm.
-    idle: Mutex<Vec<Connection<Socket>>>,
+    idle: Mutex<Vec<Idle>>,
     exchanges: TaskTracker,
+}
+
+struct Idle {
+    since: Instant,
+    connection: Connection<Socket>,
 }
 
 impl Lane {
@@ -78,6 +83,11 @@ impl Lane {
         }
     }
 
+    /// Closes the connections that nobody has used for `age`; to be called now and then.
+    pub fn trim(&self, age: Duration) {
+        self.shared.idle().retain(|idle| idle.since.elapsed() < age);
+    }
+
     /// Waits for running exchanges and closes all connections; nothing is answered any more.
     pub async fn close(&self) {
         self.shared.permits.close();
@@ -92,7 +102,7 @@ impl Shared {
     /// session: nothing of the question has run, so it is asked once more on a new one.
     async fn read(&self, ask: Ask, _permit: OwnedSemaphorePermit) -> Result<Page, Failure> {
         let pooled = self.idle().pop();
-        if let Some(connection) = pooled {
+        if let Some(Idle { connection, .. }) = pooled {
             match self.exchange(connection, &ask).await {
                 Err(Broken { failure, before_key: true }) => {
                     tracing::debug!(?failure, lane = ?self.login, "asking again on a new connection");
@@ -122,7 +132,7 @@ impl Shared {
         let deadline = Duration::from_millis(ask.statement_timeout_ms.into()) + self.limits.grace;
         match timeout(deadline, connection.exchange(ask)).await {
             Ok(Ok(answer)) => {
-                self.idle().push(connection);
+                self.idle().push(Idle { since: Instant::now(), connection });
                 Ok(answer)
             }
             Ok(Err(broken)) => Err(broken),
@@ -130,7 +140,7 @@ impl Shared {
         }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection<Socket>>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
         // A push or a pop leaves the list whole.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -96,6 +96,7 @@ fn keep(value: Option<&[u8]>, slot: &mut Option<Vec<u8>>) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use rowgate_sql::shape::{Column, Encoding};
 
     use super::*;
@@ -161,5 +162,16 @@ mod tests {
         assert_eq!(fit(&shape(), &described([23, 23, 16])), Ok(false));
         assert_eq!(fit(&shape(), &[0, 2]), Ok(false));
         assert!(fit(&shape(), &described([23, 25, 16])[..30]).is_err());
+    }
+
+    #[test]
+    fn no_bytes_of_a_server_make_it_panic() {
+        let shape = shape();
+        proptest!(|(body in proptest::collection::vec(prop_oneof![Just(0u8), Just(3), Just(0xff), any::<u8>()], 0..64))| {
+            let _row = Rows::new(&shape, 1).add(&body);
+            let _description = fit(&shape, &body);
+            let _key = super::super::key::row(&body);
+            let _error = super::super::failure::ServerError::parse(&body);
+        });
     }
 }

@@ -84,6 +84,8 @@ fn two_digits(number: u32, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn json(encoding: Encoding, value: &[u8]) -> Option<String> {
@@ -145,5 +147,46 @@ mod tests {
         ] {
             assert_eq!(json(encoding, value), None, "{encoding:?} {value:?}");
         }
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic_and_what_it_writes_is_json() {
+        use Encoding::{Bool, Bytea, Date, Float4, Float8, Int2, Int4, Int8, Interval, Numeric, Oid, Quoted};
+        use Encoding::{Text, Time, TimeTz, Timestamp, TimestampTz, Uuid};
+        let all = [
+            Bool,
+            Int2,
+            Int4,
+            Int8,
+            Oid,
+            Float4,
+            Float8,
+            Numeric,
+            Text,
+            Uuid,
+            Bytea,
+            Date,
+            Time,
+            TimeTz,
+            Timestamp,
+            TimestampTz,
+            Interval,
+            Quoted,
+        ];
+        let value = (0..24usize).prop_flat_map(|len| {
+            // Bytes that are all ones or zeros are the ends of every range.
+            proptest::collection::vec(
+                prop_oneof![Just(0u8), Just(0xff), Just(0x7f), Just(0x80), any::<u8>()],
+                len,
+            )
+        });
+        proptest!(ProptestConfig::with_cases(4_000), |(value in value)| {
+            for encoding in all {
+                if let Some(text) = json(encoding, &value) {
+                    let read: Result<serde_json::Value, _> = serde_json::from_str(&text);
+                    prop_assert!(read.is_ok(), "{encoding:?} {value:?} {text}");
+                }
+            }
+        });
     }
 }
