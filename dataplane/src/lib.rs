@@ -1,9 +1,24 @@
-//! The data plane: REST over each tenant's PostgreSQL, answered as the role of the caller's key; and the standalone mode.
+//! The data plane: REST over each tenant's PostgreSQL, answered as the role of the caller's key.
+//!
+//! A request goes through [`listen`], [`http`] (the table of routes), [`auth`] (whose key), [`reads`] (what the key
+//! may see, as SQL, and its rows) and [`respond`]. Beside them [`replica`] follows the control database and keeps
+//! [`catalogs`] current. [`app`] starts and ends all of it.
 
+pub mod app;
 pub mod config;
+pub mod telemetry;
+
+pub mod auth;
+pub mod http;
+pub mod listen;
 pub mod next_link;
 pub mod path;
+pub mod probes;
+pub mod reads;
 pub mod respond;
-pub mod telemetry;
+
+pub mod catalogs;
+pub mod replica;
+pub mod tenant;
 
 pub mod standalone;

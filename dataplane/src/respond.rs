@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -103,6 +103,8 @@ impl IntoResponse for Rows {
 pub fn finish(mut response: Response, request: &RequestId) -> Response {
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         *response.body_mut() = Body::from(problem_json(&problem, request));
+        // The router counted the empty body; with two lengths hyper panics.
+        response.headers_mut().remove(CONTENT_LENGTH);
         match problem.code {
             Code::Unauthorized => {
                 let scheme = HeaderValue::from_static("ApiKey realm=\"rowgate\"");

@@ -1,12 +1,14 @@
 //! Log lines: JSON, or text on a terminal. One line per request, with its route and never its path, query or values.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use rowgate_core::name::{TenantSlug, Ulid};
+use axum::extract::MatchedPath;
+use rowgate_pg::keys::Found;
 use tracing_subscriber::EnvFilter;
 
 use crate::respond::RequestId;
+use crate::tenant::Tenant;
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +30,12 @@ pub fn start(format: LogFormat) {
 }
 
 /// What becomes known of a request on its way, for its log line.
-#[derive(Debug)]
 pub struct Trace {
     pub request: RequestId,
     /// The pattern that matched, such as `/auth/{tenant}/api/{entity}`.
-    pub route: OnceLock<String>,
-    pub tenant: OnceLock<TenantSlug>,
-    pub key: OnceLock<Ulid>,
+    pub route: OnceLock<MatchedPath>,
+    pub tenant: OnceLock<Arc<Tenant>>,
+    pub key: OnceLock<Arc<Found>>,
 }
 
 impl Trace {
@@ -45,7 +46,7 @@ impl Trace {
 
     /// Writes why the request failed, for whoever looks its id up. `cause` may be what PostgreSQL said.
     pub fn fault(&self, what: &'static str, cause: &str) {
-        let tenant = self.tenant.get().map_or("-", TenantSlug::as_str);
+        let tenant = self.tenant_slug();
         tracing::warn!(target: "rowgate::fault", tenant, request_id = self.request.as_str(), cause, "{what}");
     }
 
@@ -54,13 +55,17 @@ impl Trace {
         tracing::info!(
             target: "rowgate::request",
             method,
-            route = self.route.get().map_or("-", String::as_str),
+            route = self.route.get().map_or("-", MatchedPath::as_str),
             status,
             duration_ms = took.as_micros() as f64 / 1000.0,
-            tenant = self.tenant.get().map_or("-", TenantSlug::as_str),
-            key = self.key.get().map_or("-", Ulid::as_str),
+            tenant = self.tenant_slug(),
+            key = self.key.get().map_or("-", |key| key.id.as_str()),
             request_id = self.request.as_str(),
             "request"
         );
+    }
+
+    fn tenant_slug(&self) -> &str {
+        self.tenant.get().map_or("-", |tenant| tenant.slug.as_str())
     }
 }

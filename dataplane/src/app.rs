@@ -1,0 +1,154 @@
+//! One replica: everything that runs is started here, told to stop here, and awaited here.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rowgate_core::derive::{CursorKey, Pepper, Root};
+use rowgate_core::name::Ulid;
+use rowgate_pg::installation::InstallationError;
+use rowgate_pg::login::Endpoint;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::catalogs::Catalogs;
+use crate::config::ServerSettings;
+use crate::replica::Replica;
+use crate::{http, listen, probes};
+
+/// What a replica needs to run. Its ports are bound already, so that a busy one is told before anything starts.
+#[derive(Debug)]
+pub struct AppConfig {
+    pub listeners: Listeners,
+    pub control: Endpoint,
+    pub root: Root,
+    pub connections_per_tenant: usize,
+    /// How long requests in flight may take once shutdown began.
+    pub drain: Duration,
+}
+
+/// The two ports.
+#[derive(Debug)]
+pub struct Listeners {
+    pub api: TcpListener,
+    pub probes: TcpListener,
+}
+
+/// What every request handler reaches.
+pub struct App {
+    pub catalogs: Arc<Catalogs>,
+    pub pepper: Pepper,
+    pub cursor_key: CursorKey,
+    /// Cancelled when draining begins.
+    pub draining: CancellationToken,
+}
+
+/// Where tasks are started, so that the end of the process can wait for each of them.
+#[derive(Debug, Clone, Default)]
+pub struct Tasks(TaskTracker);
+
+/// Why a replica did not run, or ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    #[error(
+        "--{flag}: cannot listen on {address}: {source}; stop what uses it, or give --{flag} another port"
+    )]
+    Listen {
+        flag: &'static str,
+        address: std::net::SocketAddr,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Installation(#[from] InstallationError),
+}
+
+impl Listeners {
+    /// Binds both ports; the error names the flag of the one that is taken.
+    pub async fn bind(settings: &ServerSettings) -> Result<Listeners, AppError> {
+        let api = bind("listen", settings.listen).await?;
+        let probes = bind("probes", settings.probes).await?;
+        Ok(Listeners { api, probes })
+    }
+}
+
+impl Tasks {
+    /// Starts `work`. It must end by itself within seconds of the token that it listens to.
+    pub fn start<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+        self.0.spawn(work)
+    }
+
+    async fn ended(&self) {
+        self.0.close();
+        self.0.wait().await;
+    }
+}
+
+/// Serves until `shutdown` is cancelled; then `/readyz` is false, requests in flight end, and the replica's row goes.
+pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), AppError> {
+    let (background, connections) = (Tasks::default(), Tasks::default());
+    // `cut` ends requests that outlast the drain; `done` ends what must outlive them.
+    let (cut, done) = (CancellationToken::new(), CancellationToken::new());
+    let catalogs = Arc::new(Catalogs::new(config.connections_per_tenant, background.clone()));
+    let app = Arc::new(App {
+        catalogs,
+        pepper: config.root.pepper(),
+        cursor_key: config.root.cursor_key(),
+        draining: shutdown.clone(),
+    });
+    let address = config.listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();
+    tracing::info!(api = address, "listening");
+    let api = listen::serve(
+        config.listeners.api,
+        http::service(app.clone()),
+        connections.clone(),
+        listen::Ends { drain: shutdown.clone(), cut: cut.clone() },
+    );
+    let looks = listen::serve(
+        config.listeners.probes,
+        probes::service(app.clone()),
+        background.clone(),
+        listen::Ends { drain: done.clone(), cut: done.clone() },
+    );
+    let accepting = background.start(api);
+    background.start(looks);
+    let replica = Replica::new(new_id(), address, config.control, config.root);
+    let following = background.start(replica.follow(app, background.clone(), shutdown.clone()));
+
+    // It ends early only where no later try can help, such as with another installation's root.
+    let followed = following.await.expect("the loop neither panics nor is aborted");
+    shutdown.cancel();
+    accepting.await.expect("accepting neither panics nor is aborted");
+    if tokio::time::timeout(config.drain, connections.ended()).await.is_err() {
+        tracing::warn!("requests outlasted --drain-seconds and were cut off");
+    }
+    cut.cancel();
+    connections.ended().await;
+    done.cancel();
+    background.ended().await;
+    tracing::info!("stopped");
+    Ok(followed?)
+}
+
+/// Ends when the process is asked to: SIGTERM or SIGINT.
+pub async fn asked_to_stop() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+async fn bind(flag: &'static str, address: std::net::SocketAddr) -> Result<TcpListener, AppError> {
+    TcpListener::bind(address).await.map_err(|source| AppError::Listen { flag, address, source })
+}
+
+/// Time and chance enter here.
+fn new_id() -> Ulid {
+    let unix_ms = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
+    Ulid::from_parts(unix_ms, rand::random())
+}

@@ -1,0 +1,204 @@
+//! Every route of the product in one table. It builds the router, and the access test walks it.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodRouter, get};
+use futures_util::FutureExt as _;
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
+use rowgate_core::problem::{Code, Problem};
+use tower::ServiceExt as _;
+
+use crate::app::App;
+use crate::respond::{Refusal, RequestId, finish};
+use crate::telemetry::Trace;
+
+mod rest;
+
+/// One line of the table.
+#[derive(Debug)]
+pub struct Route {
+    pub method: &'static str,
+    /// The pattern: `{name}` is one part of the path, `{*name}` the rest of it.
+    pub path: &'static str,
+    /// False only where a stranger may ask.
+    pub needs_key: bool,
+    handler: fn() -> MethodRouter<Arc<App>>,
+}
+
+static ROUTES: [Route; 3] = [
+    Route { method: "GET", path: "/auth/{tenant}/api", needs_key: true, handler: || get(rest::entities) },
+    Route {
+        method: "GET",
+        path: "/auth/{tenant}/api/{entity}",
+        needs_key: true,
+        handler: || get(rest::collection),
+    },
+    Route {
+        method: "GET",
+        path: "/auth/{tenant}/api/{entity}/{*key}",
+        needs_key: true,
+        handler: || get(rest::row),
+    },
+];
+
+/// The table.
+#[must_use]
+pub fn routes() -> &'static [Route] {
+    &ROUTES
+}
+
+/// The API as a service: the table's routes, with an id, a log line and the shared headers for each request.
+pub fn service(
+    app: Arc<App>,
+) -> impl Clone + Send + Service<hyper::Request<Incoming>, Response = Response, Error = Infallible, Future: Send>
+{
+    let router = router().with_state(app);
+    service_fn(move |request: hyper::Request<Incoming>| answer(router.clone(), request.map(Body::new)))
+}
+
+/// Patterns are matched on the raw path; handlers decode its parts themselves, once.
+fn router() -> Router<Arc<App>> {
+    routes()
+        .iter()
+        .fold(Router::new(), |router, route| router.route(route.path, (route.handler)()))
+        .method_not_allowed_fallback(method_not_allowed)
+        .fallback(not_found)
+}
+
+async fn answer(router: Router, mut request: Request) -> Result<Response, Infallible> {
+    let began = Instant::now();
+    let id = RequestId::given(request.headers()).unwrap_or_else(RequestId::now);
+    let trace = Arc::new(Trace::new(id.clone()));
+    let method = request.method().clone();
+    request.extensions_mut().insert(trace.clone());
+    // A panic is a fault of ours: the caller gets an answer, and the connection goes on.
+    let answered = AssertUnwindSafe(router.oneshot(request)).catch_unwind().await;
+    let response = match answered {
+        Ok(Ok(response)) => response,
+        Err(_) => {
+            trace.fault("a handler panicked", "see the lines before this one");
+            Refusal(Problem::internal()).into_response()
+        }
+    };
+    let response = finish(response, &id);
+    trace.log(method.as_str(), response.status().as_u16(), began.elapsed());
+    Ok(response)
+}
+
+async fn method_not_allowed(parts: Parts) -> Refusal {
+    Trace::of(&parts);
+    Problem::new(
+        Code::MethodNotAllowed,
+        "this address does not answer that method; the Allow header lists those it does",
+    )
+    .into()
+}
+
+async fn not_found() -> Refusal {
+    Problem::new(
+        Code::NotFound,
+        "there is nothing at this address; entities are at /auth/{tenant}/api/{entity}",
+    )
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+    use rowgate_core::derive::Root;
+    use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN};
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::app::Tasks;
+    use crate::catalogs::Catalogs;
+
+    /// A replica that has not read the control database yet.
+    fn app() -> Arc<App> {
+        let root = Root::new([1; 32]);
+        Arc::new(App {
+            catalogs: Arc::new(Catalogs::new(1, Tasks::default())),
+            pepper: root.pepper(),
+            cursor_key: root.cursor_key(),
+            draining: CancellationToken::new(),
+        })
+    }
+
+    async fn ask(router: Router<Arc<App>>, method: &str, path: &str, key: Option<&str>) -> Response {
+        let mut request = Request::builder().method(method).uri(path).header("x-request-id", "r1");
+        if let Some(key) = key {
+            request = request.header("x-api-key", key);
+        }
+        let request = request.body(Body::empty()).expect("a request");
+        answer(router.with_state(app()), request).await.expect("an answer is never an error")
+    }
+
+    async fn text(response: Response) -> String {
+        let bytes = response.into_body().collect().await.expect("a body in memory").to_bytes();
+        String::from_utf8(bytes.to_vec()).expect("JSON")
+    }
+
+    #[tokio::test]
+    async fn every_route_that_needs_a_key_gives_strangers_the_same_401() {
+        let another = ApiKeySecret::generate(&[7; ENTROPY_LEN]).reveal(&"other".parse().expect("a slug"));
+        let mut bodies = Vec::new();
+        for route in routes().iter().filter(|route| route.needs_key) {
+            for path in
+                ["{tenant}", "shop", "SHOP", "%ff"].map(|tenant| route.path.replace("{tenant}", tenant))
+            {
+                for key in [None, Some("shop:dlk_x"), Some(another.as_str())] {
+                    let response = ask(router(), route.method, &path.replace(['{', '}', '*'], ""), key).await;
+                    assert_eq!(response.status(), 401, "{} {path} {key:?}", route.method);
+                    assert!(response.headers().contains_key("www-authenticate"));
+                    bodies.push(text(response).await);
+                }
+            }
+        }
+        bodies.dedup();
+        assert_eq!(bodies.len(), 1, "{bodies:?}");
+    }
+
+    #[tokio::test]
+    async fn nobody_is_refused_before_the_tenants_are_known() {
+        let key = ApiKeySecret::generate(&[7; ENTROPY_LEN]).reveal(&"shop".parse().expect("a slug"));
+        let response = ask(router(), "GET", "/auth/shop/api/orders", Some(&key)).await;
+        assert_eq!(response.status(), 503);
+        assert_eq!(response.headers().get("retry-after").map(|value| value.as_bytes()), Some(&b"1"[..]));
+    }
+
+    #[tokio::test]
+    async fn other_methods_and_other_paths_are_told_so() {
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            let response = ask(router(), method, "/auth/shop/api/orders/id/7", None).await;
+            assert_eq!(response.status(), 405, "{method}");
+            assert_eq!(response.headers().get("allow").map(|value| value.as_bytes()), Some(&b"GET,HEAD"[..]));
+            assert!(text(response).await.contains("\"MethodNotAllowed\""));
+        }
+        for path in ["/", "/auth", "/auth/shop", "/auth/shop/api/", "/auth/shop/api/orders/"] {
+            let response = ask(router(), "GET", path, None).await;
+            assert_eq!(response.status(), 404, "{path}");
+            assert!(text(response).await.contains("\"NotFound\""), "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered_and_not_explained() {
+        async fn panics() -> Refusal {
+            panic!("a secret")
+        }
+        let panicking = router().route("/panic", get(panics));
+        let response = ask(panicking, "GET", "/panic", None).await;
+        assert_eq!(response.status(), 500);
+        let text = text(response).await;
+        assert!(text.contains("\"Internal\"") && !text.contains("secret"), "{text}");
+    }
+}

@@ -1,0 +1,137 @@
+//! `/auth/{tenant}/api`: which entities there are, their rows, and one row.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, State};
+use axum::http::Uri;
+use axum::http::request::Parts;
+use axum::response::Response;
+use rowgate_core::name::EntityName;
+use rowgate_core::problem::Problem;
+use rowgate_sql::catalog::{Entity, Rights};
+use rowgate_sql::resolve::Cursors;
+use rowgate_sql::{compile, odata, resolve};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::next_link::{next_link, origin};
+use crate::path;
+use crate::reads;
+use crate::respond::{Refusal, Rows};
+
+type Answered<T> = Result<T, Refusal>;
+
+/// `GET /auth/{tenant}/api/{entity}`
+pub(super) async fn collection(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Rows> {
+    let answer = reads::run(&caller, &app.cursor_key, |known| {
+        let (entity, request) = (here.entity()?, odata::parse(here.query())?);
+        let cursors = Cursors { key: &app.cursor_key, caller: known.key.id.as_str() };
+        let scope = known.snapshot.scope(&known.key);
+        here.origin()?;
+        let query = resolve::collection(&known.snapshot.catalog, &scope, &entity, &request, cursors)?;
+        Ok(compile::read(&query))
+    });
+    let answer = answer.await?;
+    let next_link = answer.after.map(|token| here.next_link(&token)).transpose()?;
+    Ok(Rows { json: answer.json, next_link })
+}
+
+/// `GET /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
+pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Rows> {
+    let answer = reads::run(&caller, &app.cursor_key, |known| {
+        let (entity, request) = (here.entity()?, odata::parse(here.query())?);
+        let scope = known.snapshot.scope(&known.key);
+        let query = resolve::row(&known.snapshot.catalog, &scope, &entity, &here.key()?, &request)?;
+        Ok(compile::read(&query))
+    });
+    Ok(Rows { json: answer.await?.json, next_link: None })
+}
+
+/// `GET /auth/{tenant}/api`: the entities that this key may read.
+pub(super) async fn entities(caller: Caller, here: Here) -> Answered<Response> {
+    let known = caller.tenant.recognize_anew(&caller.digest).await?;
+    caller.note(&known);
+    caller.check_role(&known)?;
+    let scope = known.snapshot.scope(&known.key);
+    let base = format!("{}/auth/{}/api", here.origin()?, caller.tenant.slug);
+    let readable = known.snapshot.catalog.entities.values().filter(|entity| entity.rest);
+    let value = readable.filter_map(|entity| Listed::new(&base, entity, scope.entities.get(&entity.name)?));
+    let body = serde_json::to_vec(&Listing { value: value.collect() }).expect("names and lists are JSON");
+    Ok(Response::new(Body::from(body)))
+}
+
+/// The address of a request: its path, decoded when a live key asks, its options, and the origin it was sent to.
+pub(super) struct Here {
+    uri: Uri,
+    origin: Result<String, Problem>,
+}
+
+impl<S: Sync> FromRequestParts<S> for Here {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Here, Infallible> {
+        Ok(Here { uri: parts.uri.clone(), origin: origin(parts) })
+    }
+}
+
+impl Here {
+    /// A text that cannot be an entity's name is an entity that does not exist.
+    fn entity(&self) -> Result<EntityName, Problem> {
+        let name = self.uri.path().split('/').nth(4).unwrap_or_default();
+        path::decode(name)?.parse().map_err(|_| Problem::entity_not_found())
+    }
+
+    fn key(&self) -> Result<Vec<(String, String)>, Problem> {
+        let parts: Result<Vec<_>, _> = self.uri.path().split('/').skip(5).map(path::decode).collect();
+        path::key_pairs(parts?)
+    }
+
+    fn query(&self) -> &str {
+        self.uri.query().unwrap_or_default()
+    }
+
+    fn origin(&self) -> Result<&str, Problem> {
+        self.origin.as_deref().map_err(Problem::clone)
+    }
+
+    fn next_link(&self, token: &str) -> Result<String, Problem> {
+        Ok(next_link(self.origin()?, self.uri.path(), self.uri.query(), token))
+    }
+}
+
+#[derive(Serialize)]
+struct Listing<'a> {
+    value: Vec<Listed<'a>>,
+}
+
+/// One entity, as far as the key may read it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    name: &'a EntityName,
+    kind: rowgate_sql::catalog::EntityKind,
+    url: String,
+    key_fields: Vec<&'a str>,
+    fields: Vec<&'a str>,
+}
+
+impl<'a> Listed<'a> {
+    /// `None` without a readable field.
+    fn new(base: &str, entity: &'a Entity, rights: &Rights) -> Option<Listed<'a>> {
+        let may_read = |i: &usize| rights.read.get(*i).copied().unwrap_or(false);
+        let name = |i: usize| entity.fields[i].name.as_str();
+        let fields: Vec<_> = (0..entity.fields.len()).filter(may_read).map(name).collect();
+        let key_fields = entity.key.iter().copied().filter(may_read).map(name).collect();
+        let url = format!("{base}/{}", entity.name);
+        (!fields.is_empty()).then_some(Listed {
+            name: &entity.name,
+            kind: entity.kind,
+            url,
+            key_fields,
+            fields,
+        })
+    }
+}

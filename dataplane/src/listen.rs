@@ -1,0 +1,84 @@
+//! Accepting connections and serving HTTP/1.1 on them, within bounds that strangers cannot move.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::HttpService;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::Tasks;
+
+/// Request line and headers together.
+const HEADER_BYTES: usize = 16 * 1024;
+/// A client that takes longer for its headers is cut off; so is one that stays silent between requests.
+const HEADER_TIME: Duration = Duration::from_secs(10);
+/// Beyond these, clients wait in the kernel's queue.
+const CONNECTIONS: usize = 10_000;
+/// After a failed accept, which is mostly a lack of file descriptors.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// When to stop: `drain` ends accepting and idle connections, `cut` what is still in flight.
+#[derive(Debug, Clone)]
+pub struct Ends {
+    pub drain: CancellationToken,
+    pub cut: CancellationToken,
+}
+
+/// Accepts until `ends.drain`, each connection in a task of `tasks`.
+pub async fn serve<S>(listener: TcpListener, service: S, tasks: Tasks, ends: Ends)
+where
+    S: Clone + Send + 'static,
+    S: hyper::service::Service<hyper::Request<Incoming>, Response = Response, Error = Infallible>,
+    S::Future: Send,
+{
+    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let slot = slots.clone().acquire_owned().await.expect("the semaphore is never closed");
+        let accepted = tokio::select! {
+            () = ends.drain.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = accepted else {
+            tracing::warn!(cause = ?accepted.err(), "a connection could not be accepted");
+            tokio::time::sleep(BREATH).await;
+            continue;
+        };
+        let connection = connection(stream, service.clone(), ends.clone());
+        tasks.start(async move {
+            connection.await;
+            drop(slot);
+        });
+    }
+}
+
+async fn connection<S>(stream: TcpStream, service: S, ends: Ends)
+where
+    S: HttpService<Incoming, ResBody = axum::body::Body, Error = Infallible>,
+{
+    // Without it small answers may wait for a delayed ACK; where it fails the connection is dead anyway.
+    let _small_answers_at_once = stream.set_nodelay(true);
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_buf_size(HEADER_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut serving = pin!(serving);
+    tokio::select! {
+        // A client that goes away or breaks the protocol is its own affair.
+        _ended = serving.as_mut() => return,
+        () = ends.drain.cancelled() => {}
+    }
+    serving.as_mut().graceful_shutdown();
+    tokio::select! {
+        _ended = serving => {}
+        () = ends.cut.cancelled() => {}
+    }
+}

@@ -1,0 +1,81 @@
+//! The `rowgate-dataplane` binary: reads settings, then hands over to the library.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use rowgate_dataplane::app::{self, AppConfig, AppError, Listeners};
+use rowgate_dataplane::config::{ServeFlags, ServeSettings};
+use rowgate_dataplane::telemetry;
+use tokio_util::sync::CancellationToken;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Serves each tenant's PostgreSQL database as an API, with the database deciding what a key may see.
+///
+/// A setting is read from its flag, else from its ROWGATE_* variable, else from the file of --config where there is one.
+#[derive(Debug, Parser)]
+#[command(name = "rowgate-dataplane", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the tenants that a control database lists
+    Serve(Box<ServeFlags>),
+}
+
+/// Exit code of a mistake in the settings, a busy port included.
+const MISTAKE: u8 = 2;
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Serve(flags) => match flags.settings() {
+            Ok(settings) => serve(settings),
+            Err(mistakes) => failed(&mistakes, MISTAKE),
+        },
+    }
+}
+
+#[tokio::main]
+async fn serve(settings: ServeSettings) -> ExitCode {
+    telemetry::start(settings.server.log_format);
+    match run(settings).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error @ AppError::Listen { .. }) => failed(&error, MISTAKE),
+        Err(error) => failed(&error, 1),
+    }
+}
+
+async fn run(settings: ServeSettings) -> Result<(), AppError> {
+    let listeners = Listeners::bind(&settings.server).await?;
+    let config = AppConfig {
+        listeners,
+        control: settings.control,
+        root: settings.root,
+        connections_per_tenant: settings.server.connections_per_tenant,
+        drain: settings.server.drain,
+    };
+    let shutdown = CancellationToken::new();
+    let running = app::run(config, shutdown.clone());
+    let stop_on_signal = async {
+        if let Err(error) = app::asked_to_stop().await {
+            tracing::error!(cause = %error, "signals cannot be awaited");
+        }
+        shutdown.cancel();
+        std::future::pending().await
+    };
+    tokio::select! {
+        ended = running => ended,
+        () = stop_on_signal => unreachable!("it waits forever"),
+    }
+}
+
+fn failed(why: &dyn std::fmt::Display, code: u8) -> ExitCode {
+    // Nobody is left to tell when standard error is closed.
+    let _told = writeln!(std::io::stderr(), "{why}");
+    ExitCode::from(code)
+}

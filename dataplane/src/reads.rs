@@ -1,0 +1,139 @@
+//! A read from key to rows: made for the catalog at hand, run, and made again when the database knows better.
+
+use rowgate_core::cursor;
+use rowgate_core::derive::CursorKey;
+use rowgate_core::problem::{Code, Problem};
+use rowgate_pg::wire::{Ask, Cause, Failure, Page};
+use rowgate_sql::compile::Compiled;
+
+use crate::auth::Caller;
+use crate::tenant::Known;
+
+/// Rows, as JSON, and the cursor of the page after them.
+pub struct Answer {
+    pub json: Vec<u8>,
+    pub after: Option<String>,
+}
+
+/// Tries in all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
+const TRIES: usize = 3;
+
+/// Why a try gave no answer.
+enum Miss {
+    /// The answer stands.
+    Settled(Problem),
+    /// It may come of an old catalog or key record: look again, and only then answer with the problem.
+    Doubtful(Problem),
+    /// The catalog is not what the database holds: load it whatever its generation says.
+    Changed(Problem),
+    /// The key's catalog generation is newer than ours.
+    Behind,
+}
+
+/// Runs what `make` compiles, in the name of the caller's key. No problem is told to a key before the database has
+/// said in this request that it lives: the answer to a dead key is 401 and nothing else.
+pub async fn run(
+    caller: &Caller,
+    cursors: &CursorKey,
+    make: impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync,
+) -> Result<Answer, Problem> {
+    let mut known = caller.tenant.recognize(&caller.digest).await?;
+    for left in (0..TRIES).rev() {
+        caller.note(&known);
+        let problem = match attempt(caller, &known, cursors, &make, left == 0).await {
+            Ok(answer) => return Ok(answer),
+            Err(Miss::Settled(problem)) => return Err(problem),
+            Err(Miss::Behind) => Problem::unavailable(),
+            Err(Miss::Doubtful(problem)) => problem,
+            Err(Miss::Changed(problem)) => {
+                caller.tenant.reload(Some(&known.snapshot)).await?;
+                problem
+            }
+        };
+        let now = caller.tenant.recognize_anew(&caller.digest).await?;
+        if left == 0 || now.is_same(&known) {
+            return Err(problem);
+        }
+        known = now;
+    }
+    Err(Problem::unavailable())
+}
+
+async fn attempt(
+    caller: &Caller,
+    known: &Known,
+    cursors: &CursorKey,
+    make: &(impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync),
+    is_last: bool,
+) -> Result<Answer, Miss> {
+    let compiled =
+        caller.check_role(known).and_then(|()| make(known)).map_err(|problem| match known.fresh {
+            true => Miss::Settled(problem),
+            false => Miss::Doubtful(problem),
+        })?;
+    let ask = Ask {
+        digest: caller.digest,
+        role: known.key.role.clone(),
+        statement_timeout_ms: known.snapshot.catalog.limits.statement_timeout_ms,
+        sql: compiled.sql,
+        shape: compiled.shape,
+        take: compiled.take,
+    };
+    let page = caller.tenant.lane.read(ask).await.map_err(|failure| told(caller, known, failure))?;
+    caller.tenant.note(true, "");
+    if page.key.generation > known.snapshot.catalog.generation && !is_last {
+        return Err(Miss::Behind);
+    }
+    let after = compiled.binding.and_then(|binding| next(&page, cursors, binding));
+    Ok(Answer { json: page.json, after })
+}
+
+fn next(page: &Page, cursors: &CursorKey, binding: cursor::Binding) -> Option<String> {
+    let last = page.last.as_ref().filter(|_| page.more)?;
+    Some(cursor::encode(cursors, binding, last))
+}
+
+/// A failure of the wire as the caller is told it. What PostgreSQL said goes to the log, where it is a fault of ours.
+fn told(caller: &Caller, known: &Known, failure: Failure) -> Miss {
+    let trace = &caller.trace;
+    match failure {
+        Failure::DeadKey => {
+            known.snapshot.forget(&caller.digest);
+            Miss::Settled(Problem::unauthorized())
+        }
+        Failure::WrongRole(_) => Miss::Doubtful(Problem::unavailable()),
+        // A grant that went away: what is not granted is not there.
+        Failure::Denied(_) => Miss::Doubtful(Problem::entity_not_found()),
+        Failure::Invalid(_) => Miss::Settled(Problem::new(
+            Code::InvalidValue,
+            "a value does not fit its column, or a computation leaves its range; compare with values of the column's type",
+        )),
+        Failure::Changed(cause) => {
+            trace.fault("the tables are not those of the catalog", &text(&cause));
+            Miss::Changed(Problem::unavailable())
+        }
+        Failure::Timeout => Miss::Settled(Problem::new(
+            Code::StatementTimeout,
+            "the query took longer than this tenant allows; ask for fewer rows, or filter by an indexed column",
+        )),
+        Failure::Unavailable(cause) => {
+            caller.tenant.note(false, &cause);
+            Miss::Settled(Problem::unavailable())
+        }
+        Failure::Internal(cause) => {
+            trace.fault("the database answered with an unexpected error", &text(&cause));
+            Miss::Settled(Problem::internal())
+        }
+    }
+}
+
+/// What the log may hold. An error that a tenant's own function raised may quote values of the request.
+fn text(cause: &Cause) -> String {
+    match cause.sqlstate.as_deref() {
+        Some(code) if code.starts_with("P0") || code.starts_with("RG") => {
+            format!("{code} (raised by a routine)")
+        }
+        Some(code) => format!("{code}: {}", cause.message),
+        None => cause.message.clone(),
+    }
+}

@@ -1,0 +1,178 @@
+//! This replica in the control database: its row and beats, what it serves, and the tenants that it learns from there.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rowgate_core::derive::Root;
+use rowgate_core::name::Ulid;
+use rowgate_pg::failure::PgError;
+use rowgate_pg::installation::{self, DataplaneInstallation, InstallationError};
+use rowgate_pg::login::{Endpoint, Login};
+use rowgate_pg::pool::PgConnection;
+use rowgate_pg::replicas::{self, Wakes};
+use rowgate_pg::tenants;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{App, Tasks};
+
+/// How often the control database is read when nothing wakes us.
+const LOOK: Duration = Duration::from_secs(1);
+/// A replica counts as live for 6 s after a beat.
+const BEAT: Duration = Duration::from_secs(2);
+/// A look that takes longer is given up, and its connection with it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The loop that follows the control database.
+pub struct Replica {
+    id: Ulid,
+    address: String,
+    control: Endpoint,
+    root: Root,
+    open: Option<Open>,
+    /// `None` before the first look: neither message was logged.
+    answers: Option<bool>,
+    /// What `control.served` says of us, by tenant.
+    written: HashMap<Ulid, i64>,
+    beaten: Option<Instant>,
+}
+
+/// A connection to the control database.
+struct Open {
+    installation: DataplaneInstallation,
+    conn: PgConnection,
+}
+
+impl Replica {
+    /// A replica that has not looked at the control database yet.
+    #[must_use]
+    pub fn new(id: Ulid, address: String, control: Endpoint, root: Root) -> Replica {
+        let (open, answers, beaten) = (None, None, None);
+        Replica { id, address, control, root, open, answers, written: HashMap::new(), beaten }
+    }
+
+    /// Looks each second and whenever something is new, until `shutdown`; then the replica's row goes. What is served
+    /// stays served while the control database does not answer.
+    ///
+    /// # Errors
+    /// Where no later try can help: another installation's root, a copied database.
+    pub async fn follow(
+        mut self,
+        app: Arc<App>,
+        tasks: Tasks,
+        shutdown: CancellationToken,
+    ) -> Result<(), InstallationError> {
+        let mut hearing = None;
+        while !shutdown.is_cancelled() {
+            self.look_in_time(&app).await?;
+            if let (None, Some(open)) = (&hearing, &self.open) {
+                let login = open.installation.dataplane();
+                hearing = Some(tasks.start(hear(login, app.clone(), shutdown.clone())));
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = app.catalogs.wake.notified() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+        self.leave().await;
+        Ok(())
+    }
+
+    async fn look_in_time(&mut self, app: &App) -> Result<(), InstallationError> {
+        let cause = match tokio::time::timeout(PATIENCE, self.look(app)).await {
+            Ok(Ok(())) => {
+                if self.answers.replace(true) != Some(true) {
+                    tracing::info!("the control database answers");
+                }
+                return Ok(());
+            }
+            Ok(Err(error)) if is_final(&error) => return Err(error),
+            Ok(Err(error @ InstallationError::NotInstalled)) => {
+                format!("{error}; if it is installed, --root-file is not this installation's")
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
+        };
+        self.open = None;
+        if self.answers.replace(false) != Some(false) {
+            tracing::warn!(control = %self.control, cause, "the control database does not answer; serving what is known, trying each second");
+        }
+        Ok(())
+    }
+
+    async fn look(&mut self, app: &App) -> Result<(), InstallationError> {
+        if self.open.is_none() {
+            let (installation, conn) = installation::open_existing(self.control.clone(), &self.root).await?;
+            self.open = Some(Open { installation, conn });
+        }
+        self.beat().await?;
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let rows = tenants::list(&mut open.conn).await?;
+        app.catalogs.take_over(&open.installation, rows);
+        let served = app.catalogs.served();
+        for tenant in self.written.keys().filter(|old| !served.contains_key(old)).cloned().collect::<Vec<_>>()
+        {
+            replicas::unserved(&mut open.conn, &self.id, &tenant).await?;
+            self.written.remove(&tenant);
+        }
+        for (tenant, generation) in served {
+            if self.written.get(&tenant) != Some(&generation) {
+                replicas::served(&mut open.conn, &self.id, &tenant, generation).await?;
+                self.written.insert(tenant, generation);
+            }
+        }
+        Ok(())
+    }
+
+    /// Registers, or beats when it is time. A row that somebody removed while we could not beat is made again.
+    async fn beat(&mut self) -> Result<(), PgError> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        if self.beaten.is_some_and(|at| at.elapsed() < BEAT) {
+            return Ok(());
+        }
+        let present = self.beaten.is_some() && replicas::beat(&mut open.conn, &self.id).await?;
+        if !present {
+            replicas::register(&mut open.conn, &self.id, env!("CARGO_PKG_VERSION"), &self.address).await?;
+            self.written.clear();
+        }
+        self.beaten = Some(Instant::now());
+        Ok(())
+    }
+
+    async fn leave(&mut self) {
+        let Some(open) = &mut self.open else { return };
+        let left = tokio::time::timeout(PATIENCE, replicas::deregister(&mut open.conn, &self.id)).await;
+        if !matches!(left, Ok(Ok(_))) {
+            tracing::warn!("the replica's row stays; it counts as dead after 6 s");
+        }
+    }
+}
+
+/// Wakes the loop whenever reconciling changed something, until `shutdown`. A lost wake costs a second at most.
+async fn hear(login: Login, app: Arc<App>, shutdown: CancellationToken) {
+    let wakes = async {
+        loop {
+            // The loop itself tells of a control database that does not answer.
+            let _ended = each_wake(&login, &app).await;
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = wakes => {}
+    }
+}
+
+async fn each_wake(login: &Login, app: &App) -> Result<(), PgError> {
+    let mut wakes = Wakes::listen(login).await?;
+    loop {
+        wakes.wait().await?;
+        app.catalogs.wake.notify_one();
+    }
+}
+
+/// Whether no later try can help.
+fn is_final(error: &InstallationError) -> bool {
+    !matches!(error, InstallationError::Pg(_) | InstallationError::NotInstalled)
+}

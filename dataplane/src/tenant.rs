@@ -1,0 +1,272 @@
+//! One tenant as this replica knows it: its catalog, the keys seen with it, and the way to its database.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use rowgate_core::name::{TenantSlug, Ulid};
+use rowgate_core::problem::Problem;
+use rowgate_core::secret::KeyDigest;
+use rowgate_pg::catalog_load;
+use rowgate_pg::failure::PgError;
+use rowgate_pg::keys::{self, Found};
+use rowgate_pg::login::{Endpoint, Login};
+use rowgate_pg::pool::{self, PgPool};
+use rowgate_pg::tenants::TenantRow;
+use rowgate_pg::wire::Lane;
+use rowgate_sql::catalog::{Catalog, Scope};
+
+use crate::app::Tasks;
+
+/// Keys remembered with one catalog. More of them at work in one generation only cost a look-up each.
+const KEYS: usize = 10_000;
+/// Connections for key look-ups and catalogs; the requests' own are the lane's.
+const LOOK_UPS: u32 = 2;
+/// A catalog is read within this, or the tenant counts as unavailable until the next try.
+const LOAD_TIME: Duration = Duration::from_secs(10);
+
+/// A tenant that the control database lists as live.
+pub struct Tenant {
+    pub id: Ulid,
+    pub slug: TenantSlug,
+    pub place: Place,
+    pub lane: Lane,
+    look_ups: PgPool,
+    tasks: Tasks,
+    snapshot: RwLock<Option<Arc<Snapshot>>>,
+    /// Held while a catalog is read: whoever waited for it finds the new one.
+    loading: tokio::sync::Mutex<()>,
+    tried: AtomicBool,
+    catching_up: AtomicBool,
+    answers: AtomicBool,
+}
+
+/// Where a tenant's database is; another place makes another [`Tenant`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// `None`: the control database's server.
+    pub endpoint: Option<Endpoint>,
+    pub database: String,
+}
+
+/// A catalog and the keys seen while it was current. Replaced as a whole, so that no key outlives its generation here.
+pub struct Snapshot {
+    pub catalog: Catalog,
+    keys: RwLock<HashMap<KeyDigest, Arc<Found>>>,
+}
+
+/// A key record with the catalog that it belongs to. What it may do is the database's to say, on every request.
+#[derive(Clone)]
+pub struct Known {
+    pub snapshot: Arc<Snapshot>,
+    pub key: Arc<Found>,
+    /// The database gave the record during this request.
+    pub fresh: bool,
+}
+
+impl Place {
+    #[must_use]
+    pub fn of(row: &TenantRow) -> Place {
+        Place { endpoint: row.endpoint.clone(), database: row.database.clone() }
+    }
+}
+
+impl Tenant {
+    /// Opens nothing yet: the first request or [`Tenant::catch_up`] does.
+    #[must_use]
+    pub fn new(
+        id: Ulid,
+        slug: TenantSlug,
+        place: Place,
+        login: Login,
+        connections: usize,
+        tasks: Tasks,
+    ) -> Tenant {
+        Tenant {
+            id,
+            slug,
+            place,
+            look_ups: pool::lazy(&login, LOOK_UPS),
+            lane: Lane::new(login, connections),
+            tasks,
+            snapshot: RwLock::default(),
+            loading: tokio::sync::Mutex::default(),
+            tried: AtomicBool::new(false),
+            catching_up: AtomicBool::new(false),
+            answers: AtomicBool::new(true),
+        }
+    }
+
+    /// The generation of the catalog that is served; `None` before the first.
+    pub fn generation(&self) -> Option<i64> {
+        Some(self.current()?.catalog.generation)
+    }
+
+    /// True once a first catalog was loaded, or could not be.
+    pub fn was_tried(&self) -> bool {
+        self.tried.load(Ordering::Acquire)
+    }
+
+    /// True for the one who may call [`Tenant::catch_up`] now.
+    pub fn begin_to_catch_up(&self) -> bool {
+        !self.catching_up.swap(true, Ordering::AcqRel)
+    }
+
+    /// Loads the catalog unless one of `generation` or newer is served; true when a new one is. A failure is logged,
+    /// and the next look at the control database tries again.
+    pub async fn catch_up(&self, generation: i64) -> bool {
+        let seen = self.current();
+        let behind = seen.as_ref().is_none_or(|seen| seen.catalog.generation < generation);
+        let loaded = behind && self.reload(seen.as_ref()).await.is_ok();
+        self.tried.store(true, Ordering::Release);
+        self.catching_up.store(false, Ordering::Release);
+        loaded
+    }
+
+    /// Finds the live key, from memory or from the database, together with the catalog of the same generation.
+    pub async fn recognize(&self, digest: &KeyDigest) -> Result<Known, Problem> {
+        let snapshot = self.current_or_loaded().await?;
+        match snapshot.key(digest) {
+            Some(key) => Ok(Known { snapshot, key, fresh: false }),
+            None => self.ask_anew(digest, snapshot).await,
+        }
+    }
+
+    /// As [`Tenant::recognize`], with the database's word of now.
+    pub async fn recognize_anew(&self, digest: &KeyDigest) -> Result<Known, Problem> {
+        let snapshot = self.current_or_loaded().await?;
+        self.ask_anew(digest, snapshot).await
+    }
+
+    /// Loads the catalog again unless somebody did since `seen`.
+    pub async fn reload(&self, seen: Option<&Arc<Snapshot>>) -> Result<Arc<Snapshot>, Problem> {
+        let _one_at_a_time = self.loading.lock().await;
+        if let Some(newer) = self.current().filter(|now| seen.is_none_or(|seen| !Arc::ptr_eq(now, seen))) {
+            return Ok(newer);
+        }
+        let pool = self.look_ups.clone();
+        let loaded =
+            self.outliving(async move { catalog_load::load(&mut *pool.acquire().await?).await }).await?;
+        let snapshot = Arc::new(Snapshot { catalog: loaded, keys: RwLock::default() });
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.clone());
+        tracing::info!(tenant = %self.slug, generation = snapshot.catalog.generation, "catalog loaded");
+        Ok(snapshot)
+    }
+
+    /// Looks a digest up and forgets the answer: what a key of no tenant costs, so that it takes as long as one of a tenant.
+    pub async fn look_up_in_vain(&self, digest: &KeyDigest) {
+        let _nobody_is_told = self.find(digest).await;
+    }
+
+    /// Ends the connections. Requests that still hold the tenant get 503.
+    pub async fn close(&self) {
+        self.look_ups.close().await;
+    }
+
+    /// Asks the database until its record and a catalog agree on the generation: twice, where nobody changes anything.
+    async fn ask_anew(&self, digest: &KeyDigest, mut snapshot: Arc<Snapshot>) -> Result<Known, Problem> {
+        for _ in 0..4 {
+            let Some(found) = self.find(digest).await? else {
+                snapshot.forget(digest);
+                return Err(Problem::unauthorized());
+            };
+            if found.generation == snapshot.catalog.generation {
+                let key = snapshot.remember(digest, found);
+                return Ok(Known { snapshot, key, fresh: true });
+            }
+            if found.generation > snapshot.catalog.generation {
+                snapshot = self.reload(Some(&snapshot)).await?;
+            }
+        }
+        Err(Problem::unavailable())
+    }
+
+    async fn find(&self, digest: &KeyDigest) -> Result<Option<Found>, Problem> {
+        let (pool, digest) = (self.look_ups.clone(), *digest);
+        self.outliving(async move { keys::find(&mut *pool.acquire().await?, &digest).await }).await
+    }
+
+    async fn current_or_loaded(&self) -> Result<Arc<Snapshot>, Problem> {
+        match self.current() {
+            Some(snapshot) => Ok(snapshot),
+            None => self.reload(None).await,
+        }
+    }
+
+    fn current(&self) -> Option<Arc<Snapshot>> {
+        self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Runs an exchange in a task of its own: a caller that goes away must not leave a connection in the middle of one.
+    async fn outliving<T: Send + 'static>(
+        &self,
+        exchange: impl Future<Output = Result<T, PgError>> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let task = self.tasks.start(tokio::time::timeout(LOAD_TIME, exchange));
+        let cause = match task.await {
+            Ok(Ok(Ok(value))) => {
+                self.note(true, "");
+                return Ok(value);
+            }
+            Ok(Ok(Err(error))) => error.to_string(),
+            Ok(Err(_)) => format!("no answer within {} s", LOAD_TIME.as_secs()),
+            Err(error) => error.to_string(),
+        };
+        self.note(false, &cause);
+        Err(Problem::unavailable())
+    }
+
+    /// Logs when the tenant's database begins or ceases to answer, not each time.
+    pub fn note(&self, answers: bool, cause: &str) {
+        // Read first: nearly always there is nothing to write, and every request passes here.
+        let before = self.answers.load(Ordering::Relaxed);
+        if before == answers || self.answers.swap(answers, Ordering::AcqRel) == answers {
+            return;
+        }
+        match answers {
+            true => tracing::info!(tenant = %self.slug, "the tenant's database answers again"),
+            false => tracing::warn!(tenant = %self.slug, cause, "the tenant's database does not answer"),
+        }
+    }
+}
+
+impl Known {
+    /// Whether the same record of the same catalog stands behind both.
+    #[must_use]
+    pub fn is_same(&self, other: &Known) -> bool {
+        Arc::ptr_eq(&self.snapshot, &other.snapshot)
+            && self.key.role == other.key.role
+            && self.key.set_role == other.key.set_role
+    }
+}
+
+impl Snapshot {
+    /// What `key` may do. A key whose permission set is not in the catalog may do nothing.
+    #[must_use]
+    pub fn scope(&self, key: &Found) -> Arc<Scope> {
+        let set = key.set_role.as_ref().and_then(|set| self.catalog.scopes.get(set));
+        set.cloned().unwrap_or_default()
+    }
+
+    /// Drops a key that the database no longer knows.
+    pub fn forget(&self, digest: &KeyDigest) {
+        self.keys.write().unwrap_or_else(PoisonError::into_inner).remove(digest);
+    }
+
+    fn key(&self, digest: &KeyDigest) -> Option<Arc<Found>> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).get(digest).cloned()
+    }
+
+    fn remember(&self, digest: &KeyDigest, found: Found) -> Arc<Found> {
+        let key = Arc::new(found);
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        if KEYS <= keys.len() && !keys.contains_key(digest) {
+            // Any one will do: who comes back is looked up again.
+            let one = keys.keys().next().copied();
+            one.map(|one| keys.remove(&one));
+        }
+        keys.insert(*digest, key.clone());
+        key
+    }
+}
