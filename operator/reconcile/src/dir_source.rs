@@ -59,7 +59,7 @@ impl DirSource {
             .map_err(|source| SourceError::Unreadable { path: manifests.clone(), source })?;
         let objects = objects::load(&state.join("objects.json"))?;
         let folder = Folder {
-            memory: Memory { objects, missing: BTreeMap::new() },
+            memory: Memory { objects, ..Memory::default() },
             seen: None,
             never_seen: true,
             secrets: secrets::list(&state),

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::accept::{accept, identify};
 use super::folder::{ManifestFile, line_of};
 use super::objects::{Key, Objects, Stored};
@@ -15,6 +17,8 @@ pub(super) const GRACE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memory {
     pub objects: Objects,
+    /// The document that each object was accepted from: the same one again needs no judging.
+    pub documents: BTreeMap<Key, Value>,
     /// Since when an object is missing from readable files.
     pub missing: BTreeMap<Key, Instant>,
 }
@@ -43,6 +47,7 @@ pub(super) fn look(
     new_uid: &mut dyn FnMut() -> String,
 ) -> Result<Look, Emptied> {
     let mut objects = Objects::new();
+    let mut accepted_from = BTreeMap::new();
     let mut problems = Vec::new();
     let mut declared: BTreeMap<Key, &str> = BTreeMap::new();
     let mut faulty: BTreeSet<&str> = BTreeSet::new();
@@ -73,15 +78,25 @@ pub(super) fn look(
             }
             declared.insert(key.clone(), &file.name);
             let old = memory.objects.get(&key);
-            match accept(&key, document, old, &file.name, new_uid) {
-                Ok(stored) => drop(objects.insert(key, stored)),
+            let known = memory.documents.get(&key);
+            let again = old.filter(|_| known == Some(document));
+            let accepted = match again {
+                Some(old) => Ok(Stored { file: file.name.clone(), ..old.clone() }),
+                None => accept(&key, document, old, &file.name, new_uid),
+            };
+            match accepted {
+                Ok(stored) => {
+                    accepted_from.insert(key.clone(), document.clone());
+                    objects.insert(key, stored);
+                }
                 Err(errors) => {
                     let kept = if old.is_some() { "; the last accepted version stays in force" } else { "" };
                     for error in errors {
                         let line = line_of(&file.text, &error.path).map(|n| format!("line {n}, "));
                         refuse(format!("{}{key}: {error}{kept}", line.unwrap_or_default()));
                     }
-                    objects.extend(old.cloned().map(|old| (key, old)));
+                    accepted_from.extend(known.map(|known| (key.clone(), known.clone())));
+                    objects.extend(old.map(|old| (key, old.clone())));
                 }
             }
         }
@@ -108,7 +123,9 @@ pub(super) fn look(
     let some_gone = !missing.is_empty() || !deleted.is_empty();
     match declared.is_empty() && some_gone {
         true => Err(Emptied(memory.objects.len())),
-        false => Ok(Look { memory: Memory { objects, missing }, problems, deleted }),
+        false => {
+            Ok(Look { memory: Memory { objects, documents: accepted_from, missing }, problems, deleted })
+        }
     }
 }
 
