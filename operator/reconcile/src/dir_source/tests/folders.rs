@@ -206,3 +206,9 @@ fn check_says_what_can_be_known_without_a_database() {
     let missing = check(&dir.path().join("nowhere"));
     assert!(missing[0].message.starts_with("cannot read the folder"), "{missing:?}");
 }
+
+#[test]
+fn the_shop_of_the_examples_is_good() {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/shop");
+    assert_eq!(check(shop.as_ref()), []);
+}
