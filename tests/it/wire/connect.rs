@@ -8,7 +8,7 @@ use rowgate_pg::wire::{Failure, Lane, Limits};
 use rowgate_sql::shape::Encoding::{Int4, Quoted};
 use rowgate_tests::postgres::{Server, execute, shared};
 use rowgate_tests::scratch::Scratch;
-use rowgate_tests::wait::until;
+use rowgate_tests::wait::{PATIENCE, until};
 use sqlx::Row as _;
 use tokio::net::{TcpListener, UnixStream};
 
@@ -144,7 +144,7 @@ async fn tcp_works_as_the_socket_does_and_a_silent_server_is_not_waited_for() {
     };
     let socket = directory.join(format!(".s.PGSQL.{port}"));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let lane = over(&tenant, &listener);
+    let lane = over(&tenant, &listener, PATIENCE);
     let relay = tokio::spawn(async move {
         let (mut client, _) = listener.accept().await.expect("the lane connects");
         let mut server = UnixStream::connect(socket).await.expect("the server is up");
@@ -156,16 +156,15 @@ async fn tcp_works_as_the_socket_does_and_a_silent_server_is_not_waited_for() {
 
     // It accepts in the kernel and never answers.
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let text = refusal(&over(&tenant, &listener), &tenant).await;
+    let text = refusal(&over(&tenant, &listener, Duration::from_millis(300)), &tenant).await;
     assert!(text.contains("in time"), "{text}");
 }
 
-fn over(tenant: &Tenant, listener: &TcpListener) -> Lane {
+fn over(tenant: &Tenant, listener: &TcpListener, connect: Duration) -> Lane {
     let port = listener.local_addr().expect("it is bound").port();
     let login =
         Login { endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port }, ..tenant.login.clone() };
-    let limit = Duration::from_secs(2);
-    Lane::with_limits(login, Limits { size: 1, wait: limit, connect: limit, grace: limit })
+    Lane::with_limits(login, Limits { size: 1, wait: PATIENCE, connect, grace: PATIENCE })
 }
 
 #[tokio::test]

@@ -240,6 +240,7 @@ async fn texts_bytes_and_the_rest_agree() {
     fill(connection, "int4", "(t::int8 >> 32)::int4", &numbers).await;
     fill(connection, "int2", "(t::int8 >> 48)::int2", &numbers).await;
     fill(connection, "oid", "(t::int8 & 4294967295)::oid", &numbers).await;
+    fill(connection, "one_byte", "((t::int8 & 255) - 128)::int4::\"char\"", &numbers).await;
     fill(connection, "bool", "(t::int8 & 1 = 1)", &numbers).await;
     fill(connection, "uuid", "md5(t)::uuid", &numbers).await;
     fill(connection, "bytea", "substr(sha512(t::bytea), 1, (t::int8 & 63)::int)", &numbers).await;
@@ -256,6 +257,7 @@ async fn texts_bytes_and_the_rest_agree() {
     agree(&tenant, "int4", Encoding::Int4, "to_json(x)").await;
     agree(&tenant, "int2", Encoding::Int2, "to_json(x)").await;
     agree(&tenant, "oid", Encoding::Oid, "x::text::json").await;
+    agree(&tenant, "one_byte", Encoding::Quoted, "to_json(x)").await;
     agree(&tenant, "bool", Encoding::Bool, "to_json(x)").await;
     agree(&tenant, "uuid", Encoding::Uuid, "to_json(x)").await;
     agree(&tenant, "bytea", Encoding::Bytea, "to_json(translate(encode(x, 'base64'), E'\\n', ''))").await;

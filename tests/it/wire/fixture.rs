@@ -12,6 +12,7 @@ use rowgate_pg::wire::{Ask, Failure, Lane, Limits, Page};
 use rowgate_sql::shape::{Column, Encoding, Shape};
 use rowgate_sql::text::Sql;
 use rowgate_tests::postgres::{Server, execute};
+use rowgate_tests::wait::PATIENCE;
 use sqlx::postgres::PgConnection;
 
 const SCHEMA: &str = include_str!("../../../dataplane/pg/migrations/tenant/0001_start.sql");
@@ -66,7 +67,7 @@ impl Tenant {
     }
 
     pub(crate) fn hasty_lane(&self, limit: Duration) -> Lane {
-        let limits = Limits { size: 1, wait: limit, connect: limit, grace: limit };
+        let limits = Limits { size: 1, wait: limit, connect: PATIENCE, grace: limit };
         Lane::with_limits(self.login.clone(), limits)
     }
 

@@ -22,8 +22,8 @@ pub(super) fn as_stored(ty: &FieldType) -> Encoding {
     match ty.base_oid {
         16 => Encoding::Bool,
         17 => Encoding::Bytea,
-        // "char", name, text, bpchar, varchar
-        18 | 19 | 25 | 1042 | 1043 => Encoding::Text,
+        // name, text, bpchar, varchar; the one byte of "char" is UTF-8 in its text form only
+        19 | 25 | 1042 | 1043 => Encoding::Text,
         20 => Encoding::Int8,
         21 => Encoding::Int2,
         23 => Encoding::Int4,
