@@ -111,19 +111,20 @@ impl Folder {
             self.memory.missing.clear();
             SourceError::Emptied { path: self.manifests.clone(), known }
         })?;
-        // Kept before anybody acts on it: a uid that was used must survive a crash.
-        if looked.memory.objects != self.memory.objects {
-            objects::save(&self.state.join("objects.json"), &looked.memory.objects)?;
-        }
-        self.memory = looked.memory;
         for gone in &looked.deleted {
             self.statuses.forget(&gone.key)?;
-            // What the garbage collector of a cluster would do.
+            // What the garbage collector of a cluster would do. Before the object is forgotten: a crash in between finds
+            // it again, and nobody of the same name ever inherits its Secret.
             for path in secrets::owned_by(&self.secrets, &gone.uid) {
                 files::remove(&path)?;
                 self.secrets.remove(&path);
             }
         }
+        // Kept before anybody acts on it: a uid that was used must survive a crash.
+        if looked.memory.objects != self.memory.objects {
+            objects::save(&self.state.join("objects.json"), &looked.memory.objects)?;
+        }
+        self.memory = looked.memory;
         Ok(self.contents(looked.problems))
     }
 
