@@ -270,3 +270,43 @@ impl Snapshot {
         key
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(set_role: Option<&str>) -> Found {
+        let (id, role) = (Ulid::from_parts(1, [0; 10]), "datalake_user".to_owned());
+        Found { id, role, set_role: set_role.map(ToOwned::to_owned), generation: 1 }
+    }
+
+    fn digest(i: usize) -> KeyDigest {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&i.to_be_bytes());
+        KeyDigest(bytes)
+    }
+
+    #[test]
+    fn no_more_keys_are_remembered_than_the_bound() {
+        let snapshot = Snapshot { catalog: Catalog::default(), keys: RwLock::default() };
+        for i in 0..=KEYS {
+            snapshot.remember(&digest(i), found(None));
+        }
+        assert_eq!(snapshot.keys.read().expect("no panic").len(), KEYS);
+        assert!(snapshot.key(&digest(KEYS)).is_some(), "the newest stays");
+        snapshot.forget(&digest(KEYS));
+        assert!(snapshot.key(&digest(KEYS)).is_none());
+    }
+
+    #[test]
+    fn a_key_without_a_known_permission_set_may_do_nothing() {
+        let mut catalog = Catalog::default();
+        let orders = "orders".parse().expect("a name");
+        let scope = Scope { entities: HashMap::from([(orders, rowgate_sql::catalog::Rights::default())]) };
+        catalog.scopes.insert("set_a".to_owned(), Arc::new(scope));
+        let snapshot = Snapshot { catalog, keys: RwLock::default() };
+        assert_eq!(snapshot.scope(&found(Some("set_a"))).entities.len(), 1);
+        assert_eq!(snapshot.scope(&found(Some("set_b"))).entities.len(), 0);
+        assert_eq!(snapshot.scope(&found(None)).entities.len(), 0);
+    }
+}
