@@ -6,3 +6,14 @@ pub mod desired;
 pub mod dir_source;
 pub mod plan;
 pub mod source;
+
+mod apply;
+mod chance;
+mod convert;
+mod pass;
+mod report;
+mod run;
+mod secrets;
+mod status;
+
+pub use run::{Settings, run};

@@ -97,6 +97,12 @@ pub fn revoke_key(id: &str) -> Sql {
     with("select dl.revoke($1)", &[Some(id)])
 }
 
+/// Revokes every key of a tenant that is gone.
+#[must_use]
+pub fn revoke_all_keys() -> Sql {
+    with("update dl.keys set revoked_at = now() where revoked_at is null", &[])
+}
+
 /// Puts a key into its permission set and lets the data planes know; runs with the membership in one transaction.
 #[must_use]
 pub fn assign_key(id: &str, set_role: Option<&str>) -> Sql {

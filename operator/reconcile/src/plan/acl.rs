@@ -16,6 +16,8 @@ use crate::desired::Desired;
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     pub(super) revokes: Vec<Sql>,
+    /// What the tenant's own logins lack; the first thing that a new database needs.
+    pub(super) logins: Vec<Sql>,
     pub(super) grants: Vec<Sql>,
 }
 
@@ -105,6 +107,7 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
     want(routine("dl.revoke(text)"), &auth, "EXECUTE");
     want(routine("dl.assign(text,name)"), &keys, "EXECUTE");
     want(routine("dl.bump()"), &keys, "EXECUTE");
+    want(routine("dl.fence(bigint)"), &keys, "EXECUTE");
     for (role, permissions) in *permissions {
         if role.starts_with("set_") {
             want(database.clone(), role, "CONNECT");
@@ -170,7 +173,8 @@ fn diff(changes: &mut Changes, target: &Target, actual: &Acl, wanted: &Acl, abou
     for (role, privileges) in wanted {
         let have = actual.get(role).unwrap_or(&none);
         let missing = privileges.difference(have);
-        changes.grants.extend(missing.filter_map(|privilege| grants::grant(privilege, target, role)));
+        let list = if role.starts_with('t') { &mut changes.logins } else { &mut changes.grants };
+        list.extend(missing.filter_map(|privilege| grants::grant(privilege, target, role)));
     }
 }
 

@@ -18,6 +18,9 @@ use crate::desired::{Desired, KeySpec, Scope};
 /// More distinct permission sets than this make PostgreSQL's ACLs too large for a row (architecture, section 3).
 const MAX_SETS: usize = 1_500;
 
+/// What the operation is about that follows a revocation.
+pub const CLOSE_KEYS: &str = "close the roles of revoked keys";
+
 /// What to run, and what to tell.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -92,14 +95,19 @@ pub fn contents(
             outcome.ops.push(Op::new(about, login, statements));
         }
     };
+    let changes = acl::changes(&grants);
     push("revoke keys", As::Owner, keys.revocations());
-    push("close the roles of revoked keys", As::Keys, keys.closures());
+    push(
+        "let the tenant's own logins in",
+        As::Owner,
+        changes.logins.into_iter().map(Statement::from).collect(),
+    );
+    push(CLOSE_KEYS, As::Keys, keys.closures());
     if rows_change {
         push("take keys that change their permission set out of the old one", As::Keys, keys.pauses());
     }
     push("create roles for keys and permission sets", As::Keys, keys.creations());
 
-    let changes = acl::changes(&grants);
     let mut statements: Vec<Statement> = changes.revokes.into_iter().map(Statement::from).collect();
     statements.extend(security.statements);
     statements.extend(claims.into_iter().map(Statement::from));

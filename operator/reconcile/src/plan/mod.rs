@@ -16,7 +16,7 @@ mod rows;
 mod security;
 mod shell;
 
-pub use contents::{Outcome, contents};
+pub use contents::{CLOSE_KEYS, Outcome, contents};
 pub use shell::shell;
 
 /// Which login runs an operation.

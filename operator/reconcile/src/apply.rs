@@ -1,0 +1,122 @@
+//! Runs a plan: each operation on its login's connection, in one transaction, behind the fence.
+
+use std::collections::BTreeMap;
+
+use rowgate_core::name::Ulid;
+use rowgate_core::role::TenantLogin;
+use rowgate_pg::failure::{PgError, TransactionError};
+use rowgate_pg::installation::Installation;
+use rowgate_pg::session;
+use rowgate_sql::ddl::{records, roles};
+use rowgate_sql::text::{Ident, Sql};
+use sqlx::{Connection as _, PgConnection};
+
+use crate::plan::{As, Op};
+
+/// The connections of one pass over one tenant, opened when an operation needs them.
+pub(crate) struct Logins<'a> {
+    installation: &'a Installation,
+    tenant: &'a Ulid,
+    database: &'a str,
+    open: BTreeMap<&'static str, PgConnection>,
+}
+
+/// Why a plan stopped. What stands behind the failed operation was not run; what stands before it stays.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApplyError {
+    /// A statement that an entity's manifest asked for: that entity can be closed and the rest go on.
+    #[error("{message}")]
+    Entity { entity: String, message: String },
+    #[error("could not {about}: {message}")]
+    Refused { about: String, message: String },
+    #[error(transparent)]
+    Unavailable(PgError),
+}
+
+impl<'a> Logins<'a> {
+    pub(crate) fn new(installation: &'a Installation, tenant: &'a Ulid, database: &'a str) -> Logins<'a> {
+        Logins { installation, tenant, database, open: BTreeMap::new() }
+    }
+
+    /// The connection of `login`.
+    pub(crate) async fn get(&mut self, login: As) -> Result<&mut PgConnection, PgError> {
+        let (name, login) = match login {
+            As::Operator => ("operator", self.installation.operator()),
+            As::Owner => ("owner", self.installation.tenant(self.tenant, TenantLogin::Owner, self.database)),
+            As::Keys => ("keys", self.installation.tenant(self.tenant, TenantLogin::Keys, self.database)),
+        };
+        if !self.open.contains_key(name) {
+            let conn = match session::connect(&login).await {
+                // somebody gave the role another password; ours is derived and can be set again
+                Err(error) if error.code() == Some("28P01") && name != "operator" => {
+                    self.reset_password(&login.role).await?;
+                    session::connect(&login).await?
+                }
+                other => other?,
+            };
+            self.open.insert(name, conn);
+        }
+        Ok(self.open.get_mut(name).expect("it was put there"))
+    }
+
+    async fn reset_password(&self, role: &str) -> Result<(), PgError> {
+        let login = TenantLogin::ALL.into_iter().find(|login| login.role(self.tenant) == role);
+        let (Some(login), Some(ident)) = (login, Ident::new(role)) else { return Ok(()) };
+        tracing::warn!(role, "the role's password was changed; setting it again");
+        let verifier = self.installation.tenant_verifier(self.tenant, login);
+        let mut operator = session::connect(&self.installation.operator()).await?;
+        session::execute(&mut operator, &roles::set_verifier(&ident, &verifier)).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn close(self) {
+        for conn in self.open.into_values() {
+            // the work is committed; a connection that does not close well is the server's to clear
+            let _ = conn.close().await;
+        }
+    }
+
+    /// Runs `ops` in order and stops at the first that fails. `epoch` is what the fence is asked with; `None` before
+    /// schema `dl` is there.
+    pub(crate) async fn apply(&mut self, ops: &[Op], epoch: Option<i64>) -> Result<(), ApplyError> {
+        for op in ops {
+            self.one(op, epoch).await?;
+            tracing::debug!(tenant = %self.tenant, about = %op.about, statements = op.statements.len(), "applied");
+        }
+        Ok(())
+    }
+
+    async fn one(&mut self, op: &Op, epoch: Option<i64>) -> Result<(), ApplyError> {
+        let conn = self.get(op.login).await.map_err(ApplyError::Unavailable)?;
+        let mut statements: Vec<Sql> = Vec::with_capacity(op.statements.len() + 1);
+        if let (As::Owner | As::Keys, Some(epoch)) = (op.login, epoch) {
+            statements.push(records::fence(epoch));
+        }
+        let before = statements.len();
+        statements.extend(op.statements.iter().map(|statement| statement.sql.clone()));
+        let done = match op.transaction {
+            true => session::transaction(conn, &statements).await,
+            false => each(conn, &statements).await,
+        };
+        done.map_err(|error| refused(op, before, error))
+    }
+}
+
+async fn each(conn: &mut PgConnection, statements: &[Sql]) -> Result<(), TransactionError> {
+    for (index, sql) in statements.iter().enumerate() {
+        session::execute(conn, sql).await.map_err(|error| TransactionError { index, error })?;
+    }
+    Ok(())
+}
+
+fn refused(op: &Op, before: usize, error: TransactionError) -> ApplyError {
+    let PgError::Sqlstate { message, code, .. } = &error.error else {
+        return ApplyError::Unavailable(error.error);
+    };
+    let message = format!("PostgreSQL answered {code}: {message}");
+    let statement = error.index.checked_sub(before).and_then(|index| op.statements.get(index));
+    match statement.and_then(|statement| statement.entity.clone()) {
+        Some(entity) => ApplyError::Entity { entity, message },
+        None => ApplyError::Refused { about: op.about.clone(), message },
+    }
+}

@@ -1,0 +1,159 @@
+//! From resources to [`Desired`]: what the manifests say, in plain values.
+
+use std::collections::BTreeMap;
+
+use rowgate_core::name::{EntityName, Ulid};
+use rowgate_core::role::TenantLogin;
+use rowgate_crds::{self as crds, ApiKey, Tenant};
+use rowgate_pg::installation::Installation;
+use rowgate_sql::catalog::{Action, EntityKind, Limits};
+use rowgate_sql::text::Ident;
+
+use crate::desired::{
+    Desired, EntitySpec, KeySpec, Permission, PolicySpec, RowsSpec, Scope, SecretSpec, Security,
+};
+
+/// The Tenant's part, without keys. Entities that this version does not serve are left out by the caller.
+pub(crate) fn tenant(tenant: &Tenant, id: &Ulid, installation: &Installation) -> Result<Desired, String> {
+    let slug = tenant.slug().parse().map_err(|error| format!("the slug {error}"))?;
+    let database = Ident::new(tenant.database_name()).ok_or("database.name is too long")?;
+    let spec = &tenant.spec;
+    let shared = spec.shared.clone().unwrap_or_default();
+    let limits = spec.limits.clone().unwrap_or_default();
+    let defaults = Limits::default();
+    let verifiers = TenantLogin::ALL
+        .iter()
+        .map(|login| (login.role(id), installation.tenant_verifier(id, *login)))
+        .collect();
+    Ok(Desired {
+        tenant: id.clone(),
+        slug,
+        database,
+        generation: tenant.metadata.generation.unwrap_or(0),
+        limits: Limits {
+            max_page_size: limits.max_page_size.unwrap_or(defaults.max_page_size),
+            statement_timeout_ms: limits
+                .statement_timeout
+                .map_or(defaults.statement_timeout_ms, crds::Span::millis),
+        },
+        shared: permissions(&shared.permissions),
+        shared_claims: shared.claims,
+        entities: spec.entities.iter().filter_map(entity).collect(),
+        keys: Vec::new(),
+        verifiers,
+    })
+}
+
+/// One ApiKey under the identifier that it has, or is to have.
+pub(crate) fn key(
+    key: &ApiKey,
+    id: Ulid,
+    secret: Option<SecretSpec>,
+    installation: &Installation,
+) -> KeySpec {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let scope = match &key.spec.scope {
+        None => Scope::Unscoped,
+        Some(scope) if scope.same_as.is_some() => Scope::SameAsShared,
+        Some(scope) => Scope::Permissions(permissions(&scope.permissions)),
+    };
+    let verifier = installation.key_verifier(rowgate_core::role::DbRole::for_key(&id).as_str());
+    KeySpec {
+        uid: text(&key.metadata.uid),
+        namespace: text(&key.metadata.namespace),
+        name: text(&key.metadata.name),
+        generation: key.metadata.generation.unwrap_or(0),
+        scope,
+        claims: key.spec.claims.clone().unwrap_or_default(),
+        expires_at: key.spec.expires_at.as_ref().map(|time| time.0.to_string()),
+        revoked: key.spec.revoked,
+        secret,
+        verifier,
+        id,
+    }
+}
+
+/// `None`: a kind that this version does not serve.
+fn entity(entity: &crds::Entity) -> Option<EntitySpec> {
+    let kind = match entity.kind {
+        crds::EntityKind::Table => EntityKind::Table,
+        crds::EntityKind::View => EntityKind::View,
+        crds::EntityKind::Procedure => return None,
+    };
+    let security = match entity.row_level_security.as_ref().map(crds::RowLevelSecurity::choice) {
+        None => Security::LeftOut,
+        Some(crds::Rls::None) => Security::Open,
+        Some(crds::Rls::Existing) => Security::Existing,
+        // a policy that cannot be read must not be left out alone: it may be a restrictive one
+        Some(crds::Rls::Policies(policies)) => {
+            policies.iter().map(policy).collect::<Option<_>>().map_or(Security::LeftOut, Security::Policies)
+        }
+    };
+    Some(EntitySpec {
+        name: entity.name.parse().ok()?,
+        kind,
+        schema: Ident::new(&entity.source.schema)?,
+        object: Ident::new(&entity.source.object)?,
+        key_fields: entity.key_fields.clone(),
+        mappings: entity.mappings.clone(),
+        rest: entity.rest.enabled,
+        security,
+    })
+}
+
+fn policy(policy: &crds::Policy) -> Option<PolicySpec> {
+    let every = [Action::Read, Action::Create, Action::Update, Action::Delete];
+    let actions: Vec<Action> = policy.actions.iter().map(|action| policy_action(*action)).collect();
+    let rows = match (&policy.column, &policy.equals, &policy.expression) {
+        (Some(field), Some(equals), _) => match (&equals.claim, &equals.literal) {
+            (Some(claim), _) => RowsSpec::Claim { field: field.clone(), claim: claim.clone() },
+            (None, literal) => RowsSpec::Literal { field: field.clone(), value: literal.clone()? },
+        },
+        (_, _, expression) => RowsSpec::Expression(expression.clone()?),
+    };
+    Some(PolicySpec {
+        name: Ident::new(&policy.name)?,
+        actions: if actions.is_empty() { every.to_vec() } else { actions },
+        roles: (!policy.roles.is_empty()).then(|| policy.roles.clone()),
+        rows,
+        check: policy.check.clone(),
+        restrictive: policy.restrictive,
+    })
+}
+
+fn policy_action(action: crds::PolicyAction) -> Action {
+    match action {
+        crds::PolicyAction::Create => Action::Create,
+        crds::PolicyAction::Read => Action::Read,
+        crds::PolicyAction::Update => Action::Update,
+        crds::PolicyAction::Delete => Action::Delete,
+    }
+}
+
+fn permissions(permissions: &[crds::Permission]) -> Vec<Permission> {
+    permissions.iter().filter_map(permission).collect()
+}
+
+/// A name that is none of an entity's cannot be spelled; it is reported with those that are not served.
+fn permission(permission: &crds::Permission) -> Option<Permission> {
+    let entity: EntityName = permission.entity.parse().ok()?;
+    let actions = permission.actions.iter().filter_map(|action| match action {
+        crds::Action::Create => Some(Action::Create),
+        crds::Action::Read => Some(Action::Read),
+        crds::Action::Update => Some(Action::Update),
+        crds::Action::Delete => Some(Action::Delete),
+        crds::Action::Execute => None,
+    });
+    let fields = permission.fields.clone().unwrap_or_default();
+    Some(Permission {
+        entity,
+        actions: actions.collect(),
+        include: (!fields.includes_all()).then_some(fields.include),
+        exclude: fields.exclude,
+    })
+}
+
+/// By exposed name of a column, for `status`.
+pub(crate) fn exposed<'a>(mappings: &'a BTreeMap<String, String>, column: &'a str) -> &'a str {
+    mappings.get(column).map_or(column, String::as_str)
+}

@@ -1,0 +1,136 @@
+//! From a pass to what is reported: states filled in, statuses with the times of the last turn.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use rowgate_crds::{self as crds, ApiKey, Reason, ResolvedPermission, Tenant};
+use rowgate_pg::actual::TenantDb;
+use rowgate_sql::catalog::{Action, PermissionRecord};
+
+use crate::convert::exposed;
+use crate::desired::Desired;
+use crate::plan::Outcome;
+use crate::source::{ObjectRef, StatusReport};
+use crate::status::{self, Findings, KeyState, Replicas, TenantState};
+
+/// The conditions that were last reported, by object, so that a time says when a status turned.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Told {
+    conditions: Arc<Mutex<BTreeMap<ObjectRef, Vec<Condition>>>>,
+    /// The data plane's address, for `status.endpoints`.
+    pub(crate) api_url: String,
+}
+
+/// The state of a Tenant before anything is known.
+pub(crate) fn blank(tenant: &Tenant, keys: &[&ApiKey]) -> TenantState {
+    TenantState {
+        object: tenant.into(),
+        generation: tenant.metadata.generation.unwrap_or(0),
+        findings: Findings::default(),
+        id: None,
+        slug: tenant.slug().to_owned(),
+        database: tenant.database_name(),
+        served: None,
+        entities: 0,
+        shared: Vec::new(),
+        keys: keys.iter().map(|key| blank_key(key)).collect(),
+    }
+}
+
+pub(crate) fn blank_key(key: &ApiKey) -> KeyState {
+    KeyState {
+        object: key.into(),
+        generation: key.metadata.generation.unwrap_or(0),
+        findings: Findings::default(),
+        id: None,
+        role: None,
+        secret_name: key.secret_name().to_owned(),
+        expires_at: key.spec.expires_at.as_ref().map(|time| time.0.to_string()),
+        revoked_at: None,
+        last_used_at: None,
+        permissions: Vec::new(),
+    }
+}
+
+/// Fills in what a settled plan says.
+pub(crate) fn outcome(state: &mut TenantState, desired: &Desired, outcome: &Outcome, db: &TenantDb) {
+    let known: Vec<String> = state.findings.stalled.iter().map(|(_, message)| message.clone()).collect();
+    let new = outcome
+        .problems
+        .iter()
+        .filter(|problem| !known.iter().any(|known| problem.ends_with(known.as_str())));
+    state.findings.stalled.extend(new.map(|problem| (Reason::InvalidSpec, problem.clone())));
+    state.findings.warnings.clone_from(&outcome.notes);
+    state.entities = outcome.entities.len();
+    state.shared = granted(desired, db, rowgate_core::role::SHARED_ROLE);
+    for told in &mut state.keys {
+        let Some(spec) = desired.keys.iter().find(|key| key.uid == told.object.uid) else { continue };
+        let row = db.keys.get(&spec.id);
+        told.id = row.map(|_| spec.id.clone());
+        told.role = Some(spec.role().to_string());
+        told.revoked_at = row.and_then(|row| row.revoked_at.clone());
+        told.last_used_at = row.and_then(|row| row.last_used_at.clone());
+        let set = row.and_then(|row| row.set_role.as_deref()).filter(|set| set.starts_with("set_"));
+        told.permissions = set.map(|set| granted(desired, db, set)).unwrap_or_default();
+        let problems = outcome.key_problems.get(&spec.id).into_iter().flatten();
+        told.findings.stalled.extend(problems.map(|problem| (Reason::EntityNotFound, problem.clone())));
+    }
+}
+
+fn granted(desired: &Desired, db: &TenantDb, role: &str) -> Vec<ResolvedPermission> {
+    let records = db.permission_sets.get(role).map(|set| &set.permissions[..]).unwrap_or_default();
+    records.iter().map(|record| resolved(desired, record)).collect()
+}
+
+fn resolved(desired: &Desired, record: &PermissionRecord) -> ResolvedPermission {
+    let entity = desired.entities.iter().find(|entity| entity.name == record.entity);
+    let nothing = BTreeMap::new();
+    let mappings = entity.map_or(&nothing, |entity| &entity.mappings);
+    ResolvedPermission {
+        entity: record.entity.to_string(),
+        action: match record.action {
+            Action::Read => crds::Action::Read,
+            Action::Create => crds::Action::Create,
+            Action::Update => crds::Action::Update,
+            Action::Delete => crds::Action::Delete,
+        },
+        fields: record.columns.iter().map(|column| exposed(mappings, column).to_owned()).collect(),
+    }
+}
+
+impl Told {
+    pub(crate) fn new(api_url: String) -> Told {
+        Told { conditions: Arc::default(), api_url }
+    }
+
+    /// The status of every object, ready to be reported.
+    pub(crate) fn statuses(
+        &self,
+        tenants: &[TenantState],
+        orphans: &[KeyState],
+        replicas: &Replicas,
+    ) -> Vec<StatusReport> {
+        let now = jiff::Timestamp::now();
+        let now = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
+        let mut told = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reports = Vec::new();
+        let mut key = |key: &KeyState, tenant: Option<&TenantState>| {
+            let slot = told.entry(key.object.clone()).or_default();
+            let status = status::api_key(key, tenant, replicas, slot, now);
+            slot.clone_from(&status.conditions);
+            let status = serde_json::to_value(status).expect("a status is plain values");
+            reports.push(StatusReport { object: key.object.clone(), status });
+        };
+        orphans.iter().for_each(|orphan| key(orphan, None));
+        tenants.iter().for_each(|tenant| tenant.keys.iter().for_each(|state| key(state, Some(tenant))));
+        for tenant in tenants {
+            let slot = told.entry(tenant.object.clone()).or_default();
+            let status = status::tenant(tenant, replicas, slot, &self.api_url, now);
+            slot.clone_from(&status.conditions);
+            let status = serde_json::to_value(status).expect("a status is plain values");
+            reports.push(StatusReport { object: tenant.object.clone(), status });
+        }
+        reports
+    }
+}

@@ -1,0 +1,173 @@
+//! The only loop: wake, snapshot, plan, apply, report. A wake carries no data; every look reads everything anew.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rowgate_crds::{ApiKey, Tenant};
+use rowgate_pg::failure::PgError;
+use rowgate_pg::installation::Installation;
+use rowgate_pg::{replicas, session, tenants};
+use rowgate_sql::ddl::records;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::apply::Logins;
+use crate::pass::{Memory, Pass, orphan};
+use crate::plan::As;
+use crate::report::Told;
+use crate::source::{ResourceSource, Snapshot, SourceError};
+use crate::status::{KeyState, Replicas, TenantState, awaits_replicas};
+
+/// How often things are looked at.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// After this long without a change everything is compared with the database again, to find what was changed
+    /// there by hand.
+    pub relook: Duration,
+    /// The data plane's address, for `status.endpoints`, such as `http://127.0.0.1:8080`.
+    pub api_url: String,
+}
+
+/// While a replica is waited for, and while one might die.
+const AWAITING: Duration = Duration::from_millis(100);
+const WATCHING: Duration = Duration::from_secs(2);
+/// After a look that failed.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Reconciles until `shutdown`. What fails is told in status and tried again; nothing ends the loop but the token.
+pub async fn run<S: ResourceSource>(
+    source: Arc<S>,
+    installation: Installation,
+    settings: Settings,
+    shutdown: CancellationToken,
+) {
+    let mut looker = Looker {
+        told: Told::new(settings.api_url.clone()),
+        source,
+        installation,
+        memories: BTreeMap::new(),
+        tenants: Vec::new(),
+        orphans: Vec::new(),
+    };
+    while !shutdown.is_cancelled() {
+        let failed = match shutdown.run_until_cancelled(looker.look()).await {
+            None => break,
+            Some(Ok(())) => looker.tenants.iter().any(|tenant| tenant.findings.retry.is_some()),
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the look at the resources failed and is tried again");
+                true
+            }
+        };
+        let relook = Instant::now() + if failed { RETRY } else { jittered(settings.relook) };
+        shutdown.run_until_cancelled(looker.watch(relook)).await;
+    }
+}
+
+fn jittered(span: Duration) -> Duration {
+    span.mul_f64(0.9 + 0.1 * rand::random::<f64>())
+}
+
+struct Looker<S> {
+    source: Arc<S>,
+    installation: Installation,
+    told: Told,
+    /// By uid of the Tenant.
+    memories: BTreeMap<String, Memory>,
+    tenants: Vec<TenantState>,
+    orphans: Vec<KeyState>,
+}
+
+/// Why a whole look failed; nothing was deleted because of it.
+#[derive(Debug, thiserror::Error)]
+enum LookError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Pg(#[from] PgError),
+}
+
+impl<S: ResourceSource> Looker<S> {
+    async fn look(&mut self) -> Result<(), LookError> {
+        let snapshot = self.source.snapshot().await?;
+        self.retire(&snapshot).await?;
+        let mut states = Vec::with_capacity(snapshot.tenants.len());
+        for tenant in &snapshot.tenants {
+            let uid = tenant.metadata.uid.clone().unwrap_or_default();
+            let memory = self.memories.entry(uid).or_insert_with(|| Memory::new(self.told.clone()));
+            let pass = Pass {
+                source: &*self.source,
+                installation: &self.installation,
+                snapshot: &snapshot,
+                tenant,
+                keys: keys_of(tenant, &snapshot),
+                memory,
+            };
+            states.push(pass.run().await);
+        }
+        self.tenants = states;
+        let known = |key: &ApiKey| snapshot.tenants.iter().any(|tenant| belongs(key, tenant));
+        self.orphans = snapshot.api_keys.iter().filter(|key| !known(key)).map(orphan).collect();
+        self.report().await?;
+        Ok(())
+    }
+
+    /// Tenants whose manifest is gone: their keys are revoked, their database is kept and served no more.
+    async fn retire(&mut self, snapshot: &Snapshot) -> Result<(), LookError> {
+        let mut conn = session::connect(&self.installation.operator()).await?;
+        for record in tenants::not_retained(&mut conn).await? {
+            let there =
+                snapshot.tenants.iter().any(|t| t.metadata.uid.as_deref() == Some(record.uid.as_str()));
+            if there {
+                continue;
+            }
+            tracing::info!(tenant = %record.slug, "the Tenant is gone; its keys are revoked and its database is kept");
+            tenants::set_retained(&mut conn, &record.id).await?;
+            replicas::wake(&mut conn).await?;
+            self.memories.remove(&record.uid);
+            let mut logins = Logins::new(&self.installation, &record.id, &record.database);
+            let owner = logins.get(As::Owner).await?;
+            session::execute(owner, &records::revoke_all_keys()).await?;
+            logins.close().await;
+        }
+        Ok(())
+    }
+
+    async fn report(&self) -> Result<Replicas, LookError> {
+        let mut conn = session::connect(&self.installation.operator()).await?;
+        let live = replicas::live(&mut conn).await?;
+        let replicas: Replicas = live.into_iter().map(|(_, served)| served).collect();
+        self.source.report(&self.told.statuses(&self.tenants, &self.orphans, &replicas)).await?;
+        Ok(replicas)
+    }
+
+    /// Until something may have changed or it is time to look again; meanwhile statuses follow the replicas.
+    async fn watch(&self, relook: Instant) {
+        let source = self.source.clone();
+        let changed = source.changed();
+        tokio::pin!(changed);
+        loop {
+            let awaiting = match self.report().await {
+                Ok(replicas) => self.tenants.iter().any(|tenant| awaits_replicas(tenant, &replicas)),
+                Err(error) => {
+                    tracing::warn!(%error, "statuses could not be written; they are tried again");
+                    true
+                }
+            };
+            let next = Instant::now() + if awaiting { AWAITING } else { WATCHING };
+            tokio::select! {
+                () = &mut changed => return,
+                () = tokio::time::sleep_until(relook.min(next)) => if relook <= Instant::now() { return },
+            }
+        }
+    }
+}
+
+fn belongs(key: &ApiKey, tenant: &Tenant) -> bool {
+    key.metadata.namespace == tenant.metadata.namespace
+        && Some(&key.spec.tenant_ref.name) == tenant.metadata.name.as_ref()
+}
+
+fn keys_of<'a>(tenant: &Tenant, snapshot: &'a Snapshot) -> Vec<&'a ApiKey> {
+    snapshot.api_keys.iter().filter(|key| belongs(key, tenant)).collect()
+}

@@ -1,0 +1,89 @@
+//! The Secret of an ApiKey: written first, so that no crash loses a key; the digest is derived from what is found.
+
+use std::collections::BTreeMap;
+
+use rowgate_core::derive::Pepper;
+use rowgate_core::name::{TenantSlug, Ulid};
+use rowgate_core::role::DbRole;
+use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN, PresentedKey};
+use rowgate_pg::actual::Key;
+
+use crate::chance;
+use crate::desired::SecretSpec;
+use crate::source::{Event, ObjectRef, ResourceSource, SourceError};
+
+/// What the entries of the Secret are called.
+const API_KEY: &str = "apiKey";
+const TENANT: &str = "tenant";
+const ROLE: &str = "role";
+
+/// Whose Secret, and where.
+pub(crate) struct Place<'a> {
+    pub(crate) object: &'a ObjectRef,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) slug: &'a TenantSlug,
+    pub(crate) role: &'a DbRole,
+}
+
+/// Why a key gets no secret; each says what to change.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SecretProblem {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error("Secret {0} holds no API key of this tenant in apiKey; delete it to get a new key")]
+    Foreign(String),
+}
+
+/// The secret that the key's Secret holds; a missing Secret is written, with a new one. `row` is what the database
+/// knows of the key.
+pub(crate) async fn ensure<S: ResourceSource>(
+    source: &S,
+    place: &Place<'_>,
+    pepper: &Pepper,
+    row: Option<&Key>,
+) -> Result<SecretSpec, SecretProblem> {
+    let known = row.map(|row| &row.secrets[..]).unwrap_or_default();
+    let found = source.read_secret(place.namespace, place.name).await?;
+    if let Some(data) = &found {
+        let presented = data.get(API_KEY).and_then(|text| PresentedKey::parse(text).ok());
+        let presented = presented.filter(|key| key.tenant == *place.slug);
+        let Some(key) = presented else { return Err(SecretProblem::Foreign(place.name.to_owned())) };
+        let spec = spec(&key.secret, pepper, chance::ulid());
+        let dead = known.iter().any(|known| known.digest == spec.digest && known.revoked_at.is_some());
+        if !dead {
+            if data.get(ROLE).map(String::as_str) != Some(place.role.as_str()) {
+                write(source, place, &key.secret).await?;
+            }
+            return Ok(spec);
+        }
+    }
+    let secret = ApiKeySecret::generate(&chance::bytes::<ENTROPY_LEN>());
+    write(source, place, &secret).await?;
+    if known.iter().any(|known| known.revoked_at.is_none()) || found.is_some() {
+        let note = format!(
+            "Secret {} was gone or out of date; a new key was issued and the old one revoked",
+            place.name
+        );
+        let event = Event { reason: "SecretReissued".to_owned(), note, warning: true };
+        source.event(place.object, event).await?;
+    }
+    Ok(spec(&secret, pepper, chance::ulid()))
+}
+
+async fn write<S: ResourceSource>(
+    source: &S,
+    place: &Place<'_>,
+    secret: &ApiKeySecret,
+) -> Result<(), SourceError> {
+    let data = BTreeMap::from([
+        (API_KEY.to_owned(), secret.reveal(place.slug)),
+        (TENANT.to_owned(), place.slug.to_string()),
+        (ROLE.to_owned(), place.role.to_string()),
+    ]);
+    source.write_secret(place.object, place.namespace, place.name, &data).await
+}
+
+fn spec(secret: &ApiKeySecret, pepper: &Pepper, id: Ulid) -> SecretSpec {
+    SecretSpec { id, finder: secret.finder().to_owned(), digest: secret.digest(pepper).0 }
+}

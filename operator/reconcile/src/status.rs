@@ -1,0 +1,201 @@
+//! What the resources are told. Pure: the outcome of a pass and the replicas that are alive, in; status, out.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use rowgate_core::name::Ulid;
+use rowgate_crds::{
+    ApiKeyStatus, ConditionType, Endpoints, Reason, ResolvedPermission, TenantStatus, condition,
+};
+
+use crate::source::ObjectRef;
+
+/// A reason and a sentence that says what to change.
+pub(crate) type Finding = (Reason, String);
+
+/// What a pass found out about one object, whichever its kind.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Findings {
+    /// Somebody has to change something.
+    pub(crate) stalled: Vec<Finding>,
+    /// It will be tried again by itself.
+    pub(crate) retry: Option<Finding>,
+    pub(crate) warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct TenantState {
+    pub(crate) object: ObjectRef,
+    pub(crate) generation: i64,
+    pub(crate) findings: Findings,
+    pub(crate) id: Option<Ulid>,
+    pub(crate) slug: String,
+    pub(crate) database: String,
+    /// Of `dl.state`: what every live replica must serve.
+    pub(crate) served: Option<i64>,
+    pub(crate) entities: usize,
+    pub(crate) shared: Vec<ResolvedPermission>,
+    pub(crate) keys: Vec<KeyState>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct KeyState {
+    pub(crate) object: ObjectRef,
+    pub(crate) generation: i64,
+    pub(crate) findings: Findings,
+    pub(crate) id: Option<Ulid>,
+    pub(crate) role: Option<String>,
+    pub(crate) secret_name: String,
+    pub(crate) expires_at: Option<String>,
+    pub(crate) revoked_at: Option<String>,
+    pub(crate) last_used_at: Option<String>,
+    pub(crate) permissions: Vec<ResolvedPermission>,
+}
+
+/// The live replicas, each with the generation that it serves of every tenant .
+pub(crate) type Replicas = Vec<BTreeMap<Ulid, i64>>;
+
+/// How many live replicas serve what a tenant is now.
+fn serving(state: &TenantState, replicas: &Replicas) -> usize {
+    let (Some(id), Some(wanted)) = (&state.id, state.served) else { return 0 };
+    replicas.iter().filter(|served| served.get(id).is_some_and(|served| wanted <= *served)).count()
+}
+
+/// True when nothing but replicas is waited for.
+pub(crate) fn awaits_replicas(state: &TenantState, replicas: &Replicas) -> bool {
+    state.served.is_some() && (replicas.is_empty() || serving(state, replicas) < replicas.len())
+}
+
+/// The verdict that `Ready`, `Reconciling` and `Stalled` spell out.
+enum Verdict {
+    Ready(Reason, String),
+    Reconciling(Reason, String),
+    Stalled(Reason, String),
+    /// Neither ready nor on its way: a revoked or expired key.
+    Ended(Reason, String),
+}
+
+fn verdict(findings: &Findings, tenant: &TenantState, replicas: &Replicas) -> Verdict {
+    if let Some((reason, message)) = &findings.retry {
+        return Verdict::Reconciling(*reason, message.clone());
+    }
+    if let Some((reason, _)) = findings.stalled.first() {
+        let messages: Vec<&str> = findings.stalled.iter().map(|(_, message)| message.as_str()).collect();
+        return Verdict::Stalled(*reason, messages.join("; "));
+    }
+    if tenant.served.is_none() {
+        return Verdict::Reconciling(Reason::Progressing, "being brought into the database".to_owned());
+    }
+    let serving = serving(tenant, replicas);
+    if replicas.is_empty() {
+        let message = "done in the database; no data-plane replica is alive to serve it: start one";
+        return Verdict::Reconciling(Reason::NoReplica, message.to_owned());
+    }
+    if serving < replicas.len() {
+        let message =
+            format!("done in the database; served by {serving} of {} live replicas", replicas.len());
+        return Verdict::Reconciling(Reason::AwaitingReplicas, message);
+    }
+    let notes = findings.warnings.join("; ");
+    let message = format!("served by {serving} live replica{}", if serving == 1 { "" } else { "s" });
+    Verdict::Ready(Reason::Served, if notes.is_empty() { message } else { format!("{message}; {notes}") })
+}
+
+pub(crate) fn tenant(
+    state: &TenantState,
+    replicas: &Replicas,
+    before: &[Condition],
+    api_url: &str,
+    now: jiff::Timestamp,
+) -> TenantStatus {
+    let verdict = verdict(&state.findings, state, replicas);
+    TenantStatus {
+        observed_generation: state.generation,
+        conditions: conditions(verdict, state.generation, before, now),
+        tenant_id: state.id.as_ref().map(Ulid::to_string),
+        slug: Some(state.slug.clone()),
+        database: Some(state.database.clone()),
+        endpoints: Some(Endpoints {
+            rest: Some(format!("{api_url}/auth/{}/api", state.slug)),
+            ..Endpoints::default()
+        }),
+        entities: i32::try_from(state.entities).ok(),
+        keys: i32::try_from(state.keys.iter().filter(|key| key.revoked_at.is_none()).count()).ok(),
+        replicas: i32::try_from(serving(state, replicas)).ok(),
+        shared: state.shared.clone(),
+        warnings: state.findings.warnings.clone(),
+        ..TenantStatus::default()
+    }
+}
+
+pub(crate) fn api_key(
+    key: &KeyState,
+    tenant: Option<&TenantState>,
+    replicas: &Replicas,
+    before: &[Condition],
+    now: jiff::Timestamp,
+) -> ApiKeyStatus {
+    let time = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok()).map(Time);
+    let expired = |time: &Time| time.0 <= now;
+    let verdict = match tenant {
+        _ if key.revoked_at.is_some() => {
+            Verdict::Ended(Reason::Revoked, "the key is revoked for good; make a new ApiKey".to_owned())
+        }
+        _ if time(&key.expires_at).as_ref().is_some_and(expired) => Verdict::Ended(
+            Reason::Expired,
+            "the key has expired; set a later expiresAt or make a new ApiKey".to_owned(),
+        ),
+        Some(tenant) => verdict(&key.findings, tenant, replicas),
+        None => match (key.findings.stalled.first(), &key.findings.retry) {
+            (Some((reason, message)), _) => Verdict::Stalled(*reason, message.clone()),
+            (None, Some((reason, message))) => Verdict::Reconciling(*reason, message.clone()),
+            (None, None) => Verdict::Reconciling(Reason::Progressing, "waits for its Tenant".to_owned()),
+        },
+    };
+    ApiKeyStatus {
+        observed_generation: key.generation,
+        conditions: conditions(verdict, key.generation, before, now),
+        api_key_id: key.id.as_ref().map(Ulid::to_string),
+        role: key.role.clone(),
+        secret_name: Some(key.secret_name.clone()),
+        expires_at: time(&key.expires_at),
+        revoked_at: time(&key.revoked_at),
+        last_used_at: time(&key.last_used_at),
+        permissions: key.permissions.clone(),
+        warnings: key.findings.warnings.clone(),
+        ..ApiKeyStatus::default()
+    }
+}
+
+fn conditions(
+    verdict: Verdict,
+    generation: i64,
+    before: &[Condition],
+    now: jiff::Timestamp,
+) -> Vec<Condition> {
+    let (ready, reconciling, stalled, reason, message) = match verdict {
+        Verdict::Ready(reason, message) => (true, false, false, reason, message),
+        Verdict::Reconciling(reason, message) => (false, true, false, reason, message),
+        Verdict::Stalled(reason, message) => (false, false, true, reason, message),
+        Verdict::Ended(reason, message) => (false, false, false, reason, message),
+    };
+    let one = |kind: ConditionType, status: bool| {
+        let (reason, message) = match kind {
+            ConditionType::Ready => (reason, message.clone()),
+            _ if status => (reason, message.clone()),
+            _ => (Reason::Done, String::new()),
+        };
+        let mut condition = condition(kind, status, reason, message, generation, Time(now));
+        // the time says when the status turned, not when it was last written
+        let same = before.iter().find(|old| old.type_ == condition.type_ && old.status == condition.status);
+        if let Some(old) = same {
+            condition.last_transition_time = old.last_transition_time.clone();
+        }
+        condition
+    };
+    vec![
+        one(ConditionType::Ready, ready),
+        one(ConditionType::Reconciling, reconciling),
+        one(ConditionType::Stalled, stalled),
+    ]
+}
