@@ -1,5 +1,6 @@
 //! One binary for every end-to-end test.
 
+mod control;
 mod launcher;
 mod tidy;
 mod wire;

@@ -36,7 +36,8 @@ use acl;
 
 /// The roles, memberships and database of one tenant. As the operator on the control database.
 pub async fn cluster(conn: &mut PgConnection, tenant: &Ulid, database: &str) -> Result<Cluster, PgError> {
-    let mut snapshot = snapshot(conn).await?;
+    let mut snapshot = conn.begin_with(SNAPSHOT).await?;
+    qualify(&mut snapshot).await?;
     let cluster = Cluster {
         roles: cluster::roles(&mut snapshot, tenant).await?,
         memberships: cluster::memberships(&mut snapshot, tenant).await?,
@@ -48,10 +49,13 @@ pub async fn cluster(conn: &mut PgConnection, tenant: &Ulid, database: &str) -> 
 
 /// Everything of note in a tenant's database. As `t<id>_owner`.
 pub async fn tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
-    let mut snapshot = snapshot(conn).await?;
+    let mut snapshot = conn.begin_with(SNAPSHOT).await?;
+    // Policies under the search path under which they were applied and recorded: PostgreSQL prints accordingly.
+    let policies = relations::policies(&mut snapshot).await?;
+    qualify(&mut snapshot).await?;
     let mut db = TenantDb {
         schemas: relations::schemas(&mut snapshot).await?,
-        relations: relations::relations(&mut snapshot).await?,
+        relations: relations::relations(&mut snapshot, policies).await?,
         routines: routines::routines(&mut snapshot).await?,
         default_acl: routines::default_acl(&mut snapshot).await?,
         extensions: routines::extensions(&mut snapshot).await?,
@@ -69,12 +73,13 @@ pub async fn tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
     Ok(db)
 }
 
-/// One snapshot for all queries. With an empty search path every name that PostgreSQL prints is qualified, and no
-/// object of the tenant can stand in for one of `pg_catalog`.
-async fn snapshot(conn: &mut PgConnection) -> Result<sqlx::Transaction<'_, sqlx::Postgres>, PgError> {
-    let mut open = conn.begin_with("begin isolation level repeatable read, read only").await?;
-    sqlx::query("set local search_path = ''").execute(&mut *open).await?;
-    Ok(open)
+/// One snapshot for all queries.
+const SNAPSHOT: &str = "begin isolation level repeatable read, read only";
+
+/// With an empty search path every name that PostgreSQL prints is qualified.
+async fn qualify(conn: &mut PgConnection) -> Result<(), PgError> {
+    sqlx::query("set local search_path = ''").execute(conn).await?;
+    Ok(())
 }
 
 fn oid(oid: i64) -> Result<u32, PgError> {

@@ -32,7 +32,13 @@ struct Row {
     acl: Json<Acl>,
 }
 
-pub(super) async fn relations(conn: &mut PgConnection) -> Result<BTreeMap<QName, Relation>, PgError> {
+/// Policies by the oid of their relation, then by name.
+pub(super) type Policies = HashMap<i64, BTreeMap<String, Policy>>;
+
+pub(super) async fn relations(
+    conn: &mut PgConnection,
+    mut policies: Policies,
+) -> Result<BTreeMap<QName, Relation>, PgError> {
     let rows: Vec<Row> = sqlx::query_as(concat!(
         "select c.oid::int8, n.nspname::text as schema, c.relname::text as name, c.relkind::text as kind, \
                 pg_get_userbyid(c.relowner)::text as owner, c.relrowsecurity as rls_enabled, \
@@ -47,7 +53,6 @@ pub(super) async fn relations(conn: &mut PgConnection) -> Result<BTreeMap<QName,
     .fetch_all(&mut *conn)
     .await?;
     let mut columns = columns::columns(conn).await?;
-    let mut policies = policies(conn).await?;
     let mut primary_keys = columns::primary_keys(conn).await?;
     let mut reads = reads(conn).await?;
     let mut routines = routines(conn).await?;
@@ -97,7 +102,7 @@ struct PolicyRow {
     check: Option<String>,
 }
 
-async fn policies(conn: &mut PgConnection) -> Result<HashMap<i64, BTreeMap<String, Policy>>, PgError> {
+pub(super) async fn policies(conn: &mut PgConnection) -> Result<Policies, PgError> {
     let rows: Vec<PolicyRow> = sqlx::query_as(
         "select p.polrelid::int8 as relation, p.polname::text as name, p.polpermissive as permissive, \
                 p.polcmd::text as command, \
@@ -108,7 +113,7 @@ async fn policies(conn: &mut PgConnection) -> Result<HashMap<i64, BTreeMap<Strin
     )
     .fetch_all(conn)
     .await?;
-    let mut by_relation: HashMap<i64, BTreeMap<String, Policy>> = HashMap::new();
+    let mut by_relation = Policies::new();
     for row in rows {
         let command = match row.command.as_str() {
             "r" => "SELECT",

@@ -1,0 +1,166 @@
+//! What the data plane reads: tenants, catalogs, keys; and how replicas are known.
+
+use std::time::Duration;
+
+use rowgate_core::name::Ulid;
+use rowgate_core::role::TenantLogin;
+use rowgate_core::secret::{ApiKeySecret, KeyDigest};
+use rowgate_pg::installation::{Installation, open_existing};
+use rowgate_pg::{catalog_load, keys, replicas, session, tenants};
+use rowgate_sql::catalog::TypeKind;
+use rowgate_sql::ddl::records;
+use rowgate_tests::postgres::{Server, execute};
+
+use super::{id, installed, roots, tenant};
+
+fn hex(digest: &KeyDigest) -> String {
+    digest.0.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tokio::test]
+async fn a_key_is_found_while_it_lives_and_revoked_for_good() {
+    let server = Server::own().await;
+    let installation = installed(&server).await;
+    let mut owner = tenant(&installation, &id(7), "shop").await;
+    let digest = ApiKeySecret::generate(&[3; 110]).digest(&roots(1).dataplane.pepper());
+    let (key, secret) = (id(8), id(9));
+    let role = format!("key_{key}");
+    for sql in [
+        records::insert_key(key.as_str(), "uid", "default", "web", &role),
+        records::insert_secret(secret.as_str(), key.as_str(), "abc", &hex(&digest)),
+    ] {
+        session::execute(&mut owner, &sql).await.unwrap();
+    }
+    let (dataplane, _control) =
+        open_existing(installation.endpoint.clone(), &roots(1).dataplane).await.unwrap();
+    let mut auth = session::connect(&dataplane.auth(&id(7), None, "shop")).await.unwrap();
+    let found = keys::find(&mut auth, &digest).await.unwrap().expect("a live key");
+    assert_eq!((found.id, found.role, found.set_role), (key.clone(), role, None));
+    assert_eq!(keys::find(&mut auth, &KeyDigest([0; 32])).await.unwrap(), None);
+
+    session::execute(&mut owner, &records::set_key_expiry(key.as_str(), Some("2020-01-01T00:00:00Z")))
+        .await
+        .unwrap();
+    assert_eq!(keys::find(&mut auth, &digest).await.unwrap(), None, "expired");
+    session::execute(&mut owner, &records::set_key_expiry(key.as_str(), None)).await.unwrap();
+    assert!(keys::find(&mut auth, &digest).await.unwrap().is_some());
+
+    let first = keys::revoke(&mut auth, &key).await.unwrap();
+    assert!(first.is_some());
+    assert_eq!(keys::find(&mut auth, &digest).await.unwrap(), None, "revoked");
+    assert_eq!(keys::revoke(&mut auth, &key).await.unwrap(), first, "revoking twice changes nothing");
+    assert_eq!(keys::revoke(&mut auth, &id(99)).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_catalog_knows_types_below_domains_and_what_may_be_null() {
+    let server = Server::own().await;
+    let installation = installed(&server).await;
+    let mut owner = tenant(&installation, &id(7), "shop").await;
+    execute(
+        &mut owner,
+        "create schema app; create type app.mood as enum ('ok'); create domain app.name as text not null; \
+         create domain app.short as app.name check (length(value) < 9); \
+         create table app.t (id int8 primary key, gone int, n numeric(12,2), m app.mood, s app.short, tags text[], \
+                             p point, r int4range); \
+         alter table app.t drop column gone; create view app.v as select id, s from app.t",
+    )
+    .await;
+    let record = |name: &str, kind: &str| {
+        let json = format!(
+            r#"{{"name": "{name}", "kind": "{kind}", "schema": "app", "object": "{name}", "keyColumns": ["id"], "rest": true}}"#
+        );
+        records::put_entity(name, &json)
+    };
+    let rights = r#"[{"entity": "t", "action": "read", "columns": ["id", "n"]}]"#;
+    for sql in [
+        record("t", "Table"),
+        record("v", "View"),
+        record("absent", "Table"),
+        records::put_permission_set("datalake_user", "h", rights),
+        records::bump(),
+    ] {
+        session::execute(&mut owner, &sql).await.unwrap();
+    }
+    let login = installation.tenant(&id(7), TenantLogin::Auth, "shop");
+    let mut auth = session::connect(&login).await.unwrap();
+    let catalog = catalog_load::load(&mut auth).await.unwrap();
+    assert_eq!((catalog.generation, catalog.missing), (1, vec!["absent".to_owned()]));
+    let t = &catalog.entities[&"t".parse().unwrap()];
+    let fields: Vec<_> = t
+        .fields
+        .iter()
+        .map(|f| (f.name.as_str(), f.ty.name.as_str(), f.ty.kind, f.ty.base_oid, f.nullable))
+        .collect();
+    assert_eq!(fields[0], ("id", "bigint", TypeKind::Base, 20, false));
+    assert_eq!(fields[1], ("n", "numeric(12,2)", TypeKind::Base, 1700, true));
+    assert_eq!((fields[2].1, fields[2].2), ("app.mood", TypeKind::Enum));
+    assert_eq!(fields[3], ("s", "app.short", TypeKind::Base, 25, false));
+    assert_eq!(fields[4], ("tags", "text[]", TypeKind::Array, 1009, true));
+    assert_eq!((fields[5].1, fields[5].2), ("point", TypeKind::Base));
+    assert_eq!((fields[6].1, fields[6].2), ("int4range", TypeKind::Range));
+    assert_eq!(fields.len(), 7);
+    let read = &catalog.scopes["datalake_user"].entities[&"t".parse().unwrap()].read;
+    assert_eq!(read[..3], [true, true, false]);
+    assert!(catalog.entities[&"v".parse().unwrap()].fields[1].nullable, "views promise nothing");
+}
+
+async fn new_tenant(installation: &Installation, tenant: &Ulid, slug: &str) {
+    let mut operator = session::connect(&installation.operator()).await.expect("the operator's login");
+    let new =
+        tenants::NewTenant { id: tenant, slug, uid: slug, namespace: "default", name: slug, database: slug };
+    tenants::create(&mut operator, new).await.expect("a free slug");
+}
+
+#[tokio::test]
+async fn replicas_are_live_while_they_beat_and_wake_on_a_notification() {
+    let server = Server::own().await;
+    let installation = installed(&server).await;
+    let mut conn = session::connect(&installation.dataplane()).await.unwrap();
+    let (a, b) = (id(1), id(2));
+    replicas::register(&mut conn, &a, "0.1.0", "here").await.unwrap();
+    replicas::register(&mut conn, &b, "0.1.0", "there").await.unwrap();
+    replicas::served(&mut conn, &a, &id(7), 3).await.unwrap();
+    replicas::served(&mut conn, &a, &id(7), 4).await.unwrap();
+    assert_eq!(
+        replicas::live(&mut conn).await.unwrap(),
+        [(a.clone(), [(id(7), 4)].into()), (b.clone(), [].into())]
+    );
+
+    execute(&mut conn, "update control.replicas set beat_at = now() - interval '7 seconds'").await;
+    assert_eq!(replicas::live(&mut conn).await.unwrap(), []);
+    assert!(replicas::beat(&mut conn, &a).await.unwrap());
+    assert_eq!(replicas::live(&mut conn).await.unwrap(), [(a.clone(), [(id(7), 4)].into())]);
+    replicas::register(&mut conn, &a, "0.1.0", "here").await.unwrap();
+    assert_eq!(
+        replicas::live(&mut conn).await.unwrap(),
+        [(a.clone(), [].into())],
+        "a new start serves nothing"
+    );
+    execute(&mut conn, "update control.replicas set beat_at = now() - interval '2 hours'").await;
+    assert!(replicas::beat(&mut conn, &b).await.unwrap());
+    assert!(!replicas::beat(&mut conn, &a).await.unwrap(), "swept away");
+    replicas::deregister(&mut conn, &b).await.unwrap();
+    assert_eq!(replicas::live(&mut conn).await.unwrap(), []);
+
+    let mut wakes = replicas::Wakes::listen(&installation.dataplane()).await.unwrap();
+    let mut operator = session::connect(&installation.operator()).await.unwrap();
+    replicas::wake(&mut operator).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(30), wakes.wait()).await.expect("a wake").unwrap();
+}
+
+#[tokio::test]
+async fn only_live_tenants_are_served() {
+    let server = Server::own().await;
+    let installation = installed(&server).await;
+    let mut operator = session::connect(&installation.operator()).await.unwrap();
+    let mut dataplane = session::connect(&installation.dataplane()).await.unwrap();
+    new_tenant(&installation, &id(7), "shop").await;
+    assert_eq!(tenants::list(&mut dataplane).await.unwrap(), []);
+    tenants::set_live(&mut operator, &id(7), 5).await.unwrap();
+    let listed = tenants::list(&mut dataplane).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!((listed[0].slug.as_str(), listed[0].generation, &listed[0].endpoint), ("shop", 5, &None));
+    tenants::set_retained(&mut operator, &id(7)).await.unwrap();
+    assert_eq!(tenants::list(&mut dataplane).await.unwrap(), []);
+}

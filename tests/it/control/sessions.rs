@@ -1,0 +1,66 @@
+//! Statements, transactions and scripts.
+
+use rowgate_pg::session;
+use rowgate_sql::text::{Bind, Sql};
+use rowgate_tests::postgres::{execute, shared};
+
+#[tokio::test]
+async fn text_binds_arrive_as_their_types() {
+    let mut conn = shared().await.database("binds").await;
+    execute(
+        &mut conn,
+        "create table t (a bool, b int8, c int2, d int4, e text, f jsonb, g timestamptz, h name)",
+    )
+    .await;
+    let mut sql = Sql::new();
+    sql.lit("insert into t values (");
+    let values: [(u32, &str); 8] = [
+        (16, "true"),
+        (20, "-9"),
+        (21, "7"),
+        (23, "8"),
+        (25, "it's"),
+        (3802, "{\"a\": 1}"),
+        (1184, "2024-02-29T12:00:00.5Z"),
+        (19, "n"),
+    ];
+    for (i, (oid, text)) in values.into_iter().enumerate() {
+        sql.lit(if i == 0 { "" } else { ", " }).bind(Bind::text(oid, text));
+    }
+    sql.lit(")");
+    assert_eq!(session::execute(&mut conn, &sql).await.unwrap(), 1);
+    let row: String = sqlx::query_scalar("select t::text from t").fetch_one(&mut conn).await.unwrap();
+    assert_eq!(row, r#"(t,-9,7,8,it's,"{""a"": 1}","2024-02-29 12:00:00.5+00",n)"#);
+
+    let mut unknown = Sql::new();
+    unknown.lit("select ").bind(Bind::text(1700, "1.5"));
+    let refusal = session::execute(&mut conn, &unknown).await.unwrap_err().to_string();
+    assert!(refusal.contains("type 1700"), "{refusal}");
+}
+
+#[tokio::test]
+async fn a_transaction_names_the_statement_that_failed_and_leaves_nothing() {
+    let mut conn = shared().await.database("transactions").await;
+    let statement = |text: &'static str| {
+        let mut sql = Sql::new();
+        sql.lit(text);
+        sql
+    };
+    let statements = [
+        statement("create table t (a int primary key deferrable initially deferred)"),
+        statement("insert into t values (1)"),
+        statement("insert into t values (1 / 0)"),
+    ];
+    let failure = session::transaction(&mut conn, &statements).await.unwrap_err();
+    assert_eq!((failure.index, failure.error.code()), (2, Some("22012")));
+    let late = [statements[0].clone(), statements[1].clone(), statements[1].clone()];
+    let failure = session::transaction(&mut conn, &late).await.unwrap_err();
+    assert_eq!((failure.index, failure.error.code()), (3, Some("23505")), "the COMMIT");
+    session::transaction(&mut conn, &statements[..2]).await.unwrap();
+
+    let two = session::execute(&mut conn, &statement("select 1; drop table t")).await.unwrap_err();
+    assert_eq!(two.code(), Some("42601"));
+    let half = session::script(&mut conn, "drop table t; select 1 / 0").await.unwrap_err();
+    assert_eq!(half.code(), Some("22012"));
+    assert_eq!(session::execute(&mut conn, &statement("delete from t")).await.unwrap(), 1);
+}
