@@ -49,6 +49,7 @@ async fn tenant(installation: &Installation, tenant: &Ulid, database: &str) -> P
     execute(&mut conn, &format!("revoke connect, temporary on database {database} from public")).await;
     execute(&mut conn, &format!("grant connect on database {database} to {auth}")).await;
     assert_eq!(migrate::tenant(&mut conn).await.expect("a fresh database"), 1);
+    assert_eq!(migrate::tenant(&mut conn).await.expect("a migrated database"), 0);
     execute(
         &mut conn,
         &format!(

@@ -17,7 +17,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Opens a connection for `login`. Statements and their values never reach our log.
 pub async fn connect(login: &Login) -> Result<PgConnection, PgError> {
     match tokio::time::timeout(CONNECT_TIMEOUT, options(login).connect()).await {
-        Ok(connected) => Ok(connected?),
+        Ok(connected) => connected.map_err(|error| match PgError::from(error) {
+            PgError::Unavailable { reason, source } => {
+                PgError::Unavailable { reason: format!("{}: {reason}", login.endpoint), source }
+            }
+            refused => refused,
+        }),
         Err(_) => Err(PgError::Unavailable {
             reason: format!("no connection to {} within {} s", login.endpoint, CONNECT_TIMEOUT.as_secs()),
             source: None,

@@ -1,5 +1,7 @@
 //! Statements, transactions and scripts.
 
+use rowgate_pg::failure::PgError;
+use rowgate_pg::login::Endpoint;
 use rowgate_pg::session;
 use rowgate_sql::text::{Bind, Sql};
 use rowgate_tests::postgres::{execute, shared};
@@ -63,4 +65,16 @@ async fn a_transaction_names_the_statement_that_failed_and_leaves_nothing() {
     let half = session::script(&mut conn, "drop table t; select 1 / 0").await.unwrap_err();
     assert_eq!(half.code(), Some("22012"));
     assert_eq!(session::execute(&mut conn, &statement("delete from t")).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_and_a_wrong_password_is_something_else() {
+    let mut login = shared().await.superuser("no_such_database");
+    assert_eq!(session::connect(&login).await.unwrap_err().code(), Some("3D000"));
+    login.password = rowgate_core::derive::Password::given("wrong");
+    assert_eq!(session::connect(&login).await.unwrap_err().code(), Some("28P01"));
+    login.endpoint = Endpoint::Unix { directory: "/no/such/folder".into(), port: 5432 };
+    let error = session::connect(&login).await.unwrap_err();
+    assert!(matches!(error, PgError::Unavailable { .. }));
+    assert!(error.to_string().contains("/no/such/folder:5432"), "{error}");
 }
