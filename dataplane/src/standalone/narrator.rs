@@ -1,0 +1,213 @@
+//! A source that tells the terminal what it sees: mistakes in manifests, what became of each resource, and the first
+//! requests to try.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use rowgate_crds::ApiKey;
+use rowgate_reconcile::source::{
+    Event, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem, StatusReport,
+};
+use serde_json::{Value, json};
+
+use super::greeting::{self, Door};
+use super::roots::write_private;
+use super::verdict::Verdict;
+use super::{say, tell};
+
+/// Passes everything on to `source`, and watches.
+pub(super) struct Narrator<S> {
+    source: S,
+    url: String,
+    manifests: PathBuf,
+    ready_file: Option<PathBuf>,
+    told: Mutex<Told>,
+}
+
+/// What has been said already, so that it is said once.
+#[derive(Default)]
+struct Told {
+    snapshot: Snapshot,
+    problems: Vec<SourceProblem>,
+    statuses: BTreeMap<ObjectRef, Value>,
+    verdicts: BTreeMap<ObjectRef, Verdict>,
+    greeted: BTreeSet<ObjectRef>,
+    doors: Vec<Door>,
+}
+
+impl<S: ResourceSource> Narrator<S> {
+    pub(super) fn new(source: S, url: String, manifests: PathBuf, ready_file: Option<PathBuf>) -> Narrator<S> {
+        Narrator { source, url, manifests, ready_file, told: Mutex::default() }
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows the keys that work now and were not shown before; at the start only when everything has settled.
+    async fn greet(&self) -> Result<(), SourceError> {
+        let (new, snapshot, first) = {
+            let told = self.told();
+            if !told.doors.is_empty() || told.settled() {
+                (told.new_keys(), told.snapshot.clone(), told.doors.is_empty())
+            } else {
+                return Ok(());
+            }
+        };
+        let mut doors = Vec::new();
+        for (key, role, secret_name) in new {
+            let Some(tenant) = snapshot.tenants.iter().find(|tenant| {
+                tenant.metadata.name.as_deref() == Some(&*key.spec.tenant_ref.name)
+                    && tenant.metadata.namespace == key.metadata.namespace
+            }) else {
+                continue;
+            };
+            let namespace = key.metadata.namespace.as_deref().unwrap_or_default();
+            let Some(secret) = self.source.read_secret(namespace, &secret_name).await? else { continue };
+            let Some(text) = secret.get("apiKey") else { continue };
+            let siblings: Vec<ApiKey> =
+                snapshot.api_keys.iter().filter(|other| same_tenant(other, &key)).cloned().collect();
+            doors.push(Door {
+                slug: tenant.slug().to_owned(),
+                name: key.metadata.name.clone().unwrap_or_default(),
+                role,
+                key: text.clone(),
+                entity: greeting::entity(tenant, &key, &siblings),
+            });
+            self.told().greeted.insert(ObjectRef::from(&key));
+        }
+        if doors.is_empty() {
+            return Ok(());
+        }
+        doors.sort_by(|a, b| (&a.slug, &a.name).cmp(&(&b.slug, &b.name)));
+        tell(&greeting::text(&self.url, &doors));
+        if first {
+            tell(&format!(
+                "\nChange a file in {} and the change is served within a second; Ctrl-C stops, the data stays.\n",
+                self.manifests.display()
+            ));
+        }
+        let all = {
+            let mut told = self.told();
+            told.doors.extend(doors);
+            told.doors.clone()
+        };
+        self.publish(&all);
+        Ok(())
+    }
+
+    /// For scripts: where the API is and which keys there are.
+    fn publish(&self, doors: &[Door]) {
+        let Some(path) = &self.ready_file else { return };
+        let keys: Vec<Value> = doors
+            .iter()
+            .map(|door| json!({"tenant": door.slug, "name": door.name, "role": door.role, "apiKey": door.key}))
+            .collect();
+        let text = format!("{:#}\n", json!({"url": self.url, "keys": keys}));
+        if let Err(error) = write_private(path, &text) {
+            say(&format!("--ready-file: cannot write {}: {error}", path.display()));
+        }
+    }
+}
+
+impl Told {
+    fn note_problems(&mut self, problems: &[SourceProblem]) {
+        for problem in problems.iter().filter(|problem| !self.problems.contains(problem)) {
+            say(&problem.to_string());
+        }
+        if problems.is_empty() && !self.problems.is_empty() {
+            say("every manifest is good again");
+        }
+        self.problems = problems.to_vec();
+    }
+
+    fn note_status(&mut self, report: &StatusReport) {
+        let verdict = Verdict::of(&report.status);
+        self.statuses.insert(report.object.clone(), report.status.clone());
+        let before = self.verdicts.insert(report.object.clone(), verdict.clone());
+        if before.as_ref() != Some(&verdict)
+            && let Some(line) = verdict.line()
+        {
+            say(&format!("{}: {line}", report.object));
+        }
+    }
+
+    /// Whether everything that is wanted is ready, or is not going to be without somebody's help.
+    fn settled(&self) -> bool {
+        let mut wanted = self.snapshot.tenants.iter().map(ObjectRef::from).chain(
+            self.snapshot.api_keys.iter().map(ObjectRef::from),
+        );
+        wanted.all(|object| self.verdicts.get(&object).is_some_and(Verdict::settled))
+    }
+
+    /// Keys that work and have not been shown, with role and Secret.
+    fn new_keys(&self) -> Vec<(ApiKey, String, String)> {
+        let ready = |object: &ObjectRef| self.verdicts.get(object) == Some(&Verdict::Ready);
+        self.snapshot
+            .api_keys
+            .iter()
+            .filter_map(|key| {
+                let object = ObjectRef::from(key);
+                let status = self.statuses.get(&object)?;
+                let alive = status.get("revokedAt").is_none_or(Value::is_null);
+                let text = |name: &str| Some(status.get(name)?.as_str()?.to_owned());
+                let shown = !ready(&object) || !alive || self.greeted.contains(&object);
+                if shown { None } else { Some((key.clone(), text("role")?, text("secretName")?)) }
+            })
+            .collect()
+    }
+}
+
+fn same_tenant(a: &ApiKey, b: &ApiKey) -> bool {
+    a.spec.tenant_ref.name == b.spec.tenant_ref.name && a.metadata.namespace == b.metadata.namespace
+}
+
+impl<S: ResourceSource> ResourceSource for Narrator<S> {
+    async fn changed(&self) {
+        self.source.changed().await;
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, SourceError> {
+        let snapshot = self.source.snapshot().await?;
+        let mut told = self.told();
+        told.note_problems(&snapshot.problems);
+        told.snapshot = snapshot.clone();
+        Ok(snapshot)
+    }
+
+    async fn read_secret(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<BTreeMap<String, String>>, SourceError> {
+        self.source.read_secret(namespace, name).await
+    }
+
+    async fn write_secret(
+        &self,
+        owner: &ObjectRef,
+        namespace: &str,
+        name: &str,
+        data: &BTreeMap<String, String>,
+    ) -> Result<(), SourceError> {
+        self.source.write_secret(owner, namespace, name, data).await
+    }
+
+    async fn delete_secret(&self, namespace: &str, name: &str) -> Result<(), SourceError> {
+        self.source.delete_secret(namespace, name).await
+    }
+
+    async fn report(&self, reports: &[StatusReport]) -> Result<(), SourceError> {
+        self.source.report(reports).await?;
+        reports.iter().for_each(|report| self.told().note_status(report));
+        self.greet().await
+    }
+
+    async fn event(&self, object: &ObjectRef, event: Event) -> Result<(), SourceError> {
+        if event.warning {
+            say(&format!("{object}: {}: {}", event.reason, event.note));
+        }
+        self.source.event(object, event).await
+    }
+}

@@ -1,0 +1,181 @@
+//! One after the other: settings, ports, state folder, PostgreSQL, installation; then everything at once until the end.
+
+use std::error::Error;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use rowgate_core::name::Ulid;
+use rowgate_pg::installation::{self, Installation, InstallationError, Roots};
+use rowgate_reconcile::dir_source::DirSource;
+use rowgate_reconcile::source::SourceError;
+use tokio_util::sync::CancellationToken;
+
+use super::flags::{StandaloneFlags, StandaloneSettings};
+use super::lock::{self, LockError};
+use super::narrator::Narrator;
+use super::postgres::PostgresError;
+use super::server::Server;
+use super::{roots, say, state};
+use crate::app::{self, AppConfig, AppError, Listeners};
+use crate::config::Mistakes;
+use crate::telemetry;
+
+/// Why standalone did not come up, or ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum StandaloneError {
+    #[error(transparent)]
+    Mistakes(#[from] Mistakes),
+    #[error("--manifests: there is no folder {}; make it and put a Tenant there, or try --manifests examples/shop", .0.display())]
+    NoManifests(PathBuf),
+    #[error("--state: cannot make the folder {}; name one that can be written", path.display())]
+    State { path: PathBuf, source: io::Error },
+    #[error("cannot read or write the root secret {}", path.display())]
+    Root { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
+    #[error(transparent)]
+    Installation(#[from] InstallationError),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    App(#[from] AppError),
+}
+
+/// Runs until SIGINT or SIGTERM, and says on standard error what went wrong: exit code 2 when it could not begin.
+#[tokio::main]
+pub async fn run(flags: StandaloneFlags) -> ExitCode {
+    let settings = match flags.settings() {
+        Ok(settings) => settings,
+        Err(mistakes) => return failed(&mistakes.into(), 2),
+    };
+    telemetry::start(settings.server.log_format);
+    let shutdown = CancellationToken::new();
+    let signals = tokio::spawn(stop_on_signal(shutdown.clone()));
+    let code = match Running::start(settings).await {
+        Err(error) => failed(&error, 2),
+        Ok(running) => match running.until(shutdown).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&error, 1),
+        },
+    };
+    signals.abort();
+    code
+}
+
+/// Everything that is prepared before anything is served.
+struct Running {
+    settings: StandaloneSettings,
+    listeners: Listeners,
+    server: Server,
+    installation: Installation,
+    source: DirSource,
+    _lock: lock::StateLock,
+}
+
+impl Running {
+    async fn start(mut settings: StandaloneSettings) -> Result<Running, StandaloneError> {
+        let listeners = Listeners::bind(&settings.server).await?;
+        if !settings.manifests.is_dir() {
+            return Err(StandaloneError::NoManifests(settings.manifests));
+        }
+        let made = state::prepare(&settings.state);
+        settings.state = made.map_err(|source| StandaloneError::State { path: settings.state.clone(), source })?;
+        let lock = lock::take(&settings.state)?;
+        let source = DirSource::open(settings.manifests.clone(), settings.state.clone())?;
+        let roots = Roots {
+            operator: root(&settings.state.join("operator.root"))?,
+            dataplane: root(&settings.state.join("dataplane.root"))?,
+        };
+        let server = Server::open(&settings).await?;
+        let installation = installation::open(server.admin(), &roots, new_id()).await?;
+        for line in &installation.advice {
+            say(&format!("a DBA may run: {line}"));
+        }
+        Ok(Running { settings, listeners, server, installation, source, _lock: lock })
+    }
+
+    /// Serves until `shutdown`. PostgreSQL ends last: the replica takes its row out of the control database first.
+    async fn until(self, shutdown: CancellationToken) -> Result<(), StandaloneError> {
+        let url = format!("http://{}", self.settings.server.listen);
+        let narrator =
+            Narrator::new(self.source, url.clone(), self.settings.manifests.clone(), self.settings.ready_file);
+        let reconciling = rowgate_reconcile::run(
+            Arc::new(narrator),
+            self.installation.clone(),
+            rowgate_reconcile::Settings { relook: self.settings.relook, api_url: url },
+            shutdown.clone(),
+        );
+        let serving = app::run(
+            AppConfig {
+                listeners: self.listeners,
+                control: self.installation.endpoint.clone(),
+                root: self.installation.roots().dataplane.clone(),
+                connections_per_tenant: self.settings.server.connections_per_tenant,
+                drain: self.settings.server.drain,
+            },
+            shutdown.clone(),
+        );
+        // The one that ends by itself takes the other along.
+        let ended = CancellationToken::new();
+        let work = async {
+            let (served, ()) = tokio::join!(
+                async {
+                    let served = serving.await;
+                    shutdown.cancel();
+                    served
+                },
+                async {
+                    reconciling.await;
+                    shutdown.cancel();
+                },
+            );
+            ended.cancel();
+            served
+        };
+        let (served, stopped) = tokio::join!(work, self.server.look_after(ended.clone()));
+        served?;
+        Ok(stopped?)
+    }
+}
+
+/// The first signal ends everything in order, the second at once.
+async fn stop_on_signal(shutdown: CancellationToken) {
+    if let Err(error) = app::asked_to_stop().await {
+        tracing::error!(cause = %error, "signals cannot be awaited");
+        return;
+    }
+    say("stopping; Ctrl-C again leaves at once, with PostgreSQL running on");
+    shutdown.cancel();
+    if app::asked_to_stop().await.is_ok() {
+        std::process::exit(130);
+    }
+}
+
+fn root(path: &Path) -> Result<rowgate_core::derive::Root, StandaloneError> {
+    roots::load_or_make(path).map_err(|source| StandaloneError::Root { path: path.to_owned(), source })
+}
+
+/// The error with its causes; one that already quotes its cause does not say it twice.
+fn failed(error: &StandaloneError, code: u8) -> ExitCode {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    say(&text);
+    ExitCode::from(code)
+}
+
+/// Time and chance enter here.
+fn new_id() -> Ulid {
+    let unix_ms = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
+    Ulid::from_parts(unix_ms, rand::random())
+}

@@ -1,0 +1,60 @@
+//! The PostgreSQL that standalone works with: somebody's running one, or our own, which is started again if it dies.
+
+use std::time::Duration;
+
+use rowgate_pg::login::Login;
+use tokio_util::sync::CancellationToken;
+
+use super::flags::StandaloneSettings;
+use super::postgres::{Postgres, PostgresError, Wish};
+use super::say;
+
+/// How often our own server is looked after.
+const LOOK: Duration = Duration::from_secs(1);
+
+pub(super) enum Server {
+    Given(Login),
+    Own { wish: Wish, postgres: Postgres },
+}
+
+impl Server {
+    pub(super) async fn open(settings: &StandaloneSettings) -> Result<Server, PostgresError> {
+        if let Some(login) = &settings.database {
+            return Ok(Server::Given(login.clone()));
+        }
+        let wish = Wish {
+            state: settings.state.clone(),
+            bin: settings.postgres_bin.clone(),
+            settings: settings.postgres_settings.clone(),
+        };
+        let postgres = Postgres::start(&wish, &|line| say(&line)).await?;
+        Ok(Server::Own { wish, postgres })
+    }
+
+    /// The login with which the installation is founded.
+    pub(super) fn admin(&self) -> Login {
+        match self {
+            Server::Given(login) => login.clone(),
+            Server::Own { postgres, .. } => postgres.superuser().clone(),
+        }
+    }
+
+    /// Keeps our own server running until `done`; then ends it. Its socket stays where it is over a restart.
+    pub(super) async fn look_after(self, done: CancellationToken) -> Result<(), PostgresError> {
+        let Server::Own { wish, mut postgres } = self else {
+            done.cancelled().await;
+            return Ok(());
+        };
+        while tokio::time::timeout(LOOK, done.cancelled()).await.is_err() {
+            if postgres.has_ended() {
+                say(&format!("PostgreSQL has ended by itself (see {}); starting it again", postgres.log().display()));
+                match Postgres::start(&wish, &|line| say(&line)).await {
+                    Ok(started) => postgres = started,
+                    Err(error) => say(&format!("{error}; it is tried again")),
+                }
+            }
+        }
+        say("stopping PostgreSQL");
+        postgres.stop().await
+    }
+}

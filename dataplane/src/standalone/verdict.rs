@@ -1,0 +1,67 @@
+//! What a status comes to, in one word and one line.
+
+use serde_json::Value;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Ready,
+    /// It cannot go on until somebody changes something: reason and message.
+    Stalled(String),
+    /// Under way, or tried again; with what is in the way.
+    Working(String),
+}
+
+impl Verdict {
+    pub(super) fn of(status: &Value) -> Verdict {
+        let condition = |name: &str| {
+            let conditions = status.get("conditions").and_then(Value::as_array);
+            conditions.into_iter().flatten().find(|condition| condition["type"] == name)
+        };
+        let holds = |name: &str| condition(name).filter(|condition| condition["status"] == "True");
+        let told = |condition: &Value| {
+            let text = |name: &str| condition[name].as_str().unwrap_or_default().to_owned();
+            format!("{}: {}", text("reason"), text("message"))
+        };
+        if let Some(stalled) = holds("Stalled") {
+            return Verdict::Stalled(told(stalled));
+        }
+        if holds("Ready").is_some() {
+            return Verdict::Ready;
+        }
+        Verdict::Working(condition("Ready").map(told).unwrap_or_default())
+    }
+
+    /// Whether waiting alone changes nothing.
+    pub(super) fn settled(&self) -> bool {
+        !matches!(self, Verdict::Working(_))
+    }
+
+    /// For the terminal; what is under way needs no line.
+    pub(super) fn line(&self) -> Option<String> {
+        match self {
+            Verdict::Ready => Some("ready".to_owned()),
+            Verdict::Stalled(why) => Some(format!("stalled: {why}")),
+            Verdict::Working(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn stalled_counts_more_than_ready_and_neither_is_work() {
+        let condition = |name: &str, status: &str| json!({"type": name, "status": status, "reason": "R", "message": "m"});
+        for (conditions, expected) in [
+            (json!([condition("Ready", "True"), condition("Stalled", "False")]), Verdict::Ready),
+            (json!([condition("Ready", "True"), condition("Stalled", "True")]), Verdict::Stalled("R: m".into())),
+            (json!([condition("Ready", "False")]), Verdict::Working("R: m".into())),
+            (json!([]), Verdict::Working(String::new())),
+        ] {
+            assert_eq!(Verdict::of(&json!({"conditions": conditions})), expected);
+        }
+    }
+}
