@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use rowgate_dataplane::app::{self, AppConfig, AppError, Listeners};
 use rowgate_dataplane::config::{ServeFlags, ServeSettings};
+use rowgate_dataplane::standalone::{self, StandaloneFlags, check::CheckFlags};
 use rowgate_dataplane::telemetry;
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +27,10 @@ struct Cli {
 enum Command {
     /// Serve the tenants that a control database lists
     Serve(Box<ServeFlags>),
+    /// Everything in one process, from a folder of manifests: PostgreSQL, reconciling, serving
+    Standalone(Box<StandaloneFlags>),
+    /// Say what is wrong with a folder of manifests, without a database
+    Check(CheckFlags),
 }
 
 /// Exit code of a mistake in the settings, a busy port included.
@@ -37,6 +42,8 @@ fn main() -> ExitCode {
             Ok(settings) => serve(settings),
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
+        Command::Standalone(flags) => standalone::run(*flags),
+        Command::Check(flags) => standalone::check::run(&flags),
     }
 }
 

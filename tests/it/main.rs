@@ -2,5 +2,6 @@
 
 mod control;
 mod launcher;
+mod standalone;
 mod tidy;
 mod wire;

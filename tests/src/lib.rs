@@ -3,3 +3,4 @@
 pub mod postgres;
 pub mod scratch;
 pub mod wait;
+pub mod world;

@@ -106,7 +106,13 @@ mod tests {
             ..StandaloneFlags::default()
         };
         let Mistakes(lines) = flags.settings().expect_err("five mistakes");
-        let starts = ["--listen", "--database-url: ", "--relook-seconds", "--database-url names", "--postgres-setting"];
+        let starts = [
+            "--listen",
+            "--database-url: ",
+            "--relook-seconds",
+            "--database-url names",
+            "--postgres-setting",
+        ];
         assert_eq!(lines.len(), starts.len(), "{lines:?}");
         for (line, start) in lines.iter().zip(starts) {
             assert!(line.starts_with(start), "{line}");

@@ -89,7 +89,8 @@ spec:
             serde_yaml::from_str(&format!("{head}spec: {{tenantRef: {{name: shop}}{scope}}}")).expect("a key")
         };
         let all = key("");
-        let orders = key(", scope: {permissions: [{entity: orders, actions: [read], fields: {include: ['*']}}]}");
+        let orders =
+            key(", scope: {permissions: [{entity: orders, actions: [read], fields: {include: ['*']}}]}");
         let nothing = key(", scope: {permissions: [{entity: orders, actions: [delete]}]}");
         let keys = [all.clone(), orders.clone(), nothing.clone()];
         assert_eq!(entity(&tenant, &all, &keys).as_deref(), Some("orders"));

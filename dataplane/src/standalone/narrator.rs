@@ -37,7 +37,12 @@ struct Told {
 }
 
 impl<S: ResourceSource> Narrator<S> {
-    pub(super) fn new(source: S, url: String, manifests: PathBuf, ready_file: Option<PathBuf>) -> Narrator<S> {
+    pub(super) fn new(
+        source: S,
+        url: String,
+        manifests: PathBuf,
+        ready_file: Option<PathBuf>,
+    ) -> Narrator<S> {
         Narrator { source, url, manifests, ready_file, told: Mutex::default() }
     }
 
@@ -102,7 +107,9 @@ impl<S: ResourceSource> Narrator<S> {
         let Some(path) = &self.ready_file else { return };
         let keys: Vec<Value> = doors
             .iter()
-            .map(|door| json!({"tenant": door.slug, "name": door.name, "role": door.role, "apiKey": door.key}))
+            .map(
+                |door| json!({"tenant": door.slug, "name": door.name, "role": door.role, "apiKey": door.key}),
+            )
             .collect();
         let text = format!("{:#}\n", json!({"url": self.url, "keys": keys}));
         if let Err(error) = write_private(path, &text) {
@@ -135,9 +142,12 @@ impl Told {
 
     /// Whether everything that is wanted is ready, or is not going to be without somebody's help.
     fn settled(&self) -> bool {
-        let mut wanted = self.snapshot.tenants.iter().map(ObjectRef::from).chain(
-            self.snapshot.api_keys.iter().map(ObjectRef::from),
-        );
+        let mut wanted = self
+            .snapshot
+            .tenants
+            .iter()
+            .map(ObjectRef::from)
+            .chain(self.snapshot.api_keys.iter().map(ObjectRef::from));
         wanted.all(|object| self.verdicts.get(&object).is_some_and(Verdict::settled))
     }
 

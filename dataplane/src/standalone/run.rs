@@ -83,7 +83,8 @@ impl Running {
             return Err(StandaloneError::NoManifests(settings.manifests));
         }
         let made = state::prepare(&settings.state);
-        settings.state = made.map_err(|source| StandaloneError::State { path: settings.state.clone(), source })?;
+        settings.state =
+            made.map_err(|source| StandaloneError::State { path: settings.state.clone(), source })?;
         let lock = lock::take(&settings.state)?;
         let source = DirSource::open(settings.manifests.clone(), settings.state.clone())?;
         let roots = Roots {
@@ -100,9 +101,13 @@ impl Running {
 
     /// Serves until `shutdown`. PostgreSQL ends last: the replica takes its row out of the control database first.
     async fn until(self, shutdown: CancellationToken) -> Result<(), StandaloneError> {
-        let url = format!("http://{}", self.settings.server.listen);
-        let narrator =
-            Narrator::new(self.source, url.clone(), self.settings.manifests.clone(), self.settings.ready_file);
+        let url = url(&self.listeners);
+        let narrator = Narrator::new(
+            self.source,
+            url.clone(),
+            self.settings.manifests.clone(),
+            self.settings.ready_file,
+        );
         let reconciling = rowgate_reconcile::run(
             Arc::new(narrator),
             self.installation.clone(),
@@ -153,6 +158,15 @@ async fn stop_on_signal(shutdown: CancellationToken) {
     if app::asked_to_stop().await.is_ok() {
         std::process::exit(130);
     }
+}
+
+/// Where a program on this machine reaches the API.
+fn url(listeners: &Listeners) -> String {
+    let mut address = listeners.api.local_addr().expect("a bound socket has an address");
+    if address.ip().is_unspecified() {
+        address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    }
+    format!("http://{address}")
 }
 
 fn root(path: &Path) -> Result<rowgate_core::derive::Root, StandaloneError> {

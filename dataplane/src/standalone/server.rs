@@ -47,7 +47,10 @@ impl Server {
         };
         while tokio::time::timeout(LOOK, done.cancelled()).await.is_err() {
             if postgres.has_ended() {
-                say(&format!("PostgreSQL has ended by itself (see {}); starting it again", postgres.log().display()));
+                say(&format!(
+                    "PostgreSQL has ended by itself (see {}); starting it again",
+                    postgres.log().display()
+                ));
                 match Postgres::start(&wish, &|line| say(&line)).await {
                     Ok(started) => postgres = started,
                     Err(error) => say(&format!("{error}; it is tried again")),

@@ -54,10 +54,14 @@ mod tests {
 
     #[test]
     fn stalled_counts_more_than_ready_and_neither_is_work() {
-        let condition = |name: &str, status: &str| json!({"type": name, "status": status, "reason": "R", "message": "m"});
+        let condition =
+            |name: &str, status: &str| json!({"type": name, "status": status, "reason": "R", "message": "m"});
         for (conditions, expected) in [
             (json!([condition("Ready", "True"), condition("Stalled", "False")]), Verdict::Ready),
-            (json!([condition("Ready", "True"), condition("Stalled", "True")]), Verdict::Stalled("R: m".into())),
+            (
+                json!([condition("Ready", "True"), condition("Stalled", "True")]),
+                Verdict::Stalled("R: m".into()),
+            ),
             (json!([condition("Ready", "False")]), Verdict::Working("R: m".into())),
             (json!([]), Verdict::Working(String::new())),
         ] {

@@ -1,0 +1,191 @@
+//! Standalone from outside: what it says when it cannot begin, and that neither Ctrl-C nor kill -9 loses anything.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Output};
+
+use rowgate_tests::wait::until;
+use rowgate_tests::world::{World, binary};
+
+/// Runs a command that ends by itself, and checks its exit code and every part of what it says.
+fn refuses(command: &mut Command, code: i32, parts: &[&str]) -> Output {
+    let output = command.output().expect("the binary was built; `make test` builds it");
+    let said =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    for part in parts {
+        assert!(said.contains(part), "{part:?} is missing in: {said}");
+    }
+    output
+}
+
+#[tokio::test]
+async fn a_busy_port_is_told_before_anything_starts() {
+    let world = World::new(&[]).await;
+    let taken = TcpListener::bind("127.0.0.1:0").expect("some port is free");
+    let address = taken.local_addr().expect("it is bound").to_string();
+    for flag in ["--listen", "--probes"] {
+        let state = world.folder().join("untouched");
+        let mut command = Command::new(binary());
+        command.arg("standalone").arg("--manifests").arg(world.manifests()).arg("--state").arg(&state);
+        let other = if flag == "--listen" { "--probes" } else { "--listen" };
+        command.args([flag, &address, other, "127.0.0.1:0"]);
+        refuses(&mut command, 2, &[flag, &address, "another port"]);
+        assert!(!state.exists(), "nothing was started");
+    }
+}
+
+#[tokio::test]
+async fn without_a_usable_postgresql_the_message_names_folders_versions_and_remedies() {
+    let world = World::new(&[]).await;
+    let old = world.folder().join("old");
+    fs::create_dir(&old).expect("the folder is ours");
+    fs::write(old.join("postgres"), "#!/bin/sh\necho 'postgres (PostgreSQL) 15.18'\n").expect("it is ours");
+    fs::set_permissions(old.join("postgres"), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let parts = [
+        &*old.display().to_string(),
+        "15.18",
+        "too old",
+        "--postgres-bin",
+        "--database-url",
+        "make postgres",
+    ];
+    refuses(world.command().arg("--postgres-bin").arg(&old), 2, &parts);
+
+    let empty = world.folder().join("empty");
+    fs::create_dir(&empty).expect("the folder is ours");
+    let parts = [&*empty.display().to_string(), "no postgres there", "16 or newer"];
+    refuses(world.command().arg("--postgres-bin").arg(&empty), 2, &parts);
+}
+
+#[tokio::test]
+async fn a_missing_folder_is_named_with_its_flag() {
+    let world = World::new(&[]).await;
+    fs::remove_dir(world.manifests()).expect("it is empty");
+    let folder = world.manifests().display().to_string();
+    refuses(&mut world.command(), 2, &["--manifests", &folder, "examples/shop"]);
+}
+
+#[tokio::test]
+async fn every_wrong_flag_is_told_at_once() {
+    let world = World::new(&[]).await;
+    let mut command = world.command();
+    command.args(["--database-url", "mysql://x", "--drain-seconds", "soon", "--relook-seconds", "0"]);
+    // The world's own --relook-seconds stands before; clap says so at once, and the rest must not be hidden by it.
+    let output = command.output().expect("the binary was built; `make test` builds it");
+    assert_eq!(output.status.code(), Some(2));
+
+    let mut command = Command::new(binary());
+    command.args([
+        "standalone",
+        "--manifests",
+        "x",
+        "--database-url",
+        "mysql://x",
+        "--drain-seconds",
+        "soon",
+    ]);
+    refuses(
+        &mut command,
+        2,
+        &["--database-url: does not start with postgres://", "--drain-seconds: \"soon\""],
+    );
+}
+
+#[tokio::test]
+async fn a_typing_error_is_told_with_its_remedy_and_the_rest_is_served() {
+    let mut world = World::shop().await;
+    let wrong = "apiVersion: rowgate.dev/v1alpha1\nkind: ApiKey\nmetadata: {name: wrong}\n\
+                 spec: {tenantRef: {name: shop}, revokd: true}\n";
+    world.write("wrong.yaml", wrong);
+    let folder = world.manifests();
+    let mut check = Command::new(binary());
+    refuses(check.arg("check").arg("--manifests").arg(&folder), 1, &["wrong.yaml", "revokd", "revoked"]);
+
+    world.start().await;
+    world.says("wrong.yaml").await;
+    world.says("revokd").await;
+    let answer = world.get(&world.key("shop-admin"), "/auth/shop/api/products?$first=1").await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+
+    world.write("wrong.yaml", &wrong.replace("revokd: true", "revoked: false"));
+    world.says("every manifest is good again").await;
+    until("the mended key", async || {
+        (world.status("ApiKey", "wrong")["secretName"].is_string()).then_some(())
+    })
+    .await;
+    fs::remove_file(folder.join("wrong.yaml")).expect("it is there");
+    let mut check = Command::new(binary());
+    refuses(check.arg("check").arg("--manifests").arg(&folder), 0, &["every manifest", "is good"]);
+    assert!(world.stop().await.success());
+}
+
+#[tokio::test]
+async fn a_second_process_on_the_same_state_is_told_who_holds_it() {
+    let mut world = World::shop().await;
+    world.start().await;
+    let holder = format!("(process {})", world.pid());
+    let mut second = Command::new(binary());
+    second.arg("standalone").arg("--manifests").arg(world.manifests()).arg("--state").arg(world.state());
+    second.args(["--listen", "127.0.0.1:0", "--probes", "127.0.0.1:0"]);
+    refuses(&mut second, 2, &[&holder, "--state"]);
+    assert!(world.stop().await.success());
+}
+
+#[tokio::test]
+async fn after_kill_9_the_next_start_takes_the_running_postgresql_over_with_data_and_keys() {
+    let mut world = World::shop().await;
+    world.start().await;
+    let path = "/auth/shop/api/orders?$first=-1";
+    let keys = ["shop-admin", "north", "south"];
+    let mut before = Vec::new();
+    for name in keys {
+        before.push((world.key(name), world.get(&world.key(name), path).await));
+    }
+    assert!(before.iter().all(|(_, answer)| answer.status == 200), "{before:?}");
+    let postmaster = || {
+        let path = world.state().join("postgres/data/postmaster.pid");
+        fs::read_to_string(path).ok().and_then(|text| text.lines().next().map(str::to_owned))
+    };
+    let running = postmaster().expect("PostgreSQL runs");
+    world.kill().await;
+    let postmaster = || fs::read_to_string(world.state().join("postgres/data/postmaster.pid"));
+    assert!(postmaster().expect("PostgreSQL runs on").starts_with(&running));
+
+    world.start().await;
+    assert!(world.log().contains(&format!("PostgreSQL still runs (process {running})")), "{}", world.log());
+    for (name, (key, answer)) in keys.into_iter().zip(&before) {
+        assert_eq!(&world.key(name), key);
+        assert_eq!(&world.get(key, path).await, answer);
+    }
+
+    // An orderly end stops PostgreSQL, too; the third start finds everything again.
+    assert!(world.stop().await.success());
+    let stopped = fs::read_to_string(world.state().join("postgres/data/postmaster.pid"));
+    assert!(stopped.is_err(), "PostgreSQL runs on: {stopped:?}");
+    world.start().await;
+    for (key, answer) in &before {
+        assert_eq!(&world.get(key, path).await, answer);
+    }
+    assert!(world.stop().await.success());
+}
+
+#[tokio::test]
+async fn the_printed_lines_can_be_pasted() {
+    let mut world = World::shop().await;
+    world.start().await;
+    let log = world.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.starts_with("curl ")).collect();
+    assert_eq!(lines.len(), 3, "{log}");
+    let mut answers = Vec::new();
+    for line in lines {
+        let output = Command::new("sh").args(["-c", line]).output().expect("a shell");
+        let body: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an answer in JSON");
+        assert!(body["value"].as_array().is_some_and(|rows| !rows.is_empty()), "{line}: {body}");
+        answers.push(body["value"].to_string());
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 3, "each key sees other rows");
+    assert!(world.stop().await.success());
+}

@@ -1,0 +1,261 @@
+//! A real `standalone` process over temporary folders, and what a test does with it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use crate::postgres::{QUICK, seed};
+use crate::scratch::Scratch;
+use crate::wait::until;
+
+/// Folders, ports and the process. Everything ends with this value, or with the test process.
+#[derive(Debug)]
+pub struct World {
+    scratch: Scratch,
+    port: u16,
+    probes: u16,
+    child: Option<Child>,
+}
+
+/// An answer, read whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub body: Value,
+}
+
+impl World {
+    /// Nothing runs yet, and the manifests are what `files` gives by name.
+    pub async fn new(files: &[(&str, &str)]) -> World {
+        let scratch = Scratch::new();
+        fs::create_dir(scratch.path().join("manifests")).expect("the folder is ours");
+        seed(&scratch.path().join("state")).await;
+        let world = World { scratch, port: free_port(), probes: free_port(), child: None };
+        for (name, text) in files {
+            world.write(name, text);
+        }
+        world
+    }
+
+    /// The example shop.
+    pub async fn shop() -> World {
+        let world = World::new(&[]).await;
+        for entry in fs::read_dir(examples().join("shop")).expect("the example is committed") {
+            let path = entry.expect("a readable folder").path();
+            if path.is_file() {
+                let name = path.file_name().expect("a file");
+                fs::copy(&path, world.manifests().join(name)).expect("the folder is ours");
+            }
+        }
+        world
+    }
+
+    #[must_use]
+    pub fn manifests(&self) -> PathBuf {
+        self.scratch.path().join("manifests")
+    }
+
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.scratch.path().join("state")
+    }
+
+    /// The folder above both, for whatever else a test needs.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    #[must_use]
+    pub fn probes_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.probes)
+    }
+
+    /// The process id of what runs.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("it was started").id()
+    }
+
+    /// Writes a manifest as editors do: another file, renamed.
+    pub fn write(&self, name: &str, text: &str) {
+        let draft = self.scratch.path().join("draft");
+        fs::write(&draft, text).expect("the folder is ours");
+        fs::rename(&draft, self.manifests().join(name)).expect("the folder is ours");
+    }
+
+    /// Replaces `from`, which must stand there exactly once, in a manifest.
+    pub fn edit(&self, name: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.manifests().join(name)).expect("the manifest is there");
+        assert_eq!(text.matches(from).count(), 1, "{from:?} in {name}");
+        self.write(name, &text.replace(from, to));
+    }
+
+    /// The command line of this world, to be changed before it runs.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(binary());
+        command.arg("standalone").arg("--manifests").arg(self.manifests()).arg("--state").arg(self.state());
+        command.arg("--listen").arg(format!("127.0.0.1:{}", self.port));
+        command.arg("--probes").arg(format!("127.0.0.1:{}", self.probes));
+        command.arg("--ready-file").arg(self.ready_file()).args(["--relook-seconds", "1"]);
+        for setting in QUICK {
+            command.arg("--postgres-setting").arg(setting);
+        }
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Starts the process and waits until it has greeted.
+    pub async fn start(&mut self) {
+        self.start_with(|_| ()).await;
+    }
+
+    /// As [`World::start`], with further flags.
+    pub async fn start_with(&mut self, change: impl FnOnce(&mut Command)) {
+        self.spawn(change);
+        let ready = self.ready_file();
+        until("the greeting of standalone", async || {
+            let ended = self.child.as_mut().expect("it was spawned").try_wait().expect("it is our child");
+            assert!(ended.is_none(), "standalone ended: {}", self.log());
+            ready.exists().then_some(())
+        })
+        .await;
+    }
+
+    /// Starts the process and waits for nothing.
+    pub fn spawn(&mut self, change: impl FnOnce(&mut Command)) {
+        assert!(self.child.is_none(), "one process at a time in one state folder");
+        // A file of an earlier run would say that this one is ready.
+        let _absent = fs::remove_file(self.ready_file());
+        let log = |name: &str| File::create(self.scratch.path().join(name)).expect("the folder is ours");
+        let mut command = self.command();
+        command.stdout(log("stdout")).stderr(log("stderr"));
+        change(&mut command);
+        let child = command.spawn().expect("the binary was built; `make test` builds it");
+        self.scratch.adopt(child.id());
+        self.child = Some(child);
+    }
+
+    /// What the process has written so far: the lines to paste, and then everything else.
+    #[must_use]
+    pub fn log(&self) -> String {
+        let read = |name: &str| fs::read_to_string(self.scratch.path().join(name)).unwrap_or_default();
+        format!("{}{}", read("stdout"), read("stderr"))
+    }
+
+    /// Waits until the process has written `text`.
+    pub async fn says(&self, text: &str) {
+        until(&format!("{text:?} in {}", self.scratch.path().display()), async || {
+            self.log().contains(text).then_some(())
+        })
+        .await;
+    }
+
+    /// SIGTERM, and the end of the process.
+    pub async fn stop(&mut self) -> ExitStatus {
+        self.end(Signal::SIGTERM).await
+    }
+
+    /// SIGKILL. PostgreSQL goes on.
+    pub async fn kill(&mut self) -> ExitStatus {
+        self.end(Signal::SIGKILL).await
+    }
+
+    async fn end(&mut self, signal: Signal) -> ExitStatus {
+        let mut child = self.child.take().expect("it was started");
+        let pid = Pid::from_raw(i32::try_from(child.id()).expect("process ids are positive 32-bit numbers"));
+        kill(pid, signal).expect("it is our child, not yet waited for");
+        let status =
+            until("the end of standalone", async || child.try_wait().expect("it is our child")).await;
+        self.scratch.forget(child.id());
+        status
+    }
+
+    /// The keys by the names of their ApiKeys, as the generated Secrets have them.
+    #[must_use]
+    pub fn key(&self, name: &str) -> String {
+        let text = fs::read_to_string(self.ready_file()).expect("standalone has greeted");
+        let ready: Value = serde_json::from_str(&text).expect("it is written whole");
+        let keys = ready["keys"].as_array().expect("a list");
+        let key = keys.iter().find(|key| key["name"] == name);
+        let key = key.unwrap_or_else(|| panic!("no key {name} in {keys:?}"));
+        key["apiKey"].as_str().expect("a text").to_owned()
+    }
+
+    /// The status of an object, as it is published; null when there is none yet.
+    #[must_use]
+    pub fn status(&self, kind: &str, name: &str) -> Value {
+        let folder = self.state().join("status");
+        let statuses: BTreeMap<PathBuf, Value> = fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|entry| entry.path().extension().is_some_and(|it| it == "yaml"))
+            .filter_map(|entry| {
+                let text = fs::read_to_string(entry.path()).ok()?;
+                Some((entry.path(), serde_yaml::from_str(&text).ok()?))
+            })
+            .collect();
+        let found = statuses
+            .into_values()
+            .find(|object| object["kind"] == kind && object["metadata"]["name"] == name);
+        found.map_or(Value::Null, |object| object["status"].clone())
+    }
+
+    /// `GET` with a key. `path` begins after the address.
+    pub async fn get(&self, key: &str, path: &str) -> Answer {
+        get(&format!("{}{path}", self.url()), key).await
+    }
+
+    fn ready_file(&self) -> PathBuf {
+        self.scratch.path().join("ready.json")
+    }
+}
+
+/// `GET` with a key from any process.
+pub async fn get(url: &str, key: &str) -> Answer {
+    let response = reqwest::Client::new().get(url).header("X-API-Key", key).send().await;
+    let response = response.unwrap_or_else(|error| panic!("GET {url}: {error}"));
+    let status = response.status();
+    let text = response.text().await.unwrap_or_else(|error| panic!("GET {url}: {error}"));
+    let body = if text.is_empty() { Ok(Value::Null) } else { serde_json::from_str(&text) };
+    Answer { status, body: body.unwrap_or_else(|_| panic!("GET {url}: {status} {text}")) }
+}
+
+/// A port that nobody listens on at this moment.
+#[must_use]
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("some port is free");
+    listener.local_addr().expect("it is bound").port()
+}
+
+/// The program under test: `ROWGATE_BIN`, or what the same build left two folders above the test.
+#[must_use]
+pub fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("ROWGATE_BIN") {
+        return PathBuf::from(path);
+    }
+    let test = std::env::current_exe().expect("a running test has a path");
+    let folder = test.parent().and_then(Path::parent).expect("target/debug/deps");
+    folder.join("rowgate-dataplane")
+}
+
+/// The folder `examples`.
+#[must_use]
+pub fn examples() -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().expect("the tests stand in the workspace").join("examples")
+}
