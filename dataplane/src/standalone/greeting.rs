@@ -96,7 +96,7 @@ spec:
         assert_eq!(entity(&tenant, &all, &keys).as_deref(), Some("orders"));
         assert_eq!(entity(&tenant, &orders, &keys).as_deref(), Some("orders"));
         assert_eq!(entity(&tenant, &nothing, &keys), None);
-        assert_eq!(entity(&tenant, &all, &[all.clone()]).as_deref(), Some("products"));
+        assert_eq!(entity(&tenant, &all, std::slice::from_ref(&all)).as_deref(), Some("products"));
     }
 
     #[test]

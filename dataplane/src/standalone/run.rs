@@ -57,7 +57,7 @@ pub async fn run(flags: StandaloneFlags) -> ExitCode {
     let signals = tokio::spawn(stop_on_signal(shutdown.clone()));
     let code = match Running::start(settings).await {
         Err(error) => failed(&error, 2),
-        Ok(running) => match running.until(shutdown).await {
+        Ok(running) => match Box::pin(running.until(shutdown)).await {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(&error, 1),
         },
