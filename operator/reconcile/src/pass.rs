@@ -71,7 +71,17 @@ impl<S: ResourceSource> Pass<'_, S> {
     /// Brings the database to what the manifests say, as far as they can be followed.
     pub(crate) async fn run(mut self) -> TenantState {
         let mut state = report::blank(self.tenant, &self.keys);
-        let unserved = self.tenant.spec.not_served_yet();
+        if annotation(&self.tenant.metadata, rowgate_crds::PAUSED) == Some("true") {
+            let message =
+                "paused by the annotation rowgate.dev/paused; everything stays as it is until it is removed";
+            state.findings.retry = Some((Reason::Paused, message.to_owned()));
+            return state;
+        }
+        let mut unserved = self.tenant.spec.not_served_yet();
+        unserved.extend(unserved_annotations(
+            &self.tenant.metadata,
+            &[rowgate_crds::MODE, rowgate_crds::FORCE_RELEASE],
+        ));
         state.findings.stalled.extend(unserved.iter().map(|text| (Reason::NotServedYet, text.clone())));
         if unserved
             .iter()
@@ -234,7 +244,9 @@ impl<S: ResourceSource> Pass<'_, S> {
             let id = ids.get(told.object.uid.as_str()).map_or_else(chance::ulid, |id| (*id).clone());
             let row = db.keys.get(&id);
             let mut spec = convert::key(key, id, None, self.installation);
-            let unserved = key.spec.not_served_yet();
+            let mut unserved = key.spec.not_served_yet();
+            let annotations = [rowgate_crds::PAUSED, rowgate_crds::MODE, rowgate_crds::FORCE_RELEASE];
+            unserved.extend(unserved_annotations(&key.metadata, &annotations));
             told.findings.stalled.extend(unserved.into_iter().map(|text| (Reason::NotServedYet, text)));
             let dead = spec.revoked || row.is_some_and(|row| row.revoked_at.is_some());
             if !taken.insert(told.secret_name.clone()) {
@@ -327,6 +339,16 @@ fn generations(state: &TenantState, desired: &Desired) -> Generations {
     let finder = |key: &KeySpec| key.secret.as_ref().map(|secret| secret.finder.clone());
     let keys = desired.keys.iter().map(|key| (key.uid.clone(), (key.generation, finder(key))));
     keys.chain([(state.object.uid.clone(), (state.generation, None))]).collect()
+}
+
+fn annotation<'a>(metadata: &'a kube_core::ObjectMeta, name: &str) -> Option<&'a str> {
+    metadata.annotations.as_ref()?.get(name).map(String::as_str)
+}
+
+/// A sentence for each of `names` that is set: a switch that nobody reads must not look as if it worked.
+fn unserved_annotations(metadata: &kube_core::ObjectMeta, names: &[&str]) -> Vec<String> {
+    let set = names.iter().filter(|name| annotation(metadata, name).is_some());
+    set.map(|name| format!("not served yet: the annotation {name} on this kind; remove it")).collect()
 }
 
 /// Entities that ask for what this version does not serve stay closed: `entities[<name>]...` in a finding.

@@ -145,6 +145,12 @@ pub(crate) fn api_key(
             Reason::Expired,
             "the key has expired; set a later expiresAt or make a new ApiKey".to_owned(),
         ),
+        Some(tenant) if tenant.served.is_none() && key.findings.stalled.is_empty() => {
+            let told = tenant.findings.retry.iter().chain(&tenant.findings.stalled).next();
+            let why = told.map_or("it is being brought into the database", |(_, message)| message.as_str());
+            let message = format!("Tenant {} is not ready: {why}", tenant.object.name);
+            Verdict::Reconciling(Reason::TenantNotReady, message)
+        }
         Some(tenant) => verdict(&key.findings, tenant, replicas),
         None => match (key.findings.stalled.first(), &key.findings.retry) {
             (Some((reason, message)), _) => Verdict::Stalled(*reason, message.clone()),
