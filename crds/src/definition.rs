@@ -12,7 +12,7 @@ use crate::{ApiKey, Tenant};
 /// The CustomResourceDefinition of a kind, as JSON.
 ///
 /// Three patches: rules at the root (the derive would want the crate `kube`); `status` has a default (`observedGeneration: -1`), so that a
-/// reader sees from the first moment that nothing was observed yet; and `nullable` goes, see [`tidy`].
+/// reader sees from the first moment that nothing was observed yet; and `nullable` goes, see `tidy`.
 #[must_use]
 pub fn definition(kind: Kind) -> Value {
     let crd = match kind {

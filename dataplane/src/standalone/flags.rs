@@ -21,7 +21,7 @@ pub struct StandaloneFlags {
     #[arg(long, env = "ROWGATE_STATE", value_name = "FOLDER", default_value = ".rowgate")]
     pub state: PathBuf,
     /// A running PostgreSQL (16 or newer) to use instead of our own; the user is a superuser, or has CREATEDB and
-    /// CREATEROLE [example: postgres://admin:secret@localhost:5432/postgres]
+    /// CREATEROLE (example: `postgres://admin:secret@localhost:5432/postgres`)
     #[arg(long, env = "ROWGATE_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
     /// The folder with the PostgreSQL programs to start [default: the system's newest, else the one `make postgres`
