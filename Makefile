@@ -29,7 +29,7 @@ test: tools postgres ## all tests, against a real PostgreSQL
 lint: tools ## format, clippy, documentation links; cargo-deny too, once `make deny` has installed it
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items --quiet
 	@if [ -x $(cache)/tools/bin/cargo-deny ]; then $(cache)/tools/bin/cargo-deny check bans licenses sources; fi
 
 fmt: tools ## format everything

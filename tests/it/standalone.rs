@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
 use rowgate_tests::wait::until;
-use rowgate_tests::world::{World, binary};
+use rowgate_tests::world::{World, binary, get};
 
 /// Runs a command that ends by itself, and checks its exit code and every part of what it says.
 fn refuses(command: &mut Command, code: i32, parts: &[&str]) -> Output {
@@ -194,5 +194,20 @@ async fn a_changed_claim_is_served_without_a_restart() {
     assert_eq!(regions().await.as_deref(), Some("north"));
     world.edit("keys.yaml", "\n    region: north\n", "\n    region: south\n");
     until("rows of the south", async || regions().await.filter(|region| region == "south")).await;
+    assert!(world.stop().await.success());
+}
+
+#[tokio::test]
+async fn another_data_plane_over_the_same_control_database_gives_the_same_answers() {
+    let mut world = World::shop().await;
+    world.start().await;
+    let other = world.serve().await;
+    let path = "/auth/shop/api/customers?$select=id&$orderby=id";
+    for name in ["shop-admin", "north", "south"] {
+        let key = world.key(name);
+        let here = world.get(&key, path).await;
+        assert_eq!(here.status, 200);
+        assert_eq!(get(&format!("{other}{path}"), &key).await, here);
+    }
     assert!(world.stop().await.success());
 }

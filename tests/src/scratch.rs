@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// `$1` is the folder. Processes first, so that nobody writes into what is being removed. The pid file, not the
-/// process, tells that PostgreSQL has ended: an unreaped child counts as alive.
+/// process, tells that PostgreSQL has ended: an unreaped child counts as alive. A copy that was under way when the test
+/// was killed may still fill the folder for a moment.
 const CLEAN_UP: &str = r#"
 cat >/dev/null
 for note in "$1"/pids/*; do
@@ -21,7 +22,8 @@ find "$1" -name postmaster.pid | while read -r note; do
   while [ -e "$note" ] && [ "$looks" -lt 200 ]; do sleep 0.02; looks=$((looks + 1)); done
   case "$socket" in */rowgate-*) rm -rf "$socket" ;; esac
 done
-rm -rf "$1"
+looks=0
+while ! rm -rf "$1" && [ "$looks" -lt 50 ]; do sleep 0.1; looks=$((looks + 1)); done
 "#;
 
 /// See the module's page.

@@ -22,6 +22,8 @@ pub struct World {
     port: u16,
     probes: u16,
     child: Option<Child>,
+    /// Further data planes.
+    replicas: Vec<Child>,
 }
 
 /// An answer, read whole.
@@ -37,7 +39,8 @@ impl World {
         let scratch = Scratch::new();
         fs::create_dir(scratch.path().join("manifests")).expect("the folder is ours");
         seed(&scratch.path().join("state")).await;
-        let world = World { scratch, port: free_port(), probes: free_port(), child: None };
+        let world =
+            World { scratch, port: free_port(), probes: free_port(), child: None, replicas: Vec::new() };
         for (name, text) in files {
             world.write(name, text);
         }
@@ -182,6 +185,34 @@ impl World {
             until("the end of standalone", async || child.try_wait().expect("it is our child")).await;
         self.scratch.forget(child.id());
         status
+    }
+
+    /// Starts one more data plane over the same control database, and gives its address once it is ready. It ends with
+    /// this world.
+    pub async fn serve(&mut self) -> String {
+        let note = fs::read_to_string(self.state().join("postgres/data/postmaster.pid"));
+        let note = note.expect("PostgreSQL runs");
+        let socket = note.lines().nth(4).expect("the folder of the socket");
+        let (port, probes) = (free_port(), free_port());
+        let log =
+            File::create(self.scratch.path().join(format!("serve-{port}"))).expect("the folder is ours");
+        let child = Command::new(binary())
+            .args(["serve", "--control", socket, "--listen", &format!("127.0.0.1:{port}")])
+            .args(["--probes", &format!("127.0.0.1:{probes}"), "--root-file"])
+            .arg(self.state().join("dataplane.root"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the binary was built; `make test` builds it");
+        self.scratch.adopt(child.id());
+        self.replicas.push(child);
+        until("the second data plane's readiness", async || {
+            let answer = reqwest::get(format!("http://127.0.0.1:{probes}/readyz")).await.ok()?;
+            answer.status().is_success().then_some(())
+        })
+        .await;
+        format!("http://127.0.0.1:{port}")
     }
 
     /// The keys by the names of their ApiKeys, as the generated Secrets have them.
