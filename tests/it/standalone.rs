@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
+use rowgate_tests::postgres::Server;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::{World, binary, get};
 
@@ -210,4 +211,20 @@ async fn another_data_plane_over_the_same_control_database_gives_the_same_answer
         assert_eq!(get(&format!("{other}{path}"), &key).await, here);
     }
     assert!(world.stop().await.success());
+}
+
+#[tokio::test]
+async fn a_running_postgresql_is_used_and_left_running() {
+    let server = Server::own().await;
+    let mut world = World::shop_on(&server).await;
+    world.start().await;
+    let answer = world.get(&world.key("north"), "/auth/shop/api/orders?$first=1").await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(!world.state().join("postgres/data/postmaster.pid").exists(), "no PostgreSQL of our own");
+    assert!(world.stop().await.success());
+
+    let mut connection = server.connect("rowgate").await;
+    let replicas: i64 =
+        sqlx::query_scalar("select count(*) from control.replicas").fetch_one(&mut connection).await.unwrap();
+    assert_eq!(replicas, 0, "the replica took its row away");
 }

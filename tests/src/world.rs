@@ -9,9 +9,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use reqwest::StatusCode;
+use rowgate_pg::login::Endpoint;
 use serde_json::Value;
 
-use crate::postgres::{QUICK, seed};
+use crate::postgres::{QUICK, Server, seed};
 use crate::scratch::Scratch;
 use crate::wait::until;
 
@@ -22,6 +23,8 @@ pub struct World {
     port: u16,
     probes: u16,
     child: Option<Child>,
+    /// `None`: standalone starts a PostgreSQL of its own.
+    database_url: Option<String>,
     /// Further data planes.
     replicas: Vec<Child>,
 }
@@ -39,8 +42,14 @@ impl World {
         let scratch = Scratch::new();
         fs::create_dir(scratch.path().join("manifests")).expect("the folder is ours");
         seed(&scratch.path().join("state")).await;
-        let world =
-            World { scratch, port: free_port(), probes: free_port(), child: None, replicas: Vec::new() };
+        let world = World {
+            scratch,
+            port: free_port(),
+            probes: free_port(),
+            child: None,
+            database_url: None,
+            replicas: Vec::new(),
+        };
         for (name, text) in files {
             world.write(name, text);
         }
@@ -58,6 +67,15 @@ impl World {
             }
         }
         world
+    }
+
+    /// The example shop on a server that runs already.
+    pub async fn shop_on(server: &Server) -> World {
+        let login = server.superuser("postgres");
+        let Endpoint::Unix { directory, port } = &login.endpoint else { panic!("test servers have no TCP") };
+        let (role, password, folder) = (&login.role, login.password.reveal(), directory.display());
+        let url = format!("postgres://{role}:{password}@/postgres?host={folder}&port={port}");
+        World { database_url: Some(url), ..World::shop().await }
     }
 
     #[must_use]
@@ -114,8 +132,12 @@ impl World {
         command.arg("--listen").arg(format!("127.0.0.1:{}", self.port));
         command.arg("--probes").arg(format!("127.0.0.1:{}", self.probes));
         command.arg("--ready-file").arg(self.ready_file()).args(["--relook-seconds", "1"]);
-        for setting in QUICK {
-            command.arg("--postgres-setting").arg(setting);
+        if let Some(url) = &self.database_url {
+            command.arg("--database-url").arg(url);
+        } else {
+            for setting in QUICK {
+                command.arg("--postgres-setting").arg(setting);
+            }
         }
         command.stdin(Stdio::null());
         command
