@@ -155,7 +155,8 @@ async fn stop_on_signal(shutdown: CancellationToken) {
     }
     say("stopping; Ctrl-C again leaves at once, with PostgreSQL running on");
     shutdown.cancel();
-    if app::asked_to_stop().await.is_ok() {
+    // only a person at the keyboard is impatient: supervisors send SIGTERM to the group and to us, twice
+    if tokio::signal::ctrl_c().await.is_ok() {
         std::process::exit(130);
     }
 }
