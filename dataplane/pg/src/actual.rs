@@ -77,6 +77,8 @@ pub struct TenantDb {
     /// The owner's default privileges (`pg_default_acl` without a schema), by object type (`r S f T n`), owner's
     /// entries left out; no entry: PostgreSQL's own default.
     pub default_acl: BTreeMap<char, Acl>,
+    /// The same within one schema; these add to the former and never take away.
+    pub default_acl_in: BTreeMap<(String, char), Acl>,
     /// Names of the extensions that are installed.
     pub extensions: BTreeSet<String>,
 }

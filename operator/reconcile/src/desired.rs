@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 
 use rowgate_core::name::{EntityName, TenantSlug, Ulid};
 use rowgate_core::role::DbRole;
+use rowgate_crds::{ApiKey, Tenant};
+use rowgate_pg::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, Limits};
 use rowgate_sql::text::Ident;
+
+use crate::convert;
 
 /// One Tenant with its ApiKeys.
 #[derive(Debug, Clone)]
@@ -120,6 +124,20 @@ pub enum Scope {
     Unscoped,
     SameAsShared,
     Permissions(Vec<Permission>),
+}
+
+/// What a Tenant and its ApiKeys say: each key under the identifier that it has, or is to have, and with the secret
+/// that its Secret holds. The error says what to change in the Tenant.
+pub fn from_resources<'a>(
+    tenant: &Tenant,
+    id: &Ulid,
+    keys: impl IntoIterator<Item = (&'a ApiKey, Ulid, Option<SecretSpec>)>,
+    installation: &Installation,
+) -> Result<Desired, String> {
+    let mut desired = convert::tenant(tenant, id, installation)?;
+    let keys = keys.into_iter().map(|(key, id, secret)| convert::key(key, id, secret, installation));
+    desired.keys.extend(keys);
+    Ok(desired)
 }
 
 impl KeySpec {

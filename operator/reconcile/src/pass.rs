@@ -290,7 +290,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         self.memory.settled = None;
         let mut applied = false;
         loop {
-            let mut outcome = plan::contents(desired, &cluster, &db, &closed, &mut chance::ulid);
+            let operator = self.installation.operator().role;
+            let mut outcome = plan::contents(desired, &cluster, &db, &closed, &operator, &mut chance::ulid);
             if outcome.ops.is_empty() {
                 self.memory.settled = Some(generations);
                 return Ok((outcome, db));
@@ -303,9 +304,9 @@ impl<S: ResourceSource> Pass<'_, S> {
                 ));
                 return Ok((outcome, db));
             }
-            // a key that was revoked in the database is no drift: its roles follow
-            let followers = |op: &Op| op.about == plan::CLOSE_KEYS;
-            if drift && !outcome.ops.iter().all(followers) {
+            // a key that was revoked in the database is no drift: its role, claims and permission set follow
+            let follows = |op: &Op| op.about == plan::CLOSE_KEYS;
+            if drift && !outcome.ops.iter().any(follows) {
                 self.drifted(state, &outcome.ops).await?;
             }
             match logins.apply(&outcome.ops, self.memory.epoch).await {

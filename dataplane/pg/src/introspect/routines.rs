@@ -60,6 +60,23 @@ pub(super) async fn default_acl(conn: &mut PgConnection) -> Result<BTreeMap<char
     Ok(rows.into_iter().filter_map(entry).collect())
 }
 
+/// The same, schema by schema.
+pub(super) async fn default_acl_in(
+    conn: &mut PgConnection,
+) -> Result<BTreeMap<(String, char), Acl>, PgError> {
+    let rows: Vec<(String, String, Json<Acl>)> = sqlx::query_as(concat!(
+        "select n.nspname::text, a.defaclobjtype::text, ",
+        acl!("a.defaclacl", "'r'", "a.defaclrole"),
+        " from pg_default_acl a join pg_roles r on r.oid = a.defaclrole join pg_namespace n on n.oid = a.defaclnamespace \
+          where r.rolname = current_user"
+    ))
+    .fetch_all(conn)
+    .await?;
+    let entry =
+        |(schema, kind, Json(acl)): (String, String, Json<Acl>)| Some(((schema, kind.chars().next()?), acl));
+    Ok(rows.into_iter().filter_map(entry).collect())
+}
+
 pub(super) async fn extensions(conn: &mut PgConnection) -> Result<BTreeSet<String>, PgError> {
     let names: Vec<String> =
         sqlx::query_scalar("select extname::text from pg_extension").fetch_all(conn).await?;

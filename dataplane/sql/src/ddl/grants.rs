@@ -45,7 +45,7 @@ pub fn grant(privilege: &str, target: &Target, role: &str) -> Option<Sql> {
     Some(sql)
 }
 
-/// `revoke <privilege> on <target> from <role>`, the grant option with it.
+/// `revoke <privilege> on <target> from <role>`, the grant option with it, and what was granted by it.
 #[must_use]
 pub fn revoke(privilege: &str, target: &Target, role: &str) -> Option<Sql> {
     let mut sql = Sql::new();
@@ -53,21 +53,29 @@ pub fn revoke(privilege: &str, target: &Target, role: &str) -> Option<Sql> {
     on(&mut sql, privilege, target)?;
     sql.lit(" from ");
     grantee(&mut sql, role)?;
+    sql.lit(" cascade");
     Some(sql)
 }
 
-/// What the owner's future objects give to PUBLIC by default: nothing.
+/// What the owner's future objects (those in `schema`; `None`: all) give to `role` by default: nothing.
 #[must_use]
-pub fn revoke_default(object_type: DefaultFor) -> Sql {
+pub fn revoke_default(object_type: DefaultFor, schema: Option<&Ident>, role: &str) -> Option<Sql> {
     let mut sql = Sql::new();
-    sql.lit("alter default privileges revoke all on ").lit(match object_type {
+    sql.lit("alter default privileges ");
+    if let Some(schema) = schema {
+        sql.lit("in schema ").ident(schema).lit(" ");
+    }
+    sql.lit("revoke all on ").lit(match object_type {
         DefaultFor::Tables => "tables",
         DefaultFor::Sequences => "sequences",
         DefaultFor::Routines => "routines",
+        DefaultFor::Types => "types",
         DefaultFor::Schemas => "schemas",
+        DefaultFor::LargeObjects => "large objects",
     });
-    sql.lit(" from public");
-    sql
+    sql.lit(" from ");
+    grantee(&mut sql, role)?;
+    Some(sql)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +83,26 @@ pub enum DefaultFor {
     Tables,
     Sequences,
     Routines,
+    Types,
     Schemas,
+    /// PostgreSQL 18.
+    LargeObjects,
+}
+
+impl DefaultFor {
+    /// From `pg_default_acl.defaclobjtype`.
+    #[must_use]
+    pub fn from_letter(letter: char) -> Option<DefaultFor> {
+        Some(match letter {
+            'r' => DefaultFor::Tables,
+            'S' => DefaultFor::Sequences,
+            'f' => DefaultFor::Routines,
+            'T' => DefaultFor::Types,
+            'n' => DefaultFor::Schemas,
+            'L' => DefaultFor::LargeObjects,
+            _ => return None,
+        })
+    }
 }
 
 fn on(sql: &mut Sql, privilege: &str, target: &Target) -> Option<()> {

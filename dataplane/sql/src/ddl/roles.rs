@@ -28,16 +28,25 @@ pub fn create(role: &Ident, kind: Kind, verifier: Option<&str>) -> Sql {
     sql
 }
 
-/// Brings a role's attributes back to those of its kind.
+/// Brings a role's attributes back to those of its kind, as far as a login with CREATEROLE alone may. It may not even
+/// say NOCREATEDB.
 #[must_use]
 pub fn alter(role: &Ident, kind: Kind) -> Sql {
     let mut sql = Sql::new();
     sql.lit("alter role ").ident(role).lit(match kind {
-        Kind::Group => " nologin noinherit nocreaterole nocreatedb",
-        Kind::Login => " login noinherit nocreaterole nocreatedb",
-        Kind::RoleCreator => " login noinherit createrole nocreatedb",
+        Kind::Group => " nologin noinherit nocreaterole",
+        Kind::Login => " login noinherit nocreaterole",
+        Kind::RoleCreator => " login noinherit createrole",
     });
     sql.lit(" connection limit -1");
+    sql
+}
+
+/// For a login that has CREATEDB itself.
+#[must_use]
+pub fn no_create_db(role: &Ident) -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("alter role ").ident(role).lit(" nocreatedb");
     sql
 }
 
@@ -49,11 +58,15 @@ pub fn set_verifier(role: &Ident, verifier: &str) -> Sql {
     sql
 }
 
-/// Takes back what `alter role ... set` gave.
+/// Takes back what `alter role ... [in database ...] set` gave.
 #[must_use]
-pub fn reset_settings(role: &Ident) -> Sql {
+pub fn reset_settings(role: &Ident, database: Option<&Ident>) -> Sql {
     let mut sql = Sql::new();
-    sql.lit("alter role ").ident(role).lit(" reset all");
+    sql.lit("alter role ").ident(role);
+    if let Some(database) = database {
+        sql.lit(" in database ").ident(database);
+    }
+    sql.lit(" reset all");
     sql
 }
 

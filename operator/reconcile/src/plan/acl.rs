@@ -10,6 +10,7 @@ use rowgate_sql::ddl::grants::{self, DefaultFor, Target};
 use rowgate_sql::text::{Ident, Sql};
 
 use super::accept::{Accepted, qname};
+use super::foreign;
 use crate::desired::Desired;
 
 /// Statements, the narrowing ones apart, so that they can go first.
@@ -40,18 +41,27 @@ pub(super) struct Subjects<'a> {
 pub(super) fn changes(subjects: &Subjects<'_>) -> Changes {
     let wanted = wanted(subjects);
     let mut changes = differences(subjects, &wanted, &|role| !subjects.retiring.contains(role));
-    let db = subjects.db;
-    if db.default_acl.get(&'f').is_none_or(|acl| acl.contains_key("public")) {
-        changes.revokes.push(grants::revoke_default(DefaultFor::Routines));
-    }
-    for (kind, object_type) in
-        [('r', DefaultFor::Tables), ('S', DefaultFor::Sequences), ('n', DefaultFor::Schemas)]
-    {
-        if db.default_acl.get(&kind).is_some_and(|acl| acl.contains_key("public")) {
-            changes.revokes.push(grants::revoke_default(object_type));
-        }
-    }
+    defaults(&mut changes, subjects.db);
     changes
+}
+
+/// What the owner's future objects give to anybody is taken back. PUBLIC may use types, as PostgreSQL has it.
+fn defaults(changes: &mut Changes, db: &TenantDb) {
+    let mut revoke = |letter: char, schema: Option<&Ident>, role: &str| {
+        let kind =
+            DefaultFor::from_letter(letter).filter(|kind| (*kind, role) != (DefaultFor::Types, "public"));
+        changes.revokes.extend(kind.and_then(|kind| grants::revoke_default(kind, schema, role)));
+    };
+    if !db.default_acl.contains_key(&'f') {
+        revoke('f', None, "public");
+    }
+    for (letter, acl) in &db.default_acl {
+        acl.keys().for_each(|role| revoke(*letter, None, role));
+    }
+    for ((schema, letter), acl) in &db.default_acl_in {
+        let schema = ident(schema);
+        acl.keys().for_each(|role| revoke(*letter, Some(&schema), role));
+    }
 }
 
 /// Everything that the retiring sets still hold, to be revoked.
@@ -68,20 +78,21 @@ fn differences(subjects: &Subjects<'_>, wanted: &Wanted, about: &dyn Fn(&str) ->
     if let Some(database) = &subjects.cluster.database {
         object(Target::Database(subjects.desired.database.clone()), &database.acl);
     }
-    for (name, schema) in &subjects.db.schemas {
+    let ours = |owner: &str| foreign::is_ours(subjects.desired, owner);
+    for (name, schema) in subjects.db.schemas.iter().filter(|(_, schema)| ours(&schema.owner)) {
         object(Target::Schema(ident(name)), &schema.acl);
     }
-    for ((schema, name), relation) in &subjects.db.relations {
+    for ((schema, name), relation) in subjects.db.relations.iter().filter(|(_, it)| ours(&it.owner)) {
         let (schema, name) = (ident(schema), ident(name));
         match relation.kind {
             RelationKind::Sequence => object(Target::Sequence(schema, name), &relation.acl),
             _ => object(Target::Relation(schema, name), &relation.acl),
         }
     }
-    for (signature, routine) in &subjects.db.routines {
+    for (signature, routine) in subjects.db.routines.iter().filter(|(_, routine)| ours(&routine.owner)) {
         object(Target::Routine(signature.clone()), &routine.acl);
     }
-    columns(&mut changes, subjects.db, wanted, about);
+    columns(&mut changes, subjects, wanted, about);
     changes
 }
 
@@ -179,9 +190,10 @@ fn diff(changes: &mut Changes, target: &Target, actual: &Acl, wanted: &Acl, abou
 }
 
 /// Column privileges, one statement per relation, role and privilege.
-fn columns(changes: &mut Changes, db: &TenantDb, wanted: &Wanted, about: &dyn Fn(&str) -> bool) {
+fn columns(changes: &mut Changes, subjects: &Subjects<'_>, wanted: &Wanted, about: &dyn Fn(&str) -> bool) {
     let none = Acl::new();
-    for ((schema, name), relation) in &db.relations {
+    let ours = |owner: &str| foreign::is_ours(subjects.desired, owner);
+    for ((schema, name), relation) in subjects.db.relations.iter().filter(|(_, it)| ours(&it.owner)) {
         let (schema, name) = (ident(schema), ident(name));
         let mut revoke: BTreeMap<(String, String), Vec<Ident>> = BTreeMap::new();
         let mut grant = revoke.clone();

@@ -12,7 +12,7 @@ use super::accept::{Accepted, accept};
 use super::keys::Keys;
 use super::rights::{self, Resolved};
 use super::shell::ident;
-use super::{As, Op, Statement, acl, rows, security};
+use super::{As, Op, Statement, acl, foreign, rows, security};
 use crate::desired::{Desired, KeySpec, Scope};
 
 /// More distinct permission sets than this make PostgreSQL's ACLs too large for a row (architecture, section 3).
@@ -36,12 +36,14 @@ pub struct Outcome {
 }
 
 /// The plan for what stands inside. `closed`: entities whose statements failed in this pass, with the reason.
-/// `new_id` makes identifiers for permission sets that no role holds yet.
+/// `operator` is the login that makes the tenant's roles; `new_id` makes identifiers for permission sets that no role
+/// holds yet.
 pub fn contents(
     desired: &Desired,
     cluster: &Cluster,
     db: &TenantDb,
     closed: &BTreeMap<String, String>,
+    operator: &str,
     new_id: &mut dyn FnMut() -> Ulid,
 ) -> Outcome {
     let owner = TenantLogin::Owner.role(&desired.tenant);
@@ -60,6 +62,8 @@ pub fn contents(
         entities: accepted.keys().cloned().collect(),
         ..Outcome::default()
     };
+
+    outcome.problems.extend(foreign::sentences(desired, cluster, db, operator));
 
     let recorded = db.applied.get(&("resolved".to_owned(), "shared".to_owned()));
     let recorded = recorded.and_then(|applied| serde_json::from_str(&applied.recorded).ok());
@@ -126,11 +130,13 @@ pub fn contents(
     push("let new keys in", As::Owner, keys.secrets());
 
     let mut forgotten: Vec<Statement> = acl::retired(&grants).into_iter().map(Statement::from).collect();
-    let rows = retiring.iter().filter(|role| db.permission_sets.contains_key(*role));
+    let rows = db.permission_sets.keys().filter(|role| !subjects.contains_key(*role));
     forgotten.extend(rows.map(|role| Statement::from(records::drop_permission_set(role))));
     push("empty permission sets that nobody has", As::Owner, forgotten);
     let dropped = retiring.iter().filter(|role| cluster.roles.contains_key(*role));
-    push("drop them", As::Keys, dropped.map(|role| Statement::from(roles::drop(&ident(role)))).collect());
+    let mut drops: Vec<Statement> = dropped.map(|role| roles::drop(&ident(role)).into()).collect();
+    drops.extend(keys.drops());
+    push("drop the roles of neither a key nor a permission set", As::Keys, drops);
     outcome
 }
 

@@ -46,17 +46,12 @@ impl<'a> Keys<'a> {
         statements
     }
 
-    /// Closes the roles of dead keys and drops those that no manifest names any more.
+    /// Closes the roles of dead keys.
     pub(super) fn closures(&self) -> Vec<Statement> {
         let live_roles: BTreeSet<String> = self.live.iter().map(|key| key.role().to_string()).collect();
-        let named: BTreeSet<String> = self.desired.keys.iter().map(|key| key.role().to_string()).collect();
         let mut statements = Vec::new();
         for (role, present) in self.cluster.roles.iter().filter(|(role, _)| role.starts_with("key_")) {
             if live_roles.contains(role) {
-                continue;
-            }
-            if !named.contains(role) {
-                statements.push(roles::drop(&ident(role)).into());
                 continue;
             }
             statements.extend(repaired(&ident(role), Kind::Group, present));
@@ -65,6 +60,15 @@ impl<'a> Keys<'a> {
                 .extend(held.map(|m| Statement::from(roles::revoke(&ident(&m.role), &ident(&m.member)))));
         }
         statements
+    }
+
+    /// Drops the roles of keys that no manifest names any more: at the end, for a role that was granted something by
+    /// hand cannot be dropped before that is taken back.
+    pub(super) fn drops(&self) -> Vec<Statement> {
+        let named: BTreeSet<String> = self.desired.keys.iter().map(|key| key.role().to_string()).collect();
+        let roles = self.cluster.roles.keys();
+        let gone = roles.filter(|role| role.starts_with("key_") && !named.contains(*role));
+        gone.map(|role| roles::drop(&ident(role)).into()).collect()
     }
 
     /// Takes keys that will change their set out of the one they are in.
@@ -120,9 +124,10 @@ impl<'a> Keys<'a> {
             let role = key.role().to_string();
             if role != SHARED_ROLE {
                 wanted.insert((role.clone(), auth.clone()), roles::Membership::Set);
-                wanted.insert((set.clone(), role), roles::Membership::Inherit);
+                wanted.insert((set.clone(), role.clone()), roles::Membership::Inherit);
             }
-            let row = self.db.keys.get(&key.id);
+            // a row whose role is corrected in this plan loses its set with it
+            let row = self.db.keys.get(&key.id).filter(|row| row.role == role);
             if row.and_then(|row| row.set_role.as_ref()) != Some(set) {
                 assigned.push(Statement::from(records::assign_key(key.id.as_str(), Some(set))));
             }
@@ -133,7 +138,7 @@ impl<'a> Keys<'a> {
                 roles::Membership::Inherit => !m.set && m.inherit && !m.admin,
             })
         };
-        // roles that the closures dropped or emptied have no membership left to revoke
+        // roles that the closures emptied have no membership left to revoke
         let live =
             |role: &str| !role.starts_with("key_") || self.live.iter().any(|key| key.role().as_str() == role);
         let mut statements: Vec<Statement> = self

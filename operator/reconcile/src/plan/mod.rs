@@ -10,6 +10,7 @@ use rowgate_sql::text::Sql;
 mod accept;
 mod acl;
 mod contents;
+mod foreign;
 mod keys;
 mod rights;
 mod rows;

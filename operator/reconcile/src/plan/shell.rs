@@ -1,27 +1,29 @@
 //! The tenant's login roles and its database, before anything can be done inside.
 
+use std::collections::BTreeSet;
+
 use rowgate_core::role::{SHARED_ROLE, TenantLogin};
-use rowgate_pg::actual::{Cluster, Role};
+use rowgate_pg::actual::{Cluster, Membership as Member, Role};
 use rowgate_sql::ddl::roles::{self, Kind, Membership};
 use rowgate_sql::text::Ident;
 
-use super::{As, Op, Statement};
+use super::{As, Op, Statement, foreign};
 use crate::desired::Desired;
 
 /// Creates what is missing and brings back what was altered. `operator` is the login that runs it.
 #[must_use]
 pub fn shell(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Op> {
     let mut ops = Vec::new();
+    let strays = strays(desired, actual, operator);
+    if !strays.is_empty() {
+        ops.push(Op::new("memberships that should not be", As::Operator, strays));
+    }
     let logins = logins(desired, actual);
     if !logins.is_empty() {
         ops.push(Op::new("the tenant's login roles", As::Operator, logins));
     }
     if actual.database.is_none() {
         ops.extend(database(desired, operator));
-    }
-    let strays = strays(desired, actual, operator);
-    if !strays.is_empty() {
-        ops.push(Op::new("memberships that should not be", As::Operator, strays));
     }
     ops
 }
@@ -38,8 +40,14 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
                     roles::create(&role, kind, desired.verifiers.get(&name).map(String::as_str)).into(),
                 );
             }
-            Some(present) => statements.extend(repaired(&role, kind, present)),
+            Some(present) => {
+                statements.extend(repaired(&role, kind, present));
+                statements.extend(present.create_db.then(|| roles::no_create_db(&role).into()));
+            }
         }
+    }
+    if let Some(present) = actual.roles.get(SHARED_ROLE) {
+        statements.extend(repaired(&ident(SHARED_ROLE), Kind::Group, present));
     }
     for login in [TenantLogin::Auth, TenantLogin::Sql] {
         let member = login.role(&desired.tenant);
@@ -54,23 +62,29 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
     statements
 }
 
-/// Statements that bring `present` back to what `kind` is; empty where it is.
+/// Statements that bring `present` back to what `kind` is; empty where it is. What only a superuser can take back is
+/// left to [`foreign`](super::foreign).
 pub(super) fn repaired(role: &Ident, kind: Kind, present: &Role) -> Vec<Statement> {
-    let wanted = Role {
-        login: kind != Kind::Group,
-        create_role: kind == Kind::RoleCreator,
-        connection_limit: -1,
-        settings: present.settings.clone(),
-        ..Role::default()
-    };
+    if present.superuser {
+        return Vec::new();
+    }
+    let right = present.login == (kind != Kind::Group)
+        && present.create_role == (kind == Kind::RoleCreator)
+        && !present.inherit
+        && present.connection_limit == -1;
     let mut statements = Vec::new();
-    if *present != wanted {
+    if !right {
         statements.push(roles::alter(role, kind).into());
     }
-    if !present.settings.is_empty() {
-        statements.push(roles::reset_settings(role).into());
-    }
+    let databases: BTreeSet<Option<Ident>> = present.settings.iter().map(|it| database_of(it)).collect();
+    statements.extend(databases.iter().map(|it| roles::reset_settings(role, it.as_ref()).into()));
     statements
+}
+
+/// The database for which a setting of a role counts; `None`: all.
+fn database_of(setting: &str) -> Option<Ident> {
+    let name = setting.split('=').next().unwrap_or_default();
+    name.rsplit_once('/').and_then(|(database, _)| Ident::new(database))
 }
 
 /// The owner's role is granted to the operator for the one statement that needs it.
@@ -91,18 +105,19 @@ fn database(desired: &Desired, operator: &str) -> [Op; 3] {
     ]
 }
 
-/// Memberships made by hand: anything a tenant's login or `datalake_user` is a member of, or gives, that the design
-/// does not know. What another grantor made cannot be taken back here and stays visible as drift.
+/// Memberships made by hand with the operator's login: anything a tenant's login or `datalake_user` is a member of, or
+/// gives, that the design does not know. What another grantor made is for [`foreign`](super::foreign).
 fn strays(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Statement> {
     let ours: Vec<String> = TenantLogin::ALL.iter().map(|login| login.role(&desired.tenant)).collect();
-    actual
+    let concerns = |m: &&Member| {
+        m.member == SHARED_ROLE || m.role == SHARED_ROLE || ours.contains(&m.member) || ours.contains(&m.role)
+    };
+    let strays = actual
         .memberships
         .iter()
-        .filter(|m| m.grantor == operator && !m.admin)
-        .filter(|m| m.member == SHARED_ROLE || ours.contains(&m.member) || ours.contains(&m.role))
-        .filter(|m| !(m.role == SHARED_ROLE && (m.member == ours[2] || m.member == ours[3])))
-        .map(|m| roles::revoke(&ident(&m.role), &ident(&m.member)).into())
-        .collect()
+        .filter(|m| m.grantor == operator && concerns(m))
+        .filter(|m| !(m.role == SHARED_ROLE && foreign::is_lane(&m.member)));
+    strays.map(|m| roles::revoke(&ident(&m.role), &ident(&m.member)).into()).collect()
 }
 
 pub(super) fn ident(name: &str) -> Ident {

@@ -1,0 +1,91 @@
+//! What stands in the way and only a DBA can take back: each with the line to run. None of it is ever tried.
+
+use rowgate_core::role::{SHARED_ROLE, TenantLogin};
+use rowgate_pg::actual::{Acl, Cluster, Membership, Role, TenantDb};
+
+use crate::desired::Desired;
+
+/// The role that owns a database owns schema `public` by way of this one.
+const DATABASE_OWNER: &str = "pg_database_owner";
+
+/// Whether the tenant's owner may grant and revoke on what belongs to `owner`.
+pub(super) fn is_ours(desired: &Desired, owner: &str) -> bool {
+    owner == TenantLogin::Owner.role(&desired.tenant) || owner == DATABASE_OWNER
+}
+
+/// A sentence each. `operator` is the login that makes the tenant's roles.
+pub(super) fn sentences(desired: &Desired, cluster: &Cluster, db: &TenantDb, operator: &str) -> Vec<String> {
+    let logins = TenantLogin::ALL.map(|login| login.role(&desired.tenant));
+    let mut sentences = Vec::new();
+    for (name, role) in &cluster.roles {
+        let by_operator = logins.contains(name);
+        sentences.extend(attributes(role, by_operator).map(|(has, line)| {
+            format!("role {name} has {has}, which would pass by every policy or grant; a DBA can run: alter role \"{name}\" {line};")
+        }));
+    }
+    let repairable = |m: &&Membership| m.grantor == operator || m.grantor == logins[1];
+    for m in cluster.memberships.iter().filter(|m| !repairable(m) && !designed(m, &logins, operator)) {
+        sentences.push(format!(
+            "role {} is a member of {}, granted by {}; a DBA can run: revoke \"{}\" from \"{}\" granted by \"{}\";",
+            m.member, m.role, m.grantor, m.role, m.member, m.grantor
+        ));
+    }
+    let objects = db
+        .schemas
+        .iter()
+        .map(|(name, it)| ("schema", format!("\"{name}\""), &it.owner, &it.acl))
+        .chain(db.relations.iter().flat_map(|((schema, name), it)| {
+            let name = format!("\"{schema}\".\"{name}\"");
+            let acls = std::iter::once(&it.acl).chain(it.columns.iter().map(|column| &column.acl));
+            acls.map(move |acl| ("table", name.clone(), &it.owner, acl))
+        }))
+        .chain(db.routines.iter().map(|(name, it)| ("routine", name.clone(), &it.owner, &it.acl)));
+    for (kind, name, owner, acl) in objects.filter(|(_, _, owner, _)| !is_ours(desired, owner)) {
+        sentences.extend(reached(acl).map(|role| {
+            format!(
+                "{kind} {name} belongs to {owner} and gives rights to {role}; a DBA can run: revoke all on {kind} {name} from {role};"
+            )
+        }));
+    }
+    sentences.dedup();
+    sentences
+}
+
+/// Attributes that the login which made the role cannot take back.
+fn attributes(role: &Role, by_operator: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let wrong = [
+        (role.superuser, "SUPERUSER", "nosuperuser"),
+        (role.bypass_rls, "BYPASSRLS", "nobypassrls"),
+        (role.replication, "REPLICATION", "noreplication"),
+        (role.create_db && !by_operator, "CREATEDB", "nocreatedb"),
+    ];
+    wrong.into_iter().filter(|(has, ..)| *has).map(|(_, has, line)| (has, line))
+}
+
+/// PostgreSQL's own record that a role was made by another, and the shared role's members of every tenant.
+fn designed(m: &Membership, logins: &[String; 4], operator: &str) -> bool {
+    let maker = m.admin && !m.inherit && !m.set;
+    let made = m.role.starts_with("key_") || m.role.starts_with("set_");
+    match m.member.as_str() {
+        member if member == operator => maker && (m.role == SHARED_ROLE || logins.contains(&m.role)),
+        member if member == logins[1] => maker && made,
+        member => m.role == SHARED_ROLE && is_lane(member) && m.set && !m.inherit && !m.admin,
+    }
+}
+
+/// `t<id>_auth` or `t<id>_sql`, of whichever tenant.
+pub(super) fn is_lane(role: &str) -> bool {
+    let id = role.strip_suffix("_auth").or_else(|| role.strip_suffix("_sql"));
+    id.and_then(|id| id.strip_prefix('t')).is_some_and(|id| id.parse::<rowgate_core::name::Ulid>().is_ok())
+}
+
+/// Those whom a key's statement could act as.
+fn reached(acl: &Acl) -> impl Iterator<Item = &String> {
+    let ours = |role: &&String| {
+        *role == "public"
+            || *role == SHARED_ROLE
+            || ["key_", "set_"].iter().any(|kind| role.starts_with(kind))
+            || is_lane(role)
+    };
+    acl.keys().filter(ours)
+}
