@@ -2,6 +2,7 @@
 
 mod control;
 mod launcher;
+mod plan;
 mod standalone;
 mod tidy;
 mod wire;

@@ -1,0 +1,128 @@
+//! The statements that a reader should read: snapshots of whole plans, each run on PostgreSQL and planned again.
+
+use rowgate_reconcile::plan::Outcome;
+use rowgate_tests::postgres::Server;
+use serde_json::json;
+
+use super::shop::{self, Shop};
+use super::{World, installation, text};
+
+/// The shop with nothing inside yet.
+async fn empty_shop() -> (World, Shop) {
+    let server = Server::own().await;
+    let installation = installation(&server).await;
+    let shop = Shop::new();
+    let desired = shop.desired(&installation);
+    (World::new(server, installation, &desired, &shop::bootstrap()).await, shop)
+}
+
+/// The shop as `examples/shop` asks for it.
+async fn whole_shop() -> (World, Shop) {
+    let (mut world, shop) = empty_shop().await;
+    let desired = shop.desired(&world.installation);
+    world.settle(&desired).await;
+    (world, shop)
+}
+
+/// A plan as it is kept: verifiers depend on the cluster, so they are left out.
+fn snapshot(name: &str, outcome: &Outcome) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let mut text = text(&outcome.ops);
+    while let Some(start) = text.find("E'SCRAM-SHA-256$") {
+        let end = start + 2 + text[start + 2..].find('\'').expect("a literal ends");
+        text.replace_range(start..=end, "<verifier>");
+    }
+    for sentence in outcome.problems.iter().chain(outcome.key_problems.values().flatten()) {
+        text += &format!("problem: {sentence}\n");
+    }
+    for note in &outcome.notes {
+        text += &format!("note: {note}\n");
+    }
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+#[tokio::test]
+async fn the_shop_from_nothing() {
+    let (mut world, shop) = empty_shop().await;
+    let desired = shop.desired(&world.installation);
+    let shell = Outcome { ops: world.shell.clone(), ..Outcome::default() };
+    snapshot("shop_shell", &shell);
+    snapshot("shop_contents", &world.settle(&desired).await);
+}
+
+#[tokio::test]
+async fn an_unchanged_folder_asks_for_nothing() {
+    let (mut world, shop) = whole_shop().await;
+    let outcome = world.plan(&shop.desired(&world.installation)).await;
+    assert_eq!((text(&outcome.ops), outcome.problems, outcome.notes), (String::new(), vec![], vec![]));
+    assert!(outcome.key_problems.is_empty());
+}
+
+#[tokio::test]
+async fn a_narrowed_key() {
+    let (mut world, mut shop) = whole_shop().await;
+    let north = shop.key("north");
+    north["metadata"]["generation"] = json!(2);
+    north["spec"]["scope"]["permissions"] =
+        json!([{"entity": "customers", "actions": ["read"], "fields": {"include": ["name"]}}]);
+    let desired = shop.desired(&world.installation);
+    snapshot("narrowed_key", &world.settle(&desired).await);
+}
+
+#[tokio::test]
+async fn a_narrowed_key_that_also_changes_its_claim() {
+    let (mut world, mut shop) = whole_shop().await;
+    let north = shop.key("north");
+    north["metadata"]["generation"] = json!(2);
+    north["spec"]["claims"]["region"] = json!("south");
+    north["spec"]["scope"]["permissions"] =
+        json!([{"entity": "customers", "actions": ["read"], "fields": {"include": ["name"]}}]);
+    let desired = shop.desired(&world.installation);
+    snapshot("narrowed_key_new_claim", &world.settle(&desired).await);
+}
+
+#[tokio::test]
+async fn a_policy_dropped_by_hand() {
+    let (mut world, shop) = whole_shop().await;
+    world.by_hand("drop policy own_region on shop.orders").await;
+    let desired = shop.desired(&world.installation);
+    snapshot("dropped_policy", &world.settle(&desired).await);
+}
+
+#[tokio::test]
+async fn a_policy_taken_out_of_the_manifest() {
+    let (mut world, mut shop) = whole_shop().await;
+    shop.tenant["metadata"]["generation"] = json!(2);
+    shop.entity("orders")["rowLevelSecurity"]["policies"].as_array_mut().expect("a list").remove(1);
+    let desired = shop.desired(&world.installation);
+    snapshot("removed_policy", &world.settle(&desired).await);
+}
+
+#[tokio::test]
+async fn a_revoked_key() {
+    let (mut world, mut shop) = whole_shop().await;
+    shop.key("south")["spec"]["revoked"] = json!(true);
+    let desired = shop.desired(&world.installation);
+    snapshot("revoked_key", &world.settle(&desired).await);
+}
+
+#[tokio::test]
+async fn a_deleted_key() {
+    let (mut world, mut shop) = whole_shop().await;
+    shop.keys.retain(|key| key["metadata"]["name"] != "south");
+    let desired = shop.desired(&world.installation);
+    snapshot("deleted_key", &world.settle(&desired).await);
+}
+
+#[tokio::test]
+async fn a_removed_entity() {
+    let (mut world, mut shop) = whole_shop().await;
+    shop.tenant["metadata"]["generation"] = json!(2);
+    let entities = shop.tenant["spec"]["entities"].as_array_mut().expect("a list");
+    entities.retain(|entity| entity["name"] != "products");
+    let desired = shop.desired(&world.installation);
+    snapshot("removed_entity", &world.settle(&desired).await);
+}
