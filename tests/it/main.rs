@@ -2,6 +2,7 @@
 
 mod control;
 mod launcher;
+mod paging;
 mod plan;
 mod standalone;
 mod tidy;
