@@ -4,6 +4,7 @@ mod control;
 mod launcher;
 mod paging;
 mod plan;
+mod roles;
 mod standalone;
 mod tidy;
 mod wire;

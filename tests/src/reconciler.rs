@@ -1,0 +1,162 @@
+//! Reconciling in the test's own process: a folder of manifests, a PostgreSQL of its own, and what becomes of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rowgate_core::derive::Root;
+use rowgate_core::name::Ulid;
+use rowgate_core::role::TenantLogin;
+use rowgate_pg::installation::{Installation, Roots, open};
+use rowgate_pg::login::Login;
+use rowgate_reconcile::dir_source::DirSource;
+use rowgate_reconcile::{Settings, run};
+use serde_json::Value;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::postgres::Server;
+use crate::scratch::Scratch;
+use crate::wait::PATIENCE;
+
+/// No data plane runs, so an object that is done in the database says `NoReplica` and not `Served`.
+pub const DONE: &str = "NoReplica";
+
+/// The loop, its folders and its server. It ends with this value, and with [`Reconciler::stop`].
+#[derive(Debug)]
+pub struct Reconciler {
+    pub server: Server,
+    pub installation: Installation,
+    folder: Scratch,
+    shutdown: CancellationToken,
+    running: Option<JoinHandle<()>>,
+}
+
+impl Reconciler {
+    /// Reconciles `files`, by name, on a fresh PostgreSQL with these further `settings`.
+    pub async fn with(settings: &[&str], files: &[(&str, &str)]) -> Reconciler {
+        let server = Server::with(settings).await;
+        let roots = Roots { operator: Root::new([1; 32]), dataplane: Root::new([2; 32]) };
+        let id = Ulid::from_parts(1_700_000_000_000, [1; 10]);
+        let installation = open(server.superuser("postgres"), &roots, id).await;
+        let installation = installation.unwrap_or_else(|error| panic!("{error}"));
+        let folder = Scratch::new();
+        fs::create_dir(folder.path().join("manifests")).expect("the folder is ours");
+        let shutdown = CancellationToken::new();
+        let mut reconciler = Reconciler { server, installation, folder, shutdown, running: None };
+        files.iter().for_each(|(name, text)| reconciler.write(name, text));
+        reconciler.start();
+        reconciler
+    }
+
+    pub async fn new(files: &[(&str, &str)]) -> Reconciler {
+        Reconciler::with(&[], files).await
+    }
+
+    /// Begins, or goes on where it was.
+    pub fn start(&mut self) {
+        let source = DirSource::open(self.folder.path().join("manifests"), self.state());
+        let source = Arc::new(source.unwrap_or_else(|error| panic!("{error}")));
+        let settings =
+            Settings { relook: Duration::from_secs(1), api_url: "http://127.0.0.1:8080".to_owned() };
+        self.shutdown = CancellationToken::new();
+        let looping = run(source, self.installation.clone(), settings, self.shutdown.clone());
+        self.running = Some(tokio::spawn(looping));
+    }
+
+    pub async fn stop(&mut self) {
+        self.shutdown.cancel();
+        let running = self.running.take().expect("it was started");
+        running.await.expect("the loop ends without a panic");
+    }
+
+    /// Makes or replaces a manifest in one step, as a good editor does.
+    pub fn write(&self, name: &str, text: &str) {
+        let (path, draft) =
+            (self.folder.path().join("manifests").join(name), self.folder.path().join("draft"));
+        fs::write(&draft, text).expect("the folder is ours");
+        fs::rename(&draft, path).expect("the folder is ours");
+    }
+
+    pub fn remove(&self, name: &str) {
+        fs::remove_file(self.folder.path().join("manifests").join(name)).expect("the manifest is there");
+    }
+
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    /// The file that stands for `status`, whole; `None`: not written yet.
+    #[must_use]
+    pub fn file(&self, kind: &str, name: &str) -> Option<Value> {
+        let path = self.state().join(format!("status/{kind}-default-{name}.yaml"));
+        serde_yaml::from_str(&fs::read_to_string(path).ok()?).ok()
+    }
+
+    /// Waits until the object's `Ready` condition has this reason at this generation or a later one, and gives its
+    /// status.
+    pub async fn told(&self, kind: &str, name: &str, generation: i64, reason: &str) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let status = self.file(kind, name).map(|file| file["status"].clone()).unwrap_or_default();
+            let observed = status["observedGeneration"].as_i64().unwrap_or(-1);
+            if generation <= observed && ready(&status).0 == reason {
+                return status;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{kind} {name} was never told {reason} at generation {generation}, but at {observed}: {:?}",
+                ready(&status)
+            );
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// The entries of a Secret.
+    #[must_use]
+    pub fn secret(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        let text = fs::read_to_string(self.secret_file(name)).ok()?;
+        let value: Value = serde_yaml::from_str(&text).ok()?;
+        serde_json::from_value(value["stringData"].clone()).ok()
+    }
+
+    #[must_use]
+    pub fn secret_file(&self, name: &str) -> PathBuf {
+        self.state().join(format!("secrets/default/{name}.yaml"))
+    }
+
+    /// One of the logins of a tenant that is done, on its own database.
+    #[must_use]
+    pub fn login(&self, tenant: &str, login: TenantLogin) -> Login {
+        let status = &self.file("tenant", tenant).expect("the tenant was told something")["status"];
+        let id = status["tenantId"].as_str().and_then(|id| id.parse().ok()).expect("it has its id");
+        self.installation.tenant(&id, login, status["database"].as_str().expect("it has a database"))
+    }
+
+    /// The database role of a scoped key, on its tenant's database.
+    #[must_use]
+    pub fn key(&self, name: &str, database: &str) -> Login {
+        let status = &self.file("apikey", name).expect("the key was told something")["status"];
+        self.installation.key(status["role"].as_str().expect("it has its role"), database)
+    }
+}
+
+impl Drop for Reconciler {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+        self.running.take().iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Reason and message of `Ready`.
+#[must_use]
+pub fn ready(status: &Value) -> (&str, &str) {
+    let conditions = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
+    let ready = conditions.iter().find(|condition| condition["type"] == "Ready");
+    let text = |name: &str| ready.and_then(|ready| ready[name].as_str()).unwrap_or_default();
+    (text("reason"), text("message"))
+}
