@@ -49,6 +49,7 @@ postgres: ## put a PostgreSQL into the cache if it is not there
 tools:
 	@command -v cargo >/dev/null || { echo "Rust is not installed: install rustup; it takes the version in rust-toolchain.toml by itself" >&2; exit 2; }
 	@command -v cc >/dev/null || { echo "there is no C compiler: install gcc or clang (Debian: apt-get install build-essential)" >&2; exit 2; }
+	@command -v curl >/dev/null || { echo "there is no curl, with which requests are tried: install it (Debian: apt-get install curl)" >&2; exit 2; }
 
 clean: ## remove what was built here (the cache and .rowgate stay)
 	cargo clean

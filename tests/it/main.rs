@@ -5,6 +5,7 @@ mod launcher;
 mod paging;
 mod plan;
 mod roles;
+mod shop;
 mod standalone;
 mod tidy;
 mod wire;

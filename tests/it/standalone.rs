@@ -166,25 +166,6 @@ async fn after_kill_9_the_next_start_takes_the_running_postgresql_over_with_data
 }
 
 #[tokio::test]
-async fn the_printed_lines_can_be_pasted() {
-    let mut world = World::shop().await;
-    world.start().await;
-    let log = world.log();
-    let lines: Vec<&str> = log.lines().filter(|line| line.starts_with("curl ")).collect();
-    assert_eq!(lines.len(), 3, "{log}");
-    let mut answers = Vec::new();
-    for line in lines {
-        let output = Command::new("sh").args(["-c", line]).output().expect("a shell");
-        let body: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an answer in JSON");
-        assert!(body["value"].as_array().is_some_and(|rows| !rows.is_empty()), "{line}: {body}");
-        answers.push(body["value"].to_string());
-    }
-    answers.dedup();
-    assert_eq!(answers.len(), 3, "each key sees other rows");
-    assert!(world.stop().await.success());
-}
-
-#[tokio::test]
 async fn a_changed_claim_is_served_without_a_restart() {
     let mut world = World::shop().await;
     world.start().await;

@@ -108,6 +108,15 @@ pub async fn attempt(connection: &mut PgConnection, script: &str) -> Result<(), 
     connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(script.to_owned()))).await.map(|_| ())
 }
 
+/// The rows of a query that the test itself wrote, as PostgreSQL turns them into JSON, in UTC.
+#[expect(clippy::disallowed_methods, reason = "the text is the test's own; no request reaches it")]
+pub async fn rows(connection: &mut PgConnection, query: &str) -> Vec<serde_json::Value> {
+    execute(connection, "set timezone = 'UTC'").await;
+    let text = format!("select to_jsonb(t) from ({query}) as t");
+    let rows = sqlx::query_scalar(sqlx::AssertSqlSafe(text)).fetch_all(connection).await;
+    rows.unwrap_or_else(|error| panic!("{error}: {query}"))
+}
+
 /// Fills a state folder with an initialised cluster, as if standalone had run there before.
 pub async fn seed(state: &Path) {
     let template = template().await;

@@ -1,6 +1,5 @@
 //! A real `standalone` process over temporary folders, and what a test does with it.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -25,8 +24,17 @@ pub struct World {
     child: Option<Child>,
     /// `None`: standalone starts a PostgreSQL of its own.
     database_url: Option<String>,
+    /// The folder of the socket of that database.
+    socket: Option<PathBuf>,
     /// Further data planes.
     replicas: Vec<Child>,
+}
+
+/// A further data plane.
+#[derive(Debug, Clone)]
+pub struct Replica {
+    pub url: String,
+    pub pid: u32,
 }
 
 /// An answer, read whole.
@@ -48,6 +56,7 @@ impl World {
             probes: free_port(),
             child: None,
             database_url: None,
+            socket: None,
             replicas: Vec::new(),
         };
         for (name, text) in files {
@@ -75,7 +84,7 @@ impl World {
         let Endpoint::Unix { directory, port } = &login.endpoint else { panic!("test servers have no TCP") };
         let (role, password, folder) = (&login.role, login.password.reveal(), directory.display());
         let url = format!("postgres://{role}:{password}@/postgres?host={folder}&port={port}");
-        World { database_url: Some(url), ..World::shop().await }
+        World { database_url: Some(url), socket: Some(directory.clone()), ..World::shop().await }
     }
 
     #[must_use]
@@ -201,8 +210,7 @@ impl World {
 
     async fn end(&mut self, signal: Signal) -> ExitStatus {
         let mut child = self.child.take().expect("it was started");
-        let pid = Pid::from_raw(i32::try_from(child.id()).expect("process ids are positive 32-bit numbers"));
-        kill(pid, signal).expect("it is our child, not yet waited for");
+        send(child.id(), signal);
         let status =
             until("the end of standalone", async || child.try_wait().expect("it is our child")).await;
         self.scratch.forget(child.id());
@@ -212,14 +220,17 @@ impl World {
     /// Starts one more data plane over the same control database, and gives its address once it is ready. It ends with
     /// this world.
     pub async fn serve(&mut self) -> String {
-        let note = fs::read_to_string(self.state().join("postgres/data/postmaster.pid"));
-        let note = note.expect("PostgreSQL runs");
-        let socket = note.lines().nth(4).expect("the folder of the socket");
+        self.replica().await.url
+    }
+
+    /// As [`World::serve`], for tests that send it signals.
+    pub async fn replica(&mut self) -> Replica {
         let (port, probes) = (free_port(), free_port());
         let log =
             File::create(self.scratch.path().join(format!("serve-{port}"))).expect("the folder is ours");
         let child = Command::new(binary())
-            .args(["serve", "--control", socket, "--listen", &format!("127.0.0.1:{port}")])
+            .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--control"])
+            .arg(self.socket())
             .args(["--probes", &format!("127.0.0.1:{probes}"), "--root-file"])
             .arg(self.state().join("dataplane.root"))
             .stdin(Stdio::null())
@@ -227,14 +238,39 @@ impl World {
             .stderr(log)
             .spawn()
             .expect("the binary was built; `make test` builds it");
-        self.scratch.adopt(child.id());
+        let pid = child.id();
+        self.scratch.adopt(pid);
         self.replicas.push(child);
         until("the second data plane's readiness", async || {
             let answer = reqwest::get(format!("http://127.0.0.1:{probes}/readyz")).await.ok()?;
             answer.status().is_success().then_some(())
         })
         .await;
-        format!("http://127.0.0.1:{port}")
+        Replica { url: format!("http://127.0.0.1:{port}"), pid }
+    }
+
+    /// Sends `signal` to a further data plane. [`World::end_replica`] is for signals that end it.
+    pub fn signal(&self, replica: &Replica, signal: Signal) {
+        assert!(self.replicas.iter().any(|child| child.id() == replica.pid), "it is ours");
+        send(replica.pid, signal);
+    }
+
+    /// Sends `signal` to a further data plane, and waits for its end.
+    pub async fn end_replica(&mut self, replica: &Replica, signal: Signal) -> ExitStatus {
+        let i = self.replicas.iter().position(|child| child.id() == replica.pid).expect("it is ours");
+        let mut child = self.replicas.swap_remove(i);
+        send(child.id(), signal);
+        let status =
+            until("the end of a data plane", async || child.try_wait().expect("it is our child")).await;
+        self.scratch.forget(child.id());
+        status
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.socket.clone().unwrap_or_else(|| {
+            let note = fs::read_to_string(self.state().join("postgres/data/postmaster.pid"));
+            PathBuf::from(note.expect("PostgreSQL runs").lines().nth(4).expect("the folder of the socket"))
+        })
     }
 
     /// The keys by the names of their ApiKeys, as the generated Secrets have them.
@@ -248,22 +284,20 @@ impl World {
         key["apiKey"].as_str().expect("a text").to_owned()
     }
 
+    /// The key in the Secret of an ApiKey, as soon as there is one.
+    #[must_use]
+    pub fn secret(&self, name: &str) -> Option<String> {
+        let secrets = yaml(&self.state().join("secrets/default"));
+        let secret =
+            secrets.into_iter().find(|secret| secret["metadata"]["ownerReferences"][0]["name"] == name)?;
+        Some(secret["stringData"]["apiKey"].as_str()?.to_owned())
+    }
+
     /// The status of an object, as it is published; null when there is none yet.
     #[must_use]
     pub fn status(&self, kind: &str, name: &str) -> Value {
-        let folder = self.state().join("status");
-        let statuses: BTreeMap<PathBuf, Value> = fs::read_dir(folder)
+        let found = yaml(&self.state().join("status"))
             .into_iter()
-            .flatten()
-            .flatten()
-            .filter(|entry| entry.path().extension().is_some_and(|it| it == "yaml"))
-            .filter_map(|entry| {
-                let text = fs::read_to_string(entry.path()).ok()?;
-                Some((entry.path(), serde_yaml::from_str(&text).ok()?))
-            })
-            .collect();
-        let found = statuses
-            .into_values()
             .find(|object| object["kind"] == kind && object["metadata"]["name"] == name);
         found.map_or(Value::Null, |object| object["status"].clone())
     }
@@ -276,6 +310,20 @@ impl World {
     fn ready_file(&self) -> PathBuf {
         self.scratch.path().join("ready.json")
     }
+}
+
+/// The documents of a folder that are whole at this moment.
+fn yaml(folder: &Path) -> Vec<Value> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries
+        .filter(|path| path.extension().is_some_and(|it| it == "yaml"))
+        .filter_map(|path| serde_yaml::from_str(&fs::read_to_string(path).ok()?).ok())
+        .collect()
+}
+
+fn send(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(pid).expect("process ids are positive 32-bit numbers"));
+    kill(pid, signal).expect("it is our child, not yet waited for");
 }
 
 /// `GET` with a key from any process.

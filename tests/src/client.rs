@@ -1,0 +1,69 @@
+//! A caller that keeps its connections, and what it is answered, headers included.
+
+use reqwest::header::HeaderMap;
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde_json::Value;
+
+/// Belongs to the test that made it: connections live in its runtime.
+#[derive(Debug, Clone, Default)]
+pub struct Client(reqwest::Client);
+
+/// An answer, read whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl Client {
+    #[must_use]
+    pub fn new() -> Client {
+        Client::default()
+    }
+
+    /// `GET` with these headers.
+    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Reply {
+        self.ask("GET", url, headers).await
+    }
+
+    /// Any method, without a body. A header named twice is sent twice.
+    pub async fn ask(&self, method: &str, url: &str, headers: &[(&str, &str)]) -> Reply {
+        let method = Method::from_bytes(method.as_bytes()).expect("a method");
+        let request = self.0.request(method, url);
+        let add = |request: RequestBuilder, (name, value): &(&str, &str)| request.header(*name, *value);
+        let answered = headers.iter().fold(request, add).send().await;
+        let response = answered.unwrap_or_else(|error| panic!("{url}: {error:?}"));
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.text().await.unwrap_or_else(|error| panic!("{url}: {error:?}"));
+        Reply { status, headers, body }
+    }
+}
+
+impl Reply {
+    /// The body as JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The rows of a 200.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Value> {
+        assert_eq!(self.status, StatusCode::OK, "{self:?}");
+        self.json()["value"].as_array().cloned().unwrap_or_else(|| panic!("no rows in {self:?}"))
+    }
+
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().expect("our headers are ASCII"))
+    }
+
+    /// What a caller can tell two answers by: everything but the time. Send both requests with one `X-Request-Id`.
+    #[must_use]
+    pub fn tellable(&self) -> Reply {
+        let mut all = self.clone();
+        all.headers.remove("date");
+        all
+    }
+}
