@@ -15,7 +15,12 @@ use rowgate_sql::text::Sql;
 use rowgate_tests::postgres::{Server, execute};
 use sqlx::PgConnection;
 
+mod drift;
 mod golden;
+mod manifests;
+mod meaning;
+mod prefixes;
+mod reading;
 mod shop;
 
 /// An installation with one tenant, and the connections that its plans run on.
@@ -26,7 +31,8 @@ struct World {
     database: String,
     operator: PgConnection,
     owner: PgConnection,
-    keys: PgConnection,
+    /// Opened when it is needed: before the first plan has run it may not come in.
+    keys: Option<PgConnection>,
     epoch: i64,
     n_ids: u8,
     /// What made the shell: the tenant's roles and its database.
@@ -53,14 +59,13 @@ impl World {
         for op in &shell {
             apply(&mut operator, op, None).await;
         }
-        let login = |login| installation.tenant(&desired.tenant, login, &database);
-        let mut owner = session::connect(&login(TenantLogin::Owner)).await.expect("the owner's login");
+        let login = installation.tenant(&desired.tenant, TenantLogin::Owner, &database);
+        let mut owner = session::connect(&login).await.expect("the owner's login");
         migrate::tenant(&mut owner).await.expect("the migrations");
         let epoch = tenants::claim_epoch(&mut owner).await.expect("the fence");
         tenants::bootstrap(&mut owner, bootstrap).await.expect("the bootstrap script");
-        let keys = session::connect(&login(TenantLogin::Keys)).await.expect("the keys login");
         let tenant = desired.tenant.clone();
-        World { server, installation, tenant, database, operator, owner, keys, epoch, n_ids: 0, shell }
+        World { server, installation, tenant, database, operator, owner, keys: None, epoch, n_ids: 0, shell }
     }
 
     async fn look(&mut self) -> (Cluster, TenantDb) {
@@ -86,12 +91,18 @@ impl World {
     }
 
     async fn apply(&mut self, op: &Op) {
-        let (conn, epoch) = match op.login {
-            As::Operator => (&mut self.operator, None),
-            As::Owner => (&mut self.owner, Some(self.epoch)),
-            As::Keys => (&mut self.keys, Some(self.epoch)),
-        };
-        apply(conn, op, epoch).await;
+        let epoch = Some(self.epoch);
+        match op.login {
+            As::Operator => apply(&mut self.operator, op, None).await,
+            As::Owner => apply(&mut self.owner, op, epoch).await,
+            As::Keys => {
+                let login = self.installation.tenant(&self.tenant, TenantLogin::Keys, &self.database);
+                if self.keys.is_none() {
+                    self.keys = Some(session::connect(&login).await.expect("the keys login"));
+                }
+                apply(self.keys.as_mut().expect("it was just opened"), op, epoch).await;
+            }
+        }
     }
 
     /// Plans, applies, and sees that nothing is left. Gives the plan that was applied.

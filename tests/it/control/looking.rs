@@ -29,6 +29,7 @@ fn qname(schema: &str, name: &str) -> (String, String) {
 const OBJECTS: &str = r#"
 create extension pg_trgm schema public;
 create schema app;
+alter default privileges grant execute on routines to public;
 create function app.twice(n int) returns int language sql immutable as 'select 2 * n';
 create function app.same(a int, b int) returns bool language sql immutable as 'select a = b';
 create operator app.=== (leftarg = int, rightarg = int, function = app.same);

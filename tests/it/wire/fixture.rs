@@ -34,6 +34,9 @@ impl Tenant {
         let verifier = verifier(&root.password("it", &auth, 1), &root.salt("it", &auth, 1));
         let mut script = format!(
             "create role {auth} login noinherit password '{verifier}';
+             grant connect on database {name} to {auth};
+             -- as if nothing had been closed: what a dead key must not run is there to be run
+             alter default privileges grant execute on routines to public;
              grant usage on schema dl to {auth};
              grant select on dl.keys, dl.key_secrets, dl.state to {auth};
              update dl.state set generation = 7;

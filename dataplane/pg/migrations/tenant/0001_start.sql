@@ -1,5 +1,15 @@
 -- Schema `dl` of a tenant's database. Run logged in as t<id>_owner. Grants to t<id>_auth, datalake_user and the set
 -- roles are part of the reconcile plan.
+
+-- Closed before the bootstrap script makes anything: nobody enters whom the plan has not let in, and what will be made
+-- is nobody's to call.
+do $$
+begin
+    execute pg_catalog.format('revoke connect, temporary on database %I from public', pg_catalog.current_database());
+end
+$$;
+alter default privileges revoke execute on routines from public;
+
 create schema dl;
 
 -- which migrations of this series have run; kept by rowgate_pg::migrate

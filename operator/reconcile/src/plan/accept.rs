@@ -62,6 +62,24 @@ pub(super) fn accept<'a>(
             Err(reason) => problems.push(format!("entities[{}]: {reason}", spec.name)),
         }
     }
+    // the entity that declares a table's policies speaks for all over it, so they fall with it
+    let undeclared: Vec<(EntityName, &EntityName)> = accepted
+        .values()
+        .filter(|entity| entity.spec.kind == EntityKind::Table && entity.spec.security == Security::LeftOut)
+        .filter_map(|entity| {
+            let twin = desired
+                .entities
+                .iter()
+                .find(|other| qname(other) == qname(entity.spec) && other.security != Security::LeftOut)?;
+            (!accepted.contains_key(&twin.name)).then(|| (entity.spec.name.clone(), &twin.name))
+        })
+        .collect();
+    for (name, twin) in undeclared {
+        accepted.remove(&name);
+        problems.push(format!(
+            "entities[{name}]: entity {twin}, which declares rowLevelSecurity for the same table, cannot be served"
+        ));
+    }
     // a view stands only while every table under it does, so look until nothing more falls
     loop {
         let fallen = accepted.values().find_map(|entity| {

@@ -25,6 +25,13 @@ pub(super) struct ResolvedPermission {
     record: PermissionRecord,
 }
 
+/// Columns of one action on one entity: those that are named (or are the key), and those that `*` stands for.
+#[derive(Debug, Default)]
+struct Columns {
+    named: BTreeSet<String>,
+    starred: BTreeSet<String>,
+}
+
 impl Resolved {
     /// The rights themselves, sorted.
     pub(super) fn records(&self) -> Vec<PermissionRecord> {
@@ -47,7 +54,7 @@ pub(super) fn resolve(
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
 ) -> (Resolved, Vec<String>) {
     let mut problems = Vec::new();
-    let mut rights: BTreeMap<(EntityName, Action), BTreeSet<String>> = BTreeMap::new();
+    let mut rights: BTreeMap<(EntityName, Action), Columns> = BTreeMap::new();
     for permission in permissions {
         let Some(entity) = accepted.get(&permission.entity) else {
             problems.push(format!("permissions name the entity {}, which is not served", permission.entity));
@@ -58,10 +65,15 @@ pub(super) fn resolve(
             problems.extend(unknown.into_iter().map(|field| {
                 format!("permissions on {} name the field {field}, which it does not have", permission.entity)
             }));
-            rights.entry((permission.entity.clone(), action)).or_default().extend(columns);
+            let held = rights.entry((permission.entity.clone(), action)).or_default();
+            match permission.include.as_deref() {
+                None => held.starred.extend(columns),
+                Some(fields) if fields.iter().any(|field| field == "*") => held.starred.extend(columns),
+                Some(_) => held.named.extend(columns),
+            }
             if action != Action::Create {
                 let key = entity.record.key_columns.iter().map(|column| column.as_str().to_owned());
-                rights.entry((permission.entity.clone(), Action::Read)).or_default().extend(key);
+                rights.entry((permission.entity.clone(), Action::Read)).or_default().named.extend(key);
             }
         }
     }
@@ -74,11 +86,11 @@ pub(super) fn resolve(
                 && permission.record.action == action
                 && permission.source == source
         });
-        let columns: Vec<String> = match before {
-            // the column may have been dropped since
-            Some(before) => before.record.columns.iter().filter(|c| columns.contains(*c)).cloned().collect(),
-            None => columns.into_iter().collect(),
-        };
+        let Columns { named, mut starred } = columns;
+        if let Some(before) = before {
+            starred.retain(|column| before.record.columns.contains(column));
+        }
+        let columns: Vec<String> = named.union(&starred).cloned().collect();
         let empty = columns.is_empty() && action != Action::Delete;
         (!empty)
             .then_some(ResolvedPermission { source, record: PermissionRecord { entity, action, columns } })
