@@ -13,7 +13,7 @@ use rowgate_pg::{introspect, migrate, replicas, session, tenants};
 
 use crate::apply::{ApplyError, Logins};
 use crate::desired::{Desired, KeySpec};
-use crate::plan::{self, As, Op, Outcome};
+use crate::plan::{self, As, Finding, Op, Outcome};
 use crate::report::Told;
 use crate::source::{Event, ResourceSource, Snapshot, SourceError};
 use crate::status::{Findings, KeyState, TenantState};
@@ -281,7 +281,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         desired: &Desired,
         mut cluster: Cluster,
         mut db: TenantDb,
-        mut closed: BTreeMap<String, String>,
+        mut closed: BTreeMap<String, Finding>,
         logins: &mut Logins<'_>,
         state: &mut TenantState,
     ) -> Result<(Outcome, TenantDb), PassError> {
@@ -298,10 +298,11 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
             if applied {
                 let left: Vec<&str> = outcome.ops.iter().map(|op| op.about.as_str()).collect();
-                outcome.problems.push(format!(
+                let message = format!(
                     "PostgreSQL took every statement and still differs in: {}; an object may belong to another role",
                     left.join(", ")
-                ));
+                );
+                outcome.problems.push(Finding::new(Reason::NotOwned, message));
                 return Ok((outcome, db));
             }
             // a key that was revoked in the database is no drift: its role, claims and permission set follow
@@ -312,7 +313,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             match logins.apply(&outcome.ops, self.memory.epoch).await {
                 Ok(()) => applied = true,
                 Err(ApplyError::Entity { entity, message }) => {
-                    closed.insert(entity, message);
+                    closed.insert(entity, Finding::new(Reason::PolicyRefused, message));
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -353,13 +354,13 @@ fn unserved_annotations(metadata: &kube_core::ObjectMeta, names: &[&str]) -> Vec
 }
 
 /// Entities that ask for what this version does not serve stay closed: `entities[<name>]...` in a finding.
-fn closed(findings: &Findings) -> BTreeMap<String, String> {
+fn closed(findings: &Findings) -> BTreeMap<String, Finding> {
     let mut closed = BTreeMap::new();
     for (_, text) in &findings.stalled {
         let name =
             text.split_once("entities[").and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
         if let Some(name) = name {
-            closed.insert(name.to_owned(), text.clone());
+            closed.insert(name.to_owned(), Finding::new(Reason::NotServedYet, text.clone()));
         }
     }
     closed

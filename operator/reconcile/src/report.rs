@@ -10,7 +10,7 @@ use rowgate_sql::catalog::{Action, PermissionRecord};
 
 use crate::convert::exposed;
 use crate::desired::Desired;
-use crate::plan::Outcome;
+use crate::plan::{Finding, Outcome};
 use crate::source::{ObjectRef, StatusReport};
 use crate::status::{self, Findings, KeyState, Replicas, TenantState};
 
@@ -55,12 +55,10 @@ pub(crate) fn blank_key(key: &ApiKey) -> KeyState {
 
 /// Fills in what a settled plan says.
 pub(crate) fn outcome(state: &mut TenantState, desired: &Desired, outcome: &Outcome, db: &TenantDb) {
-    let known: Vec<String> = state.findings.stalled.iter().map(|(_, message)| message.clone()).collect();
-    let new = outcome
-        .problems
-        .iter()
-        .filter(|problem| !known.iter().any(|known| problem.ends_with(known.as_str())));
-    state.findings.stalled.extend(new.map(|problem| (Reason::InvalidSpec, problem.clone())));
+    // what is not served yet was told already, without the entity's name before it
+    let told = |finding: &Finding| finding.reason == Reason::NotServedYet;
+    let new = outcome.problems.iter().filter(|finding| !told(finding));
+    state.findings.stalled.extend(new.map(|finding| (finding.reason, finding.message.clone())));
     state.findings.warnings.clone_from(&outcome.notes);
     state.entities = outcome.entities.len();
     state.shared = granted(desired, db, rowgate_core::role::SHARED_ROLE);
@@ -74,7 +72,7 @@ pub(crate) fn outcome(state: &mut TenantState, desired: &Desired, outcome: &Outc
         let set = row.and_then(|row| row.set_role.as_deref()).filter(|set| set.starts_with("set_"));
         told.permissions = set.map(|set| granted(desired, db, set)).unwrap_or_default();
         let problems = outcome.key_problems.get(&spec.id).into_iter().flatten();
-        told.findings.stalled.extend(problems.map(|problem| (Reason::EntityNotFound, problem.clone())));
+        told.findings.stalled.extend(problems.map(|finding| (finding.reason, finding.message.clone())));
     }
 }
 

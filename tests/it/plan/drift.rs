@@ -164,7 +164,7 @@ async fn what_was_changed_by_hand_is_repaired_to_the_letter() {
         assert_ne!(looked(&mut world).await, before, "nothing was changed by: {script}");
         let outcome = world.settle(&desired).await;
         assert!(!outcome.ops.is_empty(), "not seen: {script}");
-        assert_eq!(outcome.problems, [""; 0], "{script}");
+        assert_eq!(outcome.problems, [], "{script}");
         let after = looked(&mut world).await;
         assert_eq!(after.0, before.0, "after {script}\n{}", text(&outcome.ops));
         assert_eq!(after.1, before.1, "after {script}\n{}", text(&outcome.ops));
@@ -202,8 +202,8 @@ async fn what_only_a_dba_can_take_back_is_named_with_the_line_to_run() {
         let outcome = world.plan(&desired).await;
         assert_eq!(text(&outcome.ops), "", "{script}");
         let [problem] = &outcome.problems[..] else { panic!("{script}: {:?}", outcome.problems) };
-        assert!(problem.starts_with(&sentence), "{problem}");
-        let (_, line) = problem.split_once("a DBA can run: ").expect("a line to run");
+        assert!(problem.message.starts_with(&sentence), "{problem}");
+        let (_, line) = problem.message.split_once("a DBA can run: ").expect("a line to run");
         world.by_hand(line).await;
         let outcome = world.plan(&desired).await;
         assert_eq!((text(&outcome.ops), outcome.problems), (String::new(), vec![]), "after {line}");

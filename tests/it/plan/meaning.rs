@@ -55,7 +55,7 @@ async fn a_named_field_is_followed_when_the_tenant_renames() {
     customers["mappings"] = json!({"notes": "remarks", "name": "notes"});
     customers["keyFields"] = json!(["email"]);
     let outcome = world.settle(&manifests.desired(&world.installation)).await;
-    assert_eq!(outcome.problems, [""; 0]);
+    assert_eq!(outcome.problems, []);
     assert_eq!(readable(&mut world, "south", "customers").await, columns(&["email", "name"]));
 }
 
@@ -73,7 +73,8 @@ async fn policies_outlive_a_mistake_in_the_entity_that_declares_them() {
     let orders = ("shop".to_owned(), "orders".to_owned());
     assert_eq!(after.relations[&orders].policies, before.relations[&orders].policies);
     assert_eq!(after.entities.keys().collect::<Vec<_>>(), ["customers", "order_lines", "products"]);
-    let about = |name: &str| outcome.problems.iter().any(|it| it.starts_with(&format!("entities[{name}]: ")));
+    let about =
+        |name: &str| outcome.problems.iter().any(|it| it.message.starts_with(&format!("entities[{name}]: ")));
     assert!(["orders", "twin", "order_summary"].into_iter().all(about), "{:?}", outcome.problems);
 }
 

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
+use rowgate_crds::Reason;
 use rowgate_pg::actual::{QName, Relation, RelationKind, TenantDb};
 use rowgate_sql::catalog::{EntityKind, EntityRecord};
 use rowgate_sql::text::Ident;
 
+use super::Finding;
 use crate::desired::{Desired, EntitySpec, Security};
 
 /// An entity that stands on something.
@@ -39,15 +41,15 @@ pub(super) fn accept<'a>(
     desired: &'a Desired,
     db: &'a TenantDb,
     owner: &str,
-    closed: &BTreeMap<String, String>,
-) -> (BTreeMap<EntityName, Accepted<'a>>, Vec<String>) {
+    closed: &BTreeMap<String, Finding>,
+) -> (BTreeMap<EntityName, Accepted<'a>>, Vec<Finding>) {
     let mut accepted = BTreeMap::new();
     let mut problems = Vec::new();
     if db.extensions.contains("pg_stat_statements") {
-        problems.push(
-            "the database holds the extension pg_stat_statements, which shows other tenants' statements; drop it"
-                .to_owned(),
-        );
+        problems.push(Finding::new(
+            Reason::ExtensionRefused,
+            "the database holds the extension pg_stat_statements, which shows other tenants' statements; drop it",
+        ));
         return (accepted, problems);
     }
     for spec in &desired.entities {
@@ -59,7 +61,7 @@ pub(super) fn accept<'a>(
             Ok(entity) => {
                 accepted.insert(spec.name.clone(), entity);
             }
-            Err(reason) => problems.push(format!("entities[{}]: {reason}", spec.name)),
+            Err(finding) => problems.push(finding.of(spec.name.as_str())),
         }
     }
     // the entity that declares a table's policies speaks for all over it, so they fall with it
@@ -76,18 +78,18 @@ pub(super) fn accept<'a>(
         .collect();
     for (name, twin) in undeclared {
         accepted.remove(&name);
-        problems.push(format!(
-            "entities[{name}]: entity {twin}, which declares rowLevelSecurity for the same table, cannot be served"
-        ));
+        let message =
+            format!("entity {twin}, which declares rowLevelSecurity for the same table, cannot be served");
+        problems.push(Finding::new(Reason::PolicyRefused, message).of(name.as_str()));
     }
     // a view stands only while every table under it does, so look until nothing more falls
     loop {
         let fallen = accepted.values().find_map(|entity| {
-            under(entity, &accepted, db).err().map(|reason| (entity.spec.name.clone(), reason))
+            under(entity, &accepted, db).err().map(|finding| (entity.spec.name.clone(), finding))
         });
-        let Some((name, reason)) = fallen else { break };
+        let Some((name, finding)) = fallen else { break };
         accepted.remove(&name);
-        problems.push(format!("entities[{name}]: {reason}"));
+        problems.push(finding.of(name.as_str()));
     }
     (accepted, problems)
 }
@@ -97,64 +99,89 @@ fn one<'a>(
     desired: &Desired,
     db: &'a TenantDb,
     owner: &str,
-) -> Result<Accepted<'a>, String> {
+) -> Result<Accepted<'a>, Finding> {
     let (schema, object) = (spec.schema.as_str(), spec.object.as_str());
     let relation = db.relations.get(&qname(spec)).filter(|_| schema != "dl").ok_or_else(|| {
-        format!("there is no {schema}.{object}; create it (spec.database.bootstrap) or correct source")
+        let message =
+            format!("there is no {schema}.{object}; create it (spec.database.bootstrap) or correct source");
+        Finding::new(Reason::SourceNotFound, message)
     })?;
     match (spec.kind, relation.kind) {
         (EntityKind::Table, RelationKind::Table | RelationKind::PartitionedTable)
         | (EntityKind::View, RelationKind::View) => {}
         (_, RelationKind::MaterializedView) => {
-            return Err(format!(
-                "{schema}.{object} is a materialized view, which row-level security cannot filter; expose a view"
+            return Err(Finding::new(
+                Reason::SourceUnsupported,
+                format!(
+                    "{schema}.{object} is a materialized view, which row-level security cannot filter; expose a view"
+                ),
             ));
         }
-        (kind, _) => return Err(format!("{schema}.{object} is not a {kind:?}; correct source.kind")),
+        (kind, _) => {
+            return Err(Finding::new(
+                Reason::SourceUnsupported,
+                format!("{schema}.{object} is not a {kind:?}; correct source.kind"),
+            ));
+        }
     }
     if relation.owner != owner {
-        return Err(format!(
-            "{schema}.{object} belongs to {}; alter table {schema}.{object} owner to {owner}",
-            relation.owner
+        return Err(Finding::new(
+            Reason::NotOwned,
+            format!(
+                "{schema}.{object} belongs to {}; alter table {schema}.{object} owner to {owner}",
+                relation.owner
+            ),
         ));
     }
     if spec.kind == EntityKind::View && spec.security != Security::LeftOut {
-        return Err("rowLevelSecurity belongs to the tables under a view; declare it there".to_owned());
+        return Err(Finding::new(
+            Reason::InvalidSpec,
+            "rowLevelSecurity belongs to the tables under a view; declare it there",
+        ));
     }
     let twin = desired.entities.iter().find(|other| {
         other.name != spec.name && qname(other) == qname(spec) && other.security != Security::LeftOut
     });
     if let (Some(twin), true) = (twin, spec.security != Security::LeftOut) {
-        return Err(format!(
-            "entity {} declares rowLevelSecurity for {schema}.{object} too; declare it once",
-            twin.name
+        return Err(Finding::new(
+            Reason::InvalidSpec,
+            format!(
+                "entity {} declares rowLevelSecurity for {schema}.{object} too; declare it once",
+                twin.name
+            ),
         ));
     }
     record(spec, relation).map(|record| Accepted { spec, relation, record })
 }
 
-fn record(spec: &EntitySpec, relation: &Relation) -> Result<EntityRecord, String> {
+fn record(spec: &EntitySpec, relation: &Relation) -> Result<EntityRecord, Finding> {
     let columns: BTreeSet<&str> = relation.columns.iter().map(|column| column.name.as_str()).collect();
     if let Some(missing) = spec.mappings.keys().find(|column| !columns.contains(column.as_str())) {
-        return Err(format!("mappings names the column {missing}, which is not there"));
+        return Err(Finding::new(
+            Reason::FieldNotFound,
+            format!("mappings names the column {missing}, which is not there"),
+        ));
     }
     let mut fields = BTreeSet::new();
     if let Some(twice) = columns.iter().find(|column| !fields.insert(exposed(&spec.mappings, column))) {
-        return Err(format!(
-            "two columns are exposed as {}; change mappings",
-            exposed(&spec.mappings, twice)
+        return Err(Finding::new(
+            Reason::InvalidSpec,
+            format!("two columns are exposed as {}; change mappings", exposed(&spec.mappings, twice)),
         ));
     }
     let key = match (&spec.key_fields[..], &relation.primary_key[..]) {
-        ([], []) => return Err("it has no primary key; name keyFields".to_owned()),
+        ([], []) => return Err(Finding::new(Reason::FieldNotFound, "it has no primary key; name keyFields")),
         ([], key) => key.to_vec(),
         (fields, _) => fields
             .iter()
             .map(|field| {
                 let column = columns.iter().find(|column| exposed(&spec.mappings, column) == field);
-                column
-                    .map(|column| (*column).to_owned())
-                    .ok_or_else(|| format!("keyFields names {field}, which is no field of it"))
+                column.map(|column| (*column).to_owned()).ok_or_else(|| {
+                    Finding::new(
+                        Reason::FieldNotFound,
+                        format!("keyFields names {field}, which is no field of it"),
+                    )
+                })
             })
             .collect::<Result<_, _>>()?,
     };
@@ -176,7 +203,7 @@ fn under(
     entity: &Accepted<'_>,
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
     db: &TenantDb,
-) -> Result<(), String> {
+) -> Result<(), Finding> {
     let mut todo: Vec<&QName> = entity.relation.reads.iter().collect();
     let mut seen = BTreeSet::new();
     while let Some(name) = todo.pop() {
@@ -185,14 +212,20 @@ fn under(
         }
         let text = format!("{}.{}", name.0, name.1);
         let Some(relation) = db.relations.get(name) else {
-            return Err(format!("it reads {text}, which Rowgate does not manage"));
+            return Err(Finding::new(
+                Reason::ViewUnsafe,
+                format!("it reads {text}, which Rowgate does not manage"),
+            ));
         };
         match relation.kind {
             RelationKind::View if relation.owner == entity.relation.owner => todo.extend(&relation.reads),
             RelationKind::Table | RelationKind::PartitionedTable => {
                 if !accepted.values().any(|other| qname(other.spec) == *name) {
-                    return Err(format!(
-                        "it reads {text}, which is no entity, so no policy would filter it; make it one (rest.enabled may be false)"
+                    return Err(Finding::new(
+                        Reason::ViewUnsafe,
+                        format!(
+                            "it reads {text}, which is no entity, so no policy would filter it; make it one (rest.enabled may be false)"
+                        ),
                     ));
                 }
                 if let Some(policy) = relation
@@ -204,14 +237,22 @@ fn under(
                         .values()
                         .any(|other| qname(other.spec) == *name && other.spec.security == Security::Existing);
                     if existing {
-                        return Err(format!(
-                            "policy {} of {text} is TO a role, which a view skips; test current_user inside the policy",
-                            policy.0
+                        return Err(Finding::new(
+                            Reason::ViewUnsafe,
+                            format!(
+                                "policy {} of {text} is TO a role, which a view skips; test current_user inside the policy",
+                                policy.0
+                            ),
                         ));
                     }
                 }
             }
-            _ => return Err(format!("it reads {text}, which row-level security cannot filter")),
+            _ => {
+                return Err(Finding::new(
+                    Reason::ViewUnsafe,
+                    format!("it reads {text}, which row-level security cannot filter"),
+                ));
+            }
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::{SHARED_ROLE, TenantLogin, set_role};
+use rowgate_crds::Reason;
 use rowgate_pg::actual::{Cluster, TenantDb};
 use rowgate_sql::catalog::PermissionRecord;
 use rowgate_sql::ddl::{records, roles};
@@ -12,7 +13,7 @@ use super::accept::{Accepted, accept};
 use super::keys::Keys;
 use super::rights::{self, Resolved};
 use super::shell::ident;
-use super::{As, Op, Statement, acl, foreign, rows, security};
+use super::{As, Finding, Op, Statement, acl, foreign, rows, security};
 use crate::desired::{Desired, KeySpec, Scope};
 
 /// More distinct permission sets than this make PostgreSQL's ACLs too large for a row (architecture, section 3).
@@ -26,11 +27,11 @@ pub const CLOSE_KEYS: &str = "close the roles of revoked keys";
 pub struct Outcome {
     pub ops: Vec<Op>,
     /// Why the Tenant is not wholly what its manifest says; each sentence says what to change.
-    pub problems: Vec<String>,
+    pub problems: Vec<Finding>,
     /// Worth knowing, nothing wrong.
     pub notes: Vec<String>,
     /// The same as `problems`, by the id of the key.
-    pub key_problems: BTreeMap<Ulid, Vec<String>>,
+    pub key_problems: BTreeMap<Ulid, Vec<Finding>>,
     /// Names of the entities that are served.
     pub entities: Vec<EntityName>,
 }
@@ -42,7 +43,7 @@ pub fn contents(
     desired: &Desired,
     cluster: &Cluster,
     db: &TenantDb,
-    closed: &BTreeMap<String, String>,
+    closed: &BTreeMap<String, Finding>,
     operator: &str,
     new_id: &mut dyn FnMut() -> Ulid,
 ) -> Outcome {
@@ -63,12 +64,16 @@ pub fn contents(
         ..Outcome::default()
     };
 
-    outcome.problems.extend(foreign::sentences(desired, cluster, db, operator));
+    let foreign = foreign::sentences(desired, cluster, db, operator);
+    outcome.problems.extend(foreign.into_iter().map(|sentence| Finding::new(Reason::NotOwned, sentence)));
 
     let recorded = db.applied.get(&("resolved".to_owned(), "shared".to_owned()));
     let recorded = recorded.and_then(|applied| serde_json::from_str(&applied.recorded).ok());
     let (shared, unknown) = rights::resolve(&desired.shared, desired.generation, recorded, &accepted);
-    outcome.problems.extend(unknown.into_iter().map(|problem| format!("shared: {problem}")));
+    outcome.problems.extend(unknown.into_iter().map(|finding| {
+        let message = format!("shared: {}", finding.message);
+        Finding { message, ..finding }
+    }));
 
     let live = Keys::live(desired, db);
     let scopes = Scopes::new(&live, db, &accepted, &shared);
@@ -145,7 +150,7 @@ struct Scopes {
     records: BTreeMap<Ulid, Vec<PermissionRecord>>,
     /// For `dl.keys.resolved`.
     resolved: BTreeMap<Ulid, serde_json::Value>,
-    problems: BTreeMap<Ulid, Vec<String>>,
+    problems: BTreeMap<Ulid, Vec<Finding>>,
 }
 
 impl Scopes {
@@ -210,7 +215,11 @@ fn sets(
             let problem = format!(
                 "the tenant has {MAX_SETS} distinct permission sets already, which is as many as PostgreSQL's ACLs hold; let keys share scopes"
             );
-            outcome.key_problems.entry(key.id.clone()).or_default().push(problem);
+            outcome
+                .key_problems
+                .entry(key.id.clone())
+                .or_default()
+                .push(Finding::new(Reason::TooManyPermissionSets, problem));
             continue;
         }
         subjects.entry(role.clone()).or_insert_with(|| records.clone());

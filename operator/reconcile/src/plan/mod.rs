@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use rowgate_crds::Reason;
 use rowgate_sql::text::Sql;
 
 mod accept;
@@ -19,6 +20,31 @@ mod shell;
 
 pub use contents::{CLOSE_KEYS, Outcome, contents};
 pub use shell::shell;
+
+/// Something that a person has to change: the reason that status shows, and a sentence that says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    pub reason: Reason,
+    pub message: String,
+}
+
+impl Finding {
+    pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Finding {
+        Finding { reason, message: message.into() }
+    }
+
+    /// The same, told of one entity.
+    fn of(self, entity: &str) -> Finding {
+        let message = format!("entities[{entity}]: {}", self.message);
+        Finding { message, ..self }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
 
 /// Which login runs an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
+use rowgate_crds::Reason;
 use rowgate_sql::catalog::{Action, PermissionRecord};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::Finding;
 use super::accept::{Accepted, qname};
 use crate::desired::Permission;
 
@@ -52,19 +54,27 @@ pub(super) fn resolve(
     generation: i64,
     recorded: Option<Resolved>,
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
-) -> (Resolved, Vec<String>) {
+) -> (Resolved, Vec<Finding>) {
     let mut problems = Vec::new();
     let mut rights: BTreeMap<(EntityName, Action), Columns> = BTreeMap::new();
     for permission in permissions {
         let Some(entity) = accepted.get(&permission.entity) else {
-            problems.push(format!("permissions name the entity {}, which is not served", permission.entity));
+            let message = format!("permissions name the entity {}, which is not served", permission.entity);
+            problems.push(Finding::new(Reason::EntityNotFound, message));
             continue;
         };
         for &action in &permission.actions {
             let (columns, unknown) = columns(entity, action, permission);
             problems.extend(unknown.into_iter().map(|field| {
-                format!("permissions on {} name the field {field}, which it does not have", permission.entity)
+                let message = format!(
+                    "permissions on {} name the field {field}, which it does not have",
+                    permission.entity
+                );
+                Finding::new(Reason::FieldNotFound, message)
             }));
+            if action != Action::Create {
+                problems.extend(excluded_key(entity, permission));
+            }
             let held = rights.entry((permission.entity.clone(), action)).or_default();
             match permission.include.as_deref() {
                 None => held.starred.extend(columns),
@@ -98,6 +108,21 @@ pub(super) fn resolve(
     problems.sort();
     problems.dedup();
     (Resolved { generation, permissions: permissions.collect() }, problems)
+}
+
+/// Reading, updating and deleting need the key, so it cannot be left out.
+fn excluded_key(entity: &Accepted<'_>, permission: &Permission) -> Option<Finding> {
+    let key = |field: &&String| {
+        entity
+            .column(field)
+            .is_some_and(|column| entity.record.key_columns.iter().any(|key| key.as_str() == column))
+    };
+    let field = permission.exclude.iter().find(key)?;
+    let message = format!(
+        "permissions on {} exclude the key field {field}, which reading, updating and deleting need; take it out of exclude",
+        permission.entity
+    );
+    Some(Finding::new(Reason::KeyFieldExcluded, message))
 }
 
 /// The columns of one entry, and the names in it that are no field.

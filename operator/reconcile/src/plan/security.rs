@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
 use rowgate_core::role::SHARED_ROLE;
+use rowgate_crds::Reason;
 use rowgate_pg::actual::{QName, Relation, TenantDb};
 use rowgate_sql::catalog::{Action, EntityKind};
 use rowgate_sql::ddl::policies::{self, Command, Condition, PolicyDef, Rows};
@@ -11,8 +12,8 @@ use rowgate_sql::ddl::records;
 use rowgate_sql::text::{Ident, Sql};
 use sha2::{Digest as _, Sha256};
 
-use super::Statement;
 use super::accept::{Accepted, qname};
+use super::{Finding, Statement};
 use crate::desired::{Desired, PolicySpec, RowsSpec, Scope, Security};
 
 /// The statements, whether one of them changes which rows a role sees, and the sentences for status.
@@ -21,7 +22,7 @@ pub(super) struct Changes {
     pub(super) statements: Vec<Statement>,
     pub(super) notes: Vec<String>,
     /// By entity: why its policies cannot be made.
-    pub(super) problems: BTreeMap<String, String>,
+    pub(super) problems: BTreeMap<String, Finding>,
 }
 
 pub(super) fn changes(
@@ -54,7 +55,9 @@ pub(super) fn changes(
                     .extend(statements.into_iter().map(|sql| Statement { sql, entity: name.clone() }));
             }
             Err(reason) => {
-                changes.problems.insert(entity.spec.name.to_string(), reason);
+                changes
+                    .problems
+                    .insert(entity.spec.name.to_string(), Finding::new(Reason::PolicyRefused, reason));
             }
         }
     }
