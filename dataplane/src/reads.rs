@@ -85,6 +85,12 @@ async fn attempt(
         return Err(Miss::Behind);
     }
     let after = compiled.binding.and_then(|binding| next(&page, cursors, binding));
+    if after.as_ref().is_some_and(|token| cursor::MAX_TOKEN_LEN < token.len()) {
+        return Err(Miss::Settled(Problem::new(
+            Code::InvalidOrderBy,
+            "the page ends at values of $orderby that are too long for a cursor; order by shorter fields, or ask for more rows at once",
+        )));
+    }
     Ok(Answer { json: page.json, after })
 }
 
@@ -106,7 +112,8 @@ fn told(caller: &Caller, known: &Known, failure: Failure) -> Miss {
         Failure::Denied(_) => Miss::Doubtful(Problem::entity_not_found()),
         Failure::Invalid(_) => Miss::Settled(Problem::new(
             Code::InvalidValue,
-            "a value does not fit its column, or a computation leaves its range; compare with values of the column's type",
+            "a value does not fit its column, a computation leaves its range, or two columns have collations that cannot be \
+             compared; compare with values of the column's type",
         )),
         Failure::Changed(cause) => {
             trace.fault("the tables are not those of the catalog", &text(&cause));

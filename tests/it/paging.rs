@@ -1,6 +1,8 @@
 //! Pages, cursors and filters over every type that has an order, through HTTP, beside PostgreSQL's own answers.
 
 mod columns;
+mod cursors;
+mod filters;
 mod fixture;
 mod pages;
 mod question;

@@ -9,8 +9,8 @@ use crate::derive::CursorKey;
 const VERSION: u8 = 1;
 const TAG_LEN: usize = 16;
 const BINDING_LEN: usize = 16;
-/// A cursor longer than this is refused before it is decoded.
-pub const MAX_TOKEN_LEN: usize = 32 * 1024;
+/// A cursor longer than this is refused before it is decoded, and none is given out: a request's head has 16 KiB.
+pub const MAX_TOKEN_LEN: usize = 8 * 1024;
 
 /// The order terms' values of the last row of a page, in PostgreSQL's own output format for each column
 /// (binary where the column is read in binary), `None` for NULL.

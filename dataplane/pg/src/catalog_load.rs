@@ -37,10 +37,12 @@ struct Row {
     base_oid: i64,
     base_kind: String,
     nullable: bool,
+    native_order: bool,
 }
 
 /// The columns of every relation that an entity stands for, in `attnum` order. Type names are spelled with only
-/// `pg_catalog` in the search path.
+/// `pg_catalog` in the search path. Only a column's own NOT NULL, validated, promises a value: a domain that is NOT NULL
+/// lets an empty subquery's NULL through.
 async fn columns(conn: &mut PgConnection) -> Result<Vec<TableColumns>, PgError> {
     sqlx::query("set local search_path = ''").execute(&mut *conn).await?;
     let rows: Vec<Row> = sqlx::query_as(
@@ -51,16 +53,19 @@ async fn columns(conn: &mut PgConnection) -> Result<Vec<TableColumns>, PgError> 
              join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = e.definition ->> 'object'
                                        and c.relkind in ('r', 'p', 'v')
          ), attribute as (
-             select r.nspname, r.relname, a.attrelid, a.attnum, a.attname, a.atttypid, a.attnotnull,
+             select r.nspname, r.relname, a.attrelid, a.attnum, a.attname, a.atttypid,
+                    a.attnotnull and not exists (
+                        select from pg_catalog.pg_constraint c
+                        where c.conrelid = a.attrelid and c.contype = 'n' and c.conkey = array[a.attnum]
+                        and not c.convalidated) as is_filled,
                     pg_catalog.format_type(a.atttypid, a.atttypmod) as type_name
              from relation r
              join pg_catalog.pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
          ), base as (
-             select t.oid as type, t.oid, t.typtype, t.typbasetype, t.typcategory, t.typelem, t.typsubscript, t.typnotnull
+             select t.oid as type, t.oid, t.typtype, t.typbasetype, t.typcategory, t.typelem, t.typsubscript
              from pg_catalog.pg_type t where t.oid in (select atttypid from attribute)
              union all
-             select base.type, t.oid, t.typtype, t.typbasetype, t.typcategory, t.typelem, t.typsubscript,
-                    t.typnotnull or base.typnotnull
+             select base.type, t.oid, t.typtype, t.typbasetype, t.typcategory, t.typelem, t.typsubscript
              from base join pg_catalog.pg_type t on t.oid = base.typbasetype
              where base.typtype = 'd'
          )
@@ -68,9 +73,22 @@ async fn columns(conn: &mut PgConnection) -> Result<Vec<TableColumns>, PgError> 
                 a.atttypid::int8 as type_oid, a.type_name, base.oid::int8 as base_oid,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then 'a'
                      else base.typtype::text end as base_kind,
-                not (a.attnotnull or base.typnotnull) as nullable
+                not a.is_filled as nullable,
+                case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then element.has_order
+                     else base.typtype <> 'b' or base.oid < 16384 end as native_order
          from attribute a
          join base on base.type = a.atttypid and base.typtype <> 'd'
+         cross join lateral (
+             -- Arrays compare with operators of pg_catalog, which find those of the elements by themselves.
+             select coalesce(pg_catalog.bool_or(
+                 b.typtype in ('e', 'r', 'm') or b.typtype = 'b' and (b.oid < 16384 or exists (
+                     select from pg_catalog.pg_opclass o
+                     join pg_catalog.pg_am m on m.oid = o.opcmethod and m.amname = 'btree'
+                     where o.opcintype = b.oid and o.opcdefault))), false) as has_order
+             from pg_catalog.pg_type e
+             join pg_catalog.pg_type b on b.oid = case when e.typtype = 'd' then e.typbasetype else e.oid end
+             where e.oid = base.typelem
+         ) element
          order by a.nspname, a.relname, a.attnum",
     )
     .fetch_all(conn)
@@ -102,6 +120,7 @@ fn column(row: &Row) -> Result<ColumnInfo, PgError> {
         name: row.type_name.clone(),
         kind,
         base_oid: oid(row.base_oid)?,
+        native_order: row.native_order,
     };
     Ok(ColumnInfo { name: ident(&row.column)?, ty, nullable: row.nullable })
 }

@@ -82,6 +82,10 @@ pub struct FieldType {
     pub kind: TypeKind,
     /// Below domains: the oid that decides how values look (equal to `oid` for all but domains).
     pub base_oid: u32,
+    /// Whether `=` and `<` between two values mean the order that `order by` uses. The operators of a type that an
+    /// extension brings stand outside `pg_catalog`, where no statement of ours looks: for citext those of text would be
+    /// found, silently. Such a type is neither compared nor sorted by.
+    pub native_order: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

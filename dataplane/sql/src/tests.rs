@@ -51,6 +51,7 @@ const ORDERS: &[ColumnRow] = &[
     ("at", "time without time zone", TypeKind::Base, 1083, true),
     ("local", "timestamp without time zone", TypeKind::Base, 1114, true),
     ("small", "app.positive", TypeKind::Base, 21, true),
+    ("email", "public.citext", TypeKind::Base, 20_004, true),
     ("secret", "text", TypeKind::Base, 25, false),
 ];
 
@@ -59,6 +60,7 @@ const LINES: &[ColumnRow] = &[
     ("order_id", "integer", TypeKind::Base, 23, false),
     ("line", "smallint", TypeKind::Base, 21, false),
     ("qty", "integer", TypeKind::Base, 23, false),
+    ("email", "public.citext", TypeKind::Base, 20_004, false),
 ];
 
 fn catalog() -> Catalog {
@@ -70,6 +72,7 @@ fn catalog() -> Catalog {
                 name: ty.into(),
                 kind,
                 base_oid: oid,
+                native_order: ty != "public.citext",
             },
             nullable,
         };
@@ -102,12 +105,19 @@ fn catalog() -> Catalog {
             record("orders", "orders", &["id"], &mappings, true),
             record("lines", "order\"lines", &["order_id", "line"], &[], true),
             record("hidden", "orders", &["id"], &mappings, false),
+            record("people", "order\"lines", &["email"], &[], true),
             record("other", "order\"lines", &["line"], &[], true),
         ],
         &tables,
         vec![(
             "set_x".into(),
-            vec![read("orders", ORDERS), read("lines", LINES), read("hidden", ORDERS), create],
+            vec![
+                read("orders", ORDERS),
+                read("lines", &LINES[..3]),
+                read("people", LINES),
+                read("hidden", ORDERS),
+                create,
+            ],
         )],
     )
 }

@@ -95,7 +95,8 @@ async fn a_catalog_knows_types_below_domains_and_what_may_be_null() {
     assert_eq!(fields[0], ("id", "bigint", TypeKind::Base, 20, false));
     assert_eq!(fields[1], ("n", "numeric(12,2)", TypeKind::Base, 1700, true));
     assert_eq!((fields[2].1, fields[2].2), ("app.mood", TypeKind::Enum));
-    assert_eq!(fields[3], ("s", "app.short", TypeKind::Base, 25, false));
+    // A NOT NULL domain lets a NULL through, and pages must not lose that row.
+    assert_eq!(fields[3], ("s", "app.short", TypeKind::Base, 25, true));
     assert_eq!(fields[4], ("tags", "text[]", TypeKind::Array, 1009, true));
     assert_eq!((fields[5].1, fields[5].2), ("point", TypeKind::Base));
     assert_eq!((fields[6].1, fields[6].2), ("int4range", TypeKind::Range));

@@ -132,6 +132,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("texts", "text[] collate \"C\"", "text[]", Quoted, 0, &["{}", "{a}", "{A,\"b c\"}", "{NULL}"]),
     column("blinds", "text[] collate t.blind", "text[]", Quoted, 0, &["{a}", "{A}", "{b}", "{a,NULL}"]),
     column("doc", "jsonb", "jsonb", Quoted, 0, &["null", "1", "1.0", "\"a\"", "[]", "{}", "{\"a\": 1}"]),
+    column("cash", "money", "money", Quoted, 0, &["1.00", "-5.00", "1000", "92233720368547758.07"]),
     column("o", "oid", "oid", Number, 0, &["0", "1", "4294967295"]),
     column("bits", "varbit", "varbit", Quoted, 0, &["", "0", "01", "1"]),
 ];

@@ -25,6 +25,7 @@ pub(super) const ENTITIES: &[Entity] = &[
     Entity { name: "strict", key: &["k1", "k2"], columns: COLUMNS },
     Entity { name: "shown", key: &["id"], columns: COLUMNS },
     Entity { name: "odd", key: &["k"], columns: &[] },
+    Entity { name: "alien", key: &["k"], columns: &[] },
 ];
 
 /// One tenant in a running process of its own.
@@ -104,6 +105,11 @@ impl Answer {
     pub(super) fn rows(&self, asked: &str) -> Vec<Value> {
         let (rows, _) = self.page(asked);
         serde_json::from_str(&format!("[{rows}]")).unwrap_or_else(|error| panic!("{asked}: {error}"))
+    }
+
+    pub(super) fn error_code(&self) -> String {
+        let body: Value = serde_json::from_str(&self.text).unwrap_or_default();
+        body["error"]["code"].as_str().unwrap_or(&self.text).to_owned()
     }
 }
 
@@ -187,7 +193,15 @@ fn script() -> String {
          create view t.shown as select * from t.loose;\n\
          create table t.odd (k float8 primary key, n int not null, owner text not null);\n\
          insert into t.odd select v, i, 'a' from unnest('{{NaN,Infinity,-Infinity,0,1e-300,-1.5,0.1}}'::float8[]) \
-         with ordinality u(v, i);\n"
+         with ordinality u(v, i);\n\
+         create extension citext schema t;\n\
+         create domain t.must as int not null;\n\
+         create table t.alien (k int primary key, n int not null, owner text not null, c t.citext, cs t.citext[], \
+         must t.must, \
+         long text not null);\n\
+         insert into t.alien select i, i, 'a', (array['a', 'A', 'b', null])[i], array[(array['a', 'A', 'B', 'a'])[i]]::t.citext[], \
+         i, repeat(chr(96 + i), 9000) from generate_series(1, 4) i;\n\
+         insert into t.alien values (5, 5, 'a', 'c', '{{}}', (select must from t.alien where false), '');\n"
     )
     .expect("writing to a string");
     script

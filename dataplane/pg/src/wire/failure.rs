@@ -113,6 +113,9 @@ impl ServerError {
             ("42P01" | "42703", _) => Failure::Changed(self.into()),
             ("42883" | "42804" | "42704" | "3F000", Part::DataParse) => Failure::Changed(self.into()),
             ("0A000", _) if self.routine == "RevalidateCachedQuery" => Failure::Changed(self.into()),
+            // Columns of two collations beside each other; and input functions that call a wrong value a syntax error:
+            // only text of ours can be one where a statement is parsed.
+            ("42P21" | "42P22", _) | ("42601", Part::Data) => Failure::Invalid(self.into()),
             ("23514", _) => Failure::Invalid(self.into()),
             _ if class(state) == "22" => Failure::Invalid(self.into()),
             _ => Failure::Internal(self.into()),
@@ -183,6 +186,10 @@ mod tests {
             ("22P02", Data, "Invalid"),
             ("22P02", Key, "Unavailable"),
             ("23514", Data, "Invalid"),
+            ("42P22", DataParse, "Invalid"),
+            ("42P22", Data, "Invalid"),
+            ("42601", Data, "Invalid"),
+            ("42601", DataParse, "Internal"),
             ("42P01", DataParse, "Changed"),
             ("42703", DataParse, "Changed"),
             ("42883", DataParse, "Changed"),

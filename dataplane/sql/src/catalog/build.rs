@@ -142,7 +142,13 @@ mod tests {
     fn table(object: &str, columns: &[&str]) -> TableColumns {
         let column = |column: &&str| ColumnInfo {
             name: name(column),
-            ty: FieldType { oid: 25, name: "text".into(), kind: TypeKind::Base, base_oid: 25 },
+            ty: FieldType {
+                oid: 25,
+                name: "text".into(),
+                kind: TypeKind::Base,
+                base_oid: 25,
+                native_order: true,
+            },
             nullable: false,
         };
         TableColumns {

@@ -75,14 +75,15 @@ pub(super) fn comparable(left: &FieldType, right: &FieldType) -> bool {
 
 const OID: u32 = 26;
 
-/// Whether the type has an equality operator.
+/// Whether the type has an equality operator that we may use.
 pub(super) fn has_equality(ty: &FieldType) -> bool {
-    match ty.kind {
-        TypeKind::Base | TypeKind::Array => !WITHOUT_EQUALITY.contains(&ty.base_oid),
-        TypeKind::Enum | TypeKind::Range => true,
-        // Rows compare field by field, and a field may be of any of the types above; nothing is known of the others.
-        TypeKind::Composite | TypeKind::Other => false,
-    }
+    ty.native_order
+        && match ty.kind {
+            TypeKind::Base | TypeKind::Array => !WITHOUT_EQUALITY.contains(&ty.base_oid),
+            TypeKind::Enum | TypeKind::Range => true,
+            // Rows compare field by field, and a field may be of any of the types above; nothing is known of the others.
+            TypeKind::Composite | TypeKind::Other => false,
+        }
 }
 
 /// Whether the type has an order.

@@ -5,6 +5,7 @@ use rowgate_core::problem::{Code, Problem};
 
 use super::visible::Visible;
 use super::{Cursors, family};
+use crate::catalog::Field;
 use crate::query::OrderTerm;
 use crate::request::{Expr, OrderBy};
 
@@ -30,7 +31,18 @@ pub(super) fn terms(visible: &Visible<'_>, orderby: &[OrderBy]) -> Result<Vec<Or
         terms.push(OrderTerm { field, descending: *descending });
     }
     for &field in &visible.entity.key {
-        if terms.iter().all(|term| term.field != field) && family::has_order(&fields[field].ty) {
+        let Field { name, ty, .. } = &fields[field];
+        if !family::has_order(ty) {
+            // Without a total order a page would end between rows that nothing tells apart.
+            return Err(Problem::new(
+                Code::BadRequest,
+                format!(
+                    "the key field {name:?} is {}, which has no order that pages can follow; the entity needs other keyFields",
+                    ty.name
+                ),
+            ));
+        }
+        if terms.iter().all(|term| term.field != field) {
             terms.push(OrderTerm { field, descending: false });
         }
     }

@@ -50,12 +50,14 @@ fn options() {
         ("$orderby=id,id desc", InvalidOrderBy, r#"names "id" twice"#),
         ("$orderby=doc", InvalidOrderBy, r#"the field "doc" is json, which has no order"#),
         ("$orderby=address", InvalidOrderBy, "no order"),
+        ("$orderby=email", InvalidOrderBy, "public.citext, which has no order"),
         ("$orderby=nope", UnknownField, "nope"),
         ("$after=", InvalidCursor, "start again without $after"),
         ("$after=AAAA", InvalidCursor, "start again without $after"),
     ] {
         check(collection("orders", query), code, words, query);
     }
+    check(collection("people", ""), BadRequest, "other keyFields", "a key without an order");
 }
 
 #[test]
@@ -109,6 +111,7 @@ fn filters() {
         ("at eq 25:00", "a time such as"),
         ("photo eq '*'", "base 64"),
         ("doc eq '{}'", r#"the field "doc" is json, which has no eq"#),
+        ("email eq 'a'", "public.citext, which has no eq"),
         ("place ne '(1,2)'", "point, which has no ne"),
         ("address in ('(1)')", "cannot be compared"),
         ("id eq 'ID Number'", r#"the field "id" is integer"#),
@@ -160,7 +163,7 @@ fn an_absent_name_and_an_ungranted_one_get_the_same_answer() {
     let catalog = catalog();
     let names: Vec<_> =
         resolve::readable(&catalog, &catalog.scopes["set_x"]).map(|entity| entity.name.as_str()).collect();
-    assert_eq!(names, ["lines", "orders"]);
+    assert_eq!(names, ["lines", "orders", "people"]);
 }
 
 #[test]
