@@ -5,12 +5,12 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use reqwest::StatusCode;
 use rowgate_pg::login::Endpoint;
 use serde_json::Value;
 
+use crate::data_plane::{DataPlane, send};
 use crate::postgres::{QUICK, Server, seed};
 use crate::scratch::Scratch;
 use crate::wait::until;
@@ -27,14 +27,7 @@ pub struct World {
     /// The folder of the socket of that database.
     socket: Option<PathBuf>,
     /// Further data planes.
-    replicas: Vec<Child>,
-}
-
-/// A further data plane.
-#[derive(Debug, Clone)]
-pub struct Replica {
-    pub url: String,
-    pub pid: u32,
+    replicas: Vec<DataPlane>,
 }
 
 /// An answer, read whole.
@@ -220,50 +213,15 @@ impl World {
     /// Starts one more data plane over the same control database, and gives its address once it is ready. It ends with
     /// this world.
     pub async fn serve(&mut self) -> String {
-        self.replica().await.url
+        let replica = self.replica().await;
+        let url = replica.url().to_owned();
+        self.replicas.push(replica);
+        url
     }
 
-    /// As [`World::serve`], for tests that send it signals.
-    pub async fn replica(&mut self) -> Replica {
-        let (port, probes) = (free_port(), free_port());
-        let log =
-            File::create(self.scratch.path().join(format!("serve-{port}"))).expect("the folder is ours");
-        let child = Command::new(binary())
-            .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--control"])
-            .arg(self.socket())
-            .args(["--probes", &format!("127.0.0.1:{probes}"), "--root-file"])
-            .arg(self.state().join("dataplane.root"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("the binary was built; `make test` builds it");
-        let pid = child.id();
-        self.scratch.adopt(pid);
-        self.replicas.push(child);
-        until("the second data plane's readiness", async || {
-            let answer = reqwest::get(format!("http://127.0.0.1:{probes}/readyz")).await.ok()?;
-            answer.status().is_success().then_some(())
-        })
-        .await;
-        Replica { url: format!("http://127.0.0.1:{port}"), pid }
-    }
-
-    /// Sends `signal` to a further data plane. [`World::end_replica`] is for signals that end it.
-    pub fn signal(&self, replica: &Replica, signal: Signal) {
-        assert!(self.replicas.iter().any(|child| child.id() == replica.pid), "it is ours");
-        send(replica.pid, signal);
-    }
-
-    /// Sends `signal` to a further data plane, and waits for its end.
-    pub async fn end_replica(&mut self, replica: &Replica, signal: Signal) -> ExitStatus {
-        let i = self.replicas.iter().position(|child| child.id() == replica.pid).expect("it is ours");
-        let mut child = self.replicas.swap_remove(i);
-        send(child.id(), signal);
-        let status =
-            until("the end of a data plane", async || child.try_wait().expect("it is our child")).await;
-        self.scratch.forget(child.id());
-        status
+    /// As [`World::serve`], for tests that end it or send it signals.
+    pub async fn replica(&self) -> DataPlane {
+        DataPlane::start(&self.socket(), &self.state().join("dataplane.root")).await
     }
 
     fn socket(&self) -> PathBuf {
@@ -319,11 +277,6 @@ fn yaml(folder: &Path) -> Vec<Value> {
         .filter(|path| path.extension().is_some_and(|it| it == "yaml"))
         .filter_map(|path| serde_yaml::from_str(&fs::read_to_string(path).ok()?).ok())
         .collect()
-}
-
-fn send(pid: u32, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(pid).expect("process ids are positive 32-bit numbers"));
-    kill(pid, signal).expect("it is our child, not yet waited for");
 }
 
 /// `GET` with a key from any process.

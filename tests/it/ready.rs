@@ -1,0 +1,84 @@
+//! `Ready` is true only when every live data plane serves what the database holds, and at least one does.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+use rowgate_pg::login::Endpoint;
+use rowgate_tests::data_plane::DataPlane;
+use rowgate_tests::reconciler::{DONE, Reconciler, ready};
+use rowgate_tests::wait::until;
+
+const TENANT: &str = "apiVersion: rowgate.dev/v1alpha1
+kind: Tenant
+metadata: {name: shop}
+spec:
+  database: {bootstrap: {configMapRef: {name: start, key: schema.sql}}}
+  shared: {claims: {look: first}, permissions: [{entity: orders, actions: [read]}]}
+  entities:
+    - {name: orders, source: {schema: public, object: orders}, rowLevelSecurity: {none: true}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: start}
+data: {schema.sql: create table public.orders (id bigint primary key)}
+";
+
+async fn data_plane(reconciler: &Reconciler) -> DataPlane {
+    let root = reconciler.state().join("dataplane.root");
+    fs::write(&root, reconciler.installation.roots().dataplane.reveal_hex()).expect("the folder is ours");
+    let Endpoint::Unix { directory, .. } = reconciler.server.endpoint() else { panic!("tests use a socket") };
+    DataPlane::start(directory, &root).await
+}
+
+/// Waits for a reason of `Ready`, and gives the message and how many replicas the status counts.
+async fn told(reconciler: &Reconciler, reason: &str) -> (String, i64) {
+    let status = until(&format!("Ready with reason {reason}"), async || {
+        let status = reconciler.file("tenant", "shop")?["status"].clone();
+        (ready(&status).0 == reason).then_some(status)
+    })
+    .await;
+    (ready(&status).1.to_owned(), status["replicas"].as_i64().expect("a number"))
+}
+
+/// Seen to fail with replicas that count as live for a minute, with verdicts that do not ask for the generation, and
+/// with a data plane that leaves its row behind.
+#[tokio::test]
+async fn ready_waits_for_every_live_data_plane_and_for_no_dead_one() {
+    let reconciler = Reconciler::new(&[("shop.yaml", TENANT)]).await;
+    let (message, replicas) = told(&reconciler, DONE).await;
+    assert!(message.contains("start one") && replicas == 0, "{message}");
+
+    let first = data_plane(&reconciler).await;
+    assert_eq!(told(&reconciler, "Served").await, ("served by 1 live replica".to_owned(), 1));
+    let second = data_plane(&reconciler).await;
+    until("two replicas", async || (told(&reconciler, "Served").await.1 == 2).then_some(())).await;
+
+    // One that stands still holds Ready back, but only while it may be alive.
+    second.signal(Signal::SIGSTOP);
+    reconciler.write("shop.yaml", &TENANT.replace("look: first", "look: second"));
+    let (message, replicas) = told(&reconciler, "AwaitingReplicas").await;
+    assert!(message.contains("served by 1 of 2") || message.contains("served by 0 of 2"), "{message}");
+    assert!(replicas < 2);
+    assert_eq!(told(&reconciler, "Served").await, ("served by 1 live replica".to_owned(), 1));
+    let silent = "select extract(epoch from max(clock_timestamp() - beat_at))::float8 from control.replicas";
+    let mut control = reconciler.server.connect("rowgate").await;
+    let silent: f64 = sqlx::query_scalar(silent).fetch_one(&mut control).await.expect("it answers");
+    assert!(6.0 <= silent, "a replica that beat {silent} s ago was not waited for");
+    println!("a stopped replica held Ready until its beat was {silent:.1} s old");
+
+    // It lives again, and catches up.
+    second.signal(Signal::SIGCONT);
+    until("both replicas again", async || (told(&reconciler, "Served").await.1 == 2).then_some(())).await;
+
+    // Asked to end, it takes its row along: nobody waits 6 s for it.
+    let rows = async |control: &mut _| -> i64 {
+        let query = sqlx::query_scalar("select count(*) from control.replicas").fetch_one(control).await;
+        query.expect("the control database answers")
+    };
+    assert_eq!(rows(&mut control).await, 2);
+    assert!(second.end(Signal::SIGTERM).await.success());
+    assert_eq!(rows(&mut control).await, 1);
+    assert!(first.end(Signal::SIGTERM).await.success());
+    assert_eq!(rows(&mut control).await, 0);
+    told(&reconciler, DONE).await;
+}

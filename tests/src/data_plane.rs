@@ -1,0 +1,73 @@
+//! A data plane of its own: a real `serve` process over somebody's control database.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::scratch::Scratch;
+use crate::wait::until;
+use crate::world::{binary, free_port};
+
+/// The process ends with this value, or with the test process.
+#[derive(Debug)]
+pub struct DataPlane {
+    url: String,
+    child: Child,
+    scratch: Scratch,
+}
+
+impl DataPlane {
+    /// Starts it and waits until it is ready. `socket` is the folder of PostgreSQL's socket, `root` the file with the
+    /// data plane's root.
+    pub async fn start(socket: &Path, root: &Path) -> DataPlane {
+        let scratch = Scratch::new();
+        let (port, probes) = (free_port(), free_port());
+        let log = File::create(scratch.path().join("log")).expect("the folder is ours");
+        let child = Command::new(binary())
+            .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
+            .args(["--probes", &format!("127.0.0.1:{probes}"), "--control"])
+            .arg(socket)
+            .arg("--root-file")
+            .arg(root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the binary was built; `make test` builds it");
+        scratch.adopt(child.id());
+        until("the data plane's readiness", async || {
+            let answer = reqwest::get(format!("http://127.0.0.1:{probes}/readyz")).await.ok()?;
+            answer.status().is_success().then_some(())
+        })
+        .await;
+        DataPlane { url: format!("http://127.0.0.1:{port}"), child, scratch }
+    }
+
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Sends a signal that does not end it; see [`DataPlane::end`].
+    pub fn signal(&self, signal: Signal) {
+        send(self.child.id(), signal);
+    }
+
+    /// Sends `signal` and waits for the end.
+    pub async fn end(mut self, signal: Signal) -> ExitStatus {
+        send(self.child.id(), signal);
+        let end = async || self.child.try_wait().expect("it is our child");
+        let status = until("the end of a data plane", end).await;
+        self.scratch.forget(self.child.id());
+        status
+    }
+}
+
+/// Sends a signal to a child that nobody has waited for.
+pub(crate) fn send(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(pid).expect("process ids are positive 32-bit numbers"));
+    kill(pid, signal).expect("it is our child, not yet waited for");
+}
