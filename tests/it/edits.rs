@@ -158,6 +158,13 @@ async fn every_edit_is_served_without_a_restart() {
     .await;
     assert!(said.contains("rowLevelSecurity"), "{said}");
 
+    shop.world.write("guest.yaml", &VISITOR.replace("visitor", "guest"));
+    let guest = until("a key to delete", async || shop.world.secret("guest")).await;
+    until("the key works", async || (shop.count(&guest, "/orders").await).map(drop)).await;
+    // Missing for a second before it counts: editors rename.
+    let deleted = |it: &World| std::fs::remove_file(it.manifests().join("guest.yaml")).expect("it is there");
+    shop.edit("a deleted key", deleted, async |it| it.get(&guest, "/orders").await.status == 401).await;
+
     println!("from the rename to the answer:\n{}", shop.times);
     assert!(shop.world.stop().await.success(), "the process that was started first served it all");
 }

@@ -1,7 +1,9 @@
 //! One binary for every end-to-end test.
 
+mod access;
 mod control;
 mod edits;
+mod http;
 mod launcher;
 mod paging;
 mod plan;

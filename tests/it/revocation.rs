@@ -52,8 +52,13 @@ async fn call(client: Client, urls: Vec<String>, key: String, seen: Arc<Seen>) {
     }
 }
 
-/// Keeps callers busy with `key`, revokes it in their midst, and sees that nobody gets through after it.
-async fn never_succeeds_after(key: String, planes: &[&DataPlane], revoke: impl Future<Output = ()>) {
+/// Keeps callers busy with `key`, revokes it in their midst, and sees that nobody gets through after it. Gives the
+/// figures.
+async fn never_succeeds_after(
+    key: String,
+    planes: &[&DataPlane],
+    revoke: impl Future<Output = ()>,
+) -> String {
     let path = "/auth/shop/api/orders?$first=1&$select=id";
     let urls: Vec<String> = planes.iter().map(|plane| format!("{}{path}", plane.url())).collect();
     let seen = Arc::new(Seen::default());
@@ -76,7 +81,7 @@ async fn never_succeeds_after(key: String, planes: &[&DataPlane], revoke: impl F
     let refused = seen.refused.load(Ordering::Relaxed);
     assert!(N_REQUESTS <= refused, "{refused}");
     let (before, took) = (seen.succeeded.load(Ordering::Relaxed), began.elapsed());
-    println!("{before} succeeded before the COMMIT, {refused} were refused after it in {took:?}");
+    format!("{before} succeeded before the COMMIT, {refused} were refused after it in {took:?}")
 }
 
 /// Two data planes beside standalone, on a server that the test can look into.
@@ -121,10 +126,11 @@ async fn after_dl_revoke_no_request_succeeds_at_any_data_plane() {
     let mut auth = session::connect(&stage.auth().await).await.expect("the data plane's login");
     let north = id(&stage.world.status("ApiKey", "north")["apiKeyId"]);
     let key = stage.world.key("north");
-    never_succeeds_after(key.clone(), &[&stage.one, &stage.two], async {
+    let told = never_succeeds_after(key.clone(), &[&stage.one, &stage.two], async {
         keys::revoke(&mut auth, &north).await.expect("t_auth may revoke").expect("there is such a key");
     })
     .await;
+    println!("{told}");
 
     // It is for good: reconciling tells of it and does not undo it.
     until("the revocation in status", async || {
@@ -140,7 +146,7 @@ async fn after_revoking_in_the_manifest_no_request_succeeds_at_any_data_plane() 
     let stage = Stage::new().await;
     let mut superuser = stage.server.connect("shop").await;
     let revoked = "  name: south\nspec:\n  revoked: true\n";
-    never_succeeds_after(stage.world.key("south"), &[&stage.one, &stage.two], async {
+    let told = never_succeeds_after(stage.world.key("south"), &[&stage.one, &stage.two], async {
         stage.world.edit("keys.yaml", "  name: south\nspec:\n", revoked);
         until("the COMMIT", async || {
             let query = sqlx::query_scalar(
@@ -152,4 +158,5 @@ async fn after_revoking_in_the_manifest_no_request_succeeds_at_any_data_plane() 
         .await;
     })
     .await;
+    println!("{told}");
 }
