@@ -3,6 +3,7 @@
 use sqlx::PgConnection;
 
 mod forbidden;
+mod many;
 mod refused;
 mod shop;
 

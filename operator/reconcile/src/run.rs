@@ -108,8 +108,7 @@ impl<S: ResourceSource> Looker<S> {
         self.tenants = states;
         let known = |key: &ApiKey| snapshot.tenants.iter().any(|tenant| belongs(key, tenant));
         self.orphans = snapshot.api_keys.iter().filter(|key| !known(key)).map(orphan).collect();
-        self.report().await?;
-        Ok(())
+        self.report(&self.replicas().await?).await
     }
 
     /// Tenants whose manifest is gone: their keys are revoked, their database is kept and served no more.
@@ -133,12 +132,15 @@ impl<S: ResourceSource> Looker<S> {
         Ok(())
     }
 
-    async fn report(&self) -> Result<Replicas, LookError> {
+    /// The replicas that live now.
+    async fn replicas(&self) -> Result<Replicas, LookError> {
         let mut conn = session::connect(&self.installation.operator()).await?;
         let live = replicas::live(&mut conn).await?;
-        let replicas: Replicas = live.into_iter().map(|(_, served)| served).collect();
-        self.source.report(&self.told.statuses(&self.tenants, &self.orphans, &replicas)).await?;
-        Ok(replicas)
+        Ok(live.into_iter().map(|(_, served)| served).collect())
+    }
+
+    async fn report(&self, replicas: &Replicas) -> Result<(), LookError> {
+        Ok(self.source.report(&self.told.statuses(&self.tenants, &self.orphans, replicas)).await?)
     }
 
     /// Until something may have changed or it is time to look again; meanwhile statuses follow the replicas.
@@ -146,8 +148,10 @@ impl<S: ResourceSource> Looker<S> {
         let source = self.source.clone();
         let changed = source.changed();
         tokio::pin!(changed);
+        // with thousands of keys a report costs more than a glance at the replicas
+        let mut told: Option<(Replicas, Instant)> = None;
         loop {
-            let awaiting = match self.report().await {
+            let awaiting = match self.follow(&mut told).await {
                 Ok(replicas) => self.tenants.iter().any(|tenant| awaits_replicas(tenant, &replicas)),
                 Err(error) => {
                     tracing::warn!(%error, "statuses could not be written; they are tried again");
@@ -160,6 +164,16 @@ impl<S: ResourceSource> Looker<S> {
                 () = tokio::time::sleep_until(relook.min(next)) => if relook <= Instant::now() { return },
             }
         }
+    }
+
+    /// Reports when the replicas are not what they were, and now and then for keys that expire.
+    async fn follow(&self, told: &mut Option<(Replicas, Instant)>) -> Result<Replicas, LookError> {
+        let replicas = self.replicas().await?;
+        if told.as_ref().is_none_or(|(seen, at)| *seen != replicas || WATCHING <= at.elapsed()) {
+            self.report(&replicas).await?;
+            *told = Some((replicas.clone(), Instant::now()));
+        }
+        Ok(replicas)
     }
 }
 

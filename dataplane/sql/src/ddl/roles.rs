@@ -28,6 +28,16 @@ pub fn create(role: &Ident, kind: Kind, verifier: Option<&str>) -> Sql {
     sql
 }
 
+/// `create role` of a key that `auth` may become from the start. Granting it later costs PostgreSQL a walk over every
+/// role that the creator administers, 10 ms with 3,000 keys; this costs nothing.
+#[must_use]
+pub fn create_key(role: &Ident, verifier: &str, auth: &Ident) -> Sql {
+    let mut sql = create(role, Kind::Login, Some(verifier));
+    // auth is NOINHERIT, so the membership does not inherit; SET is the default
+    sql.lit(" role ").ident(auth);
+    sql
+}
+
 /// Brings a role's attributes back to those of its kind, as far as a login with CREATEROLE alone may. It may not even
 /// say NOCREATEDB.
 #[must_use]
@@ -86,10 +96,13 @@ pub enum Membership {
     Inherit,
 }
 
+/// One grant for all members: the walk of [`create_key`] is made once a statement and role.
 #[must_use]
-pub fn grant(role: &Ident, member: &Ident, membership: Membership) -> Sql {
+pub fn grant<'a>(role: &Ident, members: impl IntoIterator<Item = &'a Ident>, membership: Membership) -> Sql {
     let mut sql = Sql::new();
-    sql.lit("grant ").ident(role).lit(" to ").ident(member).lit(match membership {
+    sql.lit("grant ").ident(role).lit(" to ");
+    list(&mut sql, members);
+    sql.lit(match membership {
         Membership::Set => " with admin false, inherit false, set true",
         Membership::Inherit => " with admin false, inherit true, set false",
     });
@@ -97,10 +110,17 @@ pub fn grant(role: &Ident, member: &Ident, membership: Membership) -> Sql {
 }
 
 #[must_use]
-pub fn revoke(role: &Ident, member: &Ident) -> Sql {
+pub fn revoke<'a>(role: &Ident, members: impl IntoIterator<Item = &'a Ident>) -> Sql {
     let mut sql = Sql::new();
-    sql.lit("revoke ").ident(role).lit(" from ").ident(member);
+    sql.lit("revoke ").ident(role).lit(" from ");
+    list(&mut sql, members);
     sql
+}
+
+fn list<'a>(sql: &mut Sql, names: impl IntoIterator<Item = &'a Ident>) {
+    for (i, name) in names.into_iter().enumerate() {
+        sql.lit(if i == 0 { "" } else { ", " }).ident(name);
+    }
 }
 
 /// `create database ... owner`; cannot run in a transaction.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rowgate_crds::{API_VERSION, from_yaml, to_yaml};
 use serde_json::{Value, json};
 
-use super::files::{remove, replace};
+use super::files::{remove, replace_unsynced};
 use super::objects::Key;
 use crate::source::{Event, ObjectRef, SourceError};
 
@@ -110,7 +110,7 @@ impl Statuses {
     fn write(&mut self, object: &ObjectRef, document: Value) -> Result<(), SourceError> {
         let path = self.path(object.kind.as_str(), &object.namespace, &object.name);
         let text = serde_yaml::to_string(&to_yaml(&document)).expect("a status is YAML");
-        replace(&path, text.as_bytes())?;
+        replace_unsynced(&path, text.as_bytes())?;
         self.documents.insert(path, document);
         Ok(())
     }

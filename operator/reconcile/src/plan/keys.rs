@@ -7,6 +7,7 @@ use rowgate_core::role::{SHARED_ROLE, TenantLogin};
 use rowgate_pg::actual::{Cluster, Membership, TenantDb};
 use rowgate_sql::ddl::records;
 use rowgate_sql::ddl::roles::{self, Kind};
+use rowgate_sql::text::Ident;
 
 use super::Statement;
 use super::shell::{ident, repaired};
@@ -55,9 +56,7 @@ impl<'a> Keys<'a> {
                 continue;
             }
             statements.extend(repaired(&ident(role), Kind::Group, present));
-            let held = self.memberships().filter(|m| m.role == *role || m.member == *role);
-            statements
-                .extend(held.map(|m| Statement::from(roles::revoke(&ident(&m.role), &ident(&m.member)))));
+            statements.extend(revoked(self.memberships().filter(|m| m.role == *role || m.member == *role)));
         }
         statements
     }
@@ -73,26 +72,24 @@ impl<'a> Keys<'a> {
 
     /// Takes keys that will change their set out of the one they are in.
     pub(super) fn pauses(&self) -> Vec<Statement> {
-        let mut statements = Vec::new();
-        for key in &self.live {
-            let role = key.role().to_string();
-            let wanted = self.sets.get(&key.id);
-            let leaving = self.memberships().filter(|m| m.member == role && Some(&m.role) != wanted);
-            let before = statements.len();
-            statements
-                .extend(leaving.map(|m| Statement::from(roles::revoke(&ident(&m.role), &ident(&m.member)))));
-            if before < statements.len() {
-                statements.push(records::assign_key(key.id.as_str(), None).into());
-            }
-        }
+        let keys: BTreeMap<String, &KeySpec> =
+            self.live.iter().map(|key| (key.role().to_string(), *key)).collect();
+        let stays =
+            |m: &Membership| keys.get(&m.member).is_none_or(|key| self.sets.get(&key.id) == Some(&m.role));
+        let leaving: Vec<&Membership> = self.memberships().filter(|m| !stays(m)).collect();
+        let members: BTreeSet<&String> = leaving.iter().map(|m| &m.member).collect();
+        let mut statements = revoked(leaving);
+        statements
+            .extend(members.into_iter().map(|role| records::assign_key(keys[role].id.as_str(), None).into()));
         if !statements.is_empty() {
             statements.push(records::bump_by_keys().into());
         }
         statements
     }
 
-    /// Creates the roles that are missing, without any right.
+    /// Creates the roles that are missing, without any right; lane A may become each key's.
     pub(super) fn creations(&self) -> Vec<Statement> {
+        let auth = ident(&TenantLogin::Auth.role(&self.desired.tenant));
         let mut statements = Vec::new();
         let sets: BTreeSet<&String> = self.sets.values().filter(|set| *set != SHARED_ROLE).collect();
         for set in sets {
@@ -104,9 +101,7 @@ impl<'a> Keys<'a> {
         for key in self.live.iter().filter(|key| key.role().as_str() != SHARED_ROLE) {
             let role = key.role().to_string();
             match self.cluster.roles.get(&role) {
-                None => {
-                    statements.push(roles::create(&ident(&role), Kind::Login, Some(&key.verifier)).into())
-                }
+                None => statements.push(roles::create_key(&ident(&role), &key.verifier, &auth).into()),
                 Some(present) => statements.extend(repaired(&ident(&role), Kind::Login, present)),
             }
         }
@@ -123,7 +118,9 @@ impl<'a> Keys<'a> {
             let Some(set) = self.sets.get(&key.id) else { continue };
             let role = key.role().to_string();
             if role != SHARED_ROLE {
-                wanted.insert((role.clone(), auth.clone()), roles::Membership::Set);
+                if self.cluster.roles.contains_key(&role) {
+                    wanted.insert((role.clone(), auth.clone()), roles::Membership::Set);
+                }
                 wanted.insert((set.clone(), role.clone()), roles::Membership::Inherit);
             }
             // a row whose role is corrected in this plan loses its set with it
@@ -139,21 +136,23 @@ impl<'a> Keys<'a> {
             })
         };
         // roles that the closures emptied have no membership left to revoke
-        let live =
-            |role: &str| !role.starts_with("key_") || self.live.iter().any(|key| key.role().as_str() == role);
-        let mut statements: Vec<Statement> = self
-            .memberships()
-            .filter(|m| !right(m) && live(&m.role) && live(&m.member))
-            .filter(|m| !(paused && m.member.starts_with("key_")))
-            .map(|m| roles::revoke(&ident(&m.role), &ident(&m.member)).into())
-            .collect();
+        let live: BTreeSet<String> = self.live.iter().map(|key| key.role().to_string()).collect();
+        let live = |role: &String| !role.starts_with("key_") || live.contains(role);
+        let wrong = self.memberships().filter(|m| !right(m) && live(&m.role) && live(&m.member));
+        let mut statements = revoked(wrong.filter(|m| !(paused && m.member.starts_with("key_"))));
         let there: BTreeSet<(&str, &str)> =
             self.memberships().filter(|m| right(m)).map(|m| (m.role.as_str(), m.member.as_str())).collect();
-        let missing =
-            wanted.iter().filter(|((role, member), _)| !there.contains(&(role.as_str(), member.as_str())));
-        statements.extend(missing.map(|((role, member), kind)| {
-            Statement::from(roles::grant(&ident(role), &ident(member), *kind))
-        }));
+        let mut missing: BTreeMap<(&String, roles::Membership), Vec<Ident>> = BTreeMap::new();
+        for ((role, member), kind) in &wanted {
+            if !there.contains(&(role.as_str(), member.as_str())) {
+                missing.entry((role, *kind)).or_default().push(ident(member));
+            }
+        }
+        statements.extend(
+            missing
+                .iter()
+                .map(|((role, kind), members)| Statement::from(roles::grant(&ident(role), members, *kind))),
+        );
         statements.extend(assigned);
         if !statements.is_empty() {
             statements.push(records::bump_by_keys().into());
@@ -209,6 +208,15 @@ impl<'a> Keys<'a> {
         let keys = TenantLogin::Keys.role(&self.desired.tenant);
         self.cluster.memberships.iter().filter(move |m| m.grantor == keys)
     }
+}
+
+/// One statement for each role, however many members leave it.
+fn revoked<'a>(memberships: impl IntoIterator<Item = &'a Membership>) -> Vec<Statement> {
+    let mut by_role: BTreeMap<&str, Vec<Ident>> = BTreeMap::new();
+    for membership in memberships {
+        by_role.entry(&membership.role).or_default().push(ident(&membership.member));
+    }
+    by_role.into_iter().map(|(role, members)| roles::revoke(&ident(role), &members).into()).collect()
 }
 
 fn same_time(a: Option<&str>, b: Option<&str>) -> bool {

@@ -56,7 +56,7 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
             .iter()
             .any(|m| m.role == SHARED_ROLE && m.member == member && m.set && !m.inherit && !m.admin);
         if !there {
-            statements.push(roles::grant(&ident(SHARED_ROLE), &ident(&member), Membership::Set).into());
+            statements.push(roles::grant(&ident(SHARED_ROLE), [&ident(&member)], Membership::Set).into());
         }
     }
     statements
@@ -98,10 +98,10 @@ fn database(desired: &Desired, operator: &str) -> [Op; 3] {
         Op::new(
             "become able to give the database away",
             As::Operator,
-            vec![roles::grant(&owner, &operator, Membership::Set).into()],
+            vec![roles::grant(&owner, [&operator], Membership::Set).into()],
         ),
         create,
-        Op::new("give that up again", As::Operator, vec![roles::revoke(&owner, &operator).into()]),
+        Op::new("give that up again", As::Operator, vec![roles::revoke(&owner, [&operator]).into()]),
     ]
 }
 
@@ -117,7 +117,7 @@ fn strays(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Statement>
         .iter()
         .filter(|m| m.grantor == operator && concerns(m))
         .filter(|m| !(m.role == SHARED_ROLE && foreign::is_lane(&m.member)));
-    strays.map(|m| roles::revoke(&ident(&m.role), &ident(&m.member)).into()).collect()
+    strays.map(|m| roles::revoke(&ident(&m.role), [&ident(&m.member)]).into()).collect()
 }
 
 pub(super) fn ident(name: &str) -> Ident {
