@@ -4,6 +4,7 @@
 mod encoding;
 mod page;
 mod predicate;
+mod value;
 
 use std::sync::Arc;
 

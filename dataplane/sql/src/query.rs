@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rowgate_core::cursor::{Binding, Position};
 
 use crate::catalog::Entity;
-use crate::request::Comparison;
+use crate::request::{Arithmetic, Comparison, Function};
 use crate::text::Bind;
 
 /// A read of one entity. Field numbers are positions in `entity.fields`.
@@ -42,23 +42,47 @@ pub enum Predicate {
     Any(Vec<Predicate>),
     Not(Box<Predicate>),
     IsNull {
-        field: usize,
+        value: Value,
         negated: bool,
     },
     Compare {
-        field: usize,
+        left: Value,
         op: Comparison,
-        with: Comparand,
+        right: Value,
     },
     /// Never empty.
     OneOf {
-        field: usize,
-        values: Vec<Bind>,
+        value: Value,
+        values: Vec<Value>,
     },
+    /// A boolean.
+    Is(Value),
 }
 
+/// What a condition compares. The types fit; casts that PostgreSQL would not make by itself are written out.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Comparand {
-    Value(Bind),
+pub enum Value {
     Field(usize),
+    Bind(Bind),
+    Call {
+        function: Function,
+        arguments: Vec<Value>,
+    },
+    /// From left to right; links of the same level.
+    Chain {
+        first: Box<Value>,
+        rest: Vec<(Arithmetic, Value)>,
+    },
+    Negate(Box<Value>),
+    Cast(Box<Value>, Cast),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cast {
+    /// `text`: from `varchar`, `char(n)` (whose blanks at the end are no text), `name`.
+    Text,
+    /// `integer`: from `bigint`, which may be out of range.
+    Integer,
+    /// A moment with a zone, as it reads in UTC without one.
+    Utc,
 }

@@ -1,6 +1,9 @@
 //! What a caller asks for, in the caller's own words: plain strings live here and nowhere further in.
 
+mod function;
 mod print;
+
+pub use function::Function;
 
 /// The options of a `GET`, understood but not yet looked up.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,15 +25,54 @@ pub struct OrderBy {
     pub descending: bool,
 }
 
-/// A filter. `All` and `Any` are flat, so that a chain of any length is one level deep; `Not` and groups nest to
-/// [`crate::odata::MAX_DEPTH`]. `Display` writes it in one canonical form, which parses to the same value.
+/// A filter. `All` and `Any` are flat, so that a chain of any length is one level deep; what nests (`not`, groups,
+/// calls, minus signs) nests to [`crate::odata::MAX_DEPTH`]. `Display` writes it in one canonical form, which parses to
+/// the same value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expr {
     All(Vec<Expr>),
     Any(Vec<Expr>),
     Not(Box<Expr>),
-    Compare { left: Operand, op: Comparison, right: Operand },
-    In { left: Operand, list: Vec<Literal> },
+    Compare {
+        left: Term,
+        op: Comparison,
+        right: Term,
+    },
+    /// The list is never empty.
+    In {
+        left: Term,
+        list: Vec<Term>,
+    },
+    /// A term that is a condition by itself: a boolean field, function or constant.
+    Is(Term),
+}
+
+/// What has a value. Chains are flat and are worked off from the left: all of one level, `add sub` or `mul div mod`,
+/// and what binds looser stands in `rest` or `first` as a chain of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Term {
+    Name(String),
+    Literal(Literal),
+    Call {
+        function: Function,
+        arguments: Vec<Term>,
+    },
+    /// `rest` is never empty.
+    Chain {
+        first: Box<Term>,
+        rest: Vec<(Arithmetic, Term)>,
+    },
+    /// A minus sign, but the one of a number, which belongs to the number.
+    Negate(Box<Term>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arithmetic {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Mod,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,12 +83,6 @@ pub enum Comparison {
     Ge,
     Lt,
     Le,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum Operand {
-    Name(String),
-    Literal(Literal),
 }
 
 /// A value as it was written. What it means is decided by the column beside it.
@@ -92,6 +128,37 @@ impl Comparison {
             Comparison::Ge => "ge",
             Comparison::Lt => "lt",
             Comparison::Le => "le",
+        }
+    }
+}
+
+impl Arithmetic {
+    /// As a filter spells it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Arithmetic::Add => "add",
+            Arithmetic::Sub => "sub",
+            Arithmetic::Mul => "mul",
+            Arithmetic::Div => "div",
+            Arithmetic::Mod => "mod",
+        }
+    }
+
+    /// Whether it is one of `mul div mod`, which bind tighter than `add sub`.
+    #[must_use]
+    pub fn binds_tighter(self) -> bool {
+        !matches!(self, Arithmetic::Add | Arithmetic::Sub)
+    }
+}
+
+impl Term {
+    /// Whether this is a chain, and of which level.
+    #[must_use]
+    pub(crate) fn chain_of_products(&self) -> Option<bool> {
+        match self {
+            Term::Chain { rest, .. } => rest.first().map(|(op, _)| op.binds_tighter()),
+            _ => None,
         }
     }
 }

@@ -1,10 +1,13 @@
 //! Names become references: what a request may ask for under a scope. An absent name and an ungranted one are the
 //! same thing here, because only what the scope may read is ever looked at.
 
+mod arithmetic;
 mod family;
 mod filter;
 mod moment;
 mod order;
+mod signature;
+mod term;
 mod value;
 mod visible;
 
@@ -16,7 +19,7 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 
 use crate::catalog::{Catalog, Entity, Scope};
-use crate::query::{Comparand, Predicate, Query};
+use crate::query::{Predicate, Query, Value};
 use crate::request::{Comparison, ReadRequest};
 use visible::Visible;
 
@@ -131,7 +134,11 @@ fn by_key(visible: &Visible<'_>, path: &[(String, String)]) -> Result<Predicate,
             let name = &entity.fields[field].name;
             Problem::new(Code::InvalidValue, format!("the key field {name:?} is {}: {misfit}", ty.name))
         })?;
-        conditions.push(Predicate::Compare { field, op: Comparison::Eq, with: Comparand::Value(bind) });
+        conditions.push(Predicate::Compare {
+            left: Value::Field(field),
+            op: Comparison::Eq,
+            right: Value::Bind(bind),
+        });
     }
     Ok(Predicate::All(conditions))
 }

@@ -1,8 +1,8 @@
 //! Conditions as SQL.
 
-use super::column;
+use super::value;
 use crate::catalog::{Entity, TypeKind};
-use crate::query::{Comparand, Predicate};
+use crate::query::{Predicate, Value};
 use crate::request::Comparison;
 use crate::text::Sql;
 
@@ -16,33 +16,32 @@ pub(super) fn write(sql: &mut Sql, entity: &Entity, predicate: &Predicate, neste
             write(sql, entity, inner, false);
             sql.lit(")");
         }
-        Predicate::IsNull { field, negated } => {
-            column(sql, entity, *field);
+        Predicate::IsNull { value, negated } => {
+            value::write(sql, entity, value, true);
             // `is null` would also be true of a row value whose fields are all null.
-            sql.lit(match (entity.fields[*field].ty.kind == TypeKind::Composite, negated) {
+            let composite =
+                matches!(value, Value::Field(i) if entity.fields[*i].ty.kind == TypeKind::Composite);
+            sql.lit(match (composite, negated) {
                 (false, false) => " is null",
                 (false, true) => " is not null",
                 (true, false) => " is not distinct from null",
                 (true, true) => " is distinct from null",
             });
         }
-        Predicate::Compare { field, op, with } => {
-            column(sql, entity, *field);
+        Predicate::Compare { left, op, right } => {
+            value::write(sql, entity, left, false);
             sql.lit(operator(*op));
-            match with {
-                Comparand::Value(bind) => {
-                    sql.bind(bind.clone());
-                }
-                Comparand::Field(other) => column(sql, entity, *other),
-            }
+            value::write(sql, entity, right, false);
         }
-        Predicate::OneOf { field, values } => {
-            column(sql, entity, *field);
+        Predicate::OneOf { value, values } => {
+            value::write(sql, entity, value, false);
             for (i, value) in values.iter().enumerate() {
-                sql.lit(if i == 0 { " in (" } else { ", " }).bind(value.clone());
+                sql.lit(if i == 0 { " in (" } else { ", " });
+                value::write(sql, entity, value, false);
             }
             sql.lit(")");
         }
+        Predicate::Is(value) => value::write(sql, entity, value, false),
     }
 }
 

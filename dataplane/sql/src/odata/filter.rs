@@ -5,34 +5,7 @@ use rowgate_core::problem::{Code, Problem};
 
 use super::lexer::{self, Token};
 use super::{MAX_DEPTH, MAX_FILTER_LEN};
-use crate::request::{Comparison, Expr, Literal, Operand};
-
-const LATER_FUNCTIONS: [&str; 23] = [
-    "contains",
-    "startswith",
-    "endswith",
-    "tolower",
-    "toupper",
-    "trim",
-    "length",
-    "indexof",
-    "substring",
-    "concat",
-    "year",
-    "month",
-    "day",
-    "hour",
-    "minute",
-    "second",
-    "date",
-    "time",
-    "round",
-    "floor",
-    "ceiling",
-    "any",
-    "all",
-];
-const LATER_OPERATORS: [&str; 5] = ["add", "sub", "mul", "div", "mod"];
+use crate::request::{Arithmetic, Comparison, Expr, Function, Literal, Term};
 
 /// Parses a decoded `$filter`.
 pub(super) fn parse(text: &str) -> Result<Expr, Problem> {
@@ -43,10 +16,26 @@ pub(super) fn parse(text: &str) -> Result<Expr, Problem> {
     }
     let mut parser = Parser { text, token: Token::End, start: 0, rest: text };
     parser.advance();
-    let expr = parser.any(0)?;
+    let parsed = parser.any(0)?;
     match parser.token {
-        Token::End => Ok(expr),
+        Token::End => Ok(parsed.condition()),
+        _ if matches!(parsed, Parsed::Term(_)) => Err(parser.expected_operator()),
         _ => Err(parser.expected("and, or, or the end")),
+    }
+}
+
+/// What parentheses may hold: a condition, or a term of a larger one.
+enum Parsed {
+    Expr(Expr),
+    Term(Term),
+}
+
+impl Parsed {
+    fn condition(self) -> Expr {
+        match self {
+            Parsed::Expr(expr) => expr,
+            Parsed::Term(term) => Expr::Is(term),
+        }
     }
 }
 
@@ -59,52 +48,55 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn any(&mut self, depth: usize) -> Result<Expr, Problem> {
-        let mut parts = vec![self.all(depth)?];
-        while self.eat_word("or") {
-            parts.push(self.all(depth)?);
+    fn any(&mut self, depth: usize) -> Result<Parsed, Problem> {
+        let first = self.all(depth)?;
+        if self.token != Token::Word("or") {
+            return Ok(first);
         }
-        Ok(flat(parts, Expr::Any, |part| match part {
+        let mut parts = vec![first.condition()];
+        while self.eat_word("or") {
+            parts.push(self.all(depth)?.condition());
+        }
+        Ok(Parsed::Expr(flat(parts, Expr::Any, |part| match part {
             Expr::Any(inner) => Ok(inner),
             other => Err(other),
-        }))
+        })))
     }
 
-    fn all(&mut self, depth: usize) -> Result<Expr, Problem> {
-        let mut parts = vec![self.unary(depth)?];
-        while self.eat_word("and") {
-            parts.push(self.unary(depth)?);
+    fn all(&mut self, depth: usize) -> Result<Parsed, Problem> {
+        let first = self.unary(depth)?;
+        if self.token != Token::Word("and") {
+            return Ok(first);
         }
-        Ok(flat(parts, Expr::All, |part| match part {
+        let mut parts = vec![first.condition()];
+        while self.eat_word("and") {
+            parts.push(self.unary(depth)?.condition());
+        }
+        Ok(Parsed::Expr(flat(parts, Expr::All, |part| match part {
             Expr::All(inner) => Ok(inner),
             other => Err(other),
-        }))
+        })))
     }
 
-    fn unary(&mut self, depth: usize) -> Result<Expr, Problem> {
-        if MAX_DEPTH < depth {
-            return Err(invalid(format!(
-                "$filter nests deeper than {MAX_DEPTH} levels of not and parentheses"
-            )));
-        }
+    fn unary(&mut self, depth: usize) -> Result<Parsed, Problem> {
+        shallow(depth)?;
         if self.eat_word("not") {
-            return Ok(Expr::Not(Box::new(self.unary(depth + 1)?)));
+            let inner = self.unary(depth + 1)?.condition();
+            return Ok(Parsed::Expr(Expr::Not(Box::new(inner))));
         }
-        if self.token == Token::Open {
-            self.advance();
-            let inner = self.any(depth + 1)?;
-            self.eat(&Token::Close, "a closing parenthesis, and or or")?;
-            return Ok(inner);
-        }
-        self.comparison()
+        self.comparison(depth)
     }
 
-    fn comparison(&mut self) -> Result<Expr, Problem> {
-        let left = self.operand()?;
-        let Token::Word(word) = self.token else { return Err(self.expected_operator()) };
+    fn comparison(&mut self, depth: usize) -> Result<Parsed, Problem> {
+        let left = match self.chain(depth, false)? {
+            Parsed::Term(term) => term,
+            condition @ Parsed::Expr(_) => return Ok(condition),
+        };
+        let Token::Word(word) = self.token else { return Ok(Parsed::Term(left)) };
         if word == "in" {
             self.advance();
-            return Ok(Expr::In { left, list: self.list()? });
+            self.eat(&Token::Open, "a list such as (1,2) after in")?;
+            return Ok(Parsed::Expr(Expr::In { left, list: self.terms(depth + 1)? }));
         }
         let op = match word {
             "eq" => Comparison::Eq,
@@ -113,50 +105,115 @@ impl<'a> Parser<'a> {
             "ge" => Comparison::Ge,
             "lt" => Comparison::Lt,
             "le" => Comparison::Le,
-            _ if LATER_OPERATORS.contains(&word) => {
-                return Err(invalid(format!("the operator {word} is not served yet")));
-            }
-            _ => return Err(self.expected_operator()),
+            _ => return Ok(Parsed::Term(left)),
         };
         self.advance();
-        Ok(Expr::Compare { left, op, right: self.operand()? })
+        let right = self.term(depth)?;
+        Ok(Parsed::Expr(Expr::Compare { left, op, right }))
     }
 
-    fn operand(&mut self) -> Result<Operand, Problem> {
-        let operand = match &mut self.token {
-            Token::Quoted(text) => Operand::Literal(Literal::Text(std::mem::take(text))),
+    fn term(&mut self, depth: usize) -> Result<Term, Problem> {
+        let start = self.start;
+        match self.chain(depth, false)? {
+            Parsed::Term(term) => Ok(term),
+            Parsed::Expr(_) => Err(self.no_value(start)),
+        }
+    }
+
+    /// Terms up to a closing parenthesis, at least one.
+    fn terms(&mut self, depth: usize) -> Result<Vec<Term>, Problem> {
+        let mut terms = vec![self.term(depth)?];
+        while self.token == Token::Comma {
+            self.advance();
+            terms.push(self.term(depth)?);
+        }
+        self.eat(&Token::Close, "a comma or a closing parenthesis")?;
+        Ok(terms)
+    }
+
+    /// A chain of `mul div mod` where `products`, of `add sub` otherwise.
+    fn chain(&mut self, depth: usize, products: bool) -> Result<Parsed, Problem> {
+        let mut start = self.start;
+        let mut parsed = self.link(depth, products)?;
+        let mut links = Vec::new();
+        while let Token::Word(word) = self.token {
+            let op = match word {
+                "add" => Arithmetic::Add,
+                "sub" => Arithmetic::Sub,
+                "mul" => Arithmetic::Mul,
+                "div" => Arithmetic::Div,
+                "mod" => Arithmetic::Mod,
+                _ => break,
+            };
+            if op.binds_tighter() != products {
+                break;
+            }
+            let Parsed::Term(_) = parsed else { return Err(self.no_value(start)) };
+            self.advance();
+            start = self.start;
+            match self.link(depth, products)? {
+                Parsed::Term(term) => links.push((op, term)),
+                condition @ Parsed::Expr(_) => parsed = condition,
+            }
+            if let Parsed::Expr(_) = parsed {
+                return Err(self.no_value(start));
+            }
+        }
+        Ok(match parsed {
+            Parsed::Term(first) if !links.is_empty() => Parsed::Term(chained(first, links, products)),
+            parsed => parsed,
+        })
+    }
+
+    fn link(&mut self, depth: usize, products: bool) -> Result<Parsed, Problem> {
+        if products { self.primary(depth) } else { self.chain(depth, true) }
+    }
+
+    fn primary(&mut self, depth: usize) -> Result<Parsed, Problem> {
+        shallow(depth)?;
+        let term = match &mut self.token {
+            Token::Open => {
+                self.advance();
+                let inner = self.any(depth + 1)?;
+                self.eat(&Token::Close, "a closing parenthesis, and or or")?;
+                return Ok(inner);
+            }
+            Token::Quoted(text) => Term::Literal(Literal::Text(std::mem::take(text))),
             Token::Word(word) => {
                 let word = *word;
-                if lexer::token(self.rest).0 == Token::Open {
-                    return Err(function(word));
+                match lexer::literal(word) {
+                    Some(literal) => Term::Literal(literal),
+                    None if word.starts_with('-') => return self.negation(depth),
+                    None if lexer::token(self.rest).0 == Token::Open => return self.call(word, depth),
+                    None => Term::Name(word.to_owned()),
                 }
-                lexer::literal(word).map_or_else(|| Operand::Name(word.to_owned()), Operand::Literal)
             }
             _ => return Err(self.expected("a field or a value")),
         };
         self.advance();
-        Ok(operand)
+        Ok(Parsed::Term(term))
     }
 
-    fn list(&mut self) -> Result<Vec<Literal>, Problem> {
-        self.eat(&Token::Open, "a list such as (1,2) after in")?;
-        let mut list = Vec::new();
-        loop {
-            match self.operand()? {
-                Operand::Literal(literal) => list.push(literal),
-                Operand::Name(name) => {
-                    let name: String = name.chars().take(64).collect();
-                    return Err(invalid(format!(
-                        "{name:?} in a list is no value; put text in single quotes"
-                    )));
-                }
-            }
-            if self.token != Token::Comma {
-                self.eat(&Token::Close, "a comma or a closing parenthesis")?;
-                return Ok(list);
-            }
-            self.advance();
+    fn negation(&mut self, depth: usize) -> Result<Parsed, Problem> {
+        let sign = self.start;
+        self.rest = &self.text[sign + 1..];
+        self.advance();
+        match self.primary(depth + 1)? {
+            Parsed::Term(inner) => Ok(Parsed::Term(negated(inner))),
+            Parsed::Expr(_) => Err(self.no_value(sign + 1)),
         }
+    }
+
+    fn call(&mut self, word: &str, depth: usize) -> Result<Parsed, Problem> {
+        let function = function(word)?;
+        self.advance();
+        self.advance();
+        if self.token == Token::Close {
+            self.advance();
+            return Ok(Parsed::Term(Term::Call { function, arguments: Vec::new() }));
+        }
+        let arguments = self.terms(depth + 1)?;
+        Ok(Parsed::Term(Term::Call { function, arguments }))
     }
 
     fn advance(&mut self) {
@@ -182,7 +239,12 @@ impl<'a> Parser<'a> {
     }
 
     fn expected_operator(&self) -> Problem {
-        self.expected("one of eq, ne, gt, ge, lt, le, in")
+        self.expected("one of eq, ne, gt, ge, lt, le, in, add, sub, mul, div, mod, and, or, or the end")
+    }
+
+    fn no_value(&self, start: usize) -> Problem {
+        let at = self.text[..start].chars().count() + 1;
+        invalid(format!("the condition at character {at} of $filter stands where a value is expected"))
     }
 
     fn expected(&self, wanted: &str) -> Problem {
@@ -218,12 +280,55 @@ fn flat(
     join(all)
 }
 
-fn function(word: &str) -> Problem {
-    let name: String = word.rsplit('/').next().unwrap_or(word).chars().take(64).collect();
-    if LATER_FUNCTIONS.contains(&name.as_str()) {
-        return invalid(format!("the function {name} is not served yet"));
+/// A chain that begins with a chain of its own level is one chain.
+fn chained(first: Term, links: Vec<(Arithmetic, Term)>, products: bool) -> Term {
+    match first {
+        Term::Chain { first, mut rest } if rest[0].0.binds_tighter() == products => {
+            rest.extend(links);
+            Term::Chain { first, rest }
+        }
+        first => Term::Chain { first: Box::new(first), rest: links },
     }
-    invalid(format!("there is no function {name:?}"))
+}
+
+/// The sign of a number belongs to the number.
+fn negated(term: Term) -> Term {
+    match term {
+        Term::Literal(Literal::Number(text)) => {
+            Term::Literal(Literal::Number(match text.strip_prefix('-') {
+                Some(positive) => positive.to_owned(),
+                None => format!("-{}", text.strip_prefix('+').unwrap_or(&text)),
+            }))
+        }
+        Term::Literal(Literal::Infinity { negative }) => {
+            Term::Literal(Literal::Infinity { negative: !negative })
+        }
+        term => Term::Negate(Box::new(term)),
+    }
+}
+
+fn shallow(depth: usize) -> Result<(), Problem> {
+    match depth <= MAX_DEPTH {
+        true => Ok(()),
+        false => Err(invalid(format!(
+            "$filter nests deeper than {MAX_DEPTH} levels of not, minus, functions and parentheses"
+        ))),
+    }
+}
+
+fn function(word: &str) -> Result<Function, Problem> {
+    let name: String = word.rsplit('/').next().unwrap_or(word).chars().take(64).collect();
+    if let Some(function) = Function::from_word(word) {
+        return Ok(function);
+    }
+    if ["any", "all"].contains(&name.as_str()) {
+        return Err(invalid(format!("the function {name} is not served yet")));
+    }
+    let problem = invalid(format!("there is no function {name:?}"));
+    Err(match Function::from_word(&name.to_ascii_lowercase()) {
+        Some(near) => problem.detail(format!("did you mean {}?", near.word())),
+        None => problem,
+    })
 }
 
 fn invalid(message: impl Into<String>) -> Problem {

@@ -59,7 +59,8 @@ pub(super) fn literal(word: &str) -> Option<Literal> {
 
 /// Whether a field of this name can be written in a filter without quotes.
 pub(crate) fn is_bare_name(name: &str) -> bool {
-    !name.is_empty() && !name.contains(ENDS_WORD) && name != "not" && literal(name).is_none()
+    let read = !name.is_empty() && !name.contains(ENDS_WORD) && !name.starts_with('-');
+    read && name != "not" && literal(name).is_none()
 }
 
 /// `-12`, `1.5`, `2e-3`: digits on both sides of a point.

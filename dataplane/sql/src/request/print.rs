@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Expr, Literal, Operand};
+use super::{Expr, Literal, Term};
 
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,22 +16,51 @@ impl fmt::Display for Expr {
             Expr::Compare { left, op, right } => write!(f, "{left} {} {right}", op.word()),
             Expr::In { left, list } => {
                 write!(f, "{left} in (")?;
-                for (i, literal) in list.iter().enumerate() {
-                    write!(f, "{}{literal}", if i == 0 { "" } else { "," })?;
+                terms(f, list)
+            }
+            Expr::Is(term) => term.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Term::Name(name) => f.write_str(name),
+            Term::Literal(literal) => literal.fmt(f),
+            Term::Call { function, arguments } => {
+                write!(f, "{}(", function.word())?;
+                terms(f, arguments)
+            }
+            Term::Chain { first, rest } => {
+                let products = self.chain_of_products();
+                // A chain to the left of its own level would be one chain with this; to the right it is not.
+                operand(f, first, products == Some(true) && first.chain_of_products() == Some(false))?;
+                for (op, term) in rest {
+                    write!(f, " {} ", op.word())?;
+                    let inner = term.chain_of_products();
+                    operand(f, term, inner.is_some() && (products == Some(true) || inner == Some(false)))?;
                 }
-                f.write_str(")")
+                Ok(())
+            }
+            Term::Negate(inner) => {
+                f.write_str("- ")?;
+                operand(f, inner, inner.chain_of_products().is_some())
             }
         }
     }
 }
 
-impl fmt::Display for Operand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Operand::Name(name) => f.write_str(name),
-            Operand::Literal(literal) => literal.fmt(f),
-        }
+fn operand(f: &mut fmt::Formatter<'_>, term: &Term, group: bool) -> fmt::Result {
+    if group { write!(f, "({term})") } else { write!(f, "{term}") }
+}
+
+/// With the parenthesis that ends them.
+fn terms(f: &mut fmt::Formatter<'_>, terms: &[Term]) -> fmt::Result {
+    for (i, term) in terms.iter().enumerate() {
+        write!(f, "{}{term}", if i == 0 { "" } else { "," })?;
     }
+    f.write_str(")")
 }
 
 impl fmt::Display for Literal {

@@ -73,7 +73,7 @@ pub(super) fn comparable(left: &FieldType, right: &FieldType) -> bool {
             && ![left, right].iter().any(|ty| ty.base_oid == OID))
 }
 
-const OID: u32 = 26;
+pub(super) const OID: u32 = 26;
 
 /// Whether the type has an equality operator that we may use.
 pub(super) fn has_equality(ty: &FieldType) -> bool {
@@ -100,3 +100,27 @@ const WITHOUT_EQUALITY: [u32; 33] = [
 ];
 /// xid, cid and arrays of each.
 const WITHOUT_ORDER: [u32; 4] = [28, 1011, 29, 1012];
+
+pub(super) fn is_bool(ty: &FieldType) -> bool {
+    Family::of(ty) == Family::Bool
+}
+
+/// One of the built-in types that constants and functions have.
+pub(super) fn base(oid: u32) -> FieldType {
+    let name = match oid {
+        16 => "boolean",
+        20 => "bigint",
+        21 => "smallint",
+        23 => "integer",
+        25 => "text",
+        700 => "real",
+        701 => "double precision",
+        1082 => "date",
+        1083 => "time without time zone",
+        1184 => "timestamp with time zone",
+        1700 => "numeric",
+        2950 => "uuid",
+        other => unreachable!("{other} is no type that a constant or a function has"),
+    };
+    FieldType { oid, name: name.to_owned(), kind: TypeKind::Base, base_oid: oid }
+}

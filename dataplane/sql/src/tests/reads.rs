@@ -89,6 +89,73 @@ fn filters() {
     }
 }
 
+/// Functions, arithmetic and bare booleans, with the condition and its binds.
+#[test]
+fn terms() {
+    let c = r#" collate pg_catalog."C", "#;
+    for (filter, wanted) in [
+        ("paid", r#"t."paid" <- "#.to_owned()),
+        ("not paid and paid eq false", r#"not (t."paid") and t."paid" = $1 <- 16:"false""#.to_owned()),
+        ("(paid) or true", r#"t."paid" or $1 <- 16:"true""#.to_owned()),
+        ("contains(status,'50%')", format!(r#"(pg_catalog.strpos(t."status"{c}$1) > 0) <- 25:"50%""#)),
+        ("contains('abc',status) eq true", format!(r#"(pg_catalog.strpos($1{c}t."status") > 0) = $2 <- 25:"abc" 16:"true""#)),
+        ("startswith(status,'a_')", format!(r#"pg_catalog.starts_with(t."status"{c}$1) <- 25:"a_""#)),
+        (
+            "not endswith(status,'z')",
+            r#"not (pg_catalog.starts_with(pg_catalog.reverse(t."status") collate pg_catalog."C", pg_catalog.reverse($1))) <- 25:"z""#.to_owned(),
+        ),
+        ("tolower(status) eq 'a'", r#"pg_catalog.lower(t."status") = $1 <- 25:"a""#.to_owned()),
+        ("'A' eq toupper(trim(status))", r#"pg_catalog.upper(pg_catalog.btrim(t."status", E' \t\n\x0b\f\r')) = $1 <- 25:"A""#.to_owned()),
+        ("length(status) gt 3", r#"pg_catalog.char_length(t."status") > $1 <- 23:"3""#.to_owned()),
+        ("length(status) eq null", r#"pg_catalog.char_length(t."status") is null <- "#.to_owned()),
+        ("indexof(status,'b') eq -1", format!(r#"(pg_catalog.strpos(t."status"{c}$1) - 1) = $2 <- 25:"b" 23:"-1""#)),
+        ("substring(status,1) eq 'b'", r#"pg_catalog.substr(t."status", $1 + 1) = $2 <- 23:"1" 25:"b""#.to_owned()),
+        ("concat(concat(status,' '),'x') eq 'a x'", r#"((t."status" || $1) || $2) = $3 <- 25:" " 25:"x" 25:"a x""#.to_owned()),
+        (
+            "year(placed) eq 2024 and month(day) eq 2 and day(local) eq 3",
+            r#"nullif(nullif(extract(year from pg_catalog.timezone('UTC', t."placed_at")), 'infinity'), '-infinity')::pg_catalog.int4 = $1 and extract(month from t."day")::pg_catalog.int4 = $2 and extract(day from t."local")::pg_catalog.int4 = $3 <- 23:"2024" 23:"2" 23:"3""#.to_owned(),
+        ),
+        (
+            "hour(at) ge 9 and minute(local) lt 5 and second(placed) eq 0",
+            r#"extract(hour from t."at")::pg_catalog.int4 >= $1 and extract(minute from t."local")::pg_catalog.int4 < $2 and pg_catalog.floor(extract(second from pg_catalog.timezone('UTC', t."placed_at")))::pg_catalog.int4 = $3 <- 23:"9" 23:"5" 23:"0""#.to_owned(),
+        ),
+        (
+            "date(placed) eq 2024-02-29 and time(local) gt 10:00",
+            r#"(pg_catalog.timezone('UTC', t."placed_at"))::pg_catalog.date = $1 and (t."local")::pg_catalog.time > $2 <- 1082:"2024-02-29" 1083:"10:00""#.to_owned(),
+        ),
+        ("date(placed) le day", r#"(pg_catalog.timezone('UTC', t."placed_at"))::pg_catalog.date <= t."day" <- "#.to_owned()),
+        (
+            "round(total) eq 2 or floor(score) eq 1.5 or ceiling(id) eq 2",
+            r#"pg_catalog.round(t."total") = $1 or pg_catalog.floor(t."score") = $2 or t."id" = $3 <- 1700:"2" 701:"1.5" 23:"2""#.to_owned(),
+        ),
+        ("id add 1 eq 2", r#"t."id" + $1 = $2 <- 23:"1" 23:"2""#.to_owned()),
+        ("small add 1 eq 2", r#"t."small" + $1 = $2 <- 23:"1" 23:"2""#.to_owned()),
+        ("id add 1.5 lt 2.5", r#"t."id" + $1 < $2 <- 1700:"1.5" 1700:"2.5""#.to_owned()),
+        ("id add 3000000000 gt 1", r#"t."id" + $1 > $2 <- 20:"3000000000" 20:"1""#.to_owned()),
+        ("1 sub total gt 2", r#"$1 - t."total" > $2 <- 1700:"1" 1700:"2""#.to_owned()),
+        ("ratio mul 2 gt 0.33", r#"t."ratio" * $1 > $2 <- 700:"2" 700:"0.33""#.to_owned()),
+        ("ratio add id gt 0.33", r#"t."ratio" + t."id" > $1 <- 701:"0.33""#.to_owned()),
+        (
+            "id add 2 mul 3 sub -id eq 1",
+            r#"t."id" + ($1 * $2) - (- t."id") = $3 <- 23:"2" 23:"3" 23:"1""#.to_owned(),
+        ),
+        (
+            "(id add 2) mul 3 div (id sub (id sub 1)) mod 5 eq -(1)",
+            r#"(t."id" + $1) * $2 / (t."id" - (t."id" - $3)) % $4 = $5 <- 23:"2" 23:"3" 23:"1" 23:"5" 23:"-1""#.to_owned(),
+        ),
+        ("'ID Number' add 1 eq id", r#"t."id_number" + $1 = t."id" <- 23:"1""#.to_owned()),
+        ("-'ID Number' eq - 5", r#"(- t."id_number") = $1 <- 20:"-5""#.to_owned()),
+        ("id in (1,id add 1,length(status))", r#"t."id" in ($1, t."id" + $2, pg_catalog.char_length(t."status")) <- 23:"1" 23:"1""#.to_owned()),
+        ("5 in (id,id mul 2)", r#"t."id" = $1 or t."id" * $2 = $3 <- 23:"5" 23:"2" 23:"5""#.to_owned()),
+        ("length(status) in (1,null)", r#"pg_catalog.char_length(t."status") in ($1) or pg_catalog.char_length(t."status") is null <- 23:"1""#.to_owned()),
+        ("(id add 1 eq 2)", r#"t."id" + $1 = $2 <- 23:"1" 23:"2""#.to_owned()),
+    ] {
+        let text = sql("orders", &format!("$filter={}", filter.replace('%', "%25")));
+        let (_, condition) = text.split_once(" where ").expect("a condition");
+        assert_eq!(condition.replace(r#" order by t."id" limit 101"#, ""), wanted, "{filter}");
+    }
+}
+
 /// Query strings and whole statements.
 #[test]
 fn collections() {

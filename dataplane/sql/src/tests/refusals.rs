@@ -64,9 +64,16 @@ fn options() {
 fn filters() {
     for (filter, words) in [
         ("", "ends where a field or a value is expected"),
-        ("id", "one of eq, ne, gt, ge, lt, le, in"),
+        ("id", r#"the field "id" is integer, which is no condition by itself; compare it with one of eq"#),
+        ("5", "a constant is no condition by itself"),
+        ("null or paid", "a constant is no condition by itself"),
+        ("length(status) and paid", "the function length is integer, which is no condition"),
+        ("id add 1", "the result of add is integer, which is no condition"),
         ("id eq", "ends where a field or a value"),
-        ("id = 1", "one of eq, ne, gt, ge, lt, le, in is expected at character 4"),
+        (
+            "id = 1",
+            "one of eq, ne, gt, ge, lt, le, in, add, sub, mul, div, mod, and, or, or the end is expected at character 4",
+        ),
         ("id EQ 1", "one of eq"),
         ("id eq 1 id eq 2", "and, or, or the end is expected at character 9"),
         ("id eq 1 and", "ends where"),
@@ -76,17 +83,15 @@ fn filters() {
         ("id in ()", "a field or a value"),
         ("id in (1,)", "a field or a value"),
         ("id in 1", "a list such as (1,2)"),
-        ("id in (status)", "put text in single quotes"),
-        ("5 in (5)", "before in stands a field"),
+        ("id in (status)", r#"the field "id" is integer and the field "status" is text cannot be compared"#),
+        ("5 in (5)", "two constants"),
+        ("id in (1,(id eq 2))", "the condition at character 10 of $filter stands where a value is expected"),
         ("1 eq 1", "two constants"),
         ("'a' eq 'b'", "two constants"),
         ("null eq null", "two constants"),
         ("id gt null", "null has no order; write eq null or ne null, not gt"),
-        ("contains(status,'a')", "the function contains is not served yet"),
-        ("length(status) eq 1", "the function length is not served yet"),
         ("lines/any(l: l/qty gt 1)", "the function any is not served yet"),
         ("pg_sleep(10) eq 1", r#"there is no function "pg_sleep""#),
-        ("total add 1 gt 5", "the operator add is not served yet"),
         ("customer/name eq 'x'", "paths through relationships are not served yet"),
         ("id eq 'x'", r#"the field "id" is integer: write a whole number from -2147483648 to 2147483647"#),
         ("id eq 2147483648", "whole number"),
@@ -113,7 +118,7 @@ fn filters() {
         ("doc eq '{}'", r#"the field "doc" is json, which has no eq"#),
         ("email eq 'a'", "public.citext, which has no eq"),
         ("place ne '(1,2)'", "point, which has no ne"),
-        ("address in ('(1)')", "cannot be compared"),
+        ("address in ('(1)')", "which has no eq"),
         ("id eq 'ID Number'", r#"the field "id" is integer"#),
         ("'ID Number' eq status", "cannot be compared"),
         ("status eq id", r#"the field "status" is text and the field "id" is integer cannot be compared"#),
@@ -127,8 +132,86 @@ fn filters() {
     check(collection("orders", &long), InvalidFilter, "longer than 8192 bytes", "a long filter");
 }
 
+/// Functions and arithmetic: what stands where something else has to stand.
+#[test]
+fn terms() {
+    for (filter, words) in [
+        ("contains(status)", "contains takes 2 arguments, not 1"),
+        ("contains(status,'a','b')", "contains takes 2 arguments, not 3"),
+        ("length()", "length takes 1 argument, not 0"),
+        ("substring(status) eq 'a'", "substring takes 2 or 3 arguments, not 1"),
+        ("contains(status,'a'", "a comma or a closing parenthesis"),
+        ("contains(,'a')", "a field or a value is expected"),
+        ("contains(status 'a')", "a comma or a closing parenthesis is expected at character 17"),
+        ("Contains(status,'a')", r#"there is no function "Contains" did you mean contains?"#),
+        ("contains(id,'a')", r#"argument 1 of contains has to be text; the field "id" is integer"#),
+        ("contains(status,5)", "argument 2 of contains has to be text; the constant is integer"),
+        ("contains(status,null)", "null stands in a computation"),
+        ("startswith(tags,'a')", r#"the field "tags" is text[]"#),
+        ("tolower(mood) eq 'a'", r#"argument 1 of tolower has to be text; the field "mood" is app.mood"#),
+        ("year(status) eq 1", "argument 1 of year has to be a date or a time stamp"),
+        ("year(at) eq 1", r#"the field "at" is time without time zone"#),
+        ("hour(day) eq 1", "argument 1 of hour has to be a time stamp or a time"),
+        ("hour(date(placed)) eq 1", "the function date is date"),
+        ("year(2024-02-30) eq 1", "a constant is date: write a date such as"),
+        ("round(status) eq 1", "argument 1 of round has to be a number"),
+        ("substring(status,-1) eq 'a'", "counted from 0"),
+        ("substring(status,0,- 1) eq 'a'", "counted from 0"),
+        (
+            "substring(status,1.5) eq 'a'",
+            "argument 2 of substring has to be a whole number; the constant is numeric",
+        ),
+        ("substring(status,'1') eq 'a'", "the constant is text"),
+        ("length(status) eq 'x'", "the function length is integer: write a whole number"),
+        ("length(status) eq 1.5", "the function length is integer: write a whole number"),
+        ("length(status) eq status", "cannot be compared"),
+        ("contains(status,'a') eq 1", "the function contains is boolean: write true or false"),
+        ("tolower(status) eq 5", "the function tolower is text: write text in single quotes"),
+        ("status add 1 eq 2", r#"add takes numbers; the field "status" is text"#),
+        ("id sub status eq 2", r#"sub takes numbers; the field "status" is text"#),
+        ("id add '1' eq 2", "add takes numbers; the constant is text"),
+        ("id add true eq 2", "add takes numbers; the constant is boolean"),
+        ("id add null eq 2", "null stands in a computation"),
+        ("placed add 1 gt placed", r#"add takes numbers; the field "placed" is timestamp with time zone"#),
+        ("day sub day eq 1", "sub takes numbers"),
+        ("tags add tags eq 1", "add takes numbers"),
+        ("score mod 2 eq 1", "mod takes whole and decimal numbers, not double precision"),
+        ("total mod score eq 1", "mod takes whole and decimal numbers, not double precision"),
+        ("ratio mul 1e39 gt 1", "a constant of mul stands beside real: the number is out of range"),
+        ("-status eq 1", r#"a minus sign takes numbers; the field "status" is text"#),
+        ("-'a' eq 1", "a minus sign takes numbers; the constant is text"),
+        ("- eq 1", "expected"),
+        ("-", "ends where a field or a value"),
+        ("id add eq 1", "expected"),
+        ("id add", "ends where a field or a value"),
+        ("(id eq 1) add 2 eq 3", "the condition at character 1 of $filter stands where a value is expected"),
+        ("id add (id eq 1) eq 3", "the condition at character 8 of $filter"),
+        ("-(id eq 1) eq 3", "the condition at character 2 of $filter"),
+        ("length(id eq 1) eq 3", "a comma or a closing parenthesis"),
+        ("length((id eq 1)) eq 3", "the condition at character 8 of $filter"),
+        ("(id eq 1) eq true", "and, or, or the end is expected at character 11"),
+        ("id eq (id eq 1)", "the condition at character 7 of $filter"),
+        ("id add 1 eq 99999999999", "the result of add is integer: write a whole number"),
+        ("id plus 1 eq 2", "one of eq, ne, gt, ge, lt, le, in, add"),
+    ] {
+        let result = collection("orders", &format!("$filter={filter}"));
+        check(result, InvalidFilter, words, filter);
+    }
+}
+
 #[test]
 fn depth_ends_at_32() {
+    for (open, close) in [("- ", ""), ("trim(", ")"), ("substring(status,", ")")] {
+        let nest = |n: usize| match open {
+            "- " => format!("$filter={}id eq 1", open.repeat(n)),
+            "trim(" => format!("$filter={}status{} eq 'a'", open.repeat(n), close.repeat(n)),
+            _ => {
+                format!("$filter=contains({}status{},'a')", "concat('a',".repeat(n - 1), close.repeat(n - 1))
+            }
+        };
+        assert!(collection("orders", &nest(32)).is_ok(), "{open}");
+        check(collection("orders", &nest(33)), InvalidFilter, "nests deeper than 32 levels", open);
+    }
     for (open, close) in [("(", ")"), ("not ", ""), ("not (", ")")] {
         let levels = if open == "not (" { 2 } else { 1 };
         let nest =

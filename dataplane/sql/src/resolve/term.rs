@@ -1,0 +1,94 @@
+//! A filter's names become fields, its functions typed calls, and its literals stay what they are until something
+//! typed stands beside them.
+
+use rowgate_core::problem::Problem;
+
+use super::filter::invalid;
+use super::visible::Visible;
+use super::{arithmetic, family, signature};
+use crate::catalog::FieldType;
+use crate::odata::is_bare_name;
+use crate::query::Value;
+use crate::request::{Literal, Term};
+
+/// A term, after looking.
+pub(super) enum Side<'a> {
+    Typed(Typed),
+    Literal(&'a Literal),
+}
+
+pub(super) struct Typed {
+    pub(super) value: Value,
+    pub(super) ty: FieldType,
+    /// For messages: `the field "id"`, `the function length`.
+    pub(super) what: String,
+}
+
+impl Typed {
+    pub(super) fn say(&self) -> String {
+        format!("{} is {}", self.what, self.ty.name)
+    }
+}
+
+/// Where quotes always make a literal.
+pub(super) fn resolve<'a>(visible: &Visible<'_>, term: &'a Term) -> Result<Side<'a>, Problem> {
+    Ok(match term {
+        Term::Name(name) => Side::Typed(field(visible, name)?),
+        Term::Literal(literal) => Side::Literal(literal),
+        Term::Call { function, arguments } => Side::Typed(signature::call(visible, *function, arguments)?),
+        Term::Chain { first, rest } => Side::Typed(arithmetic::chain(visible, first, rest)?),
+        Term::Negate(inner) => Side::Typed(arithmetic::negate(visible, inner)?),
+    })
+}
+
+/// On the left of an operator, as the first argument of a function and in arithmetic, a quoted text is a field when it
+/// can only be meant so: a readable field has exactly this name, and the name cannot be written without quotes.
+pub(super) fn resolve_first<'a>(visible: &Visible<'_>, term: &'a Term) -> Result<Side<'a>, Problem> {
+    match term {
+        Term::Literal(Literal::Text(text)) if !is_bare_name(text) && visible.find(text).is_some() => {
+            Ok(Side::Typed(field(visible, text)?))
+        }
+        _ => resolve(visible, term),
+    }
+}
+
+fn field(visible: &Visible<'_>, name: &str) -> Result<Typed, Problem> {
+    let field = match visible.find(name) {
+        None if name.contains('/') => {
+            return Err(invalid("paths through relationships are not served yet; name a field".to_owned()));
+        }
+        _ => visible.field(name)?,
+    };
+    let ty = visible.entity.fields[field].ty.clone();
+    let what = format!("the field {:?}", visible.entity.fields[field].name);
+    Ok(Typed { value: Value::Field(field), ty, what })
+}
+
+/// A literal that nothing typed stands beside, as what it looks like.
+pub(super) fn natural(literal: &Literal) -> Result<Typed, Problem> {
+    let oid = match literal {
+        Literal::Null => {
+            return Err(invalid(
+                "null stands in a computation, which would be null; compare with eq null".to_owned(),
+            ));
+        }
+        Literal::Bool(_) => 16,
+        Literal::Number(text) => whole(text).unwrap_or(1700),
+        Literal::Infinity { .. } | Literal::NaN => 1700,
+        Literal::Date(_) => 1082,
+        Literal::Timestamp(_) => 1184,
+        Literal::Time(_) => 1083,
+        Literal::Guid(_) => 2950,
+        Literal::Text(_) => 25,
+    };
+    let ty = family::base(oid);
+    let bind = super::value::literal(&ty, literal)
+        .map_err(|misfit| invalid(format!("a constant is {}: {misfit}", ty.name)))?;
+    Ok(Typed { value: Value::Bind(bind), ty, what: "the constant".to_owned() })
+}
+
+/// The smaller of integer and bigint that holds a whole number.
+fn whole(text: &str) -> Option<u32> {
+    let number: i64 = text.parse().ok().filter(|_| !text.starts_with('+'))?;
+    Some(if i32::try_from(number).is_ok() { 23 } else { 20 })
+}
