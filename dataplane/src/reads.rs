@@ -112,7 +112,7 @@ fn told(caller: &Caller, known: &Known, failure: Failure) -> Miss {
         Failure::Denied(_) => Miss::Doubtful(Problem::entity_not_found()),
         Failure::Invalid(_) => Miss::Settled(Problem::new(
             Code::InvalidValue,
-            "a value does not fit its column, a computation leaves its range, or two columns have collations that cannot be \
+            "a value does not fit its column, a computation leaves its range or divides by zero, or two columns have collations that cannot be \
              compared; compare with values of the column's type",
         )),
         Failure::Changed(cause) => {
