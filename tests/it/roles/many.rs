@@ -18,7 +18,7 @@ const N_SETS: usize = 12;
 /// The scope of key `n` and its claim.
 fn scope(n: usize) -> String {
     let set = n % N_SETS;
-    let fields = if set % 2 == 0 { "[id, region]" } else { "[id, body]" };
+    let fields = if set.is_multiple_of(2) { "[id, region]" } else { "[id, body]" };
     let further =
         ["[]", "[create]", "[update]", "[create, update]", "[delete]", "[create, update, delete]"][set / 2];
     let entry = |actions: &str, fields: &str| format!("{{entity: notes, actions: {actions}{fields}}}");
@@ -68,7 +68,7 @@ async fn three_thousand_keys_over_twelve_permission_sets_work() {
         let parity = one::<Option<i64>>(&mut conn, "select max(id % 2) from app.notes").await;
         assert_eq!(parity, [Some(1), Some(0), None][n / N_SETS % 3], "{name}");
         let regions = attempt(&mut conn, "select region from app.notes").await.is_ok();
-        assert_eq!(regions, n % 2 == 0, "{name}");
+        assert_eq!(regions, n.is_multiple_of(2), "{name}");
         assert_eq!(attempt(&mut conn, "select body from app.notes").await.is_ok(), !regions, "{name}");
         let deletes = attempt(&mut conn, "delete from app.notes where false").await.is_ok();
         assert_eq!(deletes, 8 <= n % N_SETS, "{name}");
