@@ -1,12 +1,15 @@
-//! Whose request it is: the key string, the tenant in the path, and the role that the caller says it is.
+//! Whose request it is: the key or the token, the tenant in the path, and the role that the caller says it is.
 
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, MatchedPath};
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
+use rowgate_core::jwt::Claims;
+use rowgate_core::name::TenantSlug;
 use rowgate_core::problem::{Code, Problem};
-use rowgate_core::secret::{KeyDigest, PresentedKey};
+use rowgate_core::secret::{Credential, PresentedKey};
 
 use crate::app::App;
 use crate::path;
@@ -17,12 +20,18 @@ use crate::tenant::{Known, Tenant};
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const X_MS_API_ROLE: HeaderName = HeaderName::from_static("x-ms-api-role");
 
-/// Who sent a well-formed key of the path's tenant. Whether the key lives is the database's to say.
+/// Who sent a well-formed key of the path's tenant, or a token for one. Whether the key lives is the database's to say.
 pub struct Caller {
     pub tenant: Arc<Tenant>,
-    pub digest: KeyDigest,
+    pub credential: Credential,
     pub trace: Arc<Trace>,
     role: SaidRole,
+}
+
+/// What a request shows of itself, checked as far as that goes without a database.
+struct Presented {
+    tenant: TenantSlug,
+    credential: Credential,
 }
 
 /// The header `X-MS-API-ROLE`. It is compared and never used.
@@ -38,17 +47,20 @@ impl FromRequestParts<Arc<App>> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Caller, Refusal> {
         let trace = Trace::of(parts);
-        let key = presented(&parts.headers, parts.uri.path()).ok_or_else(Problem::unauthorized)?;
-        let digest = key.secret.digest(&app.pepper);
-        let Some(tenant) = app.catalogs.tenant(&key.tenant)? else {
+        let presented = Presented::of(&parts.headers, app)?.ok_or_else(Problem::unauthorized)?;
+        if !fits(parts, &presented.tenant) {
+            return Err(Problem::unauthorized().into());
+        }
+        let Presented { tenant, credential } = presented;
+        let Some(tenant) = app.catalogs.tenant(&tenant)? else {
             if let Some(any) = app.catalogs.any() {
-                any.look_up_in_vain(&digest).await;
+                any.look_up_in_vain(&credential).await;
             }
             return Err(Problem::unauthorized().into());
         };
         // Both are set once, here.
         let _first = trace.tenant.set(tenant.clone());
-        Ok(Caller { tenant, digest, trace, role: SaidRole::of(&parts.headers) })
+        Ok(Caller { tenant, credential, trace, role: SaidRole::of(&parts.headers) })
     }
 }
 
@@ -86,13 +98,54 @@ impl SaidRole {
     }
 }
 
-/// The key, if there is exactly one, it is well-formed, and the path `/auth/{tenant}/...` names its tenant.
-fn presented(headers: &HeaderMap, path: &str) -> Option<PresentedKey> {
-    let mut values = headers.get_all(X_API_KEY).iter();
+impl Presented {
+    /// `None`: neither a key nor a token, or more than one, or not a good one.
+    fn of(headers: &HeaderMap, app: &App) -> Result<Option<Presented>, Problem> {
+        match (headers.contains_key(X_API_KEY), headers.contains_key(AUTHORIZATION)) {
+            (true, true) => Err(Problem::new(
+                Code::BadRequest,
+                "the request holds both X-API-Key and Authorization; send one of them",
+            )),
+            (true, false) => Ok(key(headers).map(|key| {
+                let credential = Credential::Secret(key.secret.digest(&app.pepper));
+                Presented { tenant: key.tenant, credential }
+            })),
+            (false, _) => Ok(token(headers, app).map(|claims| {
+                let credential = claims.credential();
+                Presented { tenant: claims.tenant, credential }
+            })),
+        }
+    }
+}
+
+/// The key, if there is exactly one and it is well-formed.
+fn key(headers: &HeaderMap) -> Option<PresentedKey> {
+    PresentedKey::parse(only(headers, &X_API_KEY)?).ok()
+}
+
+/// What the token says, if there is exactly one, a key of ours signed it, and it is valid now.
+fn token(headers: &HeaderMap, app: &App) -> Option<Claims> {
+    let (scheme, token) = only(headers, &AUTHORIZATION)?.split_once(' ')?;
+    // Time enters here.
+    let now = jiff::Timestamp::now().as_second();
+    scheme.eq_ignore_ascii_case("bearer").then(|| app.signers.verify(token, now).ok())?
+}
+
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return None };
-    let key = PresentedKey::parse(value.to_str().ok()?).ok()?;
-    let tenant = path.split('/').nth(2)?;
-    (path::decode(tenant).ok()? == key.tenant.as_str()).then_some(key)
+    value.to_str().ok()
+}
+
+/// Whether the path names `tenant`, or belongs to a route that names none.
+fn fits(parts: &Parts, tenant: &TenantSlug) -> bool {
+    let pattern = parts.extensions.get::<MatchedPath>().map(MatchedPath::as_str);
+    let named = parts.uri.path().split('/').nth(2).and_then(|part| path::decode(part).ok());
+    match pattern {
+        Some(pattern) if !pattern.contains("{tenant}") => true,
+        // Every pattern that names a tenant begins with /auth/{tenant}/, as `http` tests.
+        _ => named.is_some_and(|named| named == tenant.as_str()),
+    }
 }
 
 impl Trace {
@@ -128,19 +181,24 @@ mod tests {
         )
     }
 
+    fn parts(path: &str) -> Parts {
+        axum::http::Request::builder().uri(path).body(()).expect("a request").into_parts().0
+    }
+
     #[test]
     fn a_key_counts_once_and_for_its_own_tenant_only() {
-        let shop = key("shop");
-        let is_key = |keys: &[&str], path: &str| presented(&headers(&X_API_KEY, keys), path).is_some();
-        assert!(is_key(&[&shop], "/auth/shop/api"));
-        assert!(is_key(&[&shop], "/auth/%73hop/api/orders"));
+        let (shop, slug) = (key("shop"), "shop".parse().expect("a slug"));
+        assert!(super::key(&headers(&X_API_KEY, &[&shop])).is_some());
+        for path in ["/auth/shop/api", "/auth/%73hop/api/orders"] {
+            assert!(fits(&parts(path), &slug), "{path}");
+        }
         for path in
             ["/auth/Shop/api", "/auth/other/api", "/auth//api", "/auth/sh%op/api", "/auth/shop%2F/api", "/"]
         {
-            assert!(!is_key(&[&shop], path), "{path}");
+            assert!(!fits(&parts(path), &slug), "{path}");
         }
         for keys in [&[][..], &[""], &[&shop, &shop], &["shop:dlk_x"], &[&format!("{shop},{shop}")]] {
-            assert!(!is_key(keys, "/auth/shop/api"), "{keys:?}");
+            assert!(super::key(&headers(&X_API_KEY, keys)).is_none(), "{keys:?}");
         }
     }
 

@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, get, post};
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
@@ -22,6 +22,7 @@ use crate::respond::{Refusal, RequestId, finish};
 use crate::telemetry::Trace;
 
 mod rest;
+mod tokens;
 
 /// One line of the table.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub struct Route {
     handler: fn() -> MethodRouter<Arc<App>>,
 }
 
-static ROUTES: [Route; 3] = [
+static ROUTES: [Route; 5] = [
     Route { method: "GET", path: "/auth/{tenant}/api", needs_key: true, handler: || get(rest::entities) },
     Route {
         method: "GET",
@@ -47,6 +48,18 @@ static ROUTES: [Route; 3] = [
         path: "/auth/{tenant}/api/{entity}/{*key}",
         needs_key: true,
         handler: || get(rest::row),
+    },
+    Route {
+        method: "POST",
+        path: "/api/auth/apikeys/exchange",
+        needs_key: true,
+        handler: || post(tokens::exchange),
+    },
+    Route {
+        method: "GET",
+        path: "/.well-known/jwks.json",
+        needs_key: false,
+        handler: || get(tokens::public_keys),
     },
 ];
 
@@ -115,6 +128,7 @@ async fn not_found() -> Refusal {
 mod tests {
     use http_body_util::BodyExt as _;
     use rowgate_core::derive::Root;
+    use rowgate_core::jwt::Signers;
     use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN};
     use tokio_util::sync::CancellationToken;
 
@@ -129,6 +143,7 @@ mod tests {
             catalogs: Arc::new(Catalogs::new(1, Tasks::default())),
             pepper: root.pepper(),
             cursor_key: root.cursor_key(),
+            signers: Signers::new(root.signing_key(1), Vec::new()),
             draining: CancellationToken::new(),
         })
     }
@@ -156,6 +171,10 @@ mod tests {
                 ["{tenant}", "shop", "SHOP", "%ff"].map(|tenant| route.path.replace("{tenant}", tenant))
             {
                 for key in [None, Some("shop:dlk_x"), Some(another.as_str())] {
+                    // Where the path names no tenant, the tenant is the key's.
+                    if key == Some(another.as_str()) && !route.path.contains("{tenant}") {
+                        continue;
+                    }
                     let response = ask(router(), route.method, &path.replace(['{', '}', '*'], ""), key).await;
                     assert_eq!(response.status(), 401, "{} {path} {key:?}", route.method);
                     assert!(response.headers().contains_key("www-authenticate"));
@@ -165,6 +184,14 @@ mod tests {
         }
         bodies.dedup();
         assert_eq!(bodies.len(), 1, "{bodies:?}");
+    }
+
+    #[test]
+    fn a_tenant_stands_in_the_second_part_of_a_path_or_nowhere() {
+        for route in routes() {
+            let part = route.path.split('/').position(|part| part == "{tenant}");
+            assert_eq!(part, route.path.contains("{tenant}").then_some(2), "{}", route.path);
+        }
     }
 
     #[tokio::test]

@@ -37,7 +37,7 @@ pub async fn run(
     cursors: &CursorKey,
     make: impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Answer, Problem> {
-    let mut known = caller.tenant.recognize(&caller.digest).await?;
+    let mut known = caller.tenant.recognize(&caller.credential).await?;
     for left in (0..TRIES).rev() {
         caller.note(&known);
         let problem = match attempt(caller, &known, cursors, &make, left == 0).await {
@@ -50,7 +50,7 @@ pub async fn run(
                 problem
             }
         };
-        let now = caller.tenant.recognize_anew(&caller.digest).await?;
+        let now = caller.tenant.recognize_anew(&caller.credential).await?;
         if left == 0 || now.is_same(&known) {
             return Err(problem);
         }
@@ -72,7 +72,7 @@ async fn attempt(
             false => Miss::Doubtful(problem),
         })?;
     let ask = Ask {
-        digest: caller.digest,
+        credential: caller.credential.clone(),
         role: known.key.role.clone(),
         statement_timeout_ms: known.snapshot.catalog.limits.statement_timeout_ms,
         sql: compiled.sql,
@@ -104,7 +104,7 @@ fn told(caller: &Caller, known: &Known, failure: Failure) -> Miss {
     let trace = &caller.trace;
     match failure {
         Failure::DeadKey => {
-            known.snapshot.forget(&caller.digest);
+            known.snapshot.forget(&caller.credential);
             Miss::Settled(Problem::unauthorized())
         }
         Failure::WrongRole(_) => Miss::Doubtful(Problem::unavailable()),

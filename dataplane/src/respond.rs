@@ -107,7 +107,7 @@ pub fn finish(mut response: Response, request: &RequestId) -> Response {
         response.headers_mut().remove(CONTENT_LENGTH);
         match problem.code {
             Code::Unauthorized => {
-                let scheme = HeaderValue::from_static("ApiKey realm=\"rowgate\"");
+                let scheme = HeaderValue::from_static("ApiKey realm=\"rowgate\", Bearer realm=\"rowgate\"");
                 response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
             }
             Code::Unavailable => {
@@ -118,7 +118,8 @@ pub fn finish(mut response: Response, request: &RequestId) -> Response {
     }
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, JSON);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    // Only an answer that is the same for everybody says otherwise.
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-store"));
     headers.insert(VARY, VARIES);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(X_REQUEST_ID, request.0.clone());
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(header("vary"), Some("X-API-Key, Authorization, X-MS-API-ROLE, Accept-Encoding"));
         assert_eq!(header("x-content-type-options"), Some("nosniff"));
         assert_eq!(header("x-request-id"), Some(id().as_str()));
-        assert_eq!(header("www-authenticate"), Some("ApiKey realm=\"rowgate\""));
+        assert_eq!(header("www-authenticate"), Some("ApiKey realm=\"rowgate\", Bearer realm=\"rowgate\""));
         assert_eq!(header("retry-after"), None);
         let busy = finish(Refusal(Problem::unavailable()).into_response(), &id());
         assert_eq!(busy.headers().get("retry-after").map(HeaderValue::as_bytes), Some(&b"1"[..]));

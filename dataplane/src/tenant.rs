@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
-use rowgate_core::secret::KeyDigest;
+use rowgate_core::secret::Credential;
 use rowgate_pg::catalog_load;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::keys::{self, Found};
@@ -53,7 +53,7 @@ pub struct Place {
 /// A catalog and the keys seen while it was current. Replaced as a whole, so that no key outlives its generation here.
 pub struct Snapshot {
     pub catalog: Catalog,
-    keys: RwLock<HashMap<KeyDigest, Arc<Found>>>,
+    keys: RwLock<HashMap<Credential, Arc<Found>>>,
 }
 
 /// A key record with the catalog that it belongs to. What it may do is the database's to say, on every request.
@@ -125,18 +125,18 @@ impl Tenant {
     }
 
     /// Finds the live key, from memory or from the database, together with the catalog of the same generation.
-    pub async fn recognize(&self, digest: &KeyDigest) -> Result<Known, Problem> {
+    pub async fn recognize(&self, credential: &Credential) -> Result<Known, Problem> {
         let snapshot = self.current_or_loaded().await?;
-        match snapshot.key(digest) {
+        match snapshot.key(credential) {
             Some(key) => Ok(Known { snapshot, key, fresh: false }),
-            None => self.ask_anew(digest, snapshot).await,
+            None => self.ask_anew(credential, snapshot).await,
         }
     }
 
     /// As [`Tenant::recognize`], with the database's word of now.
-    pub async fn recognize_anew(&self, digest: &KeyDigest) -> Result<Known, Problem> {
+    pub async fn recognize_anew(&self, credential: &Credential) -> Result<Known, Problem> {
         let snapshot = self.current_or_loaded().await?;
-        self.ask_anew(digest, snapshot).await
+        self.ask_anew(credential, snapshot).await
     }
 
     /// Loads the catalog again unless somebody did since `seen`.
@@ -154,9 +154,9 @@ impl Tenant {
         Ok(snapshot)
     }
 
-    /// Looks a digest up and forgets the answer: what a key of no tenant costs, so that it takes as long as one of a tenant.
-    pub async fn look_up_in_vain(&self, digest: &KeyDigest) {
-        let _nobody_is_told = self.find(digest).await;
+    /// Looks a credential up and forgets the answer: what a key of no tenant costs, so that it takes as long as one of a tenant.
+    pub async fn look_up_in_vain(&self, credential: &Credential) {
+        let _nobody_is_told = self.find(credential).await;
     }
 
     /// Ends the connections. Requests that still hold the tenant get 503.
@@ -165,14 +165,14 @@ impl Tenant {
     }
 
     /// Asks the database until its record and a catalog agree on the generation: twice, where nobody changes anything.
-    async fn ask_anew(&self, digest: &KeyDigest, mut snapshot: Arc<Snapshot>) -> Result<Known, Problem> {
+    async fn ask_anew(&self, credential: &Credential, mut snapshot: Arc<Snapshot>) -> Result<Known, Problem> {
         for _ in 0..4 {
-            let Some(found) = self.find(digest).await? else {
-                snapshot.forget(digest);
+            let Some(found) = self.find(credential).await? else {
+                snapshot.forget(credential);
                 return Err(Problem::unauthorized());
             };
             if found.generation == snapshot.catalog.generation {
-                let key = snapshot.remember(digest, found);
+                let key = snapshot.remember(credential, found);
                 return Ok(Known { snapshot, key, fresh: true });
             }
             if found.generation > snapshot.catalog.generation {
@@ -182,9 +182,9 @@ impl Tenant {
         Err(Problem::unavailable())
     }
 
-    async fn find(&self, digest: &KeyDigest) -> Result<Option<Found>, Problem> {
-        let (pool, digest) = (self.look_ups.clone(), *digest);
-        self.outliving(async move { keys::find(&mut *pool.acquire().await?, &digest).await }).await
+    async fn find(&self, credential: &Credential) -> Result<Option<Found>, Problem> {
+        let (pool, credential) = (self.look_ups.clone(), credential.clone());
+        self.outliving(async move { keys::find(&mut *pool.acquire().await?, &credential).await }).await
     }
 
     async fn current_or_loaded(&self) -> Result<Arc<Snapshot>, Problem> {
@@ -250,40 +250,48 @@ impl Snapshot {
     }
 
     /// Drops a key that the database no longer knows.
-    pub fn forget(&self, digest: &KeyDigest) {
-        self.keys.write().unwrap_or_else(PoisonError::into_inner).remove(digest);
+    pub fn forget(&self, credential: &Credential) {
+        self.keys.write().unwrap_or_else(PoisonError::into_inner).remove(credential);
     }
 
-    fn key(&self, digest: &KeyDigest) -> Option<Arc<Found>> {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner).get(digest).cloned()
+    fn key(&self, credential: &Credential) -> Option<Arc<Found>> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).get(credential).cloned()
     }
 
-    fn remember(&self, digest: &KeyDigest, found: Found) -> Arc<Found> {
+    fn remember(&self, credential: &Credential, found: Found) -> Arc<Found> {
         let key = Arc::new(found);
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
-        if KEYS <= keys.len() && !keys.contains_key(digest) {
+        if KEYS <= keys.len() && !keys.contains_key(credential) {
             // Any one will do: who comes back is looked up again.
-            let one = keys.keys().next().copied();
+            let one = keys.keys().next().cloned();
             one.map(|one| keys.remove(&one));
         }
-        keys.insert(*digest, key.clone());
+        keys.insert(credential.clone(), key.clone());
         key
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use rowgate_core::secret::KeyDigest;
+
     use super::*;
 
     fn found(set_role: Option<&str>) -> Found {
-        let (id, role) = (Ulid::from_parts(1, [0; 10]), "datalake_user".to_owned());
-        Found { id, role, set_role: set_role.map(ToOwned::to_owned), generation: 1 }
+        Found {
+            id: Ulid::from_parts(1, [0; 10]),
+            role: "datalake_user".to_owned(),
+            set_role: set_role.map(ToOwned::to_owned),
+            secret: Ulid::from_parts(1, [1; 10]),
+            seconds_left: 1_000_000_000,
+            generation: 1,
+        }
     }
 
-    fn digest(i: usize) -> KeyDigest {
+    fn digest(i: usize) -> Credential {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&i.to_be_bytes());
-        KeyDigest(bytes)
+        Credential::Secret(KeyDigest(bytes))
     }
 
     #[test]

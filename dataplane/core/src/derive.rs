@@ -8,6 +8,8 @@ use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
+use crate::jwt::SigningKey;
+
 /// A root secret of 32 bytes: the operator's (owner and keys logins) or the data plane's (everything else).
 /// Where it is missing or short the process refuses to start.
 #[derive(Clone)]
@@ -71,6 +73,12 @@ impl Root {
     #[must_use]
     pub fn cursor_key(&self) -> CursorKey {
         CursorKey(self.bytes("cursor/1"))
+    }
+
+    /// The key that signs tokens; another `generation` gives another. Every replica derives the same.
+    #[must_use]
+    pub fn signing_key(&self, generation: u32) -> SigningKey {
+        SigningKey::new(generation, &self.bytes(&format!("token/{generation}")))
     }
 
     /// Tells whether another process holds the same root, without revealing it.

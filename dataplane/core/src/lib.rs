@@ -9,5 +9,7 @@ pub mod derive;
 pub mod scram;
 pub mod secret;
 
+pub mod jwt;
+
 pub mod cursor;
 pub mod problem;

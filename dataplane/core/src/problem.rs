@@ -86,12 +86,13 @@ impl Problem {
         self
     }
 
-    /// One answer for an unknown, wrong, expired, revoked, foreign or malformed key.
+    /// One answer for an unknown, wrong, expired, revoked, foreign or malformed key or token.
     #[must_use]
     pub fn unauthorized() -> Problem {
         Problem::new(
             Code::Unauthorized,
-            "the API key is missing or not valid for this tenant; send X-API-Key: <tenant>:dlk_<secret>",
+            "the API key or token is missing or not valid here; send X-API-Key: <tenant>:dlk_<secret>, or \
+             Authorization: Bearer <token>",
         )
     }
 

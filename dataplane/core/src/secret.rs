@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::derive::Pepper;
-use crate::name::TenantSlug;
+use crate::name::{TenantSlug, Ulid};
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const PREFIX: &str = "dlk_";
@@ -21,6 +21,15 @@ pub struct ApiKeySecret(String);
 /// HMAC-SHA-256 of a secret under the pepper: all that the database knows of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyDigest(pub [u8; 32]);
+
+/// By what the database finds a caller's key: both name one secret of one key, which must live.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Credential {
+    /// Of a key string.
+    Secret(KeyDigest),
+    /// Of a token whose signature was checked.
+    Token { key: Ulid, secret: Ulid },
+}
 
 /// A key string as a caller sent it: well-formed, not yet known to be anybody's.
 #[derive(Clone)]

@@ -1,10 +1,27 @@
 //! API keys in a tenant's database, as the data plane finds them and anybody in need revokes them.
 
 use rowgate_core::name::Ulid;
-use rowgate_core::secret::KeyDigest;
+use rowgate_core::secret::Credential;
 use sqlx::PgConnection;
 
 use crate::failure::PgError;
+
+/// The live keys for which a condition holds. (`infinity` less a time is `infinity` among numerics, of which the least is
+/// taken before the cast; no time at all is NULL, which `least` passes over.)
+macro_rules! look_up {
+    ($condition:literal) => {
+        concat!(
+            "select k.id, k.role::text, k.set_role::text, s.id as secret, \
+               floor(least(extract(epoch from least(k.expires_at, s.expires_at)) \
+                 - extract(epoch from clock_timestamp()), 1000000000))::bigint as seconds_left, \
+               (select generation from dl.state) \
+             from dl.key_secrets s join dl.keys k on k.id = s.key_id where ",
+            $condition,
+            " and s.revoked_at is null and (s.expires_at is null or s.expires_at > clock_timestamp()) \
+             and k.revoked_at is null and (k.expires_at is null or k.expires_at > clock_timestamp())"
+        )
+    };
+}
 
 /// A live key. Remembering it is fine; only the key statement of each batch is an authority.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,24 +31,49 @@ pub struct Found {
     pub role: String,
     /// Who holds its grants; `None`: nothing granted (yet).
     pub set_role: Option<String>,
+    /// Which of the key's secrets the credential names.
+    pub secret: Ulid,
+    /// For how many whole seconds key and secret will live, by the database's clock when this was read; 10^9 at most.
+    pub seconds_left: i64,
     /// The tenant's generation when this was read.
     pub generation: i64,
 }
 
-/// The key whose secret has this digest, neither revoked nor expired. As `t<id>_auth`.
-pub async fn find(conn: &mut PgConnection, digest: &KeyDigest) -> Result<Option<Found>, PgError> {
-    let row: Option<(String, String, Option<String>, i64)> = sqlx::query_as(
-        "select k.id, k.role::text, k.set_role::text, (select generation from dl.state) \
-         from dl.key_secrets s join dl.keys k on k.id = s.key_id \
-         where s.digest = $1 and s.revoked_at is null and (s.expires_at is null or s.expires_at > clock_timestamp()) \
-           and k.revoked_at is null and (k.expires_at is null or k.expires_at > clock_timestamp())",
-    )
-    .bind(&digest.0[..])
-    .fetch_optional(conn)
-    .await?;
-    let Some((id, role, set_role, generation)) = row else { return Ok(None) };
-    let id = id.parse().map_err(|_| PgError::unexpected("dl.keys holds an id that is no ULID"))?;
-    Ok(Some(Found { id, role, set_role, generation }))
+/// A row of the look-up, not yet checked.
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: String,
+    role: String,
+    set_role: Option<String>,
+    secret: String,
+    seconds_left: i64,
+    generation: i64,
+}
+
+/// The key that `credential` names, neither it nor its secret revoked or expired. As `t<id>_auth`.
+pub async fn find(conn: &mut PgConnection, credential: &Credential) -> Result<Option<Found>, PgError> {
+    let query = match credential {
+        Credential::Secret(digest) => sqlx::query_as(look_up!("s.digest = $1")).bind(&digest.0[..]),
+        Credential::Token { key, secret } => {
+            sqlx::query_as(look_up!("k.id = $1 and s.id = $2")).bind(key.as_str()).bind(secret.as_str())
+        }
+    };
+    let Some(row) = query.fetch_optional(conn).await? else { return Ok(None) };
+    Row::into_found(row).map(Some)
+}
+
+impl Row {
+    fn into_found(self) -> Result<Found, PgError> {
+        let ulid = |id: String| id.parse().map_err(|_| PgError::unexpected("dl holds an id that is no ULID"));
+        Ok(Found {
+            id: ulid(self.id)?,
+            role: self.role,
+            set_role: self.set_role,
+            secret: ulid(self.secret)?,
+            seconds_left: self.seconds_left,
+            generation: self.generation,
+        })
+    }
 }
 
 /// Revokes for good, and says when it was revoked first (RFC 3339); `None`: there is no such key. From the COMMIT on

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
-use rowgate_core::secret::{ApiKeySecret, KeyDigest};
+use rowgate_core::secret::{ApiKeySecret, Credential, KeyDigest};
 use rowgate_pg::installation::{Installation, open_existing};
 use rowgate_pg::{catalog_load, keys, replicas, session, tenants};
 use rowgate_sql::catalog::TypeKind;
@@ -24,6 +24,9 @@ async fn a_key_is_found_while_it_lives_and_revoked_for_good() {
     let mut owner = tenant(&installation, &id(7), "shop").await;
     let digest = ApiKeySecret::generate(&[3; 110]).digest(&roots(1).dataplane.pepper());
     let (key, secret) = (id(8), id(9));
+    let credential = Credential::Secret(digest);
+    let token = Credential::Token { key: key.clone(), secret: secret.clone() };
+    let crossed = Credential::Token { key: secret.clone(), secret: key.clone() };
     let role = format!("key_{key}");
     for sql in [
         records::insert_key(key.as_str(), "uid", "default", "web", &role),
@@ -34,20 +37,46 @@ async fn a_key_is_found_while_it_lives_and_revoked_for_good() {
     let (dataplane, _control) =
         open_existing(installation.endpoint.clone(), &roots(1).dataplane).await.unwrap();
     let mut auth = session::connect(&dataplane.auth(&id(7), None, "shop")).await.unwrap();
-    let found = keys::find(&mut auth, &digest).await.unwrap().expect("a live key");
+    let found = keys::find(&mut auth, &credential).await.unwrap().expect("a live key");
+    assert_eq!(keys::find(&mut auth, &token).await.unwrap().as_ref(), Some(&found));
+    assert_eq!(keys::find(&mut auth, &crossed).await.unwrap(), None);
+    assert_eq!((found.secret, found.seconds_left), (secret.clone(), 1_000_000_000));
     assert_eq!((found.id, found.role, found.set_role), (key.clone(), role, None));
-    assert_eq!(keys::find(&mut auth, &KeyDigest([0; 32])).await.unwrap(), None);
+    assert_eq!(keys::find(&mut auth, &Credential::Secret(KeyDigest([0; 32]))).await.unwrap(), None);
+
+    for (of_key, of_secret, expected) in [
+        ("infinity", "infinity", 1_000_000_000),
+        ("infinity", "2000 s", 1999),
+        ("1000 s", "infinity", 999),
+        ("1000 s", "2000 s", 999),
+    ] {
+        let at = |text: &str| match text {
+            "infinity" => "'infinity'".to_owned(),
+            _ => format!("clock_timestamp() + interval '{text}'"),
+        };
+        let (of_key, of_secret) = (at(of_key), at(of_secret));
+        let sql = format!(
+            "update dl.keys set expires_at = {of_key}; update dl.key_secrets set expires_at = {of_secret}"
+        );
+        execute(&mut owner, &sql).await;
+        let left = keys::find(&mut auth, &token).await.unwrap().expect("a live key").seconds_left;
+        // A machine that pauses here for a minute would be a slow one.
+        assert!((expected - 60..=expected).contains(&left), "{sql}: {left}");
+    }
+    execute(&mut owner, "update dl.key_secrets set expires_at = null").await;
 
     session::execute(&mut owner, &records::set_key_expiry(key.as_str(), Some("2020-01-01T00:00:00Z")))
         .await
         .unwrap();
-    assert_eq!(keys::find(&mut auth, &digest).await.unwrap(), None, "expired");
+    assert_eq!(keys::find(&mut auth, &credential).await.unwrap(), None, "expired");
+    assert_eq!(keys::find(&mut auth, &token).await.unwrap(), None, "expired");
     session::execute(&mut owner, &records::set_key_expiry(key.as_str(), None)).await.unwrap();
-    assert!(keys::find(&mut auth, &digest).await.unwrap().is_some());
+    assert!(keys::find(&mut auth, &credential).await.unwrap().is_some());
 
     let first = keys::revoke(&mut auth, &key).await.unwrap();
     assert!(first.is_some());
-    assert_eq!(keys::find(&mut auth, &digest).await.unwrap(), None, "revoked");
+    assert_eq!(keys::find(&mut auth, &credential).await.unwrap(), None, "revoked");
+    assert_eq!(keys::find(&mut auth, &token).await.unwrap(), None, "revoked");
     assert_eq!(keys::revoke(&mut auth, &key).await.unwrap(), first, "revoking twice changes nothing");
     assert_eq!(keys::revoke(&mut auth, &id(99)).await.unwrap(), None);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rowgate_core::derive::{Password, Root};
 use rowgate_core::name::Ulid;
 use rowgate_core::scram::verifier;
-use rowgate_core::secret::KeyDigest;
+use rowgate_core::secret::{Credential, KeyDigest};
 use rowgate_pg::login::Login;
 use rowgate_pg::wire::{Ask, Failure, Lane, Limits, Page};
 use rowgate_sql::shape::{Column, Encoding, Shape};
@@ -86,7 +86,7 @@ impl Tenant {
         let column = |(i, &encoding)| Column { label: label(i), encoding };
         let shape = Shape { columns: columns.iter().enumerate().map(column).collect(), position: vec![] };
         Ask {
-            digest: digest(key),
+            credential: Credential::Secret(digest(key)),
             role: self.role(key),
             statement_timeout_ms: 30_000,
             sql,
@@ -123,6 +123,11 @@ pub(crate) fn id(text: &str) -> Ulid {
 
 pub(crate) fn digest(text: &str) -> KeyDigest {
     KeyDigest(Root::new([6; 32]).pepper().digest(text.as_bytes()))
+}
+
+/// The credential of a token for the secret `text` of `key`.
+pub(crate) fn token(key: &str, text: &str) -> Credential {
+    Credential::Token { key: id(key), secret: id(text) }
 }
 
 pub(crate) fn utf8(page: &Page) -> &str {

@@ -1,11 +1,12 @@
 //! The key statement is the authority: a dead key raises, and nothing behind it runs.
 
+use rowgate_core::secret::Credential;
 use rowgate_pg::wire::Failure;
 use rowgate_sql::shape::Encoding::{Int4, Text};
 use rowgate_tests::postgres::{execute, shared};
 use sqlx::Row as _;
 
-use super::fixture::{Tenant, digest, id, name, secret, utf8};
+use super::fixture::{Tenant, digest, id, name, secret, token, utf8};
 
 /// A lock of the session outlives an abort and is allowed in a read-only transaction: it shows that a call was made.
 const TOUCH: &str = "create function app.touch() returns text language plpgsql volatile security definer
@@ -45,16 +46,22 @@ async fn a_dead_key_raises_and_nothing_behind_it_runs() {
     let lane = tenant.lane();
     for _first_and_prepared in 0..2 {
         for dead in ["unknown", "revoked key", "expired key", "revoked secret", "expired secret"] {
-            let mut ask = tenant.ask("a", "select app.touch()", &[Text]);
-            ask.digest = digest(dead);
-            assert_eq!(name(&lane.read(ask).await), "DeadKey", "{dead}");
-            assert_eq!(n_touched(&mut tenant).await, 0, "{dead}");
+            for credential in [Credential::Secret(digest(dead)), token(dead, dead), token("a", dead)] {
+                let mut ask = tenant.ask("a", "select app.touch()", &[Text]);
+                ask.credential = credential;
+                assert_eq!(name(&lane.read(ask).await), "DeadKey", "{dead}");
+                assert_eq!(n_touched(&mut tenant).await, 0, "{dead}");
+            }
         }
     }
     // The same statement on the same connection does run for a live key, so the silence above means something.
-    let page = lane.read(tenant.ask("a", "select app.touch()", &[Text])).await.expect("a live key");
-    assert_eq!(utf8(&page), r#"{"0":"touched"}"#);
-    assert_eq!(n_touched(&mut tenant).await, 1);
+    for (n_calls, credential) in [Credential::Secret(digest("a")), token("a", "a")].into_iter().enumerate() {
+        let mut ask = tenant.ask("a", "select app.touch()", &[Text]);
+        ask.credential = credential;
+        let page = lane.read(ask).await.expect("a live key");
+        assert_eq!(utf8(&page), r#"{"0":"touched"}"#);
+        assert_eq!(n_touched(&mut tenant).await, 1, "one lock, taken {} times", n_calls + 1);
+    }
 }
 
 #[tokio::test]
@@ -64,19 +71,33 @@ async fn revoking_is_seen_by_the_next_exchange_and_a_second_secret_lives_on_its_
     let lane = tenant.lane();
     let ask = tenant.ask("a", "select id from app.notes order by id limit 1", &[Int4]);
     let mut second = ask.clone();
-    second.digest = digest("second");
+    second.credential = Credential::Secret(digest("second"));
 
-    assert_eq!(name(&lane.read(ask.clone()).await), "Page");
+    let mut tokens = [ask.clone(), ask.clone(), ask.clone()];
+    let credentials = [token("a", "a"), token("a", "second"), token("b", "second")];
+    for (ask, credential) in tokens.iter_mut().zip(credentials) {
+        ask.credential = credential;
+    }
+    let [of_first, of_second, of_nobody] = tokens;
+    assert_eq!(name(&lane.read(of_nobody).await), "DeadKey", "the secret is another key's");
+    for live in [&ask, &of_first, &of_second] {
+        assert_eq!(name(&lane.read(live.clone()).await), "Page");
+    }
     let first = id("a");
     execute(
         &mut tenant.superuser,
         &format!("update dl.key_secrets set revoked_at = now() where id = '{first}'"),
     )
     .await;
-    assert_eq!(name(&lane.read(ask).await), "DeadKey");
-    assert_eq!(name(&lane.read(second.clone()).await), "Page");
+    for (ask, expected) in
+        [(ask, "DeadKey"), (of_first, "DeadKey"), (second.clone(), "Page"), (of_second.clone(), "Page")]
+    {
+        assert_eq!(name(&lane.read(ask).await), expected);
+    }
     execute(&mut tenant.superuser, &format!("select dl.revoke('{first}')")).await;
-    assert_eq!(name(&lane.read(second).await), "DeadKey");
+    for ask in [second, of_second] {
+        assert_eq!(name(&lane.read(ask).await), "DeadKey");
+    }
 }
 
 #[tokio::test]

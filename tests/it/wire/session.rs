@@ -1,5 +1,6 @@
 //! What one exchange leaves in its session does not matter to the next.
 
+use rowgate_core::secret::Credential;
 use rowgate_pg::wire::Failure;
 use rowgate_sql::shape::Encoding::{Int4, Int8, Quoted, Text, TimestampTz};
 use rowgate_tests::postgres::{execute, shared};
@@ -91,7 +92,7 @@ async fn settings_that_tenant_code_left_behind_do_not_matter() {
     let pid = tenant.text(&lane, "a", "select app.poison()").await;
     assert_eq!(utf8(&lane.read(ask).await.expect("an answer")), before);
     let mut unknown = tenant.ask("a", "select 1", &[Int4]);
-    unknown.digest = digest("unknown");
+    unknown.credential = Credential::Secret(digest("unknown"));
     assert_eq!(name(&lane.read(unknown).await), "DeadKey");
     let owners = "select string_agg(distinct owner, ' ') from app.notes";
     assert_eq!(tenant.text(&lane, "b", owners).await, tenant.role("b"));

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use rowgate_core::cursor::Position;
 use rowgate_core::name::Ulid;
-use rowgate_core::secret::KeyDigest;
+use rowgate_core::secret::Credential;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
 /// One read in the name of one API key.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    pub digest: KeyDigest,
+    pub credential: Credential,
     /// The role that the caller's cached key record names, for which `sql` was compiled. Another one in the database
     /// is [`Failure::WrongRole`](super::Failure::WrongRole).
     pub role: String,

@@ -8,7 +8,7 @@ use postgres_protocol::message::frontend::{self, BindError};
 use rowgate_sql::text::Format;
 
 use super::ask::Ask;
-use super::key;
+use super::key::{self, Prepared};
 use super::statements::{Number, Statements};
 
 /// What was sent, which says what must come back.
@@ -24,14 +24,16 @@ pub(super) struct Batch {
 /// makes PostgreSQL look at it; evicted statements are closed there too.
 pub(super) fn write(
     ask: &Ask,
-    key_is_prepared: bool,
+    prepared: Prepared,
     statements: &mut Statements,
     out: &mut BytesMut,
 ) -> io::Result<Batch> {
-    if !key_is_prepared {
-        frontend::parse(key::NAME, key::TEXT, key::TYPES, out)?;
+    let parses_key = !prepared.has(&ask.credential);
+    if parses_key {
+        let form = key::form(&ask.credential);
+        frontend::parse(form.name, form.text, form.types.iter().copied(), out)?;
     }
-    key::execute(&ask.digest, ask.statement_timeout_ms, out)?;
+    key::execute(&ask.credential, ask.statement_timeout_ms, out)?;
 
     let found = statements.find(&ask.role, &ask.sql);
     let statement = found.unwrap_or_else(|| statements.reserve());
@@ -48,7 +50,7 @@ pub(super) fn write(
     frontend::execute("", 0, out)?;
     frontend::sync(out);
     let n_closed = statements.closing().len();
-    Ok(Batch { parses_key: !key_is_prepared, n_closed, statement, parses_data: found.is_none() })
+    Ok(Batch { parses_key, n_closed, statement, parses_data: found.is_none() })
 }
 
 /// Writes a Bind of the unnamed portal; the values come with their format codes.

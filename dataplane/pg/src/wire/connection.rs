@@ -8,7 +8,7 @@ use super::ask::{Ask, KeyRow, Page};
 use super::batch::{self, Batch};
 use super::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
 use super::frames::Inbox;
-use super::key;
+use super::key::{self, Prepared};
 use super::rows::{self, Rows};
 use super::statements::Statements;
 
@@ -17,7 +17,7 @@ pub(super) struct Connection<S> {
     stream: S,
     inbox: Inbox,
     out: BytesMut,
-    key_is_prepared: bool,
+    prepared: Prepared,
     statements: Statements,
 }
 
@@ -36,7 +36,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             stream,
             inbox,
             out: BytesMut::new(),
-            key_is_prepared: false,
+            prepared: Prepared::default(),
             statements: Statements::default(),
         }
     }
@@ -46,13 +46,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Not to be dropped half-way unless the connection is dropped with it.
     pub(super) async fn exchange(&mut self, ask: &Ask) -> Result<Result<Page, Failure>, Broken> {
         self.out.clear();
-        let batch = match batch::write(ask, self.key_is_prepared, &mut self.statements, &mut self.out) {
+        let batch = match batch::write(ask, self.prepared, &mut self.statements, &mut self.out) {
             Ok(batch) => batch,
             Err(error) => {
                 return Ok(Err(Failure::Internal(Cause::ours(format!("no message can say it: {error}")))));
             }
         };
-        let key = match self.send_and_read_key(batch).await {
+        let key = match self.send_and_read_key(ask, batch).await {
             Ok(key) => key,
             Err(Stop::Server(error)) if error.sqlstate == key::NO_SUCH_ROLE && !error.fatal => {
                 self.ready().await.map_err(|stop| broken(stop, Part::Key))?;
@@ -82,12 +82,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }))
     }
 
-    async fn send_and_read_key(&mut self, batch: Batch) -> Result<KeyRow, Stop> {
+    async fn send_and_read_key(&mut self, ask: &Ask, batch: Batch) -> Result<KeyRow, Stop> {
         self.stream.write_all(&self.out).await?;
         self.stream.flush().await?;
         if batch.parses_key {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            self.key_is_prepared = true;
+            self.prepared.note(&ask.credential);
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         let key = key::row(self.expect(backend::DATA_ROW_TAG).await?)?;

@@ -2,35 +2,52 @@
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
-use rowgate_core::secret::KeyDigest;
+use rowgate_core::secret::Credential;
 
 use super::ask::KeyRow;
 use super::failure::Malformed;
 use super::frames::Fields;
 
-/// Its name on every connection; data statements are called `s<number>`.
-pub(super) const NAME: &str = "key";
+/// One form of the key statement: by what it finds the key. They differ in one condition.
+pub(super) struct Form {
+    /// Its name on every connection; data statements are called `s<number>`.
+    pub(super) name: &'static str,
+    pub(super) text: &'static str,
+    /// Types of the parameters.
+    pub(super) types: &'static [u32],
+}
 
-/// bytea, text.
-pub(super) const TYPES: [u32; 2] = [17, 25];
+/// Which forms a connection has prepared.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Prepared {
+    secret: bool,
+    token: bool,
+}
+
+const BYTEA: u32 = 17;
+const TEXT: u32 = 25;
 
 /// SQLSTATE of a refused setting: before the end of the key statement it can only be the role of a dead key.
 pub(super) const NO_SUCH_ROLE: &str = "22023";
 
-/// `$1` the digest, `$2` the statement timeout in milliseconds. `t<id>_auth` needs SELECT on the three tables.
+/// `$1` the statement timeout in milliseconds, then what `$condition` compares. `t<id>_auth` needs SELECT on the three
+/// tables.
 ///
 /// Tenant code may have left anything in the session, so every name is qualified (a search path with other operators
 /// must not matter) and every setting that shows in an answer is set here, for this transaction. A dead key gives the
 /// role `''`, which no role can be called: the statement raises, and PostgreSQL skips everything up to the Sync.
 /// (An empty result would not do: the next statement would run as the login.) The role is the last argument, because
 /// `dl` is closed to the roles of keys.
-pub(super) const TEXT: &str = "\
+macro_rules! text {
+    ($condition:literal) => {
+        concat!(
+            "\
 select live.id, live.role, live.set_role, state.generation,
     pg_catalog.num_nonnulls(
         pg_catalog.set_config('client_encoding', 'UTF8', true),
         pg_catalog.set_config('transaction_read_only', 'on', true),
         pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
-        pg_catalog.set_config('statement_timeout', $2, true),
+        pg_catalog.set_config('statement_timeout', $1, true),
         pg_catalog.set_config('TimeZone', 'UTC', true),
         pg_catalog.set_config('DateStyle', 'ISO, MDY', true),
         pg_catalog.set_config('IntervalStyle', 'iso_8601', true),
@@ -47,20 +64,68 @@ left join (
     select k.id, k.role, k.set_role
     from dl.key_secrets s
     join dl.keys k on k.id operator(pg_catalog.=) s.key_id
-    where s.digest operator(pg_catalog.=) $1
+    where ",
+            $condition,
+            "
     and s.revoked_at is null
     and (s.expires_at is null or s.expires_at operator(pg_catalog.>) pg_catalog.now())
     and k.revoked_at is null
     and (k.expires_at is null or k.expires_at operator(pg_catalog.>) pg_catalog.now())
 ) live on true
-left join dl.state on true";
+left join dl.state on true"
+        )
+    };
+}
+
+static BY_SECRET: Form =
+    Form { name: "key", text: text!("s.digest operator(pg_catalog.=) $2"), types: &[TEXT, BYTEA] };
+
+static BY_TOKEN: Form = Form {
+    name: "token",
+    text: text!("k.id operator(pg_catalog.=) $2 and s.id operator(pg_catalog.=) $3"),
+    types: &[TEXT, TEXT, TEXT],
+};
+
+/// The form that finds `credential`.
+pub(super) fn form(credential: &Credential) -> &'static Form {
+    match credential {
+        Credential::Secret(_) => &BY_SECRET,
+        Credential::Token { .. } => &BY_TOKEN,
+    }
+}
+
+impl Prepared {
+    pub(super) fn has(self, credential: &Credential) -> bool {
+        match credential {
+            Credential::Secret(_) => self.secret,
+            Credential::Token { .. } => self.token,
+        }
+    }
+
+    /// ParseComplete came for it.
+    pub(super) fn note(&mut self, credential: &Credential) {
+        match credential {
+            Credential::Secret(_) => self.secret = true,
+            Credential::Token { .. } => self.token = true,
+        }
+    }
+}
 
 /// Writes Bind and Execute.
-pub(super) fn execute(digest: &KeyDigest, timeout_ms: u32, out: &mut BytesMut) -> std::io::Result<()> {
+pub(super) fn execute(credential: &Credential, timeout_ms: u32, out: &mut BytesMut) -> std::io::Result<()> {
     let mut number = itoa::Buffer::new();
     // No timeout at all (0) or a number beyond the setting's range would look like a dead key.
     let timeout = number.format(timeout_ms.clamp(1, i32::MAX as u32));
-    super::batch::bind(NAME, [(1, Some(&digest.0[..])), (0, Some(timeout.as_bytes()))], [0], out)?;
+    let (name, timeout) = (form(credential).name, (0, Some(timeout.as_bytes())));
+    match credential {
+        Credential::Secret(digest) => {
+            super::batch::bind(name, [timeout, (1, Some(&digest.0[..]))], [0], out)?;
+        }
+        Credential::Token { key, secret } => {
+            let (key, secret) = (key.as_str().as_bytes(), secret.as_str().as_bytes());
+            super::batch::bind(name, [timeout, (0, Some(key)), (0, Some(secret))], [0], out)?;
+        }
+    }
     frontend::execute("", 0, out)
 }
 

@@ -1,0 +1,64 @@
+//! `/api/auth/apikeys/exchange`: a token for a key; `/.well-known/jwks.json`: what others verify tokens with.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::HeaderValue;
+use axum::http::header::CACHE_CONTROL;
+use axum::http::request::Parts;
+use axum::response::Response;
+use hyper::body::Body as _;
+use rowgate_core::jwt::Claims;
+use rowgate_core::problem::{Code, Problem};
+use rowgate_core::secret::Credential;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::respond::Refusal;
+use crate::telemetry::Trace;
+
+/// How long others may keep our public keys: a new one stands there longer than this before it signs.
+const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Token {
+    token: String,
+    expires_in: i64,
+}
+
+/// `POST /api/auth/apikeys/exchange`: a token that lives for an hour, or as long as the key and its secret.
+pub(super) async fn exchange(
+    caller: Caller,
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    // A token would live for ever if it could be exchanged for the next.
+    let Credential::Secret(_) = caller.credential else { return Err(Problem::unauthorized().into()) };
+    let known = caller.tenant.recognize_anew(&caller.credential).await?;
+    caller.note(&known);
+    caller.check_role(&known)?;
+    if !request.body().is_end_stream() {
+        let what = "an exchange takes no body; send the header X-API-Key alone";
+        return Err(Problem::new(Code::BadRequest, what).into());
+    }
+    let (key, tenant) = (&known.key, caller.tenant.slug.clone());
+    // A key in its last second: a token would outlive it.
+    if key.seconds_left < 1 {
+        return Err(Problem::unauthorized().into());
+    }
+    let now = jiff::Timestamp::now().as_second();
+    let claims = Claims::new(key.id.clone(), key.secret.clone(), tenant, now, key.seconds_left);
+    let answer = Token { token: app.signers.sign(&claims), expires_in: claims.expires - claims.issued };
+    Ok(Response::new(Body::from(serde_json::to_vec(&answer).expect("texts and numbers are JSON"))))
+}
+
+/// `GET /.well-known/jwks.json`. The same for everybody, and no secret.
+pub(super) async fn public_keys(State(app): State<Arc<App>>, parts: Parts) -> Response {
+    Trace::of(&parts);
+    let mut response = Response::new(Body::from(app.signers.jwks()));
+    response.headers_mut().insert(CACHE_CONTROL, KEPT);
+    response
+}
