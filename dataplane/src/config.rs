@@ -38,6 +38,16 @@ pub struct ServerFlags {
 pub struct ServeFlags {
     #[command(flatten)]
     pub server: ServerFlags,
+    #[command(flatten)]
+    pub control: ControlFlags,
+    /// YAML file with any of these settings, named like the flags: `drain-seconds: 5` [example: /etc/rowgate.yaml]
+    #[arg(long, env = "ROWGATE_CONFIG", value_name = "PATH")]
+    pub config: Option<PathBuf>,
+}
+
+/// The flags that say which installation it is, as a data plane knows it.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ControlFlags {
     /// The PostgreSQL that holds the control database: host:port, or the folder of its socket with the port
     /// [example: db.internal:5432] [example: /run/postgresql:5432]
     #[arg(long, env = "ROWGATE_CONTROL", value_name = "HOST:PORT|FOLDER[:PORT]")]
@@ -46,9 +56,6 @@ pub struct ServeFlags {
     /// [example: /etc/rowgate/dataplane.root]
     #[arg(long, env = "ROWGATE_ROOT_FILE", value_name = "PATH")]
     pub root_file: Option<String>,
-    /// YAML file with any of these settings, named like the flags: `drain-seconds: 5` [example: /etc/rowgate.yaml]
-    #[arg(long, env = "ROWGATE_CONFIG", value_name = "PATH")]
-    pub config: Option<PathBuf>,
 }
 
 /// What `serve` and `standalone` share, checked.
@@ -65,7 +72,13 @@ pub struct ServerSettings {
 #[derive(Debug, Clone)]
 pub struct ServeSettings {
     pub server: ServerSettings,
-    pub control: Endpoint,
+    pub control: ControlSettings,
+}
+
+/// Which installation, checked.
+#[derive(Debug, Clone)]
+pub struct ControlSettings {
+    pub place: Endpoint,
     pub root: Root,
 }
 
@@ -78,14 +91,29 @@ impl ServeFlags {
     pub fn settings(&self) -> Result<ServeSettings, Mistakes> {
         let mut given = Given::new(self.config.as_deref());
         let server = self.server.read(&mut given);
-        let control = given.required("control", self.control.as_deref(), endpoint);
-        let root = given.required("root-file", self.root_file.as_deref(), |path| root(Path::new(path)));
+        let control = self.control.read(&mut given);
         given.finish()?;
         Ok(ServeSettings {
             server: server.expect("no mistake was noted"),
             control: control.expect("no mistake was noted"),
-            root: root.expect("no mistake was noted"),
         })
+    }
+}
+
+impl ControlFlags {
+    /// Checks these settings where no file is read.
+    pub fn settings(&self) -> Result<ControlSettings, Mistakes> {
+        let mut given = Given::new(None);
+        let control = self.read(&mut given);
+        given.finish()?;
+        Ok(control.expect("no mistake was noted"))
+    }
+
+    /// Reads them out of `given`; `None` when a mistake was noted there.
+    fn read(&self, given: &mut Given) -> Option<ControlSettings> {
+        let place = given.required("control", self.control.as_deref(), endpoint);
+        let root = given.required("root-file", self.root_file.as_deref(), |path| root(Path::new(path)));
+        Some(ControlSettings { place: place?, root: root? })
     }
 }
 
@@ -279,7 +307,7 @@ mod tests {
                 drain_seconds: Some("-1".into()),
                 ..ServerFlags::default()
             },
-            root_file: Some("/does/not/exist".into()),
+            control: ControlFlags { root_file: Some("/does/not/exist".into()), control: None },
             ..ServeFlags::default()
         };
         let Mistakes(lines) = flags.settings().expect_err("five mistakes");
@@ -303,7 +331,7 @@ mod tests {
         let settings = flags.settings().expect("all is given");
         assert_eq!(settings.server.listen.port(), 10);
         assert_eq!(settings.server.drain, Duration::from_secs(7));
-        assert_eq!(settings.control, Endpoint::Tcp { host: "db".into(), port: 5432 });
+        assert_eq!(settings.control.place, Endpoint::Tcp { host: "db".into(), port: 5432 });
 
         std::fs::write(&file, text + "lisen: x\n").expect("a file");
         assert_eq!(

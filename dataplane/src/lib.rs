@@ -21,4 +21,5 @@ pub mod catalogs;
 pub mod replica;
 pub mod tenant;
 
+pub mod revoke;
 pub mod standalone;

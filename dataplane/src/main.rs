@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use rowgate_dataplane::app::{self, AppConfig, AppError, Listeners};
-use rowgate_dataplane::config::{ServeFlags, ServeSettings};
+use rowgate_dataplane::config::{ControlSettings, ServeFlags, ServeSettings};
+use rowgate_dataplane::revoke::{self, RevokeFlags};
 use rowgate_dataplane::standalone::{self, StandaloneFlags, check::CheckFlags};
 use rowgate_dataplane::telemetry;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +30,8 @@ enum Command {
     Serve(Box<ServeFlags>),
     /// Everything in one process, from a folder of manifests: PostgreSQL, reconciling, serving
     Standalone(Box<StandaloneFlags>),
+    /// Revoke an API key for good, at once and with all its tokens; needs no operator
+    Revoke(RevokeFlags),
     /// Say what is wrong with a folder of manifests, without a database
     Check(CheckFlags),
 }
@@ -43,6 +46,10 @@ fn main() -> ExitCode {
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
         Command::Standalone(flags) => standalone::run(*flags),
+        Command::Revoke(flags) => match flags.control.settings() {
+            Ok(control) => revoke(&flags.key_id, &control),
+            Err(mistakes) => failed(&mistakes, MISTAKE),
+        },
         Command::Check(flags) => standalone::check::run(&flags),
     }
 }
@@ -57,12 +64,24 @@ async fn serve(settings: ServeSettings) -> ExitCode {
     }
 }
 
+#[tokio::main(flavor = "current_thread")]
+async fn revoke(key_id: &str, control: &ControlSettings) -> ExitCode {
+    match revoke::run(key_id, control).await {
+        Ok(revoked) => {
+            // The key is revoked even when nobody reads that it is.
+            let _told = writeln!(std::io::stdout(), "{revoked}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error, 1),
+    }
+}
+
 async fn run(settings: ServeSettings) -> Result<(), AppError> {
     let listeners = Listeners::bind(&settings.server).await?;
     let config = AppConfig {
         listeners,
-        control: settings.control,
-        root: settings.root,
+        control: settings.control.place,
+        root: settings.control.root,
         connections_per_tenant: settings.server.connections_per_tenant,
         drain: settings.server.drain,
     };

@@ -13,4 +13,5 @@ mod roles;
 mod shop;
 mod standalone;
 mod tidy;
+mod tokens;
 mod wire;

@@ -224,7 +224,9 @@ impl World {
         DataPlane::start(&self.socket(), &self.state().join("dataplane.root")).await
     }
 
-    fn socket(&self) -> PathBuf {
+    /// Where the PostgreSQL is that standalone uses, as `--control` takes it.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
         self.socket.clone().unwrap_or_else(|| {
             let note = fs::read_to_string(self.state().join("postgres/data/postmaster.pid"));
             PathBuf::from(note.expect("PostgreSQL runs").lines().nth(4).expect("the folder of the socket"))

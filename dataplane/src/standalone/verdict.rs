@@ -7,6 +7,8 @@ pub(super) enum Verdict {
     Ready,
     /// It cannot go on until somebody changes something: reason and message.
     Stalled(String),
+    /// It will not be ready again: a revoked or expired key.
+    Ended(String),
     /// Under way, or tried again; with what is in the way.
     Working(String),
 }
@@ -28,7 +30,11 @@ impl Verdict {
         if holds("Ready").is_some() {
             return Verdict::Ready;
         }
-        Verdict::Working(condition("Ready").map(told).unwrap_or_default())
+        let why = condition("Ready").map(told).unwrap_or_default();
+        match condition("Reconciling").is_some_and(|condition| condition["status"] == "False") {
+            true => Verdict::Ended(why),
+            false => Verdict::Working(why),
+        }
     }
 
     /// Whether waiting alone changes nothing.
@@ -41,6 +47,7 @@ impl Verdict {
         match self {
             Verdict::Ready => Some("ready".to_owned()),
             Verdict::Stalled(why) => Some(format!("stalled: {why}")),
+            Verdict::Ended(why) => Some(format!("ended: {why}")),
             Verdict::Working(_) => None,
         }
     }
@@ -53,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stalled_counts_more_than_ready_and_neither_is_work() {
+    fn stalled_counts_more_than_ready_and_neither_is_work_nor_is_an_end() {
         let condition =
             |name: &str, status: &str| json!({"type": name, "status": status, "reason": "R", "message": "m"});
         for (conditions, expected) in [
@@ -63,6 +70,14 @@ mod tests {
                 Verdict::Stalled("R: m".into()),
             ),
             (json!([condition("Ready", "False")]), Verdict::Working("R: m".into())),
+            (
+                json!([condition("Ready", "False"), condition("Reconciling", "True")]),
+                Verdict::Working("R: m".into()),
+            ),
+            (
+                json!([condition("Ready", "False"), condition("Reconciling", "False")]),
+                Verdict::Ended("R: m".into()),
+            ),
             (json!([]), Verdict::Working(String::new())),
         ] {
             assert_eq!(Verdict::of(&json!({"conditions": conditions})), expected);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rowgate_core::role::TenantLogin;
-use rowgate_core::secret::PresentedKey;
+use rowgate_core::secret::{Credential, PresentedKey};
 use rowgate_pg::{keys, session};
 use rowgate_tests::postgres::connect;
 use rowgate_tests::reconciler::{DONE, Reconciler};
@@ -26,7 +26,8 @@ async fn the_shop_comes_up_and_its_keys_see_what_they_should() {
         let secret: BTreeMap<_, _> = reconciler.secret(key).expect("a Secret");
         assert_eq!(secret["role"], status["role"].as_str().expect("a role"));
         let presented = PresentedKey::parse(&secret["apiKey"]).expect("a key string");
-        let found = keys::find(&mut auth, &presented.secret.digest(&pepper)).await.expect("an answer");
+        let credential = Credential::Secret(presented.secret.digest(&pepper));
+        let found = keys::find(&mut auth, &credential).await.expect("an answer");
         let found = found.expect("a live key");
         assert_eq!(
             (found.role, found.id.as_str()),

@@ -1,0 +1,6 @@
+//! Tokens through HTTP: what they open, when they die, and what is none.
+
+mod dying;
+mod forged;
+mod shop;
+mod using;
