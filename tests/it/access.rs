@@ -1,5 +1,7 @@
 //! Every route of the product with every kind of key that must not work, and every role header that must not.
 
+use std::collections::BTreeMap;
+
 use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN, FINDER_LEN};
 use rowgate_dataplane::http::routes;
 use rowgate_tests::client::{Client, Reply};
@@ -14,6 +16,10 @@ const PATHS: [(&str, &str, &str, Option<&str>); 3] = [
     ("GET", "/auth/{tenant}/api/{entity}", "/api/orders", Some("/api/absentee")),
     ("GET", "/auth/{tenant}/api/{entity}/{*key}", "/api/orders/id/2", Some("/api/absentee/id/1")),
 ];
+
+/// The same for the routes that name no tenant; `tests/it/tokens` tells what they answer to those who may ask.
+const ELSEWHERE: [(&str, &str); 2] =
+    [("POST", "/api/auth/apikeys/exchange"), ("GET", "/.well-known/jwks.json")];
 
 const MORE: &str = "apiVersion: rowgate.dev/v1alpha1
 kind: Tenant
@@ -40,6 +46,8 @@ spec: {tenantRef: {name: shop}, revoked: REVOKED}
 struct Door {
     world: World,
     client: Client,
+    /// Bearers of tokens, by the key that was exchanged while it lived.
+    tokens: BTreeMap<&'static str, String>,
 }
 
 /// One way to knock: the tenant in the path, headers, and the answer's status.
@@ -56,10 +64,15 @@ impl Door {
         let more = |expires, revoked| MORE.replace("EXPIRES", expires).replace("REVOKED", revoked);
         world.write("more.yaml", &more("2099-01-01T00:00:00Z", "false"));
         world.start().await;
-        let door = Door { world, client: Client::new() };
+        let mut door = Door { world, client: Client::new(), tokens: BTreeMap::new() };
         for name in ["expired", "revoked"] {
             let reply = door.ask("GET", "/auth/shop/api", &[("X-API-Key", door.world.key(name))]).await;
             assert_eq!(reply.status, 200, "{name} worked once: {reply:?}");
+        }
+        for name in ["shop-admin", "expired", "revoked", "stranger"] {
+            let reply = door.ask("POST", ELSEWHERE[0].1, &[("X-API-Key", door.world.key(name))]).await;
+            let token = reply.json()["token"].as_str().expect("a token").to_owned();
+            door.tokens.insert(name, format!("Bearer {token}"));
         }
         door.world.write("more.yaml", &more("2020-01-01T00:00:00Z", "true"));
         for (name, reason) in [("expired", "Expired"), ("revoked", "Revoked")] {
@@ -93,6 +106,10 @@ impl Door {
             let headers = [("X-API-Key", key.to_owned())].into_iter().chain(roles).collect();
             Case { name, tenant: "shop", headers, status }
         };
+        let with_token = |name, tenant, owner: &str, status| {
+            let headers = vec![("Authorization", self.tokens[owner].clone())];
+            Case { name, tenant, headers, status }
+        };
         let without_key = |name, headers| Case { name, tenant: "shop", headers, status: 401 };
         vec![
             case("a live key", "shop", &admin, 200),
@@ -123,6 +140,12 @@ impl Door {
                 401,
             ),
             case("our key under another tenant's name", "other", &admin.replacen("shop", "other", 1), 401),
+            with_token("a live key's token", "shop", "shop-admin", 200),
+            with_token("a revoked key's token", "shop", "revoked", 401),
+            with_token("an expired key's token", "shop", "expired", 401),
+            with_token("another tenant's token", "shop", "stranger", 401),
+            with_token("a token, another tenant in the path", "other", "shop-admin", 401),
+            with_token("a token, an unknown tenant in the path", "nobody", "shop-admin", 401),
             with_role("its own role", &admin, &["datalake_user"], 200),
             with_role("its own scoped role", &north, &[&role_of("north")], 200),
             with_role("another role", &north, &["datalake_user"], 403),
@@ -170,7 +193,7 @@ fn typing_error(key: &str) -> String {
 async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
     let door = Door::open().await;
     let (mut refusals, mut role_refusals, mut absences) = (Vec::new(), Vec::new(), Vec::new());
-    for route in routes() {
+    for route in routes().iter().filter(|route| !ELSEWHERE.contains(&(route.method, route.path))) {
         let row = PATHS.iter().find(|row| (row.0, row.1) == (route.method, route.path));
         let (method, _, path, absent) = row.unwrap_or_else(|| panic!("no line in PATHS for {route:?}"));
         assert!(route.needs_key, "this test does not know what a stranger may do at {route:?}");
@@ -202,7 +225,16 @@ async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
             }
         }
     }
-    assert_eq!(PATHS.len(), routes().len(), "PATHS names a route that is gone");
+    // Without a tenant in the path it is the key's, so that another tenant's key is as good as ours.
+    let fits =
+        |case: &Case| case.tenant == "shop" && case.status != 200 && case.name != "another tenant's key";
+    for case in door.cases().into_iter().filter(fits) {
+        let reply = door.ask(ELSEWHERE[0].0, ELSEWHERE[0].1, &case.headers).await;
+        assert_eq!(reply.status, case.status, "exchange with {}: {reply:?}", case.name);
+        if case.status == 401 { &mut refusals } else { &mut role_refusals }.push(reply);
+    }
+    assert_eq!(door.ask(ELSEWHERE[1].0, ELSEWHERE[1].1, &[]).await.status, 200);
+    assert_eq!(PATHS.len() + ELSEWHERE.len(), routes().len(), "PATHS names a route that is gone");
     for (replies, code) in
         [(refusals, "Unauthorized"), (role_refusals, "RoleMismatch"), (absences, "EntityNotFound")]
     {

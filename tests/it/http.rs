@@ -180,13 +180,17 @@ async fn other_methods_are_405_with_those_that_are_allowed() {
         let path =
             route.path.replace("{tenant}", "shop").replace("{entity}", "orders").replace("{*key}", "id/1");
         let url = format!("{}{path}", shop.world.url());
-        for method in ["POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"] {
+        let answered = if route.method == "GET" { vec!["GET", "HEAD"] } else { vec![route.method] };
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"] {
+            if answered.contains(&method) {
+                continue;
+            }
             let reply = shop.client.ask(method, &url, &[("X-API-Key", &shop.key)]).await;
             has_the_shape(&reply, Code::MethodNotAllowed, &format!("{method} {path}"));
             let mut allowed: Vec<_> =
                 reply.header("allow").expect("Allow").split(',').map(str::trim).collect();
             allowed.sort_unstable();
-            assert_eq!(allowed, ["GET", "HEAD"], "{method} {path}");
+            assert_eq!(allowed, answered, "{method} {path}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rowgate_core::role::TenantLogin;
-use rowgate_core::secret::PresentedKey;
+use rowgate_core::secret::{Credential, PresentedKey};
 use rowgate_pg::{keys, session};
 use rowgate_tests::postgres::{attempt, connect};
 use rowgate_tests::reconciler::{DONE, Reconciler};
@@ -59,7 +59,8 @@ async fn three_thousand_keys_over_twelve_permission_sets_work() {
         let name = format!("key-{n}");
         let secret = reconciler.secret(&name).expect("a Secret");
         let presented = PresentedKey::parse(&secret["apiKey"]).expect("a key string");
-        let found = keys::find(&mut auth, &presented.secret.digest(&pepper)).await.expect("an answer");
+        let credential = Credential::Secret(presented.secret.digest(&pepper));
+        let found = keys::find(&mut auth, &credential).await.expect("an answer");
         assert_eq!(found.expect("a live key").role, secret["role"]);
 
         let mut conn = connect(&reconciler.key(&name, "acme")).await.expect("the key's role");
