@@ -68,7 +68,7 @@ impl Shop {
     }
 }
 
-/// Seen to fail with `DirSource::changed` that never returns, and with a data plane that keeps its first catalog.
+/// Seen to fail with a data plane that keeps its first catalog.
 #[tokio::test]
 async fn every_edit_is_served_without_a_restart() {
     let mut shop = Shop::open().await;
@@ -169,7 +169,7 @@ async fn every_edit_is_served_without_a_restart() {
     assert!(shop.world.stop().await.success(), "the process that was started first served it all");
 }
 
-/// Seen to fail with a look that drops the objects of a file that does not parse.
+/// Seen to fail with a look that drops an object whose new version is refused.
 #[tokio::test]
 async fn a_typing_error_keeps_the_last_good_version_in_force_and_says_so() {
     let mut shop = Shop::open().await;

@@ -112,7 +112,7 @@ async fn key_values_hold_any_character_and_are_decoded_once() {
     assert_eq!(shop.get("/labels/name/a/b/language/en").await.status, 400, "a bare slash ends a part");
 }
 
-/// Code, status and shape. Seen to fail with an error that has no `details`.
+/// Seen to fail with an error that has no `details`.
 #[tokio::test]
 async fn every_error_has_one_shape() {
     let shop = Shop::open().await;

@@ -40,7 +40,7 @@ async fn told(reconciler: &Reconciler, reason: &str) -> (String, i64) {
     (ready(&status).1.to_owned(), status["replicas"].as_i64().expect("a number"))
 }
 
-/// Seen to fail with replicas that count as live for a minute, with verdicts that do not ask for the generation, and
+/// Seen to fail with replicas that count as live for ten minutes, with verdicts that do not ask for the generation, and
 /// with a data plane that leaves its row behind.
 #[tokio::test]
 async fn ready_waits_for_every_live_data_plane_and_for_no_dead_one() {
