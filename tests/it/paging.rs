@@ -6,6 +6,7 @@ mod filters;
 mod fixture;
 mod pages;
 mod question;
+mod terms;
 
 /// `0..n`, or the one that the environment names: `PAGING_SEED=17 cargo test -p rowgate-tests paging`.
 fn seeds(variable: &str, n: u64) -> Vec<u64> {
