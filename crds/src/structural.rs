@@ -41,7 +41,9 @@ pub(crate) fn check(schema: &Value, value: &Value, path: &str, errors: &mut Vec<
         return refuse(format!("must be {}, not {}", with_article(wanted), shown(value)));
     }
     match value {
-        Value::String(text) => text_errors(schema, text).into_iter().for_each(refuse),
+        Value::String(text) => {
+            has_nul(text).into_iter().chain(text_errors(schema, text)).for_each(refuse);
+        }
         Value::Number(number) => {
             let number = number.as_f64().unwrap_or(f64::NAN);
             if let Some(least) = schema["minimum"].as_f64().filter(|least| number < *least) {
@@ -59,11 +61,18 @@ pub(crate) fn check(schema: &Value, value: &Value, path: &str, errors: &mut Vec<
             }
         }
         Value::Object(map) => {
+            map.keys().find_map(|name| has_nul(name)).into_iter().for_each(&mut refuse);
             bound_errors(schema, "Properties", map.len(), "entries").into_iter().for_each(&mut refuse);
             object_errors(schema, map, path, errors);
         }
         Value::Bool(_) | Value::Null => {}
     }
+}
+
+/// PostgreSQL has no text with a NUL: a claim or an expression with one would stop the whole tenant.
+fn has_nul(text: &str) -> Option<String> {
+    text.contains('\0')
+        .then(|| "holds a NUL character, which PostgreSQL cannot store; take it out".to_owned())
 }
 
 fn object_errors(schema: &Value, map: &Map<String, Value>, path: &str, errors: &mut Vec<FieldError>) {

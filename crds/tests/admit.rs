@@ -332,3 +332,22 @@ fn the_objects_own_fields_are_checked_too() {
         ]
     );
 }
+
+#[test]
+fn nothing_holds_a_nul() {
+    let nul = "holds a NUL character, which PostgreSQL cannot store; take it out";
+    let claims = |claims: &str| {
+        judged(
+            Kind::ApiKey,
+            &format!("{{tenantRef: {{name: a}}, scope: {{sameAs: shared}}, claims: {{{claims}}}}}"),
+            None,
+        )
+    };
+    assert_eq!(claims(r#"region: "a""#), "");
+    assert_eq!(claims(r#"region: "a\0b""#), format!("spec.claims.region: {nul}"));
+    assert_eq!(claims(r#""re\0gion": a"#), format!("spec.claims: {nul}"));
+    check_entity(&[(
+        r#"rowLevelSecurity: {policies: [{name: p, expression: "true\0"}]}"#,
+        &format!(".rowLevelSecurity.policies[0].expression: {nul}"),
+    )]);
+}

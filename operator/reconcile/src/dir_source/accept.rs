@@ -115,6 +115,14 @@ fn config_map(document: Value) -> Result<Value, Vec<FieldError>> {
             for (name, _) in data.iter().filter(|(_, value)| !value.is_string()) {
                 refuse(format!("data.{name}"), "must be text (put it in quotes, or use a block with |)");
             }
+            for (name, _) in
+                data.iter().filter(|(_, value)| value.as_str().is_some_and(|it| it.contains('\0')))
+            {
+                refuse(
+                    format!("data.{name}"),
+                    "holds a NUL character, which PostgreSQL cannot store; take it out",
+                );
+            }
         }
         _ => refuse("data".to_owned(), "must be a mapping of names to texts"),
     }
