@@ -7,6 +7,10 @@ use super::failure::Malformed;
 use super::frames::Fields;
 use super::json;
 
+/// A page that has grown to this is full, whatever number of rows was asked for: the rest is on the next one. Without a
+/// bound a few requests for many wide rows would take all memory.
+const FULL: usize = 32 << 20;
+
 /// What became of the DataRows so far.
 pub(super) struct Rows<'a> {
     shape: &'a Shape,
@@ -24,13 +28,13 @@ impl<'a> Rows<'a> {
         Rows { shape, take, json: Vec::new(), n_rows: 0, more: false, last }
     }
 
-    /// Adds one row, or notes that there was one more than are taken.
+    /// Adds one row, or notes that there was one more than are taken, or than a page holds.
     pub(super) fn add(&mut self, body: &[u8]) -> Result<(), Malformed> {
         let mut fields = Fields::of_row(body)?;
         if fields.n_values() != self.shape.columns.len() {
             return Err(Malformed("a row of another width than its statement"));
         }
-        if self.n_rows == self.take {
+        if self.n_rows == self.take || FULL <= self.json.len() {
             self.more = true;
             return Ok(());
         }
@@ -134,6 +138,19 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&rows.json), r#"{"a":"x\"y","b":true},{"a":null,"b":true}"#);
         assert!(rows.more && rows.n_rows == 2);
         assert_eq!(rows.last(), Some(vec![None, Some(vec![0, 0, 0, 2])]));
+    }
+
+    #[test]
+    fn a_page_of_wide_rows_ends_early_and_says_where() {
+        let shape = shape();
+        let wide = vec![b'x'; 1 << 20];
+        let mut rows = Rows::new(&shape, 100_000);
+        for number in 0..100u8 {
+            rows.add(&row(&[Some(&[0, 0, 0, number]), Some(&wide), Some(&[1])])).expect("a row");
+        }
+        assert!(rows.more && rows.json.len() < FULL + 2 * wide.len(), "{}", rows.json.len());
+        let last = rows.n_rows as u8 - 1;
+        assert_eq!(rows.last().expect("a position")[1], Some(vec![0, 0, 0, last]));
     }
 
     #[test]
