@@ -120,15 +120,31 @@ impl<S: ResourceSource> Looker<S> {
             if there {
                 continue;
             }
-            tracing::info!(tenant = %record.slug, "the Tenant is gone; its keys are revoked and its database is kept");
+            // first, and until it is done: a replica that is cut off from the control database serves them still
+            match self.revoke_all(&record).await {
+                Err(error) if !matches!(error, PgError::Sqlstate { .. }) => {
+                    tracing::warn!(tenant = %record.slug, %error, "the Tenant is gone; its keys are revoked as soon as its database answers");
+                    continue;
+                }
+                // a database that was never finished, or that somebody dropped, has no keys
+                Err(error) => {
+                    tracing::warn!(tenant = %record.slug, %error, "the Tenant is gone, and its database too")
+                }
+                Ok(()) => {
+                    tracing::info!(tenant = %record.slug, "the Tenant is gone; its keys are revoked and its database is kept");
+                }
+            }
             tenants::set_retained(&mut conn, &record.id).await?;
             replicas::wake(&mut conn).await?;
             self.memories.remove(&record.uid);
-            let mut logins = Logins::new(&self.installation, &record.id, &record.database);
-            let owner = logins.get(As::Owner).await?;
-            session::execute(owner, &records::revoke_all_keys()).await?;
-            logins.close().await;
         }
+        Ok(())
+    }
+
+    async fn revoke_all(&self, record: &tenants::Record) -> Result<(), PgError> {
+        let mut logins = Logins::new(&self.installation, &record.id, &record.database);
+        session::execute(logins.get(As::Owner).await?, &records::revoke_all_keys()).await?;
+        logins.close().await;
         Ok(())
     }
 
