@@ -5,6 +5,7 @@ mod control;
 mod edits;
 mod http;
 mod launcher;
+mod owners_code;
 mod paging;
 mod plan;
 mod ready;

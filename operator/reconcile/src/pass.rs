@@ -34,6 +34,9 @@ impl Memory {
     }
 }
 
+/// How often a plan is applied in one pass before what is left counts as refused.
+const ROUNDS: u32 = 3;
+
 /// By uid: the object's generation, and for a key which secret its Secret holds.
 type Generations = BTreeMap<String, (i64, Option<String>)>;
 
@@ -240,7 +243,10 @@ impl<S: ResourceSource> Pass<'_, S> {
         let pepper = self.installation.roots().dataplane.pepper();
         let ids: BTreeMap<&str, &Ulid> = db.keys.iter().map(|(id, row)| (row.uid.as_str(), id)).collect();
         let mut taken: BTreeSet<String> = BTreeSet::new();
-        for (key, told) in self.keys.iter().zip(&mut state.keys) {
+        // a key that is known already keeps its Secret, whatever a newcomer is called
+        let mut keys: Vec<_> = self.keys.iter().zip(&mut state.keys).collect();
+        keys.sort_by_key(|(_, told)| !ids.contains_key(told.object.uid.as_str()));
+        for (key, told) in keys {
             let id = ids.get(told.object.uid.as_str()).map_or_else(chance::ulid, |id| (*id).clone());
             let row = db.keys.get(&id);
             let mut spec = convert::key(key, id, None, self.installation);
@@ -288,7 +294,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let generations = generations(state, desired);
         let drift = self.memory.settled.as_ref() == Some(&generations);
         self.memory.settled = None;
-        let mut applied = false;
+        let mut n_applied = 0;
         loop {
             let operator = self.installation.operator().role;
             let mut outcome = plan::contents(desired, &cluster, &db, &closed, &operator, &mut chance::ulid);
@@ -296,7 +302,8 @@ impl<S: ResourceSource> Pass<'_, S> {
                 self.memory.settled = Some(generations);
                 return Ok((outcome, db));
             }
-            if applied {
+            // a policy that is new says which functions it calls only when it stands: they are granted in a second round
+            if n_applied == ROUNDS {
                 let left: Vec<&str> = outcome.ops.iter().map(|op| op.about.as_str()).collect();
                 let message = format!(
                     "PostgreSQL took every statement and still differs in: {}; an object may belong to another role",
@@ -307,11 +314,11 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
             // a key that was revoked in the database is no drift: its role, claims and permission set follow
             let follows = |op: &Op| op.about == plan::CLOSE_KEYS;
-            if drift && !outcome.ops.iter().any(follows) {
+            if drift && n_applied == 0 && !outcome.ops.iter().any(follows) {
                 self.drifted(state, &outcome.ops).await?;
             }
             match logins.apply(&outcome.ops, self.memory.epoch).await {
-                Ok(()) => applied = true,
+                Ok(()) => n_applied += 1,
                 Err(ApplyError::Entity { entity, message }) => {
                     closed.insert(entity, Finding::new(Reason::PolicyRefused, message));
                 }
