@@ -9,6 +9,7 @@ use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
 use rowgate_pg::{replicas, session, tenants};
 use rowgate_sql::ddl::records;
+use sqlx::PgConnection;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -49,6 +50,7 @@ pub async fn run<S: ResourceSource>(
         memories: BTreeMap::new(),
         tenants: Vec::new(),
         orphans: Vec::new(),
+        control: None,
     };
     while !shutdown.is_cancelled() {
         let failed = match shutdown.run_until_cancelled(looker.look()).await {
@@ -76,6 +78,8 @@ struct Looker<S> {
     memories: BTreeMap<String, Memory>,
     tenants: Vec<TenantState>,
     orphans: Vec<KeyState>,
+    /// The control database, as the operator.
+    control: Option<PgConnection>,
 }
 
 /// Why a whole look failed; nothing was deleted because of it.
@@ -108,7 +112,8 @@ impl<S: ResourceSource> Looker<S> {
         self.tenants = states;
         let known = |key: &ApiKey| snapshot.tenants.iter().any(|tenant| belongs(key, tenant));
         self.orphans = snapshot.api_keys.iter().filter(|key| !known(key)).map(orphan).collect();
-        self.report(&self.replicas().await?).await
+        let replicas = self.replicas().await?;
+        self.report(&replicas).await
     }
 
     /// Tenants whose manifest is gone: their keys are revoked, their database is kept and served no more.
@@ -149,9 +154,14 @@ impl<S: ResourceSource> Looker<S> {
     }
 
     /// The replicas that live now.
-    async fn replicas(&self) -> Result<Replicas, LookError> {
-        let mut conn = session::connect(&self.installation.operator()).await?;
+    async fn replicas(&mut self) -> Result<Replicas, LookError> {
+        // kept open: this is asked every 100 ms while a replica is waited for
+        let mut conn = match self.control.take() {
+            Some(conn) => conn,
+            None => session::connect(&self.installation.operator()).await?,
+        };
         let live = replicas::live(&mut conn).await?;
+        self.control = Some(conn);
         Ok(live.into_iter().map(|(_, served)| served).collect())
     }
 
@@ -160,7 +170,7 @@ impl<S: ResourceSource> Looker<S> {
     }
 
     /// Until something may have changed or it is time to look again; meanwhile statuses follow the replicas.
-    async fn watch(&self, relook: Instant) {
+    async fn watch(&mut self, relook: Instant) {
         let source = self.source.clone();
         let changed = source.changed();
         tokio::pin!(changed);
@@ -183,7 +193,7 @@ impl<S: ResourceSource> Looker<S> {
     }
 
     /// Reports when the replicas are not what they were, and now and then for keys that expire.
-    async fn follow(&self, told: &mut Option<(Replicas, Instant)>) -> Result<Replicas, LookError> {
+    async fn follow(&mut self, told: &mut Option<(Replicas, Instant)>) -> Result<Replicas, LookError> {
         let replicas = self.replicas().await?;
         if told.as_ref().is_none_or(|(seen, at)| *seen != replicas || WATCHING <= at.elapsed()) {
             self.report(&replicas).await?;
