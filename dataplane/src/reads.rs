@@ -18,6 +18,9 @@ pub struct Answer {
 /// Tries in all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
 const TRIES: usize = 3;
 
+/// How long reconciling takes between a membership and the record of it, several times over.
+const SETTLE: std::time::Duration = std::time::Duration::from_millis(50);
+
 /// Why a try gave no answer.
 enum Miss {
     /// The answer stands.
@@ -26,6 +29,8 @@ enum Miss {
     Doubtful(Problem),
     /// The catalog is not what the database holds: load it whatever its generation says.
     Changed(Problem),
+    /// A grant is missing: it is on its way, or it went away.
+    Denied(Problem),
     /// The key's catalog generation is newer than ours.
     Behind,
 }
@@ -45,6 +50,14 @@ pub async fn run(
             Err(Miss::Settled(problem)) => return Err(problem),
             Err(Miss::Behind) => Problem::unavailable(),
             Err(Miss::Doubtful(problem)) => problem,
+            // a key that changes its permission set has the new grants a moment before its record says so
+            Err(Miss::Denied(problem)) if 0 < left => {
+                tokio::time::sleep(SETTLE).await;
+                known = caller.tenant.recognize_anew(&caller.credential).await?;
+                drop(problem);
+                continue;
+            }
+            Err(Miss::Denied(problem)) => problem,
             Err(Miss::Changed(problem)) => {
                 caller.tenant.reload(Some(&known.snapshot)).await?;
                 problem
@@ -109,7 +122,7 @@ fn told(caller: &Caller, known: &Known, failure: Failure) -> Miss {
         }
         Failure::WrongRole(_) => Miss::Doubtful(Problem::unavailable()),
         // A grant that went away: what is not granted is not there.
-        Failure::Denied(_) => Miss::Doubtful(Problem::entity_not_found()),
+        Failure::Denied(_) => Miss::Denied(Problem::entity_not_found()),
         Failure::Invalid(_) => Miss::Settled(Problem::new(
             Code::InvalidValue,
             "a value does not fit its column, a computation leaves its range or divides by zero, or two columns have collations that cannot be \

@@ -201,6 +201,8 @@ async fn a_typing_error_keeps_the_last_good_version_in_force_and_says_so() {
         async |it| it.count(&it.world.key("north"), "/orders?$first=1").await == Some(1),
     )
     .await;
-    assert_eq!(ready(&shop.world.status("ApiKey", "south")).0, "Served");
+    // what is served is said a moment later
+    until("the status", async || (ready(&shop.world.status("ApiKey", "south")).0 == "Served").then_some(()))
+        .await;
     assert!(shop.world.stop().await.success());
 }

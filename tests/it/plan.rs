@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
-use rowgate_core::role::{OPERATOR_ROLE, TenantLogin};
+use rowgate_core::role::{CONTROL_DATABASE, OPERATOR_ROLE, TenantLogin};
 use rowgate_pg::actual::{Cluster, TenantDb};
 use rowgate_pg::installation::{Installation, Roots, open};
 use rowgate_pg::{introspect, migrate, session, tenants};
@@ -96,11 +96,11 @@ impl World {
             As::Operator => apply(&mut self.operator, op, None).await,
             As::Owner => apply(&mut self.owner, op, epoch).await,
             As::Keys => {
-                let login = self.installation.tenant(&self.tenant, TenantLogin::Keys, &self.database);
+                let login = self.installation.tenant(&self.tenant, TenantLogin::Keys, CONTROL_DATABASE);
                 if self.keys.is_none() {
                     self.keys = Some(session::connect(&login).await.expect("the keys login"));
                 }
-                apply(self.keys.as_mut().expect("it was just opened"), op, epoch).await;
+                apply(self.keys.as_mut().expect("it was just opened"), op, None).await;
             }
         }
     }

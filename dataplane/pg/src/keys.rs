@@ -84,3 +84,16 @@ pub async fn revoke(conn: &mut PgConnection, id: &Ulid) -> Result<Option<String>
     );
     Ok(revoked.bind(id.as_str()).fetch_one(conn).await?)
 }
+
+/// Revokes every key whose resource is none of `uids`, and says how many that were. As the owner; where there is nothing
+/// to revoke nothing is written.
+pub async fn revoke_others(conn: &mut PgConnection, uids: &[String]) -> Result<u64, PgError> {
+    let others = "select id from dl.keys where revoked_at is null and not (uid = any($1))";
+    let others: Vec<String> = sqlx::query_scalar(others).bind(uids).fetch_all(&mut *conn).await?;
+    if others.is_empty() {
+        return Ok(0);
+    }
+    let revoked =
+        sqlx::query("update dl.keys set revoked_at = now() where revoked_at is null and id = any($1)");
+    Ok(revoked.bind(&others).execute(conn).await?.rows_affected())
+}

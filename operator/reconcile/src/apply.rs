@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rowgate_core::name::Ulid;
-use rowgate_core::role::TenantLogin;
+use rowgate_core::role::{CONTROL_DATABASE, TenantLogin};
 use rowgate_pg::failure::{PgError, TransactionError};
 use rowgate_pg::installation::Installation;
 use rowgate_pg::session;
@@ -43,7 +43,7 @@ impl<'a> Logins<'a> {
         let (name, login) = match login {
             As::Operator => ("operator", self.installation.operator()),
             As::Owner => ("owner", self.installation.tenant(self.tenant, TenantLogin::Owner, self.database)),
-            As::Keys => ("keys", self.installation.tenant(self.tenant, TenantLogin::Keys, self.database)),
+            As::Keys => ("keys", self.installation.tenant(self.tenant, TenantLogin::Keys, CONTROL_DATABASE)),
         };
         if !self.open.contains_key(name) {
             let conn = match session::connect(&login).await {
@@ -87,9 +87,33 @@ impl<'a> Logins<'a> {
     }
 
     async fn one(&mut self, op: &Op, epoch: Option<i64>) -> Result<(), ApplyError> {
+        let Some(epoch) = epoch.filter(|_| op.login == As::Keys) else {
+            return self.transact(op, epoch).await;
+        };
+        // the fence stands in the tenant's database, so the owner holds it while the keys login works elsewhere
+        let mut owner = match self.open.remove("owner") {
+            Some(conn) => conn,
+            None => {
+                self.get(As::Owner).await.map_err(ApplyError::Unavailable)?;
+                self.open.remove("owner").expect("it was put there")
+            }
+        };
+        let held = async {
+            let mut fence = owner.begin().await.map_err(PgError::from)?;
+            session::execute(&mut fence, &records::fence(epoch)).await?;
+            Ok::<_, PgError>(fence)
+        };
+        let fence = held.await.map_err(|error| refused(op, 1, TransactionError { index: 0, error }))?;
+        self.transact(op, None).await?;
+        fence.rollback().await.map_err(|error| ApplyError::Unavailable(error.into()))?;
+        self.open.insert("owner", owner);
+        Ok(())
+    }
+
+    async fn transact(&mut self, op: &Op, epoch: Option<i64>) -> Result<(), ApplyError> {
         let conn = self.get(op.login).await.map_err(ApplyError::Unavailable)?;
         let mut statements: Vec<Sql> = Vec::with_capacity(op.statements.len() + 1);
-        if let (As::Owner | As::Keys, Some(epoch)) = (op.login, epoch) {
+        if let (As::Owner, Some(epoch)) = (op.login, epoch) {
             statements.push(records::fence(epoch));
         }
         let before = statements.len();

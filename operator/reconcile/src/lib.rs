@@ -15,5 +15,6 @@ mod report;
 mod run;
 mod secrets;
 mod status;
+mod unserved;
 
 pub use run::{Settings, run};

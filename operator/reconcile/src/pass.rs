@@ -9,14 +9,15 @@ use rowgate_crds::{ApiKey, NotServedYet as _, Reason, Tenant};
 use rowgate_pg::actual::{Cluster, TenantDb};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
-use rowgate_pg::{introspect, migrate, replicas, session, tenants};
+use rowgate_pg::{introspect, keys, migrate, replicas, session, tenants};
 
 use crate::apply::{ApplyError, Logins};
 use crate::desired::{Desired, KeySpec};
 use crate::plan::{self, As, Finding, Op, Outcome};
 use crate::report::Told;
 use crate::source::{Event, ResourceSource, Snapshot, SourceError};
-use crate::status::{Findings, KeyState, TenantState};
+use crate::status::{KeyState, TenantState};
+use crate::unserved::{annotation, closed, unserved_annotations};
 use crate::{chance, convert, report, secrets};
 
 /// What stays between passes over one tenant: the fence's epoch and what the last pass left.
@@ -71,8 +72,36 @@ impl From<ApplyError> for PassError {
 }
 
 impl<S: ResourceSource> Pass<'_, S> {
-    /// Brings the database to what the manifests say, as far as they can be followed.
+    /// Brings the database to what the manifests say, as far as they can be followed. Keys die whatever else is wrong.
     pub(crate) async fn run(mut self) -> TenantState {
+        let state = self.follow().await;
+        if state.served.is_none()
+            && let Err(error) = self.revoke_dead(&state).await
+        {
+            tracing::warn!(tenant = %state.slug, %error, "revoked keys could not be looked for");
+        }
+        state
+    }
+
+    /// What a pass that stopped early may not have come to: keys whose manifest is gone or says revoked.
+    async fn revoke_dead(&self, state: &TenantState) -> Result<(), PgError> {
+        let mut conn = session::connect(&self.installation.operator()).await?;
+        let Some(record) = tenants::find_by_uid(&mut conn, &state.object.uid).await? else { return Ok(()) };
+        if record.phase == tenants::Phase::Creating {
+            return Ok(());
+        }
+        let live = self.keys.iter().filter(|key| !key.spec.revoked);
+        let uids: Vec<String> = live.filter_map(|key| key.metadata.uid.clone()).collect();
+        let mut logins = Logins::new(self.installation, &record.id, &record.database);
+        let n_revoked = keys::revoke_others(logins.get(As::Owner).await?, &uids).await?;
+        logins.close().await;
+        if 0 < n_revoked {
+            tracing::info!(tenant = %state.slug, n_revoked, "revoked keys although the Tenant is not ready");
+        }
+        Ok(())
+    }
+
+    async fn follow(&mut self) -> TenantState {
         let mut state = report::blank(self.tenant, &self.keys);
         if annotation(&self.tenant.metadata, rowgate_crds::PAUSED) == Some("true") {
             let message =
@@ -348,29 +377,6 @@ fn generations(state: &TenantState, desired: &Desired) -> Generations {
     let finder = |key: &KeySpec| key.secret.as_ref().map(|secret| secret.finder.clone());
     let keys = desired.keys.iter().map(|key| (key.uid.clone(), (key.generation, finder(key))));
     keys.chain([(state.object.uid.clone(), (state.generation, None))]).collect()
-}
-
-fn annotation<'a>(metadata: &'a kube_core::ObjectMeta, name: &str) -> Option<&'a str> {
-    metadata.annotations.as_ref()?.get(name).map(String::as_str)
-}
-
-/// A sentence for each of `names` that is set: a switch that nobody reads must not look as if it worked.
-fn unserved_annotations(metadata: &kube_core::ObjectMeta, names: &[&str]) -> Vec<String> {
-    let set = names.iter().filter(|name| annotation(metadata, name).is_some());
-    set.map(|name| format!("not served yet: the annotation {name} on this kind; remove it")).collect()
-}
-
-/// Entities that ask for what this version does not serve stay closed: `entities[<name>]...` in a finding.
-fn closed(findings: &Findings) -> BTreeMap<String, Finding> {
-    let mut closed = BTreeMap::new();
-    for (_, text) in &findings.stalled {
-        let name =
-            text.split_once("entities[").and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
-        if let Some(name) = name {
-            closed.insert(name.to_owned(), Finding::new(Reason::NotServedYet, text.clone()));
-        }
-    }
-    closed
 }
 
 /// A key whose Tenant is not there.

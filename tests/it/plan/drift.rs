@@ -23,7 +23,7 @@ const BY_HAND: &[&str] = &[
     "grant create on schema shop to {south}",
     "grant usage on schema public to public; grant create on schema public to {north}",
     "grant execute on function shop.secret() to public",
-    "grant execute on function dl.assign(text, name), dl.bump() to {north}",
+    "grant execute on function dl.fence(bigint), dl.revoke(text) to {north}",
     "grant select on dl.key_secrets to datalake_user",
     "grant connect, temporary on database shop to public",
     "grant create on database shop to {north}",

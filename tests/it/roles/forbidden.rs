@@ -102,8 +102,6 @@ pub(super) const NO_CALLER: &[&str] = &[
     "select * from dl.entities",
     "select * from dl.permission_sets",
     "select dl.revoke('x')",
-    "select dl.assign('x', 'y')",
-    "select dl.bump()",
     "select dl.fence(1)",
     "set row_security = off; select * from app.notes",
     "select pg_terminate_backend(pid) from pg_stat_activity where usename = '{acme_owner}'",

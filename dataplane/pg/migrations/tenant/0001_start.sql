@@ -107,22 +107,6 @@ create function dl.revoke(key_id text) returns timestamptz
         where id = key_id returning revoked_at;
     end;
 
--- Puts a key into its permission set, in the same transaction as the membership. For t<id>_keys.
-create function dl.assign(key_id text, set_role name) returns void
-    language sql volatile security definer
-    set search_path = ''
-    begin atomic
-        update dl.keys k set set_role = assign.set_role where k.id = assign.key_id;
-    end;
-
--- A new generation: data planes reload. For t<id>_keys.
-create function dl.bump() returns void
-    language sql volatile security definer
-    set search_path = ''
-    begin atomic
-        update dl.state set generation = generation + 1;
-    end;
-
 -- Called first by every transaction that changes this database: fails for a former leader.
 create function dl.fence(wanted bigint) returns void
     language plpgsql volatile security definer

@@ -16,12 +16,6 @@ pub fn bump() -> Sql {
     with("update dl.state set generation = generation + 1", &[])
 }
 
-/// The same, on the keys login.
-#[must_use]
-pub fn bump_by_keys() -> Sql {
-    with("select dl.bump()", &[])
-}
-
 #[must_use]
 pub fn set_limits(limits: &str) -> Sql {
     with("update dl.state set limits = $1::jsonb", &[Some(limits)])
@@ -103,10 +97,10 @@ pub fn revoke_all_keys() -> Sql {
     with("update dl.keys set revoked_at = now() where revoked_at is null", &[])
 }
 
-/// Puts a key into its permission set and lets the data planes know; runs with the membership in one transaction.
+/// Says which permission set a key is in; the membership itself is the keys login's to grant.
 #[must_use]
 pub fn assign_key(id: &str, set_role: Option<&str>) -> Sql {
-    with("select dl.assign($1, $2::name)", &[Some(id), set_role])
+    with("update dl.keys set set_role = $2::name where id = $1", &[Some(id), set_role])
 }
 
 /// The secret's digest, in hexadecimal digits.

@@ -105,20 +105,16 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
     let database = Target::Database(desired.database.clone());
     let dl = |name: &str| Target::Relation(ident("dl"), ident(name));
     let routine = |signature: &str| Target::Routine(signature.to_owned());
-    let [_, keys, auth, sql] = TenantLogin::ALL.map(|login| login.role(&desired.tenant));
-    for login in [&keys, &auth, &sql] {
+    // the keys login has no business here: what the owner makes in this database must never run as a role that creates roles
+    let [_, _, auth, sql] = TenantLogin::ALL.map(|login| login.role(&desired.tenant));
+    for login in [&auth, &sql] {
         want(database.clone(), login, "CONNECT");
     }
-    for login in [&keys, &auth] {
-        want(Target::Schema(ident("dl")), login, "USAGE");
-    }
+    want(Target::Schema(ident("dl")), &auth, "USAGE");
     for table in ["state", "keys", "key_secrets", "entities", "permission_sets"] {
         want(dl(table), &auth, "SELECT");
     }
     want(routine("dl.revoke(text)"), &auth, "EXECUTE");
-    want(routine("dl.assign(text,name)"), &keys, "EXECUTE");
-    want(routine("dl.bump()"), &keys, "EXECUTE");
-    want(routine("dl.fence(bigint)"), &keys, "EXECUTE");
     for (role, permissions) in *permissions {
         if role.starts_with("set_") {
             want(database.clone(), role, "CONNECT");

@@ -113,7 +113,9 @@ pub fn contents(
     );
     push(CLOSE_KEYS, As::Keys, keys.closures());
     if rows_change {
-        push("take keys that change their permission set out of the old one", As::Keys, keys.pauses());
+        let (rows, memberships) = keys.pauses();
+        push("pause keys that change their permission set", As::Owner, rows);
+        push("take them out of the old one", As::Keys, memberships);
     }
     push("create roles for keys and permission sets", As::Keys, keys.creations());
 
@@ -131,7 +133,9 @@ pub fn contents(
     }
     push("grants, policies, claims and what is served", As::Owner, statements);
 
-    push("put keys into their permission sets", As::Keys, keys.assignments(rows_change));
+    let (memberships, rows) = keys.assignments(rows_change);
+    push("put keys into their permission sets", As::Keys, memberships);
+    push("tell the data planes", As::Owner, rows);
     push("let new keys in", As::Owner, keys.secrets());
 
     let mut forgotten: Vec<Statement> = acl::retired(&grants).into_iter().map(Statement::from).collect();

@@ -70,21 +70,16 @@ impl<'a> Keys<'a> {
         gone.map(|role| roles::drop(&ident(role)).into()).collect()
     }
 
-    /// Takes keys that will change their set out of the one they are in.
-    pub(super) fn pauses(&self) -> Vec<Statement> {
+    /// Takes keys that will change their set out of the one they are in: rows of the owner's, then memberships.
+    pub(super) fn pauses(&self) -> (Vec<Statement>, Vec<Statement>) {
         let keys: BTreeMap<String, &KeySpec> =
             self.live.iter().map(|key| (key.role().to_string(), *key)).collect();
         let stays =
             |m: &Membership| keys.get(&m.member).is_none_or(|key| self.sets.get(&key.id) == Some(&m.role));
         let leaving: Vec<&Membership> = self.memberships().filter(|m| !stays(m)).collect();
         let members: BTreeSet<&String> = leaving.iter().map(|m| &m.member).collect();
-        let mut statements = revoked(leaving);
-        statements
-            .extend(members.into_iter().map(|role| records::assign_key(keys[role].id.as_str(), None).into()));
-        if !statements.is_empty() {
-            statements.push(records::bump_by_keys().into());
-        }
-        statements
+        let rows = members.into_iter().map(|role| records::assign_key(keys[role].id.as_str(), None).into());
+        (bumped(rows.collect()), revoked(leaving))
     }
 
     /// Creates the roles that are missing, without any right; lane A may become each key's.
@@ -109,8 +104,9 @@ impl<'a> Keys<'a> {
     }
 
     /// Puts every live key into its set, and the lane-A login into every live key's role; what else the keys login
-    /// granted is taken back. `paused`: [`Keys::pauses`] ran, so no key is in an old set any more.
-    pub(super) fn assignments(&self, paused: bool) -> Vec<Statement> {
+    /// granted is taken back: memberships, then rows of the owner's. `paused`: [`Keys::pauses`] ran, so no key is in an
+    /// old set any more.
+    pub(super) fn assignments(&self, paused: bool) -> (Vec<Statement>, Vec<Statement>) {
         let auth = TenantLogin::Auth.role(&self.desired.tenant);
         let mut wanted: BTreeMap<(String, String), roles::Membership> = BTreeMap::new();
         let mut assigned = Vec::new();
@@ -153,11 +149,7 @@ impl<'a> Keys<'a> {
                 .iter()
                 .map(|((role, kind), members)| Statement::from(roles::grant(&ident(role), members, *kind))),
         );
-        statements.extend(assigned);
-        if !statements.is_empty() {
-            statements.push(records::bump_by_keys().into());
-        }
-        statements
+        (statements, bumped(assigned))
     }
 
     /// Rows of `dl.keys` that are new or changed.
@@ -217,6 +209,14 @@ fn revoked<'a>(memberships: impl IntoIterator<Item = &'a Membership>) -> Vec<Sta
         by_role.entry(&membership.role).or_default().push(ident(&membership.member));
     }
     by_role.into_iter().map(|(role, members)| roles::revoke(&ident(role), &members).into()).collect()
+}
+
+/// The same rows, and the generation that lets the data planes see them.
+fn bumped(mut rows: Vec<Statement>) -> Vec<Statement> {
+    if !rows.is_empty() {
+        rows.push(records::bump().into());
+    }
+    rows
 }
 
 fn same_time(a: Option<&str>, b: Option<&str>) -> bool {

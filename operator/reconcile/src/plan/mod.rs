@@ -53,7 +53,8 @@ pub enum As {
     Operator,
     /// `t<id>_owner`, on the tenant's database.
     Owner,
-    /// `t<id>_keys`, on the tenant's database.
+    /// `t<id>_keys`, on the control database, where nothing is the tenant's: in the tenant's own, code of its owner could
+    /// run as a role that creates roles.
     Keys,
 }
 

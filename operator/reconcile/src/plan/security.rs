@@ -46,6 +46,7 @@ pub(super) fn changes(
                 entity.spec.name
             ));
         }
+        changes.notes.extend(nobodies(desired, entity));
         match definitions(desired, entity) {
             Ok(wanted) => {
                 let statements = table(db, entity, &wanted);
@@ -130,6 +131,23 @@ fn command(action: Action) -> Command {
         Action::Update => Command::Update,
         Action::Delete => Command::Delete,
     }
+}
+
+/// Names in `roles` that are no ApiKey: a restrictive policy with a misspelt one restricts nobody.
+fn nobodies(desired: &Desired, entity: &Accepted<'_>) -> Vec<String> {
+    let Security::Policies(specs) = &entity.spec.security else { return Vec::new() };
+    let unknown = |name: &&String| *name != SHARED_ROLE && !desired.keys.iter().any(|key| key.name == **name);
+    let of = |spec: &PolicySpec| {
+        let names: Vec<String> = spec.roles.iter().flatten().filter(unknown).cloned().collect();
+        let told = |name: String| {
+            format!(
+                "entities[{}]: policy {:?} names {name}, which is no ApiKey of this tenant, so it is about nobody; correct roles",
+                entity.spec.name, spec.name
+            )
+        };
+        names.into_iter().map(told).collect::<Vec<_>>()
+    };
+    specs.iter().flat_map(of).collect()
 }
 
 /// Database roles for names of ApiKeys. A name that is nobody's yet names nobody.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use rowgate_core::role::{SHARED_ROLE, TenantLogin};
+use rowgate_core::role::{CONTROL_DATABASE, SHARED_ROLE, TenantLogin};
 use rowgate_pg::actual::{Cluster, Membership as Member, Role};
+use rowgate_sql::ddl::grants;
 use rowgate_sql::ddl::roles::{self, Kind, Membership};
 use rowgate_sql::text::Ident;
 
@@ -39,6 +40,10 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
                 statements.push(
                     roles::create(&role, kind, desired.verifiers.get(&name).map(String::as_str)).into(),
                 );
+                if login == TenantLogin::Keys {
+                    let control = grants::Target::Database(ident(CONTROL_DATABASE));
+                    statements.extend(grants::grant("CONNECT", &control, &name).map(Statement::from));
+                }
             }
             Some(present) => {
                 statements.extend(repaired(&role, kind, present));
@@ -63,7 +68,7 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
 }
 
 /// Statements that bring `present` back to what `kind` is; empty where it is. What only a superuser can take back is
-/// left to [`foreign`](super::foreign).
+/// left to [`foreign`].
 pub(super) fn repaired(role: &Ident, kind: Kind, present: &Role) -> Vec<Statement> {
     if present.superuser {
         return Vec::new();
@@ -106,7 +111,7 @@ fn database(desired: &Desired, operator: &str) -> [Op; 3] {
 }
 
 /// Memberships made by hand with the operator's login: anything a tenant's login or `datalake_user` is a member of, or
-/// gives, that the design does not know. What another grantor made is for [`foreign`](super::foreign).
+/// gives, that the design does not know. What another grantor made is for [`foreign`].
 fn strays(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Statement> {
     let ours: Vec<String> = TenantLogin::ALL.iter().map(|login| login.role(&desired.tenant)).collect();
     let concerns = |m: &&Member| {
