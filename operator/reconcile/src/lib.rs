@@ -7,6 +7,7 @@ pub mod dir_source;
 pub mod plan;
 pub mod source;
 
+mod annotations;
 mod apply;
 mod chance;
 mod convert;
