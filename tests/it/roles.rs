@@ -1,11 +1,15 @@
 //! What the database is after reconciling: who may do what, that it stays so, and what is told when it cannot be.
 
+use rowgate_tests::reconciler::Reconciler;
 use sqlx::PgConnection;
 
 mod forbidden;
+mod life;
 mod many;
+mod quiet;
 mod refused;
 mod shop;
+mod told;
 
 /// A manifest of a Tenant with the schema of `bootstrap`. `spec` is indented by two.
 fn tenant(name: &str, spec: &str) -> String {
@@ -70,4 +74,15 @@ where
     T: sqlx::Type<sqlx::Postgres> + for<'r> sqlx::Decode<'r, sqlx::Postgres> + Send + Unpin,
 {
     sqlx::query_scalar(text).fetch_one(conn).await.unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+/// Tenant `acme` with its keys `web` (unscoped), `north` and `south`.
+async fn acme(settings: &[&str]) -> Reconciler {
+    let keys = [
+        key("web", "acme", ""),
+        key("north", "acme", &reader("north", "['*']")),
+        key("south", "acme", &reader("south", "[id, body]")),
+    ];
+    let files = [("acme.yaml", tenant("acme", SPEC)), ("keys.yaml", keys.concat())];
+    let files = files.each_ref().map(|(name, text)| (*name, text.as_str()));
+    Reconciler::with(settings, &files).await
 }

@@ -100,16 +100,33 @@ impl Reconciler {
     /// Waits until the object's `Ready` condition has this reason at this generation or a later one, and gives its
     /// status.
     pub async fn told(&self, kind: &str, name: &str, generation: i64, reason: &str) -> Value {
+        self.status(kind, name, generation, reason, |told| told == reason).await
+    }
+
+    /// Waits until the object is told that it is done, or why it cannot be.
+    pub async fn settled(&self, kind: &str, name: &str, generation: i64) -> Value {
+        self.status(kind, name, generation, "an end", |told| !["", "Progressing", "Drifted"].contains(&told))
+            .await
+    }
+
+    async fn status(
+        &self,
+        kind: &str,
+        name: &str,
+        generation: i64,
+        what: &str,
+        end: impl Fn(&str) -> bool,
+    ) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let status = self.file(kind, name).map(|file| file["status"].clone()).unwrap_or_default();
             let observed = status["observedGeneration"].as_i64().unwrap_or(-1);
-            if generation <= observed && ready(&status).0 == reason {
+            if generation <= observed && end(ready(&status).0) {
                 return status;
             }
             assert!(
                 Instant::now() < deadline,
-                "{kind} {name} was never told {reason} at generation {generation}, but at {observed}: {:?}",
+                "{kind} {name} was never told {what} at generation {generation}, but at {observed}: {:?}",
                 ready(&status)
             );
             sleep(Duration::from_millis(20)).await;

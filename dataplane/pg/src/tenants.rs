@@ -1,7 +1,7 @@
 //! The tenants of an installation: their rows in the control database, and the row of `dl.state` in their own.
 
 use rowgate_core::name::{TenantSlug, Ulid};
-use sqlx::{PgConnection, Row as _, postgres::PgRow};
+use sqlx::{Connection as _, PgConnection, Row as _, postgres::PgRow};
 
 use crate::failure::PgError;
 use crate::login::Endpoint;
@@ -125,11 +125,18 @@ pub async fn bootstrapped(conn: &mut PgConnection) -> Result<bool, PgError> {
     Ok(row.try_get(0)?)
 }
 
-/// Runs the tenant owner's script, once: the script and the note that it ran stand or fall together.
+/// Runs the tenant owner's script, once: the script and the note that it ran stand or fall together. What it set for
+/// the session stays, so the connection is to be closed.
 pub async fn bootstrap(conn: &mut PgConnection, script: &str) -> Result<(), PgError> {
-    // a script that ends in a comment without a line break must not swallow what follows
-    session::script(conn, &format!("{script}\n;\nupdate dl.state set bootstrapped_at = pg_catalog.now()"))
-        .await
+    let mut open = conn.begin().await?;
+    sqlx::query("select pg_catalog.set_config('rowgate.bootstrap', $1, true)")
+        .bind(script)
+        .execute(&mut *open)
+        .await?;
+    // EXECUTE takes a whole script, and refuses COMMIT and ROLLBACK, after which half of it would stand
+    session::script(&mut open, "do $$ begin execute current_setting('rowgate.bootstrap'); end $$").await?;
+    sqlx::query("update dl.state set bootstrapped_at = pg_catalog.now()").execute(&mut *open).await?;
+    Ok(open.commit().await?)
 }
 
 impl<'r> sqlx::FromRow<'r, PgRow> for TenantRow {

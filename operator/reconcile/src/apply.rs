@@ -19,6 +19,8 @@ pub(crate) struct Logins<'a> {
     tenant: &'a Ulid,
     database: &'a str,
     open: BTreeMap<&'static str, PgConnection>,
+    /// Roles whose password somebody had changed.
+    pub(crate) mended: Vec<String>,
 }
 
 /// Why a plan stopped. What stands behind the failed operation was not run; what stands before it stays.
@@ -35,7 +37,7 @@ pub(crate) enum ApplyError {
 
 impl<'a> Logins<'a> {
     pub(crate) fn new(installation: &'a Installation, tenant: &'a Ulid, database: &'a str) -> Logins<'a> {
-        Logins { installation, tenant, database, open: BTreeMap::new() }
+        Logins { installation, tenant, database, open: BTreeMap::new(), mended: Vec::new() }
     }
 
     /// The connection of `login`.
@@ -59,14 +61,37 @@ impl<'a> Logins<'a> {
         Ok(self.open.get_mut(name).expect("it was put there"))
     }
 
-    async fn reset_password(&self, role: &str) -> Result<(), PgError> {
+    /// Tries the logins that nothing else here uses: what only the data plane needs would stay broken unnoticed.
+    pub(crate) async fn probe(&mut self) -> Result<(), PgError> {
+        for login in [TenantLogin::Keys, TenantLogin::Auth, TenantLogin::Sql] {
+            let database = if login == TenantLogin::Keys { CONTROL_DATABASE } else { self.database };
+            let login = self.installation.tenant(self.tenant, login, database);
+            match session::connect(&login).await {
+                Ok(conn) => drop(conn.close().await),
+                Err(error) if error.code() == Some("28P01") => self.reset_password(&login.role).await?,
+                // a right that is missing is the plan's business, and comes after the password
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn reset_password(&mut self, role: &str) -> Result<(), PgError> {
         let login = TenantLogin::ALL.into_iter().find(|login| login.role(self.tenant) == role);
         let (Some(login), Some(ident)) = (login, Ident::new(role)) else { return Ok(()) };
         tracing::warn!(role, "the role's password was changed; setting it again");
         let verifier = self.installation.tenant_verifier(self.tenant, login);
         let mut operator = session::connect(&self.installation.operator()).await?;
         session::execute(&mut operator, &roles::set_verifier(&ident, &verifier)).await?;
+        self.mended.push(role.to_owned());
         Ok(())
+    }
+
+    /// Closes the owner's connection, in which code of the tenant may have set something for the session.
+    pub(crate) async fn leave_owner(&mut self) {
+        if let Some(conn) = self.open.remove("owner") {
+            let _ = conn.close().await;
+        }
     }
 
     pub(crate) async fn close(self) {

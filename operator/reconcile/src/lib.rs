@@ -7,14 +7,15 @@ pub mod dir_source;
 pub mod plan;
 pub mod source;
 
+mod annotations;
 mod apply;
 mod chance;
 mod convert;
 mod pass;
 mod report;
+mod revocation;
 mod run;
 mod secrets;
 mod status;
-mod unserved;
 
 pub use run::{Settings, run};

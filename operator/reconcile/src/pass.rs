@@ -1,7 +1,7 @@
 //! One pass over one Tenant: look, plan, apply, look again. The same whatever happened before, so that it may be cut
 //! off anywhere and begun again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
@@ -9,16 +9,15 @@ use rowgate_crds::{ApiKey, NotServedYet as _, Reason, Tenant};
 use rowgate_pg::actual::{Cluster, TenantDb};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
-use rowgate_pg::{introspect, keys, migrate, replicas, session, tenants};
+use rowgate_pg::{introspect, migrate, replicas, session, tenants};
 
 use crate::apply::{ApplyError, Logins};
 use crate::desired::{Desired, KeySpec};
 use crate::plan::{self, As, Finding, Op, Outcome};
 use crate::report::Told;
 use crate::source::{Event, ResourceSource, Snapshot, SourceError};
-use crate::status::{KeyState, TenantState};
-use crate::unserved::{annotation, closed, unserved_annotations};
-use crate::{chance, convert, report, secrets};
+use crate::status::{Findings, TenantState};
+use crate::{annotations, chance, convert, report, revocation, secrets};
 
 /// What stays between passes over one tenant: the fence's epoch and what the last pass left.
 #[derive(Debug)]
@@ -27,11 +26,13 @@ pub(crate) struct Memory {
     epoch: Option<i64>,
     /// What the manifests said in the last pass that left nothing to do; a plan that is not empty for the same is drift.
     settled: Option<Generations>,
+    /// What the last pass found.
+    last: Option<TenantState>,
 }
 
 impl Memory {
     pub(crate) fn new(told: Told) -> Memory {
-        Memory { told, epoch: None, settled: None }
+        Memory { told, epoch: None, settled: None, last: None }
     }
 }
 
@@ -76,41 +77,23 @@ impl<S: ResourceSource> Pass<'_, S> {
     pub(crate) async fn run(mut self) -> TenantState {
         let state = self.follow().await;
         if state.served.is_none()
-            && let Err(error) = self.revoke_dead(&state).await
+            && let Err(error) = revocation::revoke_dead(self.installation, &state, &self.keys).await
         {
             tracing::warn!(tenant = %state.slug, %error, "revoked keys could not be looked for");
         }
         state
     }
 
-    /// What a pass that stopped early may not have come to: keys whose manifest is gone or says revoked.
-    async fn revoke_dead(&self, state: &TenantState) -> Result<(), PgError> {
-        let mut conn = session::connect(&self.installation.operator()).await?;
-        let Some(record) = tenants::find_by_uid(&mut conn, &state.object.uid).await? else { return Ok(()) };
-        if record.phase == tenants::Phase::Creating {
-            return Ok(());
-        }
-        let live = self.keys.iter().filter(|key| !key.spec.revoked);
-        let uids: Vec<String> = live.filter_map(|key| key.metadata.uid.clone()).collect();
-        let mut logins = Logins::new(self.installation, &record.id, &record.database);
-        let n_revoked = keys::revoke_others(logins.get(As::Owner).await?, &uids).await?;
-        logins.close().await;
-        if 0 < n_revoked {
-            tracing::info!(tenant = %state.slug, n_revoked, "revoked keys although the Tenant is not ready");
-        }
-        Ok(())
-    }
-
     async fn follow(&mut self) -> TenantState {
         let mut state = report::blank(self.tenant, &self.keys);
-        if annotation(&self.tenant.metadata, rowgate_crds::PAUSED) == Some("true") {
+        if annotations::value(&self.tenant.metadata, rowgate_crds::PAUSED) == Some("true") {
             let message =
                 "paused by the annotation rowgate.dev/paused; everything stays as it is until it is removed";
             state.findings.retry = Some((Reason::Paused, message.to_owned()));
             return state;
         }
         let mut unserved = self.tenant.spec.not_served_yet();
-        unserved.extend(unserved_annotations(
+        unserved.extend(annotations::unserved(
             &self.tenant.metadata,
             &[rowgate_crds::MODE, rowgate_crds::FORCE_RELEASE],
         ));
@@ -133,6 +116,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                     Some((Reason::DatabaseUnavailable, format!("{error}; it is tried again")));
             }
         }
+        self.memory.last = Some(state.clone());
         state
     }
 
@@ -141,7 +125,11 @@ impl<S: ResourceSource> Pass<'_, S> {
         state.id = Some(record.id.clone());
         state.database.clone_from(&record.database);
         let mut logins = Logins::new(self.installation, &record.id, &record.database);
-        let result = self.inside(state, &record, &mut logins).await;
+        let mut result = self.inside(state, &record, &mut logins).await;
+        if result.is_ok() && !logins.mended.is_empty() {
+            let what = format!("the password of {}", logins.mended.join(", "));
+            result = self.drifted(state, &what).await;
+        }
         logins.close().await;
         result
     }
@@ -190,8 +178,9 @@ impl<S: ResourceSource> Pass<'_, S> {
     ) -> Result<(), PassError> {
         let mut desired = convert::tenant(self.tenant, &record.id, self.installation)
             .map_err(|message| PassError::Refused(Reason::InvalidSpec, message))?;
-        let cluster = self.shell(&desired, logins).await?;
+        let cluster = self.shell(state, &desired, logins).await?;
         self.open(state, logins).await?;
+        logins.probe().await?;
 
         let db = introspect::tenant_db(logins.get(As::Owner).await?).await?;
         self.keys(state, &mut desired, &db).await?;
@@ -210,7 +199,12 @@ impl<S: ResourceSource> Pass<'_, S> {
     }
 
     /// Login roles and the database.
-    async fn shell(&self, desired: &Desired, logins: &mut Logins<'_>) -> Result<Cluster, PassError> {
+    async fn shell(
+        &self,
+        state: &TenantState,
+        desired: &Desired,
+        logins: &mut Logins<'_>,
+    ) -> Result<Cluster, PassError> {
         let database = desired.database.as_str();
         let operator = self.installation.operator().role;
         let cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?;
@@ -226,6 +220,9 @@ impl<S: ResourceSource> Pass<'_, S> {
         let ops = plan::shell(desired, &cluster, &operator);
         if ops.is_empty() {
             return Ok(cluster);
+        }
+        if self.memory.settled.is_some() {
+            self.drifted(state, &abouts(&ops)).await?;
         }
         tracing::info!(tenant = %desired.slug, database, "creating or repairing the tenant's roles and database");
         logins.apply(&ops, None).await?;
@@ -253,7 +250,9 @@ impl<S: ResourceSource> Pass<'_, S> {
             PassError::Refused(Reason::ConfigMapNotFound, message)
         })?;
         tracing::info!(tenant = %state.slug, config_map = %reference.name, "running the bootstrap script");
-        tenants::bootstrap(conn, script).await.map_err(|error| match &error {
+        let done = tenants::bootstrap(conn, script).await;
+        logins.leave_owner().await;
+        done.map_err(|error| match &error {
             PgError::Sqlstate { code, message, .. } => PassError::Refused(
                 Reason::BootstrapFailed,
                 format!("the bootstrap script failed and nothing of it stands: PostgreSQL answered {code}: {message}"),
@@ -271,23 +270,22 @@ impl<S: ResourceSource> Pass<'_, S> {
     ) -> Result<(), PassError> {
         let pepper = self.installation.roots().dataplane.pepper();
         let ids: BTreeMap<&str, &Ulid> = db.keys.iter().map(|(id, row)| (row.uid.as_str(), id)).collect();
-        let mut taken: BTreeSet<String> = BTreeSet::new();
-        // a key that is known already keeps its Secret, whatever a newcomer is called
-        let mut keys: Vec<_> = self.keys.iter().zip(&mut state.keys).collect();
-        keys.sort_by_key(|(_, told)| !ids.contains_key(told.object.uid.as_str()));
-        for (key, told) in keys {
+        let holders = secrets::holders(&self.keys, &db.keys);
+        for (key, told) in self.keys.iter().zip(&mut state.keys) {
             let id = ids.get(told.object.uid.as_str()).map_or_else(chance::ulid, |id| (*id).clone());
             let row = db.keys.get(&id);
             let mut spec = convert::key(key, id, None, self.installation);
             let mut unserved = key.spec.not_served_yet();
-            let annotations = [rowgate_crds::PAUSED, rowgate_crds::MODE, rowgate_crds::FORCE_RELEASE];
-            unserved.extend(unserved_annotations(&key.metadata, &annotations));
+            let switches = [rowgate_crds::PAUSED, rowgate_crds::MODE, rowgate_crds::FORCE_RELEASE];
+            unserved.extend(annotations::unserved(&key.metadata, &switches));
             told.findings.stalled.extend(unserved.into_iter().map(|text| (Reason::NotServedYet, text)));
             let dead = spec.revoked || row.is_some_and(|row| row.revoked_at.is_some());
-            if !taken.insert(told.secret_name.clone()) {
-                let message =
-                    format!("Secret {} belongs to another ApiKey; set secretName", told.secret_name);
-                told.findings.stalled.push((Reason::Taken, message));
+            let holder = holders[key.secret_name()];
+            if !std::ptr::eq(holder, *key) {
+                let other = holder.metadata.name.clone().unwrap_or_default();
+                let taken = secrets::SecretProblem::Taken(told.secret_name.clone(), other);
+                told.findings.stalled.push((Reason::Taken, taken.to_string()));
+                told.secret_name.clear();
             } else if !dead {
                 let role = spec.role();
                 let place = secrets::Place {
@@ -333,10 +331,9 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
             // a policy that is new says which functions it calls only when it stands: they are granted in a second round
             if n_applied == ROUNDS {
-                let left: Vec<&str> = outcome.ops.iter().map(|op| op.about.as_str()).collect();
                 let message = format!(
                     "PostgreSQL took every statement and still differs in: {}; an object may belong to another role",
-                    left.join(", ")
+                    abouts(&outcome.ops)
                 );
                 outcome.problems.push(Finding::new(Reason::NotOwned, message));
                 return Ok((outcome, db));
@@ -344,7 +341,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             // a key that was revoked in the database is no drift: its role, claims and permission set follow
             let follows = |op: &Op| op.about == plan::CLOSE_KEYS;
             if drift && n_applied == 0 && !outcome.ops.iter().any(follows) {
-                self.drifted(state, &outcome.ops).await?;
+                self.drifted(state, &abouts(&outcome.ops)).await?;
             }
             match logins.apply(&outcome.ops, self.memory.epoch).await {
                 Ok(()) => n_applied += 1,
@@ -359,11 +356,11 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
     }
 
-    async fn drifted(&self, state: &TenantState, ops: &[Op]) -> Result<(), PassError> {
-        let what: Vec<&str> = ops.iter().map(|op| op.about.as_str()).collect();
-        let note = format!("the database was changed by hand; repairing: {}", what.join(", "));
+    async fn drifted(&self, state: &TenantState, what: &str) -> Result<(), PassError> {
+        let note = format!("the database was changed by hand; repairing: {what}");
         tracing::warn!(tenant = %state.slug, "{note}");
-        let mut told = state.clone();
+        // the keys are what they were, and this pass does not know them yet
+        let mut told = self.memory.last.clone().unwrap_or_else(|| state.clone());
         told.findings.retry = Some((Reason::Drifted, note.clone()));
         self.source.report(&self.memory.told.statuses(&[told], &[], &Vec::new())).await?;
         Ok(self
@@ -373,16 +370,26 @@ impl<S: ResourceSource> Pass<'_, S> {
     }
 }
 
+fn abouts(ops: &[Op]) -> String {
+    let abouts: Vec<&str> = ops.iter().map(|op| op.about.as_str()).collect();
+    abouts.join(", ")
+}
+
 fn generations(state: &TenantState, desired: &Desired) -> Generations {
     let finder = |key: &KeySpec| key.secret.as_ref().map(|secret| secret.finder.clone());
     let keys = desired.keys.iter().map(|key| (key.uid.clone(), (key.generation, finder(key))));
     keys.chain([(state.object.uid.clone(), (state.generation, None))]).collect()
 }
 
-/// A key whose Tenant is not there.
-pub(crate) fn orphan(key: &ApiKey) -> KeyState {
-    let mut state = report::blank_key(key);
-    let message = format!("there is no Tenant {} in this namespace; apply it", key.spec.tenant_ref.name);
-    state.findings.stalled.push((Reason::TenantNotFound, message));
-    state
+/// Entities that ask for what this version does not serve stay closed: `entities[<name>]...` in a finding.
+fn closed(findings: &Findings) -> BTreeMap<String, Finding> {
+    let mut closed = BTreeMap::new();
+    for (_, text) in &findings.stalled {
+        let name =
+            text.split_once("entities[").and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
+        if let Some(name) = name {
+            closed.insert(name.to_owned(), Finding::new(Reason::NotServedYet, text.clone()));
+        }
+    }
+    closed
 }

@@ -53,6 +53,14 @@ pub(crate) fn blank_key(key: &ApiKey) -> KeyState {
     }
 }
 
+/// A key whose Tenant is not there.
+pub(crate) fn orphan(key: &ApiKey) -> KeyState {
+    let mut state = blank_key(key);
+    let message = format!("there is no Tenant {} in this namespace; apply it", key.spec.tenant_ref.name);
+    state.findings.stalled.push((Reason::TenantNotFound, message));
+    state
+}
+
 /// Fills in what a settled plan says.
 pub(crate) fn outcome(state: &mut TenantState, desired: &Desired, outcome: &Outcome, db: &TenantDb) {
     // what is not served yet was told already, without the entity's name before it

@@ -14,9 +14,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::apply::Logins;
-use crate::pass::{Memory, Pass, orphan};
+use crate::pass::{Memory, Pass};
 use crate::plan::As;
-use crate::report::Told;
+use crate::report::{Told, orphan};
 use crate::source::{ResourceSource, Snapshot, SourceError};
 use crate::status::{KeyState, Replicas, TenantState, awaits_replicas};
 

@@ -6,6 +6,7 @@ use rowgate_core::derive::Pepper;
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::role::DbRole;
 use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN, PresentedKey};
+use rowgate_crds::ApiKey;
 use rowgate_pg::actual::Key;
 
 use crate::chance;
@@ -33,6 +34,25 @@ pub(crate) enum SecretProblem {
     Source(#[from] SourceError),
     #[error("Secret {0} holds no API key of this tenant in apiKey; delete it to get a new key")]
     Foreign(String),
+    #[error("Secret {0} belongs to ApiKey {1}; set secretName")]
+    Taken(String, String),
+}
+
+/// Which key each Secret belongs to, by uid: of several that name one, whoever had it in its last status, then whoever
+/// is older.
+pub(crate) fn holders<'a>(keys: &[&'a ApiKey], rows: &BTreeMap<Ulid, Key>) -> BTreeMap<&'a str, &'a ApiKey> {
+    let ids: BTreeMap<&str, &Ulid> = rows.iter().map(|(id, row)| (row.uid.as_str(), id)).collect();
+    let mut keys: Vec<&ApiKey> = keys.to_vec();
+    keys.sort_by_key(|key| {
+        let had = key.status.as_ref().and_then(|status| status.secret_name.as_deref());
+        let id = key.metadata.uid.as_deref().and_then(|uid| ids.get(uid));
+        (had != Some(key.secret_name()) || id.is_none(), id.is_none(), id.copied())
+    });
+    let mut holders = BTreeMap::new();
+    for key in keys {
+        holders.entry(key.secret_name()).or_insert(key);
+    }
+    holders
 }
 
 /// The secret that the key's Secret holds; a missing Secret is written, with a new one. `row` is what the database

@@ -45,6 +45,7 @@ pub(crate) struct KeyState {
     pub(crate) findings: Findings,
     pub(crate) id: Option<Ulid>,
     pub(crate) role: Option<String>,
+    /// Empty: the name that the manifest gives is another key's.
     pub(crate) secret_name: String,
     pub(crate) expires_at: Option<String>,
     pub(crate) revoked_at: Option<String>,
@@ -163,7 +164,7 @@ pub(crate) fn api_key(
         conditions: conditions(verdict, key.generation, before, now),
         api_key_id: key.id.as_ref().map(Ulid::to_string),
         role: key.role.clone(),
-        secret_name: Some(key.secret_name.clone()),
+        secret_name: Some(key.secret_name.clone()).filter(|name| !name.is_empty()),
         expires_at: time(&key.expires_at),
         revoked_at: time(&key.revoked_at),
         last_used_at: time(&key.last_used_at),

@@ -142,9 +142,11 @@ pub fn contents(
     let rows = db.permission_sets.keys().filter(|role| !subjects.contains_key(*role));
     forgotten.extend(rows.map(|role| Statement::from(records::drop_permission_set(role))));
     push("empty permission sets that nobody has", As::Owner, forgotten);
-    let dropped = retiring.iter().filter(|role| cluster.roles.contains_key(*role));
-    let mut drops: Vec<Statement> = dropped.map(|role| roles::drop(&ident(role)).into()).collect();
-    drops.extend(keys.drops());
+    let dropped = retiring.iter().filter(|role| cluster.roles.contains_key(*role)).cloned();
+    // PostgreSQL keeps a role that still holds something; what only a DBA can take back must not stop the pass
+    let held = foreign::grantees(desired, db);
+    let drops = dropped.chain(keys.gone()).filter(|role| !held.contains(role.as_str()));
+    let drops = drops.map(|role| roles::drop(&ident(&role)).into()).collect();
     push("drop the roles of neither a key nor a permission set", As::Keys, drops);
     outcome
 }

@@ -1,5 +1,7 @@
 //! What stands in the way and only a DBA can take back: each with the line to run. None of it is ever tried.
 
+use std::collections::BTreeSet;
+
 use rowgate_core::role::{SHARED_ROLE, TenantLogin};
 use rowgate_pg::actual::{Acl, Cluster, Membership, Role, TenantDb};
 
@@ -30,17 +32,7 @@ pub(super) fn sentences(desired: &Desired, cluster: &Cluster, db: &TenantDb, ope
             m.member, m.role, m.grantor, m.role, m.member, m.grantor
         ));
     }
-    let objects = db
-        .schemas
-        .iter()
-        .map(|(name, it)| ("schema", format!("\"{name}\""), &it.owner, &it.acl))
-        .chain(db.relations.iter().flat_map(|((schema, name), it)| {
-            let name = format!("\"{schema}\".\"{name}\"");
-            let acls = std::iter::once(&it.acl).chain(it.columns.iter().map(|column| &column.acl));
-            acls.map(move |acl| ("table", name.clone(), &it.owner, acl))
-        }))
-        .chain(db.routines.iter().map(|(name, it)| ("routine", name.clone(), &it.owner, &it.acl)));
-    for (kind, name, owner, acl) in objects.filter(|(_, _, owner, _)| !is_ours(desired, owner)) {
+    for (kind, name, owner, acl) in objects(desired, db) {
         sentences.extend(reached(acl).map(|role| {
             format!(
                 "{kind} {name} belongs to {owner} and gives rights to {role}; a DBA can run: revoke all on {kind} {name} from {role};"
@@ -49,6 +41,28 @@ pub(super) fn sentences(desired: &Desired, cluster: &Cluster, db: &TenantDb, ope
     }
     sentences.dedup();
     sentences
+}
+
+/// Whoever holds a right that the tenant's owner cannot revoke.
+pub(super) fn grantees<'a>(desired: &'a Desired, db: &'a TenantDb) -> BTreeSet<&'a str> {
+    objects(desired, db).flat_map(|(.., acl)| acl.keys().map(String::as_str)).collect()
+}
+
+/// Kind, name, owner and rights of what does not belong to the tenant's owner.
+fn objects<'a>(
+    desired: &'a Desired,
+    db: &'a TenantDb,
+) -> impl Iterator<Item = (&'static str, String, &'a String, &'a Acl)> {
+    db.schemas
+        .iter()
+        .map(|(name, it)| ("schema", format!("\"{name}\""), &it.owner, &it.acl))
+        .chain(db.relations.iter().flat_map(|((schema, name), it)| {
+            let name = format!("\"{schema}\".\"{name}\"");
+            let acls = std::iter::once(&it.acl).chain(it.columns.iter().map(|column| &column.acl));
+            acls.map(move |acl| ("table", name.clone(), &it.owner, acl))
+        }))
+        .chain(db.routines.iter().map(|(name, it)| ("routine", name.clone(), &it.owner, &it.acl)))
+        .filter(|(_, _, owner, _)| !is_ours(desired, owner))
 }
 
 /// Attributes that the login which made the role cannot take back.

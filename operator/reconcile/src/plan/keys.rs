@@ -61,13 +61,12 @@ impl<'a> Keys<'a> {
         statements
     }
 
-    /// Drops the roles of keys that no manifest names any more: at the end, for a role that was granted something by
-    /// hand cannot be dropped before that is taken back.
-    pub(super) fn drops(&self) -> Vec<Statement> {
+    /// Roles of keys that no manifest names any more, to be dropped at the end: a role that was granted something by hand
+    /// cannot be dropped before that is taken back.
+    pub(super) fn gone(&self) -> impl Iterator<Item = String> + use<'_> {
         let named: BTreeSet<String> = self.desired.keys.iter().map(|key| key.role().to_string()).collect();
         let roles = self.cluster.roles.keys();
-        let gone = roles.filter(|role| role.starts_with("key_") && !named.contains(*role));
-        gone.map(|role| roles::drop(&ident(role)).into()).collect()
+        roles.filter(move |role| role.starts_with("key_") && !named.contains(*role)).cloned()
     }
 
     /// Takes keys that will change their set out of the one they are in: rows of the owner's, then memberships.

@@ -55,10 +55,8 @@ pub(super) fn changes(
                     .statements
                     .extend(statements.into_iter().map(|sql| Statement { sql, entity: name.clone() }));
             }
-            Err(reason) => {
-                changes
-                    .problems
-                    .insert(entity.spec.name.to_string(), Finding::new(Reason::PolicyRefused, reason));
+            Err(finding) => {
+                changes.problems.insert(entity.spec.name.to_string(), finding);
             }
         }
     }
@@ -66,7 +64,7 @@ pub(super) fn changes(
 }
 
 /// The policies a table should have; `None`: those it has.
-fn definitions(desired: &Desired, entity: &Accepted<'_>) -> Result<Option<Vec<PolicyDef>>, String> {
+fn definitions(desired: &Desired, entity: &Accepted<'_>) -> Result<Option<Vec<PolicyDef>>, Finding> {
     match &entity.spec.security {
         Security::Existing => Ok(None),
         Security::LeftOut => Ok(Some(Vec::new())),
@@ -88,7 +86,7 @@ fn definitions(desired: &Desired, entity: &Accepted<'_>) -> Result<Option<Vec<Po
 }
 
 /// A policy of the manifest is one of PostgreSQL for all four actions, or one for each action it names.
-fn one(desired: &Desired, entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Vec<PolicyDef>, String> {
+fn one(desired: &Desired, entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Vec<PolicyDef>, Finding> {
     let roles = match &spec.roles {
         None => None,
         Some(names) => Some(roles(desired, spec, names)?),
@@ -106,14 +104,16 @@ fn one(desired: &Desired, entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Ve
             .collect(),
     };
     let one_only = commands.len() == 1;
-    let named = |command: Command| -> Result<Ident, String> {
+    let named = |command: Command| -> Result<Ident, Finding> {
         let name = match one_only {
             true => spec.name.as_str().to_owned(),
             false => format!("{}:{}", spec.name.as_str(), command.as_str().to_ascii_lowercase()),
         };
-        Ident::new(name).ok_or_else(|| format!("the policy name {:?} is too long", spec.name))
+        Ident::new(name).ok_or_else(|| {
+            Finding::new(Reason::PolicyRefused, format!("the policy name {:?} is too long", spec.name))
+        })
     };
-    let definition = |command: Command| -> Result<PolicyDef, String> {
+    let definition = |command: Command| -> Result<PolicyDef, Finding> {
         let (using, check) = match command {
             Command::Insert => (None, Some(check.clone().unwrap_or_else(|| using.clone()))),
             Command::Select | Command::Delete => (Some(using.clone()), None),
@@ -151,7 +151,7 @@ fn nobodies(desired: &Desired, entity: &Accepted<'_>) -> Vec<String> {
 }
 
 /// Database roles for names of ApiKeys. A name that is nobody's yet names nobody.
-fn roles(desired: &Desired, spec: &PolicySpec, names: &[String]) -> Result<Vec<String>, String> {
+fn roles(desired: &Desired, spec: &PolicySpec, names: &[String]) -> Result<Vec<String>, Finding> {
     let mut roles = Vec::new();
     for name in names {
         if name == SHARED_ROLE {
@@ -160,10 +160,11 @@ fn roles(desired: &Desired, spec: &PolicySpec, names: &[String]) -> Result<Vec<S
         }
         match desired.keys.iter().find(|key| key.name == *name) {
             Some(key) if key.scope == Scope::Unscoped => {
-                return Err(format!(
+                let message = format!(
                     "policy {:?} names the unscoped key {name}; in the database it is datalake_user, as every unscoped key",
                     spec.name
-                ));
+                );
+                return Err(Finding::new(Reason::PolicyRefused, message));
             }
             Some(key) => roles.push(key.role().to_string()),
             None => {}
@@ -172,13 +173,15 @@ fn roles(desired: &Desired, spec: &PolicySpec, names: &[String]) -> Result<Vec<S
     Ok(roles)
 }
 
-fn rows(entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Rows, String> {
-    let typed = |field: &str| -> Result<(Ident, String), String> {
+fn rows(entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Rows, Finding> {
+    let typed = |field: &str| -> Result<(Ident, String), Finding> {
         let column = entity
             .column(field)
             .and_then(|name| entity.relation.columns.iter().find(|column| column.name == name))
             .ok_or_else(|| {
-                format!("policy {:?} names the field {field}, which it does not have", spec.name)
+                let message =
+                    format!("policy {:?} names the field {field}, which it does not have", spec.name);
+                Finding::new(Reason::FieldNotFound, message)
             })?;
         Ok((ident(&column.name), column.type_name.clone()))
     };

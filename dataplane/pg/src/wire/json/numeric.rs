@@ -31,6 +31,10 @@ pub(super) fn write(value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     let digit = |i: i32| {
         usize::try_from(i).ok().and_then(|i| digits.get(i)).map_or(0, |pair| u16::from_be_bytes(*pair))
     };
+    // PostgreSQL keeps no leading zeros, and JSON allows none
+    if 0 < weight && digit(0) == 0 {
+        return Err(Malformed("a numeric that begins with zeros"));
+    }
     match weight {
         ..0 => out.push(b'0'),
         0.. => {
