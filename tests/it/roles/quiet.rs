@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use rowgate_core::role::TenantLogin;
+use rowgate_core::role::{CONTROL_DATABASE, TenantLogin};
 use rowgate_tests::postgres::{connect, execute};
 use rowgate_tests::reconciler::{DONE, Reconciler};
 use rowgate_tests::wait::until;
@@ -157,7 +157,10 @@ async fn a_password_changed_by_hand_is_set_again_and_told() {
     let mut conn = reconciler.server.connect("acme").await;
     for login in TenantLogin::ALL {
         let before = n_drifts(&reconciler);
-        let login = reconciler.login("acme", login);
+        let mut login = reconciler.login("acme", login);
+        if login.role.ends_with("_keys") {
+            login.database = CONTROL_DATABASE.to_owned();
+        }
         execute(&mut conn, &format!("alter role {} password 'by hand'", login.role)).await;
         until(&login.role, async || connect(&login).await.ok()).await;
         until("an event", async || (before < n_drifts(&reconciler)).then_some(())).await;
