@@ -160,7 +160,7 @@ async fn after_revoking_in_the_manifest_no_request_succeeds_at_any_data_plane() 
     println!("{told}");
 }
 
-/// What stops a Tenant must not keep a key alive. Seen to fail without `revocation::revoke_dead`.
+/// What stops a Tenant must not keep a key alive.
 #[tokio::test]
 async fn a_key_of_a_paused_tenant_can_be_revoked() {
     let mut world = World::shop().await;

@@ -116,13 +116,8 @@ impl<'a> Logins<'a> {
             return self.transact(op, epoch).await;
         };
         // the fence stands in the tenant's database, so the owner holds it while the keys login works elsewhere
-        let mut owner = match self.open.remove("owner") {
-            Some(conn) => conn,
-            None => {
-                self.get(As::Owner).await.map_err(ApplyError::Unavailable)?;
-                self.open.remove("owner").expect("it was put there")
-            }
-        };
+        self.get(As::Owner).await.map_err(ApplyError::Unavailable)?;
+        let mut owner = self.open.remove("owner").expect("it was put there");
         let held = async {
             let mut fence = owner.begin().await.map_err(PgError::from)?;
             session::execute(&mut fence, &records::fence(epoch)).await?;
