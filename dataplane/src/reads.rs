@@ -13,6 +13,25 @@ use crate::tenant::Known;
 pub struct Answer {
     pub json: Vec<u8>,
     pub after: Option<String>,
+    /// `None` where nobody asked.
+    pub count: Option<Count>,
+}
+
+/// How many rows there are, on this page and on all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    Known(i64),
+    /// A page after others has no row that could say it.
+    Unsaid,
+}
+
+impl Count {
+    pub fn known(self) -> Option<i64> {
+        match self {
+            Count::Known(count) => Some(count),
+            Count::Unsaid => None,
+        }
+    }
 }
 
 /// Tries in all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
@@ -89,7 +108,7 @@ async fn attempt(
         role: known.key.role.clone(),
         statement_timeout_ms: known.snapshot.catalog.limits.statement_timeout_ms,
         sql: compiled.sql,
-        shape: compiled.shape,
+        shape: compiled.shape.clone(),
         take: compiled.take,
     };
     let page = caller.tenant.lane.read(ask).await.map_err(|failure| told(caller, known, failure))?;
@@ -104,7 +123,12 @@ async fn attempt(
             "the page ends at values of $orderby that are too long for a cursor; order by shorter fields, or ask for more rows at once",
         )));
     }
-    Ok(Answer { json: page.json, after })
+    let count = compiled.shape.count.map(|_| match page.count {
+        Some(count) => Count::Known(count),
+        None if compiled.is_first_page => Count::Known(0),
+        None => Count::Unsaid,
+    });
+    Ok(Answer { json: page.json, after, count })
 }
 
 fn next(page: &Page, cursors: &CursorKey, binding: cursor::Binding) -> Option<String> {

@@ -85,13 +85,19 @@ pub struct Rows {
     pub json: Vec<u8>,
     /// An absolute URL that needs no escaping, as `next_link` makes it.
     pub next_link: Option<String>,
+    /// How many rows there are in all, where that was asked.
+    pub count: Option<i64>,
 }
 
 impl IntoResponse for Rows {
     fn into_response(self) -> Response {
-        let end = match self.next_link {
-            None => Bytes::from_static(b"]}"),
-            Some(link) => Bytes::from(format!("],\"nextLink\":\"{link}\"}}")),
+        let end = match (self.count, self.next_link) {
+            (None, None) => Bytes::from_static(b"]}"),
+            (None, Some(link)) => Bytes::from(format!("],\"nextLink\":\"{link}\"}}")),
+            (Some(count), None) => Bytes::from(format!("],\"count\":{count}}}")),
+            (Some(count), Some(link)) => {
+                Bytes::from(format!("],\"count\":{count},\"nextLink\":\"{link}\"}}"))
+            }
         };
         let chunks = [Bytes::from_static(b"{\"value\":["), Bytes::from(self.json), end];
         Response::new(Body::new(Chunks(chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect())))
@@ -184,6 +190,7 @@ mod tests {
         let rows = |json: &str, next_link: Option<&str>| Rows {
             json: json.into(),
             next_link: next_link.map(Into::into),
+            count: None,
         };
         assert_eq!(body(rows("", None).into_response()).await, r#"{"value":[]}"#);
         assert_eq!(
@@ -192,6 +199,12 @@ mod tests {
         );
         let paged = rows(r#"{"a":1}"#, Some("http://h/?$after=x")).into_response();
         assert_eq!(body(paged).await, r#"{"value":[{"a":1}],"nextLink":"http://h/?$after=x"}"#);
+        let counted = |next_link| Rows { count: Some(7), ..rows(r#"{"a":1}"#, next_link) };
+        assert_eq!(body(counted(None).into_response()).await, r#"{"value":[{"a":1}],"count":7}"#);
+        assert_eq!(
+            body(counted(Some("http://h/")).into_response()).await,
+            r#"{"value":[{"a":1}],"count":7,"nextLink":"http://h/"}"#
+        );
     }
 
     #[tokio::test]

@@ -21,6 +21,8 @@ pub struct Compiled {
     pub shape: Arc<Shape>,
     /// Rows to return; the SQL may give more, and a row beyond these says that another page exists.
     pub take: usize,
+    /// No row stands before the page, so that a page without rows says that there are none at all.
+    pub is_first_page: bool,
     /// For the cursor of the next page, made of the last row's position.
     pub binding: Option<Binding>,
 }
@@ -31,7 +33,7 @@ pub fn read(query: &Query) -> Compiled {
     let entity = &*query.entity;
     let mut sql = Sql::new();
     let shape = select(&mut sql, query);
-    sql.lit(" from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t");
+    from(&mut sql, entity);
 
     let mut word = " where ";
     if let Some(filter) = &query.filter {
@@ -54,7 +56,8 @@ pub fn read(query: &Query) -> Compiled {
         true => query.take as u64,
         false => page::limit(query.take as u64, query.max_take as u64),
     });
-    Compiled { sql, shape: Arc::new(shape), take: query.take, binding: query.binding }
+    let is_first_page = query.after.is_none();
+    Compiled { sql, shape: Arc::new(shape), take: query.take, is_first_page, binding: query.binding }
 }
 
 /// The select list: the fields asked for, then what the position needs and does not find among them as it is stored.
@@ -85,7 +88,39 @@ fn select(sql: &mut Sql, query: &Query) -> Shape {
             columns.push(Column { label: None, encoding: encoding::as_stored(&field.ty) });
         }
     }
-    Shape { columns, position }
+    let count = query.count.then(|| {
+        // Uncorrelated, so PostgreSQL works it out once and not for each row, in the snapshot of the page.
+        sql.lit(", (");
+        number_of_rows(sql, query);
+        sql.lit(")");
+        columns.push(Column { label: None, encoding: Encoding::Int8 });
+        columns.len() - 1
+    });
+    Shape { columns, position, count }
+}
+
+/// How many rows pass the filter, for a page after others without rows: there the count of [`read`] has no row to
+/// stand in.
+#[must_use]
+pub fn count(query: &Query) -> Compiled {
+    let mut sql = Sql::new();
+    number_of_rows(&mut sql, query);
+    let columns = vec![Column { label: None, encoding: Encoding::Int8 }];
+    let shape = Shape { columns, position: Vec::new(), count: Some(0) };
+    Compiled { sql, shape: Arc::new(shape), take: 1, is_first_page: true, binding: None }
+}
+
+fn number_of_rows(sql: &mut Sql, query: &Query) {
+    sql.lit("select pg_catalog.count(*)");
+    from(sql, &query.entity);
+    if let Some(filter) = &query.filter {
+        sql.lit(" where ");
+        predicate::write(sql, &query.entity, filter, false);
+    }
+}
+
+fn from(sql: &mut Sql, entity: &Entity) {
+    sql.lit(" from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t");
 }
 
 fn label(field: &Field) -> Box<str> {

@@ -17,7 +17,7 @@ pub const MAX_FILTER_LEN: usize = 8 * 1024;
 /// How deep `not` and parentheses may nest.
 pub const MAX_DEPTH: usize = 32;
 
-const OPTIONS: &str = "$select, $filter, $orderby, $first and $after";
+const OPTIONS: &str = "$select, $filter, $orderby, $first, $after and $count";
 
 /// Reads the options of a collection or a row from the part of the URL after `?`, as it came over the wire.
 ///
@@ -39,6 +39,7 @@ pub fn parse(query_string: &str) -> Result<ReadRequest, Problem> {
             "$orderby" => request.orderby = lists::orderby(&value)?,
             "$first" => request.first = Some(first(&value)?),
             "$after" => request.after = Some(value),
+            "$count" => request.count = count(&value)?,
             _ => return Err(unknown_option(&name)),
         }
         seen.push(name);
@@ -52,17 +53,27 @@ fn first(value: &str) -> Result<i64, Problem> {
     number.ok_or_else(|| Problem::new(Code::BadRequest, "$first is not a number of rows; write it in digits"))
 }
 
+fn count(value: &str) -> Result<bool, Problem> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => {
+            Err(Problem::new(Code::BadRequest, "$count is true or false; write $count=true, or leave it out"))
+        }
+    }
+}
+
 fn unknown_option(name: &str) -> Problem {
     let shown: String = name.chars().take(32).collect();
     let message = match name {
-        "$count" | "$expand" => format!("{shown} is not served yet; the options are {OPTIONS}"),
+        "$expand" => format!("{shown} is not served yet; the options are {OPTIONS}"),
         _ => format!("there is no option {shown:?}; the options are {OPTIONS}"),
     };
     let problem = Problem::new(Code::BadRequest, message);
     match name.to_ascii_lowercase().as_str() {
         "$top" | "$limit" => problem.detail("$first says how many rows a page has"),
         "$skip" | "$skiptoken" | "$offset" => problem.detail("nextLink of an answer leads to the next page"),
-        known @ ("$select" | "$filter" | "$orderby" | "$first" | "$after") => {
+        known @ ("$select" | "$filter" | "$orderby" | "$first" | "$after" | "$count") => {
             problem.detail(format!("options are written in lower case: {known}"))
         }
         _ => problem,

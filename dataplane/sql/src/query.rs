@@ -23,6 +23,8 @@ pub struct Query {
     pub take: usize,
     /// How many rows any page of this tenant may have.
     pub max_take: usize,
+    /// Whether each row also says how many rows pass the filter, on this page and on all others.
+    pub count: bool,
     /// What cursors of this question are bound to; `None` where no page can follow.
     pub binding: Option<Binding>,
 }

@@ -17,6 +17,8 @@ pub struct ReadRequest {
     pub first: Option<i64>,
     /// The cursor, not yet opened.
     pub after: Option<String>,
+    /// Whether the answer says how many rows there are in all.
+    pub count: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

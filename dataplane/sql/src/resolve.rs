@@ -71,6 +71,7 @@ pub fn collection(
         after,
         take,
         max_take: max as usize,
+        count: request.count,
         binding: Some(binding),
     })
 }
@@ -88,7 +89,7 @@ pub fn row(
     if !only_select {
         return Err(Problem::new(
             Code::BadRequest,
-            "a row read by its key takes only $select; ask the collection for $filter, $orderby, $first and $after",
+            "a row read by its key takes only $select; ask the collection for $filter, $orderby, $first, $after and $count",
         ));
     }
     Ok(Query {
@@ -99,6 +100,7 @@ pub fn row(
         after: None,
         take: 1,
         max_take: 1,
+        count: false,
         binding: None,
     })
 }

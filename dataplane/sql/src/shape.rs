@@ -9,11 +9,13 @@ pub struct Shape {
     pub columns: Vec<Column>,
     /// Positions in `columns` of the order terms, in order; empty where no page can follow.
     pub position: Vec<usize>,
+    /// Position in `columns` of the number of rows in all, the same in every row.
+    pub count: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// `"name":` with the name escaped for JSON; `None`: the column is there for `position` only.
+    /// `"name":` with the name escaped for JSON; `None`: the column is there for `position` or `count` only.
     pub label: Option<Box<str>>,
     pub encoding: Encoding,
 }

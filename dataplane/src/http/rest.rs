@@ -19,24 +19,32 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::next_link::{next_link, origin};
 use crate::path;
-use crate::reads;
+use crate::reads::{self, Count};
 use crate::respond::{Refusal, Rows};
+use crate::tenant::Known;
 
 type Answered<T> = Result<T, Refusal>;
 
 /// `GET /auth/{tenant}/api/{entity}`
 pub(super) async fn collection(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Rows> {
-    let answer = reads::run(&caller, &app.cursor_key, |known| {
+    let resolved = |known: &Known| {
         let (entity, request) = (here.entity()?, odata::parse(here.query())?);
         let cursors = Cursors { key: &app.cursor_key, caller: known.key.id.as_str() };
         let scope = known.snapshot.scope(&known.key);
         here.origin()?;
-        let query = resolve::collection(&known.snapshot.catalog, &scope, &entity, &request, cursors)?;
-        Ok(compile::read(&query))
-    });
-    let answer = answer.await?;
+        resolve::collection(&known.snapshot.catalog, &scope, &entity, &request, cursors)
+    };
+    let answer = reads::run(&caller, &app.cursor_key, |known| Ok(compile::read(&resolved(known)?))).await?;
+    let count = match answer.count {
+        None => None,
+        Some(Count::Known(count)) => Some(count),
+        Some(Count::Unsaid) => {
+            let alone = reads::run(&caller, &app.cursor_key, |known| Ok(compile::count(&resolved(known)?)));
+            alone.await?.count.and_then(Count::known)
+        }
+    };
     let next_link = answer.after.map(|token| here.next_link(&token)).transpose()?;
-    Ok(Rows { json: answer.json, next_link })
+    Ok(Rows { json: answer.json, next_link, count })
 }
 
 /// `GET /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
@@ -47,7 +55,7 @@ pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here)
         let query = resolve::row(&known.snapshot.catalog, &scope, &entity, &here.key()?, &request)?;
         Ok(compile::read(&query))
     });
-    Ok(Rows { json: answer.await?.json, next_link: None })
+    Ok(Rows { json: answer.await?.json, next_link: None, count: None })
 }
 
 /// `GET /auth/{tenant}/api`: the entities that this key may read.

@@ -106,3 +106,22 @@ async fn rows_that_come_and_go_between_pages_move_no_other_row() {
     }
     assert!(fixture.world.stop().await.success());
 }
+
+/// A page after others may be empty and still know how many rows there are. Seen to fail with 0 for every empty page.
+#[tokio::test]
+async fn an_empty_page_after_others_counts_what_is_there() {
+    let fixture = Fixture::new(&["counts"]).await;
+    let key = fixture.world.key("counts-reader");
+    let question = "/auth/counts/api/loose?$first=5&$orderby=n&$filter=n%20lt%2040&$count=true";
+    let first = fixture.get(&key, question).await;
+    let (rows, next) = first.page(question);
+    assert!(!rows.is_empty() && 5 < first.count().expect("a count"), "{rows}");
+    let next = next.expect("more rows").to_owned();
+    let mut sql = fixture.superuser("counts").await;
+    execute(&mut sql, "delete from t.loose where n > 10").await;
+    let last = fixture.get(&key, &next).await;
+    assert_eq!((last.page(&next), last.count()), (("", None), Some(5)));
+    let none = question.replace("lt%2040", "gt%2040");
+    let none = fixture.get(&key, &none).await;
+    assert_eq!((none.page("none"), none.count()), (("", None), Some(0)));
+}

@@ -96,10 +96,22 @@ impl Answer {
     pub(super) fn page(&self, asked: &str) -> (&str, Option<&str>) {
         let rows = self.text.strip_prefix("{\"value\":[").filter(|_| self.status == 200);
         let rows = rows.unwrap_or_else(|| panic!("{asked}: {} {}", self.status, self.text));
-        match rows.rsplit_once("],\"nextLink\":\"") {
-            Some((rows, link)) => (rows, Some(link.strip_suffix("\"}").expect("the link comes last"))),
-            None => (rows.strip_suffix("]}").expect("the rows come last"), None),
+        let (rows, end) = match rows.rsplit_once("],\"count\":") {
+            Some((rows, end)) => (rows, end.trim_start_matches(|c: char| c.is_ascii_digit())),
+            None => rows.rsplit_once(']').expect("the rows come first"),
+        };
+        let link = end.strip_prefix(",\"nextLink\":\"").map(|link| link.strip_suffix("\"}"));
+        match link {
+            Some(link) => (rows, Some(link.expect("the link comes last"))),
+            None if end == "}" => (rows, None),
+            None => panic!("{asked}: {end}"),
         }
+    }
+
+    /// What `$count=true` adds.
+    pub(super) fn count(&self) -> Option<usize> {
+        let body: Value = serde_json::from_str(&self.text).unwrap_or_default();
+        body["count"].as_u64().map(|count| count as usize)
     }
 
     pub(super) fn rows(&self, asked: &str) -> Vec<Value> {

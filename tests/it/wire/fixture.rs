@@ -84,7 +84,11 @@ impl Tenant {
         sql.lit(text.to_owned().leak());
         let label = |i: usize| Some(format!("\"{i}\":").into_boxed_str());
         let column = |(i, &encoding)| Column { label: label(i), encoding };
-        let shape = Shape { columns: columns.iter().enumerate().map(column).collect(), position: vec![] };
+        let shape = Shape {
+            columns: columns.iter().enumerate().map(column).collect(),
+            position: vec![],
+            count: None,
+        };
         Ask {
             credential: Credential::Secret(digest(key)),
             role: self.role(key),

@@ -34,6 +34,8 @@ pub struct Page {
     pub more: bool,
     /// Where the last written row stands in the order; `None` without rows, or where the shape has no position.
     pub last: Option<Position>,
+    /// How many rows there are in all; `None` without rows, or where the shape has no count.
+    pub count: Option<i64>,
 }
 
 /// The live key, as the database said in the same transaction.

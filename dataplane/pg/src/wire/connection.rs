@@ -78,7 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         Ok(rows.map(|mut rows| {
             let last = rows.last();
-            Page { key, json: rows.json, n_rows: rows.n_rows, more: rows.more, last }
+            Page { key, json: rows.json, n_rows: rows.n_rows, more: rows.more, last, count: rows.count }
         }))
     }
 

@@ -20,12 +20,13 @@ pub(super) struct Rows<'a> {
     pub(super) more: bool,
     /// One entry for each position of the shape; their buffers serve every row.
     last: Position,
+    pub(super) count: Option<i64>,
 }
 
 impl<'a> Rows<'a> {
     pub(super) fn new(shape: &'a Shape, take: usize) -> Rows<'a> {
         let last = vec![None; shape.position.len()];
-        Rows { shape, take, json: Vec::new(), n_rows: 0, more: false, last }
+        Rows { shape, take, json: Vec::new(), n_rows: 0, more: false, last, count: None }
     }
 
     /// Adds one row, or notes that there was one more than are taken, or than a page holds.
@@ -48,6 +49,9 @@ impl<'a> Rows<'a> {
             let value = fields.value()?;
             for (_, slot) in self.shape.position.iter().zip(&mut self.last).filter(|(at, _)| **at == i) {
                 keep(value, slot);
+            }
+            if self.shape.count == Some(i) && self.count.is_none() {
+                self.count = Some(number(value)?);
             }
             let Some(label) = &column.label else { continue };
             if !std::mem::take(&mut is_first) {
@@ -88,6 +92,11 @@ pub(super) fn fit(shape: &Shape, description: &[u8]) -> Result<bool, Malformed> 
     Ok(all)
 }
 
+fn number(value: Option<&[u8]>) -> Result<i64, Malformed> {
+    let bytes = value.and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
+    bytes.map(i64::from_be_bytes).ok_or(Malformed("a count that is no bigint"))
+}
+
 fn keep(value: Option<&[u8]>, slot: &mut Option<Vec<u8>>) {
     match (value, slot) {
         (Some(value), Some(kept)) => {
@@ -114,6 +123,7 @@ mod tests {
                 column(Some("\"b\":"), Encoding::Bool),
             ],
             position: vec![1, 0],
+            count: None,
         }
     }
 

@@ -182,9 +182,19 @@ fn collections() {
             "$filter=qty%20gt%201+or+qty+eq+0",
             format!(r#"{lines} where t."qty" > $1 or t."qty" = $2 {by_key} limit 101 <- 23:"1" 23:"0""#),
         ),
+        (
+            "$filter=qty gt 1&$count=true",
+            r#"select t."order_id", t."line", t."qty", (select pg_catalog.count(*) from "app"."order""lines" t where t."qty" > $1) from "app"."order""lines" t where t."qty" > $2 order by t."order_id", t."line" limit 101 <- 23:"1" 23:"1""#.to_owned(),
+        ),
+        ("$count=false", format!("{lines} {by_key} limit 101 <- ")),
     ] {
         assert_eq!(sql("lines", query), wanted, "{query}");
     }
+    let query = collection("lines", "$filter=qty gt 1&$count=true").expect("a question");
+    assert_eq!(
+        show(&compile::count(&query)),
+        r#"select pg_catalog.count(*) from "app"."order""lines" t where t."qty" > $1 <- 23:"1""#
+    );
 }
 
 #[test]

@@ -18,11 +18,13 @@ fn options() {
         (
             "$top=5",
             BadRequest,
-            r#"no option "$top"; the options are $select, $filter, $orderby, $first and $after"#,
+            r#"no option "$top"; the options are $select, $filter, $orderby, $first, $after and $count"#,
         ),
         ("$top=5", BadRequest, "$first says"),
         ("$Filter=id eq 1", BadRequest, "lower case: $filter"),
-        ("$count=true", BadRequest, "$count is not served yet"),
+        ("$count=yes", BadRequest, "$count is true or false; write $count=true"),
+        ("$count=", BadRequest, "$count is true or false"),
+        ("$count=TRUE", BadRequest, "$count is true or false"),
         ("$expand=lines", BadRequest, "$expand is not served yet"),
         ("$first=1&%24first=2", BadRequest, "$first is given twice"),
         ("$first", BadRequest, "name=value"),
@@ -269,6 +271,7 @@ fn rows() {
         (&[("order_id", "1"), ("line", "1")], "$orderby=qty", BadRequest, "takes only $select"),
         (&[("order_id", "1"), ("line", "1")], "$first=1", BadRequest, "takes only $select"),
         (&[("order_id", "1"), ("line", "1")], "$after=x", BadRequest, "takes only $select"),
+        (&[("order_id", "1"), ("line", "1")], "$count=true", BadRequest, "takes only $select"),
         (&[("order_id", "1"), ("line", "1")], "$select=nope", UnknownField, "nope"),
     ] {
         check(row("lines", path, query), code, words, &format!("{path:?} {query}"));
