@@ -12,7 +12,11 @@ bin := $(target)/debug/rowgate-dataplane
 MANIFESTS ?= examples/shop
 STATE ?= .rowgate
 
-.PHONY: help run test lint fmt deny crds postgres tools clean
+# Seconds for each target of `make fuzz`, and which ones: make fuzz FUZZ_TARGETS=filter
+FUZZ_SECONDS ?= 300
+FUZZ_TARGETS ?= filter cursor query token key
+
+.PHONY: help run test lint fmt deny crds fuzz postgres tools clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +47,9 @@ deny: tools ## install cargo-deny into the cache (minutes, once) and check licen
 crds: tools ## write crds/*.yaml anew from the Rust types
 	cargo run --quiet --package rowgate-crds --bin crdgen tenant > crds/tenant.yaml
 	cargo run --quiet --package rowgate-crds --bin crdgen apikey > crds/apikey.yaml
+
+fuzz: tools ## give the parsers what libFuzzer invents, FUZZ_SECONDS (300) for each of FUZZ_TARGETS
+	@tests/setup/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 postgres: ## put a PostgreSQL into the cache if it is not there
 	@tests/setup/postgres.sh

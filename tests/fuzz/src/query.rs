@@ -1,0 +1,25 @@
+//! Query strings: any text is answered, and the next page asks the same question with another cursor.
+
+use std::sync::LazyLock;
+
+use rowgate_sql::odata;
+use rowgate_sql::request::ReadRequest;
+
+use crate::sql;
+use crate::tenant::Tenant;
+
+/// `data` is what stands after `?`.
+///
+/// # Panics
+/// When one of these does not hold.
+pub fn check(data: &[u8]) {
+    static TENANT: LazyLock<Tenant> = LazyLock::new(Tenant::new);
+    let text = String::from_utf8_lossy(data);
+    let Ok(request) = odata::parse(&text) else { return };
+    let next = odata::next_page(&text, "A-_z");
+    let expected = ReadRequest { after: Some("A-_z".to_owned()), ..request.clone() };
+    assert_eq!(odata::parse(&next).as_ref(), Ok(&expected), "{next:?} after {text:?}");
+    if let Ok(compiled) = TENANT.read(&request) {
+        sql::check(&compiled);
+    }
+}
