@@ -1,5 +1,6 @@
 //! Every route of the product in one table. It builds the router, and the access test walks it.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, get, post};
@@ -21,6 +23,7 @@ use crate::app::App;
 use crate::respond::{Refusal, RequestId, finish};
 use crate::telemetry::Trace;
 
+mod options;
 mod rest;
 mod tokens;
 
@@ -80,9 +83,12 @@ pub fn service(
 
 /// Patterns are matched on the raw path; handlers decode its parts themselves, once.
 fn router() -> Router<Arc<App>> {
-    routes()
-        .iter()
-        .fold(Router::new(), |router, route| router.route(route.path, (route.handler)()))
+    let with_routes =
+        routes().iter().fold(Router::new(), |router, route| router.route(route.path, (route.handler)()));
+    let paths: BTreeSet<_> = routes().iter().map(|route| route.path).collect();
+    paths
+        .into_iter()
+        .fold(with_routes, |router, path| router.route(path, options::of(path)))
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(not_found)
 }
@@ -93,6 +99,10 @@ async fn answer(router: Router, mut request: Request) -> Result<Response, Infall
     let trace = Arc::new(Trace::new(id.clone()));
     let method = request.method().clone();
     request.extensions_mut().insert(trace.clone());
+    // A HEAD is made like a GET, so that all its headers are; hyper sends no body with it.
+    if method == Method::HEAD {
+        *request.method_mut() = Method::GET;
+    }
     // A panic is a fault of ours: the caller gets an answer, and the connection goes on.
     let answered = AssertUnwindSafe(router.oneshot(request)).catch_unwind().await;
     let response = match answered {
@@ -207,7 +217,10 @@ mod tests {
         for method in ["POST", "PUT", "PATCH", "DELETE"] {
             let response = ask(router(), method, "/auth/shop/api/orders/id/7", None).await;
             assert_eq!(response.status(), 405, "{method}");
-            assert_eq!(response.headers().get("allow").map(|value| value.as_bytes()), Some(&b"GET,HEAD"[..]));
+            assert_eq!(
+                response.headers().get("allow").map(|value| value.as_bytes()),
+                Some(&b"GET,HEAD,OPTIONS"[..])
+            );
             assert!(text(response).await.contains("\"MethodNotAllowed\""));
         }
         for path in ["/", "/auth", "/auth/shop", "/auth/shop/api/", "/auth/shop/api/orders/"] {

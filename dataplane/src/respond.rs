@@ -22,7 +22,7 @@ pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const VARIES: HeaderValue =
-    HeaderValue::from_static("X-API-Key, Authorization, X-MS-API-ROLE, Accept-Encoding");
+    HeaderValue::from_static("X-API-Key, Authorization, X-MS-API-ROLE, Accept-Encoding, Origin");
 /// Seconds after which a 503 is worth another try: a replica looks at a tenant's database each second.
 const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("1");
 
@@ -122,8 +122,11 @@ pub fn finish(mut response: Response, request: &RequestId) -> Response {
             _ => {}
         }
     }
+    let is_bare = response.status() == StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, JSON);
+    if !is_bare {
+        headers.insert(CONTENT_TYPE, JSON);
+    }
     // Only an answer that is the same for everybody says otherwise.
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-store"));
     headers.insert(VARY, VARIES);
@@ -214,7 +217,7 @@ mod tests {
         let header = |name: &str| response.headers().get(name).map(|value| value.to_str().expect("text"));
         assert_eq!(header("content-type"), Some("application/json; charset=utf-8"));
         assert_eq!(header("cache-control"), Some("private, no-store"));
-        assert_eq!(header("vary"), Some("X-API-Key, Authorization, X-MS-API-ROLE, Accept-Encoding"));
+        assert_eq!(header("vary"), Some("X-API-Key, Authorization, X-MS-API-ROLE, Accept-Encoding, Origin"));
         assert_eq!(header("x-content-type-options"), Some("nosniff"));
         assert_eq!(header("x-request-id"), Some(id().as_str()));
         assert_eq!(header("www-authenticate"), Some("ApiKey realm=\"rowgate\", Bearer realm=\"rowgate\""));

@@ -193,6 +193,7 @@ fn typing_error(key: &str) -> String {
 async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
     let door = Door::open().await;
     let (mut refusals, mut role_refusals, mut absences) = (Vec::new(), Vec::new(), Vec::new());
+    let mut options = Vec::new();
     for route in routes().iter().filter(|route| !ELSEWHERE.contains(&(route.method, route.path))) {
         let row = PATHS.iter().find(|row| (row.0, row.1) == (route.method, route.path));
         let (method, _, path, absent) = row.unwrap_or_else(|| panic!("no line in PATHS for {route:?}"));
@@ -208,6 +209,13 @@ async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
                 (reply.status, &reply.headers, ""),
                 "{here}"
             );
+            // Whoever asks and whatever exists: what OPTIONS says stands in the table of routes.
+            for path in [Some(*path), *absent].into_iter().flatten() {
+                let reply = door.ask("OPTIONS", &format!("{base}{path}"), &case.headers).await;
+                assert_eq!((reply.status.as_u16(), &*reply.body), (204, ""), "{here}: {reply:?}");
+                assert_eq!(reply.header("allow"), Some("GET,HEAD,OPTIONS"), "{here}");
+                options.push(reply);
+            }
             if let Some(absent) = absent {
                 let reply = door.ask(method, &format!("{base}{absent}"), &case.headers).await;
                 let status = if case.status == 200 { 404 } else { case.status };
@@ -235,6 +243,7 @@ async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
     }
     assert_eq!(door.ask(ELSEWHERE[1].0, ELSEWHERE[1].1, &[]).await.status, 200);
     assert_eq!(PATHS.len() + ELSEWHERE.len(), routes().len(), "PATHS names a route that is gone");
+    assert!(options.iter().all(|reply| *reply == options[0]), "{options:?}");
     for (replies, code) in
         [(refusals, "Unauthorized"), (role_refusals, "RoleMismatch"), (absences, "EntityNotFound")]
     {

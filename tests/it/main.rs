@@ -2,6 +2,7 @@
 
 mod access;
 mod control;
+mod edge;
 mod edits;
 mod http;
 mod launcher;

@@ -1,0 +1,3 @@
+//! The edge: what every answer carries, who is told what without a key, and what is done with what callers send.
+
+mod headers;
