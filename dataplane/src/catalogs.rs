@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
 use rowgate_pg::installation::DataplaneInstallation;
+use rowgate_pg::replicas::Served;
 use rowgate_pg::tenants::TenantRow;
 use tokio::sync::Notify;
 
@@ -23,7 +24,7 @@ pub struct Catalogs {
     tasks: Tasks,
     tried: AtomicBool,
     /// Wakes the loop that follows the control database: something there, or here, is new.
-    pub wake: Notify,
+    pub wake: Arc<Notify>,
 }
 
 impl Catalogs {
@@ -35,7 +36,7 @@ impl Catalogs {
             connections,
             tasks,
             tried: AtomicBool::new(false),
-            wake: Notify::new(),
+            wake: Arc::default(),
         }
     }
 
@@ -78,10 +79,10 @@ impl Catalogs {
         *self.tenants.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(after));
     }
 
-    /// The generation that each tenant is served at.
-    pub fn served(&self) -> HashMap<Ulid, i64> {
+    /// What each tenant is served from.
+    pub fn served(&self) -> HashMap<Ulid, Served> {
         let all = self.all().unwrap_or_default();
-        all.values().filter_map(|tenant| Some((tenant.id.clone(), tenant.generation()?))).collect()
+        all.values().filter_map(|tenant| Some((tenant.id.clone(), tenant.served()?))).collect()
     }
 
     fn kept_or_new(
@@ -95,7 +96,7 @@ impl Catalogs {
             return kept.clone();
         }
         let login = installation.auth(&id, place.endpoint.as_ref(), &place.database);
-        Arc::new(Tenant::new(id, slug, place, login, self.connections, self.tasks.clone()))
+        Arc::new(Tenant::new(id, slug, place, login, self.connections, self.tasks.clone(), self.wake.clone()))
     }
 
     fn start_to_catch_up(self: &Arc<Self>, tenant: &Arc<Tenant>, generation: i64) {
@@ -103,13 +104,9 @@ impl Catalogs {
         if up_to_date || !tenant.begin_to_catch_up() {
             return;
         }
-        let (catalogs, tenant) = (self.clone(), tenant.clone());
-        self.tasks.start(async move {
-            // Only news wakes the loop: a database that does not answer is tried at the next look.
-            if tenant.catch_up(generation).await {
-                catalogs.wake.notify_one();
-            }
-        });
+        let tenant = tenant.clone();
+        // A database that does not answer is tried at the next look.
+        self.tasks.start(async move { tenant.catch_up(generation).await });
     }
 
     fn all(&self) -> Option<Arc<Map>> {

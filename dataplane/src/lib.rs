@@ -9,6 +9,7 @@ pub mod config;
 pub mod telemetry;
 
 pub mod auth;
+pub mod freshness;
 pub mod http;
 pub mod listen;
 pub mod next_link;

@@ -103,7 +103,10 @@ async fn attempt(
             true => Miss::Settled(problem),
             false => Miss::Doubtful(problem),
         })?;
+    // The last try takes what it gets: where tables change without end, answers must come all the same.
+    let (watched, turn) = known.snapshot.turn().filter(|_| !is_last).unzip();
     let ask = Ask {
+        watched,
         credential: caller.credential.clone(),
         role: known.key.role.clone(),
         statement_timeout_ms: known.snapshot.catalog.limits.statement_timeout_ms,
@@ -113,6 +116,9 @@ async fn attempt(
     };
     let page = caller.tenant.lane.read(ask).await.map_err(|failure| told(caller, known, failure))?;
     caller.tenant.note(true, "");
+    if let Some(turn) = turn {
+        known.snapshot.confirm(turn);
+    }
     if page.key.generation > known.snapshot.catalog.generation && !is_last {
         return Err(Miss::Behind);
     }

@@ -10,7 +10,7 @@ use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::{self, DataplaneInstallation, InstallationError};
 use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::pool::PgConnection;
-use rowgate_pg::replicas::{self, Wakes};
+use rowgate_pg::replicas::{self, Served, Wakes};
 use rowgate_pg::tenants;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +33,7 @@ pub struct Replica {
     /// `None` before the first look: neither message was logged.
     answers: Option<bool>,
     /// What `control.served` says of us, by tenant.
-    written: HashMap<Ulid, i64>,
+    written: HashMap<Ulid, Served>,
     beaten: Option<Instant>,
 }
 
@@ -116,10 +116,10 @@ impl Replica {
             replicas::unserved(&mut open.conn, &self.id, &tenant).await?;
             self.written.remove(&tenant);
         }
-        for (tenant, generation) in served {
-            if self.written.get(&tenant) != Some(&generation) {
-                replicas::served(&mut open.conn, &self.id, &tenant, generation).await?;
-                self.written.insert(tenant, generation);
+        for (tenant, served) in served {
+            if self.written.get(&tenant) != Some(&served) {
+                replicas::served(&mut open.conn, &self.id, &tenant, served).await?;
+                self.written.insert(tenant, served);
             }
         }
         Ok(())

@@ -3,21 +3,25 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
 use rowgate_core::secret::Credential;
 use rowgate_pg::catalog_load;
 use rowgate_pg::failure::PgError;
+use rowgate_pg::fingerprint::Watched;
 use rowgate_pg::keys::{self, Found};
 use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::pool::{self, PgPool};
+use rowgate_pg::replicas::Served;
 use rowgate_pg::tenants::TenantRow;
 use rowgate_pg::wire::Lane;
 use rowgate_sql::catalog::{Catalog, Scope};
+use tokio::sync::Notify;
 
 use crate::app::Tasks;
+use crate::freshness::{Freshness, Turn};
 
 /// Keys remembered with one catalog. More of them at work in one generation only cost a look-up each.
 const KEYS: usize = 10_000;
@@ -34,6 +38,8 @@ pub struct Tenant {
     pub lane: Lane,
     look_ups: PgPool,
     tasks: Tasks,
+    /// Told whenever another catalog is served.
+    loaded: Arc<Notify>,
     snapshot: RwLock<Option<Arc<Snapshot>>>,
     /// Held while a catalog is read: whoever waited for it finds the new one.
     loading: tokio::sync::Mutex<()>,
@@ -53,6 +59,8 @@ pub struct Place {
 /// A catalog and the keys seen while it was current. Replaced as a whole, so that no key outlives its generation here.
 pub struct Snapshot {
     pub catalog: Catalog,
+    watched: Arc<Watched>,
+    freshness: Freshness,
     keys: RwLock<HashMap<Credential, Arc<Found>>>,
 }
 
@@ -82,6 +90,7 @@ impl Tenant {
         login: Login,
         connections: usize,
         tasks: Tasks,
+        loaded: Arc<Notify>,
     ) -> Tenant {
         Tenant {
             id,
@@ -90,6 +99,7 @@ impl Tenant {
             look_ups: pool::lazy(&login, LOOK_UPS),
             lane: Lane::new(login, connections),
             tasks,
+            loaded,
             snapshot: RwLock::default(),
             loading: tokio::sync::Mutex::default(),
             tried: AtomicBool::new(false),
@@ -103,6 +113,13 @@ impl Tenant {
         Some(self.current()?.catalog.generation)
     }
 
+    /// What the catalog that is served was read from; `None` before the first.
+    pub fn served(&self) -> Option<Served> {
+        let snapshot = self.current()?;
+        let fingerprint = snapshot.watched.fingerprint;
+        Some(Served { generation: snapshot.catalog.generation, fingerprint })
+    }
+
     /// True once a first catalog was loaded, or could not be.
     pub fn was_tried(&self) -> bool {
         self.tried.load(Ordering::Acquire)
@@ -113,15 +130,15 @@ impl Tenant {
         !self.catching_up.swap(true, Ordering::AcqRel)
     }
 
-    /// Loads the catalog unless one of `generation` or newer is served; true when a new one is. A failure is logged,
-    /// and the next look at the control database tries again.
-    pub async fn catch_up(&self, generation: i64) -> bool {
+    /// Loads the catalog unless one of `generation` or newer is served. A failure is logged, and the next look at the control database tries again.
+    pub async fn catch_up(&self, generation: i64) {
         let seen = self.current();
         let behind = seen.as_ref().is_none_or(|seen| seen.catalog.generation < generation);
-        let loaded = behind && self.reload(seen.as_ref()).await.is_ok();
+        if behind {
+            let _told_and_tried_again = self.reload(seen.as_ref()).await;
+        }
         self.tried.store(true, Ordering::Release);
         self.catching_up.store(false, Ordering::Release);
-        loaded
     }
 
     /// Finds the live key, from memory or from the database, together with the catalog of the same generation.
@@ -145,18 +162,33 @@ impl Tenant {
         if let Some(newer) = self.current().filter(|now| seen.is_none_or(|seen| !Arc::ptr_eq(now, seen))) {
             return Ok(newer);
         }
-        let pool = self.look_ups.clone();
-        let loaded =
-            self.outliving(async move { catalog_load::load(&mut *pool.acquire().await?).await }).await?;
-        let snapshot = Arc::new(Snapshot { catalog: loaded, keys: RwLock::default() });
+        let (pool, freshness) = (self.look_ups.clone(), Freshness::new(Instant::now()));
+        let load = async move { catalog_load::load(&mut *pool.acquire().await?).await };
+        let (catalog, watched) = self.outliving(load).await?;
+        let (watched, keys) = (Arc::new(watched), RwLock::default());
+        let snapshot = Arc::new(Snapshot { catalog, watched, freshness, keys });
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.clone());
         tracing::info!(tenant = %self.slug, generation = snapshot.catalog.generation, "catalog loaded");
+        self.loaded.notify_one();
         Ok(snapshot)
     }
 
     /// Looks a credential up and forgets the answer: what a key of no tenant costs, so that it takes as long as one of a tenant.
     pub async fn look_up_in_vain(&self, credential: &Credential) {
         let _nobody_is_told = self.find(credential).await;
+    }
+
+    /// Looks whether the tables are those of the catalog, if nobody did lately, and loads it anew if not: for requests
+    /// that the catalog alone answers. What never reaches the tables could not notice that they have changed.
+    async fn look(&self, snapshot: Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
+        let Some((watched, turn)) = snapshot.turn() else { return Ok(snapshot) };
+        let (pool, known) = (self.look_ups.clone(), watched.fingerprint);
+        let look = async move { watched.look(&mut *pool.acquire().await?).await };
+        if self.outliving(look).await? != known {
+            return self.reload(Some(&snapshot)).await;
+        }
+        snapshot.confirm(turn);
+        Ok(snapshot)
     }
 
     /// Ends the connections. Requests that still hold the tenant get 503.
@@ -172,6 +204,11 @@ impl Tenant {
                 return Err(Problem::unauthorized());
             };
             if found.generation == snapshot.catalog.generation {
+                let looked = self.look(snapshot.clone()).await?;
+                if !Arc::ptr_eq(&looked, &snapshot) {
+                    snapshot = looked;
+                    continue;
+                }
                 let key = snapshot.remember(credential, found);
                 return Ok(Known { snapshot, key, fresh: true });
             }
@@ -249,6 +286,16 @@ impl Snapshot {
         set.cloned().unwrap_or_default()
     }
 
+    /// What is to be asked along with a request now, and the turn to [`Snapshot::confirm`] when nothing has changed.
+    pub fn turn(&self) -> Option<(Arc<Watched>, Turn)> {
+        Some((self.watched.clone(), self.freshness.turn(Instant::now())?))
+    }
+
+    /// The tables were those of the catalog when that turn was taken.
+    pub fn confirm(&self, turn: Turn) {
+        self.freshness.confirm(turn);
+    }
+
     /// Drops a key that the database no longer knows.
     pub fn forget(&self, credential: &Credential) {
         self.keys.write().unwrap_or_else(PoisonError::into_inner).remove(credential);
@@ -288,6 +335,11 @@ mod tests {
         }
     }
 
+    fn snapshot(catalog: Catalog) -> Snapshot {
+        let (watched, freshness) = (Arc::default(), Freshness::new(Instant::now()));
+        Snapshot { catalog, watched, freshness, keys: RwLock::default() }
+    }
+
     fn digest(i: usize) -> Credential {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&i.to_be_bytes());
@@ -296,7 +348,7 @@ mod tests {
 
     #[test]
     fn no_more_keys_are_remembered_than_the_bound() {
-        let snapshot = Snapshot { catalog: Catalog::default(), keys: RwLock::default() };
+        let snapshot = snapshot(Catalog::default());
         for i in 0..=KEYS {
             snapshot.remember(&digest(i), found(None));
         }
@@ -312,7 +364,7 @@ mod tests {
         let orders = "orders".parse().expect("a name");
         let scope = Scope { entities: HashMap::from([(orders, rowgate_sql::catalog::Rights::default())]) };
         catalog.scopes.insert("set_a".to_owned(), Arc::new(scope));
-        let snapshot = Snapshot { catalog, keys: RwLock::default() };
+        let snapshot = snapshot(catalog);
         assert_eq!(snapshot.scope(&found(Some("set_a"))).entities.len(), 1);
         assert_eq!(snapshot.scope(&found(Some("set_b"))).entities.len(), 0);
         assert_eq!(snapshot.scope(&found(None)).entities.len(), 0);

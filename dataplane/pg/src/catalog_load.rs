@@ -1,16 +1,18 @@
 //! A tenant's catalog, read by the data plane from the tenant's own database in one snapshot.
 
 use rowgate_sql::catalog::{
-    Catalog, ColumnInfo, EntityRecord, FieldType, Limits, PermissionRecord, TableColumns, TypeKind, build,
+    Catalog, ColumnInfo, Entity, EntityRecord, FieldType, Limits, PermissionRecord, TableColumns, TypeKind,
+    build,
 };
 use rowgate_sql::text::Ident;
 use sqlx::types::Json;
 use sqlx::{Connection as _, PgConnection};
 
 use crate::failure::PgError;
+use crate::fingerprint::{self, Watched};
 
-/// Reads everything that serving needs, as `t<id>_auth`.
-pub async fn load(conn: &mut PgConnection) -> Result<Catalog, PgError> {
+/// Reads everything that serving needs, as `t<id>_auth`, and what it was read from.
+pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
     let mut open = conn.begin_with("begin isolation level repeatable read, read only").await?;
     let (generation, Json(limits)): (i64, Json<Limits>) =
         sqlx::query_as("select generation, limits from dl.state").fetch_one(&mut *open).await?;
@@ -21,10 +23,15 @@ pub async fn load(conn: &mut PgConnection) -> Result<Catalog, PgError> {
             .fetch_all(&mut *open)
             .await?;
     let columns = columns(&mut open).await?;
+    let (watched, unguarded) = fingerprint::watch(&mut open).await?;
     open.rollback().await?;
     let entities = entities.into_iter().map(|Json(record)| record).collect();
     let sets = sets.into_iter().map(|(role, Json(permissions))| (role, permissions)).collect();
-    Ok(build(generation, limits, entities, &columns, sets))
+    let mut catalog = build(generation, limits, entities, &columns, sets);
+    let shows = |entity: &Entity| unguarded.contains(&(entity.schema.clone(), entity.object.clone()));
+    catalog.unguarded =
+        catalog.entities.values().filter(|entity| shows(entity)).map(|it| it.name.clone()).collect();
+    Ok((catalog, watched))
 }
 
 #[derive(sqlx::FromRow)]
@@ -38,6 +45,7 @@ struct Row {
     base_kind: String,
     nullable: bool,
     native_order: bool,
+    granted: bool,
 }
 
 /// The columns of every relation that an entity stands for, in `attnum` order. Type names are spelled with only
@@ -53,7 +61,7 @@ async fn columns(conn: &mut PgConnection) -> Result<Vec<TableColumns>, PgError> 
              join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = e.definition ->> 'object'
                                        and c.relkind in ('r', 'p', 'v')
          ), attribute as (
-             select r.nspname, r.relname, a.attrelid, a.attnum, a.attname, a.atttypid,
+             select r.nspname, r.relname, a.attrelid, a.attnum, a.attname, a.atttypid, a.attacl,
                     a.attnotnull and not exists (
                         select from pg_catalog.pg_constraint c
                         where c.conrelid = a.attrelid and c.contype = 'n' and c.conkey = array[a.attnum]
@@ -73,7 +81,7 @@ async fn columns(conn: &mut PgConnection) -> Result<Vec<TableColumns>, PgError> 
                 a.atttypid::int8 as type_oid, a.type_name, base.oid::int8 as base_oid,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then 'a'
                      else base.typtype::text end as base_kind,
-                not a.is_filled as nullable,
+                not a.is_filled as nullable, a.attacl is not null as granted,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then element.has_order
                      else base.typtype <> 'b' or base.oid < 16384 end as native_order
          from attribute a
@@ -122,9 +130,9 @@ fn column(row: &Row) -> Result<ColumnInfo, PgError> {
         base_oid: oid(row.base_oid)?,
         native_order: row.native_order,
     };
-    Ok(ColumnInfo { name: ident(&row.column)?, ty, nullable: row.nullable })
+    Ok(ColumnInfo { name: ident(&row.column)?, ty, nullable: row.nullable, granted: row.granted })
 }
 
-fn ident(name: &str) -> Result<Ident, PgError> {
+pub(crate) fn ident(name: &str) -> Result<Ident, PgError> {
     Ident::new(name).ok_or_else(|| PgError::unexpected("PostgreSQL holds a name that is none"))
 }

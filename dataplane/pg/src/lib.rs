@@ -16,6 +16,7 @@ pub mod actual;
 pub mod introspect;
 
 pub mod catalog_load;
+pub mod fingerprint;
 pub mod keys;
 
 pub mod wire;

@@ -22,7 +22,7 @@ macro_rules! series {
     };
 }
 
-const CONTROL: &[Migration] = series!("control": 1 "0001_start");
+const CONTROL: &[Migration] = series!("control": 1 "0001_start", 2 "0002_fingerprint");
 const TENANT: &[Migration] = series!("tenant": 1 "0001_start");
 
 /// "migrate" in ASCII.

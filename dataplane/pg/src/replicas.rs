@@ -1,6 +1,6 @@
 //! Data-plane replicas: who lives, what each serves, and the wake that tells them to look again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::Ulid;
 use sqlx::PgConnection;
@@ -44,21 +44,30 @@ pub async fn beat(conn: &mut PgConnection, id: &Ulid) -> Result<bool, PgError> {
     Ok(update.bind(id.as_str()).execute(conn).await?.rows_affected() == 1)
 }
 
-/// The replica has loaded a tenant's catalog at `generation` and answers from it.
+/// What a replica answers from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Served {
+    /// Of the catalog.
+    pub generation: i64,
+    /// Of the tables that the catalog was read from.
+    pub fingerprint: i64,
+}
+
+/// The replica has loaded a tenant's catalog and answers from it.
 pub async fn served(
     conn: &mut PgConnection,
     id: &Ulid,
     tenant: &Ulid,
-    generation: i64,
+    served: Served,
 ) -> Result<(), PgError> {
     sqlx::query(
-        "insert into control.served (replica, tenant, generation) values ($1, $2, $3) \
-         on conflict (replica, tenant) do update set generation = excluded.generation \
-         where served.generation <> excluded.generation",
+        "insert into control.served (replica, tenant, generation, fingerprint) values ($1, $2, $3, $4) \
+         on conflict (replica, tenant) do update set generation = excluded.generation, fingerprint = excluded.fingerprint",
     )
     .bind(id.as_str())
     .bind(tenant.as_str())
-    .bind(generation)
+    .bind(served.generation)
+    .bind(served.fingerprint)
     .execute(conn)
     .await?;
     Ok(())
@@ -95,6 +104,25 @@ pub async fn live(conn: &mut PgConnection) -> Result<Vec<(Ulid, BTreeMap<Ulid, i
         }
     }
     Ok(live.into_iter().collect())
+}
+
+/// Fingerprints of tables, by tenant and the generation that it is served at.
+pub type Seen = BTreeMap<(Ulid, i64), BTreeSet<i64>>;
+
+/// What the live replicas saw the tables of each tenant to be. Somebody changed them by hand when another fingerprint
+/// comes up for a tenant that is served at the same generation.
+pub async fn seen(conn: &mut PgConnection) -> Result<Seen, PgError> {
+    let rows: Vec<(String, i64, i64)> = sqlx::query_as(
+        "select s.tenant, s.generation, s.fingerprint from control.served s join control.replicas r on r.id = s.replica \
+         where r.beat_at > clock_timestamp() - interval '6 seconds' and s.fingerprint is not null",
+    )
+    .fetch_all(conn)
+    .await?;
+    let mut seen = Seen::new();
+    for (tenant, generation, fingerprint) in rows {
+        seen.entry((ulid(&tenant)?, generation)).or_default().insert(fingerprint);
+    }
+    Ok(seen)
 }
 
 /// Tells every replica to look again. After a pass that changed something, outside its transactions.

@@ -1,6 +1,6 @@
 //! What a tenant exposes, as one immutable snapshot: entities, their fields, and what each role may do with them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use rowgate_core::name::EntityName;
@@ -23,6 +23,8 @@ pub struct Catalog {
     pub scopes: HashMap<String, Arc<Scope>>,
     /// Entities left out, because the relation or a key column is not there or two columns have one exposed name.
     pub missing: Vec<String>,
+    /// Entities that must not be read now: row-level security of a table that they show is not enabled and forced.
+    pub unguarded: HashSet<EntityName>,
 }
 
 /// A tenant's own limits, from `Tenant.spec.limits`.
@@ -71,6 +73,8 @@ pub struct Field {
     pub ty: FieldType,
     /// False for NOT NULL columns; always true for columns of a view.
     pub nullable: bool,
+    /// Somebody holds a right on it; else it is in nobody's [`Scope`].
+    pub granted: bool,
 }
 
 /// A column's type as `pg_type` tells it.

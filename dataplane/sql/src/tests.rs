@@ -75,6 +75,7 @@ fn catalog() -> Catalog {
                 native_order: ty != "public.citext",
             },
             nullable,
+            granted: true,
         };
         rows.iter().map(column).collect()
     };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rowgate_crds::{ApiKey, Tenant};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
+use rowgate_pg::replicas::Seen;
 use rowgate_pg::{replicas, session, tenants};
 use rowgate_sql::ddl::records;
 use sqlx::PgConnection;
@@ -33,6 +34,8 @@ pub struct Settings {
 /// While a replica is waited for, and while one might die.
 const AWAITING: Duration = Duration::from_millis(100);
 const WATCHING: Duration = Duration::from_secs(2);
+/// Otherwise, for tables that somebody changed.
+const GLANCE: Duration = Duration::from_secs(1);
 /// After a look that failed.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -51,6 +54,8 @@ pub async fn run<S: ResourceSource>(
         tenants: Vec::new(),
         orphans: Vec::new(),
         control: None,
+        seen: Seen::new(),
+        stirred: false,
     };
     while !shutdown.is_cancelled() {
         let failed = match shutdown.run_until_cancelled(looker.look()).await {
@@ -80,6 +85,10 @@ struct Looker<S> {
     orphans: Vec<KeyState>,
     /// The control database, as the operator.
     control: Option<PgConnection>,
+    /// What the replicas said of the tables when they were last asked.
+    seen: Seen,
+    /// A replica saw other tables since, and its tenant is served as before: somebody changed them by hand.
+    stirred: bool,
 }
 
 /// Why a whole look failed; nothing was deleted because of it.
@@ -161,6 +170,9 @@ impl<S: ResourceSource> Looker<S> {
             None => session::connect(&self.installation.operator()).await?,
         };
         let live = replicas::live(&mut conn).await?;
+        let seen = replicas::seen(&mut conn).await?;
+        self.stirred |= is_new(&seen, &self.seen);
+        self.seen = seen;
         self.control = Some(conn);
         Ok(live.into_iter().map(|(_, served)| served).collect())
     }
@@ -184,7 +196,10 @@ impl<S: ResourceSource> Looker<S> {
                     true
                 }
             };
-            let next = Instant::now() + if awaiting { AWAITING } else { WATCHING };
+            if std::mem::take(&mut self.stirred) {
+                return;
+            }
+            let next = Instant::now() + if awaiting { AWAITING } else { GLANCE };
             tokio::select! {
                 () = &mut changed => return,
                 () = tokio::time::sleep_until(relook.min(next)) => if relook <= Instant::now() { return },
@@ -201,6 +216,12 @@ impl<S: ResourceSource> Looker<S> {
         }
         Ok(replicas)
     }
+}
+
+/// A fingerprint that nobody reported before for a tenant that somebody reported at the same generation. After a change
+/// of ours the generation is another one.
+fn is_new(now: &Seen, before: &Seen) -> bool {
+    now.iter().any(|(tenant, seen)| before.get(tenant).is_some_and(|before| !seen.is_subset(before)))
 }
 
 fn belongs(key: &ApiKey, tenant: &Tenant) -> bool {

@@ -6,12 +6,17 @@ use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
 use rowgate_core::secret::{ApiKeySecret, Credential, KeyDigest};
 use rowgate_pg::installation::{Installation, open_existing};
+use rowgate_pg::replicas::Served;
 use rowgate_pg::{catalog_load, keys, replicas, session, tenants};
 use rowgate_sql::catalog::TypeKind;
 use rowgate_sql::ddl::records;
 use rowgate_tests::postgres::{Server, execute};
 
 use super::{id, installed, roots, tenant};
+
+fn served(generation: i64) -> Served {
+    Served { generation, fingerprint: 1 }
+}
 
 fn hex(digest: &KeyDigest) -> String {
     digest.0.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -92,7 +97,8 @@ async fn a_catalog_knows_types_below_domains_and_what_may_be_null() {
          create domain app.short as app.name check (length(value) < 9); \
          create table app.t (id int8 primary key, gone int, n numeric(12,2), m app.mood, s app.short, tags text[], \
                              p point, r int4range); \
-         alter table app.t drop column gone; create view app.v as select id, s from app.t",
+         alter table app.t drop column gone; grant select (id, m) on app.t to public;
+         create view app.v as select id, s from app.t",
     )
     .await;
     let record = |name: &str, kind: &str| {
@@ -101,7 +107,7 @@ async fn a_catalog_knows_types_below_domains_and_what_may_be_null() {
         );
         records::put_entity(name, &json)
     };
-    let rights = r#"[{"entity": "t", "action": "read", "columns": ["id", "n"]}]"#;
+    let rights = r#"[{"entity": "t", "action": "read", "columns": ["id", "n", "m"]}]"#;
     for sql in [
         record("t", "Table"),
         record("v", "View"),
@@ -113,7 +119,7 @@ async fn a_catalog_knows_types_below_domains_and_what_may_be_null() {
     }
     let login = installation.tenant(&id(7), TenantLogin::Auth, "shop");
     let mut auth = session::connect(&login).await.unwrap();
-    let catalog = catalog_load::load(&mut auth).await.unwrap();
+    let (catalog, _) = catalog_load::load(&mut auth).await.unwrap();
     assert_eq!((catalog.generation, catalog.missing), (1, vec!["absent".to_owned()]));
     let t = &catalog.entities[&"t".parse().unwrap()];
     let fields: Vec<_> = t
@@ -131,7 +137,12 @@ async fn a_catalog_knows_types_below_domains_and_what_may_be_null() {
     assert_eq!((fields[6].1, fields[6].2), ("int4range", TypeKind::Range));
     assert_eq!(fields.len(), 7);
     let read = &catalog.scopes["datalake_user"].entities[&"t".parse().unwrap()].read;
-    assert_eq!(read[..3], [true, true, false]);
+    assert_eq!(read[..4], [true, false, true, false], "what nobody was granted is not there");
+    assert_eq!(
+        catalog.unguarded.len(),
+        2,
+        "row-level security is not forced on the table, which the view shows"
+    );
     assert!(catalog.entities[&"v".parse().unwrap()].fields[1].nullable, "views promise nothing");
 }
 
@@ -150,8 +161,8 @@ async fn replicas_are_live_while_they_beat_and_wake_on_a_notification() {
     let (a, b) = (id(1), id(2));
     replicas::register(&mut conn, &a, "0.1.0", "here").await.unwrap();
     replicas::register(&mut conn, &b, "0.1.0", "there").await.unwrap();
-    replicas::served(&mut conn, &a, &id(7), 3).await.unwrap();
-    replicas::served(&mut conn, &a, &id(7), 4).await.unwrap();
+    replicas::served(&mut conn, &a, &id(7), served(3)).await.unwrap();
+    replicas::served(&mut conn, &a, &id(7), served(4)).await.unwrap();
     assert_eq!(
         replicas::live(&mut conn).await.unwrap(),
         [(a.clone(), [(id(7), 4)].into()), (b.clone(), [].into())]

@@ -96,6 +96,7 @@ impl Tenant {
             sql,
             shape: Arc::new(shape),
             take: usize::MAX,
+            watched: None,
         }
     }
 

@@ -8,6 +8,8 @@ use rowgate_core::secret::Credential;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
+use crate::fingerprint::Watched;
+
 /// One read in the name of one API key.
 #[derive(Debug, Clone)]
 pub struct Ask {
@@ -17,6 +19,8 @@ pub struct Ask {
     pub role: String,
     /// From 1 to `i32::MAX`; anything else is taken as the nearest of these.
     pub statement_timeout_ms: u32,
+    /// Also asks whether the catalog still fits; where it does not, the answer is [`Failure::Changed`](super::Failure::Changed).
+    pub watched: Option<Arc<Watched>>,
     pub sql: Sql,
     pub shape: Arc<Shape>,
     /// How many rows are written; the statement may give more.

@@ -1,4 +1,4 @@
-//! The bytes of one exchange: key statement, data statement, Sync.
+//! The bytes of one exchange: key statement, now and then the watch statement, data statement, Sync.
 
 use std::io;
 
@@ -10,11 +10,13 @@ use rowgate_sql::text::Format;
 use super::ask::Ask;
 use super::key::{self, Prepared};
 use super::statements::{Number, Statements};
+use super::watch;
 
 /// What was sent, which says what must come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Batch {
     pub(super) parses_key: bool,
+    pub(super) parses_watch: bool,
     pub(super) n_closed: usize,
     pub(super) statement: Number,
     pub(super) parses_data: bool,
@@ -34,6 +36,10 @@ pub(super) fn write(
         frontend::parse(form.name, form.text, form.types.iter().copied(), out)?;
     }
     key::execute(&ask.credential, ask.statement_timeout_ms, out)?;
+    let parses_watch = ask.watched.is_some() && !prepared.watch;
+    if let Some(watched) = &ask.watched {
+        watch::write(watched, parses_watch, out)?;
+    }
 
     let found = statements.find(&ask.role, &ask.sql);
     let statement = found.unwrap_or_else(|| statements.reserve());
@@ -50,7 +56,7 @@ pub(super) fn write(
     frontend::execute("", 0, out)?;
     frontend::sync(out);
     let n_closed = statements.closing().len();
-    Ok(Batch { parses_key, n_closed, statement, parses_data: found.is_none() })
+    Ok(Batch { parses_key, parses_watch, n_closed, statement, parses_data: found.is_none() })
 }
 
 /// Writes a Bind of the unnamed portal; the values come with their format codes.

@@ -11,6 +11,7 @@ use super::frames::Inbox;
 use super::key::{self, Prepared};
 use super::rows::{self, Rows};
 use super::statements::Statements;
+use super::watch;
 
 /// A connection between two exchanges: authenticated, no transaction, nothing unread.
 pub(super) struct Connection<S> {
@@ -45,27 +46,49 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     ///
     /// Not to be dropped half-way unless the connection is dropped with it.
     pub(super) async fn exchange(&mut self, ask: &Ask) -> Result<Result<Page, Failure>, Broken> {
+        let (first, prepared) = self.once(ask).await?;
+        match first {
+            // The statement is one of before: parsed anew, it fits the same catalog more often than not.
+            Err(Failure::Changed(_)) if prepared => Ok(self.once(ask).await?.0),
+            answer => Ok(answer),
+        }
+    }
+
+    /// The exchange, and true when the data statement was one that an earlier exchange had prepared and the watch
+    /// statement, if it was asked, found nothing new.
+    async fn once(&mut self, ask: &Ask) -> Result<(Result<Page, Failure>, bool), Broken> {
         self.out.clear();
         let batch = match batch::write(ask, self.prepared, &mut self.statements, &mut self.out) {
             Ok(batch) => batch,
             Err(error) => {
-                return Ok(Err(Failure::Internal(Cause::ours(format!("no message can say it: {error}")))));
+                let cause = Cause::ours(format!("no message can say it: {error}"));
+                return Ok((Err(Failure::Internal(cause)), false));
             }
         };
         let key = match self.send_and_read_key(ask, batch).await {
             Ok(key) => key,
             Err(Stop::Server(error)) if error.sqlstate == key::NO_SUCH_ROLE && !error.fatal => {
                 self.ready().await.map_err(|stop| broken(stop, Part::Key))?;
-                return Ok(Err(Failure::DeadKey));
+                return Ok((Err(Failure::DeadKey), false));
             }
             Err(stop) => return Err(broken(stop, Part::Key)),
         };
         let is_expected = key.role == ask.role;
-        let mut part = Part::DataParse;
-        let rows = match self.read_rows(ask, batch, is_expected, &mut part).await {
+        let mut part = Part::Watch;
+        let mut stands = true;
+        let rows = match self.read_rows(ask, batch, is_expected, &mut stands, &mut part).await {
             Ok(rows) => rows,
             Err(Stop::Server(error)) if !error.fatal => Err(error.failure(part)),
             Err(stop) => return Err(broken(stop, part)),
+        };
+        let rows = match rows {
+            // Whatever came of a statement for another catalog is no answer.
+            Ok(_) | Err(Failure::Denied(_) | Failure::Invalid(_) | Failure::Internal(_)) if !stands => {
+                Err(Failure::Changed(Cause::ours(
+                    "the catalog was read from other tables, or from these as they were",
+                )))
+            }
+            rows => rows,
         };
         self.ready().await.map_err(|stop| broken(stop, part))?;
         self.inbox.shrink();
@@ -74,12 +97,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         // Whatever went wrong, the wrong role is why: the statement was compiled for another one.
         if !is_expected {
-            return Ok(Err(Failure::WrongRole(key)));
+            return Ok((Err(Failure::WrongRole(key)), false));
         }
-        Ok(rows.map(|mut rows| {
+        let page = rows.map(|mut rows| {
             let last = rows.last();
             Page { key, json: rows.json, n_rows: rows.n_rows, more: rows.more, last, count: rows.count }
-        }))
+        });
+        Ok((page, stands && !batch.parses_data))
     }
 
     async fn send_and_read_key(&mut self, ask: &Ask, batch: Batch) -> Result<KeyRow, Stop> {
@@ -95,14 +119,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(key)
     }
 
-    /// `Err` inside: the statement does not fit. Rows that nobody `wants` are read and not written.
+    /// `Err` inside: the statement does not fit. Rows that nobody `wants`, and those of another catalog than the one that
+    /// `stands`, are read and not written.
     async fn read_rows<'a>(
         &mut self,
         ask: &'a Ask,
         batch: Batch,
         wants: bool,
+        stands: &mut bool,
         part: &mut Part,
     ) -> Result<Result<Rows<'a>, Failure>, Stop> {
+        if let Some(watched) = &ask.watched {
+            if batch.parses_watch {
+                self.expect(backend::PARSE_COMPLETE_TAG).await?;
+                self.prepared.watch = true;
+            }
+            self.expect(backend::BIND_COMPLETE_TAG).await?;
+            *stands = watch::fits(watched, self.expect(backend::DATA_ROW_TAG).await?)?;
+            self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+        }
+        *part = Part::DataParse;
         for _ in 0..batch.n_closed {
             self.expect(backend::CLOSE_COMPLETE_TAG).await?;
             self.statements.closed();
@@ -119,7 +155,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut rows = Rows::new(&ask.shape, ask.take);
         loop {
             match self.answer().await? {
-                (backend::DATA_ROW_TAG, body) if wants && fits => rows.add(body)?,
+                (backend::DATA_ROW_TAG, body) if wants && fits && *stands => rows.add(body)?,
                 (backend::DATA_ROW_TAG, _) => {}
                 (backend::COMMAND_COMPLETE_TAG, _) if fits => return Ok(Ok(rows)),
                 (backend::COMMAND_COMPLETE_TAG, _) => {

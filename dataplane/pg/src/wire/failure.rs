@@ -66,6 +66,7 @@ pub(super) enum Stop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Key,
+    Watch,
     DataParse,
     Data,
 }
@@ -108,7 +109,7 @@ impl ServerError {
             ("40001" | "40P01" | "55P03", _) => Failure::Unavailable(self.to_string()),
             _ if ["08", "53", "57"].contains(&class(state)) => Failure::Unavailable(self.to_string()),
             // The login lacks a right, or the session is not what it was.
-            (_, Part::Key) => Failure::Unavailable(self.to_string()),
+            (_, Part::Key | Part::Watch) => Failure::Unavailable(self.to_string()),
             ("42501", _) => Failure::Denied(self.into()),
             ("42P01" | "42703", _) => Failure::Changed(self.into()),
             ("42883" | "42804" | "42704" | "3F000", Part::DataParse) => Failure::Changed(self.into()),

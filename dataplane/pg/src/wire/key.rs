@@ -22,6 +22,7 @@ pub(super) struct Form {
 pub(super) struct Prepared {
     secret: bool,
     token: bool,
+    pub(super) watch: bool,
 }
 
 const BYTEA: u32 = 17;

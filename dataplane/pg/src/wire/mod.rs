@@ -14,6 +14,7 @@ mod key;
 mod lane;
 mod rows;
 mod statements;
+mod watch;
 
 pub use ask::{Ask, KeyRow, Page};
 pub use failure::{Cause, Failure};

@@ -25,12 +25,15 @@ pub struct ColumnInfo {
     pub ty: FieldType,
     /// `not pg_attribute.attnotnull`. Ignored for views, where PostgreSQL promises nothing.
     pub nullable: bool,
+    /// Somebody holds a right on it. One that was made anew under an old name has none, whatever the records say.
+    pub granted: bool,
 }
 
 /// The catalog of one generation. `sets` are permission records by the role that holds the grants.
 ///
 /// An entity whose relation or key column is missing, or two of whose columns have one exposed name, is left out and
-/// named in [`Catalog::missing`]. A permission on a column that is not there gives nothing.
+/// named in [`Catalog::missing`]. A permission on a column that is not there gives nothing, and none on one that nobody
+/// holds a right on.
 #[must_use]
 pub fn build(
     generation: i64,
@@ -84,6 +87,7 @@ fn field(record: &EntityRecord, column: &ColumnInfo) -> Field {
         column: column.name.clone(),
         ty: column.ty.clone(),
         nullable: column.nullable || record.kind == EntityKind::View,
+        granted: column.granted,
     }
 }
 
@@ -113,7 +117,7 @@ fn grant(rights: &mut Rights, entity: &Entity, permission: &PermissionRecord) {
         Some(list) => {
             let columns: HashSet<&str> = permission.columns.iter().map(String::as_str).collect();
             for (granted, field) in list.iter_mut().zip(&entity.fields) {
-                *granted |= columns.contains(field.column.as_str());
+                *granted |= field.granted && columns.contains(field.column.as_str());
             }
         }
         None => rights.delete = true,
@@ -121,7 +125,7 @@ fn grant(rights: &mut Rights, entity: &Entity, permission: &PermissionRecord) {
     // Reading the key goes with each of these three: a row that cannot be named cannot be updated or deleted.
     if permission.action != Action::Create {
         for &key in &entity.key {
-            rights.read[key] = true;
+            rights.read[key] = entity.fields[key].granted;
         }
     }
 }
@@ -150,6 +154,7 @@ mod tests {
                 native_order: true,
             },
             nullable: false,
+            granted: !column.starts_with("new_"),
         };
         TableColumns {
             schema: name("app"),
@@ -197,7 +202,7 @@ mod tests {
 
     #[test]
     fn rights_add_up_and_bring_the_key() {
-        let tables = [table("t", &["id", "a", "b"])];
+        let tables = [table("t", &["id", "a", "b", "new_c"])];
         let records = vec![record("t", "t", "id", &[("a", "first")])];
         let read = |permissions: Vec<PermissionRecord>| {
             let sets = vec![("set_x".to_owned(), permissions)];
@@ -205,17 +210,18 @@ mod tests {
             catalog.scopes["set_x"].entities.get(&entity_name("t")).cloned()
         };
         let rights = |permissions| read(permissions).expect("rights").read;
-        assert_eq!(rights(vec![permission("t", Action::Read, &["a"])]), [true, true, false]);
+        assert_eq!(rights(vec![permission("t", Action::Read, &["a"])]), [true, true, false, false]);
         assert_eq!(
             rights(vec![
                 permission("t", Action::Read, &["a"]),
                 permission("t", Action::Read, &["b", "later"]),
             ]),
-            [true, true, true]
+            [true, true, true, false]
         );
-        assert_eq!(rights(vec![permission("t", Action::Delete, &[])]), [true, false, false]);
-        assert_eq!(rights(vec![permission("t", Action::Update, &["b"])]), [true, false, false]);
-        assert_eq!(rights(vec![permission("t", Action::Create, &["b"])]), [false, false, false]);
+        assert_eq!(rights(vec![permission("t", Action::Delete, &[])]), [true, false, false, false]);
+        assert_eq!(rights(vec![permission("t", Action::Update, &["b"])]), [true, false, false, false]);
+        assert_eq!(rights(vec![permission("t", Action::Create, &["b"])]), [false, false, false, false]);
+        assert_eq!(rights(vec![permission("t", Action::Read, &["a", "new_c"])]), [true, true, false, false]);
         assert_eq!(read(vec![permission("absent", Action::Read, &["b"])]), None);
     }
 }
