@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use k8s_openapi::jiff::Timestamp;
 use regex::Regex;
+use rowgate_core::nearest::nearest;
 use serde_json::{Map, Value};
 
 use crate::admit::FieldError;
-use crate::hint::nearest;
 
 /// Fills in what is absent and has a default, nested defaults included. A null counts as absent, as the API server has
 /// it for fields that are not nullable; none of ours is.

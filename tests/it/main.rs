@@ -10,6 +10,7 @@ mod owners_code;
 mod paging;
 mod plan;
 mod ready;
+mod refusals;
 mod revocation;
 mod roles;
 mod shop;

@@ -12,4 +12,5 @@ pub mod secret;
 pub mod jwt;
 
 pub mod cursor;
+pub mod nearest;
 pub mod problem;

@@ -1,6 +1,7 @@
 //! `$filter`: the grammar. Chains are loops and only `not` and parentheses recurse, counted, so that no text of a
 //! stranger decides how deep the stack goes.
 
+use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
 use super::lexer::{self, Token};
@@ -325,8 +326,8 @@ fn function(word: &str) -> Result<Function, Problem> {
         return Err(invalid(format!("the function {name} is not served yet")));
     }
     let problem = invalid(format!("there is no function {name:?}"));
-    Err(match Function::from_word(&name.to_ascii_lowercase()) {
-        Some(near) => problem.detail(format!("did you mean {}?", near.word())),
+    Err(match nearest(&name, Function::ALL.map(Function::word)) {
+        Some(near) => problem.detail(format!("did you mean {near}?")),
         None => problem,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
 use crate::catalog::{Entity, Field, Rights, Scope};
@@ -68,54 +69,5 @@ impl<'a> Visible<'a> {
             Some(near) => problem.detail(format!("did you mean {near:?}?")),
             None => problem,
         }
-    }
-}
-
-/// The candidate that differs least: in case only, or in at most a third of its letters.
-fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted: Vec<char> = name.chars().take(65).flat_map(char::to_lowercase).collect();
-    if 64 < wanted.len() {
-        return None;
-    }
-    candidates
-        .map(|candidate| (distance(&wanted, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= (candidate.chars().count() / 3).max(1))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-/// Insertions, deletions and replacements from one to the other, in lower case.
-fn distance(wanted: &[char], candidate: &str) -> usize {
-    let mut row: Vec<usize> = (0..=wanted.len()).collect();
-    for (i, letter) in candidate.chars().flat_map(char::to_lowercase).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, other) in wanted.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[wanted.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_name_is_a_typing_error_away() {
-        let names = ["id", "customer_id", "status", "ID Number"];
-        for (name, near) in [
-            ("staus", Some("status")),
-            ("Status", Some("status")),
-            ("customer", Some("customer_id")),
-            ("ide", Some("id")),
-            ("id_number", Some("ID Number")),
-            ("total", None),
-            ("", None),
-        ] {
-            assert_eq!(nearest(name, names.into_iter()), near, "{name}");
-        }
-        assert_eq!(nearest(&"x".repeat(100_000), names.into_iter()), None);
     }
 }

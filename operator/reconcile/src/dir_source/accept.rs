@@ -1,6 +1,7 @@
 //! Accepting one document: who it is, whether it is good, and what it becomes.
 
-use rowgate_crds::{API_VERSION, ApiKey, FieldError, Kind, Tenant, admit, nearest};
+use rowgate_core::nearest::nearest;
+use rowgate_crds::{API_VERSION, ApiKey, FieldError, Kind, Tenant, admit};
 use serde_json::{Map, Value, json};
 
 use super::objects::{FileKind, Key, Stored};

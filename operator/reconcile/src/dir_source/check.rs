@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rowgate_core::nearest::nearest;
 use rowgate_crds::{ApiKey, NotServedYet, Permission, Tenant};
 
 use super::folder;
@@ -74,7 +75,7 @@ fn unknown_entities<'a>(permissions: impl Iterator<Item = &'a Permission>, tenan
     let unknown = permissions.map(|it| it.entity.as_str()).filter(|name| !known.contains(name));
     unknown
         .map(|name| {
-            let near = rowgate_crds::nearest(name, known.iter().copied());
+            let near = nearest(name, known.iter().copied());
             let hint = near.map_or_else(|| known.join(", "), |near| format!("did you mean {near}?"));
             format!(
                 "a permission names the entity {name}, which Tenant {} does not have; {hint}",

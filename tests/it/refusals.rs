@@ -1,0 +1,125 @@
+//! Every code that a read can be refused with, through HTTP: the request, and the whole answer that it gets. The table
+//! of answers is `refusals/table.snap`; `INSTA_UPDATE=always` writes it anew, to be read before it is committed.
+
+mod requests;
+
+use std::fmt::Write as _;
+
+use rowgate_core::problem::Code;
+use rowgate_tests::client::{Client, Reply};
+use rowgate_tests::postgres::{Server, execute};
+use rowgate_tests::world::World;
+use serde_json::Value;
+
+use requests::{Key, REQUESTS, Request};
+
+/// Codes that only a write is answered with.
+const NOT_OF_READS: [Code; 2] = [Code::Forbidden, Code::TooLarge];
+
+/// Two more tenants. `slow` allows a statement 50 ms and has a view that takes longer, and one that fails in a way that
+/// nobody foresaw; `gone` is the one whose database the test closes.
+const MORE: &str = "apiVersion: v1
+kind: ConfigMap
+metadata: {name: slow-script}
+data:
+  schema.sql: |
+    create schema s;
+    create view s.sleeper as select 1 as id, pg_catalog.pg_sleep(600) is null as slept;
+    create view s.broken as select 1 as id, pg_catalog.current_setting('no.such_setting') as setting;
+    create view s.halves as select n as id, 1 / (n - 1) as half from pg_catalog.generate_series(1, 2) n;
+    create view s.docs as select 1 as id, '{}'::json as doc, point '(1,2)' as place;
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: Tenant
+metadata: {name: slow}
+spec:
+  database: {bootstrap: {configMapRef: {name: slow-script}}}
+  limits: {statementTimeout: 50ms}
+  entities:
+    - {name: sleeper, source: {schema: s, object: sleeper}, kind: View, keyFields: [id]}
+    - {name: broken, source: {schema: s, object: broken}, kind: View, keyFields: [id]}
+    - {name: docs, source: {schema: s, object: docs}, kind: View, keyFields: [id]}
+    - {name: halves, source: {schema: s, object: halves}, kind: View, keyFields: [id]}
+  shared:
+    permissions:
+      - {entity: sleeper, actions: [read]}
+      - {entity: broken, actions: [read]}
+      - {entity: docs, actions: [read]}
+      - {entity: halves, actions: [read]}
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: ApiKey
+metadata: {name: slow-key}
+spec: {tenantRef: {name: slow}}
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: Tenant
+metadata: {name: gone}
+spec: {database: {}}
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: ApiKey
+metadata: {name: gone-key}
+spec: {tenantRef: {name: gone}}
+";
+
+/// Seen to fail with a code without a row, and with a hint taken from all fields of the entity.
+#[tokio::test]
+async fn every_refusal_of_a_read_says_what_to_change() {
+    let server = Server::own().await;
+    let mut world = World::shop_on(&server).await;
+    world.write("more.yaml", MORE);
+    world.start().await;
+    let mut superuser = server.connect("postgres").await;
+    execute(&mut superuser, "alter database gone allow_connections false").await;
+    execute(&mut superuser, "select pg_terminate_backend(pid) from pg_stat_activity where datname = 'gone'")
+        .await;
+
+    let (mut table, mut codes) = (String::new(), Vec::new());
+    for request in REQUESTS {
+        let reply = ask(&world, request).await;
+        let error = reply.json()["error"].take();
+        let code = error["code"].as_str().unwrap_or_else(|| panic!("{}: {reply:?}", request.why)).to_owned();
+        let status = error["status"].as_u64().expect("a number");
+        assert_eq!(u64::from(reply.status.as_u16()), status, "{}", request.why);
+        let path = if request.path.len() > 100 { &request.path[..100] } else { request.path };
+        let headers: String =
+            request.headers.iter().map(|(name, value)| format!(" {name}: {value}")).collect();
+        writeln!(table, "# {}\n{} {path}{headers}", request.why, request.method).expect("a String takes it");
+        writeln!(table, "{status} {code}: {}", error["message"].as_str().expect("a text"))
+            .expect("a String takes it");
+        for detail in error["details"].as_array().expect("a list") {
+            writeln!(table, "  {}", detail.as_str().expect("a text")).expect("a String takes it");
+        }
+        for name in ["allow", "retry-after", "www-authenticate"] {
+            if let Some(value) = reply.header(name) {
+                writeln!(table, "  {name}: {value}").expect("a String takes it");
+            }
+        }
+        table.push('\n');
+        codes.push(Value::String(code));
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("refusals");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!("table", table));
+    for code in Code::ALL {
+        let name = serde_json::to_value(code).expect("a code is a text");
+        assert_eq!(
+            codes.contains(&name),
+            !NOT_OF_READS.contains(&code),
+            "{name} needs a row, or is none of a read"
+        );
+    }
+}
+
+async fn ask(world: &World, request: &Request) -> Reply {
+    let key = match request.key {
+        Key::Of(name) => Some(world.key(name)),
+        Key::None => None,
+    };
+    let key = key.as_deref().map(|key| ("X-API-Key", key));
+    let headers: Vec<_> = key.into_iter().chain(request.headers.iter().copied()).collect();
+    Client::new().ask(request.method, &format!("{}{}", world.url(), request.path), &headers).await
+}
