@@ -16,7 +16,7 @@ STATE ?= .rowgate
 FUZZ_SECONDS ?= 300
 FUZZ_TARGETS ?= filter cursor query token key
 
-.PHONY: help run test lint fmt deny crds fuzz postgres tools clean
+.PHONY: help run test lint fmt deny crds fuzz postgres clients tools clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,7 +25,7 @@ run: tools postgres ## bring up the example shop and print curl lines for it; Ct
 	@cargo build --quiet --package rowgate-dataplane
 	@exec $(bin) standalone --manifests $(MANIFESTS) --state $(STATE)
 
-test: tools postgres ## all tests, against a real PostgreSQL
+test: tools postgres clients ## all tests, against a real PostgreSQL
 	@# The end-to-end tests start this binary.
 	cargo build --workspace --bins
 	@# Properties are tried with one seed here, so that a change fails for what it changed; unset it to look further.
@@ -53,6 +53,9 @@ fuzz: tools ## give the parsers what libFuzzer invents, FUZZ_SECONDS (300) for e
 
 postgres: ## put a PostgreSQL into the cache if it is not there
 	@tests/setup/postgres.sh
+
+clients: ## put the public clients that tests show our tokens to into the cache if they are not there
+	@tests/setup/clients.sh >/dev/null
 
 tools:
 	@command -v cargo >/dev/null || { echo "Rust is not installed: install rustup; it takes the version in rust-toolchain.toml by itself" >&2; exit 2; }

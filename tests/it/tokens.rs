@@ -1,5 +1,6 @@
 //! Tokens through HTTP: what they open, when they die, and what is none.
 
+mod clients;
 mod dying;
 mod forged;
 mod shop;
