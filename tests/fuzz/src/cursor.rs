@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use rowgate_core::cursor::{self, Position};
+use rowgate_core::cursor::{self, Binding, Position};
 use rowgate_sql::odata;
 
 use crate::sql;
@@ -17,11 +17,15 @@ const ORDERS: [&str; 5] =
 /// When one of these does not hold.
 pub fn check(data: &[u8]) {
     static TENANT: LazyLock<Tenant> = LazyLock::new(Tenant::new);
+    static BINDINGS: LazyLock<[Binding; ORDERS.len()]> = LazyLock::new(|| {
+        ORDERS.map(|question| {
+            let first = odata::parse(question).and_then(|request| TENANT.read(&request));
+            first.expect("a question").binding.expect("a page can follow")
+        })
+    });
     let (head, rest) = data.split_first().unwrap_or((&0, &[]));
-    let question = ORDERS[usize::from(*head) % ORDERS.len()];
-    let first = odata::parse(question).and_then(|request| TENANT.read(&request)).expect("a question");
-    let binding = first.binding.expect("a page can follow");
-    let key = &TENANT.cursor_key;
+    let i = usize::from(*head) % ORDERS.len();
+    let (question, binding, key) = (ORDERS[i], BINDINGS[i], &TENANT.cursor_key);
 
     // Nobody finds 16 bytes of HMAC by chance: a text that is taken is one that we would write.
     if let Ok(text) = std::str::from_utf8(data)

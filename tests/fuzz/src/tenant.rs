@@ -73,6 +73,7 @@ fn catalog() -> Catalog {
         name: name(column),
         ty: FieldType { oid, name: ty.into(), kind, base_oid: oid, native_order: true },
         nullable: !KEYS.contains(&column),
+        granted: true,
     };
     let table = TableColumns {
         schema: name(SCHEMA),
