@@ -34,7 +34,6 @@ impl NotServedYet for TenantSpec {
             found.permissions("shared.permissions", &shared.permissions);
         }
         if let Some(limits) = &self.limits {
-            found.leave_out(limits.requests_per_second.is_some(), "limits.requestsPerSecond");
             found.leave_out(limits.max_export_rows.is_some(), "limits.maxExportRows");
         }
         found.leave_out(self.cors.as_ref().is_some_and(|cors| !cors.origins.is_empty()), "cors.origins");
@@ -112,7 +111,6 @@ mod tests {
                 "{database: {deletionPolicy: Delete}}",
                 "database.deletionPolicy: Delete; leave it out; the database is kept",
             ),
-            ("{limits: {requestsPerSecond: 5}}", "limits.requestsPerSecond; leave it out"),
             ("{limits: {maxExportRows: 5}}", "limits.maxExportRows; leave it out"),
             ("{cors: {origins: ['https://a']}}", "cors.origins; leave it out"),
             ("{webhooks: {allowHttp: true}}", "webhooks.allowHttp; leave it out"),
@@ -145,7 +143,7 @@ mod tests {
     #[test]
     fn defaults_and_served_fields_are_silent() {
         let served = "{slug: a, database: {name: b, bootstrap: {configMapRef: {name: c}}},
-            limits: {maxPageSize: 5, statementTimeout: 5s}, shared: {permissions: [{entity: o, actions: [read, delete]}]},
+            limits: {maxPageSize: 5, statementTimeout: 5s, requestsPerSecond: 5}, shared: {permissions: [{entity: o, actions: [read, delete]}]},
             entities: [{name: o, source: {object: o}, rest: {enabled: false}, events: false, graphql: {enabled: false}}]}";
         assert_eq!(tenant(served), Vec::<String>::new());
         assert_eq!(tenant("{}"), Vec::<String>::new());

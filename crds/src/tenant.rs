@@ -187,7 +187,7 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::definition::positive_int::<1_000_000>")]
     pub max_page_size: Option<u32>,
-    /// Requests per second that one key may make. Default: no limit.
+    /// Requests per second that one key may make of each replica, with one second's worth at once. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::definition::positive_int::<1_000_000>")]
     pub requests_per_second: Option<u32>,

@@ -54,7 +54,7 @@ impl FromRequestParts<Arc<App>> for Caller {
         let Presented { tenant, credential } = presented;
         let Some(tenant) = app.catalogs.tenant(&tenant)? else {
             if let Some(any) = app.catalogs.any() {
-                any.look_up_in_vain(&credential).await;
+                any.look_up_in_vain(&credential).await?;
             }
             return Err(Problem::unauthorized().into());
         };
@@ -65,6 +65,22 @@ impl FromRequestParts<Arc<App>> for Caller {
 }
 
 impl Caller {
+    /// The caller's key, remembered or looked up, with this request counted against its rate limit.
+    pub async fn recognize(&self) -> Result<Known, Problem> {
+        self.admitted(self.tenant.recognize(&self.credential).await?).await
+    }
+
+    /// As [`Caller::recognize`], with the database's word of now.
+    pub async fn recognize_anew(&self) -> Result<Known, Problem> {
+        self.admitted(self.tenant.recognize_anew(&self.credential).await?).await
+    }
+
+    async fn admitted(&self, known: Known) -> Result<Known, Problem> {
+        self.note(&known);
+        self.tenant.admit(&self.credential, &known).await?;
+        Ok(known)
+    }
+
     /// Refuses a role header that names another role than the key's. Only a live key may learn that.
     pub fn check_role(&self, known: &Known) -> Result<(), Problem> {
         match &self.role {

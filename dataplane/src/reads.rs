@@ -61,7 +61,7 @@ pub async fn run(
     cursors: &CursorKey,
     make: impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Answer, Problem> {
-    let mut known = caller.tenant.recognize(&caller.credential).await?;
+    let mut known = caller.recognize().await?;
     for left in (0..TRIES).rev() {
         caller.note(&known);
         let problem = match attempt(caller, &known, cursors, &make, left == 0).await {

@@ -111,6 +111,9 @@ pub fn finish(mut response: Response, request: &RequestId) -> Response {
         *response.body_mut() = Body::from(problem_json(&problem, request));
         // The router counted the empty body; with two lengths hyper panics.
         response.headers_mut().remove(CONTENT_LENGTH);
+        if let Some(seconds) = problem.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
         match problem.code {
             Code::Unauthorized => {
                 let scheme = HeaderValue::from_static("ApiKey realm=\"rowgate\", Bearer realm=\"rowgate\"");

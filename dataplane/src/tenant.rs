@@ -1,6 +1,5 @@
 //! One tenant as this replica knows it: its catalog, the keys seen with it, and the way to its database.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -23,10 +22,16 @@ use tokio::sync::Notify;
 use crate::app::Tasks;
 use crate::freshness::{Freshness, Turn};
 
-/// Keys remembered with one catalog. More of them at work in one generation only cost a look-up each.
-const KEYS: usize = 10_000;
-/// Connections for key look-ups and catalogs; the requests' own are the lane's.
-const LOOK_UPS: u32 = 2;
+mod allowance;
+mod keyring;
+mod strangers;
+
+use allowance::{Allowance, Buckets};
+use keyring::Keyring;
+use strangers::{AT_ONCE, Pass, Strangers};
+
+/// Connections for key look-ups and catalogs; the requests' own are the lane's. One is never a stranger's.
+const LOOK_UPS: u32 = AT_ONCE + 1;
 /// A catalog is read within this, or the tenant counts as unavailable until the next try.
 const LOAD_TIME: Duration = Duration::from_secs(10);
 
@@ -37,6 +42,9 @@ pub struct Tenant {
     pub place: Place,
     pub lane: Lane,
     look_ups: PgPool,
+    strangers: Strangers,
+    /// They outlive catalogs: a new one gives nobody a new allowance.
+    buckets: Buckets,
     tasks: Tasks,
     /// Told whenever another catalog is served.
     loaded: Arc<Notify>,
@@ -61,7 +69,7 @@ pub struct Snapshot {
     pub catalog: Catalog,
     watched: Arc<Watched>,
     freshness: Freshness,
-    keys: RwLock<HashMap<Credential, Arc<Found>>>,
+    keys: Keyring,
 }
 
 /// A key record with the catalog that it belongs to. What it may do is the database's to say, on every request.
@@ -69,6 +77,8 @@ pub struct Snapshot {
 pub struct Known {
     pub snapshot: Arc<Snapshot>,
     pub key: Arc<Found>,
+    /// `None` where the tenant has no rate limit.
+    allowance: Option<Arc<Allowance>>,
     /// The database gave the record during this request.
     pub fresh: bool,
 }
@@ -98,6 +108,8 @@ impl Tenant {
             place,
             look_ups: pool::lazy(&login, LOOK_UPS),
             lane: Lane::new(login, connections),
+            strangers: Strangers::default(),
+            buckets: Buckets::default(),
             tasks,
             loaded,
             snapshot: RwLock::default(),
@@ -144,10 +156,26 @@ impl Tenant {
     /// Finds the live key, from memory or from the database, together with the catalog of the same generation.
     pub async fn recognize(&self, credential: &Credential) -> Result<Known, Problem> {
         let snapshot = self.current_or_loaded().await?;
-        match snapshot.key(credential) {
-            Some(key) => Ok(Known { snapshot, key, fresh: false }),
+        match snapshot.keys.get(credential) {
+            Some((key, allowance)) => Ok(Known { snapshot, key, allowance, fresh: false }),
             None => self.ask_anew(credential, snapshot).await,
         }
+    }
+
+    /// Counts one request against the limit of the key. Only a live key learns that it asks too often: where the record
+    /// came from memory the database is asked first, once for all who wait for the same word.
+    pub async fn admit(&self, credential: &Credential, known: &Known) -> Result<(), Problem> {
+        let limit = known.snapshot.catalog.limits.requests_per_second;
+        let (Some(per_second), Some(allowance)) = (limit, &known.allowance) else { return Ok(()) };
+        // Time enters here.
+        let arrived = Instant::now();
+        let Err(early) = allowance.bucket.take(self.buckets.since_start(arrived), per_second) else {
+            return Ok(());
+        };
+        if !known.fresh {
+            allowance.confirm(arrived, async || self.recognize_anew(credential).await.map(drop)).await?;
+        }
+        Err(Problem::rate_limited(early.retry_after()))
     }
 
     /// As [`Tenant::recognize`], with the database's word of now.
@@ -165,17 +193,20 @@ impl Tenant {
         let (pool, freshness) = (self.look_ups.clone(), Freshness::new(Instant::now()));
         let load = async move { catalog_load::load(&mut *pool.acquire().await?).await };
         let (catalog, watched) = self.outliving(load).await?;
-        let (watched, keys) = (Arc::new(watched), RwLock::default());
-        let snapshot = Arc::new(Snapshot { catalog, watched, freshness, keys });
+        let keys = self.current().map(|old| old.keys.successor()).unwrap_or_default();
+        let snapshot = Arc::new(Snapshot { catalog, watched: Arc::new(watched), freshness, keys });
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.clone());
         tracing::info!(tenant = %self.slug, generation = snapshot.catalog.generation, "catalog loaded");
         self.loaded.notify_one();
         Ok(snapshot)
     }
 
-    /// Looks a credential up and forgets the answer: what a key of no tenant costs, so that it takes as long as one of a tenant.
-    pub async fn look_up_in_vain(&self, credential: &Credential) {
-        let _nobody_is_told = self.find(credential).await;
+    /// Looks a credential up and forgets the answer: what a key of no tenant costs, so that it takes as long as one of a
+    /// tenant. An error says that too many strangers wait, as it would to one with this tenant's name.
+    pub async fn look_up_in_vain(&self, credential: &Credential) -> Result<(), Problem> {
+        let pass = self.strangers.pass().await.ok_or_else(Problem::unavailable)?;
+        let _nobody_is_told = self.find(credential, Some(pass)).await;
+        Ok(())
     }
 
     /// Looks whether the tables are those of the catalog, if nobody did lately, and loads it anew if not: for requests
@@ -199,7 +230,11 @@ impl Tenant {
     /// Asks the database until its record and a catalog agree on the generation: twice, where nobody changes anything.
     async fn ask_anew(&self, credential: &Credential, mut snapshot: Arc<Snapshot>) -> Result<Known, Problem> {
         for _ in 0..4 {
-            let Some(found) = self.find(credential).await? else {
+            let pass = match snapshot.keys.knows(credential) {
+                true => None,
+                false => Some(self.strangers.pass().await.ok_or_else(Problem::unavailable)?),
+            };
+            let Some(found) = self.find(credential, pass).await? else {
                 snapshot.forget(credential);
                 return Err(Problem::unauthorized());
             };
@@ -209,8 +244,11 @@ impl Tenant {
                     snapshot = looked;
                     continue;
                 }
-                let key = snapshot.remember(credential, found);
-                return Ok(Known { snapshot, key, fresh: true });
+                let limited = snapshot.catalog.limits.requests_per_second.is_some();
+                let allowance =
+                    limited.then(|| Arc::new(Allowance::new(self.buckets.of(&found.id, Instant::now()))));
+                let (key, allowance) = snapshot.keys.remember(credential, found, allowance);
+                return Ok(Known { snapshot, key, allowance, fresh: true });
             }
             if found.generation > snapshot.catalog.generation {
                 snapshot = self.reload(Some(&snapshot)).await?;
@@ -219,9 +257,15 @@ impl Tenant {
         Err(Problem::unavailable())
     }
 
-    async fn find(&self, credential: &Credential) -> Result<Option<Found>, Problem> {
+    /// `pass` is held as long as the exchange runs, whoever still waits for it.
+    async fn find(&self, credential: &Credential, pass: Option<Pass>) -> Result<Option<Found>, Problem> {
         let (pool, credential) = (self.look_ups.clone(), credential.clone());
-        self.outliving(async move { keys::find(&mut *pool.acquire().await?, &credential).await }).await
+        let exchange = async move {
+            let found = keys::find(&mut *pool.acquire().await?, &credential).await;
+            drop(pass);
+            found
+        };
+        self.outliving(exchange).await
     }
 
     async fn current_or_loaded(&self) -> Result<Arc<Snapshot>, Problem> {
@@ -298,29 +342,13 @@ impl Snapshot {
 
     /// Drops a key that the database no longer knows.
     pub fn forget(&self, credential: &Credential) {
-        self.keys.write().unwrap_or_else(PoisonError::into_inner).remove(credential);
-    }
-
-    fn key(&self, credential: &Credential) -> Option<Arc<Found>> {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner).get(credential).cloned()
-    }
-
-    fn remember(&self, credential: &Credential, found: Found) -> Arc<Found> {
-        let key = Arc::new(found);
-        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
-        if KEYS <= keys.len() && !keys.contains_key(credential) {
-            // Any one will do: who comes back is looked up again.
-            let one = keys.keys().next().cloned();
-            one.map(|one| keys.remove(&one));
-        }
-        keys.insert(credential.clone(), key.clone());
-        key
+        self.keys.forget(credential);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rowgate_core::secret::KeyDigest;
+    use std::collections::HashMap;
 
     use super::*;
 
@@ -337,25 +365,7 @@ mod tests {
 
     fn snapshot(catalog: Catalog) -> Snapshot {
         let (watched, freshness) = (Arc::default(), Freshness::new(Instant::now()));
-        Snapshot { catalog, watched, freshness, keys: RwLock::default() }
-    }
-
-    fn digest(i: usize) -> Credential {
-        let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&i.to_be_bytes());
-        Credential::Secret(KeyDigest(bytes))
-    }
-
-    #[test]
-    fn no_more_keys_are_remembered_than_the_bound() {
-        let snapshot = snapshot(Catalog::default());
-        for i in 0..=KEYS {
-            snapshot.remember(&digest(i), found(None));
-        }
-        assert_eq!(snapshot.keys.read().expect("no panic").len(), KEYS);
-        assert!(snapshot.key(&digest(KEYS)).is_some(), "the newest stays");
-        snapshot.forget(&digest(KEYS));
-        assert!(snapshot.key(&digest(KEYS)).is_none());
+        Snapshot { catalog, watched, freshness, keys: Keyring::default() }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod edge;
 mod edits;
 mod http;
 mod launcher;
+mod limits;
 mod owners_code;
 mod paging;
 mod plan;

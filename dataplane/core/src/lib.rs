@@ -14,3 +14,4 @@ pub mod jwt;
 pub mod cursor;
 pub mod nearest;
 pub mod problem;
+pub mod rate;

@@ -18,13 +18,14 @@ pub enum Code {
     NotFound,
     MethodNotAllowed,
     TooLarge,
+    RateLimited,
     Internal,
     Unavailable,
     StatementTimeout,
 }
 
 impl Code {
-    pub const ALL: [Code; 16] = [
+    pub const ALL: [Code; 17] = [
         Code::BadRequest,
         Code::InvalidFilter,
         Code::InvalidOrderBy,
@@ -38,6 +39,7 @@ impl Code {
         Code::NotFound,
         Code::MethodNotAllowed,
         Code::TooLarge,
+        Code::RateLimited,
         Code::Internal,
         Code::Unavailable,
         Code::StatementTimeout,
@@ -58,6 +60,7 @@ impl Code {
             Code::EntityNotFound | Code::NotFound => 404,
             Code::MethodNotAllowed => 405,
             Code::TooLarge => 413,
+            Code::RateLimited => 429,
             Code::Internal => 500,
             Code::Unavailable => 503,
             Code::StatementTimeout => 504,
@@ -72,12 +75,14 @@ pub struct Problem {
     pub message: String,
     /// Further points, one sentence each: a nearest name, the options that exist.
     pub details: Vec<String>,
+    /// Seconds after which another try may succeed, for the header `Retry-After`.
+    pub retry_after: Option<u32>,
 }
 
 impl Problem {
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Problem {
-        Problem { code, message: message.into(), details: Vec::new() }
+        Problem { code, message: message.into(), details: Vec::new(), retry_after: None }
     }
 
     #[must_use]
@@ -94,6 +99,13 @@ impl Problem {
             "the API key or token is missing or not valid here; send X-API-Key: <tenant>:dlk_<secret>, or \
              Authorization: Bearer <token>",
         )
+    }
+
+    /// More requests than the tenant lets a key make.
+    #[must_use]
+    pub fn rate_limited(retry_after: u32) -> Problem {
+        let told = "this API key asks more often than its tenant allows; wait for the seconds in Retry-After, and spread requests";
+        Problem { retry_after: Some(retry_after), ..Problem::new(Code::RateLimited, told) }
     }
 
     /// One answer for an entity that is absent and for one that is not granted.

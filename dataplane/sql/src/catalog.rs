@@ -35,11 +35,14 @@ pub struct Limits {
     pub max_page_size: u32,
     /// Milliseconds after which PostgreSQL ends a statement.
     pub statement_timeout_ms: u32,
+    /// What one key may ask in a second, of each replica; `None`: as much as it wants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_per_second: Option<u32>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_page_size: 100_000, statement_timeout_ms: 30_000 }
+        Limits { max_page_size: 100_000, statement_timeout_ms: 30_000, requests_per_second: None }
     }
 }
 

@@ -60,8 +60,7 @@ pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here)
 
 /// `GET /auth/{tenant}/api`: the entities that this key may read.
 pub(super) async fn entities(caller: Caller, here: Here) -> Answered<Response> {
-    let known = caller.tenant.recognize_anew(&caller.credential).await?;
-    caller.note(&known);
+    let known = caller.recognize_anew().await?;
     caller.check_role(&known)?;
     let scope = known.snapshot.scope(&known.key);
     let base = format!("{}/auth/{}/api", here.origin()?, caller.tenant.slug);

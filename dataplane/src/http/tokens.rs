@@ -37,8 +37,7 @@ pub(super) async fn exchange(
 ) -> Result<Response, Refusal> {
     // A token would live for ever if it could be exchanged for the next.
     let Credential::Secret(_) = caller.credential else { return Err(Problem::unauthorized().into()) };
-    let known = caller.tenant.recognize_anew(&caller.credential).await?;
-    caller.note(&known);
+    let known = caller.recognize_anew().await?;
     caller.check_role(&known)?;
     if !request.body().is_end_stream() {
         let what = "an exchange takes no body; send the header X-API-Key alone";

@@ -35,6 +35,7 @@ pub(crate) fn tenant(tenant: &Tenant, id: &Ulid, installation: &Installation) ->
             statement_timeout_ms: limits
                 .statement_timeout
                 .map_or(defaults.statement_timeout_ms, crds::Span::millis),
+            requests_per_second: limits.requests_per_second,
         },
         shared: permissions(&shared.permissions),
         shared_claims: shared.claims,

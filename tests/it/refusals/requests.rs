@@ -84,6 +84,7 @@ pub(super) const REQUESTS: &[Request] = &[
     Request { headers: &[("X-MS-API-ROLE", "admin")], ..get("another role", "/auth/shop/api/orders") },
     get("an entity that does not exist", "/auth/shop/api/order"),
     of("south", "an entity that the key may not see", "/auth/shop/api/products"),
+    of("busy-key", "more requests than the limit", "/auth/busy/api"),
     get("an address that does not exist", "/auth/shop/api/orders/"),
     Request { method: "DELETE", ..get("a method that does not exist here", "/auth/shop/api/orders") },
     Request { method: "GET", ..get("a method that does not exist there", "/api/auth/apikeys/exchange") },

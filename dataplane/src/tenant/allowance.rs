@@ -1,0 +1,124 @@
+//! The rate limit of each key: one bucket for a key id, whichever secret or token is shown and whatever catalog is current.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rowgate_core::name::Ulid;
+use rowgate_core::problem::Problem;
+use rowgate_core::rate::Bucket;
+
+/// How many buckets are held before full ones are first looked for.
+const SWEEP: usize = 1_024;
+
+/// What one credential may ask: the bucket of its key, and when the database last said that it lives.
+pub(super) struct Allowance {
+    pub(super) bucket: Arc<Bucket>,
+    confirmed: tokio::sync::Mutex<Option<Instant>>,
+}
+
+/// The buckets of a tenant's keys.
+pub(super) struct Buckets {
+    start: Instant,
+    held: Mutex<Held>,
+}
+
+struct Held {
+    by_key: HashMap<Ulid, Arc<Bucket>>,
+    /// The size at which full buckets are dropped.
+    sweep_at: usize,
+}
+
+impl Allowance {
+    pub(super) fn new(bucket: Arc<Bucket>) -> Allowance {
+        Allowance { bucket, confirmed: tokio::sync::Mutex::default() }
+    }
+
+    /// Asks whether the credential still lives, or takes the word of another request's question that began after this
+    /// one had arrived: a key that asks too often costs its database one look-up at a time.
+    pub(super) async fn confirm(
+        &self,
+        arrived: Instant,
+        ask: impl AsyncFnOnce() -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let mut confirmed = self.confirmed.lock().await;
+        if confirmed.is_none_or(|began| began < arrived) {
+            let began = Instant::now();
+            ask().await?;
+            *confirmed = Some(began);
+        }
+        Ok(())
+    }
+}
+
+impl Default for Buckets {
+    fn default() -> Buckets {
+        let held = Held { by_key: HashMap::new(), sweep_at: SWEEP };
+        Buckets { start: Instant::now(), held: Mutex::new(held) }
+    }
+}
+
+impl Buckets {
+    /// The time of all buckets here.
+    pub(super) fn since_start(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.start)
+    }
+
+    /// The bucket of a live key. One that nobody holds and that is full again is as good as a new one and may go.
+    pub(super) fn of(&self, key: &Ulid, now: Instant) -> Arc<Bucket> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bucket) = held.by_key.get(key) {
+            return bucket.clone();
+        }
+        if held.sweep_at <= held.by_key.len() {
+            let now = self.since_start(now);
+            held.by_key.retain(|_, bucket| 1 < Arc::strong_count(bucket) || !bucket.is_full(now));
+            held.sweep_at = SWEEP.max(2 * held.by_key.len());
+        }
+        held.by_key.entry(key.clone()).or_default().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(i: u64) -> Ulid {
+        Ulid::from_parts(i, [0; 10])
+    }
+
+    #[test]
+    fn a_bucket_in_use_or_not_full_is_kept_and_others_are_not() {
+        let buckets = Buckets::default();
+        let now = buckets.start;
+        let held = buckets.of(&id(0), now);
+        let emptied = buckets.of(&id(1), now);
+        emptied.take(Duration::ZERO, 1).expect("it is full");
+        let emptied = Arc::downgrade(&emptied);
+        for i in 2..10 * u64::try_from(SWEEP).expect("small") {
+            buckets.of(&id(i), now);
+        }
+        assert!(Arc::ptr_eq(&held, &buckets.of(&id(0), now)));
+        let again = buckets.of(&id(1), now);
+        assert!(emptied.upgrade().is_some_and(|emptied| Arc::ptr_eq(&emptied, &again)));
+        assert!(again.take(Duration::ZERO, 1).is_err(), "it did not fill by being forgotten");
+        assert!(buckets.held.lock().expect("no panic").by_key.len() <= SWEEP);
+    }
+
+    #[tokio::test]
+    async fn a_word_counts_for_those_who_came_before_it_was_asked_for() {
+        let allowance = Allowance::new(Arc::default());
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let ask = async || {
+            asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            Ok(())
+        };
+        let early = Instant::now();
+        allowance.confirm(early, ask).await.expect("it lives");
+        allowance.confirm(early, ask).await.expect("it lives");
+        assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1);
+        let later = early + Duration::from_secs(3_600);
+        let dead = allowance.confirm(later, async || Err(Problem::unauthorized())).await;
+        assert_eq!(dead, Err(Problem::unauthorized()));
+    }
+}

@@ -1,0 +1,3 @@
+//! The bounds of the contract, from outside.
+
+mod rate;
