@@ -18,4 +18,5 @@ mod shop;
 mod standalone;
 mod tidy;
 mod tokens;
+mod values;
 mod wire;

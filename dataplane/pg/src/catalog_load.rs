@@ -1,7 +1,7 @@
 //! A tenant's catalog, read by the data plane from the tenant's own database in one snapshot.
 
 use rowgate_sql::catalog::{
-    Catalog, ColumnInfo, Entity, EntityRecord, FieldType, Limits, PermissionRecord, TableColumns, TypeKind,
+    Catalog, ColumnInfo, Entity, EntityRecord, FieldType, Limits, PermissionRecord, Structures, TableColumns,
     build,
 };
 use rowgate_sql::text::Ident;
@@ -10,6 +10,8 @@ use sqlx::{Connection as _, PgConnection};
 
 use crate::failure::PgError;
 use crate::fingerprint::{self, Watched};
+
+mod structure;
 
 /// Reads everything that serving needs, as `t<id>_auth`, and what it was read from.
 pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
@@ -22,7 +24,9 @@ pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError
         sqlx::query_as("select role::text, permissions from dl.permission_sets")
             .fetch_all(&mut *open)
             .await?;
-    let columns = columns(&mut open).await?;
+    sqlx::query("set local search_path = ''").execute(&mut *open).await?;
+    let structures = structure::structures(&mut open).await?;
+    let columns = columns(&mut open, &structures).await?;
     let (watched, unguarded) = fingerprint::watch(&mut open).await?;
     open.rollback().await?;
     let entities = entities.into_iter().map(|Json(record)| record).collect();
@@ -51,8 +55,7 @@ struct Row {
 /// The columns of every relation that an entity stands for, in `attnum` order. Type names are spelled with only
 /// `pg_catalog` in the search path. Only a column's own NOT NULL, validated, promises a value: a domain that is NOT NULL
 /// lets an empty subquery's NULL through.
-async fn columns(conn: &mut PgConnection) -> Result<Vec<TableColumns>, PgError> {
-    sqlx::query("set local search_path = ''").execute(&mut *conn).await?;
+async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec<TableColumns>, PgError> {
     let rows: Vec<Row> = sqlx::query_as(
         "with recursive relation as (
              select distinct c.oid, n.nspname, c.relname
@@ -108,27 +111,20 @@ async fn columns(conn: &mut PgConnection) -> Result<Vec<TableColumns>, PgError> 
             tables.push(TableColumns { schema, object, columns: Vec::new() });
         }
         let table = tables.last_mut().expect("one was pushed just now");
-        table.columns.push(column(&row)?);
+        table.columns.push(column(&row, structures)?);
     }
     Ok(tables)
 }
 
-fn column(row: &Row) -> Result<ColumnInfo, PgError> {
-    let kind = match row.base_kind.as_str() {
-        "a" => TypeKind::Array,
-        "b" => TypeKind::Base,
-        "e" => TypeKind::Enum,
-        "c" => TypeKind::Composite,
-        "r" | "m" => TypeKind::Range,
-        _ => TypeKind::Other,
-    };
-    let oid = |oid: i64| u32::try_from(oid).map_err(|_| PgError::unexpected("an oid out of range"));
+fn column(row: &Row, structures: &Structures) -> Result<ColumnInfo, PgError> {
+    let oid = structure::oid(row.type_oid)?;
     let ty = FieldType {
-        oid: oid(row.type_oid)?,
+        oid,
         name: row.type_name.clone(),
-        kind,
-        base_oid: oid(row.base_oid)?,
+        kind: structure::kind(&row.base_kind),
+        base_oid: structure::oid(row.base_oid)?,
         native_order: row.native_order,
+        nested: structures.nested(oid),
     };
     Ok(ColumnInfo { name: ident(&row.column)?, ty, nullable: row.nullable, granted: row.granted })
 }

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use rowgate_core::name::EntityName;
 use serde::{Deserialize, Serialize};
 
+use crate::shape::Nested;
 use crate::text::Ident;
 
 mod build;
+mod nesting;
 
 pub use build::{ColumnInfo, TableColumns, build};
+pub use nesting::{MAX_NESTING, Structures, TypeRow};
 
 /// A tenant's entities and permission sets at one generation of `dl.state`.
 #[derive(Debug, Clone, Default)]
@@ -93,6 +96,9 @@ pub struct FieldType {
     /// extension brings stand outside `pg_catalog`, where no statement of ours looks: for citext those of text would be
     /// found, silently. Such a type is neither compared nor sorted by.
     pub native_order: bool,
+    /// What an array or a composite is made of; `None` for all else, and for what nests deeper than
+    /// [`MAX_NESTING`].
+    pub nested: Option<Arc<Nested>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use rowgate_core::cursor::Binding;
 
-use crate::catalog::{Entity, Field};
+use crate::catalog::Entity;
 use crate::query::Query;
-use crate::shape::{Column, Encoding, Shape};
+use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 
 #[derive(Debug, Clone)]
@@ -60,32 +60,24 @@ pub fn read(query: &Query) -> Compiled {
     Compiled { sql, shape: Arc::new(shape), take: query.take, is_first_page, binding: query.binding }
 }
 
-/// The select list: the fields asked for, then what the position needs and does not find among them as it is stored.
+/// The select list: the fields asked for, then what the position needs and does not find among them.
 fn select(sql: &mut Sql, query: &Query) -> Shape {
     let entity = &*query.entity;
     let mut columns = Vec::new();
     for &i in &query.select {
         let field = &entity.fields[i];
         sql.lit(if columns.is_empty() { "select " } else { ", " });
-        match encoding::is_converted(&field.ty) {
-            true => {
-                sql.lit("pg_catalog.to_json(");
-                column(sql, entity, i);
-                sql.lit(")");
-            }
-            false => column(sql, entity, i),
-        }
-        columns.push(Column { label: Some(label(field)), encoding: encoding::in_answer(&field.ty) });
+        column(sql, entity, i);
+        columns.push(Column { label: Some(label(&field.name)), encoding: encoding::of(&field.ty) });
     }
     let mut position = Vec::new();
     for term in &query.order {
-        let field = &entity.fields[term.field];
-        let raw = query.select.iter().position(|&i| i == term.field && !encoding::is_converted(&field.ty));
-        position.push(raw.unwrap_or(columns.len()));
-        if raw.is_none() {
+        let shown = query.select.iter().position(|&i| i == term.field);
+        position.push(shown.unwrap_or(columns.len()));
+        if shown.is_none() {
             sql.lit(", ");
             column(sql, entity, term.field);
-            columns.push(Column { label: None, encoding: encoding::as_stored(&field.ty) });
+            columns.push(Column { label: None, encoding: position_encoding(entity, term.field) });
         }
     }
     let count = query.count.then(|| {
@@ -123,16 +115,11 @@ fn from(sql: &mut Sql, entity: &Entity) {
     sql.lit(" from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t");
 }
 
-fn label(field: &Field) -> Box<str> {
-    let name = serde_json::to_string(&field.name).expect("a string is always JSON");
-    format!("{name}:").into_boxed_str()
-}
-
 fn column(sql: &mut Sql, entity: &Entity, field: usize) {
     sql.lit("t.").ident(&entity.fields[field].column);
 }
 
 /// How the values of an order term come back in a position: asked for and bound in the same format.
 fn position_encoding(entity: &Entity, field: usize) -> Encoding {
-    encoding::as_stored(&entity.fields[field].ty)
+    encoding::of(&entity.fields[field].ty)
 }

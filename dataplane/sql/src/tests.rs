@@ -4,6 +4,8 @@ mod properties;
 mod reads;
 mod refusals;
 
+use std::sync::Arc;
+
 use rowgate_core::cursor;
 use rowgate_core::derive::{CursorKey, Root};
 use rowgate_core::name::EntityName;
@@ -15,6 +17,7 @@ use crate::catalog::{
 };
 use crate::compile::{self, Compiled};
 use crate::resolve::{self, Cursors};
+use crate::shape::{Body, Encoding, Nested, Part};
 use crate::text::{Format, Ident};
 use crate::{odata, query::Query};
 
@@ -63,6 +66,12 @@ const LINES: &[ColumnRow] = &[
     ("email", "public.citext", TypeKind::Base, 20_004, false),
 ];
 
+/// How `text[]` is read.
+fn tags() -> Arc<Nested> {
+    let element = Part { oid: 25, encoding: Encoding::Text };
+    Arc::new(Nested { oid: 1009, format: Format::Binary, body: Body::Array { element, delimiter: b',' } })
+}
+
 fn catalog() -> Catalog {
     let columns = |rows: &[ColumnRow]| -> Vec<ColumnInfo> {
         let column = |&(column, ty, kind, oid, nullable): &ColumnRow| ColumnInfo {
@@ -73,6 +82,7 @@ fn catalog() -> Catalog {
                 kind,
                 base_oid: oid,
                 native_order: ty != "public.citext",
+                nested: (ty == "text[]").then(tags),
             },
             nullable,
             granted: true,

@@ -71,7 +71,7 @@ fn name(text: &str) -> Ident {
 fn catalog() -> Catalog {
     let column = |&(column, ty, kind, oid): &(&str, &str, TypeKind, u32)| ColumnInfo {
         name: name(column),
-        ty: FieldType { oid, name: ty.into(), kind, base_oid: oid, native_order: true },
+        ty: FieldType { oid, name: ty.into(), kind, base_oid: oid, native_order: true, nested: None },
         nullable: !KEYS.contains(&column),
         granted: true,
     };

@@ -261,7 +261,7 @@ async fn texts_bytes_and_the_rest_agree() {
     agree(&tenant, "bool", Encoding::Bool, "to_json(x)").await;
     agree(&tenant, "uuid", Encoding::Uuid, "to_json(x)").await;
     agree(&tenant, "bytea", Encoding::Bytea, "to_json(translate(encode(x, 'base64'), E'\\n', ''))").await;
-    agree(&tenant, "jsonb", Encoding::Json, "to_json(x)").await;
+    agree(&tenant, "jsonb", Encoding::Jsonb, "to_json(x)").await;
     agree(&tenant, "array", Encoding::Quoted, "to_json(x::text)").await;
     agree(&tenant, "moods", Encoding::Text, "to_json(x)").await;
 }

@@ -83,7 +83,8 @@ impl Tenant {
         let mut sql = Sql::new();
         sql.lit(text.to_owned().leak());
         let label = |i: usize| Some(format!("\"{i}\":").into_boxed_str());
-        let column = |(i, &encoding)| Column { label: label(i), encoding };
+        let column =
+            |(i, encoding): (usize, &Encoding)| Column { label: label(i), encoding: encoding.clone() };
         let shape = Shape {
             columns: columns.iter().enumerate().map(column).collect(),
             position: vec![],

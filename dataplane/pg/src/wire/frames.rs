@@ -117,6 +117,11 @@ impl<'a> Fields<'a> {
     /// The next value of the row; `None` is NULL.
     pub(super) fn value(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         self.left = self.left.checked_sub(1).ok_or(Malformed("a row with too few values"))?;
+        self.sized()
+    }
+
+    /// A value with its length before it; `None` is NULL.
+    pub(super) fn sized(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         match i32::from_be_bytes(self.bytes()?) {
             -1 => Ok(None),
             len => {

@@ -60,7 +60,7 @@ impl<'a> Rows<'a> {
             out.extend_from_slice(label.as_bytes());
             match value {
                 None => out.extend_from_slice(b"null"),
-                Some(value) => json::write(column.encoding, value, out)?,
+                Some(value) => json::write(&column.encoding, value, out)?,
             }
         }
         out.push(b'}');
@@ -87,7 +87,7 @@ pub(super) fn fit(shape: &Shape, description: &[u8]) -> Result<bool, Malformed> 
         let _: [u8; 6] = fields.bytes()?;
         let oid = u32::from_be_bytes(fields.bytes()?);
         let _: [u8; 8] = fields.bytes()?;
-        all &= json::fits(column.encoding, oid);
+        all &= json::fits(&column.encoding, oid);
     }
     Ok(all)
 }

@@ -152,6 +152,7 @@ mod tests {
                 kind: TypeKind::Base,
                 base_oid: 25,
                 native_order: true,
+                nested: None,
             },
             nullable: false,
             granted: !column.starts_with("new_"),

@@ -122,5 +122,12 @@ pub(super) fn base(oid: u32) -> FieldType {
         2950 => "uuid",
         other => unreachable!("{other} is no type that a constant or a function has"),
     };
-    FieldType { oid, name: name.to_owned(), kind: TypeKind::Base, base_oid: oid, native_order: true }
+    FieldType {
+        oid,
+        name: name.to_owned(),
+        kind: TypeKind::Base,
+        base_oid: oid,
+        native_order: true,
+        nested: None,
+    }
 }

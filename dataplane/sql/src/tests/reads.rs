@@ -1,7 +1,6 @@
 //! Requests and the SQL that they become.
 
 use super::*;
-use crate::shape::Encoding;
 
 /// `$filter` and the condition with its binds.
 #[test]
@@ -203,25 +202,28 @@ fn the_shape_says_how_each_column_is_read_and_where_the_position_stands() {
     let compiled = compile::read(&collection("orders", query).expect("a question"));
     assert_eq!(
         compiled.sql.as_str(),
-        r#"select pg_catalog.to_json(t."tags"), t."doc", t."id_number", pg_catalog.to_json(t."address"), t."mood", t."ip", t."tags", t."total", t."id" from "app"."orders" t order by t."tags", t."mood", t."total" desc, t."id" limit 101"#
+        r#"select t."tags", t."doc", t."id_number", t."address", t."mood", t."ip", t."total", t."id" from "app"."orders" t order by t."tags", t."mood", t."total" desc, t."id" limit 101"#
     );
-    let columns: Vec<_> =
-        compiled.shape.columns.iter().map(|c| (c.label.as_deref().unwrap_or(""), c.encoding)).collect();
+    let columns: Vec<_> = compiled
+        .shape
+        .columns
+        .iter()
+        .map(|c| (c.label.as_deref().unwrap_or(""), c.encoding.clone()))
+        .collect();
     assert_eq!(
         columns,
         [
-            (r#""tags":"#, Encoding::Json),
+            (r#""tags":"#, Encoding::Nested(tags())),
             (r#""doc":"#, Encoding::Json),
             (r#""ID Number":"#, Encoding::Int8),
-            (r#""address":"#, Encoding::Json),
+            (r#""address":"#, Encoding::Quoted),
             (r#""mood":"#, Encoding::Text),
             (r#""ip":"#, Encoding::Quoted),
-            ("", Encoding::Quoted),
             ("", Encoding::Numeric),
             ("", Encoding::Int4),
         ]
     );
-    assert_eq!(compiled.shape.position, [6, 4, 7, 8]);
+    assert_eq!(compiled.shape.position, [0, 4, 6, 7]);
     assert_eq!(compiled.take, 100);
 }
 
@@ -311,9 +313,11 @@ fn the_next_page_stands_after_the_last_row() {
         assert!(text.contains(&format!(" where {wanted} order by ")), "{query}: {text}");
     }
     // Bound in the format and with the type that the column is read in.
-    let text = after("orders", "$orderby=tags,total", &[Some(b"{a}"), Some(&[0, 1]), one]);
+    let text = after("orders", "$orderby=ip,tags,total", &[Some(b"::1"), Some(&[9]), Some(&[0, 1]), one]);
     assert!(
-        text.ends_with(r#"<- 1009:"{a}" 1009:"{a}" 1700:[00, 01] 1700:[00, 01] 23:[00, 00, 00, 01]"#),
+        text.ends_with(
+            r#"<- 869:"::1" 869:"::1" 1009:[09] 1009:[09] 1700:[00, 01] 1700:[00, 01] 23:[00, 00, 00, 01]"#
+        ),
         "{text}"
     );
 }

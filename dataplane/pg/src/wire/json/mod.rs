@@ -1,16 +1,23 @@
 //! One value of PostgreSQL's wire format to JSON, written as PostgreSQL itself prints it.
 
+mod binary;
 mod float;
+mod literal;
 mod numeric;
+mod printed;
 mod text;
 mod time;
 
 use rowgate_sql::shape::Encoding;
+use rowgate_sql::text::Format;
 
 use super::failure::Malformed;
 
+/// The first byte of a jsonb.
+const JSONB_VERSION: u8 = 1;
+
 /// Appends `value` to `out`.
-pub(super) fn write(encoding: Encoding, value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+pub(super) fn write(encoding: &Encoding, value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     match encoding {
         Encoding::Bool => match value {
             [0] => out.extend_from_slice(b"false"),
@@ -34,12 +41,20 @@ pub(super) fn write(encoding: Encoding, value: &[u8], out: &mut Vec<u8>) -> Resu
         Encoding::TimestampTz => time::timestamp(i64::from_be_bytes(fixed(value)?), "Z", out),
         Encoding::Interval => time::interval(fixed(value)?, out),
         Encoding::Json => out.extend_from_slice(text::utf8(value)?),
+        Encoding::Jsonb => match value {
+            [JSONB_VERSION, value @ ..] => out.extend_from_slice(text::utf8(value)?),
+            _ => return Err(Malformed("a jsonb of another version")),
+        },
+        Encoding::Nested(nested) => match nested.format {
+            Format::Binary => binary::nested(nested, value, out)?,
+            Format::Text => literal::nested(nested, value, out)?,
+        },
     }
     Ok(())
 }
 
 /// Whether PostgreSQL's type `oid` has the wire format that `encoding` reads.
-pub(super) fn fits(encoding: Encoding, oid: u32) -> bool {
+pub(super) fn fits(encoding: &Encoding, oid: u32) -> bool {
     /// Types that an extension or a user made have greater numbers.
     const FIRST_OF_USERS: u32 = 16384;
     match encoding {
@@ -60,7 +75,9 @@ pub(super) fn fits(encoding: Encoding, oid: u32) -> bool {
         Encoding::Timestamp => oid == 1114,
         Encoding::TimestampTz => oid == 1184,
         Encoding::Interval => oid == 1186,
-        Encoding::Json => matches!(oid, 114 | 3802),
+        Encoding::Json => oid == 114,
+        Encoding::Jsonb => oid == 3802,
+        Encoding::Nested(nested) => oid == nested.oid,
         // Asked for as text, which every type has.
         Encoding::Quoted => true,
     }
@@ -83,12 +100,15 @@ fn two_digits(number: u32, out: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
+mod nested_tests;
+
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn json(encoding: Encoding, value: &[u8]) -> Option<String> {
+    fn json(encoding: &Encoding, value: &[u8]) -> Option<String> {
         let mut out = Vec::new();
         write(encoding, value, &mut out).ok()?;
         Some(String::from_utf8(out).expect("JSON is UTF-8"))
@@ -120,7 +140,7 @@ mod tests {
             ),
             (TimeTz, b"\0\0\0\0\0\0\0\0\0\0\0\0", "\"00:00:00+00\""),
         ] {
-            assert_eq!(json(encoding, value).as_deref(), Some(expected), "{encoding:?}");
+            assert_eq!(json(&encoding, value).as_deref(), Some(expected), "{encoding:?}");
         }
     }
 
@@ -145,7 +165,7 @@ mod tests {
             (Numeric, b"\0\0\0\0\0\0\0\0\0"),
             (Numeric, b"\0\0\0\0\0\0\xff\xff"),
         ] {
-            assert_eq!(json(encoding, value), None, "{encoding:?} {value:?}");
+            assert_eq!(json(&encoding, value), None, "{encoding:?} {value:?}");
         }
     }
 
@@ -181,7 +201,7 @@ mod tests {
             )
         });
         proptest!(ProptestConfig::with_cases(4_000), |(value in value)| {
-            for encoding in all {
+            for encoding in &all {
                 if let Some(text) = json(encoding, &value) {
                     let read: Result<serde_json::Value, _> = serde_json::from_str(&text);
                     prop_assert!(read.is_ok(), "{encoding:?} {value:?} {text}");

@@ -1,0 +1,4 @@
+//! Values of every type of PostgreSQL, written by SQL and read through HTTP.
+
+mod fixed;
+mod fixture;
