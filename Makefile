@@ -16,7 +16,12 @@ STATE ?= .rowgate
 FUZZ_SECONDS ?= 300
 FUZZ_TARGETS ?= filter cursor query token key
 
-.PHONY: help run test lint fmt deny crds fuzz postgres clients tools clean
+# How much `make soak` asks and of which seeds on: make soak CASES=10000 SEED=7
+CASES ?= 100000
+SEED ?= 1
+soaks := differential::a_key_reads_what_its_role_reads_and_what_the_manifest_means
+
+.PHONY: help run test soak lint fmt deny crds fuzz postgres clients tools clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +35,12 @@ test: tools postgres clients ## all tests, against a real PostgreSQL
 	cargo build --workspace --bins
 	@# Properties are tried with one seed here, so that a change fails for what it changed; unset it to look further.
 	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED-2026} ROWGATE_BIN="$$(realpath $(bin))" cargo test --workspace --lib --bins --tests
+
+soak: tools postgres ## ask CASES=100000 random cases of each kind from SEED=1 on (about 10 minutes); a failure says how to repeat it
+	cargo build --workspace --bins
+	@for test in $(soaks); do \
+	  ROWGATE_CASES=$(CASES) ROWGATE_SEED=$(SEED) ROWGATE_BIN="$$(realpath $(bin))" cargo test --quiet --package rowgate-tests --test it -- --nocapture --exact $$test; \
+	done
 
 lint: tools ## format, clippy, documentation links; cargo-deny too, once `make deny` has installed it
 	cargo fmt --all --check

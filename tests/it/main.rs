@@ -2,6 +2,7 @@
 
 mod access;
 mod control;
+mod differential;
 mod edge;
 mod edits;
 mod http;

@@ -1,11 +1,11 @@
 //! Pages, cursors and filters over every type that has an order, through HTTP, beside PostgreSQL's own answers.
 
-mod columns;
+pub(crate) mod columns;
 mod cursors;
 mod filters;
 mod fixture;
 mod pages;
-mod question;
+pub(crate) mod question;
 mod terms;
 
 /// `0..n`, or the one that the environment names: `PAGING_SEED=17 cargo test -p rowgate-tests paging`.

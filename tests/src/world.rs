@@ -7,11 +7,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use nix::sys::signal::Signal;
 use reqwest::StatusCode;
-use rowgate_pg::login::Endpoint;
+use rowgate_dataplane::standalone::roots;
+use rowgate_pg::login::{Endpoint, Login};
 use serde_json::Value;
+use sqlx::PgConnection;
 
 use crate::data_plane::{DataPlane, send};
-use crate::postgres::{QUICK, Server, seed};
+use crate::postgres::{QUICK, Server, connect, seed};
 use crate::scratch::Scratch;
 use crate::wait::until;
 
@@ -231,6 +233,24 @@ impl World {
             let note = fs::read_to_string(self.state().join("postgres/data/postmaster.pid"));
             PathBuf::from(note.expect("PostgreSQL runs").lines().nth(4).expect("the folder of the socket"))
         })
+    }
+
+    /// The superuser in a database of the PostgreSQL that standalone started.
+    pub async fn superuser(&self, database: &str) -> PgConnection {
+        let state = self.state();
+        let root = roots::load_or_make(&state.join("superuser.root")).expect("standalone has made it");
+        let note = fs::read_to_string(state.join("postgres/data/postmaster.pid")).expect("it runs");
+        let line = |n: usize| note.lines().nth(n).expect("a published server");
+        let login = Login {
+            endpoint: Endpoint::Unix {
+                directory: line(4).into(),
+                port: line(3).parse().expect("the port's number"),
+            },
+            database: database.to_owned(),
+            role: "rowgate_superuser".to_owned(),
+            password: root.password("bootstrap", "rowgate_superuser", 1),
+        };
+        connect(&login).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// The keys by the names of their ApiKeys, as the generated Secrets have them.

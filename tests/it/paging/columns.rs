@@ -1,23 +1,22 @@
 //! A column of every type that has an order, with values that tie, and stand at every end of the type.
 
 /// One column of the test's tables.
-#[derive(Debug)]
-pub(super) struct Column {
-    pub(super) name: &'static str,
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
     /// As `create table` takes it.
-    pub(super) declared: &'static str,
+    pub(crate) declared: &'static str,
     /// What a constant is cast to.
-    pub(super) ty: &'static str,
-    pub(super) writing: Writing,
+    pub(crate) ty: &'static str,
+    pub(crate) writing: Writing,
     /// Types that compare with each other have one letter; 0: with its own only.
-    pub(super) group: u8,
+    pub(crate) group: u8,
     /// In a form that both PostgreSQL and a filter read (base 64 aside).
-    pub(super) values: &'static [&'static str],
+    pub(crate) values: &'static [&'static str],
 }
 
 /// How a filter writes a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writing {
+pub(crate) enum Writing {
     /// Bare or quoted, and INF for infinity.
     Number,
     /// Bare or quoted.
@@ -42,7 +41,7 @@ const MORE_TEXT: &[&str] =
     &["it's", "50%25 & +1", "\u{65e5}\u{672c}", "a", "A", "\u{e4}", "a\u{308}", "null"];
 
 /// All of them, nullable in one table and NOT NULL in another.
-pub(super) const COLUMNS: &[Column] = &[
+pub(crate) const COLUMNS: &[Column] = &[
     column("i2", "int2", "int2", Number, b'n', INT2),
     column("i4", "int4", "int4", Number, b'n', INT4),
     column("i8", "int8", "int8", Number, b'n', INT8),
@@ -137,7 +136,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("bits", "varbit", "varbit", Quoted, 0, &["", "0", "01", "1"]),
 ];
 
-const fn column(
+pub(crate) const fn column(
     name: &'static str,
     declared: &'static str,
     ty: &'static str,
@@ -148,9 +147,16 @@ const fn column(
     Column { name, declared, ty, writing, group, values }
 }
 
+impl std::fmt::Debug for Column {
+    /// Its name, which tells it from the others.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
 impl Column {
     /// Whether PostgreSQL compares the two: texts only under one collation, or one and the database's own.
-    pub(super) fn compares_with(&self, other: &Column) -> bool {
+    pub(crate) fn compares_with(&self, other: &Column) -> bool {
         let text = |c: &Column| [b't', b'C', b'I', b'B'].contains(&c.group);
         self.name == other.name
             || (self.group != 0 && self.group == other.group)

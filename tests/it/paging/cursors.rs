@@ -67,7 +67,7 @@ async fn a_cursor_is_good_for_one_question_of_one_key() {
 async fn rows_that_come_and_go_between_pages_move_no_other_row() {
     let mut fixture = Fixture::new(&["moving"]).await;
     let key = fixture.world.key("moving-reader");
-    let mut sql = fixture.superuser("moving").await;
+    let mut sql = fixture.world.superuser("moving").await;
     let ns = |rows: &[Value]| -> Vec<i64> {
         rows.iter().map(|row| row["n"].as_i64().expect("a number")).collect()
     };
@@ -117,7 +117,7 @@ async fn an_empty_page_after_others_counts_what_is_there() {
     let (rows, next) = first.page(question);
     assert!(!rows.is_empty() && 5 < first.count().expect("a count"), "{rows}");
     let next = next.expect("more rows").to_owned();
-    let mut sql = fixture.superuser("counts").await;
+    let mut sql = fixture.world.superuser("counts").await;
     execute(&mut sql, "delete from t.loose where n > 10").await;
     let last = fixture.get(&key, &next).await;
     assert_eq!((last.page(&next), last.count()), (("", None), Some(5)));

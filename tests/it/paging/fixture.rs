@@ -1,11 +1,8 @@
 //! Tenants with four entities over those columns, two keys that see half of the rows, and the same role in plain SQL.
 
 use std::fmt::Write as _;
-use std::fs;
 
-use rowgate_dataplane::standalone::roots;
-use rowgate_pg::login::{Endpoint, Login};
-use rowgate_tests::postgres::{connect, execute};
+use rowgate_tests::postgres::execute;
 use rowgate_tests::world::World;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -59,27 +56,9 @@ impl Fixture {
         Answer { status, text: response.text().await.unwrap_or_else(|error| panic!("GET {url}: {error}")) }
     }
 
-    /// The superuser in a tenant's database.
-    pub(super) async fn superuser(&self, database: &str) -> PgConnection {
-        let state = self.world.state();
-        let root = roots::load_or_make(&state.join("superuser.root")).expect("standalone has made it");
-        let pid_file = fs::read_to_string(state.join("postgres/data/postmaster.pid")).expect("it runs");
-        let line = |n: usize| pid_file.lines().nth(n).expect("a published server");
-        let login = Login {
-            endpoint: Endpoint::Unix {
-                directory: line(4).into(),
-                port: line(3).parse().expect("the port's number"),
-            },
-            database: database.to_owned(),
-            role: "rowgate_superuser".to_owned(),
-            password: root.password("bootstrap", "rowgate_superuser", 1),
-        };
-        connect(&login).await.unwrap_or_else(|error| panic!("{error}"))
-    }
-
     /// Plain SQL as the role of the key that the ApiKey `name` has.
     pub(super) async fn as_key(&self, database: &str, name: &str) -> PgConnection {
-        let mut connection = self.superuser(database).await;
+        let mut connection = self.world.superuser(database).await;
         let status = self.world.status("ApiKey", name);
         let role = status["role"].as_str().unwrap_or_else(|| panic!("no role of {name} in {status}"));
         execute(

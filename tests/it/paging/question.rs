@@ -156,7 +156,7 @@ fn constant(column: &Column, value: &str) -> String {
     format!("'{}'::{}", value.replace('\'', "''"), column.ty)
 }
 
-fn literal(rng: &mut StdRng, column: &Column, value: &str) -> String {
+pub(crate) fn literal(rng: &mut StdRng, column: &Column, value: &str) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let bare: bool = rng.random();
     match (column.writing, value) {
@@ -174,7 +174,7 @@ fn literal(rng: &mut StdRng, column: &Column, value: &str) -> String {
 }
 
 /// Everything but letters and digits, percent-encoded.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {
             b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => char::from(byte).to_string(),

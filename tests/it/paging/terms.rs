@@ -18,7 +18,7 @@ const TEXTS: &[&str] = &["", "a", "A", "b", "a b", "\u{e4}", "it's", "50%", "_",
 async fn functions_and_arithmetic_find_what_sql_finds() {
     let mut fixture = Fixture::new(&["terms"]).await;
     let key = fixture.world.key("terms-reader");
-    let mut sql = fixture.superuser("terms").await;
+    let mut sql = fixture.world.superuser("terms").await;
     rowgate_tests::postgres::execute(&mut sql, "set search_path = pg_catalog; set timezone = 'UTC'").await;
     let mut n_with_rows = 0;
     let mut n_answered = 0;

@@ -1,0 +1,72 @@
+//! Random tables, policies, permissions and claims: what a key reads over HTTP is what its role reads in plain SQL, and
+//! what the manifest means.
+//!
+//! A tenant is drawn from a seed, 33 entities with 10 keys, and asked 750 cases. `ROWGATE_CASES` says how many cases
+//! there are in all, `ROWGATE_SEED` which tenant is the first; `make soak` gives both.
+
+mod asking;
+mod comparing;
+mod draw;
+mod leaks;
+mod manifest;
+mod model;
+mod policies;
+mod running;
+mod world;
+
+use std::time::Instant;
+
+use comparing::Kind;
+use running::{N_CASES, Tally};
+
+/// One process has so many tenants at most.
+const N_TENANTS: u64 = 4;
+
+#[tokio::test]
+async fn a_key_reads_what_its_role_reads_and_what_the_manifest_means() {
+    let (cases, seed) = (given("ROWGATE_CASES", 3_000), given("ROWGATE_SEED", 0));
+    let (mut whole, began) = (Tally::new(), Instant::now());
+    let mut left = cases;
+    while 0 < left {
+        let done = cases - left;
+        let first = seed + done / N_CASES;
+        let seeds: Vec<u64> = (first..first + left.div_ceil(N_CASES).min(N_TENANTS)).collect();
+        let (mut world, mut tenants) = running::start(&seeds).await;
+        for (tenant, seed) in tenants.iter_mut().zip(seeds) {
+            let n = left.min(N_CASES);
+            left -= n;
+            match running::ask(tenant, n).await {
+                Ok(tally) => tally.into_iter().for_each(|(kind, n)| *whole.entry(kind).or_default() += n),
+                Err(difference) => panic!(
+                    "{}\n\nmake soak SEED={seed} CASES={N_CASES}\n{difference}\n",
+                    manifest::manifest(&tenant.drawn)
+                ),
+            }
+        }
+        assert!(world.stop().await.success());
+        println!("{} of {cases} cases agree after {} s: {whole:?}", cases - left, began.elapsed().as_secs());
+    }
+    // Cases that find nothing would agree with anything.
+    let percent = |kinds: &[Kind]| {
+        let n: usize = kinds.iter().filter_map(|kind| whole.get(kind)).sum();
+        100 * n / whole.values().sum::<usize>()
+    };
+    for (kinds, least) in [
+        (&[Kind::Rows, Kind::OneRow][..], 20),
+        (&[Kind::NoRow, Kind::HiddenRow], 10),
+        (&[Kind::NoEntity], 10),
+        (&[Kind::UnknownField], 5),
+        (&[Kind::Entities], 2),
+    ] {
+        assert!(
+            cases < 1_000 || least <= percent(kinds),
+            "{kinds:?} are {} in 100: {whole:?}",
+            percent(kinds)
+        );
+    }
+}
+
+/// A number of the environment.
+pub(crate) fn given(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().expect("it is a number"))
+}
