@@ -21,7 +21,10 @@ CASES ?= 100000
 SEED ?= 1
 soaks := differential::a_key_reads_what_its_role_reads_and_what_the_manifest_means
 
-.PHONY: help run test soak lint fmt deny crds fuzz postgres clients tools clean
+# Flags of the benchmark: make bench BENCH='--only row --rounds 3'
+BENCH ?=
+
+.PHONY: help run test soak bench lint fmt deny crds fuzz postgres clients tools clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +44,11 @@ soak: tools postgres ## ask CASES=100000 random cases of each kind from SEED=1 o
 	@for test in $(soaks); do \
 	  ROWGATE_CASES=$(CASES) ROWGATE_SEED=$(SEED) ROWGATE_BIN="$$(realpath $(bin))" cargo test --quiet --package rowgate-tests --test it -- --nocapture --exact $$test; \
 	done
+
+bench: tools postgres ## how fast reads are, as ratios beside pgbench, PostgREST, Postrust and a control (10 minutes)
+	cargo build --release --package rowgate-dataplane --package rowgate-bench
+	tools=$$(tests/setup/bench.sh); ROWGATE_BIN="$$(realpath $(target)/release/rowgate-dataplane)" \
+		$(target)/release/rowgate-bench --tools "$$tools" $(BENCH)
 
 lint: tools ## format, clippy, documentation links; cargo-deny too, once `make deny` has installed it
 	cargo fmt --all --check

@@ -51,6 +51,12 @@ impl DataPlane {
         &self.url
     }
 
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal that does not end it; see [`DataPlane::end`].
     pub fn signal(&self, signal: Signal) {
         send(self.child.id(), signal);

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rowgate_dataplane::standalone::postgres::{Postgres, Wish, binaries};
-use rowgate_pg::login::{Endpoint, Login};
+pub use rowgate_pg::login::Endpoint;
+use rowgate_pg::login::Login;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::sync::OnceCell;
@@ -27,7 +28,7 @@ const RECIPE: &str = include_str!("../../dataplane/src/standalone/postgres/clust
 #[derive(Debug)]
 pub struct Server {
     postgres: Postgres,
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 /// The one server that tests share. Roles are cluster-wide and a cluster takes one installation: use
@@ -51,7 +52,7 @@ impl Server {
         let settings = QUICK.iter().chain(settings).map(ToString::to_string).collect();
         let wish = Wish { state, bin: None, settings };
         let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
-        Server { postgres, _scratch: scratch }
+        Server { postgres, scratch }
     }
 
     #[must_use]
@@ -75,6 +76,14 @@ impl Server {
         let mut connection = self.connect("postgres").await;
         execute(&mut connection, &format!("create database {name}")).await;
         self.connect(name).await
+    }
+
+    /// The process id of the postmaster.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        let note = fs::read_to_string(self.scratch.path().join("state/postgres/data/postmaster.pid"));
+        let note = note.expect("PostgreSQL runs");
+        note.lines().next().and_then(|line| line.parse().ok()).expect("the first line is its process id")
     }
 
     /// Everything that the server has logged so far.

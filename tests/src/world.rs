@@ -75,11 +75,20 @@ impl World {
 
     /// The example shop on a server that runs already.
     pub async fn shop_on(server: &Server) -> World {
+        World::shop().await.over(server)
+    }
+
+    /// As [`World::new`], on a server that runs already.
+    pub async fn on(server: &Server, files: &[(&str, &str)]) -> World {
+        World::new(files).await.over(server)
+    }
+
+    fn over(self, server: &Server) -> World {
         let login = server.superuser("postgres");
         let Endpoint::Unix { directory, port } = &login.endpoint else { panic!("test servers have no TCP") };
         let (role, password, folder) = (&login.role, login.password.reveal(), directory.display());
         let url = format!("postgres://{role}:{password}@/postgres?host={folder}&port={port}");
-        World { database_url: Some(url), socket: Some(directory.clone()), ..World::shop().await }
+        World { database_url: Some(url), socket: Some(directory.clone()), ..self }
     }
 
     #[must_use]

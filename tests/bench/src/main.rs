@@ -1,0 +1,142 @@
+//! `make bench`: how fast a read is, as ratios against `pgbench`, other servers and a control, from one interleaved run.
+
+mod account;
+mod control;
+mod load;
+mod peer;
+mod report;
+mod rounds;
+mod stage;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use serde_json::Value;
+
+use peer::Peer;
+use rounds::{Contestant, Work};
+use stage::Stage;
+
+/// Measures Rowgate's reads beside pgbench, PostgREST, Postrust and a control of our own.
+#[derive(Debug, Parser)]
+struct Cli {
+    /// Rounds of each scene; the median counts
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// Seconds that each contestant runs in a round
+    #[arg(long, default_value_t = 2)]
+    seconds: u64,
+    /// Only scenes whose name holds this word: row, keys, latency, page
+    #[arg(long)]
+    only: Option<String>,
+    /// Folder with the other servers, which tests/setup/bench.sh fills
+    #[arg(long, env = "ROWGATE_BENCH_TOOLS")]
+    tools: Option<PathBuf>,
+    #[command(subcommand)]
+    role: Option<Role>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Role {
+    /// Be the control: what the benchmark starts as a process of its own
+    #[command(hide = true)]
+    Control { uri: String, port: u16 },
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let cli = Cli::parse();
+    match &cli.role {
+        Some(Role::Control { uri, port }) => control::serve(uri, *port).await,
+        None => bench(&cli).await,
+    }
+}
+
+async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
+    let stage = Stage::set().await;
+    peer::prepare(&stage.server);
+    let tools = cli.tools.clone().unwrap_or_default();
+    let peers: Vec<Peer> = [
+        Peer::control(&stage.server).await,
+        Peer::postgrest(&stage.server, &tools).await,
+        Peer::postrust(&stage.server, &tools).await,
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    same_answers(&stage, &peers).await?;
+    report::header(cli.rounds, cli.seconds, &peers);
+
+    let ours = |name: &str, requests, n_connections| Contestant {
+        name: name.to_owned(),
+        work: Work::Http { address: stage.address(), pid: stage.data_plane.pid(), requests, n_connections },
+    };
+    let others = |requests: fn() -> load::Requests| {
+        peers.iter().map(move |peer| Contestant {
+            name: peer.name.to_owned(),
+            work: Work::Http {
+                address: peer.address,
+                pid: peer.pid,
+                requests: requests(),
+                n_connections: 32,
+            },
+        })
+    };
+    let pgbench = |n_clients| Contestant { name: "pgbench -S".to_owned(), work: Work::PgBench { n_clients } };
+    let scenes: [(&str, Vec<Contestant>); 4] = [
+        ("row: one row by its key, 32 connections", {
+            let own = [ours("Rowgate", stage.row(1), 32), pgbench(32)];
+            own.into_iter().chain(others(peer::row)).collect()
+        }),
+        ("keys: one row, keys in turn, 32 connections", {
+            let with = |n| ours(&format!("Rowgate, {n} keys"), stage.row(n), 32);
+            vec![with(1), with(16), with(stage::KEYS)]
+        }),
+        ("latency: one row", {
+            let with = |n| ours(&format!("Rowgate, {n} connections"), stage.row(1), n);
+            vec![with(1), pgbench(1), with(64)]
+        }),
+        ("page: 100 rows of 10 columns, 32 connections", {
+            let own = [ours("Rowgate", stage.page(), 32)];
+            own.into_iter().chain(others(peer::page)).collect()
+        }),
+    ];
+    let fresh = account::megabytes(&[stage.data_plane.pid()]);
+    for (name, contestants) in &scenes {
+        if cli.only.as_ref().is_some_and(|word| !name.contains(word.as_str())) {
+            continue;
+        }
+        // Statements, caches and connections are warm before the clock starts.
+        let run = |n_rounds, seconds| {
+            let time = Duration::from_secs(seconds);
+            tokio::task::block_in_place(|| rounds::run(&stage, contestants, n_rounds, time))
+        };
+        run(1, 1);
+        let measured = run(cli.rounds, cli.seconds);
+        report::scene(name, contestants, &measured);
+    }
+    report::memory(fresh, account::megabytes(&[stage.data_plane.pid()]), &peers);
+    Ok(())
+}
+
+/// Everybody gives the same rows; without that no rate means anything.
+async fn same_answers(stage: &Stage, peers: &[Peer]) -> Result<(), Box<dyn std::error::Error>> {
+    for (ours, theirs) in [(stage.row(1), peer::row()), (stage.page(), peer::page())] {
+        for n in [0, 1, 77, 4_000] {
+            let (status, body) = load::ask(stage.address(), &ours(n)).await?;
+            let rows = serde_json::from_slice::<Value>(&body)?["value"].take();
+            assert!(status == 200 && rows.as_array().is_some_and(|rows| !rows.is_empty()), "{status} {rows}");
+            for peer in peers {
+                let (status, body) = load::ask(peer.address, &theirs(n)).await?;
+                let other: Value = serde_json::from_slice(&body)?;
+                let names = |rows: &Value| -> Vec<(Value, Value)> {
+                    let rows = rows.as_array().cloned().unwrap_or_default();
+                    rows.into_iter().map(|row| (row["id"].clone(), row["name"].clone())).collect()
+                };
+                assert_eq!((status, names(&other)), (200, names(&rows)), "{} answers otherwise", peer.name);
+            }
+        }
+    }
+    Ok(())
+}
