@@ -75,7 +75,8 @@ pub struct ApiKeySpec {
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
         .message("secretName holds lower-case letters, digits, hyphens and dots, a letter or digit at both ends"))]
     pub secret_name: Option<String>,
-    /// Issues a new secret for the same key again and again.
+    /// Issues a new secret for the same key again and again. The Secret holds the newest; read it anew within `overlap`.
+    /// The annotation `rowgate.dev/rotate` does it once, at each new value, with an overlap of an hour if none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation: Option<Rotation>,
 }
@@ -115,7 +116,12 @@ pub enum SameAs {
 }
 
 /// Issues a new secret for the same key again and again. Both are a number with `s`, `m`, `h` or `d`, such as `30d`.
-#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[x_kube(
+    crates(kube_core = "::kube_core"),
+    validation = Rule::new("int(self.overlap.substring(0, size(self.overlap) - 1)) * (self.overlap.endsWith('d') ? 86400 : self.overlap.endsWith('h') ? 3600 : self.overlap.endsWith('m') ? 60 : 1) <= int(self.every.substring(0, size(self.every) - 1)) * (self.every.endsWith('d') ? 86400 : self.every.endsWith('h') ? 3600 : self.every.endsWith('m') ? 60 : 1)")
+        .message("overlap is longer than every, so that more than two secrets would work at once; make overlap shorter or every longer"),
+)]
 pub struct Rotation {
     /// The age at which a secret is replaced.
     #[schemars(schema_with = "period_schema")]
@@ -154,9 +160,18 @@ pub struct ApiKeyStatus {
     /// When the key was revoked, by whichever way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Time>,
-    /// When the key was last used, roughly.
+    /// When the key or a token of it was last used: never later than it was, and up to two minutes earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Time>,
+    /// Which secret is current: the 12 characters after `dlk_` of the key string in the Secret. They are not secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_secret: Option<String>,
+    /// When the secret before the current one stops working; absent: only the current one works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_secret_expires_at: Option<Time>,
+    /// When the current secret will be replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_rotation: Option<Time>,
     /// What the scope came to: the columns present when this generation was applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4000))]

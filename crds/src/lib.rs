@@ -44,5 +44,7 @@ pub const PAUSED: &str = "rowgate.dev/paused";
 pub const RECONCILE_AT: &str = "rowgate.dev/reconcile-at";
 /// Annotation: `Observe` writes the plan's statements to status and executes nothing.
 pub const MODE: &str = "rowgate.dev/mode";
+/// Annotation of an ApiKey: each new value replaces its secret once.
+pub const ROTATE: &str = "rowgate.dev/rotate";
 /// Annotation: `"true"` frees the finalizer of an object whose database is gone.
 pub const FORCE_RELEASE: &str = "rowgate.dev/force-release";

@@ -195,6 +195,8 @@ fn entities() {
 fn keys() {
     let include = "spec.scope.permissions: in a scope, read, create and update need fields.include: names, or ['*'] for \
                    every column present now";
+    let overlap = "spec.rotation: overlap is longer than every, so that more than two secrets would work at once; make \
+                   overlap shorter or every longer";
     let one_of = "spec.scope: scope takes exactly one of permissions and sameAs";
     check(
         Kind::ApiKey,
@@ -239,6 +241,10 @@ fn keys() {
             ),
             ("{tenantRef: {name: t}, rotation: {every: 30d, overlap: 1d}}", ""),
             ("{tenantRef: {name: t}, rotation: {every: 30d}}", "spec.rotation.overlap: is required"),
+            ("{tenantRef: {name: t}, rotation: {every: 24h, overlap: 1d}}", ""),
+            ("{tenantRef: {name: t}, rotation: {every: 60m, overlap: 3601s}}", overlap),
+            ("{tenantRef: {name: t}, rotation: {every: 23h, overlap: 1d}}", overlap),
+            ("{tenantRef: {name: t}, rotation: {every: 9999999s, overlap: 9999999d}}", overlap),
             ("{tenantRef: {name: t}, revoked: 'yes'}", "spec.revoked: must be true or false, not text"),
         ],
     );

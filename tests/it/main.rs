@@ -15,6 +15,7 @@ mod ready;
 mod refusals;
 mod revocation;
 mod roles;
+mod rotation;
 mod shop;
 mod standalone;
 mod tidy;

@@ -12,6 +12,7 @@ use rowgate_core::role::TenantLogin;
 use rowgate_pg::installation::{Installation, Roots, open};
 use rowgate_pg::login::Login;
 use rowgate_reconcile::dir_source::DirSource;
+use rowgate_reconcile::source::ResourceSource;
 use rowgate_reconcile::{Settings, run};
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -58,19 +59,34 @@ impl Reconciler {
 
     /// Begins, or goes on where it was.
     pub fn start(&mut self) {
+        self.start_with(Duration::from_secs(1), |source, _| source);
+    }
+
+    /// As [`Reconciler::start`], with what `wrap` makes of the source and of the token that ends the loop wherever it is.
+    /// `relook`: after this long without a change everything is looked at again.
+    pub fn start_with<S: ResourceSource + 'static>(
+        &mut self,
+        relook: Duration,
+        wrap: impl FnOnce(DirSource, CancellationToken) -> S,
+    ) {
         let source = DirSource::open(self.folder.path().join("manifests"), self.state());
-        let source = Arc::new(source.unwrap_or_else(|error| panic!("{error}")));
-        let settings =
-            Settings { relook: Duration::from_secs(1), api_url: "http://127.0.0.1:8080".to_owned() };
+        let source = source.unwrap_or_else(|error| panic!("{error}"));
+        let settings = Settings { relook, api_url: "http://127.0.0.1:8080".to_owned() };
         self.shutdown = CancellationToken::new();
+        let source = Arc::new(wrap(source, self.shutdown.clone()));
         let looping = run(source, self.installation.clone(), settings, self.shutdown.clone());
         self.running = Some(tokio::spawn(looping));
     }
 
-    pub async fn stop(&mut self) {
-        self.shutdown.cancel();
+    /// Waits until the loop has ended by itself.
+    pub async fn ended(&mut self) {
         let running = self.running.take().expect("it was started");
         running.await.expect("the loop ends without a panic");
+    }
+
+    pub async fn stop(&mut self) {
+        self.shutdown.cancel();
+        self.ended().await;
     }
 
     /// Makes or replaces a manifest in one step, as a good editor does.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use rowgate_core::name::Ulid;
 use rowgate_sql::catalog::{EntityRecord, Limits, PermissionRecord};
 
@@ -104,6 +105,9 @@ pub struct Key {
     pub revoked_at: Option<String>,
     pub last_used_at: Option<String>,
     pub resolved: serde_json::Value,
+    /// A digest of the annotation `rowgate.dev/rotate` for which the key's last secret was made.
+    pub rotated_for: Option<String>,
+    /// In the order in which they were made.
     pub secrets: Vec<KeySecret>,
 }
 
@@ -112,8 +116,12 @@ pub struct KeySecret {
     pub id: Ulid,
     pub finder: String,
     pub digest: Vec<u8>,
-    pub expires_at: Option<String>,
-    pub revoked_at: Option<String>,
+    pub created_at: Timestamp,
+    /// The end of the overlap, once another one is current.
+    pub expires_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+    /// The secret after which this one became current by a rotation.
+    pub replaces: Option<Ulid>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

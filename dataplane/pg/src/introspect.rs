@@ -1,5 +1,6 @@
 //! Reads what PostgreSQL holds into [`actual`](crate::actual): a handful of queries over whole sets, none per object.
 
+use jiff::Timestamp;
 use rowgate_core::name::Ulid;
 use sqlx::{Connection as _, PgConnection};
 
@@ -72,6 +73,12 @@ pub async fn tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
     }
     snapshot.rollback().await?;
     Ok(db)
+}
+
+/// The database's clock, which recorded times are compared with.
+pub async fn clock(conn: &mut PgConnection) -> Result<Timestamp, PgError> {
+    let micros = sqlx::query_scalar("select (extract(epoch from clock_timestamp()) * 1000000)::int8");
+    records::timestamp(micros.fetch_one(conn).await?)
 }
 
 /// One snapshot for all queries.

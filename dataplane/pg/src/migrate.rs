@@ -23,7 +23,7 @@ macro_rules! series {
 }
 
 const CONTROL: &[Migration] = series!("control": 1 "0001_start", 2 "0002_fingerprint");
-const TENANT: &[Migration] = series!("tenant": 1 "0001_start");
+const TENANT: &[Migration] = series!("tenant": 1 "0001_start", 2 "0002_rotation");
 
 /// "migrate" in ASCII.
 const MIGRATE_LOCK: i64 = 0x006d_6967_7261_7465;

@@ -10,8 +10,9 @@ use rowgate_sql::catalog::{Action, EntityKind, Limits};
 use rowgate_sql::text::Ident;
 
 use crate::desired::{
-    Desired, EntitySpec, KeySpec, Permission, PolicySpec, RowsSpec, Scope, SecretSpec, Security,
+    Desired, EntitySpec, KeySpec, Permission, PolicySpec, RotationSpec, RowsSpec, Scope, SecretSpec, Security,
 };
+use crate::{annotations, rotation};
 
 /// The Tenant's part, without keys. Entities that this version does not serve are left out by the caller.
 pub(crate) fn tenant(tenant: &Tenant, id: &Ulid, installation: &Installation) -> Result<Desired, String> {
@@ -69,6 +70,11 @@ pub(crate) fn key(
         expires_at: key.spec.expires_at.as_ref().map(|time| time.0.to_string()),
         revoked: key.spec.revoked,
         secret,
+        rotation: key.spec.rotation.as_ref().map(|rotation| RotationSpec {
+            every: rotation.every.duration(),
+            overlap: rotation.overlap.duration(),
+        }),
+        rotate: annotations::value(&key.metadata, crds::ROTATE).map(rotation::digest),
         verifier,
         id,
     }

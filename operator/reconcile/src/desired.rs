@@ -1,6 +1,7 @@
 //! What the resources of one tenant ask for, in plain values: the left-hand side of every plan.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use rowgate_core::name::{EntityName, TenantSlug, Ulid};
 use rowgate_core::role::DbRole;
@@ -106,6 +107,9 @@ pub struct KeySpec {
     pub revoked: bool,
     /// The secret that the key's Secret holds now; `None`: none is to be made (revoked).
     pub secret: Option<SecretSpec>,
+    pub rotation: Option<RotationSpec>,
+    /// A digest of the annotation `rowgate.dev/rotate`.
+    pub rotate: Option<String>,
     /// SCRAM verifier of `key_<id>`.
     pub verifier: String,
 }
@@ -116,6 +120,16 @@ pub struct SecretSpec {
     pub id: Ulid,
     pub finder: String,
     pub digest: [u8; 32],
+    /// By rotation: the key's secret that goes on working beside this one. `None`: every other dies at once.
+    pub replaces: Option<Ulid>,
+}
+
+/// `rotation` of an ApiKey.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RotationSpec {
+    pub every: Duration,
+    /// For how long the secret before works on.
+    pub overlap: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,6 +14,7 @@ mod convert;
 mod pass;
 mod report;
 mod revocation;
+mod rotation;
 mod run;
 mod secrets;
 mod status;

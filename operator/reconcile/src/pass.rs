@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::{ApiKey, NotServedYet as _, Reason, Tenant};
 use rowgate_pg::actual::{Cluster, TenantDb};
@@ -17,7 +16,9 @@ use crate::plan::{self, As, Finding, Op, Outcome};
 use crate::report::Told;
 use crate::source::{Event, ResourceSource, Snapshot, SourceError};
 use crate::status::{Findings, TenantState};
-use crate::{annotations, chance, convert, report, revocation, secrets};
+use crate::{annotations, chance, convert, report, revocation};
+
+mod keys;
 
 /// What stays between passes over one tenant: the fence's epoch and what the last pass left.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let mut unserved = self.tenant.spec.not_served_yet();
         unserved.extend(annotations::unserved(
             &self.tenant.metadata,
-            &[rowgate_crds::MODE, rowgate_crds::FORCE_RELEASE],
+            &[rowgate_crds::MODE, rowgate_crds::FORCE_RELEASE, rowgate_crds::ROTATE],
         ));
         state.findings.stalled.extend(unserved.iter().map(|text| (Reason::NotServedYet, text.clone())));
         if unserved
@@ -185,8 +186,20 @@ impl<S: ResourceSource> Pass<'_, S> {
         let db = introspect::tenant_db(logins.get(As::Owner).await?).await?;
         self.keys(state, &mut desired, &db).await?;
         let closed = closed(&state.findings);
-        let (outcome, db) = self.settle(&desired, cluster, db, closed, logins, state).await?;
-        report::outcome(state, &desired, &outcome, &db);
+        let unfinished = keys::unfinished(&desired, &db);
+        let (mut outcome, mut db) = self.settle(&desired, cluster, db, closed.clone(), logins, state).await?;
+        let mut rotated = keys::finished(unfinished, &db);
+        // begun only where nothing else is left to do: between its two steps the Secret holds a key that does not work yet
+        let now = introspect::clock(logins.get(As::Owner).await?).await?;
+        if outcome.ops.is_empty() && self.rotate(state, &mut desired, &db, now).await {
+            let unfinished = keys::unfinished(&desired, &db);
+            let name = desired.database.as_str();
+            let cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, name).await?;
+            (outcome, db) = self.settle(&desired, cluster, db, closed, logins, state).await?;
+            rotated.extend(keys::finished(unfinished, &db));
+        }
+        report::outcome(state, &desired, &outcome, &db, now);
+        self.tell_rotated(state, &rotated).await?;
 
         let generation = db.state.as_ref().map_or(0, |state| state.generation);
         let operator = logins.get(As::Operator).await?;
@@ -259,53 +272,6 @@ impl<S: ResourceSource> Pass<'_, S> {
             ),
             _ => error.into(),
         })
-    }
-
-    /// Identifiers and secrets of the keys; a key that has a problem is told so and gets no secret.
-    async fn keys(
-        &self,
-        state: &mut TenantState,
-        desired: &mut Desired,
-        db: &TenantDb,
-    ) -> Result<(), PassError> {
-        let pepper = self.installation.roots().dataplane.pepper();
-        let ids: BTreeMap<&str, &Ulid> = db.keys.iter().map(|(id, row)| (row.uid.as_str(), id)).collect();
-        let holders = secrets::holders(&self.keys, &db.keys);
-        for (key, told) in self.keys.iter().zip(&mut state.keys) {
-            let id = ids.get(told.object.uid.as_str()).map_or_else(chance::ulid, |id| (*id).clone());
-            let row = db.keys.get(&id);
-            let mut spec = convert::key(key, id, None, self.installation);
-            let mut unserved = key.spec.not_served_yet();
-            let switches = [rowgate_crds::PAUSED, rowgate_crds::MODE, rowgate_crds::FORCE_RELEASE];
-            unserved.extend(annotations::unserved(&key.metadata, &switches));
-            told.findings.stalled.extend(unserved.into_iter().map(|text| (Reason::NotServedYet, text)));
-            let dead = spec.revoked || row.is_some_and(|row| row.revoked_at.is_some());
-            let holder = holders[key.secret_name()];
-            if !std::ptr::eq(holder, *key) {
-                let other = holder.metadata.name.clone().unwrap_or_default();
-                let taken = secrets::SecretProblem::Taken(told.secret_name.clone(), other);
-                told.findings.stalled.push((Reason::Taken, taken.to_string()));
-                told.secret_name.clear();
-            } else if !dead {
-                let role = spec.role();
-                let place = secrets::Place {
-                    object: &told.object,
-                    namespace: &told.object.namespace,
-                    name: &told.secret_name,
-                    slug: &desired.slug,
-                    role: &role,
-                };
-                match secrets::ensure(self.source, &place, &pepper, row).await {
-                    Ok(secret) => spec.secret = Some(secret),
-                    Err(secrets::SecretProblem::Source(error)) => {
-                        told.findings.retry = Some((Reason::SecretUnavailable, error.to_string()));
-                    }
-                    Err(problem) => told.findings.stalled.push((Reason::SecretInvalid, problem.to_string())),
-                }
-            }
-            desired.keys.push(spec);
-        }
-        Ok(())
     }
 
     /// Plans and applies until nothing is left to do; an entity whose statement fails is closed and planned again.

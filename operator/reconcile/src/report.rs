@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use rowgate_crds::{self as crds, ApiKey, Reason, ResolvedPermission, Tenant};
-use rowgate_pg::actual::TenantDb;
+use rowgate_pg::actual::{Key, TenantDb};
 use rowgate_sql::catalog::{Action, PermissionRecord};
 
 use crate::convert::exposed;
-use crate::desired::Desired;
+use crate::desired::{Desired, KeySpec};
 use crate::plan::{Finding, Outcome};
+use crate::rotation;
 use crate::source::{ObjectRef, StatusReport};
 use crate::status::{self, Findings, KeyState, Replicas, TenantState};
 
@@ -35,6 +38,7 @@ pub(crate) fn blank(tenant: &Tenant, keys: &[&ApiKey]) -> TenantState {
         entities: 0,
         shared: Vec::new(),
         keys: keys.iter().map(|key| blank_key(key)).collect(),
+        next_look: None,
     }
 }
 
@@ -49,6 +53,9 @@ pub(crate) fn blank_key(key: &ApiKey) -> KeyState {
         expires_at: key.spec.expires_at.as_ref().map(|time| time.0.to_string()),
         revoked_at: None,
         last_used_at: None,
+        current_secret: None,
+        previous_secret_expires_at: None,
+        next_rotation: None,
         permissions: Vec::new(),
     }
 }
@@ -61,8 +68,14 @@ pub(crate) fn orphan(key: &ApiKey) -> KeyState {
     state
 }
 
-/// Fills in what a settled plan says.
-pub(crate) fn outcome(state: &mut TenantState, desired: &Desired, outcome: &Outcome, db: &TenantDb) {
+/// Fills in what a settled plan says. `now` is the database's clock.
+pub(crate) fn outcome(
+    state: &mut TenantState,
+    desired: &Desired,
+    outcome: &Outcome,
+    db: &TenantDb,
+    now: Timestamp,
+) {
     // what is not served yet was told already, without the entity's name before it
     let told = |finding: &Finding| finding.reason == Reason::NotServedYet;
     let new = outcome.problems.iter().filter(|finding| !told(finding));
@@ -77,11 +90,31 @@ pub(crate) fn outcome(state: &mut TenantState, desired: &Desired, outcome: &Outc
         told.role = Some(spec.role().to_string());
         told.revoked_at = row.and_then(|row| row.revoked_at.clone());
         told.last_used_at = row.and_then(|row| row.last_used_at.clone());
+        row.iter().for_each(|row| rotation(told, spec, row, now));
         let set = row.and_then(|row| row.set_role.as_deref()).filter(|set| set.starts_with("set_"));
         told.permissions = set.map(|set| granted(desired, db, set)).unwrap_or_default();
         let problems = outcome.key_problems.get(&spec.id).into_iter().flatten();
         told.findings.stalled.extend(problems.map(|finding| (finding.reason, finding.message.clone())));
     }
+    state.next_look = next_look(&state.keys, now);
+}
+
+/// What is said of a live key's secrets.
+fn rotation(told: &mut KeyState, spec: &KeySpec, row: &Key, now: Timestamp) {
+    let Some(current) = rotation::current(spec, row).filter(|_| row.revoked_at.is_none()) else { return };
+    told.current_secret = Some(current.finder.clone());
+    told.previous_secret_expires_at = rotation::previous(current, row, now).map(|(_, end)| end);
+    told.next_rotation = rotation::due(spec, row, now);
+}
+
+/// How long it is until the first of these keys' secrets is to be replaced or dies, or a key does.
+fn next_look(keys: &[KeyState], now: Timestamp) -> Option<Duration> {
+    let times = keys.iter().filter(|key| key.revoked_at.is_none()).flat_map(|key| {
+        let expiry = key.expires_at.as_deref().and_then(|at| at.parse().ok());
+        [expiry, key.previous_secret_expires_at, key.next_rotation]
+    });
+    let next = times.flatten().filter(|at| now < *at).min()?;
+    Duration::try_from(next.duration_since(now)).ok()
 }
 
 fn granted(desired: &Desired, db: &TenantDb, role: &str) -> Vec<ResolvedPermission> {
@@ -117,8 +150,8 @@ impl Told {
         orphans: &[KeyState],
         replicas: &Replicas,
     ) -> Vec<StatusReport> {
-        let now = jiff::Timestamp::now();
-        let now = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
+        let now = Timestamp::now();
+        let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
         let mut told = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reports = Vec::new();
         let mut key = |key: &KeyState, tenant: Option<&TenantState>| {

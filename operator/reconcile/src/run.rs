@@ -66,7 +66,8 @@ pub async fn run<S: ResourceSource>(
                 true
             }
         };
-        let relook = Instant::now() + if failed { RETRY } else { jittered(settings.relook) };
+        let relook = if failed { RETRY } else { jittered(settings.relook) };
+        let relook = Instant::now() + looker.due().map_or(relook, |due| due.min(relook));
         shutdown.run_until_cancelled(looker.watch(relook)).await;
     }
 }
@@ -101,6 +102,12 @@ enum LookError {
 }
 
 impl<S: ResourceSource> Looker<S> {
+    /// How long it is until the first secret or key is due, for rotation or to die.
+    fn due(&self) -> Option<Duration> {
+        // a moment later than the database said: what is looked for has come then
+        Some(self.tenants.iter().filter_map(|tenant| tenant.next_look).min()? + AWAITING)
+    }
+
     async fn look(&mut self) -> Result<(), LookError> {
         let snapshot = self.source.snapshot().await?;
         self.retire(&snapshot).await?;

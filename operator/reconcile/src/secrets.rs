@@ -7,7 +7,7 @@ use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::role::DbRole;
 use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN, PresentedKey};
 use rowgate_crds::ApiKey;
-use rowgate_pg::actual::Key;
+use rowgate_pg::actual::{Key, KeySecret};
 
 use crate::chance;
 use crate::desired::SecretSpec;
@@ -17,6 +17,8 @@ use crate::source::{Event, ObjectRef, ResourceSource, SourceError};
 const API_KEY: &str = "apiKey";
 const TENANT: &str = "tenant";
 const ROLE: &str = "role";
+/// After a rotation: which secret the key in it follows, so that a pass that was cut off in between lets that one work on.
+const REPLACES: &str = "replaces";
 
 /// Whose Secret, and where.
 pub(crate) struct Place<'a> {
@@ -69,17 +71,19 @@ pub(crate) async fn ensure<S: ResourceSource>(
         let presented = data.get(API_KEY).and_then(|text| PresentedKey::parse(text).ok());
         let presented = presented.filter(|key| key.tenant == *place.slug);
         let Some(key) = presented else { return Err(SecretProblem::Foreign(place.name.to_owned())) };
-        let spec = spec(&key.secret, pepper, chance::ulid());
-        let dead = known.iter().any(|known| known.digest == spec.digest && known.revoked_at.is_some());
-        if !dead {
+        // only of one that is current can a key that nobody knows yet be the next
+        let replaces = data.get(REPLACES).and_then(|id| id.parse().ok());
+        let replaces = replaces.filter(|id| known.iter().any(|known| known.id == *id && is_current(known)));
+        let spec = spec(&key.secret, pepper, replaces);
+        let is_old = known.iter().any(|known| known.digest == spec.digest && !is_current(known));
+        if !is_old {
             if data.get(ROLE).map(String::as_str) != Some(place.role.as_str()) {
-                write(source, place, &key.secret).await?;
+                write(source, place, &key.secret, spec.replaces.as_ref()).await?;
             }
             return Ok(spec);
         }
     }
-    let secret = ApiKeySecret::generate(&chance::bytes::<ENTROPY_LEN>());
-    write(source, place, &secret).await?;
+    let spec = issue(source, place, pepper, None).await?;
     if known.iter().any(|known| known.revoked_at.is_none()) || found.is_some() {
         let note = format!(
             "Secret {} was gone or out of date; a new key was issued and the old one revoked",
@@ -88,22 +92,42 @@ pub(crate) async fn ensure<S: ResourceSource>(
         let event = Event { reason: "SecretReissued".to_owned(), note, warning: true };
         source.event(place.object, event).await?;
     }
-    Ok(spec(&secret, pepper, chance::ulid()))
+    Ok(spec)
+}
+
+/// Writes a new key into the Secret. With `replaces` it is a rotation: that secret works on for a while.
+pub(crate) async fn issue<S: ResourceSource>(
+    source: &S,
+    place: &Place<'_>,
+    pepper: &Pepper,
+    replaces: Option<Ulid>,
+) -> Result<SecretSpec, SourceError> {
+    let secret = ApiKeySecret::generate(&chance::bytes::<ENTROPY_LEN>());
+    write(source, place, &secret, replaces.as_ref()).await?;
+    Ok(spec(&secret, pepper, replaces))
 }
 
 async fn write<S: ResourceSource>(
     source: &S,
     place: &Place<'_>,
     secret: &ApiKeySecret,
+    replaces: Option<&Ulid>,
 ) -> Result<(), SourceError> {
-    let data = BTreeMap::from([
+    let mut data = BTreeMap::from([
         (API_KEY.to_owned(), secret.reveal(place.slug)),
         (TENANT.to_owned(), place.slug.to_string()),
         (ROLE.to_owned(), place.role.to_string()),
     ]);
+    data.extend(replaces.map(|id| (REPLACES.to_owned(), id.to_string())));
     source.write_secret(place.object, place.namespace, place.name, &data).await
 }
 
-fn spec(secret: &ApiKeySecret, pepper: &Pepper, id: Ulid) -> SecretSpec {
-    SecretSpec { id, finder: secret.finder().to_owned(), digest: secret.digest(pepper).0 }
+fn spec(secret: &ApiKeySecret, pepper: &Pepper, replaces: Option<Ulid>) -> SecretSpec {
+    let (id, finder) = (chance::ulid(), secret.finder().to_owned());
+    SecretSpec { id, finder, digest: secret.digest(pepper).0, replaces }
+}
+
+/// Neither revoked nor on its way out since another one replaced it.
+fn is_current(secret: &KeySecret) -> bool {
+    secret.revoked_at.is_none() && secret.expires_at.is_none()
 }

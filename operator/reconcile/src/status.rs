@@ -36,6 +36,8 @@ pub(crate) struct TenantState {
     pub(crate) entities: usize,
     pub(crate) shared: Vec<ResolvedPermission>,
     pub(crate) keys: Vec<KeyState>,
+    /// After this long, by the database's clock, a secret or key is due: for rotation, or to die.
+    pub(crate) next_look: Option<std::time::Duration>,
 }
 
 #[derive(Debug, Clone)]
@@ -50,6 +52,10 @@ pub(crate) struct KeyState {
     pub(crate) expires_at: Option<String>,
     pub(crate) revoked_at: Option<String>,
     pub(crate) last_used_at: Option<String>,
+    /// The 12 characters of the current secret that may be shown.
+    pub(crate) current_secret: Option<String>,
+    pub(crate) previous_secret_expires_at: Option<jiff::Timestamp>,
+    pub(crate) next_rotation: Option<jiff::Timestamp>,
     pub(crate) permissions: Vec<ResolvedPermission>,
 }
 
@@ -168,6 +174,9 @@ pub(crate) fn api_key(
         expires_at: time(&key.expires_at),
         revoked_at: time(&key.revoked_at),
         last_used_at: time(&key.last_used_at),
+        current_secret: key.current_secret.clone(),
+        previous_secret_expires_at: key.previous_secret_expires_at.map(Time),
+        next_rotation: key.next_rotation.map(Time),
         permissions: key.permissions.clone(),
         warnings: key.findings.warnings.clone(),
         ..ApiKeyStatus::default()

@@ -35,7 +35,7 @@ async fn a_key_is_found_while_it_lives_and_revoked_for_good() {
     let role = format!("key_{key}");
     for sql in [
         records::insert_key(key.as_str(), "uid", "default", "web", &role),
-        records::insert_secret(secret.as_str(), key.as_str(), "abc", &hex(&digest)),
+        records::insert_secret(secret.as_str(), key.as_str(), "abc", &hex(&digest), None),
     ] {
         session::execute(&mut owner, &sql).await.unwrap();
     }

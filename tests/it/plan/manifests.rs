@@ -124,7 +124,14 @@ fn key(number: u8, slot: usize, dice: &mut Dice, installation: &Installation) ->
         claims: claims(dice),
         expires_at: None,
         revoked: false,
-        secret: Some(SecretSpec { id: id.clone(), finder: format!("{number:06}{slot:06}"), digest }),
+        secret: Some(SecretSpec {
+            id: id.clone(),
+            finder: format!("{number:06}{slot:06}"),
+            digest,
+            replaces: None,
+        }),
+        rotation: None,
+        rotate: None,
         verifier: installation.key_verifier(DbRole::for_key(&id).as_str()),
         id,
     }

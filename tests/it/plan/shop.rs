@@ -58,7 +58,7 @@ fn number(name: &str) -> u8 {
 }
 
 pub(super) fn secret(n: u8) -> SecretSpec {
-    SecretSpec { id: id(b'x', n), finder: format!("finder{n:06}"), digest: [n; 32] }
+    SecretSpec { id: id(b'x', n), finder: format!("finder{n:06}"), digest: [n; 32], replaces: None }
 }
 
 /// The script that makes the shop's tables and rows.

@@ -37,6 +37,7 @@ struct KeyRow {
     revoked_at: Option<i64>,
     last_used_at: Option<i64>,
     resolved: Json<serde_json::Value>,
+    rotated_for: Option<String>,
     secrets: Json<Vec<SecretRow>>,
 }
 
@@ -46,21 +47,25 @@ struct SecretRow {
     finder: String,
     /// Hexadecimal digits.
     digest: String,
+    created_at: i64,
     expires_at: Option<i64>,
     revoked_at: Option<i64>,
+    replaces: Option<Ulid>,
 }
 
 pub(super) async fn keys(conn: &mut PgConnection) -> Result<BTreeMap<Ulid, Key>, PgError> {
     let rows: Vec<KeyRow> = sqlx::query_as(
-        "select k.id, k.uid, k.namespace, k.name, k.role::text, k.set_role::text, k.resolved, \
+        "select k.id, k.uid, k.namespace, k.name, k.role::text, k.set_role::text, k.resolved, k.rotated_for, \
                 (extract(epoch from k.expires_at) * 1000000)::int8 as expires_at, \
                 (extract(epoch from k.revoked_at) * 1000000)::int8 as revoked_at, \
                 (extract(epoch from k.last_used_at) * 1000000)::int8 as last_used_at, \
                 coalesce(s.secrets, '[]') as secrets \
          from dl.keys k left join ( \
              select key_id, json_agg(json_build_object('id', id, 'finder', finder, 'digest', encode(digest, 'hex'), \
+                        'created_at', (extract(epoch from created_at) * 1000000)::int8, \
                         'expires_at', (extract(epoch from expires_at) * 1000000)::int8, \
-                        'revoked_at', (extract(epoch from revoked_at) * 1000000)::int8) order by id) as secrets \
+                        'revoked_at', (extract(epoch from revoked_at) * 1000000)::int8, \
+                        'replaces', replaces) order by id) as secrets \
              from dl.key_secrets group by key_id) s on s.key_id = k.id",
     )
     .fetch_all(conn)
@@ -75,8 +80,10 @@ fn key(row: KeyRow) -> Result<(Ulid, Key), PgError> {
             id: secret.id,
             finder: secret.finder,
             digest: unhex(&secret.digest)?,
-            expires_at: rfc3339(secret.expires_at)?,
-            revoked_at: rfc3339(secret.revoked_at)?,
+            created_at: timestamp(secret.created_at)?,
+            expires_at: secret.expires_at.map(timestamp).transpose()?,
+            revoked_at: secret.revoked_at.map(timestamp).transpose()?,
+            replaces: secret.replaces,
         })
     };
     let key = Key {
@@ -89,6 +96,7 @@ fn key(row: KeyRow) -> Result<(Ulid, Key), PgError> {
         revoked_at: rfc3339(row.revoked_at)?,
         last_used_at: rfc3339(row.last_used_at)?,
         resolved: row.resolved.0,
+        rotated_for: row.rotated_for,
         secrets: row.secrets.0.into_iter().map(secret).collect::<Result<_, PgError>>()?,
     };
     Ok((id, key))
@@ -127,8 +135,11 @@ pub(super) async fn applied(conn: &mut PgConnection) -> Result<BTreeMap<(String,
 }
 
 fn rfc3339(micros: Option<i64>) -> Result<Option<String>, PgError> {
-    let text = |micros| jiff::Timestamp::from_microsecond(micros).map(|at| at.to_string());
-    micros.map(text).transpose().map_err(|_| PgError::unexpected("a time beyond the year 9999"))
+    Ok(micros.map(timestamp).transpose()?.map(|at| at.to_string()))
+}
+
+pub(super) fn timestamp(micros: i64) -> Result<jiff::Timestamp, PgError> {
+    jiff::Timestamp::from_microsecond(micros).map_err(|_| PgError::unexpected("a time beyond the year 9999"))
 }
 
 fn unhex(text: &str) -> Result<Vec<u8>, PgError> {

@@ -103,13 +103,28 @@ pub fn assign_key(id: &str, set_role: Option<&str>) -> Sql {
     with("update dl.keys set set_role = $2::name where id = $1", &[Some(id), set_role])
 }
 
-/// The secret's digest, in hexadecimal digits.
+/// The secret's digest, in hexadecimal digits; `replaces`: the secret beside which it begins to work.
 #[must_use]
-pub fn insert_secret(id: &str, key: &str, finder: &str, digest_hex: &str) -> Sql {
+pub fn insert_secret(id: &str, key: &str, finder: &str, digest_hex: &str, replaces: Option<&str>) -> Sql {
     with(
-        "insert into dl.key_secrets (id, key_id, finder, digest) values ($1, $2, $3, decode($4, 'hex')) on conflict (digest) do nothing",
-        &[Some(id), Some(key), Some(finder), Some(digest_hex)],
+        "insert into dl.key_secrets (id, key_id, finder, digest, replaces) values ($1, $2, $3, decode($4, 'hex'), $5) on conflict (digest) do nothing",
+        &[Some(id), Some(key), Some(finder), Some(digest_hex), replaces],
     )
+}
+
+/// Lets the secret `old` work for `overlap_ms` milliseconds from when `new` was made, and never longer than it was to.
+#[must_use]
+pub fn retire_secret(old: &str, new: &str, overlap_ms: u64) -> Sql {
+    with(
+        "update dl.key_secrets old set expires_at = least(old.expires_at, new.created_at + $3::bigint * interval '1 millisecond') from dl.key_secrets new where old.id = $1 and new.id = $2",
+        &[Some(old), Some(new), Some(&overlap_ms.to_string())],
+    )
+}
+
+/// Remembers for which annotation the key's last secret was made, so that each value makes one.
+#[must_use]
+pub fn set_key_rotated_for(id: &str, rotated_for: &str) -> Sql {
+    with("update dl.keys set rotated_for = $2 where id = $1", &[Some(id), Some(rotated_for)])
 }
 
 #[must_use]

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::SignedDuration;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{SHARED_ROLE, TenantLogin};
-use rowgate_pg::actual::{Cluster, Membership, TenantDb};
+use rowgate_pg::actual::{Cluster, KeySecret, Membership, TenantDb};
 use rowgate_sql::ddl::records;
 use rowgate_sql::ddl::roles::{self, Kind};
 use rowgate_sql::text::Ident;
 
 use super::Statement;
 use super::shell::{ident, repaired};
-use crate::desired::{Desired, KeySpec};
+use crate::desired::{Desired, KeySpec, SecretSpec};
+use crate::rotation;
 
 /// Where every key of the tenant ends after this pass.
 pub(super) struct Keys<'a> {
@@ -41,7 +43,9 @@ impl<'a> Keys<'a> {
         for key in &self.live {
             let Some(secret) = &key.secret else { continue };
             let rows = self.db.keys.get(&key.id).map(|row| &row.secrets[..]).unwrap_or_default();
-            let old = rows.iter().filter(|row| row.revoked_at.is_none() && row.digest != secret.digest);
+            let replaced = replaced(secret, rows);
+            let stays = |row: &KeySecret| row.digest == secret.digest || Some(&row.id) == replaced;
+            let old = rows.iter().filter(|row| row.revoked_at.is_none() && !stays(row));
             statements.extend(old.map(|row| Statement::from(records::revoke_secret(row.id.as_str()))));
         }
         statements
@@ -176,19 +180,31 @@ impl<'a> Keys<'a> {
         statements
     }
 
-    /// Digests that the database does not know yet: the last step, after which a key works.
+    /// Digests that the database does not know yet: the last step, after which a key works. In the same transaction the
+    /// secret that a new one replaces gets its end.
     pub(super) fn secrets(&self) -> Vec<Statement> {
-        let mut statements = Vec::new();
+        let mut statements: Vec<Statement> = Vec::new();
         for key in &self.live {
             let Some(secret) = &key.secret else { continue };
-            let known = self.db.keys.get(&key.id).is_some_and(|row| {
-                row.secrets.iter().any(|known| known.digest == secret.digest && known.revoked_at.is_none())
-            });
-            if !known {
+            let row = self.db.keys.get(&key.id);
+            let rows = row.map(|row| &row.secrets[..]).unwrap_or_default();
+            let known = rows.iter().find(|known| known.digest == secret.digest && known.revoked_at.is_none());
+            if known.is_none() {
                 let digest: String = secret.digest.iter().map(|byte| format!("{byte:02x}")).collect();
-                let row =
-                    records::insert_secret(secret.id.as_str(), key.id.as_str(), &secret.finder, &digest);
-                statements.push(row.into());
+                let replaces = replaced(secret, rows).map(Ulid::as_str);
+                let (id, key_id) = (secret.id.as_str(), key.id.as_str());
+                statements.push(records::insert_secret(id, key_id, &secret.finder, &digest, replaces).into());
+                let asked = key
+                    .rotate
+                    .as_ref()
+                    .filter(|asked| row.is_none_or(|row| row.rotated_for.as_ref() != Some(*asked)));
+                statements.extend(asked.map(|asked| records::set_key_rotated_for(key_id, asked).into()));
+            }
+            let new = known.map_or(&secret.id, |known| &known.id);
+            let old = rows.iter().find(|old| Some(&old.id) == replaced(secret, rows));
+            if let Some(old) = old.filter(|old| outlives(old, known, key)) {
+                let overlap = u64::try_from(rotation::overlap(key).as_millis()).unwrap_or(u64::MAX);
+                statements.push(records::retire_secret(old.id.as_str(), new.as_str(), overlap).into());
             }
         }
         statements
@@ -199,6 +215,24 @@ impl<'a> Keys<'a> {
         let keys = TenantLogin::Keys.role(&self.desired.tenant);
         self.cluster.memberships.iter().filter(move |m| m.grantor == keys)
     }
+}
+
+/// Which of the key's secrets works on beside the one that its Secret holds.
+fn replaced<'a>(secret: &'a SecretSpec, rows: &'a [KeySecret]) -> Option<&'a Ulid> {
+    match rows.iter().find(|row| row.digest == secret.digest) {
+        Some(known) => known.replaces.as_ref(),
+        None => secret.replaces.as_ref(),
+    }
+}
+
+/// Whether the replaced secret has no end yet, or one later than the manifest's `overlap` after its successor `new` came.
+fn outlives(old: &KeySecret, new: Option<&KeySecret>, key: &KeySpec) -> bool {
+    if old.revoked_at.is_some() {
+        return false;
+    }
+    let (Some(new), Some(end)) = (new, old.expires_at) else { return true };
+    let overlap = SignedDuration::try_from(rotation::overlap(key)).unwrap_or(SignedDuration::MAX);
+    key.rotation.is_some() && new.created_at.checked_add(overlap).is_ok_and(|latest| latest < end)
 }
 
 /// One statement for each role, however many members leave it.

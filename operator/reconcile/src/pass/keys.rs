@@ -1,0 +1,139 @@
+//! The keys of a pass: identifiers, the secrets that their Secrets hold, and rotation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use rowgate_core::name::Ulid;
+use rowgate_core::role::DbRole;
+use rowgate_crds::{NotServedYet as _, Reason};
+use rowgate_pg::actual::TenantDb;
+
+use super::{Pass, PassError};
+use crate::desired::{Desired, KeySpec};
+use crate::source::{Event, ResourceSource};
+use crate::status::{KeyState, TenantState};
+use crate::{annotations, chance, convert, rotation, secrets};
+
+/// Keys whose Secret holds a key string that the database does not know yet, and that replaces one it knows.
+pub(super) fn unfinished(desired: &Desired, db: &TenantDb) -> Vec<(Ulid, [u8; 32])> {
+    let keys = desired.keys.iter().filter_map(|key| Some((key, key.secret.as_ref()?)));
+    keys.filter(|(key, secret)| secret.replaces.is_some() && !is_known(db, &key.id, &secret.digest))
+        .map(|(key, secret)| (key.id.clone(), secret.digest))
+        .collect()
+}
+
+/// Those of `unfinished` that the database knows now.
+pub(super) fn finished(unfinished: Vec<(Ulid, [u8; 32])>, db: &TenantDb) -> BTreeSet<Ulid> {
+    let known = unfinished.into_iter().filter(|(id, digest)| is_known(db, id, digest));
+    known.map(|(id, _)| id).collect()
+}
+
+fn is_known(db: &TenantDb, id: &Ulid, digest: &[u8; 32]) -> bool {
+    db.keys.get(id).is_some_and(|row| row.secrets.iter().any(|secret| secret.digest == digest))
+}
+
+impl<S: ResourceSource> Pass<'_, S> {
+    /// Identifiers and secrets of the keys; a key that has a problem is told so and gets no secret.
+    pub(super) async fn keys(
+        &self,
+        state: &mut TenantState,
+        desired: &mut Desired,
+        db: &TenantDb,
+    ) -> Result<(), PassError> {
+        let pepper = self.installation.roots().dataplane.pepper();
+        let ids: BTreeMap<&str, &Ulid> = db.keys.iter().map(|(id, row)| (row.uid.as_str(), id)).collect();
+        let holders = secrets::holders(&self.keys, &db.keys);
+        for (key, told) in self.keys.iter().zip(&mut state.keys) {
+            let id = ids.get(told.object.uid.as_str()).map_or_else(chance::ulid, |id| (*id).clone());
+            let row = db.keys.get(&id);
+            let mut spec = convert::key(key, id, None, self.installation);
+            let mut unserved = key.spec.not_served_yet();
+            let switches = [rowgate_crds::PAUSED, rowgate_crds::MODE, rowgate_crds::FORCE_RELEASE];
+            unserved.extend(annotations::unserved(&key.metadata, &switches));
+            told.findings.stalled.extend(unserved.into_iter().map(|text| (Reason::NotServedYet, text)));
+            let dead = spec.revoked || row.is_some_and(|row| row.revoked_at.is_some());
+            let holder = holders[key.secret_name()];
+            if !std::ptr::eq(holder, *key) {
+                let other = holder.metadata.name.clone().unwrap_or_default();
+                let taken = secrets::SecretProblem::Taken(told.secret_name.clone(), other);
+                told.findings.stalled.push((Reason::Taken, taken.to_string()));
+                told.secret_name.clear();
+            } else if !dead {
+                let role = spec.role();
+                match secrets::ensure(self.source, &place(told, desired, &role), &pepper, row).await {
+                    Ok(secret) => spec.secret = Some(secret),
+                    Err(secrets::SecretProblem::Source(error)) => {
+                        told.findings.retry = Some((Reason::SecretUnavailable, error.to_string()));
+                    }
+                    Err(problem) => told.findings.stalled.push((Reason::SecretInvalid, problem.to_string())),
+                }
+            }
+            desired.keys.push(spec);
+        }
+        Ok(())
+    }
+
+    /// Writes a new key string into the Secret of each key whose rotation is due; true when there was one. Its digest is
+    /// the plan's to store, in this pass or, if it is cut off here, in the next.
+    pub(super) async fn rotate(
+        &self,
+        state: &mut TenantState,
+        desired: &mut Desired,
+        db: &TenantDb,
+        now: Timestamp,
+    ) -> bool {
+        let pepper = self.installation.roots().dataplane.pepper();
+        let mut any = false;
+        for i in 0..desired.keys.len() {
+            let (spec, told) = (&desired.keys[i], &mut state.keys[i]);
+            let Some(current) = due(spec, db, now) else { continue };
+            let role = spec.role();
+            match secrets::issue(self.source, &place(told, desired, &role), &pepper, Some(current)).await {
+                Ok(secret) => {
+                    desired.keys[i].secret = Some(secret);
+                    any = true;
+                }
+                Err(error) => {
+                    told.findings.retry = Some((Reason::SecretUnavailable, error.to_string()));
+                }
+            }
+        }
+        any
+    }
+
+    /// Says which keys have a new secret.
+    pub(super) async fn tell_rotated(
+        &self,
+        state: &TenantState,
+        rotated: &BTreeSet<Ulid>,
+    ) -> Result<(), PassError> {
+        for key in &state.keys {
+            let Some(id) = key.id.as_ref().filter(|id| rotated.contains(*id)) else { continue };
+            let end = match key.previous_secret_expires_at {
+                Some(end) => format!("the one before works until {end}"),
+                None => "the one before has died".to_owned(),
+            };
+            let note = format!("Secret {} holds a new key, of the same id {id}; {end}", key.secret_name);
+            let event = Event { reason: "SecretRotated".to_owned(), note, warning: false };
+            self.source.event(&key.object, event).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The current secret, if it is to be replaced now.
+fn due(spec: &KeySpec, db: &TenantDb, now: Timestamp) -> Option<Ulid> {
+    let row = db.keys.get(&spec.id)?;
+    rotation::due(spec, row, now).filter(|due| *due <= now)?;
+    Some(rotation::current(spec, row)?.id.clone())
+}
+
+fn place<'a>(told: &'a KeyState, desired: &'a Desired, role: &'a DbRole) -> secrets::Place<'a> {
+    secrets::Place {
+        object: &told.object,
+        namespace: &told.object.namespace,
+        name: &told.secret_name,
+        slug: &desired.slug,
+        role,
+    }
+}
