@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rowgate_core::derive::{CursorKey, Pepper, Root};
-use rowgate_core::jwt::Signers;
 use rowgate_core::name::Ulid;
 use rowgate_pg::installation::InstallationError;
 use rowgate_pg::login::Endpoint;
@@ -17,10 +16,8 @@ use tokio_util::task::TaskTracker;
 use crate::catalogs::Catalogs;
 use crate::config::ServerSettings;
 use crate::replica::Replica;
+use crate::signing::Signing;
 use crate::{http, listen, probes};
-
-/// Which of the root's signing keys signs tokens. While another follows it, both stand in `Signers`.
-const SIGNING_GENERATION: u32 = 1;
 
 /// What a replica needs to run. Its ports are bound already, so that a busy one is told before anything starts.
 #[derive(Debug)]
@@ -45,7 +42,7 @@ pub struct App {
     pub catalogs: Arc<Catalogs>,
     pub pepper: Pepper,
     pub cursor_key: CursorKey,
-    pub signers: Signers,
+    pub signing: Signing,
     /// Cancelled when draining begins.
     pub draining: CancellationToken,
 }
@@ -101,7 +98,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         catalogs,
         pepper: config.root.pepper(),
         cursor_key: config.root.cursor_key(),
-        signers: Signers::new(config.root.signing_key(SIGNING_GENERATION), Vec::new()),
+        signing: Signing::new(config.root.clone()),
         draining: shutdown.clone(),
     });
     let address = config.listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();

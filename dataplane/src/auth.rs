@@ -126,7 +126,7 @@ impl Presented {
                 let credential = Credential::Secret(key.secret.digest(&app.pepper));
                 Presented { tenant: key.tenant, credential }
             })),
-            (false, _) => Ok(token(headers, app).map(|claims| {
+            (false, _) => Ok(token(headers, app)?.map(|claims| {
                 let credential = claims.credential();
                 Presented { tenant: claims.tenant, credential }
             })),
@@ -140,11 +140,13 @@ fn key(headers: &HeaderMap) -> Option<PresentedKey> {
 }
 
 /// What the token says, if there is exactly one, a key of ours signed it, and it is valid now.
-fn token(headers: &HeaderMap, app: &App) -> Option<Claims> {
-    let (scheme, token) = only(headers, &AUTHORIZATION)?.split_once(' ')?;
+fn token(headers: &HeaderMap, app: &App) -> Result<Option<Claims>, Problem> {
+    let parts = only(headers, &AUTHORIZATION).and_then(|value| value.split_once(' '));
+    let Some((_, token)) = parts.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
+        return Ok(None);
+    };
     // Time enters here.
-    let now = jiff::Timestamp::now().as_second();
-    scheme.eq_ignore_ascii_case("bearer").then(|| app.signers.verify(token, now).ok())?
+    app.signing.verify(token, jiff::Timestamp::now().as_second())
 }
 
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {

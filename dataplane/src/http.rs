@@ -138,13 +138,13 @@ async fn not_found() -> Refusal {
 mod tests {
     use http_body_util::BodyExt as _;
     use rowgate_core::derive::Root;
-    use rowgate_core::jwt::Signers;
     use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::app::Tasks;
     use crate::catalogs::Catalogs;
+    use crate::signing::Signing;
 
     /// A replica that has not read the control database yet.
     fn app() -> Arc<App> {
@@ -153,7 +153,7 @@ mod tests {
             catalogs: Arc::new(Catalogs::new(1, Tasks::default())),
             pepper: root.pepper(),
             cursor_key: root.cursor_key(),
-            signers: Signers::new(root.signing_key(1), Vec::new()),
+            signing: Signing::new(root.clone()),
             draining: CancellationToken::new(),
         })
     }

@@ -20,7 +20,9 @@ pub mod respond;
 
 pub mod catalogs;
 pub mod replica;
+pub mod signing;
 pub mod tenant;
 
 pub mod revoke;
+pub mod rotate_signing_key;
 pub mod standalone;

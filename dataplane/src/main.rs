@@ -1,12 +1,14 @@
 //! The `rowgate-dataplane` binary: reads settings, then hands over to the library.
 
+use std::fmt::Display;
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use rowgate_dataplane::app::{self, AppConfig, AppError, Listeners};
-use rowgate_dataplane::config::{ControlSettings, ServeFlags, ServeSettings};
+use rowgate_dataplane::config::{ControlFlags, ServeFlags, ServeSettings};
 use rowgate_dataplane::revoke::{self, RevokeFlags};
+use rowgate_dataplane::rotate_signing_key;
 use rowgate_dataplane::standalone::{self, StandaloneFlags, check::CheckFlags};
 use rowgate_dataplane::telemetry;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +34,8 @@ enum Command {
     Standalone(Box<StandaloneFlags>),
     /// Revoke an API key for good, at once and with all its tokens; needs no operator
     Revoke(RevokeFlags),
+    /// Replace the key that signs tokens: publish the next one, sign with it in an hour, drop the old one an hour later
+    RotateSigningKey(ControlFlags),
     /// Say what is wrong with a folder of manifests, without a database
     Check(CheckFlags),
 }
@@ -47,7 +51,11 @@ fn main() -> ExitCode {
         },
         Command::Standalone(flags) => standalone::run(*flags),
         Command::Revoke(flags) => match flags.control.settings() {
-            Ok(control) => revoke(&flags.key_id, &control),
+            Ok(control) => said(revoke::run(&flags.key_id, &control)),
+            Err(mistakes) => failed(&mistakes, MISTAKE),
+        },
+        Command::RotateSigningKey(flags) => match flags.settings() {
+            Ok(control) => said(rotate_signing_key::run(&control)),
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
         Command::Check(flags) => standalone::check::run(&flags),
@@ -64,12 +72,13 @@ async fn serve(settings: ServeSettings) -> ExitCode {
     }
 }
 
+/// Runs what does one thing and says that it did.
 #[tokio::main(flavor = "current_thread")]
-async fn revoke(key_id: &str, control: &ControlSettings) -> ExitCode {
-    match revoke::run(key_id, control).await {
-        Ok(revoked) => {
-            // The key is revoked even when nobody reads that it is.
-            let _told = writeln!(std::io::stdout(), "{revoked}");
+async fn said<T: Display, E: Display>(work: impl Future<Output = Result<T, E>>) -> ExitCode {
+    match work.await {
+        Ok(done) => {
+            // It is done even when nobody reads that it is.
+            let _told = writeln!(std::io::stdout(), "{done}");
             ExitCode::SUCCESS
         }
         Err(error) => failed(&error, 1),
@@ -100,7 +109,7 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
     }
 }
 
-fn failed(why: &dyn std::fmt::Display, code: u8) -> ExitCode {
+fn failed(why: &dyn Display, code: u8) -> ExitCode {
     // Nobody is left to tell when standard error is closed.
     let _told = writeln!(std::io::stderr(), "{why}");
     ExitCode::from(code)

@@ -11,7 +11,7 @@ use rowgate_pg::installation::{self, DataplaneInstallation, InstallationError};
 use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::pool::PgConnection;
 use rowgate_pg::replicas::{self, Served, Wakes};
-use rowgate_pg::tenants;
+use rowgate_pg::{signing, tenants};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Tasks};
@@ -65,6 +65,7 @@ impl Replica {
         let mut hearing = None;
         while !shutdown.is_cancelled() {
             self.look_in_time(&app).await?;
+            app.signing.turn(Instant::now());
             if let (None, Some(open)) = (&hearing, &self.open) {
                 let login = open.installation.dataplane();
                 hearing = Some(tasks.start(hear(login, app.clone(), shutdown.clone())));
@@ -108,6 +109,8 @@ impl Replica {
         }
         self.beat().await?;
         let Some(open) = &mut self.open else { return Ok(()) };
+        // before tenants are known: nobody's token may be refused for want of its key
+        app.signing.follow(signing::schedule(&mut open.conn).await?);
         let rows = tenants::list(&mut open.conn).await?;
         app.catalogs.take_over(&open.installation, rows);
         let served = app.catalogs.served();

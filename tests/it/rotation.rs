@@ -4,3 +4,4 @@
 mod crash;
 mod fixture;
 mod keys;
+mod signing;

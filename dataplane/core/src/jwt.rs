@@ -45,11 +45,13 @@ pub struct SigningKey {
     key: ed25519_dalek::SigningKey,
 }
 
-/// The live signing keys: one signs, all verify. Two of them while one follows the other.
+/// The live signing keys: one signs, all verify. Two of them are published while one follows the other.
 #[derive(Debug, Clone)]
 pub struct Signers {
     signing: SigningKey,
     retiring: Vec<SigningKey>,
+    /// Verified, and in no key set: another replica may have begun to sign with it.
+    unpublished: Vec<SigningKey>,
 }
 
 /// No token of ours, or not valid now. There is one answer to every reason, so there is one error.
@@ -98,10 +100,16 @@ impl SigningKey {
 }
 
 impl Signers {
-    /// `signing` signs; tokens of `retiring` still hold.
+    /// `signing` signs; tokens of `retiring` hold as well.
     #[must_use]
     pub fn new(signing: SigningKey, retiring: Vec<SigningKey>) -> Signers {
-        Signers { signing, retiring }
+        Signers { signing, retiring, unpublished: Vec::new() }
+    }
+
+    /// Verifies tokens of `keys` too, without publishing them.
+    #[must_use]
+    pub fn and_unpublished(self, keys: Vec<SigningKey>) -> Signers {
+        Signers { unpublished: keys, ..self }
     }
 
     /// The token that says `claims`.
@@ -119,7 +127,8 @@ impl Signers {
         }
         let (signed, signature) = token.rsplit_once('.').ok_or(NotAToken)?;
         let (header, payload) = signed.split_once('.').ok_or(NotAToken)?;
-        let key = self.live().find(|key| key.header == header).ok_or(NotAToken)?;
+        let key = self.published().chain(&self.unpublished).find(|key| key.header == header);
+        let key = key.ok_or(NotAToken)?;
         if !key.has_signed(signed, signature) {
             return Err(NotAToken);
         }
@@ -131,7 +140,7 @@ impl Signers {
     /// The public keys, as a JSON Web Key Set (RFC 7517, RFC 8037).
     #[must_use]
     pub fn jwks(&self) -> String {
-        let keys = self.live().map(|key| Jwk {
+        let keys = self.published().map(|key| Jwk {
             kty: "OKP",
             crv: "Ed25519",
             alg: "EdDSA",
@@ -142,7 +151,7 @@ impl Signers {
         serde_json::to_string(&Jwks { keys: keys.collect() }).expect("texts are JSON")
     }
 
-    fn live(&self) -> impl Iterator<Item = &SigningKey> {
+    fn published(&self) -> impl Iterator<Item = &SigningKey> {
         std::iter::once(&self.signing).chain(&self.retiring)
     }
 }

@@ -10,6 +10,7 @@ pub mod scram;
 pub mod secret;
 
 pub mod jwt;
+pub mod signing;
 
 pub mod cursor;
 pub mod nearest;

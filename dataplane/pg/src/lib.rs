@@ -6,6 +6,7 @@ pub mod failure;
 pub mod login;
 pub mod pool;
 pub mod session;
+pub mod signing;
 
 pub mod installation;
 pub mod migrate;

@@ -22,7 +22,7 @@ macro_rules! series {
     };
 }
 
-const CONTROL: &[Migration] = series!("control": 1 "0001_start", 2 "0002_fingerprint");
+const CONTROL: &[Migration] = series!("control": 1 "0001_start", 2 "0002_fingerprint", 3 "0003_signing_keys");
 const TENANT: &[Migration] = series!("tenant": 1 "0001_start", 2 "0002_rotation");
 
 /// "migrate" in ASCII.

@@ -19,7 +19,7 @@ use crate::auth::Caller;
 use crate::respond::Refusal;
 use crate::telemetry::Trace;
 
-/// How long others may keep our public keys: a new one stands there longer than this before it signs.
+/// How long others may keep our public keys: a new one stands there for much longer before it signs.
 const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 #[derive(Serialize)]
@@ -50,14 +50,26 @@ pub(super) async fn exchange(
     }
     let now = jiff::Timestamp::now().as_second();
     let claims = Claims::new(key.id.clone(), key.secret.clone(), tenant, now, key.seconds_left);
-    let answer = Token { token: app.signers.sign(&claims), expires_in: claims.expires - claims.issued };
+    let answer = Token { token: app.signing.sign(&claims)?, expires_in: claims.expires - claims.issued };
     Ok(Response::new(Body::from(serde_json::to_vec(&answer).expect("texts and numbers are JSON"))))
 }
 
 /// `GET /.well-known/jwks.json`. The same for everybody, and no secret.
-pub(super) async fn public_keys(State(app): State<Arc<App>>, parts: Parts) -> Response {
+pub(super) async fn public_keys(State(app): State<Arc<App>>, parts: Parts) -> Result<Response, Refusal> {
     Trace::of(&parts);
-    let mut response = Response::new(Body::from(app.signers.jwks()));
+    let mut response = Response::new(Body::from(app.signing.jwks()?));
     response.headers_mut().insert(CACHE_CONTROL, KEPT);
-    response
+    Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgate_core::signing::JWKS_MAX_AGE;
+
+    use super::*;
+
+    #[test]
+    fn others_keep_the_public_keys_as_long_as_rotation_counts_on() {
+        assert_eq!(KEPT.to_str().ok(), Some(&*format!("public, max-age={JWKS_MAX_AGE}")));
+    }
 }

@@ -45,7 +45,10 @@ fn a_token_says_what_was_signed_and_nothing_secret_is_printed() {
     let kid = signers().signing.kid;
     assert!(kid.starts_with("1-") && kid.len() == 18, "{kid}");
     let printed = format!("{:?}", signers());
-    assert_eq!(printed, format!("Signers {{ signing: SigningKey({kid}, hidden), retiring: [] }}"));
+    assert_eq!(
+        printed,
+        format!("Signers {{ signing: SigningKey({kid}, hidden), retiring: [], unpublished: [] }}")
+    );
 }
 
 #[test]

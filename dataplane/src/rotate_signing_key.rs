@@ -1,0 +1,51 @@
+//! `rotate-signing-key`: begins to replace the key that signs tokens, with nothing but the control database running.
+
+use std::fmt;
+
+use rowgate_pg::failure::PgError;
+use rowgate_pg::installation::{InstallationError, open_existing};
+use rowgate_pg::replicas;
+use rowgate_pg::signing::{self, Rotation};
+
+use crate::config::ControlSettings;
+
+/// A rotation that begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun(Rotation);
+
+/// Why none begins.
+#[derive(Debug, thiserror::Error)]
+pub enum RotateError {
+    #[error(
+        "signing key {0} follows the one before it until {1}, and no more than two verify at once; rotate again after that"
+    )]
+    UnderWay(i32, String),
+    #[error(transparent)]
+    Installation(#[from] InstallationError),
+    #[error("the control database did not take the rotation: {0}")]
+    Pg(#[from] PgError),
+}
+
+/// Writes the next generation and wakes the replicas.
+pub async fn run(control: &ControlSettings) -> Result<Begun, RotateError> {
+    let (_, mut conn) = open_existing(control.place.clone(), &control.root).await?;
+    let rotation = signing::rotate(&mut conn).await?;
+    if !rotation.begun {
+        return Err(RotateError::UnderWay(rotation.generation, rotation.ends));
+    }
+    // a lost wake costs a second
+    replicas::wake(&mut conn).await?;
+    Ok(Begun(rotation))
+}
+
+impl fmt::Display for Begun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rotation { generation, signs_from, ends, .. } = &self.0;
+        write!(
+            f,
+            "signing key {generation} is in the JWKS within seconds and signs from {signs_from}; tokens of key {} hold \
+             until they expire, and it leaves the JWKS at {ends}",
+            generation - 1
+        )
+    }
+}
