@@ -36,7 +36,6 @@ impl NotServedYet for TenantSpec {
         if let Some(limits) = &self.limits {
             found.leave_out(limits.max_export_rows.is_some(), "limits.maxExportRows");
         }
-        found.leave_out(self.cors.as_ref().is_some_and(|cors| !cors.origins.is_empty()), "cors.origins");
         let allow_http = self.webhooks.as_ref().and_then(|webhooks| webhooks.allow_http);
         found.leave_out(allow_http == Some(true), "webhooks.allowHttp");
         found.0
@@ -111,7 +110,6 @@ mod tests {
                 "database.deletionPolicy: Delete; leave it out; the database is kept",
             ),
             ("{limits: {maxExportRows: 5}}", "limits.maxExportRows; leave it out"),
-            ("{cors: {origins: ['https://a']}}", "cors.origins; leave it out"),
             ("{webhooks: {allowHttp: true}}", "webhooks.allowHttp; leave it out"),
             (
                 "{shared: {permissions: [{entity: p, actions: [execute]}]}}",
@@ -143,6 +141,7 @@ mod tests {
     fn defaults_and_served_fields_are_silent() {
         let served = "{slug: a, database: {name: b, bootstrap: {configMapRef: {name: c}}},
             limits: {maxPageSize: 5, statementTimeout: 5s, requestsPerSecond: 5}, shared: {permissions: [{entity: o, actions: [read, delete]}]},
+            cors: {origins: ['https://a']},
             entities: [{name: o, source: {object: o}, rest: {enabled: false}, events: false, graphql: {enabled: false}}]}";
         assert_eq!(tenant(served), Vec::<String>::new());
         assert_eq!(tenant("{}"), Vec::<String>::new());

@@ -202,10 +202,13 @@ pub struct Limits {
 }
 
 /// Browsers of which sites may call this tenant's API.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[x_kube(crates(kube_core = "::kube_core"))]
 pub struct Cors {
-    /// Origins, such as `https://app.example.com`.
+    /// Origins as browsers send them: `https://app.example.com`, `http://localhost:3000`; `*` is every site.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(validation = Rule::new("self.all(o, o == '*' || (o.matches('^[a-z][a-z0-9+.-]*://([a-z0-9_.-]+|\\\\[[0-9a-f:.]+\\\\])(:[1-9][0-9]{0,4})?$') && !o.matches('^(http:.*:80|https:.*:443)$')))")
+        .message("cors.origins holds scheme://host or scheme://host:port in lower case, without a path or slash at the end and without the scheme's own port (:80, :443), or '*'"))]
     #[schemars(length(max = 50), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
     pub origins: Vec<String>,
 }

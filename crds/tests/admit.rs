@@ -46,11 +46,29 @@ fn tenants() {
                     with a digit or pg_, and is not one of postgres, template0, template1, rowgate";
     let schema = "spec.entities[0].source: source.schema cannot be dl, information_schema or pg_...: those belong to \
                   Rowgate and to PostgreSQL";
+    let origins = "spec.cors.origins: cors.origins holds scheme://host or scheme://host:port in lower case, without a path \
+                   or slash at the end and without the scheme's own port (:80, :443), or '*'";
     check(
         Kind::Tenant,
         &[
             ("{}", ""),
             ("{slug: a-1}", ""),
+            (
+                "{cors: {origins: ['https://a.example', 'http://localhost:3000', 'http://[::1]:8080', 'app://-', '*']}}",
+                "",
+            ),
+            ("{cors: {origins: ['https://a', 'https://a/']}}", origins),
+            ("{cors: {origins: ['https://A.example']}}", origins),
+            ("{cors: {origins: ['a.example']}}", origins),
+            ("{cors: {origins: ['https://a/b']}}", origins),
+            ("{cors: {origins: ['https://*.example']}}", origins),
+            ("{cors: {origins: ['https://user@a']}}", origins),
+            ("{cors: {origins: ['https://a:443']}}", origins),
+            ("{cors: {origins: ['http://a:80']}}", origins),
+            ("{cors: {origins: ['https://a:080']}}", origins),
+            ("{cors: {origins: ['null']}}", origins),
+            ("{cors: {origins: ['https://a, https://b']}}", origins),
+            ("{cors: {origins: [https://a, https://a]}}", "spec.cors.origins: holds \"https://a\" twice"),
             (
                 "{slug: a, database: {name: a_1, bootstrap: {configMapRef: {name: b}}}, limits: {statementTimeout: 5s}}",
                 "",

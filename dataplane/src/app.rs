@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::catalogs::Catalogs;
 use crate::config::ServerSettings;
+use crate::proxies::TrustedProxies;
 use crate::replica::Replica;
 use crate::signing::Signing;
 use crate::{http, listen, probes};
@@ -26,6 +27,7 @@ pub struct AppConfig {
     pub control: Endpoint,
     pub root: Root,
     pub connections_per_tenant: usize,
+    pub trusted_proxies: TrustedProxies,
     /// How long requests in flight may take once shutdown began.
     pub drain: Duration,
 }
@@ -43,6 +45,7 @@ pub struct App {
     pub pepper: Pepper,
     pub cursor_key: CursorKey,
     pub signing: Signing,
+    pub trusted_proxies: TrustedProxies,
     /// Cancelled when draining begins.
     pub draining: CancellationToken,
 }
@@ -99,19 +102,22 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         pepper: config.root.pepper(),
         cursor_key: config.root.cursor_key(),
         signing: Signing::new(config.root.clone()),
+        trusted_proxies: config.trusted_proxies,
         draining: shutdown.clone(),
     });
     let address = config.listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();
     tracing::info!(api = address, "listening");
+    let api = http::Api::new(app.clone());
     let api = listen::serve(
         config.listeners.api,
-        http::service(app.clone()),
+        move |peer| api.service(peer),
         connections.clone(),
         listen::Ends { drain: shutdown.clone(), cut: cut.clone() },
     );
+    let probes = probes::service(app.clone());
     let looks = listen::serve(
         config.listeners.probes,
-        probes::service(app.clone()),
+        move |_| probes.clone(),
         background.clone(),
         listen::Ends { drain: done.clone(), cut: done.clone() },
     );

@@ -11,6 +11,7 @@ use clap::Args;
 use rowgate_core::derive::Root;
 use rowgate_pg::login::Endpoint;
 
+use crate::proxies::TrustedProxies;
 use crate::telemetry::LogFormat;
 
 /// The flags that `serve` and `standalone` share. Texts, so that all mistakes can be told together.
@@ -25,6 +26,10 @@ pub struct ServerFlags {
     /// Connections to each tenant's database that requests share [default: 8] [example: 16]
     #[arg(long, env = "ROWGATE_CONNECTIONS_PER_TENANT", value_name = "NUMBER")]
     pub connections_per_tenant: Option<String>,
+    /// Proxies whose X-Forwarded-Proto and X-Forwarded-Host count, as networks or addresses separated by commas; they must
+    /// overwrite what callers send [default: none] [example: 10.0.0.0/8,fd00::/8]
+    #[arg(long, env = "ROWGATE_TRUSTED_PROXIES", value_name = "NETWORKS")]
+    pub trusted_proxies: Option<String>,
     /// How log lines look: json or text [default: text on a terminal, else json]
     #[arg(long, env = "ROWGATE_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,
@@ -64,6 +69,7 @@ pub struct ServerSettings {
     pub listen: SocketAddr,
     pub probes: SocketAddr,
     pub connections_per_tenant: usize,
+    pub trusted_proxies: TrustedProxies,
     pub log_format: LogFormat,
     pub drain: Duration,
 }
@@ -134,6 +140,7 @@ impl ServerFlags {
             given.or("connections-per-tenant", self.connections_per_tenant.as_deref(), "8", |text| {
                 between(text, 1, 1000)
             });
+        let proxies = given.or("trusted-proxies", self.trusted_proxies.as_deref(), "", TrustedProxies::parse);
         let format = given.or("log-format", self.log_format.as_deref(), default_format(), log_format);
         let drain =
             given.or("drain-seconds", self.drain_seconds.as_deref(), "30", |text| between(text, 0, 3600));
@@ -141,6 +148,7 @@ impl ServerFlags {
             listen: listen?,
             probes: probes?,
             connections_per_tenant: usize::try_from(connections?).expect("at most 1000"),
+            trusted_proxies: proxies?,
             log_format: format?,
             drain: Duration::from_secs(drain?),
         })
@@ -244,7 +252,11 @@ fn scalar(name: &str, value: serde_yaml::Value) -> Result<String, String> {
     match value {
         serde_yaml::Value::String(text) => Ok(text),
         serde_yaml::Value::Number(number) => Ok(number.to_string()),
-        _ => Err(format!("gives {name} no text and no number")),
+        serde_yaml::Value::Sequence(values) => {
+            let texts: Result<Vec<_>, _> = values.into_iter().map(|value| scalar(name, value)).collect();
+            Ok(texts?.join(","))
+        }
+        _ => Err(format!("gives {name} no text, no number and no list of them")),
     }
 }
 
@@ -304,17 +316,25 @@ mod tests {
             server: ServerFlags {
                 listen: Some("nowhere".into()),
                 connections_per_tenant: Some("0".into()),
+                trusted_proxies: Some("10.0.0.0/8,proxy".into()),
                 drain_seconds: Some("-1".into()),
                 ..ServerFlags::default()
             },
             control: ControlFlags { root_file: Some("/does/not/exist".into()), control: None },
             ..ServeFlags::default()
         };
-        let Mistakes(lines) = flags.settings().expect_err("five mistakes");
+        let Mistakes(lines) = flags.settings().expect_err("six mistakes");
         let flags: Vec<_> = lines.iter().map(|line| line.split(':').next().expect("a flag")).collect();
         assert_eq!(
             flags,
-            ["--listen", "--connections-per-tenant", "--drain-seconds", "--control", "--root-file"]
+            [
+                "--listen",
+                "--connections-per-tenant",
+                "--trusted-proxies",
+                "--drain-seconds",
+                "--control",
+                "--root-file"
+            ]
         );
     }
 
@@ -323,14 +343,17 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (file, root) = (folder.path().join("rowgate.yaml"), folder.path().join("root"));
         std::fs::write(&root, Root::new([1; 32]).reveal_hex()).expect("a root file");
-        let text =
-            format!("listen: 127.0.0.1:9\ndrain-seconds: 7\ncontrol: db\nroot-file: {}\n", root.display());
+        let text = format!(
+            "listen: 127.0.0.1:9\ndrain-seconds: 7\ntrusted-proxies: [10.0.0.0/8, '::1']\ncontrol: db\nroot-file: {}\n",
+            root.display()
+        );
         std::fs::write(&file, &text).expect("a file");
         let mut flags = ServeFlags { config: Some(file.clone()), ..ServeFlags::default() };
         flags.server.listen = Some("127.0.0.1:10".into());
         let settings = flags.settings().expect("all is given");
         assert_eq!(settings.server.listen.port(), 10);
         assert_eq!(settings.server.drain, Duration::from_secs(7));
+        assert_eq!(Ok(settings.server.trusted_proxies), TrustedProxies::parse("10.0.0.0/8,::1"));
         assert_eq!(settings.control.place, Endpoint::Tcp { host: "db".into(), port: 5432 });
 
         std::fs::write(&file, text + "lisen: x\n").expect("a file");

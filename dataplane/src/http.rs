@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,6 +23,7 @@ use tower::ServiceExt as _;
 use crate::app::App;
 use crate::respond::{Refusal, RequestId, finish};
 use crate::telemetry::Trace;
+use crate::{bounds, compress, cors, proxies};
 
 mod options;
 mod rest;
@@ -72,13 +74,34 @@ pub fn routes() -> &'static [Route] {
     &ROUTES
 }
 
-/// The API as a service: the table's routes, with an id, a log line and the shared headers for each request.
-pub fn service(
+/// The API: the table's routes, with an id, a log line and the shared headers for each request.
+#[derive(Clone)]
+pub struct Api {
     app: Arc<App>,
-) -> impl Clone + Send + Service<hyper::Request<Incoming>, Response = Response, Error = Infallible, Future: Send>
-{
-    let router = router().with_state(app);
-    service_fn(move |request: hyper::Request<Incoming>| answer(router.clone(), request.map(Body::new)))
+    router: Router,
+}
+
+impl Api {
+    #[must_use]
+    pub fn new(app: Arc<App>) -> Api {
+        Api { router: router().with_state(app.clone()), app }
+    }
+
+    /// For the requests of one connection.
+    pub fn service(
+        &self,
+        peer: IpAddr,
+    ) -> impl Send + Service<hyper::Request<Incoming>, Response = Response, Error = Infallible, Future: Send> + use<>
+    {
+        let (api, trusts_peer) = (self.clone(), self.app.trusted_proxies.hold(peer));
+        service_fn(move |request: hyper::Request<Incoming>| {
+            let mut request = request.map(Body::new);
+            if !trusts_peer {
+                proxies::forget(request.headers_mut());
+            }
+            answer(api.clone(), request)
+        })
+    }
 }
 
 /// Patterns are matched on the raw path; handlers decode its parts themselves, once.
@@ -93,26 +116,40 @@ fn router() -> Router<Arc<App>> {
         .fallback(not_found)
 }
 
-async fn answer(router: Router, mut request: Request) -> Result<Response, Infallible> {
+async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> {
     let began = Instant::now();
     let id = RequestId::given(request.headers()).unwrap_or_else(RequestId::now);
     let trace = Arc::new(Trace::new(id.clone()));
     let method = request.method().clone();
+    let (accepted, listed) =
+        (compress::accepted(request.headers()), cors::listed(&request, &api.app.catalogs));
     request.extensions_mut().insert(trace.clone());
+    if let Some(listed) = &listed {
+        request.extensions_mut().insert(listed.clone());
+    }
     // A HEAD is made like a GET, so that all its headers are; hyper sends no body with it.
     if method == Method::HEAD {
         *request.method_mut() = Method::GET;
     }
+    let answering = async {
+        match bounds::check(&request) {
+            Ok(()) => api.router.oneshot(request).await,
+            Err(problem) => Ok(Refusal(problem).into_response()),
+        }
+    };
     // A panic is a fault of ours: the caller gets an answer, and the connection goes on.
-    let answered = AssertUnwindSafe(router.oneshot(request)).catch_unwind().await;
-    let response = match answered {
+    let response = match AssertUnwindSafe(answering).catch_unwind().await {
         Ok(Ok(response)) => response,
         Err(_) => {
             trace.fault("a handler panicked", "see the lines before this one");
             Refusal(Problem::internal()).into_response()
         }
     };
-    let response = finish(response, &id);
+    let mut response = finish(response, &id);
+    if let Some(listed) = listed {
+        listed.allow(response.headers_mut());
+    }
+    let response = compress::compressed(response, accepted).await;
     trace.log(method.as_str(), response.status().as_u16(), began.elapsed());
     Ok(response)
 }
@@ -144,6 +181,7 @@ mod tests {
     use super::*;
     use crate::app::Tasks;
     use crate::catalogs::Catalogs;
+    use crate::proxies::TrustedProxies;
     use crate::signing::Signing;
 
     /// A replica that has not read the control database yet.
@@ -154,6 +192,7 @@ mod tests {
             pepper: root.pepper(),
             cursor_key: root.cursor_key(),
             signing: Signing::new(root.clone()),
+            trusted_proxies: TrustedProxies::default(),
             draining: CancellationToken::new(),
         })
     }
@@ -164,7 +203,10 @@ mod tests {
             request = request.header("x-api-key", key);
         }
         let request = request.body(Body::empty()).expect("a request");
-        answer(router.with_state(app()), request).await.expect("an answer is never an error")
+        let app = app();
+        answer(Api { router: router.with_state(app.clone()), app }, request)
+            .await
+            .expect("an answer is never an error")
     }
 
     async fn text(response: Response) -> String {

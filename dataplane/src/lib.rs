@@ -9,12 +9,16 @@ pub mod config;
 pub mod telemetry;
 
 pub mod auth;
+pub mod bounds;
+pub mod compress;
+pub mod cors;
 pub mod freshness;
 pub mod http;
 pub mod listen;
 pub mod next_link;
 pub mod path;
 pub mod probes;
+pub mod proxies;
 pub mod reads;
 pub mod respond;
 

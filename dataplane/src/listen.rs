@@ -1,6 +1,7 @@
 //! Accepting connections and serving HTTP/1.1 on them, within bounds that strangers cannot move.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +16,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::Tasks;
+use crate::bounds;
 
-/// Request line and headers together.
-const HEADER_BYTES: usize = 16 * 1024;
 /// A client that takes longer for its headers is cut off; so is one that stays silent between requests.
 const HEADER_TIME: Duration = Duration::from_secs(10);
 /// Beyond these, clients wait in the kernel's queue.
@@ -32,10 +32,10 @@ pub struct Ends {
     pub cut: CancellationToken,
 }
 
-/// Accepts until `ends.drain`, each connection in a task of `tasks`.
-pub async fn serve<S>(listener: TcpListener, service: S, tasks: Tasks, ends: Ends)
+/// Accepts until `ends.drain`, each connection in a task of `tasks`, with what `service` makes for its peer.
+pub async fn serve<S>(listener: TcpListener, service: impl Fn(IpAddr) -> S + Send, tasks: Tasks, ends: Ends)
 where
-    S: Clone + Send + 'static,
+    S: Send + 'static,
     S: hyper::service::Service<hyper::Request<Incoming>, Response = Response, Error = Infallible>,
     S::Future: Send,
 {
@@ -46,12 +46,12 @@ where
             () = ends.drain.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, peer)) = accepted else {
             tracing::warn!(cause = ?accepted.err(), "a connection could not be accepted");
             tokio::time::sleep(BREATH).await;
             continue;
         };
-        let connection = connection(stream, service.clone(), ends.clone());
+        let connection = connection(stream, service(peer.ip()), ends.clone());
         tasks.start(async move {
             connection.await;
             drop(slot);
@@ -68,7 +68,7 @@ where
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
-        .max_buf_size(HEADER_BYTES)
+        .max_buf_size(bounds::READ)
         .serve_connection(TokioIo::new(stream), service);
     let mut serving = pin!(serving);
     tokio::select! {

@@ -92,6 +92,7 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
         control: settings.control.place,
         root: settings.control.root,
         connections_per_tenant: settings.server.connections_per_tenant,
+        trusted_proxies: settings.server.trusted_proxies.clone(),
         drain: settings.server.drain,
     };
     let shutdown = CancellationToken::new();

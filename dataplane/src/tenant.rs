@@ -132,6 +132,13 @@ impl Tenant {
         Some(Served { generation: snapshot.catalog.generation, fingerprint })
     }
 
+    /// Whose pages may call it; nobody's before the first catalog.
+    #[must_use]
+    pub fn lists_origin(&self, is: impl Fn(&str) -> bool) -> bool {
+        let snapshot = self.current();
+        snapshot.is_some_and(|now| now.catalog.limits.cors_origins.iter().any(|origin| is(origin)))
+    }
+
     /// True once a first catalog was loaded, or could not be.
     pub fn was_tried(&self) -> bool {
         self.tried.load(Ordering::Acquire)

@@ -1,3 +1,8 @@
 //! The edge: what every answer carries, who is told what without a key, and what is done with what callers send.
 
+mod bounds;
+mod compression;
+mod cors;
 mod headers;
+mod proxies;
+mod raw;

@@ -19,13 +19,15 @@ pub enum Code {
     MethodNotAllowed,
     TooLarge,
     RateLimited,
+    UriTooLong,
+    HeadersTooLarge,
     Internal,
     Unavailable,
     StatementTimeout,
 }
 
 impl Code {
-    pub const ALL: [Code; 17] = [
+    pub const ALL: [Code; 19] = [
         Code::BadRequest,
         Code::InvalidFilter,
         Code::InvalidOrderBy,
@@ -40,6 +42,8 @@ impl Code {
         Code::MethodNotAllowed,
         Code::TooLarge,
         Code::RateLimited,
+        Code::UriTooLong,
+        Code::HeadersTooLarge,
         Code::Internal,
         Code::Unavailable,
         Code::StatementTimeout,
@@ -61,6 +65,8 @@ impl Code {
             Code::MethodNotAllowed => 405,
             Code::TooLarge => 413,
             Code::RateLimited => 429,
+            Code::UriTooLong => 414,
+            Code::HeadersTooLarge => 431,
             Code::Internal => 500,
             Code::Unavailable => 503,
             Code::StatementTimeout => 504,

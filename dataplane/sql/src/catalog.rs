@@ -30,8 +30,8 @@ pub struct Catalog {
     pub unguarded: HashSet<EntityName>,
 }
 
-/// A tenant's own limits, from `Tenant.spec.limits`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A tenant's own limits, from `Tenant.spec.limits`, and whose pages may call it, from `Tenant.spec.cors`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Limits {
     /// The largest `$first`.
@@ -41,11 +41,19 @@ pub struct Limits {
     /// What one key may ask in a second, of each replica; `None`: as much as it wants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_second: Option<u32>,
+    /// `scheme://host[:port]` as browsers write it, or `*`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cors_origins: Vec<String>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_page_size: 100_000, statement_timeout_ms: 30_000, requests_per_second: None }
+        Limits {
+            max_page_size: 100_000,
+            statement_timeout_ms: 30_000,
+            requests_per_second: None,
+            cors_origins: Vec::new(),
+        }
     }
 }
 

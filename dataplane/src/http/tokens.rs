@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::auth::Caller;
+use crate::compress::Uncompressed;
 use crate::respond::Refusal;
 use crate::telemetry::Trace;
 
@@ -51,7 +52,10 @@ pub(super) async fn exchange(
     let now = jiff::Timestamp::now().as_second();
     let claims = Claims::new(key.id.clone(), key.secret.clone(), tenant, now, key.seconds_left);
     let answer = Token { token: app.signing.sign(&claims)?, expires_in: claims.expires - claims.issued };
-    Ok(Response::new(Body::from(serde_json::to_vec(&answer).expect("texts and numbers are JSON"))))
+    let body = serde_json::to_vec(&answer).expect("texts and numbers are JSON");
+    let mut response = Response::new(Body::from(body));
+    response.extensions_mut().insert(Uncompressed);
+    Ok(response)
 }
 
 /// `GET /.well-known/jwks.json`. The same for everybody, and no secret.

@@ -120,6 +120,7 @@ impl Running {
                 control: self.installation.endpoint.clone(),
                 root: self.installation.roots().dataplane.clone(),
                 connections_per_tenant: self.settings.server.connections_per_tenant,
+                trusted_proxies: self.settings.server.trusted_proxies.clone(),
                 drain: self.settings.server.drain,
             },
             shutdown.clone(),

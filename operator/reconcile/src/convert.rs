@@ -37,6 +37,7 @@ pub(crate) fn tenant(tenant: &Tenant, id: &Ulid, installation: &Installation) ->
                 .statement_timeout
                 .map_or(defaults.statement_timeout_ms, crds::Span::millis),
             requests_per_second: limits.requests_per_second,
+            cors_origins: spec.cors.clone().unwrap_or_default().origins,
         },
         shared: permissions(&shared.permissions),
         shared_claims: shared.claims,

@@ -1,0 +1,75 @@
+//! Pages of other origins: their browsers are answered where the Tenant in the path lists the origin, else not at all.
+//!
+//! A preflight carries no key. An unknown tenant, one that lists no origin and one that lists others get one answer, so
+//! that only who names a listed origin learns of a tenant. `Access-Control-Allow-Credentials` is never sent: keys and
+//! tokens are headers that the page adds itself. Every answer to a listed origin carries the header, refusals too: a
+//! page could not tell its user about them otherwise.
+
+use axum::extract::Request;
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
+};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
+use rowgate_core::name::TenantSlug;
+use rowgate_core::problem::{Code, Problem};
+
+use crate::catalogs::Catalogs;
+use crate::path;
+
+/// What a page may send. `Accept-Encoding` and the like are the browser's own.
+const SENT: HeaderValue =
+    HeaderValue::from_static("X-API-Key, Authorization, X-MS-API-ROLE, X-Request-Id, Content-Type");
+/// What a page may read besides the body.
+const SHOWN: HeaderValue =
+    HeaderValue::from_static("X-Request-Id, Retry-After, Location, Allow, WWW-Authenticate");
+/// Seconds for which a browser need not ask again.
+const KEPT: HeaderValue = HeaderValue::from_static("600");
+
+/// In the extensions of a request: the tenant in its path lists its origin. Holds what the answer says.
+#[derive(Debug, Clone)]
+pub struct Listed(HeaderValue);
+
+/// `None`: no browser asks, or one of an origin that the tenant does not list.
+pub fn listed(request: &Request, catalogs: &Catalogs) -> Option<Listed> {
+    let mut origins = request.headers().get_all(ORIGIN).iter();
+    let (Some(origin), None) = (origins.next(), origins.next()) else { return None };
+    let (slug, _) = request.uri().path().strip_prefix("/auth/")?.split_once('/')?;
+    let slug: TenantSlug = path::decode(slug).ok()?.parse().ok()?;
+    // Nothing is loaded for a stranger: a catalog that is not there yet lists nothing.
+    let tenant = catalogs.tenant(&slug).ok()??;
+    if tenant.lists_origin(|listed| listed == "*") {
+        return Some(Listed(HeaderValue::from_static("*")));
+    }
+    tenant.lists_origin(|listed| listed.as_bytes() == origin.as_bytes()).then(|| Listed(origin.clone()))
+}
+
+impl Listed {
+    /// Lets the page read an answer.
+    pub fn allow(self, headers: &mut HeaderMap) {
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, self.0);
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, SHOWN);
+    }
+}
+
+/// What an OPTIONS that is a preflight is told beside `Allow`; `None`: it is none.
+pub fn preflight(parts: &Parts, methods: &HeaderValue) -> Option<Result<HeaderMap, Problem>> {
+    let is_one =
+        parts.headers.contains_key(ORIGIN) && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+    if !is_one {
+        return None;
+    }
+    if parts.extensions.get::<Listed>().is_none() {
+        return Some(Err(Problem::new(
+            Code::Forbidden,
+            "pages of this origin may not call this address; list the origin in spec.cors.origins of the Tenant",
+        )));
+    }
+    let told = [
+        (ACCESS_CONTROL_ALLOW_METHODS, methods.clone()),
+        (ACCESS_CONTROL_ALLOW_HEADERS, SENT),
+        (ACCESS_CONTROL_MAX_AGE, KEPT),
+    ];
+    Some(Ok(told.into_iter().collect()))
+}

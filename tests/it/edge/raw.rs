@@ -1,0 +1,25 @@
+//! Requests that no client library sends, byte for byte.
+
+use std::time::Duration;
+
+use rowgate_tests::wait::PATIENCE;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// What came back until the server closed the connection. `bytes` should ask it to; a server that waits for more is
+/// broken after a while.
+pub(super) async fn send(url: &str, bytes: &[u8]) -> String {
+    let address = url.strip_prefix("http://").expect("our servers speak HTTP");
+    let stream = TcpStream::connect(address).await.expect("it listens");
+    let (mut read, mut write) = stream.into_split();
+    // A server that has had enough may close while we still write.
+    let writing = async { write.write_all(bytes).await.is_ok() };
+    let mut answer = Vec::new();
+    let reading = async {
+        let limit: Duration = PATIENCE;
+        tokio::time::timeout(limit, read.read_to_end(&mut answer)).await.expect("the server closes in time")
+    };
+    let (_all_was_taken, ended) = tokio::join!(writing, reading);
+    ended.expect("what the server said can be read to its end");
+    String::from_utf8(answer).expect("our answers are UTF-8")
+}
