@@ -8,6 +8,7 @@ use rowgate_core::derive::{CursorKey, Pepper, Root};
 use rowgate_core::name::Ulid;
 use rowgate_pg::installation::InstallationError;
 use rowgate_pg::login::Endpoint;
+use rowgate_pg::wire::Limits;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -26,8 +27,11 @@ pub struct AppConfig {
     pub listeners: Listeners,
     pub control: Endpoint,
     pub root: Root,
-    pub connections_per_tenant: usize,
     pub trusted_proxies: TrustedProxies,
+    /// Of each tenant's database.
+    pub lane: Limits,
+    /// How long a client may take nothing of its answer.
+    pub client_timeout: Duration,
     /// How long requests in flight may take once shutdown began.
     pub drain: Duration,
 }
@@ -96,7 +100,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     let (background, connections) = (Tasks::default(), Tasks::default());
     // `cut` ends requests that outlast the drain; `done` ends what must outlive them.
     let (cut, done) = (CancellationToken::new(), CancellationToken::new());
-    let catalogs = Arc::new(Catalogs::new(config.connections_per_tenant, background.clone()));
+    let catalogs = Arc::new(Catalogs::new(config.lane, background.clone()));
     let app = Arc::new(App {
         catalogs,
         pepper: config.root.pepper(),
@@ -112,6 +116,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         config.listeners.api,
         move |peer| api.service(peer),
         connections.clone(),
+        config.client_timeout,
         listen::Ends { drain: shutdown.clone(), cut: cut.clone() },
     );
     let probes = probes::service(app.clone());
@@ -119,6 +124,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         config.listeners.probes,
         move |_| probes.clone(),
         background.clone(),
+        config.client_timeout,
         listen::Ends { drain: done.clone(), cut: done.clone() },
     );
     let accepting = background.start(api);

@@ -9,6 +9,7 @@ use rowgate_core::problem::Problem;
 use rowgate_pg::installation::DataplaneInstallation;
 use rowgate_pg::replicas::Served;
 use rowgate_pg::tenants::TenantRow;
+use rowgate_pg::wire::Limits;
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
@@ -20,7 +21,7 @@ type Map = HashMap<TenantSlug, Arc<Tenant>>;
 pub struct Catalogs {
     /// `None` until the control database was read once.
     tenants: RwLock<Option<Arc<Map>>>,
-    connections: usize,
+    lane: Limits,
     tasks: Tasks,
     tried: AtomicBool,
     /// Wakes the loop that follows the control database: something there, or here, is new.
@@ -28,12 +29,12 @@ pub struct Catalogs {
 }
 
 impl Catalogs {
-    /// No tenant yet; each will get `connections` in its lane.
+    /// No tenant yet; each will get a lane with these limits.
     #[must_use]
-    pub fn new(connections: usize, tasks: Tasks) -> Catalogs {
+    pub fn new(lane: Limits, tasks: Tasks) -> Catalogs {
         Catalogs {
             tenants: RwLock::default(),
-            connections,
+            lane,
             tasks,
             tried: AtomicBool::new(false),
             wake: Arc::default(),
@@ -96,7 +97,7 @@ impl Catalogs {
             return kept.clone();
         }
         let login = installation.auth(&id, place.endpoint.as_ref(), &place.database);
-        Arc::new(Tenant::new(id, slug, place, login, self.connections, self.tasks.clone(), self.wake.clone()))
+        Arc::new(Tenant::new(id, slug, place, login, self.lane, self.tasks.clone(), self.wake.clone()))
     }
 
     fn start_to_catch_up(self: &Arc<Self>, tenant: &Arc<Tenant>, generation: i64) {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use rowgate_core::derive::Root;
 use rowgate_pg::login::Endpoint;
+use rowgate_pg::wire::Limits;
 
 use crate::proxies::TrustedProxies;
 use crate::telemetry::LogFormat;
@@ -30,6 +31,13 @@ pub struct ServerFlags {
     /// overwrite what callers send [default: none] [example: 10.0.0.0/8,fd00::/8]
     #[arg(long, env = "ROWGATE_TRUSTED_PROXIES", value_name = "NETWORKS")]
     pub trusted_proxies: Option<String>,
+    /// Requests that may wait for one of those connections; further ones get 503 at once
+    /// [default: 256] [example: 1000]
+    #[arg(long, env = "ROWGATE_QUEUE_PER_TENANT", value_name = "NUMBER")]
+    pub queue_per_tenant: Option<String>,
+    /// A client that takes no byte of its answer for this long is cut off [default: 10] [example: 30]
+    #[arg(long, env = "ROWGATE_CLIENT_TIMEOUT_SECONDS", value_name = "SECONDS")]
+    pub client_timeout_seconds: Option<String>,
     /// How log lines look: json or text [default: text on a terminal, else json]
     #[arg(long, env = "ROWGATE_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,
@@ -68,8 +76,10 @@ pub struct ControlFlags {
 pub struct ServerSettings {
     pub listen: SocketAddr,
     pub probes: SocketAddr,
-    pub connections_per_tenant: usize,
     pub trusted_proxies: TrustedProxies,
+    /// Of each tenant's database.
+    pub lane: Limits,
+    pub client_timeout: Duration,
     pub log_format: LogFormat,
     pub drain: Duration,
 }
@@ -141,14 +151,23 @@ impl ServerFlags {
                 between(text, 1, 1000)
             });
         let proxies = given.or("trusted-proxies", self.trusted_proxies.as_deref(), "", TrustedProxies::parse);
+        let queue = given.or("queue-per-tenant", self.queue_per_tenant.as_deref(), "256", |text| {
+            between(text, 0, 100_000)
+        });
+        let client = self.client_timeout_seconds.as_deref();
+        let client = given.or("client-timeout-seconds", client, "10", |text| between(text, 1, 3600));
         let format = given.or("log-format", self.log_format.as_deref(), default_format(), log_format);
         let drain =
             given.or("drain-seconds", self.drain_seconds.as_deref(), "30", |text| between(text, 0, 3600));
         Some(ServerSettings {
             listen: listen?,
             probes: probes?,
-            connections_per_tenant: usize::try_from(connections?).expect("at most 1000"),
             trusted_proxies: proxies?,
+            lane: Limits::new(
+                usize::try_from(connections?).expect("at most 1000"),
+                usize::try_from(queue?).expect("at most 100,000"),
+            ),
+            client_timeout: Duration::from_secs(client?),
             log_format: format?,
             drain: Duration::from_secs(drain?),
         })

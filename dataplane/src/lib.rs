@@ -17,10 +17,12 @@ pub mod http;
 pub mod listen;
 pub mod next_link;
 pub mod path;
+mod patience;
 pub mod probes;
 pub mod proxies;
 pub mod reads;
 pub mod respond;
+pub mod streamed;
 
 pub mod catalogs;
 pub mod replica;

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::Tasks;
 use crate::bounds;
+use crate::patience::Impatient;
 
 /// A client that takes longer for its headers is cut off; so is one that stays silent between requests.
 const HEADER_TIME: Duration = Duration::from_secs(10);
@@ -32,9 +33,15 @@ pub struct Ends {
     pub cut: CancellationToken,
 }
 
-/// Accepts until `ends.drain`, each connection in a task of `tasks`, with what `service` makes for its peer.
-pub async fn serve<S>(listener: TcpListener, service: impl Fn(IpAddr) -> S + Send, tasks: Tasks, ends: Ends)
-where
+/// Accepts until `ends.drain`, each connection in a task of `tasks`, with what `service` makes for its peer. A client that
+/// takes nothing of its answer for `patience` is cut off.
+pub async fn serve<S>(
+    listener: TcpListener,
+    service: impl Fn(IpAddr) -> S + Send,
+    tasks: Tasks,
+    patience: Duration,
+    ends: Ends,
+) where
     S: Send + 'static,
     S: hyper::service::Service<hyper::Request<Incoming>, Response = Response, Error = Infallible>,
     S::Future: Send,
@@ -51,7 +58,9 @@ where
             tokio::time::sleep(BREATH).await;
             continue;
         };
-        let connection = connection(stream, service(peer.ip()), ends.clone());
+        // Without it small answers may wait for a delayed ACK; where it fails the connection is dead anyway.
+        let _small_answers_at_once = stream.set_nodelay(true);
+        let connection = connection(Impatient::new(stream, patience), service(peer.ip()), ends.clone());
         tasks.start(async move {
             connection.await;
             drop(slot);
@@ -59,12 +68,10 @@ where
     }
 }
 
-async fn connection<S>(stream: TcpStream, service: S, ends: Ends)
+async fn connection<S>(stream: Impatient<TcpStream>, service: S, ends: Ends)
 where
     S: HttpService<Incoming, ResBody = axum::body::Body, Error = Infallible>,
 {
-    // Without it small answers may wait for a delayed ACK; where it fails the connection is dead anyway.
-    let _small_answers_at_once = stream.set_nodelay(true);
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)

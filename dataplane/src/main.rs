@@ -91,8 +91,9 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
         listeners,
         control: settings.control.place,
         root: settings.control.root,
-        connections_per_tenant: settings.server.connections_per_tenant,
         trusted_proxies: settings.server.trusted_proxies.clone(),
+        lane: settings.server.lane,
+        client_timeout: settings.server.client_timeout,
         drain: settings.server.drain,
     };
     let shutdown = CancellationToken::new();

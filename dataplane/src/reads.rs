@@ -7,14 +7,17 @@ use rowgate_pg::wire::{Ask, Cause, Failure, Page};
 use rowgate_sql::compile::Compiled;
 
 use crate::auth::Caller;
+use crate::streamed::Tail;
 use crate::tenant::Known;
 
-/// Rows, as JSON, and the cursor of the page after them.
+/// Rows, as JSON, and the cursor of the page after them. Of a long answer this is the beginning, and `tail` knows the
+/// cursor.
 pub struct Answer {
     pub json: Vec<u8>,
     pub after: Option<String>,
     /// `None` where nobody asked.
     pub count: Option<Count>,
+    pub tail: Option<Tail>,
 }
 
 /// How many rows there are, on this page and on all others.
@@ -134,7 +137,13 @@ async fn attempt(
         None if compiled.is_first_page => Count::Known(0),
         None => Count::Unsaid,
     });
-    Ok(Answer { json: page.json, after, count })
+    let tail = page.rest.map(|rest| Tail {
+        rest,
+        cursors: cursors.clone(),
+        binding: compiled.binding,
+        trace: caller.trace.clone(),
+    });
+    Ok(Answer { json: page.json, after, count, tail })
 }
 
 fn next(page: &Page, cursors: &CursorKey, binding: cursor::Binding) -> Option<String> {
@@ -166,6 +175,10 @@ fn told(caller: &Caller, known: &Known, failure: Failure) -> Miss {
             Code::StatementTimeout,
             "the query took longer than this tenant allows; ask for fewer rows, or filter by an indexed column",
         )),
+        Failure::Busy(cause) => {
+            tracing::debug!(tenant = %caller.tenant.slug, cause, "a request was refused");
+            Miss::Settled(Problem::busy())
+        }
         Failure::Unavailable(cause) => {
             caller.tenant.note(false, &cause);
             Miss::Settled(Problem::unavailable())
@@ -174,6 +187,18 @@ fn told(caller: &Caller, known: &Known, failure: Failure) -> Miss {
             trace.fault("the database answered with an unexpected error", &text(&cause));
             Miss::Settled(Problem::internal())
         }
+    }
+}
+
+/// What the log may hold of a failure after the beginning of its answer was sent.
+pub(crate) fn cause(failure: &Failure) -> String {
+    match failure {
+        Failure::Denied(cause)
+        | Failure::Invalid(cause)
+        | Failure::Changed(cause)
+        | Failure::Internal(cause) => text(cause),
+        Failure::Unavailable(text) => text.clone(),
+        Failure::DeadKey | Failure::WrongRole(_) | Failure::Timeout | Failure::Busy(_) => failure.to_string(),
     }
 }
 

@@ -17,6 +17,8 @@ use rowgate_core::name::Ulid;
 use rowgate_core::problem::{Code, Problem};
 use serde_json::json;
 
+use crate::streamed::{Link, Streamed, Tail};
+
 /// The header that carries a request's id, both ways.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -87,20 +89,28 @@ pub struct Rows {
     pub next_link: Option<String>,
     /// How many rows there are in all, where that was asked.
     pub count: Option<i64>,
+    /// What follows on `json`, and how its end makes the next page's address. `None`: `json` is all.
+    pub tail: Option<(Tail, Link)>,
 }
 
 impl IntoResponse for Rows {
     fn into_response(self) -> Response {
-        let end = match (self.count, self.next_link) {
-            (None, None) => Bytes::from_static(b"]}"),
-            (None, Some(link)) => Bytes::from(format!("],\"nextLink\":\"{link}\"}}")),
-            (Some(count), None) => Bytes::from(format!("],\"count\":{count}}}")),
-            (Some(count), Some(link)) => {
-                Bytes::from(format!("],\"count\":{count},\"nextLink\":\"{link}\"}}"))
-            }
-        };
+        if let Some((tail, link)) = self.tail {
+            return Response::new(Body::new(Streamed::new(self.json, tail, self.count, link)));
+        }
+        let end = end(self.count, self.next_link.as_deref());
         let chunks = [Bytes::from_static(b"{\"value\":["), Bytes::from(self.json), end];
         Response::new(Body::new(Chunks(chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect())))
+    }
+}
+
+/// What follows on the rows.
+pub(crate) fn end(count: Option<i64>, next_link: Option<&str>) -> Bytes {
+    match (count, next_link) {
+        (None, None) => Bytes::from_static(b"]}"),
+        (None, Some(link)) => Bytes::from(format!("],\"nextLink\":\"{link}\"}}")),
+        (Some(count), None) => Bytes::from(format!("],\"count\":{count}}}")),
+        (Some(count), Some(link)) => Bytes::from(format!("],\"count\":{count},\"nextLink\":\"{link}\"}}")),
     }
 }
 
@@ -197,6 +207,7 @@ mod tests {
             json: json.into(),
             next_link: next_link.map(Into::into),
             count: None,
+            tail: None,
         };
         assert_eq!(body(rows("", None).into_response()).await, r#"{"value":[]}"#);
         assert_eq!(

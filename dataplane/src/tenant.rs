@@ -15,7 +15,7 @@ use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::pool::{self, PgPool};
 use rowgate_pg::replicas::Served;
 use rowgate_pg::tenants::TenantRow;
-use rowgate_pg::wire::Lane;
+use rowgate_pg::wire::{Lane, Limits};
 use rowgate_sql::catalog::{Catalog, Scope};
 use tokio::sync::Notify;
 
@@ -98,7 +98,7 @@ impl Tenant {
         slug: TenantSlug,
         place: Place,
         login: Login,
-        connections: usize,
+        limits: Limits,
         tasks: Tasks,
         loaded: Arc<Notify>,
     ) -> Tenant {
@@ -107,7 +107,7 @@ impl Tenant {
             slug,
             place,
             look_ups: pool::lazy(&login, LOOK_UPS),
-            lane: Lane::new(login, connections),
+            lane: Lane::with_limits(login, limits),
             strangers: Strangers::default(),
             buckets: Buckets::default(),
             tasks,

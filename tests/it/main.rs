@@ -18,6 +18,7 @@ mod roles;
 mod rotation;
 mod shop;
 mod standalone;
+mod streaming;
 mod tidy;
 mod tokens;
 mod values;

@@ -132,6 +132,15 @@ impl Problem {
         )
     }
 
+    /// The database may be well, but this tenant's requests are more than it takes.
+    #[must_use]
+    pub fn busy() -> Problem {
+        Problem::new(
+            Code::Unavailable,
+            "too many requests wait for this tenant's database; try again after the time in Retry-After",
+        )
+    }
+
     /// A fault of ours. The log holds the cause under the request id.
     #[must_use]
     pub fn internal() -> Problem {

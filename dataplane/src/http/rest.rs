@@ -21,6 +21,7 @@ use crate::next_link::{next_link, origin};
 use crate::path;
 use crate::reads::{self, Count};
 use crate::respond::{Refusal, Rows};
+use crate::streamed::Link;
 use crate::tenant::Known;
 
 type Answered<T> = Result<T, Refusal>;
@@ -44,7 +45,8 @@ pub(super) async fn collection(caller: Caller, State(app): State<Arc<App>>, here
         }
     };
     let next_link = answer.after.map(|token| here.next_link(&token)).transpose()?;
-    Ok(Rows { json: answer.json, next_link, count })
+    let tail = answer.tail.map(|tail| (tail, here.link()));
+    Ok(Rows { json: answer.json, next_link, count, tail })
 }
 
 /// `GET /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
@@ -55,7 +57,9 @@ pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here)
         let query = resolve::row(&known.snapshot.catalog, &scope, &entity, &here.key()?, &request)?;
         Ok(compile::read(&query))
     });
-    Ok(Rows { json: answer.await?.json, next_link: None, count: None })
+    let answer = answer.await?;
+    let tail = answer.tail.map(|tail| (tail, here.link()));
+    Ok(Rows { json: answer.json, next_link: None, count: None, tail })
 }
 
 /// `GET /auth/{tenant}/api`: the entities that this key may read.
@@ -102,6 +106,13 @@ impl Here {
 
     fn origin(&self) -> Result<&str, Problem> {
         self.origin.as_deref().map_err(Problem::clone)
+    }
+
+    /// [`Here::next_link`] for later.
+    fn link(self) -> Link {
+        Box::new(move |token| {
+            self.next_link(token).expect("a page that others follow was compiled with an origin")
+        })
     }
 
     fn next_link(&self, token: &str) -> Result<String, Problem> {

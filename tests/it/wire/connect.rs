@@ -107,7 +107,7 @@ async fn waiting_for_a_connection_and_for_an_answer_ends() {
     slow.statement_timeout_ms = 2_000;
     let (first, second) = tokio::join!(lane.read(slow), lane.read(tenant.ask("a", "select 1", &[Int4])));
     assert_eq!(name(&first), "Timeout");
-    assert_eq!(name(&second), "Unavailable");
+    assert_eq!(name(&second), "Busy");
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ fn over(tenant: &Tenant, listener: &TcpListener, connect: Duration) -> Lane {
     let port = listener.local_addr().expect("it is bound").port();
     let login =
         Login { endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port }, ..tenant.login.clone() };
-    Lane::with_limits(login, Limits { size: 1, wait: PATIENCE, connect, grace: PATIENCE })
+    Lane::with_limits(login, Limits { wait: PATIENCE, connect, grace: PATIENCE, ..Limits::new(1, 256) })
 }
 
 #[tokio::test]

@@ -105,13 +105,9 @@ async fn binds_take_and_position_do_what_they_say() {
 }
 
 #[tokio::test]
-async fn a_long_answer_and_a_row_beyond_the_limit() {
-    let tenant = Tenant::found(shared().await, "wire_long").await;
+async fn a_row_beyond_the_limit_is_an_error() {
+    let tenant = Tenant::found(shared().await, "wire_huge").await;
     let lane = tenant.lane();
-    let page = lane.read(tenant.ask("a", "select repeat('x', 8000000)", &[Text])).await.expect("an answer");
-    assert_eq!(page.json.len(), 8_000_000 + r#"{"0":""}"#.len());
-    let page = lane.read(tenant.ask("a", "select i::text from generate_series(1, 100000) i", &[Text])).await;
-    assert_eq!(page.expect("an answer").n_rows, 100_000);
     let huge = lane.read(tenant.ask("a", "select repeat('x', 70000000)", &[Quoted])).await;
     assert_eq!(name(&huge), "Internal");
     assert_eq!(name(&lane.read(tenant.ask("a", "select 1", &[Int4])).await), "Page");

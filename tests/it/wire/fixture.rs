@@ -70,7 +70,7 @@ impl Tenant {
     }
 
     pub(crate) fn hasty_lane(&self, limit: Duration) -> Lane {
-        let limits = Limits { size: 1, wait: limit, connect: PATIENCE, grace: limit };
+        let limits = Limits { wait: limit, connect: PATIENCE, grace: limit, ..Limits::new(1, 256) };
         Lane::with_limits(self.login.clone(), limits)
     }
 
@@ -150,6 +150,7 @@ pub(crate) fn name(answer: &Result<Page, Failure>) -> &'static str {
         Err(Failure::Invalid(_)) => "Invalid",
         Err(Failure::Changed(_)) => "Changed",
         Err(Failure::Timeout) => "Timeout",
+        Err(Failure::Busy(_)) => "Busy",
         Err(Failure::Unavailable(_)) => "Unavailable",
         Err(Failure::Internal(_)) => "Internal",
     }

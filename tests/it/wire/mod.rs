@@ -6,4 +6,5 @@ mod encoders;
 mod errors;
 mod fixture;
 mod keys;
+mod long;
 mod session;

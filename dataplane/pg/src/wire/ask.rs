@@ -8,6 +8,7 @@ use rowgate_core::secret::Credential;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
+use super::rest::Rest;
 use crate::fingerprint::Watched;
 
 /// One read in the name of one API key.
@@ -27,13 +28,15 @@ pub struct Ask {
     pub take: usize,
 }
 
-/// The rows of one answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The rows of one answer, or of a long one the beginning.
+#[derive(Debug)]
 pub struct Page {
     pub key: KeyRow,
     /// JSON objects joined by commas, without brackets around them.
     pub json: Vec<u8>,
     pub n_rows: usize,
+    /// `None`: this is all. Else `more` and `last` are not known yet; [`End`](super::End) says them.
+    pub rest: Option<Rest>,
     /// The statement gave more rows than were taken.
     pub more: bool,
     /// Where the last written row stands in the order; `None` without rows, or where the shape has no position.

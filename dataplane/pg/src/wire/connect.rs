@@ -1,13 +1,15 @@
 //! Opening a connection: Unix socket or TCP, startup, SCRAM-SHA-256 and nothing else.
 
+use std::io;
+
 use bytes::BytesMut;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::{backend, frontend};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_util::either::Either;
 
-use super::connection::{Connection, answer};
+use super::connection::{Connection, Session, answer};
 use super::failure::{Malformed, Stop};
 use super::frames::{Fields, Inbox};
 use crate::login::{Endpoint, Login};
@@ -19,32 +21,47 @@ pub(super) type Socket = Either<UnixStream, TcpStream>;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
     #[error("cannot reach PostgreSQL: {0}")]
-    Unreachable(#[source] std::io::Error),
+    Unreachable(#[source] io::Error),
     #[error("{0}")]
     Refused(String),
     #[error("PostgreSQL asked for {0}: set scram-sha-256 for this role in pg_hba.conf")]
     NotScram(&'static str),
     #[error("SCRAM failed, this may be another server than ours: {0}")]
-    Scram(#[source] std::io::Error),
+    Scram(#[source] io::Error),
     #[error("PostgreSQL sent {0} while a connection was opened")]
     Malformed(&'static str),
 }
 
 /// Opens and authenticates a connection; the caller bounds the time.
 pub(super) async fn connect(login: &Login) -> Result<Connection<Socket>, ConnectError> {
-    let stream = match &login.endpoint {
+    let stream = dial(&login.endpoint).await.map_err(ConnectError::Unreachable)?;
+    open(stream, login).await
+}
+
+/// Asks the server to cancel what runs in `session`, and waits until it has passed that on; the caller bounds the time.
+/// The session is hit by whatever it runs then: it must be nobody else's yet, nor ever again.
+pub(super) async fn cancel(login: &Login, session: Session) -> io::Result<()> {
+    let mut stream = dial(&login.endpoint).await?;
+    let mut out = BytesMut::new();
+    frontend::cancel_request(session.pid, session.secret, &mut out);
+    stream.write_all(&out).await?;
+    stream.flush().await?;
+    // The server says nothing and closes.
+    stream.read(&mut [0]).await.map(drop)
+}
+
+async fn dial(endpoint: &Endpoint) -> io::Result<Socket> {
+    match endpoint {
         Endpoint::Unix { directory, port } => {
             let path = directory.join(format!(".s.PGSQL.{port}"));
-            Either::Left(UnixStream::connect(path).await.map_err(ConnectError::Unreachable)?)
+            Ok(Either::Left(UnixStream::connect(path).await?))
         }
         Endpoint::Tcp { host, port } => {
-            let stream =
-                TcpStream::connect((host.as_str(), *port)).await.map_err(ConnectError::Unreachable)?;
-            stream.set_nodelay(true).map_err(ConnectError::Unreachable)?;
-            Either::Right(stream)
+            let stream = TcpStream::connect((host.as_str(), *port)).await?;
+            stream.set_nodelay(true)?;
+            Ok(Either::Right(stream))
         }
-    };
-    open(stream, login).await
+    }
 }
 
 /// Authenticates on `stream`, whatever carries it.
@@ -59,21 +76,27 @@ where
         ("database", login.database.as_str()),
         ("client_encoding", "UTF8"),
         ("application_name", "rowgate"),
+        // A statement whose replica is gone ends within this, though it neither writes nor is cancelled.
+        ("client_connection_check_interval", "1s"),
     ];
     frontend::startup_message(parameters, &mut out).map_err(ConnectError::Unreachable)?;
     send(&mut stream, &mut out).await?;
 
     let scram = ScramSha256::new(login.password.reveal().as_bytes(), ChannelBinding::unsupported());
     authenticate(&mut stream, &mut inbox, &mut out, scram).await?;
+    let mut session = None;
     loop {
         match answer(&mut inbox, &mut stream).await? {
-            (backend::BACKEND_KEY_DATA_TAG, _) => {}
+            (backend::BACKEND_KEY_DATA_TAG, body) => {
+                session = Some(Session::parse(body).map_err(Stop::from)?)
+            }
             (backend::READY_FOR_QUERY_TAG, b"I") => break,
             _ => return Err(ConnectError::Malformed("another message than ReadyForQuery")),
         }
     }
+    let session = session.ok_or(ConnectError::Malformed("no BackendKeyData"))?;
     inbox.trust();
-    Ok(Connection::new(stream, inbox))
+    Ok(Connection::new(stream, inbox, session))
 }
 
 /// The server must prove that it knows the password's verifier; a server that asks for less is not ours.

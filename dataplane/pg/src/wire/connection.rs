@@ -2,13 +2,16 @@
 
 use bytes::BytesMut;
 use postgres_protocol::message::backend;
+use rowgate_sql::shape::Shape;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
 
 use super::ask::{Ask, KeyRow, Page};
 use super::batch::{self, Batch};
 use super::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
-use super::frames::Inbox;
+use super::frames::{Fields, Inbox};
 use super::key::{self, Prepared};
+use super::rest::End;
 use super::rows::{self, Rows};
 use super::statements::Statements;
 use super::watch;
@@ -20,7 +23,38 @@ pub(super) struct Connection<S> {
     out: BytesMut,
     prepared: Prepared,
     statements: Statements,
+    session: Session,
 }
+
+/// Process and secret by which the server knows the session when it is asked to cancel what runs there.
+#[derive(Clone, Copy)]
+pub(super) struct Session {
+    pub(super) pid: i32,
+    pub(super) secret: i32,
+}
+
+/// How far an exchange came before there was something to tell.
+pub(super) enum Exchanged {
+    /// To its end: the connection is good for another one, whatever the answer.
+    Whole(Result<Page, Failure>),
+    /// To the first chunk of rows.
+    Begun(KeyRow, Rows),
+}
+
+/// How an exchange went after its first chunk.
+#[derive(Debug)]
+pub(super) enum Went {
+    /// To its end: the connection is good for another one.
+    Through(Result<End, Failure>),
+    /// The page is complete, but rows are left unread.
+    Full(End),
+    /// Nobody takes the pieces any more.
+    Unheard,
+}
+
+/// What is read of rows that nobody waits for, rather than closing the connection: what sockets hold anyway. To make a
+/// new connection costs more than this, and to read on may cost anything.
+const DRAIN: usize = 512 << 10;
 
 /// The connection must be closed.
 #[derive(Debug)]
@@ -30,53 +64,86 @@ pub(super) struct Broken {
     pub(super) before_key: bool,
 }
 
+impl Session {
+    /// BackendKeyData.
+    pub(super) fn parse(body: &[u8]) -> Result<Session, Malformed> {
+        let mut fields = Fields::new(body);
+        let pid = i32::from_be_bytes(fields.bytes()?);
+        Ok(Session { pid, secret: i32::from_be_bytes(fields.bytes()?) })
+    }
+}
+
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Takes a stream on which the server has just said ReadyForQuery, with what else was read from it.
-    pub(super) fn new(stream: S, inbox: Inbox) -> Connection<S> {
+    pub(super) fn new(stream: S, inbox: Inbox, session: Session) -> Connection<S> {
         Connection {
             stream,
             inbox,
             out: BytesMut::new(),
             prepared: Prepared::default(),
             statements: Statements::default(),
+            session,
         }
     }
 
-    /// One question and its whole answer. After `Ok` the connection is good for another exchange, whatever the answer.
+    pub(super) fn session(&self) -> Session {
+        self.session
+    }
+
+    /// One question and its answer, or the beginning of a long one: then [`Connection::go_on`] must follow.
     ///
     /// Not to be dropped half-way unless the connection is dropped with it.
-    pub(super) async fn exchange(&mut self, ask: &Ask) -> Result<Result<Page, Failure>, Broken> {
+    pub(super) async fn exchange(&mut self, ask: &Ask) -> Result<Exchanged, Broken> {
         let (first, prepared) = self.once(ask).await?;
         match first {
             // The statement is one of before: parsed anew, it fits the same catalog more often than not.
-            Err(Failure::Changed(_)) if prepared => Ok(self.once(ask).await?.0),
+            Exchanged::Whole(Err(Failure::Changed(_))) if prepared => Ok(self.once(ask).await?.0),
             answer => Ok(answer),
         }
     }
 
     /// The exchange, and true when the data statement was one that an earlier exchange had prepared and the watch
     /// statement, if it was asked, found nothing new.
-    async fn once(&mut self, ask: &Ask) -> Result<(Result<Page, Failure>, bool), Broken> {
+    async fn once(&mut self, ask: &Ask) -> Result<(Exchanged, bool), Broken> {
         self.out.clear();
         let batch = match batch::write(ask, self.prepared, &mut self.statements, &mut self.out) {
             Ok(batch) => batch,
             Err(error) => {
                 let cause = Cause::ours(format!("no message can say it: {error}"));
-                return Ok((Err(Failure::Internal(cause)), false));
+                return Ok((Exchanged::Whole(Err(Failure::Internal(cause))), false));
             }
         };
         let key = match self.send_and_read_key(ask, batch).await {
             Ok(key) => key,
             Err(Stop::Server(error)) if error.sqlstate == key::NO_SUCH_ROLE && !error.fatal => {
                 self.ready().await.map_err(|stop| broken(stop, Part::Key))?;
-                return Ok((Err(Failure::DeadKey), false));
+                return Ok((Exchanged::Whole(Err(Failure::DeadKey)), false));
             }
             Err(stop) => return Err(broken(stop, Part::Key)),
         };
         let is_expected = key.role == ask.role;
         let mut part = Part::Watch;
         let mut stands = true;
-        let rows = match self.read_rows(ask, batch, is_expected, &mut stands, &mut part).await {
+        let rows = match self.begin_rows(ask, batch, &mut stands, &mut part).await {
+            Ok(false) => self.skip_rows().await.map(|()| {
+                let message = "the columns have other types than the statement was compiled for";
+                Err(Failure::Changed(Cause::ours(message)))
+            }),
+            // Rows of another role or of another catalog than the statement was made for.
+            Ok(true) if !is_expected || !stands => {
+                self.skip_rows().await.map(|()| Ok(Rows::new(&ask.shape, 0)))
+            }
+            Ok(true) => {
+                let mut rows = Rows::new(&ask.shape, ask.take);
+                match self.read_rows(&ask.shape, &mut rows).await {
+                    Ok(false) => return Ok((Exchanged::Begun(key, rows), false)),
+                    Ok(true) => Ok(Ok(rows)),
+                    Err(stop) => Err(stop),
+                }
+            }
+            Err(stop) => Err(stop),
+        };
+        let rows = match rows {
             Ok(rows) => rows,
             Err(Stop::Server(error)) if !error.fatal => Err(error.failure(part)),
             Err(stop) => return Err(broken(stop, part)),
@@ -97,13 +164,65 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         // Whatever went wrong, the wrong role is why: the statement was compiled for another one.
         if !is_expected {
-            return Ok((Err(Failure::WrongRole(key)), false));
+            return Ok((Exchanged::Whole(Err(Failure::WrongRole(key))), false));
         }
         let page = rows.map(|mut rows| {
             let last = rows.last();
-            Page { key, json: rows.json, n_rows: rows.n_rows, more: rows.more, last, count: rows.count }
+            let (n_rows, more, count) = (rows.n_rows, rows.more, rows.count);
+            Page { key, json: rows.whole(), n_rows, rest: None, more, last, count }
         });
-        Ok((page, stands && !batch.parses_data))
+        Ok((Exchanged::Whole(page), stands && !batch.parses_data))
+    }
+
+    /// Goes on after the first chunk was cut, as fast as `pieces` are taken.
+    ///
+    /// It may be dropped at any point where it waits, if [`Connection::drain`] or the end of the connection follows.
+    pub(super) async fn go_on(
+        &mut self,
+        shape: &Shape,
+        rows: &mut Rows,
+        pieces: &mpsc::Sender<Vec<u8>>,
+    ) -> Result<Went, Broken> {
+        let end = |rows: &mut Rows| End { more: rows.more, last: rows.last() };
+        let ended = loop {
+            match self.read_rows(shape, rows).await {
+                Ok(is_end) => {
+                    let json = rows.cut();
+                    if !json.is_empty() && pieces.send(json).await.is_err() {
+                        return Ok(Went::Unheard);
+                    }
+                    if is_end {
+                        break Ok(end(rows));
+                    }
+                    if rows.is_over() {
+                        return Ok(Went::Full(end(rows)));
+                    }
+                }
+                Err(Stop::Server(error)) if !error.fatal => break Err(error.failure(Part::Data)),
+                Err(stop) => return Err(broken(stop, Part::Data)),
+            }
+        };
+        self.ready().await.map_err(|stop| broken(stop, Part::Data))?;
+        self.inbox.shrink();
+        Ok(Went::Through(ended))
+    }
+
+    /// Reads what is left of an exchange whose answer nobody wants. True when that was little and the connection is
+    /// good for another exchange.
+    pub(super) async fn drain(&mut self) -> bool {
+        let mut n_bytes = 0;
+        while n_bytes < DRAIN {
+            match self.inbox.next(&mut self.stream).await {
+                Ok((backend::READY_FOR_QUERY_TAG, body)) => {
+                    let is_idle = body == b"I";
+                    self.inbox.shrink();
+                    return is_idle;
+                }
+                Ok((_, body)) => n_bytes += body.len(),
+                Err(_) => return false,
+            }
+        }
+        false
     }
 
     async fn send_and_read_key(&mut self, ask: &Ask, batch: Batch) -> Result<KeyRow, Stop> {
@@ -119,16 +238,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(key)
     }
 
-    /// `Err` inside: the statement does not fit. Rows that nobody `wants`, and those of another catalog than the one that
-    /// `stands`, are read and not written.
-    async fn read_rows<'a>(
+    /// Reads up to the first row, and whether the catalog `stands`. False: the statement gives other columns than the
+    /// shape has.
+    async fn begin_rows(
         &mut self,
-        ask: &'a Ask,
+        ask: &Ask,
         batch: Batch,
-        wants: bool,
         stands: &mut bool,
         part: &mut Part,
-    ) -> Result<Result<Rows<'a>, Failure>, Stop> {
+    ) -> Result<bool, Stop> {
         if let Some(watched) = &ask.watched {
             if batch.parses_watch {
                 self.expect(backend::PARSE_COMPLETE_TAG).await?;
@@ -152,16 +270,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         *part = Part::Data;
         self.expect(backend::BIND_COMPLETE_TAG).await?;
-        let mut rows = Rows::new(&ask.shape, ask.take);
+        Ok(fits)
+    }
+
+    /// Reads rows up to the last, which is true, or until a chunk of them is ready or the page is full.
+    async fn read_rows(&mut self, shape: &Shape, rows: &mut Rows) -> Result<bool, Stop> {
         loop {
             match self.answer().await? {
-                (backend::DATA_ROW_TAG, body) if wants && fits && *stands => rows.add(body)?,
+                (backend::DATA_ROW_TAG, body) => rows.add(shape, body)?,
+                (backend::COMMAND_COMPLETE_TAG, _) => return Ok(true),
+                _ => return Err(Malformed("another message than a row").into()),
+            }
+            if rows.is_chunk() || rows.is_over() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Reads all rows and writes none.
+    async fn skip_rows(&mut self) -> Result<(), Stop> {
+        loop {
+            match self.answer().await? {
                 (backend::DATA_ROW_TAG, _) => {}
-                (backend::COMMAND_COMPLETE_TAG, _) if fits => return Ok(Ok(rows)),
-                (backend::COMMAND_COMPLETE_TAG, _) => {
-                    let message = "the columns have other types than the statement was compiled for";
-                    return Ok(Err(Failure::Changed(Cause::ours(message))));
-                }
+                (backend::COMMAND_COMPLETE_TAG, _) => return Ok(()),
                 _ => return Err(Malformed("another message than a row").into()),
             }
         }

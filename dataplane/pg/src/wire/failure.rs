@@ -27,6 +27,9 @@ pub enum Failure {
     /// The statement took longer than its timeout.
     #[error("the statement took too long")]
     Timeout,
+    /// The database may be well, but too many ask it at once; the text is for the log.
+    #[error("too many requests wait for the database")]
+    Busy(String),
     /// No connection, or one that ended; the text is for the log.
     #[error("the database is not available")]
     Unavailable(String),
@@ -41,6 +44,13 @@ pub struct Cause {
     /// `None`: not PostgreSQL but this client found the fault.
     pub sqlstate: Option<String>,
     pub message: String,
+}
+
+impl Failure {
+    /// Of an exchange whose task did not come to its end.
+    pub(super) fn ended(error: &tokio::task::JoinError) -> Failure {
+        Failure::Internal(Cause::ours(format!("an exchange ended: {error}")))
+    }
 }
 
 impl Cause {

@@ -1,16 +1,18 @@
-//! Lane A of one tenant: a bounded pool of connections as `t<id>_auth`, and the task of each exchange.
+//! Lane A of one tenant: a bounded pool of connections as `t<id>_auth`, and the queue before it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::ask::{Ask, Page};
-use super::connect::{Socket, connect};
-use super::connection::{Broken, Connection};
-use super::failure::{Cause, Failure};
+use super::connect::Socket;
+use super::connection::Connection;
+use super::failure::Failure;
+use super::seat::Waiting;
 use crate::login::Login;
 
 /// How many connections a lane has, and how long it waits for what.
@@ -18,6 +20,8 @@ use crate::login::Login;
 pub struct Limits {
     /// Connections at most.
     pub size: usize,
+    /// Requests at most that wait for one of them; whoever comes beyond is refused at once.
+    pub queue: usize,
     /// For a connection to become free.
     pub wait: Duration,
     /// For the server to accept a new connection.
@@ -32,14 +36,16 @@ pub struct Lane {
     shared: Arc<Shared>,
 }
 
-struct Shared {
-    login: Login,
-    limits: Limits,
+pub(super) struct Shared {
+    pub(super) login: Login,
+    pub(super) limits: Limits,
     /// One permit for each connection that may exist in use.
     permits: Arc<Semaphore>,
+    /// How many wait for a permit.
+    n_waiting: AtomicUsize,
     /// Connections between exchanges. The last one used is the first taken, so that a quiet lane keeps few warm.
     idle: Mutex<Vec<Idle>>,
-    exchanges: TaskTracker,
+    pub(super) exchanges: TaskTracker,
 }
 
 struct Idle {
@@ -47,40 +53,39 @@ struct Idle {
     connection: Connection<Socket>,
 }
 
+/// A place in the queue, given up when it is dropped.
+struct Queued<'a>(&'a AtomicUsize);
+
+impl Limits {
+    /// `size` connections, `queue` requests that wait, and waiting times of 5 seconds.
+    #[must_use]
+    pub fn new(size: usize, queue: usize) -> Limits {
+        let wait = Duration::from_secs(5);
+        Limits { size, queue, wait, connect: wait, grace: wait }
+    }
+}
+
 impl Lane {
     /// A lane of at most `size` connections, none of which is opened yet.
     #[must_use]
     pub fn new(login: Login, size: usize) -> Lane {
-        let wait = Duration::from_secs(5);
-        Lane::with_limits(login, Limits { size, wait, connect: wait, grace: wait })
+        Lane::with_limits(login, Limits::new(size, 256))
     }
 
-    /// A lane with other waiting times than 5 seconds.
+    /// A lane with these limits.
     #[must_use]
     pub fn with_limits(login: Login, limits: Limits) -> Lane {
         let permits = Arc::new(Semaphore::new(limits.size));
         let (idle, exchanges) = (Mutex::default(), TaskTracker::new());
-        Lane { shared: Arc::new(Shared { login, limits, permits, idle, exchanges }) }
+        let n_waiting = AtomicUsize::new(0);
+        Lane { shared: Arc::new(Shared { login, limits, permits, n_waiting, idle, exchanges }) }
     }
 
     /// Asks in a task of its own, which owns the connection and outlives a caller that no longer waits: a half-read
     /// connection never meets another caller.
     pub async fn read(&self, ask: Ask) -> Result<Page, Failure> {
-        let permits = Arc::clone(&self.shared.permits);
-        let permit = match timeout(self.shared.limits.wait, permits.acquire_owned()).await {
-            Ok(Ok(permit)) => permit,
-            Ok(Err(_)) => return Err(Failure::Unavailable("the lane is closed".to_owned())),
-            Err(_) => {
-                let text = format!("none of {} connections became free in time", self.shared.limits.size);
-                return Err(Failure::Unavailable(text));
-            }
-        };
-        let shared = Arc::clone(&self.shared);
-        let exchange = self.shared.exchanges.spawn(async move { shared.read(ask, permit).await });
-        match exchange.await {
-            Ok(answer) => answer,
-            Err(error) => Err(Failure::Internal(Cause::ours(format!("an exchange ended: {error}")))),
-        }
+        let permit = self.shared.permit().await?;
+        Waiting::start(&self.shared, ask, permit).answer().await
     }
 
     /// Closes the connections that nobody has used for `age`; to be called now and then.
@@ -98,50 +103,52 @@ impl Lane {
 }
 
 impl Shared {
-    /// A connection that broke before its key statement was through may have been stale, or tenant code spoilt its
-    /// session: nothing of the question has run, so it is asked once more on a new one.
-    async fn read(&self, ask: Ask, _permit: OwnedSemaphorePermit) -> Result<Page, Failure> {
-        let pooled = self.idle().pop();
-        if let Some(Idle { connection, .. }) = pooled {
-            match self.exchange(connection, &ask).await {
-                Err(Broken { failure, before_key: true }) => {
-                    tracing::debug!(?failure, lane = ?self.login, "asking again on a new connection");
-                }
-                Err(Broken { failure, .. }) => return Err(failure),
-                Ok(answer) => return answer,
+    /// A free connection's permit at once, or a place in the queue for one.
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        let closed = || Failure::Unavailable("the lane is closed".to_owned());
+        // It gives nothing away while others wait.
+        match Arc::clone(&self.permits).try_acquire_owned() {
+            Ok(permit) => return Ok(permit),
+            Err(TryAcquireError::Closed) => return Err(closed()),
+            Err(TryAcquireError::NoPermits) => {}
+        }
+        let _place = self.queue()?;
+        match timeout(self.limits.wait, Arc::clone(&self.permits).acquire_owned()).await {
+            Ok(permit) => permit.map_err(|_| closed()),
+            Err(_) => {
+                Err(Failure::Busy(format!("none of {} connections became free in time", self.limits.size)))
             }
         }
-        let connection = match timeout(self.limits.connect, connect(&self.login)).await {
-            Ok(Ok(connection)) => connection,
-            Ok(Err(error)) => return Err(Failure::Unavailable(error.to_string())),
-            Err(_) => {
-                return Err(Failure::Unavailable(
-                    "PostgreSQL did not accept a connection in time".to_owned(),
-                ));
-            }
-        };
-        self.exchange(connection, &ask).await.unwrap_or_else(|broken| Err(broken.failure))
     }
 
-    /// Takes the connection, and puts it back only when its exchange came to its proper end.
-    async fn exchange(
-        &self,
-        mut connection: Connection<Socket>,
-        ask: &Ask,
-    ) -> Result<Result<Page, Failure>, Broken> {
-        let deadline = Duration::from_millis(ask.statement_timeout_ms.into()) + self.limits.grace;
-        match timeout(deadline, connection.exchange(ask)).await {
-            Ok(Ok(answer)) => {
-                self.idle().push(Idle { since: Instant::now(), connection });
-                Ok(answer)
+    fn queue(&self) -> Result<Queued<'_>, Failure> {
+        let place = Queued(&self.n_waiting);
+        match self.n_waiting.fetch_add(1, Ordering::Relaxed) < self.limits.queue {
+            true => Ok(place),
+            false => {
+                Err(Failure::Busy(format!("{} requests wait for a connection already", self.limits.queue)))
             }
-            Ok(Err(broken)) => Err(broken),
-            Err(_) => Err(Broken { failure: Failure::Timeout, before_key: false }),
         }
+    }
+
+    /// The connection used last, if one is idle.
+    pub(super) fn take(&self) -> Option<Connection<Socket>> {
+        Some(self.idle().pop()?.connection)
+    }
+
+    /// Takes back a connection that is between two exchanges.
+    pub(super) fn put_back(&self, connection: Connection<Socket>) {
+        self.idle().push(Idle { since: Instant::now(), connection });
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
         // A push or a pop leaves the list whole.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,7 +1,8 @@
 //! The hot path: one question of one API key to its tenant's database, in one batch, one write and one `Sync`.
 //!
-//! Read in this order: `ask` what goes in and comes out, `lane` the pool and the task of an exchange, `key` the
-//! statement that checks the key and switches the role, `connection` the exchange itself.
+//! Read in this order: `ask` what goes in and comes out, `lane` the pool, `seat` the task of an exchange and `rest` what
+//! a long answer's caller holds of it, `key` the statement that checks the key and switches the role, `connection` the
+//! exchange itself.
 
 mod ask;
 mod batch;
@@ -12,10 +13,13 @@ mod frames;
 mod json;
 mod key;
 mod lane;
+mod rest;
 mod rows;
+mod seat;
 mod statements;
 mod watch;
 
 pub use ask::{Ask, KeyRow, Page};
 pub use failure::{Cause, Failure};
 pub use lane::{Lane, Limits};
+pub use rest::{End, Piece, Rest};

@@ -1,4 +1,4 @@
-//! The rows of an answer, written into one buffer of JSON.
+//! The rows of an answer, written as JSON and cut into chunks.
 
 use rowgate_core::cursor::Position;
 use rowgate_sql::shape::Shape;
@@ -7,15 +7,18 @@ use super::failure::Malformed;
 use super::frames::Fields;
 use super::json;
 
-/// A page that has grown to this is full, whatever number of rows was asked for: the rest is on the next one. Without a
-/// bound a few requests for many wide rows would take all memory.
+/// What has grown to this leaves at once; a smaller answer is one buffer.
+pub(super) const CHUNK: usize = 64 << 10;
+/// A page that has grown to this is full, whatever number of rows was asked for: the rest is on the next one. Its rows
+/// hold a connection until they are delivered, and a page of any length would never be through in the statement's time.
 const FULL: usize = 32 << 20;
 
 /// What became of the DataRows so far.
-pub(super) struct Rows<'a> {
-    shape: &'a Shape,
+pub(super) struct Rows {
     take: usize,
-    pub(super) json: Vec<u8>,
+    json: Vec<u8>,
+    /// What was cut off before `json`.
+    n_bytes_cut: usize,
     pub(super) n_rows: usize,
     pub(super) more: bool,
     /// One entry for each position of the shape; their buffers serve every row.
@@ -23,19 +26,19 @@ pub(super) struct Rows<'a> {
     pub(super) count: Option<i64>,
 }
 
-impl<'a> Rows<'a> {
-    pub(super) fn new(shape: &'a Shape, take: usize) -> Rows<'a> {
+impl Rows {
+    pub(super) fn new(shape: &Shape, take: usize) -> Rows {
         let last = vec![None; shape.position.len()];
-        Rows { shape, take, json: Vec::new(), n_rows: 0, more: false, last, count: None }
+        Rows { take, json: Vec::new(), n_bytes_cut: 0, n_rows: 0, more: false, last, count: None }
     }
 
     /// Adds one row, or notes that there was one more than are taken, or than a page holds.
-    pub(super) fn add(&mut self, body: &[u8]) -> Result<(), Malformed> {
+    pub(super) fn add(&mut self, shape: &Shape, body: &[u8]) -> Result<(), Malformed> {
         let mut fields = Fields::of_row(body)?;
-        if fields.n_values() != self.shape.columns.len() {
+        if fields.n_values() != shape.columns.len() {
             return Err(Malformed("a row of another width than its statement"));
         }
-        if self.n_rows == self.take || FULL <= self.json.len() {
+        if self.n_rows == self.take || self.is_full() {
             self.more = true;
             return Ok(());
         }
@@ -45,12 +48,12 @@ impl<'a> Rows<'a> {
         }
         out.push(b'{');
         let mut is_first = true;
-        for (i, column) in self.shape.columns.iter().enumerate() {
+        for (i, column) in shape.columns.iter().enumerate() {
             let value = fields.value()?;
-            for (_, slot) in self.shape.position.iter().zip(&mut self.last).filter(|(at, _)| **at == i) {
+            for (_, slot) in shape.position.iter().zip(&mut self.last).filter(|(at, _)| **at == i) {
                 keep(value, slot);
             }
-            if self.shape.count == Some(i) && self.count.is_none() {
+            if shape.count == Some(i) && self.count.is_none() {
                 self.count = Some(number(value)?);
             }
             let Some(label) = &column.label else { continue };
@@ -66,6 +69,34 @@ impl<'a> Rows<'a> {
         out.push(b'}');
         self.n_rows += 1;
         Ok(())
+    }
+
+    /// Whether a chunk is ready to be cut.
+    pub(super) fn is_chunk(&self) -> bool {
+        CHUNK <= self.json.len()
+    }
+
+    /// Whether the page is full and there is a row behind it: whatever else comes is not needed.
+    pub(super) fn is_over(&self) -> bool {
+        self.more && self.is_full()
+    }
+
+    /// Whether the page holds no further row.
+    fn is_full(&self) -> bool {
+        FULL <= self.n_bytes_cut + self.json.len()
+    }
+
+    /// What was written since the last cut.
+    pub(super) fn cut(&mut self) -> Vec<u8> {
+        // The next chunk will be as long as this one, or longer by less than a row.
+        let chunk = std::mem::replace(&mut self.json, Vec::with_capacity(CHUNK + CHUNK / 8));
+        self.n_bytes_cut += chunk.len();
+        chunk
+    }
+
+    /// What was written, where nothing was cut.
+    pub(super) fn whole(self) -> Vec<u8> {
+        self.json
     }
 
     /// Where the last written row stands.
@@ -143,7 +174,7 @@ mod tests {
         let mut rows = Rows::new(&shape, 2);
         assert_eq!(rows.last(), None);
         for (number, text) in [(1u8, Some(&b"x\"y"[..])), (2, None), (3, Some(b"not taken"))] {
-            rows.add(&row(&[Some(&[0, 0, 0, number]), text, Some(&[1])])).expect("a row");
+            rows.add(&shape, &row(&[Some(&[0, 0, 0, number]), text, Some(&[1])])).expect("a row");
         }
         assert_eq!(String::from_utf8_lossy(&rows.json), r#"{"a":"x\"y","b":true},{"a":null,"b":true}"#);
         assert!(rows.more && rows.n_rows == 2);
@@ -156,7 +187,7 @@ mod tests {
         let wide = vec![b'x'; 1 << 20];
         let mut rows = Rows::new(&shape, 100_000);
         for number in 0..100u8 {
-            rows.add(&row(&[Some(&[0, 0, 0, number]), Some(&wide), Some(&[1])])).expect("a row");
+            rows.add(&shape, &row(&[Some(&[0, 0, 0, number]), Some(&wide), Some(&[1])])).expect("a row");
         }
         assert!(rows.more && rows.json.len() < FULL + 2 * wide.len(), "{}", rows.json.len());
         let last = rows.n_rows as u8 - 1;
@@ -168,8 +199,8 @@ mod tests {
         let shape = shape();
         for take in [0, 1] {
             let mut rows = Rows::new(&shape, take);
-            assert!(rows.add(&row(&[None, None])).is_err());
-            assert!(rows.add(&row(&[None, None, None, None])).is_err());
+            assert!(rows.add(&shape, &row(&[None, None])).is_err());
+            assert!(rows.add(&shape, &row(&[None, None, None, None])).is_err());
         }
     }
 
@@ -195,7 +226,7 @@ mod tests {
     fn no_bytes_of_a_server_make_it_panic() {
         let shape = shape();
         proptest!(|(body in proptest::collection::vec(prop_oneof![Just(0u8), Just(3), Just(0xff), any::<u8>()], 0..64))| {
-            let _row = Rows::new(&shape, 1).add(&body);
+            let _row = Rows::new(&shape, 1).add(&shape, &body);
             let _description = fit(&shape, &body);
             let _key = super::super::key::row(&body);
             let _error = super::super::failure::ServerError::parse(&body);

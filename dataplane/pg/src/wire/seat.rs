@@ -1,0 +1,191 @@
+//! The task of one exchange and what it holds: a permit of the lane, and a connection that is never left half-way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::ask::{Ask, KeyRow, Page};
+use super::connect::{Socket, cancel, connect};
+use super::connection::{Broken, Connection, Exchanged, Went};
+use super::failure::Failure;
+use super::lane::Shared;
+use super::rest::{End, Rest};
+use super::rows::Rows;
+
+/// Chunks between an exchange and its caller. The socket is not read while they wait.
+const PIECES: usize = 2;
+/// How long an exchange that nobody waits for may take to end by itself. Most do, and their connection stays good; the
+/// others would keep the database busy up to the statement timeout.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// One place in the lane. However it is dropped in the middle of an exchange, by whatever error or end of its task, the
+/// statement is cancelled and the connection closed.
+pub(super) struct Seat {
+    lane: Arc<Shared>,
+    permit: Option<OwnedSemaphorePermit>,
+    /// `None` between exchanges.
+    connection: Option<Connection<Socket>>,
+}
+
+/// Somebody who waits for an exchange that runs in its own task.
+pub(super) struct Waiting {
+    lane: Arc<Shared>,
+    exchange: Option<JoinHandle<Result<Page, Failure>>>,
+}
+
+impl Waiting {
+    /// Starts the exchange.
+    pub(super) fn start(lane: &Arc<Shared>, ask: Ask, permit: OwnedSemaphorePermit) -> Waiting {
+        let seat = Seat { lane: lane.clone(), permit: Some(permit), connection: None };
+        Waiting { lane: lane.clone(), exchange: Some(lane.exchanges.spawn(seat.read(ask))) }
+    }
+
+    pub(super) async fn answer(mut self) -> Result<Page, Failure> {
+        let exchange = self.exchange.as_mut().expect("only a drop takes it");
+        exchange.await.unwrap_or_else(|error| Err(Failure::ended(&error)))
+    }
+}
+
+impl Drop for Waiting {
+    /// Who goes away before the answer leaves the exchange some time to end, so that its connection stays good.
+    fn drop(&mut self) {
+        let Some(mut exchange) = self.exchange.take().filter(|exchange| !exchange.is_finished()) else {
+            return;
+        };
+        if Handle::try_current().is_ok() {
+            self.lane.exchanges.spawn(async move {
+                if timeout(LINGER, &mut exchange).await.is_err() {
+                    exchange.abort();
+                }
+            });
+        }
+    }
+}
+
+impl Seat {
+    /// A connection that broke before its key statement was through may have been stale, or tenant code spoilt its
+    /// session: nothing of the question has run, so it is asked once more on a new one.
+    async fn read(mut self, ask: Ask) -> Result<Page, Failure> {
+        self.connection = self.lane.take();
+        if self.connection.is_some() {
+            match self.exchange(&ask).await {
+                Err(Broken { failure, before_key: true }) => {
+                    tracing::debug!(?failure, lane = ?self.lane.login, "asking again on a new connection");
+                }
+                Err(Broken { failure, .. }) => return Err(failure),
+                Ok((exchanged, deadline)) => return self.answer(ask, exchanged, deadline),
+            }
+        }
+        self.connection = match timeout(self.lane.limits.connect, connect(&self.lane.login)).await {
+            Ok(Ok(connection)) => Some(connection),
+            Ok(Err(error)) => return Err(Failure::Unavailable(error.to_string())),
+            Err(_) => {
+                return Err(Failure::Unavailable(
+                    "PostgreSQL did not accept a connection in time".to_owned(),
+                ));
+            }
+        };
+        match self.exchange(&ask).await {
+            Ok((exchanged, deadline)) => self.answer(ask, exchanged, deadline),
+            Err(broken) => Err(broken.failure),
+        }
+    }
+
+    /// The exchange, up to its end or to the first chunk, and when the whole of it must be over.
+    async fn exchange(&mut self, ask: &Ask) -> Result<(Exchanged, Instant), Broken> {
+        let allowed = Duration::from_millis(ask.statement_timeout_ms.into()) + self.lane.limits.grace;
+        let deadline = Instant::now() + allowed;
+        let connection = self.connection.as_mut().expect("a seat is given one before it asks");
+        match timeout_at(deadline, connection.exchange(ask)).await {
+            Ok(Ok(exchanged)) => Ok((exchanged, deadline)),
+            Ok(Err(broken)) => {
+                self.connection = None;
+                Err(broken)
+            }
+            Err(_) => Err(Broken { failure: Failure::Timeout, before_key: false }),
+        }
+    }
+
+    fn answer(mut self, ask: Ask, exchanged: Exchanged, deadline: Instant) -> Result<Page, Failure> {
+        match exchanged {
+            Exchanged::Whole(answer) => {
+                self.put_back();
+                answer
+            }
+            Exchanged::Begun(key, rows) => Ok(self.begun(ask, key, rows, deadline)),
+        }
+    }
+
+    /// The beginning of a long answer; the rest is read in a task that owns the seat.
+    fn begun(self, ask: Ask, key: KeyRow, mut rows: Rows, deadline: Instant) -> Page {
+        let (sender, receiver) = mpsc::channel(PIECES);
+        let (json, n_rows, count) = (rows.cut(), rows.n_rows, rows.count);
+        let lane = self.lane.clone();
+        let end = lane.exchanges.spawn(self.go_on(ask, rows, sender, deadline));
+        let rest = Some(Rest::new(receiver, end));
+        Page { key, json, n_rows, rest, more: false, last: None, count }
+    }
+
+    async fn go_on(
+        mut self,
+        ask: Ask,
+        mut rows: Rows,
+        pieces: mpsc::Sender<Vec<u8>>,
+        deadline: Instant,
+    ) -> Result<End, Failure> {
+        let connection = self.connection.as_mut().expect("its exchange has begun");
+        let went = tokio::select! {
+            biased;
+            () = pieces.closed() => Ok(Ok(Went::Unheard)),
+            went = timeout_at(deadline, connection.go_on(&ask.shape, &mut rows, &pieces)) => went,
+        };
+        match went {
+            Ok(Ok(Went::Through(end))) => {
+                self.put_back();
+                end
+            }
+            // What is left may be any number of rows: dropping the seat cancels the statement.
+            Ok(Ok(Went::Full(end))) => Ok(end),
+            Ok(Ok(Went::Unheard)) => {
+                if matches!(timeout(LINGER, connection.drain()).await, Ok(true)) {
+                    self.put_back();
+                }
+                Err(Failure::Unavailable("nobody waits for the answer".to_owned()))
+            }
+            Ok(Err(broken)) => {
+                self.connection = None;
+                Err(broken.failure)
+            }
+            Err(_) => Err(Failure::Timeout),
+        }
+    }
+
+    /// Its exchange came to the proper end.
+    fn put_back(&mut self) {
+        self.lane.put_back(self.connection.take().expect("it has just been used"));
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else { return };
+        let (lane, permit) = (self.lane.clone(), self.permit.take());
+        if Handle::try_current().is_err() {
+            return;
+        }
+        // The connection stays ours until the request to cancel was heard, and is closed after it: such a request names
+        // a session and not a statement, so it must not reach one that has somebody else's.
+        self.lane.exchanges.spawn(async move {
+            let heard = timeout(lane.limits.connect, cancel(&lane.login, connection.session())).await;
+            if !matches!(heard, Ok(Ok(()))) {
+                tracing::debug!(?heard, lane = ?lane.login, "a statement could not be cancelled");
+            }
+            drop(connection);
+            drop(permit);
+        });
+    }
+}
