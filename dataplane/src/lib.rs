@@ -1,8 +1,8 @@
 //! The data plane: REST over each tenant's PostgreSQL, answered as the role of the caller's key.
 //!
 //! A request goes through [`listen`], [`http`] (the table of routes), [`auth`] (whose key), [`reads`] (what the key
-//! may see, as SQL, and its rows) and [`respond`]. Beside them [`replica`] follows the control database and keeps
-//! [`catalogs`] current. [`app`] starts and ends all of it.
+//! may see, as SQL, and its rows) and [`respond`]. At the door stand [`proxies`], [`bounds`], [`cors`] and [`compress`].
+//! Beside them [`replica`] follows the control database and keeps [`catalogs`] current. [`app`] starts and ends all of it.
 
 pub mod app;
 pub mod config;

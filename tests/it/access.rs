@@ -187,8 +187,8 @@ fn typing_error(key: &str) -> String {
     format!("{}{last}", &key[..key.len() - 1])
 }
 
-/// Seen to fail with look-up and key statement that pass over `revoked_at`, with a 401 that names the reason, and with a
-/// role header that is not compared.
+/// Seen to fail with look-up and key statement that pass over `revoked_at`, with a 401 that names the reason, with a
+/// role header that is not compared, and with an OPTIONS that knows which tenants there are.
 #[tokio::test]
 async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
     let door = Door::open().await;

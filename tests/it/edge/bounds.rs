@@ -16,7 +16,7 @@ fn resident(pid: u32) -> usize {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Seen to fail with hyper's own answer (no body) to a header of 17 KiB, and with a bound that leaves the headers out.
+/// Seen to fail with a bound that leaves the headers out.
 #[tokio::test]
 async fn heads_beyond_16_kib_are_refused_in_our_words() {
     let mut world = World::shop().await;
@@ -47,7 +47,7 @@ async fn heads_beyond_16_kib_are_refused_in_our_words() {
     }
 }
 
-/// Seen to fail with a buffer of 8 MiB for heads: memory grew with what was sent.
+/// Seen to fail with a buffer of 8 MiB for heads: they were read and answered.
 #[tokio::test]
 async fn heads_of_a_mebibyte_are_refused_and_kept_by_nobody() {
     let mut world = World::shop().await;

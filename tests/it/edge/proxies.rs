@@ -59,6 +59,7 @@ async fn a_stranger_cannot_say_how_it_reached_us() {
     }
 }
 
+/// Seen to fail with `http` guessed for a scheme that is none.
 #[tokio::test]
 async fn a_trusted_proxy_says_scheme_and_host() {
     let shop = Shop::open(Some("10.0.0.0/8, 127.0.0.0/8")).await;
