@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::catalogs::Catalogs;
 use crate::config::ServerSettings;
+use crate::meter::Meter;
 use crate::proxies::TrustedProxies;
 use crate::replica::Replica;
 use crate::signing::Signing;
@@ -50,6 +51,8 @@ pub struct App {
     pub cursor_key: CursorKey,
     pub signing: Signing,
     pub trusted_proxies: TrustedProxies,
+    /// Of requests that belong to no tenant.
+    pub meter: Meter,
     /// Cancelled when draining begins.
     pub draining: CancellationToken,
 }
@@ -107,6 +110,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         cursor_key: config.root.cursor_key(),
         signing: Signing::new(config.root.clone()),
         trusted_proxies: config.trusted_proxies,
+        meter: Meter::default(),
         draining: shutdown.clone(),
     });
     let address = config.listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();

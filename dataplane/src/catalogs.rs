@@ -51,6 +51,13 @@ impl Catalogs {
         self.all()?.values().next().cloned()
     }
 
+    /// All of them, by slug.
+    pub fn sorted(&self) -> Vec<Arc<Tenant>> {
+        let mut all: Vec<_> = self.all().unwrap_or_default().values().cloned().collect();
+        all.sort_by(|a, b| a.slug.cmp(&b.slug));
+        all
+    }
+
     /// True from when the first list of tenants was read and each catalog was loaded, or could not be.
     pub fn were_tried(&self) -> bool {
         if !self.tried.load(Ordering::Acquire) {

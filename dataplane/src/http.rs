@@ -145,12 +145,13 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
             Refusal(Problem::internal()).into_response()
         }
     };
+    let refused = response.extensions().get::<Problem>().map(|problem| problem.code);
     let mut response = finish(response, &id);
     if let Some(listed) = listed {
         listed.allow(response.headers_mut());
     }
     let response = compress::compressed(response, accepted).await;
-    trace.log(method.as_str(), response.status().as_u16(), began.elapsed());
+    trace.end(&api.app.meter, &method, response.status(), refused, began.elapsed());
     Ok(response)
 }
 
@@ -181,6 +182,7 @@ mod tests {
     use super::*;
     use crate::app::Tasks;
     use crate::catalogs::Catalogs;
+    use crate::meter::Meter;
     use crate::proxies::TrustedProxies;
     use crate::signing::Signing;
 
@@ -193,6 +195,7 @@ mod tests {
             cursor_key: root.cursor_key(),
             signing: Signing::new(root.clone()),
             trusted_proxies: TrustedProxies::default(),
+            meter: Meter::default(),
             draining: CancellationToken::new(),
         })
     }

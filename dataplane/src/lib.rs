@@ -15,6 +15,7 @@ pub mod cors;
 pub mod freshness;
 pub mod http;
 pub mod listen;
+pub mod meter;
 pub mod next_link;
 pub mod path;
 mod patience;

@@ -1,4 +1,4 @@
-//! `/livez` and `/readyz`, on a port of their own.
+//! `/livez`, `/readyz` and `/metrics`, on a port of their own.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 
 use crate::app::App;
+use crate::meter::scrape;
 
 /// Answers probes: alive always, ready once the first catalogs were tried and until draining begins.
 pub fn service(
@@ -20,11 +21,12 @@ pub fn service(
 
 fn answer(app: &App, path: &str) -> Ready<Result<Response, Infallible>> {
     let (status, text) = match path {
+        "/metrics" => return ready(Ok(scrape::answer(app))),
         "/livez" => (200, "alive\n"),
         "/readyz" if app.draining.is_cancelled() => (503, "draining\n"),
         "/readyz" if app.catalogs.were_tried() => (200, "ready\n"),
         "/readyz" => (503, "the first catalogs are not loaded yet\n"),
-        _ => (404, "there are /livez and /readyz\n"),
+        _ => (404, "there are /livez, /readyz and /metrics\n"),
     };
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status.try_into().expect("200, 404 and 503 are statuses");

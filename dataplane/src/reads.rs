@@ -1,5 +1,7 @@
 //! A read from key to rows: made for the catalog at hand, run, and made again when the database knows better.
 
+use std::time::Instant;
+
 use rowgate_core::cursor;
 use rowgate_core::derive::CursorKey;
 use rowgate_core::problem::{Code, Problem};
@@ -117,7 +119,10 @@ async fn attempt(
         shape: compiled.shape.clone(),
         take: compiled.take,
     };
-    let page = caller.tenant.lane.read(ask).await.map_err(|failure| told(caller, known, failure))?;
+    let asked = Instant::now();
+    let answered = caller.tenant.lane.read(ask).await;
+    caller.trace.note_exchange(&caller.tenant, asked.elapsed());
+    let page = answered.map_err(|failure| told(caller, known, failure))?;
     caller.tenant.note(true, "");
     if let Some(turn) = turn {
         known.snapshot.confirm(turn);
@@ -137,6 +142,10 @@ async fn attempt(
         None if compiled.is_first_page => Count::Known(0),
         None => Count::Unsaid,
     });
+    if page.rest.is_none() {
+        // A second look at the same question gave no rows.
+        let _first = caller.trace.rows.set(page.n_rows);
+    }
     let tail = page.rest.map(|rest| Tail {
         rest,
         cursors: cursors.clone(),

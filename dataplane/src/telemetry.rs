@@ -1,12 +1,16 @@
 //! Log lines: JSON, or text on a terminal. One line per request, with its route and never its path, query or values.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::extract::MatchedPath;
+use axum::http::{Method, StatusCode};
+use rowgate_core::problem::Code;
 use rowgate_pg::keys::Found;
 use tracing_subscriber::EnvFilter;
 
+use crate::meter::{self, Counted, Meter};
 use crate::respond::RequestId;
 use crate::tenant::Tenant;
 
@@ -39,12 +43,29 @@ pub struct Trace {
     pub route: OnceLock<MatchedPath>,
     pub tenant: OnceLock<Arc<Tenant>>,
     pub key: OnceLock<Arc<Found>>,
+    /// How many rows were read, where they were read whole before the answer began.
+    pub rows: OnceLock<usize>,
+    /// Nanoseconds spent on exchanges with the tenant's database.
+    database: AtomicU64,
 }
 
 impl Trace {
     #[must_use]
     pub fn new(request: RequestId) -> Trace {
-        Trace { request, route: OnceLock::new(), tenant: OnceLock::new(), key: OnceLock::new() }
+        Trace {
+            request,
+            route: OnceLock::new(),
+            tenant: OnceLock::new(),
+            key: OnceLock::new(),
+            rows: OnceLock::new(),
+            database: AtomicU64::new(0),
+        }
+    }
+
+    /// Notes an exchange with the tenant's database, for the log and for the tenant's meter.
+    pub fn note_exchange(&self, tenant: &Tenant, took: Duration) {
+        tenant.meter.exchanges.observe(took);
+        self.database.fetch_add(u64::try_from(took.as_nanos()).unwrap_or_default(), Ordering::Relaxed);
     }
 
     /// Writes why the request failed, for whoever looks its id up. `cause` may be what PostgreSQL said.
@@ -53,22 +74,41 @@ impl Trace {
         tracing::warn!(target: "rowgate::fault", tenant, request_id = self.request.as_str(), cause, "{what}");
     }
 
-    /// Writes the request's one line.
-    pub fn log(&self, method: &str, status: u16, took: Duration) {
+    /// Counts the request, in its tenant's meter or with the `strangers`, and writes its one line. `took` ends where the
+    /// answer begins.
+    pub fn end(
+        &self,
+        strangers: &Meter,
+        method: &Method,
+        status: StatusCode,
+        refused: Option<Code>,
+        took: Duration,
+    ) {
+        let route = self.route.get().map(MatchedPath::as_str);
+        let meter = self.tenant.get().map_or(strangers, |tenant| &tenant.meter);
+        meter.count(&Counted { route, method, status, refused, took });
+        let database = Duration::from_nanos(self.database.load(Ordering::Relaxed));
         tracing::info!(
             target: "rowgate::request",
-            method,
-            route = self.route.get().map_or("-", MatchedPath::as_str),
-            status,
-            duration_ms = took.as_micros() as f64 / 1000.0,
+            method = meter::method(method),
+            route = route.unwrap_or(meter::NONE),
+            status = status.as_u16(),
+            code = refused.map(tracing::field::debug),
+            duration_ms = millis(took),
+            database_ms = (!database.is_zero()).then(|| millis(database)),
+            rows = self.rows.get(),
             tenant = self.tenant_slug(),
-            key = self.key.get().map_or("-", |key| key.id.as_str()),
+            key = self.key.get().map_or(meter::NONE, |key| key.id.as_str()),
             request_id = self.request.as_str(),
             "request"
         );
     }
 
     fn tenant_slug(&self) -> &str {
-        self.tenant.get().map_or("-", |tenant| tenant.slug.as_str())
+        self.tenant.get().map_or(meter::NONE, |tenant| tenant.slug.as_str())
     }
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1000.0
 }

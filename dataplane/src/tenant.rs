@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 
 use crate::app::Tasks;
 use crate::freshness::{Freshness, Turn};
+use crate::meter::Meter;
 
 mod allowance;
 mod keyring;
@@ -41,6 +42,7 @@ pub struct Tenant {
     pub slug: TenantSlug,
     pub place: Place,
     pub lane: Lane,
+    pub meter: Meter,
     look_ups: PgPool,
     strangers: Strangers,
     /// They outlive catalogs: a new one gives nobody a new allowance.
@@ -108,6 +110,7 @@ impl Tenant {
             place,
             look_ups: pool::lazy(&login, LOOK_UPS),
             lane: Lane::with_limits(login, limits),
+            meter: Meter::default(),
             strangers: Strangers::default(),
             buckets: Buckets::default(),
             tasks,
@@ -137,6 +140,11 @@ impl Tenant {
     pub fn lists_origin(&self, is: impl Fn(&str) -> bool) -> bool {
         let snapshot = self.current();
         snapshot.is_some_and(|now| now.catalog.limits.cors_origins.iter().any(|origin| is(origin)))
+    }
+
+    /// False from when the tenant's database did not answer until it does again.
+    pub fn answers(&self) -> bool {
+        self.answers.load(Ordering::Relaxed)
     }
 
     /// True once a first catalog was loaded, or could not be.
@@ -169,22 +177,6 @@ impl Tenant {
         }
     }
 
-    /// Counts one request against the limit of the key. Only a live key learns that it asks too often: where the record
-    /// came from memory the database is asked first, once for all who wait for the same word.
-    pub async fn admit(&self, credential: &Credential, known: &Known) -> Result<(), Problem> {
-        let limit = known.snapshot.catalog.limits.requests_per_second;
-        let (Some(per_second), Some(allowance)) = (limit, &known.allowance) else { return Ok(()) };
-        // Time enters here.
-        let arrived = Instant::now();
-        let Err(early) = allowance.bucket.take(self.buckets.since_start(arrived), per_second) else {
-            return Ok(());
-        };
-        if !known.fresh {
-            allowance.confirm(arrived, async || self.recognize_anew(credential).await.map(drop)).await?;
-        }
-        Err(Problem::rate_limited(early.retry_after()))
-    }
-
     /// As [`Tenant::recognize`], with the database's word of now.
     pub async fn recognize_anew(&self, credential: &Credential) -> Result<Known, Problem> {
         let snapshot = self.current_or_loaded().await?;
@@ -199,7 +191,9 @@ impl Tenant {
         }
         let (pool, freshness) = (self.look_ups.clone(), Freshness::new(Instant::now()));
         let load = async move { catalog_load::load(&mut *pool.acquire().await?).await };
-        let (catalog, watched) = self.outliving(load).await?;
+        let failed = |_: &Problem| self.meter.catalog_load_failures.add_one();
+        let (catalog, watched) = self.outliving(load).await.inspect_err(failed)?;
+        self.meter.catalog_loads.add_one();
         let keys = self.current().map(|old| old.keys.successor()).unwrap_or_default();
         let snapshot = Arc::new(Snapshot { catalog, watched: Arc::new(watched), freshness, keys });
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.clone());
@@ -266,6 +260,10 @@ impl Tenant {
 
     /// `pass` is held as long as the exchange runs, whoever still waits for it.
     async fn find(&self, credential: &Credential, pass: Option<Pass>) -> Result<Option<Found>, Problem> {
+        match pass {
+            None => self.meter.look_ups_of_known_keys.add_one(),
+            Some(_) => self.meter.look_ups_of_strangers.add_one(),
+        }
         let (pool, credential) = (self.look_ups.clone(), credential.clone());
         let exchange = async move {
             let found = keys::find(&mut *pool.acquire().await?, &credential).await;

@@ -1,6 +1,7 @@
 //! One binary for every end-to-end test.
 
 mod access;
+mod access_log;
 mod control;
 mod differential;
 mod edge;
@@ -8,6 +9,7 @@ mod edits;
 mod http;
 mod launcher;
 mod limits;
+mod metrics;
 mod owners_code;
 mod paging;
 mod plan;

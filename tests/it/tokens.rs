@@ -1,6 +1,6 @@
 //! Tokens through HTTP: what they open, when they die, and what is none.
 
-mod clients;
+pub(crate) mod clients;
 mod dying;
 mod forged;
 mod shop;

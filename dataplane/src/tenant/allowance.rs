@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use rowgate_core::name::Ulid;
 use rowgate_core::problem::Problem;
 use rowgate_core::rate::Bucket;
+use rowgate_core::secret::Credential;
+
+use super::{Known, Tenant};
 
 /// How many buckets are held before full ones are first looked for.
 const SWEEP: usize = 1_024;
@@ -27,6 +30,24 @@ struct Held {
     by_key: HashMap<Ulid, Arc<Bucket>>,
     /// The size at which full buckets are dropped.
     sweep_at: usize,
+}
+
+impl Tenant {
+    /// Counts one request against the limit of the key. Only a live key learns that it asks too often: where the record
+    /// came from memory the database is asked first, once for all who wait for the same word.
+    pub async fn admit(&self, credential: &Credential, known: &Known) -> Result<(), Problem> {
+        let limit = known.snapshot.catalog.limits.requests_per_second;
+        let (Some(per_second), Some(allowance)) = (limit, &known.allowance) else { return Ok(()) };
+        // Time enters here.
+        let arrived = Instant::now();
+        let Err(early) = allowance.bucket.take(self.buckets.since_start(arrived), per_second) else {
+            return Ok(());
+        };
+        if !known.fresh {
+            allowance.confirm(arrived, async || self.recognize_anew(credential).await.map(drop)).await?;
+        }
+        Err(Problem::rate_limited(early.retry_after()))
+    }
 }
 
 impl Allowance {

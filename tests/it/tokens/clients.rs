@@ -25,12 +25,13 @@ struct Said {
     forgeries: Vec<(String, String)>,
 }
 
-fn tests() -> &'static Path {
+/// The folder `tests`.
+pub(crate) fn tests() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folder with both clients; downloads them the first time.
-fn packages() -> PathBuf {
+/// The folder with the public clients; downloads them the first time.
+pub(crate) fn packages() -> PathBuf {
     let output = Command::new(tests().join("setup/clients.sh")).stderr(Stdio::inherit()).output();
     let output = output.expect("bash runs");
     assert!(output.status.success(), "tests/setup/clients.sh failed; what it said stands above");

@@ -30,6 +30,19 @@ pub struct Limits {
     pub grace: Duration,
 }
 
+/// How busy a lane is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Connections at most.
+    pub size: usize,
+    /// Connections in an exchange, or being opened for one.
+    pub in_use: usize,
+    /// Open connections that nobody uses.
+    pub idle: usize,
+    /// Requests that wait for a connection.
+    pub waiting: usize,
+}
+
 /// A cheap handle; clones share the pool.
 #[derive(Clone)]
 pub struct Lane {
@@ -86,6 +99,15 @@ impl Lane {
     pub async fn read(&self, ask: Ask) -> Result<Page, Failure> {
         let permit = self.shared.permit().await?;
         Waiting::start(&self.shared, ask, permit).answer().await
+    }
+
+    /// What it does at this moment.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        let Shared { limits, permits, n_waiting, .. } = &*self.shared;
+        let in_use = limits.size - permits.available_permits().min(limits.size);
+        let (idle, waiting) = (self.shared.idle().len(), n_waiting.load(Ordering::Relaxed));
+        Load { size: limits.size, in_use, idle, waiting }
     }
 
     /// Closes the connections that nobody has used for `age`; to be called now and then.

@@ -21,5 +21,5 @@ mod watch;
 
 pub use ask::{Ask, KeyRow, Page};
 pub use failure::{Cause, Failure};
-pub use lane::{Lane, Limits};
+pub use lane::{Lane, Limits, Load};
 pub use rest::{End, Piece, Rest};

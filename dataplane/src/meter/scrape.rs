@@ -1,0 +1,147 @@
+//! `/metrics`: all meters and what is true at this moment, as one page.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+
+use super::process::Process;
+use super::text::{self, Kind, Text};
+use super::{Count, Meter, NONE};
+use crate::app::App;
+use crate::tenant::Tenant;
+
+/// The page as an answer.
+pub fn answer(app: &App) -> Response {
+    let mut response = Response::new(Body::from(page(app)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(text::CONTENT_TYPE));
+    response
+}
+
+fn page(app: &App) -> String {
+    let tenants = app.catalogs.sorted();
+    let mut text = Text::default();
+    requests(&mut text, app, &tenants);
+    databases(&mut text, &tenants);
+    catalogs(&mut text, &tenants);
+    process(&mut text);
+    text.finish()
+}
+
+fn requests(text: &mut Text, app: &App, tenants: &[Arc<Tenant>]) {
+    let strangers = [(NONE, &app.meter)];
+    let meters: Vec<(&str, &Meter)> =
+        strangers.into_iter().chain(tenants.iter().map(|it| (it.slug.as_str(), &it.meter))).collect();
+    let help = "Requests that were answered, by the pattern of their route; - where none matched or no tenant was named.";
+    text.family("rowgate_http_requests_total", Kind::Counter, help);
+    for (tenant, meter) in &meters {
+        meter.each_request(|route, method, status, n| {
+            let labels = [("tenant", *tenant), ("route", route), ("method", method), ("status", status)];
+            text.sample(&labels, n);
+        });
+    }
+    let help = "From a request's headers to the beginning of its answer.";
+    text.family("rowgate_http_request_duration_seconds", Kind::Histogram, help);
+    for (tenant, meter) in &meters {
+        meter.each_duration(|route, it| text.histogram(&[("tenant", tenant), ("route", route)], it));
+    }
+    let help = "Requests that were refused, by the code of the error; RateLimited is the limit of a key.";
+    text.family("rowgate_refusals_total", Kind::Counter, help);
+    for (tenant, meter) in &meters {
+        meter.each_refusal(|code, n| text.sample(&[("tenant", tenant), ("code", &format!("{code:?}"))], n));
+    }
+}
+
+fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
+    let help = "From a question to its first rows, waiting for a connection included.";
+    text.family("rowgate_database_exchange_duration_seconds", Kind::Histogram, help);
+    for tenant in tenants {
+        text.histogram(&[("tenant", tenant.slug.as_str())], &tenant.meter.exchanges);
+    }
+    gauge(text, tenants, "rowgate_database_up", "1 while the tenant's database answers, else 0.", |tenant| {
+        Some(u64::from(tenant.answers()))
+    });
+    text.family("rowgate_pool_connections", Kind::Gauge, "Connections for requests, by state.");
+    for tenant in tenants {
+        let load = tenant.lane.load();
+        for (state, n) in [("in_use", load.in_use), ("idle", load.idle)] {
+            text.sample(&[("tenant", tenant.slug.as_str()), ("state", state)], n);
+        }
+    }
+    gauge(text, tenants, "rowgate_pool_connections_max", "Connections for requests at most.", |tenant| {
+        Some(tenant.lane.load().size as u64)
+    });
+    gauge(text, tenants, "rowgate_pool_waiting_requests", "Requests that wait for a connection.", |tenant| {
+        Some(tenant.lane.load().waiting as u64)
+    });
+    let help = "Look-ups of keys: of keys seen before, and of strangers, who may be anybody.";
+    text.family("rowgate_key_lookups_total", Kind::Counter, help);
+    for tenant in tenants {
+        let of = [
+            ("known", &tenant.meter.look_ups_of_known_keys),
+            ("stranger", &tenant.meter.look_ups_of_strangers),
+        ];
+        for (of, n) in of {
+            text.sample(&[("tenant", tenant.slug.as_str()), ("of", of)], n.get());
+        }
+    }
+}
+
+fn catalogs(text: &mut Text, tenants: &[Arc<Tenant>]) {
+    text.family("rowgate_tenants", Kind::Gauge, "Tenants that this replica serves.")
+        .sample(&[], tenants.len());
+    let help = "The generation of the catalog that is served.";
+    gauge(text, tenants, "rowgate_catalog_generation", help, Tenant::generation);
+    for (name, help, count) in [
+        (
+            "rowgate_catalog_loads_total",
+            "Catalogs that were loaded.",
+            (|meter| &meter.catalog_loads) as fn(&Meter) -> &Count,
+        ),
+        ("rowgate_catalog_load_failures_total", "Catalogs that could not be loaded.", |meter| {
+            &meter.catalog_load_failures
+        }),
+    ] {
+        text.family(name, Kind::Counter, help);
+        for tenant in tenants {
+            text.sample(&[("tenant", tenant.slug.as_str())], count(&tenant.meter).get());
+        }
+    }
+    let version = [("version", env!("CARGO_PKG_VERSION"))];
+    text.family("rowgate_build_info", Kind::Gauge, "The version that runs.").sample(&version, 1);
+}
+
+/// Under the names that Prometheus' own clients give them.
+fn process(text: &mut Text) {
+    let Some(process) = Process::now() else { return };
+    let help = "CPU time of the process, user and system.";
+    text.family("process_cpu_seconds_total", Kind::Counter, help).sample(&[], process.cpu_seconds);
+    let help = "When the process started, in seconds since 1970.";
+    text.family("process_start_time_seconds", Kind::Gauge, help).sample(&[], process.start_seconds);
+    let help = "Memory of the process that is in RAM.";
+    text.family("process_resident_memory_bytes", Kind::Gauge, help).sample(&[], process.resident_bytes);
+    let help = "Address space of the process.";
+    text.family("process_virtual_memory_bytes", Kind::Gauge, help).sample(&[], process.virtual_bytes);
+    text.family("process_open_fds", Kind::Gauge, "Open file descriptors.").sample(&[], process.open_fds);
+    if let Some(max) = process.max_fds {
+        text.family("process_max_fds", Kind::Gauge, "File descriptors that may be open.").sample(&[], max);
+    }
+}
+
+/// One number for each tenant that has it.
+fn gauge<N: std::fmt::Display>(
+    text: &mut Text,
+    tenants: &[Arc<Tenant>],
+    name: &'static str,
+    help: &str,
+    value: impl Fn(&Tenant) -> Option<N>,
+) {
+    text.family(name, Kind::Gauge, help);
+    for tenant in tenants {
+        if let Some(value) = value(tenant) {
+            text.sample(&[("tenant", tenant.slug.as_str())], value);
+        }
+    }
+}
