@@ -4,8 +4,11 @@ pub(crate) mod columns;
 mod cursors;
 mod filters;
 mod fixture;
+mod grammar;
+mod judging;
 mod pages;
 pub(crate) mod question;
+mod spelling;
 mod terms;
 
 /// `0..n`, or the one that the environment names: `PAGING_SEED=17 cargo test -p rowgate-tests paging`.

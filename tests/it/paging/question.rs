@@ -152,7 +152,7 @@ fn value(rng: &mut StdRng, column: &Column) -> &'static str {
     column.values.choose(rng).expect("every column has values")
 }
 
-fn constant(column: &Column, value: &str) -> String {
+pub(super) fn constant(column: &Column, value: &str) -> String {
     format!("'{}'::{}", value.replace('\'', "''"), column.ty)
 }
 
