@@ -9,8 +9,9 @@ mod value;
 use std::sync::Arc;
 
 use rowgate_core::cursor::Binding;
+use rowgate_core::problem::{Code, Problem};
 
-use crate::catalog::Entity;
+use crate::catalog::{Entity, Field};
 use crate::query::Query;
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
@@ -23,8 +24,27 @@ pub struct Compiled {
     pub take: usize,
     /// No row stands before the page, so that a page without rows says that there are none at all.
     pub is_first_page: bool,
+    pub entity: Arc<Entity>,
     /// For the cursor of the next page, made of the last row's position.
     pub binding: Option<Binding>,
+}
+
+impl Compiled {
+    /// What is told of a value that PostgreSQL cannot read as what it is compared with: the `n`-th of the statement, from 1.
+    /// `None` for one that stands beside no field.
+    #[must_use]
+    pub fn misfit(&self, n: usize) -> Option<Problem> {
+        let field = self.sql.binds().get(n.checked_sub(1)?)?.field?;
+        let Field { name, ty, .. } = self.entity.fields.get(field)?;
+        let (code, what) = match self.binding {
+            Some(_) => (Code::InvalidFilter, "the field"),
+            None => (Code::InvalidValue, "the key field"),
+        };
+        Some(Problem::new(
+            code,
+            format!("{what} {name:?} is {}, and the value beside it is none of that type", ty.name),
+        ))
+    }
 }
 
 /// One statement. Columns are listed, never `*`: a column that comes later is nobody's before it is granted.
@@ -57,7 +77,14 @@ pub fn read(query: &Query) -> Compiled {
         false => page::limit(query.take as u64, query.max_take as u64),
     });
     let is_first_page = query.after.is_none();
-    Compiled { sql, shape: Arc::new(shape), take: query.take, is_first_page, binding: query.binding }
+    Compiled {
+        sql,
+        shape: Arc::new(shape),
+        take: query.take,
+        is_first_page,
+        entity: Arc::clone(&query.entity),
+        binding: query.binding,
+    }
 }
 
 /// The select list: the fields asked for, then what the position needs and does not find among them.
@@ -99,7 +126,14 @@ pub fn count(query: &Query) -> Compiled {
     number_of_rows(&mut sql, query);
     let columns = vec![Column { label: None, encoding: Encoding::Int8 }];
     let shape = Shape { columns, position: Vec::new(), count: Some(0) };
-    Compiled { sql, shape: Arc::new(shape), take: 1, is_first_page: true, binding: None }
+    Compiled {
+        sql,
+        shape: Arc::new(shape),
+        take: 1,
+        is_first_page: true,
+        entity: Arc::clone(&query.entity),
+        binding: None,
+    }
 }
 
 fn number_of_rows(sql: &mut Sql, query: &Query) {

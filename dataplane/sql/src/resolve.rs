@@ -140,10 +140,11 @@ fn by_key(visible: &Visible<'_>, path: &[(String, String)]) -> Result<Predicate,
         let (_, text) =
             path.iter().find(|(name, _)| *name == entity.fields[field].name).ok_or_else(wrong_names)?;
         let ty = &entity.fields[field].ty;
-        let bind = value::bind(ty, text).map_err(|misfit| {
+        let mut bind = value::bind(ty, text).map_err(|misfit| {
             let name = &entity.fields[field].name;
             Problem::new(Code::InvalidValue, format!("the key field {name:?} is {}: {misfit}", ty.name))
         })?;
+        bind.field = Some(field);
         conditions.push(Predicate::Compare {
             left: Value::Field(field),
             op: Comparison::Eq,

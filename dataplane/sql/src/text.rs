@@ -16,6 +16,9 @@ pub struct Bind {
     /// `None` is NULL.
     pub value: Option<Vec<u8>>,
     pub format: Format,
+    /// Position in the entity's fields of the one that a caller's value is compared with, to be named where PostgreSQL
+    /// does not take it.
+    pub field: Option<usize>,
 }
 
 /// How PostgreSQL writes or reads one value on the wire.
@@ -50,7 +53,7 @@ impl Bind {
     /// A value in PostgreSQL's text form.
     #[must_use]
     pub fn text(oid: u32, value: impl Into<String>) -> Bind {
-        Bind { oid, value: Some(value.into().into_bytes()), format: Format::Text }
+        Bind { oid, value: Some(value.into().into_bytes()), format: Format::Text, field: None }
     }
 }
 

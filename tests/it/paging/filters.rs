@@ -43,7 +43,7 @@ async fn a_filter_finds_what_the_same_condition_finds_in_sql() {
     {
         let url = format!("/auth/filters/api/loose?$filter={}", escape(filter));
         let answer = fixture.get(&key, &url).await;
-        assert_eq!((answer.status, answer.error_code().as_str()), (400, "InvalidValue"), "{filter}");
+        assert_eq!((answer.status, answer.error_code().as_str()), (400, "InvalidFilter"), "{filter}");
     }
     // The operators of citext are not ours to find: those of text would be taken, beside an order that is citext's own.
     for (options, code) in [

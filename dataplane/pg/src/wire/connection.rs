@@ -268,8 +268,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.expect(backend::PARAMETER_DESCRIPTION_TAG).await?;
             fits = rows::fit(&ask.shape, self.expect(backend::ROW_DESCRIPTION_TAG).await?)?;
         }
-        *part = Part::Data;
+        *part = Part::DataBind;
         self.expect(backend::BIND_COMPLETE_TAG).await?;
+<<<<<<< HEAD
         Ok(fits)
     }
 
@@ -289,6 +290,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Reads all rows and writes none.
     async fn skip_rows(&mut self) -> Result<(), Stop> {
+=======
+        *part = Part::Data;
+        let mut rows = Rows::new(&ask.shape, ask.take);
+>>>>>>> e63a758 (Name the field and its type where PostgreSQL cannot read a value)
         loop {
             match self.answer().await? {
                 (backend::DATA_ROW_TAG, _) => {}

@@ -44,6 +44,8 @@ pub struct Cause {
     /// `None`: not PostgreSQL but this client found the fault.
     pub sqlstate: Option<String>,
     pub message: String,
+    /// Which value of the statement it is about, from 1, where PostgreSQL could not read one.
+    pub parameter: Option<usize>,
 }
 
 impl Failure {
@@ -55,7 +57,7 @@ impl Failure {
 
 impl Cause {
     pub(super) fn ours(message: impl Into<String>) -> Cause {
-        Cause { sqlstate: None, message: message.into() }
+        Cause { sqlstate: None, message: message.into(), parameter: None }
     }
 }
 
@@ -78,6 +80,8 @@ pub(super) enum Part {
     Key,
     Watch,
     DataParse,
+    /// PostgreSQL reads the values.
+    DataBind,
     Data,
 }
 
@@ -89,6 +93,8 @@ pub(super) struct ServerError {
     message: String,
     /// The C function that raised: unlike the message it is never translated.
     routine: String,
+    /// As Bind's own context names it: `unnamed portal parameter $2 = ...`, the words in any language.
+    parameter: Option<usize>,
 }
 
 impl ServerError {
@@ -106,13 +112,16 @@ impl ServerError {
                 b'C' => error.sqlstate = text.into_owned(),
                 b'M' => error.message = text.into_owned(),
                 b'R' => error.routine = text.into_owned(),
+                b'W' => error.parameter = parameter(&text),
                 _ => {}
             }
         }
     }
 
     /// What a caller is told of it.
-    pub(super) fn failure(self, part: Part) -> Failure {
+    pub(super) fn failure(mut self, part: Part) -> Failure {
+        // A function's context may hold a `$` of its own.
+        self.parameter = self.parameter.filter(|_| part == Part::DataBind);
         let state = self.sqlstate.as_str();
         match (state, part) {
             ("57014", _) | ("25P04", _) => Failure::Timeout,
@@ -126,12 +135,19 @@ impl ServerError {
             ("0A000", _) if self.routine == "RevalidateCachedQuery" => Failure::Changed(self.into()),
             // Columns of two collations beside each other; and input functions that call a wrong value a syntax error:
             // only text of ours can be one where a statement is parsed.
-            ("42P21" | "42P22", _) | ("42601", Part::Data) => Failure::Invalid(self.into()),
+            ("42P21" | "42P22", _) | ("42601", Part::DataBind | Part::Data) => Failure::Invalid(self.into()),
             ("23514", _) => Failure::Invalid(self.into()),
             _ if class(state) == "22" => Failure::Invalid(self.into()),
             _ => Failure::Internal(self.into()),
         }
     }
+}
+
+/// The number behind the first `$`.
+fn parameter(context: &str) -> Option<usize> {
+    let (_, rest) = context.split_once('$')?;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().ok()
 }
 
 fn class(sqlstate: &str) -> &str {
@@ -159,7 +175,7 @@ impl fmt::Display for ServerError {
 
 impl From<ServerError> for Cause {
     fn from(error: ServerError) -> Cause {
-        Cause { sqlstate: Some(error.sqlstate), message: error.message }
+        Cause { sqlstate: Some(error.sqlstate), message: error.message, parameter: error.parameter }
     }
 }
 
@@ -188,7 +204,7 @@ mod tests {
 
     #[test]
     fn an_error_becomes_what_the_caller_is_told() {
-        use Part::{Data, DataParse, Key};
+        use Part::{Data, DataBind, DataParse, Key};
         for (sqlstate, part, expected) in [
             ("42501", Data, "Denied"),
             ("42501", DataParse, "Denied"),
@@ -200,6 +216,8 @@ mod tests {
             ("42P22", DataParse, "Invalid"),
             ("42P22", Data, "Invalid"),
             ("42601", Data, "Invalid"),
+            ("42601", DataBind, "Invalid"),
+            ("22P02", DataBind, "Invalid"),
             ("42601", DataParse, "Internal"),
             ("42P01", DataParse, "Changed"),
             ("42703", DataParse, "Changed"),
@@ -224,6 +242,9 @@ mod tests {
         for body in [&b""[..], b"C", b"C22P02", b"C22P02\0"] {
             assert!(ServerError::parse(body).is_err(), "{body:?}");
         }
+        let bad = ServerError::parse(b"VERROR\0C22P02\0Wunnamed portal parameter $12 = '$3'\0\0")
+            .expect("well-formed");
+        assert_eq!(bad.parameter, Some(12));
         let error = ServerError::parse(b"VFATAL\0C22P02\0Msecret\0\0").expect("well-formed");
         assert!(error.fatal);
         assert!(!error.failure(Part::Data).to_string().contains("secret"));

@@ -104,6 +104,7 @@ fn bind(entity: &Entity, field: usize, value: Option<&[u8]>) -> Bind {
         oid: entity.fields[field].ty.base_oid,
         value: value.map(<[u8]>::to_vec),
         format: position_encoding(entity, field).format(),
+        field: None,
     }
 }
 

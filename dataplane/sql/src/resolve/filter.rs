@@ -125,7 +125,12 @@ fn ordered_enough(typed: &Typed, op: Comparison) -> Result<(), Problem> {
 }
 
 fn bind(typed: &Typed, literal: &Literal) -> Result<Bind, Problem> {
-    super::value::literal(&typed.ty, literal).map_err(|misfit| invalid(format!("{}: {misfit}", typed.say())))
+    let mut bind = super::value::literal(&typed.ty, literal)
+        .map_err(|misfit| invalid(format!("{}: {misfit}", typed.say())))?;
+    if let Value::Field(field) = typed.value {
+        bind.field = Some(field);
+    }
+    Ok(bind)
 }
 
 pub(super) fn invalid(message: String) -> Problem {

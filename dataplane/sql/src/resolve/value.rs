@@ -112,7 +112,7 @@ pub(super) fn bind(ty: &FieldType, text: &str) -> Result<Bind, Misfit> {
         Family::TimeTz => fits(moment::is_time(text, true), Misfit::TimeTz)?,
         Family::Bytea => {
             let bytes = BASE64.decode(text.replace('-', "+").replace('_', "/")).map_err(|_| Misfit::Bytea)?;
-            return Ok(Bind { oid: ty.base_oid, value: Some(bytes), format: Format::Binary });
+            return Ok(Bind { value: Some(bytes), format: Format::Binary, ..Bind::text(ty.base_oid, "") });
         }
         Family::Other => {}
     }
