@@ -119,13 +119,10 @@ async fn attempt(
         shape: compiled.shape.clone(),
         take: compiled.take,
     };
-<<<<<<< HEAD
     let asked = Instant::now();
     let answered = caller.tenant.lane.read(ask).await;
     caller.trace.note_exchange(&caller.tenant, asked.elapsed());
-    let page = answered.map_err(|failure| told(caller, known, failure))?;
-=======
-    let page = caller.tenant.lane.read(ask).await.map_err(|failure| {
+    let page = answered.map_err(|failure| {
         let misfit = match &failure {
             // made anew, because the statement went along with the question
             Failure::Invalid(cause) => cause.parameter.and_then(|n| make(known).ok()?.misfit(n)),
@@ -133,7 +130,6 @@ async fn attempt(
         };
         misfit.map_or_else(|| told(caller, known, failure), Miss::Settled)
     })?;
->>>>>>> e63a758 (Name the field and its type where PostgreSQL cannot read a value)
     caller.tenant.note(true, "");
     if let Some(turn) = turn {
         known.snapshot.confirm(turn);

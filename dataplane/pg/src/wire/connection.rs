@@ -270,7 +270,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         *part = Part::DataBind;
         self.expect(backend::BIND_COMPLETE_TAG).await?;
-<<<<<<< HEAD
+        *part = Part::Data;
         Ok(fits)
     }
 
@@ -290,10 +290,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Reads all rows and writes none.
     async fn skip_rows(&mut self) -> Result<(), Stop> {
-=======
-        *part = Part::Data;
-        let mut rows = Rows::new(&ask.shape, ask.take);
->>>>>>> e63a758 (Name the field and its type where PostgreSQL cannot read a value)
         loop {
             match self.answer().await? {
                 (backend::DATA_ROW_TAG, _) => {}
