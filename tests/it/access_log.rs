@@ -25,7 +25,6 @@ fn lines(world: &World, id: &str) -> Vec<Map<String, Value>> {
     lines.filter(|line| line["target"] == "rowgate::request" && line["request_id"] == id).collect()
 }
 
-/// Seen to fail with the path of the request in place of its route.
 #[tokio::test]
 async fn a_request_is_one_line_with_its_route_and_never_its_values() {
     let mut world = World::shop().await;

@@ -115,7 +115,6 @@ impl Asker {
     }
 }
 
-/// Seen to fail with the raw path as the label of what matched no route, and with a method that is named as it was sent.
 #[tokio::test]
 async fn what_is_counted_is_what_was_asked_and_no_word_of_a_caller_is_shown() {
     let server = Server::own().await;

@@ -95,7 +95,7 @@ mod tests {
     }
 
     proptest! {
-        /// In every stretch between two requests, not only from the start. Seen to fail with the interval rounded down.
+        /// In every stretch between two requests, not only from the start.
         #[test]
         fn never_more_than_rate_times_time_and_the_burst(
             rate in 1_u32..=2_000,

@@ -80,8 +80,7 @@ fn is_told_when(reply: &Reply) {
     assert_eq!((&error["code"], &error["status"]), (&"RateLimited".into(), &429.into()), "{reply:?}");
 }
 
-/// Every new generation makes the replica load its catalog and forget its key records, on the very next request. Seen
-/// to fail with buckets that begin anew with the catalog.
+/// Every new generation makes the replica load its catalog and forget its key records, on the very next request.
 #[tokio::test]
 async fn a_key_gets_its_rate_and_no_more_however_often_the_catalog_changes() {
     const RATE: u32 = 20;
@@ -99,7 +98,6 @@ async fn a_key_gets_its_rate_and_no_more_however_often_the_catalog_changes() {
     tally.keeps_to(RATE);
 }
 
-/// Seen to fail with a bucket for each credential.
 #[tokio::test]
 async fn a_key_and_its_token_share_one_rate_and_another_key_has_its_own() {
     const RATE: u32 = 20;
@@ -140,8 +138,7 @@ async fn every_route_of_a_key_draws_from_its_bucket() {
     }
 }
 
-/// Whoever holds a dead key learns nothing of it, not even that it asked too often while it lived. Seen to fail with a
-/// 429 that does not ask the database first.
+/// Whoever holds a dead key learns nothing of it, not even that it asked too often while it lived.
 #[tokio::test]
 async fn a_dead_key_is_never_told_that_it_asks_too_often() {
     let shop = Shop::open(1).await;
