@@ -1,8 +1,8 @@
 //! A tenant's catalog, read by the data plane from the tenant's own database in one snapshot.
 
 use rowgate_sql::catalog::{
-    Catalog, ColumnInfo, Entity, EntityRecord, FieldType, Limits, PermissionRecord, Structures, TableColumns,
-    build,
+    Catalog, ColumnInfo, Entity, EntityRecord, FieldType, Limits, Operators, PermissionRecord, Structures,
+    TableColumns, build,
 };
 use rowgate_sql::text::Ident;
 use sqlx::types::Json;
@@ -48,7 +48,8 @@ struct Row {
     base_oid: i64,
     base_kind: String,
     nullable: bool,
-    native_order: bool,
+    built_in: bool,
+    operators_in: Option<String>,
     granted: bool,
 }
 
@@ -86,7 +87,8 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                      else base.typtype::text end as base_kind,
                 not a.is_filled as nullable, a.attacl is not null as granted,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then element.has_order
-                     else base.typtype <> 'b' or base.oid < 16384 end as native_order
+                     else base.typtype <> 'b' or base.oid < 16384 end as built_in,
+                own.nspname::text as operators_in
          from attribute a
          join base on base.type = a.atttypid and base.typtype <> 'd'
          cross join lateral (
@@ -100,6 +102,23 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
              join pg_catalog.pg_type b on b.oid = case when e.typtype = 'd' then e.typbasetype else e.oid end
              where e.oid = base.typelem
          ) element
+         left join lateral (
+             -- Those of the default order, if they have the usual names and keys may look there: in the schema of the
+             -- relation, or in one that is open to everybody.
+             select n.nspname
+             from pg_catalog.pg_opclass o
+             join pg_catalog.pg_am m on m.oid = o.opcmethod and m.amname = 'btree'
+             join pg_catalog.pg_amop p on p.amopfamily = o.opcfamily and p.amoplefttype = o.opcintype
+                                      and p.amoprighttype = o.opcintype
+             join pg_catalog.pg_operator x on x.oid = p.amopopr
+             join pg_catalog.pg_namespace n on n.oid = x.oprnamespace
+             where o.opcintype = base.oid and o.opcdefault and base.typtype = 'b' and base.oid >= 16384
+             group by n.oid, n.nspname
+             having pg_catalog.array_agg(x.oprname::text order by p.amopstrategy) = array['<', '<=', '=', '>=', '>']
+                and exists (select from pg_catalog.pg_operator y where y.oprnamespace = n.oid and y.oprname = '<>'
+                                                                   and y.oprleft = base.oid and y.oprright = base.oid)
+                and (n.nspname = a.nspname or pg_catalog.has_schema_privilege('public', n.oid, 'usage'))
+         ) own on true
          order by a.nspname, a.relname, a.attnum",
     )
     .fetch_all(conn)
@@ -123,7 +142,11 @@ fn column(row: &Row, structures: &Structures) -> Result<ColumnInfo, PgError> {
         name: row.type_name.clone(),
         kind: structure::kind(&row.base_kind),
         base_oid: structure::oid(row.base_oid)?,
-        native_order: row.native_order,
+        operators: match (row.built_in, &row.operators_in) {
+            (true, _) => Operators::BuiltIn,
+            (false, Some(schema)) => Operators::In(ident(schema)?),
+            (false, None) => Operators::Nowhere,
+        },
         nested: structures.nested(oid),
     };
     Ok(ColumnInfo { name: ident(&row.column)?, ty, nullable: row.nullable, granted: row.granted })

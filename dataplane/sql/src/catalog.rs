@@ -100,13 +100,21 @@ pub struct FieldType {
     pub kind: TypeKind,
     /// Below domains: the oid that decides how values look (equal to `oid` for all but domains).
     pub base_oid: u32,
-    /// Whether `=` and `<` between two values mean the order that `order by` uses. The operators of a type that an
-    /// extension brings stand outside `pg_catalog`, where no statement of ours looks: for citext those of text would be
-    /// found, silently. Such a type is neither compared nor sorted by.
-    pub native_order: bool,
+    pub operators: Operators,
     /// What an array or a composite is made of; `None` for all else, and for what nests deeper than
     /// [`MAX_NESTING`].
     pub nested: Option<Arc<Nested>>,
+}
+
+/// Where the operators `= <> < <= > >=` stand that compare two values of a type in the order that `order by` uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operators {
+    /// In `pg_catalog`, where every statement of ours looks.
+    BuiltIn,
+    /// In this schema, as those of citext: they are named with it, or those of text would be found, silently.
+    In(Ident),
+    /// Nowhere, or where a key may not look. Such a type is neither compared nor sorted by.
+    Nowhere,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rowgate_core::cursor::Binding;
 use rowgate_core::problem::{Code, Problem};
 
-use crate::catalog::{Entity, Field};
+use crate::catalog::{Entity, Field, FieldType, Operators};
 use crate::query::Query;
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
@@ -151,6 +151,14 @@ fn from(sql: &mut Sql, entity: &Entity) {
 
 fn column(sql: &mut Sql, entity: &Entity, field: usize) {
     sql.lit("t.").ident(&entity.fields[field].column);
+}
+
+/// Writes `symbol` between two values of a type.
+fn operator(sql: &mut Sql, ty: Option<&FieldType>, symbol: &'static str) {
+    match ty.map(|ty| &ty.operators) {
+        Some(Operators::In(schema)) => sql.lit(" operator(").ident(schema).lit(".").lit(symbol).lit(") "),
+        _ => sql.lit(" ").lit(symbol).lit(" "),
+    };
 }
 
 /// How the values of an order term come back in a position: asked for and bound in the same format.

@@ -12,8 +12,8 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::Problem;
 
 use crate::catalog::{
-    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Limits, PermissionRecord, TableColumns,
-    TypeKind, build,
+    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Limits, Operators, PermissionRecord,
+    TableColumns, TypeKind, build,
 };
 use crate::compile::{self, Compiled};
 use crate::resolve::{self, Cursors};
@@ -81,7 +81,10 @@ fn catalog() -> Catalog {
                 name: ty.into(),
                 kind,
                 base_oid: oid,
-                native_order: ty != "public.citext",
+                operators: match ty {
+                    "public.citext" => Operators::Nowhere,
+                    _ => Operators::BuiltIn,
+                },
                 nested: (ty == "text[]").then(tags),
             },
             nullable,

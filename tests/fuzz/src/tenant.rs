@@ -3,8 +3,8 @@
 use rowgate_core::derive::{CursorKey, Root};
 use rowgate_core::problem::Problem;
 use rowgate_sql::catalog::{
-    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Limits, PermissionRecord, TableColumns,
-    TypeKind, build,
+    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Limits, Operators, PermissionRecord,
+    TableColumns, TypeKind, build,
 };
 use rowgate_sql::compile::{self, Compiled};
 use rowgate_sql::request::ReadRequest;
@@ -71,7 +71,14 @@ fn name(text: &str) -> Ident {
 fn catalog() -> Catalog {
     let column = |&(column, ty, kind, oid): &(&str, &str, TypeKind, u32)| ColumnInfo {
         name: name(column),
-        ty: FieldType { oid, name: ty.into(), kind, base_oid: oid, native_order: true, nested: None },
+        ty: FieldType {
+            oid,
+            name: ty.into(),
+            kind,
+            base_oid: oid,
+            operators: Operators::BuiltIn,
+            nested: None,
+        },
         nullable: !KEYS.contains(&column),
         granted: true,
     };

@@ -186,13 +186,16 @@ fn script() -> String {
          insert into t.odd select v, i, 'a' from unnest('{{NaN,Infinity,-Infinity,0,1e-300,-1.5,0.1}}'::float8[]) \
          with ordinality u(v, i);\n\
          create extension citext schema t;\n\
+         create extension hstore schema t;\n\
+         create extension ltree schema t;\n\
+         create extension cube schema public;\n\
          create domain t.must as int not null;\n\
          create table t.alien (k int primary key, n int not null, owner text not null, c t.citext, cs t.citext[], \
          must t.must, \
-         long text not null);\n\
+         long text not null, txt text, h t.hstore, path t.ltree, q public.cube);\n\
          insert into t.alien select i, i, 'a', (array['a', 'A', 'b', null])[i], array[(array['a', 'A', 'B', 'a'])[i]]::t.citext[], \
-         i, repeat(chr(96 + i), 9000) from generate_series(1, 4) i;\n\
-         insert into t.alien values (5, 5, 'a', 'c', '{{}}', (select must from t.alien where false), '');\n"
+         i, repeat(chr(96 + i), 9000), 'a', 'a=>1', (array['a', 'a.b', 'b'])[i]::t.ltree, '(1)' from generate_series(1, 4) i;\n\
+         insert into t.alien values (5, 5, 'a', 'c', '{{}}', (select must from t.alien where false), '', null, null, null, null);\n"
     )
     .expect("writing to a string");
     script

@@ -133,7 +133,7 @@ fn grant(rights: &mut Rights, entity: &Entity, permission: &PermissionRecord) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::TypeKind;
+    use crate::catalog::{Operators, TypeKind};
 
     fn name(text: &str) -> Ident {
         Ident::new(text).expect("a name")
@@ -151,7 +151,7 @@ mod tests {
                 name: "text".into(),
                 kind: TypeKind::Base,
                 base_oid: 25,
-                native_order: true,
+                operators: Operators::BuiltIn,
                 nested: None,
             },
             nullable: false,

@@ -1,7 +1,7 @@
 //! Where a page begins and how many rows are asked for.
 
-use super::{column, position_encoding};
-use crate::catalog::Entity;
+use super::{column, operator, position_encoding};
+use crate::catalog::{Entity, Operators};
 use crate::query::OrderTerm;
 use crate::text::{Bind, Sql};
 
@@ -13,7 +13,10 @@ pub(super) fn after(sql: &mut Sql, entity: &Entity, order: &[OrderTerm], positio
         return;
     };
     let one_way = order.iter().zip(position).all(|(term, v)| {
-        term.descending == first.descending && !entity.fields[term.field].nullable && v.is_some()
+        let field = &entity.fields[term.field];
+        // One operator stands between both rows, so it has to be that of every column.
+        let built_in = field.ty.operators == Operators::BuiltIn;
+        term.descending == first.descending && !field.nullable && v.is_some() && built_in
     });
     if one_way {
         // An index over the same columns serves this one as a single range.
@@ -68,12 +71,13 @@ fn chain(sql: &mut Sql, entity: &Entity, order: &[OrderTerm], position: &[Option
         }
         return;
     };
-    let compare = |sql: &mut Sql, operator: &'static str| {
+    let compare = |sql: &mut Sql, symbol: &'static str| {
         column(sql);
-        sql.lit(operator).bind(bind(entity, term.field, Some(value)));
+        operator(sql, Some(&entity.fields[term.field].ty), symbol);
+        sql.bind(bind(entity, term.field, Some(value)));
     };
     let nulls_after = entity.fields[term.field].nullable && !term.descending;
-    let beyond = if term.descending { " < " } else { " > " };
+    let beyond = if term.descending { "<" } else { ">" };
     if nulls_after {
         compare(sql, beyond);
         sql.lit(" or ");
@@ -81,7 +85,7 @@ fn chain(sql: &mut Sql, entity: &Entity, order: &[OrderTerm], position: &[Option
         sql.lit(" is null");
         if !last {
             sql.lit(" or (");
-            compare(sql, " = ");
+            compare(sql, "=");
             sql.lit(" and (");
             chain(sql, entity, order, position);
             sql.lit("))");
@@ -91,7 +95,7 @@ fn chain(sql: &mut Sql, entity: &Entity, order: &[OrderTerm], position: &[Option
     if last {
         return compare(sql, beyond);
     }
-    compare(sql, if term.descending { " <= " } else { " >= " });
+    compare(sql, if term.descending { "<=" } else { ">=" });
     sql.lit(" and (");
     compare(sql, beyond);
     sql.lit(" or (");

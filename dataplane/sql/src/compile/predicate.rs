@@ -1,7 +1,7 @@
 //! Conditions as SQL.
 
-use super::value;
-use crate::catalog::{Entity, TypeKind};
+use super::{operator, value};
+use crate::catalog::{Entity, FieldType, Operators, TypeKind};
 use crate::query::{Predicate, Value};
 use crate::request::Comparison;
 use crate::text::Sql;
@@ -30,16 +30,25 @@ pub(super) fn write(sql: &mut Sql, entity: &Entity, predicate: &Predicate, neste
         }
         Predicate::Compare { left, op, right } => {
             value::write(sql, entity, left, false);
-            sql.lit(operator(*op));
+            operator(sql, field(entity, left), symbol(*op));
             value::write(sql, entity, right, false);
         }
         Predicate::OneOf { value, values } => {
             value::write(sql, entity, value, false);
+            let ty = field(entity, value);
+            // `in` would look for `=` without a schema.
+            let (open, close) = match ty.map(|ty| &ty.operators) {
+                Some(Operators::In(_)) => {
+                    operator(sql, ty, "=");
+                    ("any (array[", "])")
+                }
+                _ => (" in (", ")"),
+            };
             for (i, value) in values.iter().enumerate() {
-                sql.lit(if i == 0 { " in (" } else { ", " });
+                sql.lit(if i == 0 { open } else { ", " });
                 value::write(sql, entity, value, false);
             }
-            sql.lit(")");
+            sql.lit(close);
         }
         Predicate::Is(value) => value::write(sql, entity, value, false),
     }
@@ -55,13 +64,21 @@ fn chain(sql: &mut Sql, entity: &Entity, parts: &[Predicate], word: &'static str
     sql.lit(if group { ")" } else { "" });
 }
 
-fn operator(op: Comparison) -> &'static str {
+/// The type of a value that is a field. Only those have types that bring operators of their own.
+fn field<'a>(entity: &'a Entity, value: &Value) -> Option<&'a FieldType> {
+    match value {
+        Value::Field(field) => Some(&entity.fields[*field].ty),
+        _ => None,
+    }
+}
+
+fn symbol(op: Comparison) -> &'static str {
     match op {
-        Comparison::Eq => " = ",
-        Comparison::Ne => " <> ",
-        Comparison::Gt => " > ",
-        Comparison::Ge => " >= ",
-        Comparison::Lt => " < ",
-        Comparison::Le => " <= ",
+        Comparison::Eq => "=",
+        Comparison::Ne => "<>",
+        Comparison::Gt => ">",
+        Comparison::Ge => ">=",
+        Comparison::Lt => "<",
+        Comparison::Le => "<=",
     }
 }

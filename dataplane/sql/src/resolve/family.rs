@@ -1,6 +1,6 @@
 //! Which types stand beside each other, and which can be compared or ordered at all.
 
-use crate::catalog::{FieldType, TypeKind};
+use crate::catalog::{FieldType, Operators, TypeKind};
 
 /// What values of a column are to a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub(super) const OID: u32 = 26;
 
 /// Whether the type has an equality operator that we may use.
 pub(super) fn has_equality(ty: &FieldType) -> bool {
-    ty.native_order
+    ty.operators != Operators::Nowhere
         && match ty.kind {
             TypeKind::Base | TypeKind::Array => !WITHOUT_EQUALITY.contains(&ty.base_oid),
             TypeKind::Enum | TypeKind::Range => true,
@@ -127,7 +127,7 @@ pub(super) fn base(oid: u32) -> FieldType {
         name: name.to_owned(),
         kind: TypeKind::Base,
         base_oid: oid,
-        native_order: true,
+        operators: Operators::BuiltIn,
         nested: None,
     }
 }
