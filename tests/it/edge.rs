@@ -1,7 +1,7 @@
 //! The edge: what every answer carries, who is told what without a key, and what is done with what callers send.
 
 mod bounds;
-mod compression;
+pub(crate) mod compression;
 mod cors;
 mod headers;
 mod proxies;

@@ -37,7 +37,8 @@ impl Shop {
     }
 }
 
-fn unpacked(encoding: &str, bytes: &[u8]) -> Vec<u8> {
+/// What an encoding holds.
+pub(crate) fn unpacked(encoding: &str, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     match encoding {
         "gzip" => flate2::read::GzDecoder::new(bytes).read_to_end(&mut out).expect("whole gzip"),

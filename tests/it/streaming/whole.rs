@@ -4,6 +4,7 @@ use rowgate_tests::client::Client;
 use serde_json::Value;
 
 use super::fixture::{Fixture, big, ids};
+use crate::edge::compression::unpacked;
 
 #[tokio::test]
 async fn a_long_answer_is_whole_and_a_short_one_says_its_length() {
@@ -25,6 +26,25 @@ async fn a_long_answer_is_whole_and_a_short_one_says_its_length() {
     // One row alone may be long too.
     let row = fixture.get("/wide/id/7").await;
     assert_eq!(row.rows()[0]["body"].as_str().map(str::len), Some(200_000));
+}
+
+#[tokio::test]
+async fn a_long_answer_is_compressed_while_it_streams() {
+    let fixture = Fixture::new("10m", &[]).await;
+    let path = "/long?$first=25000";
+    let plain = fixture.get(path).await.body;
+    for encoding in ["gzip", "br", "zstd"] {
+        let url = format!("{}{}", fixture.world.url(), big(path));
+        let request = reqwest::Client::new().get(url).header("X-API-Key", &fixture.key);
+        let answer = request.header("Accept-Encoding", encoding).send().await.expect("an answer");
+        assert_eq!(
+            answer.headers().get("content-encoding").map(|it| it.as_bytes()),
+            Some(encoding.as_bytes())
+        );
+        let bytes = answer.bytes().await.expect("a whole body");
+        assert!(bytes.len() * 10 < plain.len(), "{encoding}: {} of {}", bytes.len(), plain.len());
+        assert!(unpacked(encoding, &bytes) == plain.as_bytes(), "{encoding}");
+    }
 }
 
 /// Seen to fail with the rows of the last, small piece before the end that were forgotten (of `long`).
