@@ -3,6 +3,11 @@
 //!
 //! A tenant is drawn from a seed, 33 entities with 10 keys, and asked 750 cases. `ROWGATE_CASES` says how many cases
 //! there are in all, `ROWGATE_SEED` which tenant is the first; `make soak` gives both.
+//!
+//! Seen to fail, each within the first 25 cases, with these planted in the product one at a time: policies created with
+//! `true`; restrictive ones created as permissive; `roles` of a policy forgotten; tables not FORCEd (their entities
+//! are then closed, 503); the claims of one key given to all; `exclude` forgotten when columns are granted; fields served that are
+//! not granted. `leaks.rs` plants more into a running tenant, and stays.
 
 mod asking;
 mod comparing;
@@ -17,6 +22,7 @@ mod world;
 use std::time::Instant;
 
 use comparing::Kind;
+pub(crate) use comparing::texts;
 use running::{N_CASES, Tally};
 
 /// One process has so many tenants at most.

@@ -276,7 +276,7 @@ async fn as_role(connection: &mut PgConnection, role: &str, sql: &str) -> Result
 }
 
 #[expect(clippy::disallowed_methods, reason = "the text is the test's own; no request reaches it")]
-pub(super) async fn texts(connection: &mut PgConnection, sql: &str) -> Result<Vec<String>, sqlx::Error> {
+pub(crate) async fn texts(connection: &mut PgConnection, sql: &str) -> Result<Vec<String>, sqlx::Error> {
     let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned())).fetch_all(connection).await?;
     rows.iter().map(|row| row.try_get::<Option<String>, _>(0).map(Option::unwrap_or_default)).collect()
 }

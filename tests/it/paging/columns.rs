@@ -35,8 +35,22 @@ const INT8: &[&str] =
 const NUMERIC: &[&str] =
     &["NaN", "Infinity", "-Infinity", "0", "-0.5", "1.10", "1.1", "1e30", "0.000001", "9007199254740993"];
 const FLOAT: &[&str] = &["NaN", "Infinity", "-Infinity", "0", "-0", "0.33", "-1.5", "1e-30", "16777217"];
-const TEXT: &[&str] =
-    &["", "a", "A", "b", "B", "\u{e4}", "\u{c4}", "ab", "a b", "a-b", "Z", "r\u{e9}sum\u{e9}", "resume"];
+const TEXT: &[&str] = &[
+    "",
+    " a\t",
+    "a",
+    "A",
+    "b",
+    "B",
+    "\u{e4}",
+    "\u{c4}",
+    "ab",
+    "a b",
+    "a-b",
+    "Z",
+    "r\u{e9}sum\u{e9}",
+    "resume",
+];
 const MORE_TEXT: &[&str] =
     &["it's", "50%25 & +1", "\u{65e5}\u{672c}", "a", "A", "\u{e4}", "a\u{308}", "null"];
 
@@ -106,7 +120,14 @@ pub(crate) const COLUMNS: &[Column] = &[
             "2024-02-29T02:00:00+02:00",
         ],
     ),
-    column("tm", "time", "time", Bare, b'h', &["00:00:00", "10:00:00", "10:00:00.000001", "24:00:00"]),
+    column(
+        "tm",
+        "time",
+        "time",
+        Bare,
+        b'h',
+        &["00:00:00", "10:00:00", "10:00:00.000001", "23:59:59.7", "24:00:00"],
+    ),
     column(
         "tmtz",
         "timetz",

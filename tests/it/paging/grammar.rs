@@ -1,5 +1,7 @@
 //! Random filters as trees, typed as the contract types them. What a tree is as a filter and as SQL stands elsewhere.
 
+use std::borrow::Cow;
+
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
@@ -32,7 +34,7 @@ pub(super) type Ty = &'static str;
 pub(super) enum Term {
     Column(&'static str, Ty),
     /// In a form that PostgreSQL reads.
-    Constant(&'static str, Ty),
+    Constant(Cow<'static, str>, Ty),
     Call(&'static str, Vec<Term>, Ty),
     Arithmetic(Box<Term>, Comparison, Box<Term>, Ty),
     Minus(Box<Term>, Ty),
@@ -107,13 +109,14 @@ pub(super) fn tree(rng: &mut StdRng, depth: usize) -> Tree {
 }
 
 fn leaf(rng: &mut StdRng) -> Tree {
-    let family = rng.random_range(0..10);
+    let family = rng.random_range(0..11);
     let draw = |rng: &mut StdRng| match family {
         0..4 => number(rng, 2),
         4..7 => text(rng, 2),
         7 => day(rng, 1),
         8 => clock(rng, 1),
-        _ => truth(rng),
+        9 => truth(rng),
+        _ => part(rng),
     };
     let first = draw(rng);
     match rng.random_range(0..12) {
@@ -145,7 +148,7 @@ fn comparison(rng: &mut StdRng) -> Comparison {
 }
 
 fn constant(rng: &mut StdRng, ty: Ty) -> Term {
-    Term::Constant(values(ty).choose(rng).expect("some"), ty)
+    Term::Constant((*values(ty).choose(rng).expect("some")).into(), ty)
 }
 
 fn column(rng: &mut StdRng, among: &[(&'static str, Ty)]) -> Term {
@@ -171,16 +174,19 @@ fn number(rng: &mut StdRng, depth: usize) -> Term {
             let ty = if inner.ty() == "float4" { "float8" } else { inner.ty() };
             Term::Call(["round", "floor", "ceiling"].choose(rng).expect("three"), vec![inner], ty)
         }
-        _ => match rng.random() {
-            true => {
-                Term::Call(["year", "month", "day"].choose(rng).expect("three"), vec![day(rng, 1)], "int4")
-            }
-            false => {
-                let words = ["hour", "minute", "second"];
-                let of = if rng.random() { column(rng, CLOCKS) } else { clock(rng, 1) };
-                Term::Call(words.choose(rng).expect("three"), vec![of], "int4")
-            }
-        },
+        _ => part(rng),
+    }
+}
+
+/// A part of a moment.
+fn part(rng: &mut StdRng) -> Term {
+    match rng.random() {
+        true => Term::Call(["year", "month", "day"].choose(rng).expect("three"), vec![day(rng, 1)], "int4"),
+        false => {
+            let words = ["hour", "minute", "second"];
+            let of = if rng.random() { column(rng, CLOCKS) } else { clock(rng, 1) };
+            Term::Call(words.choose(rng).expect("three"), vec![of], "int4")
+        }
     }
 }
 
@@ -214,7 +220,7 @@ fn beside(rng: &mut StdRng, ty: Ty) -> Term {
         .expect("some"),
         other => (*values(other).choose(rng).expect("some"), other),
     };
-    Term::Constant(value, ty)
+    Term::Constant(value.into(), ty)
 }
 
 fn together(left: Ty, right: Ty) -> Ty {
@@ -251,7 +257,7 @@ fn text(rng: &mut StdRng, depth: usize) -> Term {
 fn piece(rng: &mut StdRng) -> Term {
     match rng.random_range(0..5) {
         0 => column(rng, TEXTS),
-        1 => Term::Constant(" a ", "text"),
+        1 => Term::Constant(" a ".into(), "text"),
         _ => constant(rng, "text"),
     }
 }
@@ -264,7 +270,7 @@ fn whole(rng: &mut StdRng) -> Term {
             &[("positive", "int4"), ("positive", "int4"), ("i2", "int2"), ("i8", "int8"), ("i4", "int4")],
         ),
         1 => Term::Call("length", vec![column(rng, TEXTS)], "int4"),
-        _ => Term::Constant(["0", "1", "2", "3"].choose(rng).expect("four"), "int4"),
+        _ => Term::Constant((*["0", "1", "2", "3"].choose(rng).expect("four")).into(), "int4"),
     }
 }
 
@@ -314,6 +320,19 @@ impl Tree {
             Tree::All(parts) | Tree::Any(parts) => parts.iter().flat_map(Tree::leaves).collect(),
             Tree::Not(inner) => inner.leaves(),
             leaf => vec![leaf],
+        }
+    }
+
+    /// Each constant that stands beside a term, with the term.
+    pub(super) fn constants(&mut self) -> Vec<(&Term, &mut Cow<'static, str>)> {
+        match self {
+            Tree::All(parts) | Tree::Any(parts) => parts.iter_mut().flat_map(Tree::constants).collect(),
+            Tree::Not(inner) => inner.constants(),
+            Tree::Compare(Term::Constant(value, _), _, term)
+            | Tree::Compare(term, _, Term::Constant(value, _)) => {
+                vec![(term, value)]
+            }
+            _ => Vec::new(),
         }
     }
 }

@@ -33,7 +33,7 @@ fn joined(parts: &[Tree], word: &str) -> String {
     format!("({})", parts.join(word))
 }
 
-fn term(of: &Term) -> String {
+pub(super) fn term(of: &Term) -> String {
     match of {
         Term::Column(name, _) => (*name).to_owned(),
         Term::Constant(value, ty) => format!("'{}'::{ty}", value.replace('\'', "''")),

@@ -1,5 +1,10 @@
 //! Random filters of the whole grammar through HTTP, beside SQL that the test writes by itself from the same tree, read
 //! as superuser with the policy written in.
+//!
+//! Seen to fail, each within 2,000 cases, with these planted in the compiler one at a time: `lt` as `<=`; `ne` as `is
+//! distinct from`; `not` that makes NULL true; `mod` with the sign of the divisor; `round` of a numeric's halves to the
+//! even neighbour; `tolower` as `upper`; `trim` of blanks at the left only; `ge` not turned round when a constant stands
+//! first; null left out of an `in` list; `second` rounded.
 
 use std::time::Instant;
 
@@ -10,10 +15,10 @@ use sqlx::PgConnection;
 
 use super::columns::COLUMNS;
 use super::fixture::{Fixture, numbers};
-use super::grammar::{Tree, tree};
+use super::grammar::{Term, Tree, tree};
 use super::question::escape;
 use super::{judging, spelling};
-use crate::differential::given;
+use crate::differential::{given, texts};
 
 /// Entity, the table that its rows are in, and the key.
 const ENTITIES: [(&str, &str, &[&str]); 3] =
@@ -64,7 +69,7 @@ async fn a_filter_finds_what_an_oracle_finds() {
 }
 
 async fn check(fixture: &Fixture, key: &str, sql: &mut PgConnection, seed: u64, tally: &mut Tally) {
-    let case = Case::draw(seed);
+    let case = Case::draw(seed, sql).await;
     let statement = case.sql(&case.tree);
     let told = format!("ROWGATE_SEED={seed} ROWGATE_CASES=1: {}\n{statement}", case.filter);
     let answer = fixture.get(key, &case.url()).await;
@@ -109,11 +114,22 @@ async fn oracle(sql: &mut PgConnection, statement: &str) -> Result<Option<Vec<i6
 }
 
 impl Case {
-    fn draw(seed: u64) -> Case {
+    async fn draw(seed: u64, sql: &mut PgConnection) -> Case {
         let mut rng = StdRng::seed_from_u64(seed);
         let entity = *ENTITIES.choose(&mut rng).expect("three");
         let depth = rng.random_range(0..4);
-        let tree = tree(&mut rng, depth);
+        let mut tree = tree(&mut rng, depth);
+        for (term, value) in tree.constants() {
+            let known = rng.random_bool(0.6).then(|| occurring(entity.1, term));
+            let at: usize = rng.random_range(0..1_000);
+            if let Some(Ok(found)) = match known {
+                Some(question) => Some(texts(sql, &question).await),
+                None => None,
+            } && !found.is_empty()
+            {
+                *value = found[at % found.len()].clone().into();
+            }
+        }
         let filter = spelling::filter(&mut rng, &tree);
         let mut names: Vec<&str> = COLUMNS.iter().map(|column| column.name).chain(["n", "owner"]).collect();
         names.shuffle(&mut rng);
@@ -162,4 +178,15 @@ impl Case {
         }
         false
     }
+}
+
+/// What a term comes to: a constant that some row meets tells two functions apart. Moments are read in more forms than
+/// PostgreSQL writes.
+fn occurring(table: &str, term: &Term) -> String {
+    let is_known = ["text", "int2", "int4", "int8", "numeric", "float4", "float8"].contains(&term.ty());
+    format!(
+        "select distinct ({0})::text collate \"C\" from t.{table} where owner = 'a' and {is_known} and ({0}) is not null \
+         order by 1",
+        judging::term(term)
+    )
 }
