@@ -160,7 +160,7 @@ pub struct ApiKeyStatus {
     /// When the key was revoked, by whichever way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Time>,
-    /// When the key or a token of it was last used: never later than it was, and up to two minutes earlier.
+    /// When the key or a token of it was last used: never later than it was, and up to three minutes earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Time>,
     /// Which secret is current: the 12 characters after `dlk_` of the key string in the Secret. They are not secret.

@@ -35,6 +35,8 @@ pub struct AppConfig {
     pub client_timeout: Duration,
     /// How long requests in flight may take once shutdown began.
     pub drain: Duration,
+    /// How often it is written down when keys were last used.
+    pub note_uses_every: Duration,
 }
 
 /// The two ports.
@@ -133,8 +135,8 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     );
     let accepting = background.start(api);
     background.start(looks);
-    let replica = Replica::new(new_id(), address, config.control, config.root);
-    let following = background.start(replica.follow(app, background.clone(), shutdown.clone()));
+    let replica = Replica::new(new_id(), address, config.control, config.root, config.note_uses_every);
+    let following = background.start(replica.follow(app.clone(), background.clone(), shutdown.clone()));
 
     // It ends early only where no later try can help, such as with another installation's root.
     let followed = following.await.expect("the loop neither panics nor is aborted");
@@ -147,8 +149,9 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     connections.ended().await;
     done.cancel();
     background.ended().await;
+    followed?.end(&app).await;
     tracing::info!("stopped");
-    Ok(followed?)
+    Ok(())
 }
 
 /// Ends when the process is asked to: SIGTERM or SIGINT.

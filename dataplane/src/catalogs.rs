@@ -93,6 +93,11 @@ impl Catalogs {
         all.values().filter_map(|tenant| Some((tenant.id.clone(), tenant.served()?))).collect()
     }
 
+    /// Every tenant that is served.
+    pub fn each(&self) -> Vec<Arc<Tenant>> {
+        self.all().map(|all| all.values().cloned().collect()).unwrap_or_default()
+    }
+
     fn kept_or_new(
         &self,
         before: &Map,

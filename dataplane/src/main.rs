@@ -95,6 +95,7 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
         lane: settings.server.lane,
         client_timeout: settings.server.client_timeout,
         drain: settings.server.drain,
+        note_uses_every: settings.server.note_uses_every,
     };
     let shutdown = CancellationToken::new();
     let running = app::run(config, shutdown.clone());

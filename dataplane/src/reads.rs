@@ -131,6 +131,7 @@ async fn attempt(
         misfit.map_or_else(|| told(caller, known, failure), Miss::Settled)
     })?;
     caller.tenant.note(true, "");
+    caller.tenant.uses.note(&known.used, Instant::now());
     if let Some(turn) = turn {
         known.snapshot.confirm(turn);
     }

@@ -8,6 +8,7 @@ use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::{self, DataplaneInstallation, InstallationError};
+use rowgate_pg::key_uses::{self, KeyUse};
 use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::pool::PgConnection;
 use rowgate_pg::replicas::{self, Served, Wakes};
@@ -15,6 +16,7 @@ use rowgate_pg::{signing, tenants};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Tasks};
+use crate::tenant::{Tenant, Unwritten};
 
 /// How often the control database is read when nothing wakes us.
 const LOOK: Duration = Duration::from_secs(1);
@@ -35,6 +37,9 @@ pub struct Replica {
     /// What `control.served` says of us, by tenant.
     written: HashMap<Ulid, Served>,
     beaten: Option<Instant>,
+    /// How often it is written down when keys were last used, and when that was last done.
+    note_uses_every: Duration,
+    noted: Instant,
 }
 
 /// A connection to the control database.
@@ -46,13 +51,29 @@ struct Open {
 impl Replica {
     /// A replica that has not looked at the control database yet.
     #[must_use]
-    pub fn new(id: Ulid, address: String, control: Endpoint, root: Root) -> Replica {
-        let (open, answers, beaten) = (None, None, None);
-        Replica { id, address, control, root, open, answers, written: HashMap::new(), beaten }
+    pub fn new(
+        id: Ulid,
+        address: String,
+        control: Endpoint,
+        root: Root,
+        note_uses_every: Duration,
+    ) -> Replica {
+        Replica {
+            id,
+            address,
+            control,
+            root,
+            open: None,
+            answers: None,
+            written: HashMap::new(),
+            beaten: None,
+            note_uses_every,
+            noted: Instant::now(),
+        }
     }
 
     /// Looks each second and whenever something is new, until `shutdown`; then the replica's row goes. What is served
-    /// stays served while the control database does not answer.
+    /// stays served while the control database does not answer. Gives itself back, for [`Replica::end`].
     ///
     /// # Errors
     /// Where no later try can help: another installation's root, a copied database.
@@ -61,7 +82,7 @@ impl Replica {
         app: Arc<App>,
         tasks: Tasks,
         shutdown: CancellationToken,
-    ) -> Result<(), InstallationError> {
+    ) -> Result<Replica, InstallationError> {
         let mut hearing = None;
         while !shutdown.is_cancelled() {
             self.look_in_time(&app).await?;
@@ -77,7 +98,15 @@ impl Replica {
             }
         }
         self.leave().await;
-        Ok(())
+        Ok(self)
+    }
+
+    /// The last thing, when the last request has ended: writes down which keys were used.
+    pub async fn end(mut self, app: &App) {
+        let noted = tokio::time::timeout(PATIENCE, self.note_uses(app)).await;
+        if !matches!(noted, Ok(Ok(()))) {
+            tracing::warn!("when keys were last used is not written down; their status stays behind");
+        }
     }
 
     async fn look_in_time(&mut self, app: &App) -> Result<(), InstallationError> {
@@ -125,6 +154,24 @@ impl Replica {
                 self.written.insert(tenant, served);
             }
         }
+        if self.note_uses_every <= self.noted.elapsed() {
+            self.note_uses(app).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes down when keys were last used. What fails is written the next time.
+    async fn note_uses(&mut self, app: &App) -> Result<(), PgError> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let now = Instant::now();
+        self.noted = now;
+        let each = app.catalogs.each();
+        let unwritten: Vec<_> = each.iter().map(|tenant| (tenant, tenant.uses.unwritten(now))).collect();
+        let of = |(tenant, uses): &(&Arc<Tenant>, Vec<Unwritten>)| -> Vec<KeyUse> {
+            uses.iter().map(|one| (tenant.id.clone(), one.key.clone(), one.age)).collect()
+        };
+        key_uses::note(&mut open.conn, unwritten.iter().flat_map(of).collect()).await?;
+        unwritten.iter().for_each(|(tenant, uses)| tenant.uses.written(uses));
         Ok(())
     }
 

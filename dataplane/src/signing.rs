@@ -106,7 +106,6 @@ mod tests {
         )
     }
 
-    /// Seen to fail with a replica that signs whenever it has a key.
     #[test]
     fn a_replica_signs_as_long_as_it_looks_and_verifies_whatever_happens() {
         let signing = Signing::new(Root::new([1; 32]));

@@ -26,10 +26,12 @@ use crate::meter::Meter;
 mod allowance;
 mod keyring;
 mod strangers;
+mod uses;
 
 use allowance::{Allowance, Buckets};
 use keyring::Keyring;
 use strangers::{AT_ONCE, Pass, Strangers};
+pub use uses::{Unwritten, Use, Uses};
 
 /// Connections for key look-ups and catalogs; the requests' own are the lane's. One is never a stranger's.
 const LOOK_UPS: u32 = AT_ONCE + 1;
@@ -47,6 +49,7 @@ pub struct Tenant {
     strangers: Strangers,
     /// They outlive catalogs: a new one gives nobody a new allowance.
     buckets: Buckets,
+    pub uses: Uses,
     tasks: Tasks,
     /// Told whenever another catalog is served.
     loaded: Arc<Notify>,
@@ -81,6 +84,7 @@ pub struct Known {
     pub key: Arc<Found>,
     /// `None` where the tenant has no rate limit.
     allowance: Option<Arc<Allowance>>,
+    pub used: Arc<Use>,
     /// The database gave the record during this request.
     pub fresh: bool,
 }
@@ -113,6 +117,7 @@ impl Tenant {
             meter: Meter::default(),
             strangers: Strangers::default(),
             buckets: Buckets::default(),
+            uses: Uses::default(),
             tasks,
             loaded,
             snapshot: RwLock::default(),
@@ -172,7 +177,7 @@ impl Tenant {
     pub async fn recognize(&self, credential: &Credential) -> Result<Known, Problem> {
         let snapshot = self.current_or_loaded().await?;
         match snapshot.keys.get(credential) {
-            Some((key, allowance)) => Ok(Known { snapshot, key, allowance, fresh: false }),
+            Some((key, allowance, used)) => Ok(Known { snapshot, key, allowance, used, fresh: false }),
             None => self.ask_anew(credential, snapshot).await,
         }
     }
@@ -245,11 +250,12 @@ impl Tenant {
                     snapshot = looked;
                     continue;
                 }
+                let (now, used) = (Instant::now(), self.uses.of(&found.id));
+                self.uses.note(&used, now);
                 let limited = snapshot.catalog.limits.requests_per_second.is_some();
-                let allowance =
-                    limited.then(|| Arc::new(Allowance::new(self.buckets.of(&found.id, Instant::now()))));
-                let (key, allowance) = snapshot.keys.remember(credential, found, allowance);
-                return Ok(Known { snapshot, key, allowance, fresh: true });
+                let allowance = limited.then(|| Arc::new(Allowance::new(self.buckets.of(&found.id, now))));
+                let (key, allowance, used) = snapshot.keys.remember(credential, found, allowance, used);
+                return Ok(Known { snapshot, key, allowance, used, fresh: true });
             }
             if found.generation > snapshot.catalog.generation {
                 snapshot = self.reload(Some(&snapshot)).await?;

@@ -5,3 +5,4 @@ mod crash;
 mod fixture;
 mod keys;
 mod signing;
+mod used;

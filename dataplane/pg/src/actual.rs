@@ -103,7 +103,6 @@ pub struct Key {
     /// RFC 3339, UTC.
     pub expires_at: Option<String>,
     pub revoked_at: Option<String>,
-    pub last_used_at: Option<String>,
     pub resolved: serde_json::Value,
     /// A digest of the annotation `rowgate.dev/rotate` for which the key's last secret was made.
     pub rotated_for: Option<String>,

@@ -18,6 +18,7 @@ pub mod introspect;
 
 pub mod catalog_load;
 pub mod fingerprint;
+pub mod key_uses;
 pub mod keys;
 
 pub mod wire;

@@ -123,6 +123,7 @@ impl Running {
                 lane: self.settings.server.lane,
                 client_timeout: self.settings.server.client_timeout,
                 drain: self.settings.server.drain,
+                note_uses_every: self.settings.server.note_uses_every,
             },
             shutdown.clone(),
         );

@@ -7,12 +7,13 @@ use rowgate_core::secret::Credential;
 use rowgate_pg::keys::Found;
 
 use super::allowance::Allowance;
+use super::uses::Use;
 
 /// Keys remembered with one catalog. More of them at work in one generation only cost a look-up each.
 const KEYS: usize = 10_000;
 
-/// A key's record, and what it may ask where its tenant has a rate limit.
-pub(super) type Record = (Arc<Found>, Option<Arc<Allowance>>);
+/// A key's record, what it may ask where its tenant has a rate limit, and where its uses are noted.
+pub(super) type Record = (Arc<Found>, Option<Arc<Allowance>>, Arc<Use>);
 
 #[derive(Default)]
 pub(super) struct Keyring(RwLock<Keys>);
@@ -40,8 +41,9 @@ impl Keyring {
         credential: &Credential,
         found: Found,
         allowance: Option<Arc<Allowance>>,
+        used: Arc<Use>,
     ) -> Record {
-        let record = (Arc::new(found), allowance);
+        let record = (Arc::new(found), allowance, used);
         let mut keys = self.write();
         if KEYS <= keys.records.len() && !keys.records.contains_key(credential) {
             // Any one will do: who comes back is looked up again.
@@ -104,7 +106,7 @@ mod tests {
     fn no_more_keys_are_remembered_than_the_bound() {
         let keys = Keyring::default();
         for i in 0..=KEYS {
-            keys.remember(&digest(i), found(), None);
+            keys.remember(&digest(i), found(), None, Arc::default());
         }
         assert_eq!(keys.read().records.len(), KEYS);
         assert!(keys.get(&digest(KEYS)).is_some(), "the newest stays");
@@ -115,10 +117,10 @@ mod tests {
     #[test]
     fn a_key_is_known_but_has_no_record_under_the_next_catalog() {
         let first = Keyring::default();
-        (0..KEYS).for_each(|i| drop(first.remember(&digest(i), found(), None)));
+        (0..KEYS).for_each(|i| drop(first.remember(&digest(i), found(), None, Arc::default())));
         let second = first.successor();
         assert!(second.knows(&digest(1)) && second.get(&digest(1)).is_none());
-        second.remember(&digest(KEYS), found(), None);
+        second.remember(&digest(KEYS), found(), None, Arc::default());
         second.forget(&digest(1));
         let third = second.successor();
         assert!(third.knows(&digest(KEYS)) && !third.knows(&digest(1)), "the latest, and no dead one");

@@ -8,7 +8,7 @@ use rowgate_crds::{ApiKey, NotServedYet as _, Reason, Tenant};
 use rowgate_pg::actual::{Cluster, TenantDb};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
-use rowgate_pg::{introspect, migrate, replicas, session, tenants};
+use rowgate_pg::{introspect, key_uses, migrate, replicas, session, tenants};
 
 use crate::apply::{ApplyError, Logins};
 use crate::desired::{Desired, KeySpec};
@@ -199,6 +199,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             rotated.extend(keys::finished(unfinished, &db));
         }
         report::outcome(state, &desired, &outcome, &db, now);
+        report::uses(state, &key_uses::of(logins.get(As::Operator).await?, &record.id).await?);
         self.tell_rotated(state, &rotated).await?;
 
         let generation = db.state.as_ref().map_or(0, |state| state.generation);

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use rowgate_core::name::Ulid;
 use rowgate_crds::{self as crds, ApiKey, Reason, ResolvedPermission, Tenant};
 use rowgate_pg::actual::{Key, TenantDb};
 use rowgate_sql::catalog::{Action, PermissionRecord};
@@ -52,7 +53,7 @@ pub(crate) fn blank_key(key: &ApiKey) -> KeyState {
         secret_name: key.secret_name().to_owned(),
         expires_at: key.spec.expires_at.as_ref().map(|time| time.0.to_string()),
         revoked_at: None,
-        last_used_at: None,
+        last_used_at: key.status.as_ref().and_then(|status| Some(status.last_used_at.as_ref()?.0)),
         current_secret: None,
         previous_secret_expires_at: None,
         next_rotation: None,
@@ -89,7 +90,6 @@ pub(crate) fn outcome(
         told.id = row.map(|_| spec.id.clone());
         told.role = Some(spec.role().to_string());
         told.revoked_at = row.and_then(|row| row.revoked_at.clone());
-        told.last_used_at = row.and_then(|row| row.last_used_at.clone());
         row.iter().for_each(|row| rotation(told, spec, row, now));
         let set = row.and_then(|row| row.set_role.as_deref()).filter(|set| set.starts_with("set_"));
         told.permissions = set.map(|set| granted(desired, db, set)).unwrap_or_default();
@@ -97,6 +97,21 @@ pub(crate) fn outcome(
         told.findings.stalled.extend(problems.map(|finding| (finding.reason, finding.message.clone())));
     }
     state.next_look = next_look(&state.keys, now);
+}
+
+/// How far the time of a key's last use has moved when it is told again: a key in use must not write its status with
+/// every look.
+const USED_ANEW: SignedDuration = SignedDuration::from_secs(60);
+
+/// Fills in when keys were last used. What the status said before stays while it is nearly true.
+pub(crate) fn uses(state: &mut TenantState, uses: &BTreeMap<Ulid, Timestamp>) {
+    for key in &mut state.keys {
+        let Some(used) = key.id.as_ref().and_then(|id| uses.get(id)) else { continue };
+        let used = Timestamp::from_second(used.as_second()).unwrap_or(*used);
+        if key.last_used_at.is_none_or(|told| USED_ANEW <= used.duration_since(told).abs()) {
+            key.last_used_at = Some(used);
+        }
+    }
 }
 
 /// What is said of a live key's secrets.

@@ -39,7 +39,7 @@ pub trait ResourceSource: Send + Sync {
         name: &str,
     ) -> impl Future<Output = Result<(), SourceError>> + Send;
 
-    /// Publishes status. What differs in times only is not written.
+    /// Publishes status. What differs in the times only at which conditions turned is not written.
     fn report(&self, reports: &[StatusReport]) -> impl Future<Output = Result<(), SourceError>> + Send;
 
     /// Tells about something that happened.

@@ -51,7 +51,8 @@ pub(crate) struct KeyState {
     pub(crate) secret_name: String,
     pub(crate) expires_at: Option<String>,
     pub(crate) revoked_at: Option<String>,
-    pub(crate) last_used_at: Option<String>,
+    /// Not told anew while it has moved by less than a minute.
+    pub(crate) last_used_at: Option<jiff::Timestamp>,
     /// The 12 characters of the current secret that may be shown.
     pub(crate) current_secret: Option<String>,
     pub(crate) previous_secret_expires_at: Option<jiff::Timestamp>,
@@ -173,7 +174,7 @@ pub(crate) fn api_key(
         secret_name: Some(key.secret_name.clone()).filter(|name| !name.is_empty()),
         expires_at: time(&key.expires_at),
         revoked_at: time(&key.revoked_at),
-        last_used_at: time(&key.last_used_at),
+        last_used_at: key.last_used_at.map(Time),
         current_secret: key.current_secret.clone(),
         previous_secret_expires_at: key.previous_secret_expires_at.map(Time),
         next_rotation: key.next_rotation.map(Time),

@@ -111,8 +111,7 @@ fn signed_by(token: &str) -> String {
     generation(&parts(token)[0]["kid"]).to_owned()
 }
 
-/// Seen to fail with a key that is published only when it signs, with an old key that leaves when the new one signs, and
-/// with verification of published keys only.
+/// Seen to fail with a key that is published only when it signs, and with an old key that leaves when the new one signs.
 #[tokio::test]
 async fn the_signing_key_is_replaced_without_a_good_token_being_refused() {
     let two = Two::open().await;
@@ -167,7 +166,8 @@ async fn the_signing_key_is_replaced_without_a_good_token_being_refused() {
     two.all_hold(&after).await;
 }
 
-/// A replica that is ahead signs with a key of which this one has not read: it takes it, and no later one.
+/// A replica that is ahead signs with a key of which this one has not read: it takes it, and no later one. Seen
+/// to fail with verification of published keys only.
 #[tokio::test]
 async fn a_token_of_a_replica_that_is_ahead_holds_on_one_that_is_behind() {
     let two = Two::open().await;

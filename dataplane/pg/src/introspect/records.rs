@@ -35,7 +35,6 @@ struct KeyRow {
     set_role: Option<String>,
     expires_at: Option<i64>,
     revoked_at: Option<i64>,
-    last_used_at: Option<i64>,
     resolved: Json<serde_json::Value>,
     rotated_for: Option<String>,
     secrets: Json<Vec<SecretRow>>,
@@ -58,7 +57,6 @@ pub(super) async fn keys(conn: &mut PgConnection) -> Result<BTreeMap<Ulid, Key>,
         "select k.id, k.uid, k.namespace, k.name, k.role::text, k.set_role::text, k.resolved, k.rotated_for, \
                 (extract(epoch from k.expires_at) * 1000000)::int8 as expires_at, \
                 (extract(epoch from k.revoked_at) * 1000000)::int8 as revoked_at, \
-                (extract(epoch from k.last_used_at) * 1000000)::int8 as last_used_at, \
                 coalesce(s.secrets, '[]') as secrets \
          from dl.keys k left join ( \
              select key_id, json_agg(json_build_object('id', id, 'finder', finder, 'digest', encode(digest, 'hex'), \
@@ -94,7 +92,6 @@ fn key(row: KeyRow) -> Result<(Ulid, Key), PgError> {
         set_role: row.set_role,
         expires_at: rfc3339(row.expires_at)?,
         revoked_at: rfc3339(row.revoked_at)?,
-        last_used_at: rfc3339(row.last_used_at)?,
         resolved: row.resolved.0,
         rotated_for: row.rotated_for,
         secrets: row.secrets.0.into_iter().map(secret).collect::<Result<_, PgError>>()?,

@@ -45,7 +45,7 @@ impl Statuses {
             .filter(|status| status.is_object())
     }
 
-    /// Writes a status, unless it says what stands there already but for times. Returns whether it was written.
+    /// Writes a status, unless it says what stands there already but for the times at which conditions turned. Returns whether it was written.
     pub(super) fn report(&mut self, object: &ObjectRef, status: &Value) -> Result<bool, SourceError> {
         let mut document = self.document(object);
         let mut status = status.clone();
@@ -130,8 +130,7 @@ fn keep_transition_times(new: &mut Value, old: &Value) {
 fn without_times(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            let lasting =
-                map.iter().filter(|(name, _)| !["lastTransitionTime", "lastUsedAt"].contains(&name.as_str()));
+            let lasting = map.iter().filter(|(name, _)| *name != "lastTransitionTime");
             Value::Object(lasting.map(|(name, value)| (name.clone(), without_times(value))).collect())
         }
         Value::Array(items) => Value::Array(items.iter().map(without_times).collect()),

@@ -60,7 +60,6 @@ fn key() -> (KeySpec, Key) {
         set_role: None,
         expires_at: None,
         revoked_at: None,
-        last_used_at: None,
         resolved: serde_json::Value::Null,
         rotated_for: None,
         secrets: vec![secret(1, 0, None)],

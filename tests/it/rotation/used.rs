@@ -1,0 +1,163 @@
+//! When a key was last used: written down now and then, shown in its status, and never on a request's path.
+
+use std::process::Command;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use nix::sys::signal::Signal;
+use rowgate_core::name::Ulid;
+use rowgate_pg::key_uses;
+use rowgate_tests::postgres::{Server, attempt, execute, rows};
+use rowgate_tests::wait::until;
+use rowgate_tests::world::{World, get};
+use serde_json::Value;
+
+use super::fixture::PATH;
+
+/// The example shop, which writes uses down each second.
+async fn shop() -> (Server, World) {
+    let server = Server::own().await;
+    let mut world = World::shop_on(&server).await;
+    let each_second = |command: &mut Command| {
+        command.args(["--last-used-seconds", "1"]);
+    };
+    world.start_with(each_second).await;
+    (server, world)
+}
+
+fn id(world: &World, name: &str) -> String {
+    world.status("ApiKey", name)["apiKeyId"].as_str().expect("it has one").to_owned()
+}
+
+fn last_used(world: &World, name: &str) -> Option<Timestamp> {
+    world.status("ApiKey", name)["lastUsedAt"].as_str().map(|text| text.parse().expect("a time"))
+}
+
+async fn written(server: &Server, key: &str) -> Option<Timestamp> {
+    let query = format!("select used_at from control.key_uses where key = '{key}'");
+    let rows = rows(&mut server.connect("rowgate").await, &query).await;
+    Some(rows.first()?["used_at"].as_str()?.parse().expect("a time"))
+}
+
+/// Seen to fail with a status that follows each written use.
+#[tokio::test]
+async fn the_status_says_when_a_key_was_last_used_and_is_not_written_with_every_use() {
+    let (server, world) = shop().await;
+    assert_eq!(last_used(&world, "north"), None);
+    let before = Timestamp::now();
+    assert_eq!(world.get(&world.key("north"), PATH).await.status, 200);
+    let after = Timestamp::now();
+    let first = until("the time of the first use", async || last_used(&world, "north")).await;
+    let second = SignedDuration::from_secs(1);
+    assert!(before - second <= first && first <= after + second, "{before} {first} {after}");
+    assert_eq!(last_used(&world, "south"), None, "nobody used it");
+
+    // used on and on: written down, and not told anew within a minute
+    let key = id(&world, "north");
+    let noted = written(&server, &key).await.expect("it was used");
+    until("a later use", async || {
+        assert_eq!(world.get(&world.key("north"), PATH).await.status, 200);
+        (noted < written(&server, &key).await?).then_some(())
+    })
+    .await;
+    let file =
+        std::fs::metadata(world.state().join("status/apikey-default-north.yaml")).expect("it is there");
+    let at = file.modified().expect("a time");
+    let mut control = server.connect("rowgate").await;
+    // a whole look lies between what is said of a broken file and of its end
+    world.write("broken.yaml", "kind: [");
+    world.says("broken.yaml").await;
+    std::fs::remove_file(world.manifests().join("broken.yaml")).expect("it was written");
+    world.says("every manifest is good again").await;
+    let file =
+        std::fs::metadata(world.state().join("status/apikey-default-north.yaml")).expect("it is there");
+    assert_eq!(file.modified().expect("a time"), at, "an unchanged folder with traffic writes no status");
+    assert_eq!(last_used(&world, "north"), Some(first));
+    // a minute on, as the database has it
+    let later =
+        format!("update control.key_uses set used_at = used_at + interval '61 s' where key = '{key}'");
+    execute(&mut control, &later).await;
+    let told =
+        until("the time a minute on", async || last_used(&world, "north").filter(|at| *at != first)).await;
+    assert!(SignedDuration::from_secs(60) <= told.duration_since(first), "{told} {first}");
+}
+
+/// Seen to fail with a use that is noted before the database has said that the key lives.
+#[tokio::test]
+async fn tokens_count_and_refused_keys_do_not() {
+    let (server, world) = shop().await;
+    let [north, south] = ["north", "south"].map(|name| world.key(name));
+    let [north_id, south_id] = ["north", "south"].map(|name| id(&world, name));
+    // south is revoked after its record was remembered: a request with it is no use
+    assert_eq!(world.get(&south, PATH).await.status, 200);
+    let used = until("south's use", async || written(&server, &south_id).await).await;
+    execute(&mut server.connect("shop").await, &format!("select dl.revoke('{south_id}')")).await;
+    assert_eq!(world.get(&south, PATH).await.status, 401);
+
+    let exchange = format!("{}/api/auth/apikeys/exchange", world.url());
+    let answer =
+        reqwest::Client::new().post(exchange).header("x-api-key", &north).send().await.expect("an answer");
+    let body: Value = answer.json().await.expect("JSON");
+    let exchanged = until("the exchange as a use", async || written(&server, &north_id).await).await;
+    let bearer = format!("Bearer {}", body["token"].as_str().expect("a token"));
+    let url = format!("{}{PATH}", world.url());
+    let answer =
+        reqwest::Client::new().get(url).header("authorization", bearer).send().await.expect("an answer");
+    assert_eq!(answer.status(), 200);
+    until("the token's use", async || (exchanged < written(&server, &north_id).await?).then_some(())).await;
+    assert_eq!(written(&server, &south_id).await, Some(used));
+}
+
+/// What was used within the last minute is not lost with the process. Seen to fail with a data plane that just ends.
+#[tokio::test]
+async fn uses_are_written_down_at_the_end_of_a_data_plane() {
+    let server = Server::own().await;
+    let mut world = World::shop_on(&server).await;
+    world.start().await;
+    let replica = world.replica().await;
+    assert_eq!(get(&format!("{}{PATH}", replica.url()), &world.key("north")).await.status, 200);
+    let key = id(&world, "north");
+    assert_eq!(written(&server, &key).await, None, "a minute has not passed");
+    assert!(replica.end(Signal::SIGTERM).await.success());
+    assert!(written(&server, &key).await.is_some());
+}
+
+/// Seen to fail with the time of whoever writes last.
+#[tokio::test]
+async fn a_time_never_moves_backwards_whichever_replica_is_late() {
+    let (server, world) = shop().await;
+    let hex = std::fs::read_to_string(world.state().join("dataplane.root")).expect("it was made");
+    let root = rowgate_core::derive::Root::from_hex(&hex).expect("a root");
+    let (_, mut conn) =
+        rowgate_pg::installation::open_existing(server.endpoint().clone(), &root).await.expect("installed");
+    let tenant: Ulid =
+        world.status("Tenant", "shop")["tenantId"].as_str().expect("an id").parse().expect("a ULID");
+    let key: Ulid = id(&world, "north").parse().expect("a ULID");
+    let mut at = None;
+    for (age, moves) in [(3600, true), (60, true), (3600, false), (61, false), (0, true), (86_400, false)] {
+        let uses = vec![(tenant.clone(), key.clone(), Duration::from_secs(age))];
+        key_uses::note(&mut conn, uses).await.expect("it is the data plane's to write");
+        let now = written(&server, key.as_str()).await;
+        assert_eq!(at < now, moves, "{age} s ago: {at:?} {now:?}");
+        assert!(at <= now);
+        at = now;
+    }
+}
+
+/// Nothing that runs in a tenant's database, as whichever of its roles, reaches these times.
+#[tokio::test]
+async fn neither_callers_nor_tenants_write_when_a_key_was_used() {
+    let (server, world) = shop().await;
+    let mut control = server.connect("rowgate").await;
+    let can = "select r.rolname from pg_roles r where not r.rolsuper and r.rolname !~ '^(pg_|rowgate_)' and \
+               (has_table_privilege(r.oid, 'control.key_uses', 'select, insert, update, delete, truncate') \
+                or has_any_column_privilege(r.oid, 'control.key_uses', 'select, insert, update'))";
+    assert_eq!(rows(&mut control, can).await, Vec::<Value>::new());
+    let tenants = "select rolname from pg_roles where rolname ~ '^(t01|t.*_auth|key_|datalake_user)' and rolcanlogin \
+                   and has_database_privilege(oid, 'rowgate', 'connect') and rolname !~ '_keys$'";
+    assert_eq!(rows(&mut control, tenants).await, Vec::<Value>::new(), "they do not even connect");
+    execute(&mut control, "set role rowgate_dataplane").await;
+    let refused = attempt(&mut control, "delete from control.key_uses").await.expect_err("no right");
+    assert!(refused.to_string().contains("permission denied"), "{refused}");
+    drop(world);
+}
