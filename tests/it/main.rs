@@ -6,6 +6,7 @@ mod control;
 mod differential;
 mod edge;
 mod edits;
+mod hostile;
 mod http;
 mod launcher;
 mod limits;

@@ -1,6 +1,6 @@
 //! A data plane of its own: a real `serve` process over somebody's control database.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -55,6 +55,12 @@ impl DataPlane {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// What it has logged so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.scratch.path().join("log")).expect("the file was made before it")
     }
 
     /// Sends a signal that does not end it; see [`DataPlane::end`].
