@@ -38,10 +38,11 @@ pub struct Revoked {
 /// Why no key was revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum RevokeError {
+    // Somebody may have given the key itself, so it is not repeated.
     #[error(
-        "{0:?} is no key id: one has 26 lower-case letters and digits; status.apiKeyId of the ApiKey holds it"
+        "the argument is no key id: one has 26 lower-case letters and digits; status.apiKeyId of the ApiKey holds it"
     )]
-    NotAKeyId(String),
+    NotAKeyId,
     #[error(
         "none of the {n_tenants} tenants has a key {key}; status.apiKeyId of the ApiKey holds its id, and --control \
          says which installation is searched"
@@ -61,7 +62,7 @@ pub enum RevokeError {
 /// Looks into one tenant after the other. One that does not answer does not hide the key of another.
 pub async fn run(key_id: &str, control: &ControlSettings) -> Result<Revoked, RevokeError> {
     let text = key_id.strip_prefix("key_").unwrap_or(key_id);
-    let key: Ulid = text.parse().map_err(|_| RevokeError::NotAKeyId(key_id.to_owned()))?;
+    let key: Ulid = text.parse().map_err(|_| RevokeError::NotAKeyId)?;
     let (installation, mut conn) = open_existing(control.place.clone(), &control.root).await?;
     let rows = tenants::list(&mut conn).await.map_err(RevokeError::Tenants)?;
     let (n_tenants, mut silent) = (rows.len(), Vec::new());

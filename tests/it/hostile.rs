@@ -1,7 +1,7 @@
 //! Hostile input over bare TCP: a 4xx or a closed connection for each, no panic, and no memory that stays.
 
-mod raw;
-mod table;
+pub(crate) mod raw;
+pub(crate) mod table;
 
 use std::fs;
 use std::net::SocketAddr;

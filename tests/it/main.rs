@@ -2,6 +2,7 @@
 
 mod access;
 mod access_log;
+mod canary;
 mod control;
 mod differential;
 mod edge;

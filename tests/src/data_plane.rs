@@ -23,10 +23,16 @@ impl DataPlane {
     /// Starts it and waits until it is ready. `socket` is the folder of PostgreSQL's socket, `root` the file with the
     /// data plane's root.
     pub async fn start(socket: &Path, root: &Path) -> DataPlane {
+        DataPlane::start_with(socket, root, |_| ()).await
+    }
+
+    /// As [`DataPlane::start`], with further flags.
+    pub async fn start_with(socket: &Path, root: &Path, change: impl FnOnce(&mut Command)) -> DataPlane {
         let scratch = Scratch::new();
         let (port, probes) = (free_port(), free_port());
         let log = File::create(scratch.path().join("log")).expect("the folder is ours");
-        let child = Command::new(binary())
+        let mut command = Command::new(binary());
+        command
             .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
             .args(["--probes", &format!("127.0.0.1:{probes}"), "--control"])
             .arg(socket)
@@ -34,9 +40,9 @@ impl DataPlane {
             .arg(root)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("the binary was built; `make test` builds it");
+            .stderr(log);
+        change(&mut command);
+        let child = command.spawn().expect("the binary was built; `make test` builds it");
         scratch.adopt(child.id());
         until("the data plane's readiness", async || {
             let answer = reqwest::get(format!("http://127.0.0.1:{probes}/readyz")).await.ok()?;

@@ -9,16 +9,16 @@ use tokio::time::timeout;
 
 /// One answer, as far as it came.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Answer {
-    pub(super) status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     /// Lines after the status line, in lower case.
-    pub(super) headers: Vec<String>,
-    pub(super) body: Vec<u8>,
+    pub(crate) headers: Vec<String>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// Sends `bytes` and reads until the server closes; `ends` closes our side after them. An answer may come, and the
 /// connection may go, before all was sent.
-pub(super) async fn exchange(to: SocketAddr, bytes: &[u8], ends: bool) -> Vec<Answer> {
+pub(crate) async fn exchange(to: SocketAddr, bytes: &[u8], ends: bool) -> Vec<Answer> {
     let mut stream = TcpStream::connect(to).await.expect("the server listens");
     let (mut from_server, mut to_server) = stream.split();
     let mut answers = Vec::new();
@@ -68,13 +68,13 @@ fn split(mut bytes: &[u8]) -> Vec<Answer> {
 
 impl Answer {
     /// Everything but the time.
-    pub(super) fn tellable(&self) -> Answer {
+    pub(crate) fn tellable(&self) -> Answer {
         let mut all = self.clone();
         all.headers.retain(|line| !line.starts_with("date:"));
         all
     }
 
-    pub(super) fn has(&self, header: &str) -> bool {
+    pub(crate) fn has(&self, header: &str) -> bool {
         self.headers.iter().any(|line| line.split(':').next() == Some(header))
     }
 }
