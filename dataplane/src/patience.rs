@@ -79,7 +79,6 @@ mod tests {
 
     use super::*;
 
-    /// Seen to fail with a time that goes on while bytes are taken.
     #[tokio::test]
     async fn only_a_client_that_takes_nothing_is_cut() {
         let (mut client, server) = duplex(8);

@@ -4,6 +4,7 @@
 use super::fixture::{Fixture, big, ids};
 use super::raw::{Raw, has_end};
 
+/// Seen to fail with a client timeout of an hour.
 #[tokio::test]
 async fn a_client_that_stops_reading_is_cut_and_its_connection_serves_others() {
     let flags = ["--connections-per-tenant", "1", "--client-timeout-seconds", "1"];
@@ -36,6 +37,7 @@ async fn clients_that_go_away_in_the_middle_leave_nothing_behind() {
     assert!(fixture.backends().await.len() <= 1, "no more than --connections-per-tenant");
 }
 
+/// Seen to fail with an exchange that nobody ends.
 #[tokio::test]
 async fn a_client_that_goes_away_before_the_first_row_ends_its_statement() {
     let mut fixture = Fixture::new("10m", &["--connections-per-tenant", "1"]).await;

@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 
 use super::fixture::{Fixture, big, ids};
 
+/// Seen to fail with a queue that takes everybody.
 #[tokio::test]
 async fn beyond_the_queue_requests_are_refused_at_once_and_other_tenants_are_served() {
     let mut fixture =

@@ -3,12 +3,15 @@
 use rowgate_pg::wire::{Failure, Page, Piece};
 use rowgate_sql::shape::Encoding::{Int4, Quoted, Text};
 use rowgate_tests::postgres::shared;
+use rowgate_tests::wait::until;
 use sqlx::Row as _;
 
 use super::encoders::Random;
 use super::fixture::{Tenant, utf8};
 
 const CHUNK: usize = 64 << 10;
+const ACTIVE: &str = "select 1 from pg_stat_activity
+    where datname = current_database() and state = 'active' and pid <> pg_backend_pid()";
 
 /// Everything of an answer, and the lengths of its pieces.
 async fn whole(page: Page) -> Result<(String, Vec<usize>), Failure> {
@@ -56,7 +59,7 @@ async fn the_pieces_of_an_answer_are_the_answer() {
 /// Seen to fail with a connection that was put back half-way.
 #[tokio::test]
 async fn whoever_leaves_in_the_middle_leaves_no_rows_to_the_next() {
-    let tenant = Tenant::found(shared().await, "wire_leave").await;
+    let mut tenant = Tenant::found(shared().await, "wire_leave").await;
     let lane = tenant.lane();
     let mut random = Random(29);
     let (mut n_kept, mut n_closed) = (0, 0);
@@ -71,6 +74,12 @@ async fn whoever_leaves_in_the_middle_leaves_no_rows_to_the_next() {
             rest.next().await.expect("a piece");
         }
         drop(page);
+        // Not so when it is put back as it is: the statement waits for somebody to read on.
+        let over = async || {
+            let active = sqlx::query(ACTIVE).fetch_optional(&mut tenant.superuser).await.expect("rows");
+            active.is_none().then_some(())
+        };
+        until("an end of the statement", over).await;
         let next = lane.read(tenant.ask("b", "select 7, current_user", &[Int4, Quoted])).await;
         let next = next.expect("an answer");
         assert_eq!(utf8(&next), format!("{{\"0\":7,\"1\":\"{}\"}}", tenant.role("b")));
