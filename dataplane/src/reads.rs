@@ -74,9 +74,11 @@ pub async fn run(
             Err(Miss::Settled(problem)) => return Err(problem),
             Err(Miss::Behind) => Problem::unavailable(),
             Err(Miss::Doubtful(problem)) => problem,
-            // a key that changes its permission set has the new grants a moment before its record says so
+            // a key that changes its permission set has the new grants a moment before its record says so; a column made
+            // anew under its old name has none
             Err(Miss::Denied(problem)) if 0 < left => {
                 tokio::time::sleep(SETTLE).await;
+                caller.tenant.compare(&known.snapshot).await?;
                 known = caller.tenant.recognize_anew(&caller.credential).await?;
                 drop(problem);
                 continue;

@@ -218,14 +218,22 @@ impl Tenant {
     /// Looks whether the tables are those of the catalog, if nobody did lately, and loads it anew if not: for requests
     /// that the catalog alone answers. What never reaches the tables could not notice that they have changed.
     async fn look(&self, snapshot: Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
-        let Some((watched, turn)) = snapshot.turn() else { return Ok(snapshot) };
-        let (pool, known) = (self.look_ups.clone(), watched.fingerprint);
-        let look = async move { watched.look(&mut *pool.acquire().await?).await };
-        if self.outliving(look).await? != known {
-            return self.reload(Some(&snapshot)).await;
+        let Some((_, turn)) = snapshot.turn() else { return Ok(snapshot) };
+        let looked = self.compare(&snapshot).await?;
+        if Arc::ptr_eq(&looked, &snapshot) {
+            snapshot.confirm(turn);
         }
-        snapshot.confirm(turn);
-        Ok(snapshot)
+        Ok(looked)
+    }
+
+    /// The same catalog while the tables are those that it was read from; else it is loaded anew.
+    pub async fn compare(&self, snapshot: &Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
+        let (pool, watched) = (self.look_ups.clone(), snapshot.watched.clone());
+        let look = async move { watched.look(&mut *pool.acquire().await?).await };
+        match self.outliving(look).await? == snapshot.watched.fingerprint {
+            true => Ok(snapshot.clone()),
+            false => self.reload(Some(snapshot)).await,
+        }
     }
 
     /// Ends the connections. Requests that still hold the tenant get 503.

@@ -4,6 +4,7 @@ mod access;
 mod access_log;
 mod canary;
 mod control;
+mod ddl;
 mod differential;
 mod edge;
 mod edits;

@@ -17,6 +17,7 @@ use sqlx::PgConnection;
 
 mod drift;
 mod golden;
+mod granting;
 mod manifests;
 mod meaning;
 mod prefixes;

@@ -30,6 +30,8 @@ pub struct World {
     socket: Option<PathBuf>,
     /// Further data planes.
     replicas: Vec<DataPlane>,
+    /// After how many seconds everything is compared although nothing changed.
+    pub relook: u32,
 }
 
 /// An answer, read whole.
@@ -53,6 +55,7 @@ impl World {
             database_url: None,
             socket: None,
             replicas: Vec::new(),
+            relook: 1,
         };
         for (name, text) in files {
             world.write(name, text);
@@ -144,7 +147,10 @@ impl World {
         command.arg("standalone").arg("--manifests").arg(self.manifests()).arg("--state").arg(self.state());
         command.arg("--listen").arg(format!("127.0.0.1:{}", self.port));
         command.arg("--probes").arg(format!("127.0.0.1:{}", self.probes));
-        command.arg("--ready-file").arg(self.ready_file()).args(["--relook-seconds", "1"]);
+        command
+            .arg("--ready-file")
+            .arg(self.ready_file())
+            .args(["--relook-seconds", &self.relook.to_string()]);
         if let Some(url) = &self.database_url {
             command.arg("--database-url").arg(url);
         } else {

@@ -154,6 +154,8 @@ pub struct Relation {
     pub policies: BTreeMap<String, Policy>,
     /// Column names of the primary key, in key order; empty: none.
     pub primary_key: Vec<String>,
+    /// Views: the version of the rule, another one after each change of it.
+    pub rule: Option<i64>,
     /// Views: the relations that the view's rule reads, directly.
     pub reads: BTreeSet<QName>,
     /// Routines (outside `pg_catalog` and extensions) that column defaults, generated columns, checks, indexes,

@@ -60,7 +60,9 @@ pub async fn execute(conn: &mut PgConnection, sql: &Sql) -> Result<u64, PgError>
 /// Runs the statements in one transaction: all of them, or none.
 pub async fn transaction(conn: &mut PgConnection, statements: &[Sql]) -> Result<(), TransactionError> {
     let at = |index| move |error: PgError| TransactionError { index, error };
-    let mut open = conn.begin().await.map_err(|error| at(0)(error.into()))?;
+    // each statement sees what stands when it begins, whatever the tenant's database has as its default
+    let open = conn.begin_with("begin isolation level read committed, read write").await;
+    let mut open = open.map_err(|error| at(0)(error.into()))?;
     for (index, sql) in statements.iter().enumerate() {
         // Dropping `open` on the way out queues the ROLLBACK.
         execute(&mut open, sql).await.map_err(at(index))?;

@@ -29,6 +29,9 @@ pub(crate) enum ApplyError {
     /// A statement that an entity's manifest asked for: that entity can be closed and the rest go on.
     #[error("{message}")]
     Entity { entity: String, message: String },
+    /// The tables are no longer those that the plan was made for: look and plan again.
+    #[error("could not {about}: {message}")]
+    Moved { about: String, message: String },
     #[error("could not {about}: {message}")]
     Refused { about: String, message: String },
     #[error(transparent)]
@@ -157,7 +160,11 @@ fn refused(op: &Op, before: usize, error: TransactionError) -> ApplyError {
     let PgError::Sqlstate { message, code, .. } = &error.error else {
         return ApplyError::Unavailable(error.error);
     };
+    let moved = ["RG002", "40P01", "55P03"].contains(&code.as_str());
     let message = format!("PostgreSQL answered {code}: {message}");
+    if moved {
+        return ApplyError::Moved { about: op.about.clone(), message };
+    }
     let statement = error.index.checked_sub(before).and_then(|index| op.statements.get(index));
     match statement.and_then(|statement| statement.entity.clone()) {
         Some(entity) => ApplyError::Entity { entity, message },

@@ -60,6 +60,8 @@ pub(crate) enum PassError {
     Pg(#[from] PgError),
     #[error(transparent)]
     Source(#[from] SourceError),
+    #[error("{0}")]
+    Moved(String),
     #[error("{1}")]
     Refused(Reason, String),
 }
@@ -68,6 +70,7 @@ impl From<ApplyError> for PassError {
     fn from(error: ApplyError) -> PassError {
         match error {
             ApplyError::Unavailable(error) => PassError::Pg(error),
+            moved @ ApplyError::Moved { .. } => PassError::Moved(moved.to_string()),
             other => PassError::Refused(Reason::StatementRefused, other.to_string()),
         }
     }
@@ -108,6 +111,11 @@ impl<S: ResourceSource> Pass<'_, S> {
         match self.steps(&mut state).await {
             Ok(()) => {}
             Err(PassError::Refused(reason, message)) => state.findings.stalled.push((reason, message)),
+            Err(PassError::Moved(message)) => {
+                let message =
+                    format!("{message}; somebody changes the tables meanwhile, so it is tried again");
+                state.findings.retry = Some((Reason::Drifted, message));
+            }
             Err(PassError::Source(error)) => {
                 state.findings.retry = Some((Reason::SecretUnavailable, error.to_string()))
             }
@@ -288,7 +296,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let generations = generations(state, desired);
         let drift = self.memory.settled.as_ref() == Some(&generations);
         self.memory.settled = None;
-        let mut n_applied = 0;
+        let (mut n_applied, mut n_moved) = (0, 0);
         loop {
             let operator = self.installation.operator().role;
             let mut outcome = plan::contents(desired, &cluster, &db, &closed, &operator, &mut chance::ulid);
@@ -314,6 +322,11 @@ impl<S: ResourceSource> Pass<'_, S> {
                 Ok(()) => n_applied += 1,
                 Err(ApplyError::Entity { entity, message }) => {
                     closed.insert(entity, Finding::new(Reason::PolicyRefused, message));
+                }
+                // somebody works on the tables at this moment; nothing of the operation stands
+                Err(error @ ApplyError::Moved { .. }) if n_moved < ROUNDS => {
+                    tracing::info!(tenant = %desired.slug, %error, "planning again");
+                    n_moved += 1;
                 }
                 Err(error) => return Err(error.into()),
             }

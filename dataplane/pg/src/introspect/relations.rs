@@ -29,6 +29,7 @@ struct Row {
     owner: String,
     rls_enabled: bool,
     rls_forced: bool,
+    rule: Option<i64>,
     acl: Json<Acl>,
 }
 
@@ -42,7 +43,8 @@ pub(super) async fn relations(
     let rows: Vec<Row> = sqlx::query_as(concat!(
         "select c.oid::int8, n.nspname::text as schema, c.relname::text as name, c.relkind::text as kind, \
                 pg_get_userbyid(c.relowner)::text as owner, c.relrowsecurity as rls_enabled, \
-                c.relforcerowsecurity as rls_forced, ",
+                c.relforcerowsecurity as rls_forced, \
+                (select max(w.xmin::text::int8) from pg_rewrite w where w.ev_class = c.oid) as rule, ",
         acl!("c.relacl", "case c.relkind when 'S' then 's' else 'r' end::\"char\"", "c.relowner"),
         " as acl from pg_class c join pg_namespace n on n.oid = c.relnamespace \
           where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and n.nspname !~ '^pg_' \
@@ -66,6 +68,7 @@ pub(super) async fn relations(
                 owner: row.owner,
                 rls_enabled: row.rls_enabled,
                 rls_forced: row.rls_forced,
+                rule: row.rule,
                 acl: row.acl.0,
                 columns: columns.remove(&id).unwrap_or_default(),
                 policies: policies.remove(&id).unwrap_or_default(),

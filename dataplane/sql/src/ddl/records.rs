@@ -10,6 +10,12 @@ pub fn fence(epoch: i64) -> Sql {
     with("select dl.fence($1::bigint)", &[Some(&epoch.to_string())])
 }
 
+/// `select dl.stand(relations)`: last in the transaction that grants. `relations` is a JSON array.
+#[must_use]
+pub fn stand(relations: &str) -> Sql {
+    with("select dl.stand($1::jsonb)", &[Some(relations)])
+}
+
 /// A new generation: data planes reload.
 #[must_use]
 pub fn bump() -> Sql {

@@ -1,15 +1,15 @@
 //! The rows of `dl` that say what is served: entities, permission sets, claims, limits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
 use rowgate_core::role::SHARED_ROLE;
-use rowgate_pg::actual::TenantDb;
+use rowgate_pg::actual::{QName, TenantDb};
 use rowgate_sql::catalog::PermissionRecord;
 use rowgate_sql::ddl::records;
 use rowgate_sql::text::Sql;
 
-use super::accept::Accepted;
+use super::accept::{Accepted, qname};
 use super::rights;
 use crate::desired::{Desired, KeySpec};
 
@@ -41,6 +41,23 @@ pub(super) fn entities(db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'
         }
     }
     statements
+}
+
+/// What every entity stands on must be what it was when the plan was made, by the time that the plan's rights stand.
+pub(super) fn stand(db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'_>>) -> Option<Sql> {
+    let mut todo: Vec<QName> = accepted.values().map(|entity| qname(entity.spec)).collect();
+    let mut all: BTreeSet<QName> = BTreeSet::new();
+    while let Some(name) = todo.pop() {
+        let reads = db.relations.get(&name).map(|relation| relation.reads.iter().cloned());
+        if all.insert(name) {
+            todo.extend(reads.into_iter().flatten());
+        }
+    }
+    let each = all.iter().filter_map(|name| Some((name, db.relations.get(name)?))).map(|((schema, name), relation)| {
+        serde_json::json!({"schema": schema, "name": name, "oid": relation.oid, "rule": relation.rule})
+    });
+    let relations: Vec<serde_json::Value> = each.collect();
+    (!relations.is_empty()).then(|| records::stand(&serde_json::Value::from(relations).to_string()))
 }
 
 pub(super) fn permission_sets(db: &TenantDb, subjects: &BTreeMap<String, Vec<PermissionRecord>>) -> Vec<Sql> {
