@@ -165,8 +165,7 @@ impl Tenant {
     /// Loads the catalog unless one of `generation` or newer is served. A failure is logged, and the next look at the control database tries again.
     pub async fn catch_up(&self, generation: i64) {
         let seen = self.current();
-        let behind = seen.as_ref().is_none_or(|seen| seen.catalog.generation < generation);
-        if behind {
+        if seen.as_ref().is_none_or(|seen| seen.catalog.generation < generation) {
             let _told_and_tried_again = self.reload(seen.as_ref()).await;
         }
         self.tried.store(true, Ordering::Release);
@@ -215,8 +214,7 @@ impl Tenant {
         Ok(())
     }
 
-    /// Looks whether the tables are those of the catalog, if nobody did lately, and loads it anew if not: for requests
-    /// that the catalog alone answers. What never reaches the tables could not notice that they have changed.
+    /// As [`Tenant::compare`], if nobody did lately: for requests that the catalog alone answers.
     async fn look(&self, snapshot: Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
         let Some((_, turn)) = snapshot.turn() else { return Ok(snapshot) };
         let looked = self.compare(&snapshot).await?;

@@ -154,6 +154,9 @@ pub struct Relation {
     pub policies: BTreeMap<String, Policy>,
     /// Column names of the primary key, in key order; empty: none.
     pub primary_key: Vec<String>,
+    /// Columns that lead an index, with the comparisons that no index of theirs serves under a policy, because they are
+    /// not leakproof.
+    pub leaky: BTreeMap<String, String>,
     /// Views: the version of the rule, another one after each change of it.
     pub rule: Option<i64>,
     /// Views: the relations that the view's rule reads, directly.

@@ -105,7 +105,6 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Seen to fail without the watch statement in the batch, at each case whose statement PostgreSQL itself takes.
 #[tokio::test]
 async fn a_request_that_starts_two_seconds_after_a_change_sees_it() {
     let mut hand = Hand::new(&[], 3600).await;

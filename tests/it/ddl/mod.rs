@@ -11,6 +11,7 @@ use tokio::time::Instant;
 mod alone;
 mod batch;
 mod wake;
+mod warnings;
 
 /// Rows of owner `b` are nobody's to see.
 const MANIFEST: &str = "

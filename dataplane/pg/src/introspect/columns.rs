@@ -1,6 +1,6 @@
 //! Columns and primary keys, by the oid of their relation.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -63,4 +63,32 @@ pub(super) async fn primary_keys(conn: &mut PgConnection) -> Result<HashMap<i64,
     .fetch_all(conn)
     .await?;
     Ok(rows.into_iter().collect())
+}
+
+/// By relation and column that leads an index: the comparisons that no such index of it serves under a policy. Which
+/// operators an index has and whether they are leakproof is PostgreSQL's to say.
+pub(super) async fn leaky(
+    conn: &mut PgConnection,
+) -> Result<HashMap<i64, BTreeMap<String, String>>, PgError> {
+    let rows: Vec<(i64, String, String)> = sqlx::query_as(
+        "select relation, name, string_agg(operator, ' ' order by operator) from ( \
+             select i.indrelid::int8 as relation, a.attname::text as name, o.oprname::text as operator \
+             from pg_index i join pg_class c on c.oid = i.indrelid join pg_namespace n on n.oid = c.relnamespace \
+             join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0] \
+             join pg_opclass s on s.oid = i.indclass[0] \
+             join pg_amop m on m.amopfamily = s.opcfamily and m.amoppurpose = 's' \
+                           and m.amoplefttype = s.opcintype and m.amoprighttype = s.opcintype \
+             join pg_operator o on o.oid = m.amopopr join pg_proc p on p.oid = o.oprcode \
+             where i.indisvalid and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
+               and o.oprname in ('=', '<', '<=', '>', '>=') \
+             group by 1, 2, 3 having not bool_or(p.proleakproof) \
+         ) operators group by 1, 2",
+    )
+    .fetch_all(conn)
+    .await?;
+    let mut by_relation: HashMap<i64, BTreeMap<String, String>> = HashMap::new();
+    for (relation, column, operators) in rows {
+        by_relation.entry(relation).or_default().insert(column, operators);
+    }
+    Ok(by_relation)
 }

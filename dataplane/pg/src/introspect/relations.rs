@@ -56,6 +56,7 @@ pub(super) async fn relations(
     .await?;
     let mut columns = columns::columns(conn).await?;
     let mut primary_keys = columns::primary_keys(conn).await?;
+    let mut leaky = columns::leaky(conn).await?;
     let mut reads = reads(conn).await?;
     let mut routines = routines(conn).await?;
     let mut sequences = sequences(conn).await?;
@@ -73,6 +74,7 @@ pub(super) async fn relations(
                 columns: columns.remove(&id).unwrap_or_default(),
                 policies: policies.remove(&id).unwrap_or_default(),
                 primary_key: primary_keys.remove(&id).unwrap_or_default(),
+                leaky: leaky.remove(&id).unwrap_or_default(),
                 reads: reads.remove(&id).unwrap_or_default(),
                 routines: routines.remove(&id).unwrap_or_default(),
                 sequences: sequences.remove(&id).unwrap_or_default(),

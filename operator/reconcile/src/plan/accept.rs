@@ -31,7 +31,7 @@ pub(super) fn qname(spec: &EntitySpec) -> QName {
     (spec.schema.as_str().to_owned(), spec.object.as_str().to_owned())
 }
 
-fn exposed<'a>(mappings: &'a BTreeMap<String, String>, column: &'a str) -> &'a str {
+pub(super) fn exposed<'a>(mappings: &'a BTreeMap<String, String>, column: &'a str) -> &'a str {
     mappings.get(column).map_or(column, String::as_str)
 }
 

@@ -13,7 +13,7 @@ use super::accept::{Accepted, accept};
 use super::keys::Keys;
 use super::rights::{self, Resolved};
 use super::shell::ident;
-use super::{As, Finding, Op, Statement, acl, foreign, rows, security};
+use super::{As, Finding, Op, Statement, acl, foreign, rows, scans, security};
 use crate::desired::{Desired, KeySpec, Scope};
 
 /// More distinct permission sets than this make PostgreSQL's ACLs too large for a row (architecture, section 3).
@@ -88,6 +88,7 @@ pub fn contents(
         .collect();
 
     let keys = Keys { desired, cluster, db, live, sets };
+    outcome.notes.extend(scans::sentences(&accepted, &subjects));
     let grants = acl::Subjects {
         desired,
         cluster,

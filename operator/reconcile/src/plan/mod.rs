@@ -15,6 +15,7 @@ mod foreign;
 mod keys;
 mod rights;
 mod rows;
+mod scans;
 mod security;
 mod shell;
 
