@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::Hand;
 
+/// Seen to fail with a watch statement that is never sent.
 #[tokio::test]
 async fn one_request_a_second_asks_whether_the_tables_changed() {
     let hand = Hand::new(&["log_statement=all"], 3600).await;
