@@ -14,6 +14,7 @@ pub mod compress;
 pub mod cors;
 pub mod freshness;
 pub mod http;
+mod linger;
 pub mod listen;
 pub mod meter;
 pub mod next_link;

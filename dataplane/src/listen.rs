@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::Tasks;
 use crate::bounds;
+use crate::linger::Lingering;
 use crate::patience::Impatient;
 
 /// A client that takes longer for its headers is cut off; so is one that stays silent between requests.
@@ -60,7 +61,8 @@ pub async fn serve<S>(
         };
         // Without it small answers may wait for a delayed ACK; where it fails the connection is dead anyway.
         let _small_answers_at_once = stream.set_nodelay(true);
-        let connection = connection(Impatient::new(stream, patience), service(peer.ip()), ends.clone());
+        let connection =
+            connection(Lingering::new(Impatient::new(stream, patience)), service(peer.ip()), ends.clone());
         tasks.start(async move {
             connection.await;
             drop(slot);
@@ -68,7 +70,7 @@ pub async fn serve<S>(
     }
 }
 
-async fn connection<S>(stream: Impatient<TcpStream>, service: S, ends: Ends)
+async fn connection<S>(stream: Lingering<Impatient<TcpStream>>, service: S, ends: Ends)
 where
     S: HttpService<Incoming, ResBody = axum::body::Body, Error = Infallible>,
 {

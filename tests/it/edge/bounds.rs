@@ -129,3 +129,14 @@ async fn a_body_is_bounded_or_not_read() {
         assert_eq!(answer.contains("\"TooLarge\""), status == 413, "{answer}");
     }
 }
+
+/// Seen to fail where the connection is closed on bytes that nobody has read: the client's write breaks.
+#[tokio::test]
+async fn a_client_that_reads_after_it_has_written_everything_learns_why_it_was_refused() {
+    let mut world = World::shop().await;
+    world.start().await;
+    let bytes = 12 * KIB * KIB;
+    let head = format!("GET /auth/shop/api/orders HTTP/1.1\r\nHost: h\r\nContent-Length: {bytes}\r\n\r\n");
+    let answer = raw::send_then_read(&world.url(), &[head.as_bytes(), &vec![b'x'; bytes]].concat()).await;
+    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("\"TooLarge\""), "{answer}");
+}

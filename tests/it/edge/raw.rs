@@ -23,3 +23,17 @@ pub(super) async fn send(url: &str, bytes: &[u8]) -> String {
     ended.expect("what the server said can be read to its end");
     String::from_utf8(answer).expect("our answers are UTF-8")
 }
+
+/// As [`send`], for a client that does not look before it has sent everything.
+pub(super) async fn send_then_read(url: &str, bytes: &[u8]) -> String {
+    let address = url.strip_prefix("http://").expect("our servers speak HTTP");
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    let talking = async {
+        stream.write_all(bytes).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok::<_, std::io::Error>(answer)
+    };
+    let answer = tokio::time::timeout(PATIENCE, talking).await.expect("the server closes in time");
+    answer.expect("everything is taken, and what the server said can be read to its end")
+}
