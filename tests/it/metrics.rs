@@ -115,6 +115,7 @@ impl Asker {
     }
 }
 
+/// Seen to fail with the path as the route where none matched, and with the method as it was sent.
 #[tokio::test]
 async fn what_is_counted_is_what_was_asked_and_no_word_of_a_caller_is_shown() {
     let server = Server::own().await;
@@ -185,6 +186,7 @@ async fn what_is_counted_is_what_was_asked_and_no_word_of_a_caller_is_shown() {
     }
 }
 
+/// Seen to fail with a page that keeps every tenant it ever told of.
 #[tokio::test]
 async fn a_replica_tells_of_its_tenants_as_long_as_it_has_them() {
     let server = Server::own().await;

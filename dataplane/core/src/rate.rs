@@ -87,6 +87,18 @@ mod tests {
         }
     }
 
+    /// A second does not divide into 700,000 whole nanoseconds. Seen to fail with an interval that is rounded down.
+    #[test]
+    fn rounding_admits_no_more_than_the_rate() {
+        const RATE: u32 = 700_000;
+        let bucket = Bucket::default();
+        let admitted = |now| bucket.take(Duration::from_micros(now), RATE).is_ok();
+        assert_eq!((0..RATE).filter(|_| admitted(0)).count(), 700_000);
+        let in_20_ms = (1..=20_000).filter(|&now| admitted(now)).count();
+        assert!((13_990..=14_000).contains(&in_20_ms), "{in_20_ms}");
+    }
+
+    /// Seen to fail without the part of a second, and with a wait of none.
     #[test]
     fn waiting_is_told_in_whole_seconds_and_never_as_none() {
         for (nanos, told) in [(0, 1), (1, 1), (SECOND, 1), (SECOND + 1, 2), (3 * SECOND, 3)] {

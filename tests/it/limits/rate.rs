@@ -15,12 +15,11 @@ struct Shop {
     client: Client,
 }
 
-/// What one caller was answered, from before its first request to after its last.
+/// What one caller was answered.
 #[derive(Default)]
 struct Tally {
     admitted: u32,
     refused: u32,
-    took: Duration,
 }
 
 impl Shop {
@@ -37,10 +36,12 @@ impl Shop {
         self.client.get(&format!("{}{path}", self.world.url()), headers).await
     }
 
-    /// Asks with each of `headers` in turn until `n` were refused; calls `between` before each request.
+    /// Asks with each of `headers` in turn until `n` were refused, and holds every answer against the promise; calls
+    /// `between` before each request.
     async fn ask_until_refused(
         &self,
         n: u32,
+        per_second: u32,
         headers: &[(&str, &str)],
         mut between: impl AsyncFnMut(u32),
     ) -> Tally {
@@ -52,7 +53,10 @@ impl Shop {
             between(tally.refused).await;
             let reply = self.ask(ROWS, &[*header]).await;
             match reply.status.as_u16() {
-                200 => tally.admitted += 1,
+                200 => {
+                    tally.admitted += 1;
+                    tally.keeps_to(per_second, began.elapsed());
+                }
                 429 => {
                     is_told_when(&reply);
                     tally.refused += 1;
@@ -60,16 +64,15 @@ impl Shop {
                 _ => panic!("{reply:?}"),
             }
         }
-        tally.took = began.elapsed();
         tally
     }
 }
 
 impl Tally {
     /// The promise: rate times time and one second's worth. A slow machine makes the time longer, never shorter.
-    fn keeps_to(&self, per_second: u32) {
-        let allowed = f64::from(per_second) * (self.took.as_secs_f64() + 1.0);
-        assert!(f64::from(self.admitted) <= allowed, "{} admitted in {:?}", self.admitted, self.took);
+    fn keeps_to(&self, per_second: u32, took: Duration) {
+        let allowed = f64::from(per_second) * (took.as_secs_f64() + 1.0);
+        assert!(f64::from(self.admitted) <= allowed, "{} admitted in {took:?}", self.admitted);
     }
 }
 
@@ -80,7 +83,8 @@ fn is_told_when(reply: &Reply) {
     assert_eq!((&error["code"], &error["status"]), (&"RateLimited".into(), &429.into()), "{reply:?}");
 }
 
-/// Every new generation makes the replica load its catalog and forget its key records, on the very next request.
+/// Every new generation makes the replica load its catalog and forget its key records, on the very next request. Seen to
+/// fail with buckets that live in the key record, which a new catalog fills again.
 #[tokio::test]
 async fn a_key_gets_its_rate_and_no_more_however_often_the_catalog_changes() {
     const RATE: u32 = 20;
@@ -88,16 +92,16 @@ async fn a_key_gets_its_rate_and_no_more_however_often_the_catalog_changes() {
     let mut superuser = shop.server.connect("shop").await;
     let key = shop.world.key("shop-admin");
     let tally = shop
-        .ask_until_refused(200, &[("X-API-Key", &key)], async |refused| {
+        .ask_until_refused(200, RATE, &[("X-API-Key", &key)], async |refused| {
             if refused % 20 == 10 {
                 execute(&mut superuser, "update dl.state set generation = generation + 1").await;
             }
         })
         .await;
     assert!(RATE <= tally.admitted, "the burst is one second's worth, not {}", tally.admitted);
-    tally.keeps_to(RATE);
 }
 
+/// Seen to fail with a bucket for each credential instead of one for the key.
 #[tokio::test]
 async fn a_key_and_its_token_share_one_rate_and_another_key_has_its_own() {
     const RATE: u32 = 20;
@@ -107,11 +111,12 @@ async fn a_key_and_its_token_share_one_rate_and_another_key_has_its_own() {
     let reply = shop.client.ask("POST", &exchange, &[("X-API-Key", &north)]).await;
     let token = format!("Bearer {}", reply.json()["token"].as_str().expect("a token"));
     let both = [("X-API-Key", north.as_str()), ("Authorization", token.as_str())];
-    shop.ask_until_refused(100, &both, async |_| ()).await.keeps_to(RATE);
+    shop.ask_until_refused(100, RATE, &both, async |_| ()).await;
     assert_eq!(shop.ask(ROWS, &[("X-API-Key", &south)]).await.status, 200, "it has used nothing yet");
 }
 
-/// All routes that need a key count, each request once.
+/// All routes that need a key count. Seen to fail with buckets that live in the key record: the list of entities looks
+/// it up each time.
 #[tokio::test]
 async fn every_route_of_a_key_draws_from_its_bucket() {
     let shop = Shop::open(1).await;
@@ -138,7 +143,8 @@ async fn every_route_of_a_key_draws_from_its_bucket() {
     }
 }
 
-/// Whoever holds a dead key learns nothing of it, not even that it asked too often while it lived.
+/// Whoever holds a dead key learns nothing of it, not even that it asked too often while it lived. Seen to fail with a 429
+/// that rests on a remembered record alone.
 #[tokio::test]
 async fn a_dead_key_is_never_told_that_it_asks_too_often() {
     let shop = Shop::open(1).await;
@@ -149,7 +155,7 @@ async fn a_dead_key_is_never_told_that_it_asks_too_often() {
     let stranger = shop.ask(ROWS, &[("X-API-Key", &invented), ("X-Request-Id", "same")]).await.tellable();
     assert_eq!(stranger.status, 401);
     for _ in 0..3 {
-        shop.ask_until_refused(3, &headers[..1], async |_| ()).await;
+        shop.ask_until_refused(3, 1, &headers[..1], async |_| ()).await;
         execute(&mut superuser, "update dl.keys set revoked_at = now() where name = 'north'").await;
         for path in [ROWS, ROWS, "/auth/shop/api", ROWS] {
             assert_eq!(shop.ask(path, &headers).await.tellable(), stranger, "{path}");
@@ -163,7 +169,7 @@ async fn a_dead_key_is_never_told_that_it_asks_too_often() {
 async fn no_limit_is_the_default_and_an_edit_is_enough() {
     let shop = Shop::open(1).await;
     let key = shop.world.key("shop-admin");
-    shop.ask_until_refused(1, &[("X-API-Key", &key)], async |_| ()).await;
+    shop.ask_until_refused(1, 1, &[("X-API-Key", &key)], async |_| ()).await;
     shop.world.edit("tenant.yaml", "    requestsPerSecond: 1\n", "");
     let (mut n, mut refused) = (0, 0);
     // 100 in a row are more than one in a second, even where each takes as long as a slow machine needs.
