@@ -29,8 +29,14 @@ impl Client {
 
     /// Any method, without a body. A header named twice is sent twice.
     pub async fn ask(&self, method: &str, url: &str, headers: &[(&str, &str)]) -> Reply {
+        self.send(method, url, headers, "").await
+    }
+
+    /// As [`Client::ask`], with a body unless it is empty.
+    pub async fn send(&self, method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> Reply {
         let method = Method::from_bytes(method.as_bytes()).expect("a method");
         let request = self.0.request(method, url);
+        let request = if body.is_empty() { request } else { request.body(body.to_owned()) };
         let add = |request: RequestBuilder, (name, value): &(&str, &str)| request.header(*name, *value);
         let answered = headers.iter().fold(request, add).send().await;
         let response = answered.unwrap_or_else(|error| panic!("{url}: {error:?}"));

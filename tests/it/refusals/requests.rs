@@ -13,14 +13,23 @@ pub(super) struct Request {
     pub(super) key: Key,
     pub(super) headers: &'static [(&'static str, &'static str)],
     pub(super) path: &'static str,
+    pub(super) padding: Padding,
+}
+
+/// What makes a request too large: so many bytes at the end of the address, in a header more, or as a body.
+pub(super) enum Padding {
+    None,
+    Path(usize),
+    Header(usize),
+    Body(usize),
 }
 
 const fn get(why: &'static str, path: &'static str) -> Request {
-    Request { why, method: "GET", key: Key::Of("shop-admin"), headers: &[], path }
+    Request { why, method: "GET", key: Key::Of("shop-admin"), headers: &[], path, padding: Padding::None }
 }
 
 const fn of(key: &'static str, why: &'static str, path: &'static str) -> Request {
-    Request { why, method: "GET", key: Key::Of(key), headers: &[], path }
+    Request { why, method: "GET", key: Key::Of(key), headers: &[], path, padding: Padding::None }
 }
 
 pub(super) const REQUESTS: &[Request] = &[
@@ -82,8 +91,19 @@ pub(super) const REQUESTS: &[Request] = &[
         ..get("key and token together", "/auth/shop/api/orders")
     },
     Request { headers: &[("X-MS-API-ROLE", "admin")], ..get("another role", "/auth/shop/api/orders") },
+    Request {
+        method: "OPTIONS",
+        headers: &[("Origin", "https://elsewhere.example"), ("Access-Control-Request-Method", "GET")],
+        ..get("a page of an origin that is not listed", "/auth/shop/api/orders")
+    },
     get("an entity that does not exist", "/auth/shop/api/order"),
     of("south", "an entity that the key may not see", "/auth/shop/api/products"),
+    Request {
+        padding: Padding::Path(17 << 10),
+        ..get("an address beyond 16 KiB", "/auth/shop/api/orders?$filter=comment%20eq%20'")
+    },
+    Request { padding: Padding::Header(17 << 10), ..get("headers beyond 16 KiB", "/auth/shop/api/orders") },
+    Request { padding: Padding::Body(2 << 20), ..get("a body beyond 1 MiB", "/auth/shop/api/orders") },
     of("busy-key", "more requests than the limit", "/auth/busy/api"),
     get("an address that does not exist", "/auth/shop/api/orders/"),
     Request { method: "DELETE", ..get("a method that does not exist here", "/auth/shop/api/orders") },
