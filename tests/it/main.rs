@@ -8,6 +8,7 @@ mod ddl;
 mod differential;
 mod edge;
 mod edits;
+mod fire;
 mod hostile;
 mod http;
 mod launcher;

@@ -60,6 +60,11 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
     for tenant in tenants {
         text.histogram(&[("tenant", tenant.slug.as_str())], &tenant.meter.exchanges);
     }
+    let help = "Exchanges with the database whose client went away while they ran.";
+    text.family("rowgate_database_exchanges_abandoned_total", Kind::Counter, help);
+    for tenant in tenants {
+        text.sample(&[("tenant", tenant.slug.as_str())], tenant.lane.n_abandoned());
+    }
     gauge(text, tenants, "rowgate_database_up", "1 while the tenant's database answers, else 0.", |tenant| {
         Some(u64::from(tenant.answers()))
     });

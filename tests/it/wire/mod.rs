@@ -2,7 +2,7 @@
 
 mod abort;
 mod connect;
-mod encoders;
+pub(crate) mod encoders;
 mod errors;
 mod fixture;
 mod keys;

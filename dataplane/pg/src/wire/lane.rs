@@ -1,6 +1,6 @@
 //! Lane A of one tenant: a bounded pool of connections as `t<id>_auth`, and the queue before it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -56,6 +56,8 @@ pub(super) struct Shared {
     permits: Arc<Semaphore>,
     /// How many wait for a permit.
     n_waiting: AtomicUsize,
+    /// See [`Lane::n_abandoned`].
+    pub(super) n_abandoned: AtomicU64,
     /// Connections between exchanges. The last one used is the first taken, so that a quiet lane keeps few warm.
     idle: Mutex<Vec<Idle>>,
     pub(super) exchanges: TaskTracker,
@@ -90,8 +92,8 @@ impl Lane {
     pub fn with_limits(login: Login, limits: Limits) -> Lane {
         let permits = Arc::new(Semaphore::new(limits.size));
         let (idle, exchanges) = (Mutex::default(), TaskTracker::new());
-        let n_waiting = AtomicUsize::new(0);
-        Lane { shared: Arc::new(Shared { login, limits, permits, n_waiting, idle, exchanges }) }
+        let (n_waiting, n_abandoned) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Lane { shared: Arc::new(Shared { login, limits, permits, n_waiting, n_abandoned, idle, exchanges }) }
     }
 
     /// Asks in a task of its own, which owns the connection and outlives a caller that no longer waits: a half-read
@@ -108,6 +110,12 @@ impl Lane {
         let in_use = limits.size - permits.available_permits().min(limits.size);
         let (idle, waiting) = (self.shared.idle().len(), n_waiting.load(Ordering::Relaxed));
         Load { size: limits.size, in_use, idle, waiting }
+    }
+
+    /// How many exchanges there were whose caller went away while they ran.
+    #[must_use]
+    pub fn n_abandoned(&self) -> u64 {
+        self.shared.n_abandoned.load(Ordering::Relaxed)
     }
 
     /// Closes the connections that nobody has used for `age`; to be called now and then.

@@ -1,6 +1,7 @@
 //! The task of one exchange and what it holds: a permit of the lane, and a connection that is never left half-way.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -56,6 +57,7 @@ impl Drop for Waiting {
         let Some(mut exchange) = self.exchange.take().filter(|exchange| !exchange.is_finished()) else {
             return;
         };
+        self.lane.n_abandoned.fetch_add(1, Ordering::Relaxed);
         if Handle::try_current().is_ok() {
             self.lane.exchanges.spawn(async move {
                 if timeout(LINGER, &mut exchange).await.is_err() {
@@ -151,6 +153,7 @@ impl Seat {
             // What is left may be any number of rows: dropping the seat cancels the statement.
             Ok(Ok(Went::Full(end))) => Ok(end),
             Ok(Ok(Went::Unheard)) => {
+                self.lane.n_abandoned.fetch_add(1, Ordering::Relaxed);
                 if matches!(timeout(LINGER, connection.drain()).await, Ok(true)) {
                     self.put_back();
                 }

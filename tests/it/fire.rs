@@ -1,0 +1,5 @@
+//! The hot path while clients go away, PostgreSQL dies, and a neighbor's requests pile up.
+
+mod aborts;
+mod fixture;
+mod raw;

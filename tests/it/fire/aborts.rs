@@ -1,0 +1,106 @@
+//! Clients that go away at any moment, between others and themselves that stay.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rowgate_tests::postgres::Server;
+use rowgate_tests::world::World;
+use tokio::task::JoinSet;
+
+use super::fixture::{keys, manifest, metric};
+use super::raw::{Client, Question};
+use crate::differential::given;
+use crate::wire::encoders::Random;
+
+/// Clients at once, each with one connection.
+const CLIENTS: u64 = 64;
+/// Connections to PostgreSQL, so that what takes time is an exchange.
+const LANE: u64 = 64;
+const ABANDONED: &str = "rowgate_database_exchanges_abandoned_total";
+
+/// What all clients share.
+struct Fire {
+    /// Aborts that are still to come.
+    left: AtomicU64,
+    n_checked: AtomicU64,
+    /// How long an answer takes at this moment, in microseconds: aborts fall before, within and behind it.
+    usual: AtomicU64,
+    keys: Vec<String>,
+    address: std::net::SocketAddr,
+}
+
+/// Seen to fail with the exchange run in the request's own future instead of a task: 2,412 connections for 3,842 aborts
+/// within an exchange, where there are about 100 now. With such a connection given back as it is, besides: at first for
+/// a 500, and where these were let pass for the row of another question.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_go_away_leave_nobody_their_rows() {
+    let (n_aborts, seed) = (given("ROWGATE_CASES", 10_000), given("ROWGATE_SEED", 0));
+    let began = Instant::now();
+    let server = Server::with(&["log_connections=on"]).await;
+    let mut world = World::on(&server, &[("fire.yaml", &manifest("fire"))]).await;
+    world
+        .start_with(|command| {
+            command.args(["--connections-per-tenant", &LANE.to_string()]);
+        })
+        .await;
+    let fire = Arc::new(Fire {
+        left: AtomicU64::new(n_aborts),
+        n_checked: AtomicU64::new(0),
+        usual: AtomicU64::new(5_000),
+        keys: keys(&world, "fire"),
+        address: world.url().trim_start_matches("http://").parse().expect("an address"),
+    });
+    let mut clients = JoinSet::new();
+    for number in 0..CLIENTS {
+        clients.spawn(client(fire.clone(), number, Random(seed.wrapping_mul(1_000) + number)));
+    }
+    while let Some(ended) = clients.join_next().await {
+        ended.expect("every answer is its question's");
+    }
+
+    let n_in_flight = metric(&world, ABANDONED, "fire").await;
+    let n_checked = fire.n_checked.load(Ordering::Relaxed);
+    let n_opened = server.log().matches("application_name=rowgate").count() as u64;
+    println!(
+        "{n_aborts} aborts from seed {seed}, {n_in_flight} within an exchange; {n_checked} answers checked; \
+         {n_opened} connections to PostgreSQL; {} s",
+        began.elapsed().as_secs()
+    );
+    assert!(3 * n_aborts <= 10 * n_in_flight, "{n_in_flight} of {n_aborts} in flight: too few were tried");
+    assert!(n_aborts <= 2 * n_checked, "{n_checked} answers");
+    assert!(n_opened < 10 * LANE + n_in_flight / 20, "{n_opened} connections for {n_in_flight} aborts");
+    assert!(world.stop().await.success());
+}
+
+async fn client(fire: Arc<Fire>, number: u64, mut random: Random) {
+    let mut client = Client::new(fire.address);
+    for round in 0_u64.. {
+        let question = Question::draw(format!("q{number}-{round}"), &mut random);
+        let request = question.bytes("fire", &fire.keys);
+        if random.next().is_multiple_of(2) {
+            let began = Instant::now();
+            let answer = client.ask(&request).await.expect("an answer");
+            question.check(&answer);
+            assert_eq!(answer.status, 200, "{answer:?}");
+            let took = began.elapsed().as_micros() as u64;
+            let usual = fire.usual.load(Ordering::Relaxed);
+            fire.usual.store((usual * 31 + took) / 32, Ordering::Relaxed);
+            fire.n_checked.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        let one_less = |left: u64| left.checked_sub(1);
+        if fire.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+            return;
+        }
+        let usual = fire.usual.load(Ordering::Relaxed);
+        let after = Duration::from_micros(random.next() % (usual * 5 / 4));
+        // Now and then only a part of the request is sent.
+        let sent = match random.next() % 16 {
+            0 => (random.next() % request.len() as u64) as usize,
+            _ => request.len(),
+        };
+        let reset = random.next().is_multiple_of(2);
+        client.abort(&request[..sent], after, reset).await.expect("the server takes a request");
+    }
+}
