@@ -105,6 +105,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// The exchange, and true when the data statement was one that an earlier exchange had prepared and the watch
     /// statement, if it was asked, found nothing new.
     async fn once(&mut self, ask: &Ask) -> Result<(Exchanged, bool), Broken> {
+        // Taken for an answer it would be somebody else's.
+        if !self.inbox.is_drained() {
+            return Err(broken(Malformed("more than it was asked for").into(), Part::Key));
+        }
         self.out.clear();
         let batch = match batch::write(ask, self.prepared, &mut self.statements, &mut self.out) {
             Ok(batch) => batch,

@@ -71,6 +71,19 @@ impl Inbox {
         }
     }
 
+    /// Whether nothing has been read that no exchange asked for.
+    pub(super) fn is_drained(&mut self) -> bool {
+        loop {
+            self.buffer.advance(std::mem::take(&mut self.taken));
+            match Header::parse(&self.buffer) {
+                Ok(Some(header)) if is_aside(header.tag()) && (header.len() as usize) < self.buffer.len() => {
+                    self.taken = header.len() as usize + 1;
+                }
+                _ => return self.buffer.first().is_none_or(|tag| is_aside(*tag)),
+            }
+        }
+    }
+
     /// Gives back the room of an unusually long answer.
     pub(super) fn shrink(&mut self) {
         self.buffer.advance(std::mem::take(&mut self.taken));

@@ -15,6 +15,9 @@ use super::failure::Failure;
 use super::seat::Waiting;
 use crate::login::Login;
 
+#[cfg(test)]
+mod tests;
+
 /// How many connections a lane has, and how long it waits for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
