@@ -33,18 +33,13 @@ struct Shop {
 impl Shop {
     async fn open() -> Shop {
         let mut world = World::shop().await;
-        world.edit(
-            "bootstrap.yaml",
-            "    create schema shop;\n",
-            &format!("    create schema shop;\n{COURIERS}"),
-        );
+        world.shop_script(COURIERS);
         world.start().await;
         Shop { world, client: Client::new(), times: String::new() }
     }
 
     async fn get(&self, key: &str, path: &str) -> Reply {
-        let url = format!("{}/auth/shop/api{path}", self.world.url());
-        self.client.get(&url, &[("X-API-Key", key)]).await
+        self.client.get(&self.world.shop_url(path), &[("X-API-Key", key)]).await
     }
 
     /// How many rows there are; `None`: no rows were answered.
@@ -118,15 +113,8 @@ async fn every_edit_is_served_without_a_restart() {
     )
     .await;
 
-    let couriers = "    - name: couriers\n      source: {schema: shop, object: couriers}\n      \
-                    rowLevelSecurity: {none: true}\n";
-    let new_entity = |it: &World| {
-        it.edit("tenant.yaml", "  entities:\n", &format!("  entities:\n{couriers}"));
-    };
-    new_entity(&shop.world);
-    let grant = "      - entity: couriers\n        actions: [read]\n";
-    let granted =
-        |it: &World| it.edit("tenant.yaml", "    permissions:\n", &format!("    permissions:\n{grant}"));
+    shop.world.shop_entity("couriers");
+    let granted = |it: &World| it.shop_permission("couriers");
     shop.edit("a new entity", granted, async |it| it.count(&admin, "/couriers").await == Some(2)).await;
 
     let only_ada = "rowLevelSecurity: {policies: [{name: ada, expression: \"name = 'Ada'\"}]}";

@@ -6,11 +6,10 @@ use rowgate_tests::world::World;
 #[tokio::test]
 async fn a_policy_may_call_a_function_of_the_owner_from_the_first_pass_on() {
     let mut world = World::shop().await;
-    let near = "    create schema shop;\n    \
-                create function shop.near(region text) returns boolean language plpgsql stable as \
+    let near = "    create function shop.near(region text) returns boolean language plpgsql stable as \
                 $$ begin raise notice 'told: %', region; return region = dl.claim('region'); end $$;\n    \
                 do $$ begin raise warning 'a secret row'; end $$;\n";
-    world.edit("bootstrap.yaml", "    create schema shop;\n", near);
+    world.shop_script(near);
     world.edit(
         "tenant.yaml",
         "sees none by this one.\n          - name: own_region\n            column: region\n            equals:\n              claim: region\n",
@@ -31,13 +30,12 @@ async fn a_policy_may_call_a_function_of_the_owner_from_the_first_pass_on() {
 async fn code_of_the_owner_never_runs_as_the_role_that_creates_roles() {
     let server = Server::own().await;
     let mut world = World::shop_on(&server).await;
-    let trap = "    create schema shop;\n    \
-                create function shop.trap() returns trigger language plpgsql as $$ begin \
+    let trap = "    create function shop.trap() returns trigger language plpgsql as $$ begin \
                 if current_user like '%\\_keys' then execute 'create role pwned'; end if; return null; end $$;\n    \
                 create or replace function dl.fence(wanted bigint) returns void language plpgsql as $$ begin \
                 if current_user like '%\\_keys' then execute 'create role pwned'; end if; end $$;\n    \
                 create trigger trap after insert or update on dl.keys execute function shop.trap();\n";
-    world.edit("bootstrap.yaml", "    create schema shop;\n", trap);
+    world.shop_script(trap);
     world.start().await;
     let answer = world.get(&world.key("north"), "/auth/shop/api/customers?$first=2").await;
     assert_eq!(answer.status, 200, "{answer:?}");

@@ -61,7 +61,7 @@ impl Shop {
 
     /// `GET` below `/auth/shop/api`, always with one request id, so that equal answers are equal bytes.
     async fn get(&self, key: &str, path: &str) -> Reply {
-        let url = format!("{}/auth/shop/api{path}", self.world.url());
+        let url = self.world.shop_url(path);
         let key = self.world.key(key);
         self.client.get(&url, &[("X-API-Key", &key), ("X-Request-Id", "same")]).await.tellable()
     }

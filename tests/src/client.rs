@@ -4,6 +4,8 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 
+use crate::sweep;
+
 /// Belongs to the test that made it: connections live in its runtime.
 #[derive(Debug, Clone, Default)]
 pub struct Client(reqwest::Client);
@@ -42,6 +44,7 @@ impl Client {
         let response = answered.unwrap_or_else(|error| panic!("{url}: {error:?}"));
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.text().await.unwrap_or_else(|error| panic!("{url}: {error:?}"));
+        sweep::answer(url, &format!("{headers:?}"), &body);
         Reply { status, headers, body }
     }
 }

@@ -5,5 +5,7 @@ pub mod data_plane;
 pub mod postgres;
 pub mod reconciler;
 pub mod scratch;
+mod shop;
+pub mod sweep;
 pub mod wait;
 pub mod world;

@@ -16,6 +16,7 @@ use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::sync::OnceCell;
 
 use crate::scratch::Scratch;
+use crate::sweep;
 
 /// What tests give up: surviving a power failure.
 pub const QUICK: [&str; 4] =
@@ -32,10 +33,13 @@ pub struct Server {
 }
 
 /// The one server that tests share. Roles are cluster-wide and a cluster takes one installation: use
-/// [`Server::own`] for a test that founds one.
+/// [`Server::own`] for a test that founds one. It never ends, so each test looks at what those before it left there.
 pub async fn shared() -> &'static Server {
     static SHARED: OnceCell<Server> = OnceCell::const_new();
-    SHARED.get_or_init(Server::own).await
+    let server = SHARED.get_or_init(Server::own).await;
+    let leaks = sweep::look(server.scratch.path());
+    assert!(leaks.is_empty(), "a test that used the shared server before left secrets: {}", leaks.join("; "));
+    server
 }
 
 impl Server {

@@ -16,12 +16,11 @@ use rowgate_reconcile::source::ResourceSource;
 use rowgate_reconcile::{Settings, run};
 use serde_json::Value;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::postgres::Server;
 use crate::scratch::Scratch;
-use crate::wait::PATIENCE;
+use crate::wait::until_ok;
 
 /// No data plane runs, so an object that is done in the database says `NoReplica` and not `Served`.
 pub const DONE: &str = "NoReplica";
@@ -46,6 +45,11 @@ impl Reconciler {
         let installation = installation.unwrap_or_else(|error| panic!("{error}"));
         let folder = Scratch::new();
         fs::create_dir(folder.path().join("manifests")).expect("the folder is ours");
+        let state = folder.path().join("state");
+        fs::create_dir(&state).expect("the folder is ours");
+        for (name, root) in [("operator.root", &roots.operator), ("dataplane.root", &roots.dataplane)] {
+            fs::write(state.join(name), root.reveal_hex()).expect("the folder is ours");
+        }
         let shutdown = CancellationToken::new();
         let mut reconciler = Reconciler { server, installation, folder, shutdown, running: None };
         files.iter().for_each(|(name, text)| reconciler.write(name, text));
@@ -133,20 +137,13 @@ impl Reconciler {
         what: &str,
         end: impl Fn(&str) -> bool,
     ) -> Value {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        until_ok(&format!("{what} at generation {generation} for {kind} {name}"), async || {
             let status = self.file(kind, name).map(|file| file["status"].clone()).unwrap_or_default();
             let observed = status["observedGeneration"].as_i64().unwrap_or(-1);
-            if generation <= observed && end(ready(&status).0) {
-                return status;
-            }
-            assert!(
-                Instant::now() < deadline,
-                "{kind} {name} was never told {what} at generation {generation}, but at {observed}: {:?}",
-                ready(&status)
-            );
-            sleep(Duration::from_millis(20)).await;
-        }
+            let is_told = generation <= observed && end(ready(&status).0);
+            if is_told { Ok(status) } else { Err(format!("{:?} at {observed}", ready(&status))) }
+        })
+        .await
     }
 
     /// The entries of a Secret.

@@ -1,11 +1,15 @@
 //! A temporary folder with everything that was started in it. Both go when it is dropped, and also when the test
-//! process is killed: a small shell process holds the other end of a pipe and cleans up when the pipe closes.
+//! process is killed: a small shell process holds the other end of a pipe and cleans up when the pipe closes. Before, it
+//! is searched for secrets, and the test fails where one stands in a log (`sweep`).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use crate::sweep;
 
 /// `$1` is the folder. Processes first, so that nobody writes into what is being removed. The pid file, not the
 /// process, tells that PostgreSQL has ended: an unreaped child counts as alive. A copy that was under way when the test
@@ -51,6 +55,7 @@ impl Scratch {
             .process_group(0)
             .spawn()
             .expect("a shell");
+        sweep::begin(&path);
         Scratch { path, cleaner }
     }
 
@@ -81,7 +86,12 @@ impl Default for Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        let leaks = sweep::end(&self.path);
         drop(self.cleaner.stdin.take());
         let _status = self.cleaner.wait();
+        // A test that fails already says why; a second panic would end the whole process.
+        if !thread::panicking() {
+            assert!(leaks.is_empty(), "secrets stand where they do not belong: {}", leaks.join("; "));
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Waiting for a published state. Tests never sleep for a guessed time.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -9,12 +10,21 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Looks every 20 ms until `look` gives a value. After [`PATIENCE`] the test fails and says `what` never came.
 pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    until_ok(what, async || look().await.ok_or("nothing")).await
+}
+
+/// As [`until`], for looks that see something else meanwhile: a test that fails says what was seen last.
+pub async fn until_ok<T, E: Display>(what: &str, mut look: impl AsyncFnMut() -> Result<T, E>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if let Some(value) = look().await {
-            return value;
+        match look().await {
+            Ok(value) => return value,
+            Err(seen) => assert!(
+                Instant::now() < deadline,
+                "waited {} s in vain for: {what}; seen last: {seen}",
+                PATIENCE.as_secs()
+            ),
         }
-        assert!(Instant::now() < deadline, "waited {} s in vain for: {what}", PATIENCE.as_secs());
         sleep(Duration::from_millis(20)).await;
     }
 }

@@ -15,6 +15,7 @@ use sqlx::PgConnection;
 use crate::data_plane::{DataPlane, send};
 use crate::postgres::{QUICK, Server, connect, seed};
 use crate::scratch::Scratch;
+use crate::sweep;
 use crate::wait::until;
 
 /// Folders, ports and the process. Everything ends with this value, or with the test process.
@@ -63,30 +64,12 @@ impl World {
         world
     }
 
-    /// The example shop.
-    pub async fn shop() -> World {
-        let world = World::new(&[]).await;
-        for entry in fs::read_dir(examples().join("shop")).expect("the example is committed") {
-            let path = entry.expect("a readable folder").path();
-            if path.is_file() {
-                let name = path.file_name().expect("a file");
-                fs::copy(&path, world.manifests().join(name)).expect("the folder is ours");
-            }
-        }
-        world
-    }
-
-    /// The example shop on a server that runs already.
-    pub async fn shop_on(server: &Server) -> World {
-        World::shop().await.over(server)
-    }
-
     /// As [`World::new`], on a server that runs already.
     pub async fn on(server: &Server, files: &[(&str, &str)]) -> World {
         World::new(files).await.over(server)
     }
 
-    fn over(self, server: &Server) -> World {
+    pub(crate) fn over(self, server: &Server) -> World {
         let login = server.superuser("postgres");
         let Endpoint::Unix { directory, port } = &login.endpoint else { panic!("test servers have no TCP") };
         let (role, password, folder) = (&login.role, login.password.reveal(), directory.display());
@@ -276,7 +259,9 @@ impl World {
         let keys = ready["keys"].as_array().expect("a list");
         let key = keys.iter().find(|key| key["name"] == name);
         let key = key.unwrap_or_else(|| panic!("no key {name} in {keys:?}"));
-        key["apiKey"].as_str().expect("a text").to_owned()
+        let key = key["apiKey"].as_str().expect("a text");
+        sweep::remember(key);
+        key.to_owned()
     }
 
     /// The key in the Secret of an ApiKey, as soon as there is one.
@@ -285,7 +270,9 @@ impl World {
         let secrets = yaml(&self.state().join("secrets/default"));
         let secret =
             secrets.into_iter().find(|secret| secret["metadata"]["ownerReferences"][0]["name"] == name)?;
-        Some(secret["stringData"]["apiKey"].as_str()?.to_owned())
+        let key = secret["stringData"]["apiKey"].as_str()?;
+        sweep::remember(key);
+        Some(key.to_owned())
     }
 
     /// The status of an object, as it is published; null when there is none yet.
@@ -321,7 +308,9 @@ pub async fn get(url: &str, key: &str) -> Answer {
     let response = reqwest::Client::new().get(url).header("X-API-Key", key).send().await;
     let response = response.unwrap_or_else(|error| panic!("GET {url}: {error}"));
     let status = response.status();
+    let headers = format!("{:?}", response.headers());
     let text = response.text().await.unwrap_or_else(|error| panic!("GET {url}: {error}"));
+    sweep::answer(url, &headers, &text);
     let body = if text.is_empty() { Ok(Value::Null) } else { serde_json::from_str(&text) };
     Answer { status, body: body.unwrap_or_else(|_| panic!("GET {url}: {status} {text}")) }
 }

@@ -22,7 +22,7 @@ async fn heads_beyond_16_kib_are_refused_in_our_words() {
     let mut world = World::shop().await;
     world.start().await;
     let (client, key) = (Client::new(), world.key("shop-admin"));
-    let orders = format!("{}/auth/shop/api/orders", world.url());
+    let orders = world.shop_url("/orders");
     for (header, query, code) in [
         (15 * KIB, 0, None),
         (0, 15 * KIB, None),

@@ -97,6 +97,7 @@ pub(super) const REQUESTS: &[Request] = &[
         ..get("a page of an origin that is not listed", "/auth/shop/api/orders")
     },
     get("an entity that does not exist", "/auth/shop/api/order"),
+    get("an entity whose name none can have", "/auth/shop/api/a%20b"),
     of("south", "an entity that the key may not see", "/auth/shop/api/products"),
     Request {
         padding: Padding::Path(17 << 10),

@@ -1,18 +1,15 @@
 //! A rotation cut off at each step: no key is lost, none lives on, and the next pass finishes what was begun.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::future::pending;
 use std::time::Duration;
 
-use rowgate_core::derive::Root;
 use rowgate_pg::login::Endpoint;
 use rowgate_reconcile::dir_source::DirSource;
 use rowgate_reconcile::source::{Event, ObjectRef, ResourceSource, Snapshot, SourceError, StatusReport};
 use rowgate_tests::data_plane::DataPlane;
 use rowgate_tests::postgres::{execute, rows};
 use rowgate_tests::reconciler::{DONE, Reconciler};
-use rowgate_tests::scratch::Scratch;
 use rowgate_tests::wait::until;
 use rowgate_tests::world;
 use tokio_util::sync::CancellationToken;
@@ -119,13 +116,11 @@ impl ResourceSource for Crashing {
     }
 }
 
-async fn data_plane(reconciler: &Reconciler, folder: &Scratch) -> DataPlane {
-    let root = folder.path().join("root");
-    fs::write(&root, Root::new([2; 32]).reveal_hex()).expect("the folder is ours");
+async fn data_plane(reconciler: &Reconciler) -> DataPlane {
     let Endpoint::Unix { directory, .. } = reconciler.server.endpoint() else {
         panic!("test servers have no TCP")
     };
-    DataPlane::start(directory, &root).await
+    DataPlane::start(directory, &reconciler.state().join("dataplane.root")).await
 }
 
 fn key(reconciler: &Reconciler) -> String {
@@ -136,10 +131,9 @@ fn key(reconciler: &Reconciler) -> String {
 /// its key replaces.
 #[tokio::test]
 async fn a_rotation_cut_off_at_any_step_loses_no_key_and_is_finished_once() {
-    let folder = Scratch::new();
     let mut reconciler = Reconciler::new(&[("acme.yaml", &acme("30d", "1d"))]).await;
     reconciler.told("apikey", "turning", 1, DONE).await;
-    let plane = data_plane(&reconciler, &folder).await;
+    let plane = data_plane(&reconciler).await;
     let opens = async |key: &str| {
         let answer = world::get(&format!("{}/auth/acme/api/notes", plane.url()), key).await;
         assert!([200, 401].contains(&answer.status.as_u16()), "{answer:?}");
