@@ -179,9 +179,11 @@ async fn no_secret_stands_where_it_does_not_belong() {
     let place = plane.url().trim_start_matches("http://").parse().expect("an address");
     for case in table::cases(&keys[0]) {
         for answer in raw::exchange(place, &case.bytes, case.ends).await {
+            let body = String::from_utf8_lossy(&answer.body);
+            let body = if body.contains("\"expiresIn\"") { "a token" } else { &*body };
             tour.hear(
                 format!("the answer to {}", case.name),
-                format!("{answer:?} {}", String::from_utf8_lossy(&answer.body)),
+                format!("{} {:?} {body}", answer.status, answer.headers),
             );
         }
     }

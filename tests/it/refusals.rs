@@ -11,7 +11,8 @@ use rowgate_tests::postgres::{Server, execute};
 use rowgate_tests::world::World;
 use serde_json::json;
 
-assert!(codes.contains(&code), "{code:?} needs a row");
+use crate::http::assert_shape;
+use requests::{Key, Padding, REQUESTS, Request};
 
 /// Three more tenants. `busy` lets a key ask once in a second; `slow` allows a statement 50 ms and has a view that takes
 /// longer, and one that fails in a way that nobody foresaw; `gone` is the one whose database the test closes.

@@ -11,7 +11,6 @@ use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
 use rowgate_dataplane::standalone::postgres::SUPERUSER;
-use serde_json::Value;
 
 /// Of a longer file this many bytes are searched.
 const MAX_BYTES: u64 = 64 << 20;
@@ -30,6 +29,8 @@ struct Known {
     folders: BTreeSet<PathBuf>,
     /// Of all tests of this process, ended ones too: a shared server may write down a secret of any.
     secrets: HashSet<String>,
+    /// Of which passwords are among them: root, label and role.
+    derived: HashSet<String>,
 }
 
 fn known<T>(work: impl FnOnce(&mut Known) -> T) -> T {
@@ -56,13 +57,14 @@ pub(crate) fn end(folder: &Path) -> Vec<String> {
 
 /// Says what stands where in a folder that is still in use.
 pub(crate) fn look(folder: &Path) -> Vec<String> {
-    let folders = known(|it| it.folders.clone());
-    let states: Vec<PathBuf> = folders.iter().map(|it| it.join("state")).collect();
-    let mut labels: BTreeSet<String> = states.iter().filter_map(|it| system_identifier(it)).collect();
-    labels.extend(["bootstrap".to_owned(), "control".to_owned()]);
-    let learned: Vec<String> = states.iter().flat_map(|it| secrets_of(it, &labels)).collect();
     let secrets = known(|it| {
-        it.secrets.extend(learned);
+        let states: Vec<PathBuf> = it.folders.iter().map(|folder| folder.join("state")).collect();
+        let mut labels: BTreeSet<String> =
+            states.iter().filter_map(|state| system_identifier(state)).collect();
+        labels.extend(["bootstrap".to_owned(), "control".to_owned()]);
+        for state in states {
+            it.secrets.extend(secrets_of(&state, &labels, &mut it.derived));
+        }
         it.secrets.clone()
     });
     let mut found = Vec::new();
@@ -113,7 +115,7 @@ fn read(path: &Path) -> String {
 
 /// What a state folder holds: the secrets of keys, roots, and the passwords that follow from these for the superuser and
 /// for every role that a status names.
-fn secrets_of(state: &Path, labels: &BTreeSet<String>) -> Vec<String> {
+fn secrets_of(state: &Path, labels: &BTreeSet<String>, derived: &mut HashSet<String>) -> Vec<String> {
     let mut secrets = Vec::new();
     for text in all_below(&state.join("secrets")).iter().map(|path| read(path)) {
         secrets.extend(text.match_indices("dlk_").filter_map(|(at, _)| key_at(&text, at)).map(str::to_owned));
@@ -121,21 +123,25 @@ fn secrets_of(state: &Path, labels: &BTreeSet<String>) -> Vec<String> {
     let roles = roles(state);
     for name in ["operator.root", "dataplane.root", "superuser.root"] {
         let Ok(root) = Root::from_hex(&read(&state.join(name))) else { continue };
-        secrets.push(root.reveal_hex());
-        for role in &roles {
-            secrets.extend(labels.iter().map(|label| root.password(label, role, 1).reveal().to_owned()));
+        let fingerprint = root.fingerprint();
+        for (role, label) in roles.iter().flat_map(|role| labels.iter().map(move |label| (role, label))) {
+            // Each once: deriving takes its time.
+            if derived.insert(format!("{fingerprint}/{label}/{role}")) {
+                secrets.push(root.password(label, role, 1).reveal().to_owned());
+            }
         }
+        secrets.push(root.reveal_hex());
     }
     secrets
 }
 
 fn roles(state: &Path) -> Vec<String> {
     let mut roles = vec![SUPERUSER.to_owned(), "rowgate_operator".to_owned(), "rowgate_dataplane".to_owned()];
-    for path in all_below(&state.join("status")) {
-        let Ok(object) = serde_yaml::from_str::<Value>(&read(&path)) else { continue };
-        let status = &object["status"];
-        roles.extend(status["role"].as_str().map(str::to_owned));
-        if let Some(id) = status["tenantId"].as_str().and_then(|id| id.parse::<Ulid>().ok()) {
+    for text in all_below(&state.join("status")).iter().map(|path| read(path)) {
+        let named =
+            |field| text.lines().filter_map(move |line| line.trim().strip_prefix(field)).map(str::trim);
+        roles.extend(named("role: ").map(str::to_owned));
+        for id in named("tenantId: ").filter_map(|id| id.parse::<Ulid>().ok()) {
             roles.extend(TenantLogin::ALL.map(|login| login.role(&id)));
         }
     }
@@ -242,7 +248,7 @@ mod tests {
         for (name, text) in [
             ("state/secrets/default/a.yaml", format!("apiKey: {KEY}\n")),
             ("state/operator.root", format!("{}\n", Root::new([77; 32]).reveal_hex())),
-            ("state/status/a.yaml", "status: {role: key_a}".to_owned()),
+            ("state/status/a.yaml", "status:\n  role: key_a\n".to_owned()),
             ("stdout", format!("curl -H 'X-API-Key: {KEY}'\n")),
             ("log", log.to_owned()),
         ] {
