@@ -24,7 +24,7 @@ pub use admit::{FieldError, Kind, admit};
 pub use api_key::{ApiKey, ApiKeySpec, ApiKeyStatus, Rotation, SameAs, Scope, TenantRef};
 pub use definition::{definition, yaml};
 pub use entity::{ConcurrencyProtection, Entity, EntityKind, GraphQl, Rest, Source};
-pub use not_served::NotServedYet;
+pub use not_served::{NotServed, NotServedYet, Part};
 pub use permission::{Action, FieldSet, Permission};
 pub use row_level_security::{Equals, Policy, PolicyAction, Rls, RowLevelSecurity};
 pub use span::{Span, SpanError};

@@ -5,31 +5,54 @@ use crate::entity::{Entity, EntityKind};
 use crate::permission::{Action, Permission};
 use crate::tenant::{DeletionPolicy, TenantSpec};
 
+/// One field, set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotServed {
+    pub part: Part,
+    /// Its path and what to do.
+    pub message: String,
+}
+
+/// What cannot be served while the field is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// The entity of this name.
+    Entity(String),
+    /// Which database is the tenant's, so nothing at all.
+    Database,
+    /// What the field asks for.
+    Field,
+}
+
 /// A spec that may ask for what this version does not serve.
 pub trait NotServedYet {
-    /// One message per such field, with its path and what to do. `false` for a switch whose feature is absent asks for
+    /// One for each such field. `false` for a switch whose feature is absent asks for
     /// what happens anyway and gives no message.
-    fn not_served_yet(&self) -> Vec<String>;
+    fn not_served_yet(&self) -> Vec<NotServed>;
 }
 
 impl NotServedYet for TenantSpec {
-    fn not_served_yet(&self) -> Vec<String> {
-        let mut found = Found::default();
+    fn not_served_yet(&self) -> Vec<NotServed> {
+        let mut found = Found::new();
         let database = &self.database;
+        found.part = Part::Database;
         found.leave_out(database.server_secret_ref.is_some(), "database.serverSecretRef");
         found.say(
             !database.create,
             "database.create: false",
             "leave it out and let Rowgate make the database",
         );
+        found.part = Part::Field;
         found.say(
             database.deletion_policy == DeletionPolicy::Delete,
             "database.deletionPolicy: Delete",
             "leave it out; the database is kept",
         );
         for entity in &self.entities {
+            found.part = Part::Entity(entity.name.clone());
             found.entity(entity);
         }
+        found.part = Part::Field;
         if let Some(shared) = &self.shared {
             found.permissions("shared.permissions", &shared.permissions);
         }
@@ -38,27 +61,35 @@ impl NotServedYet for TenantSpec {
         }
         let allow_http = self.webhooks.as_ref().and_then(|webhooks| webhooks.allow_http);
         found.leave_out(allow_http == Some(true), "webhooks.allowHttp");
-        found.0
+        found.list
     }
 }
 
 impl NotServedYet for ApiKeySpec {
-    fn not_served_yet(&self) -> Vec<String> {
-        let mut found = Found::default();
+    fn not_served_yet(&self) -> Vec<NotServed> {
+        let mut found = Found::new();
         if let Some(scope) = &self.scope {
             found.permissions("scope.permissions", &scope.permissions);
         }
-        found.0
+        found.list
     }
 }
 
-#[derive(Default)]
-struct Found(Vec<String>);
+struct Found {
+    list: Vec<NotServed>,
+    /// What the fields that are looked at now belong to.
+    part: Part,
+}
 
 impl Found {
+    fn new() -> Found {
+        Found { list: Vec::new(), part: Part::Field }
+    }
+
     fn say(&mut self, found: bool, path: &str, remedy: &str) {
         if found {
-            self.0.push(format!("not served yet: {path}; {remedy}"));
+            let message = format!("not served yet: {path}; {remedy}");
+            self.list.push(NotServed { part: self.part.clone(), message });
         }
     }
 
@@ -94,7 +125,8 @@ mod tests {
     use super::*;
 
     fn tenant(yaml: &str) -> Vec<String> {
-        serde_yaml::from_str::<TenantSpec>(yaml).expect("the test's spec parses").not_served_yet()
+        let spec = serde_yaml::from_str::<TenantSpec>(yaml).expect("the test's spec parses");
+        spec.not_served_yet().into_iter().map(|found| found.message).collect()
     }
 
     #[test]
@@ -134,7 +166,23 @@ mod tests {
         let key: ApiKeySpec =
             serde_yaml::from_str("{tenantRef: {name: t}, rotation: {every: 30d, overlap: 1d}}")
                 .expect("parses");
-        assert_eq!(key.not_served_yet(), Vec::<String>::new());
+        assert_eq!(key.not_served_yet(), []);
+    }
+
+    #[test]
+    fn what_falls_with_a_field_is_told_as_a_value() {
+        let parts = |yaml: &str| -> Vec<Part> {
+            let spec = serde_yaml::from_str::<TenantSpec>(yaml).expect("the test's spec parses");
+            spec.not_served_yet().into_iter().map(|found| found.part).collect()
+        };
+        assert_eq!(
+            parts("{database: {create: false, deletionPolicy: Delete}}"),
+            [Part::Database, Part::Field]
+        );
+        let entities = "entities: [{name: 'a]b', source: {object: o}, events: true}]";
+        let shared = "shared: {permissions: [{entity: a, actions: [execute]}]}";
+        let found = parts(&format!("{{{entities}, {shared}}}"));
+        assert_eq!(found, [Part::Entity("a]b".to_owned()), Part::Field]);
     }
 
     #[test]

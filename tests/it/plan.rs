@@ -1,7 +1,5 @@
 //! Plans against a real PostgreSQL: read as text, run operation by operation, and asked for again.
 
-use std::collections::BTreeMap;
-
 use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{CONTROL_DATABASE, OPERATOR_ROLE, TenantLogin};
@@ -9,7 +7,7 @@ use rowgate_pg::actual::{Cluster, TenantDb};
 use rowgate_pg::installation::{Installation, Roots, open};
 use rowgate_pg::{introspect, migrate, session, tenants};
 use rowgate_reconcile::desired::Desired;
-use rowgate_reconcile::plan::{self, As, Op, Outcome};
+use rowgate_reconcile::plan::{self, As, Closed, Op, Outcome};
 use rowgate_sql::ddl::records;
 use rowgate_sql::text::Sql;
 use rowgate_tests::postgres::{Server, execute};
@@ -85,7 +83,7 @@ impl World {
             id(b's', *n_ids)
         };
         let mut outcome =
-            plan::contents(desired, &cluster, &db, &BTreeMap::new(), OPERATOR_ROLE, &mut new_id);
+            plan::contents(desired, &cluster, &db, &Closed::default(), OPERATOR_ROLE, &mut new_id);
         ops.append(&mut outcome.ops);
         outcome.ops = ops;
         outcome

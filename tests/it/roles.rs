@@ -3,6 +3,7 @@
 use rowgate_tests::reconciler::Reconciler;
 use sqlx::PgConnection;
 
+mod closing;
 mod forbidden;
 mod life;
 mod many;

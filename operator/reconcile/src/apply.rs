@@ -11,7 +11,7 @@ use rowgate_sql::ddl::{records, roles};
 use rowgate_sql::text::{Ident, Sql};
 use sqlx::{Connection as _, PgConnection};
 
-use crate::plan::{As, Op};
+use crate::plan::{As, Of, Op};
 
 /// The connections of one pass over one tenant, opened when an operation needs them.
 pub(crate) struct Logins<'a> {
@@ -26,14 +26,12 @@ pub(crate) struct Logins<'a> {
 /// Why a plan stopped. What stands behind the failed operation was not run; what stands before it stays.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
-    /// A statement that an entity's manifest asked for: that entity can be closed and the rest go on.
-    #[error("{message}")]
-    Entity { entity: String, message: String },
     /// The tables are no longer those that the plan was made for: look and plan again.
     #[error("could not {about}: {message}")]
     Moved { about: String, message: String },
+    /// `of` can be closed, and the rest go on.
     #[error("could not {about}: {message}")]
-    Refused { about: String, message: String },
+    Refused { of: Of, about: String, message: String },
     #[error(transparent)]
     Unavailable(PgError),
 }
@@ -166,8 +164,6 @@ fn refused(op: &Op, before: usize, error: TransactionError) -> ApplyError {
         return ApplyError::Moved { about: op.about.clone(), message };
     }
     let statement = error.index.checked_sub(before).and_then(|index| op.statements.get(index));
-    match statement.and_then(|statement| statement.entity.clone()) {
-        Some(entity) => ApplyError::Entity { entity, message },
-        None => ApplyError::Refused { about: op.about.clone(), message },
-    }
+    let of = statement.map_or(Of::Tenant, |statement| statement.of.clone());
+    ApplyError::Refused { of, about: op.about.clone(), message }
 }

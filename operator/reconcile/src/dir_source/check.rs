@@ -40,14 +40,14 @@ pub fn check(dir: &Path) -> Vec<SourceProblem> {
         let namespace = stored.key.namespace.as_str();
         let mut messages = Vec::new();
         if let Some(tenant) = typed::<Tenant>(stored, FileKind::Tenant) {
-            messages = tenant.spec.not_served_yet();
+            messages = tenant.spec.not_served_yet().into_iter().map(|found| found.message).collect();
             let shared = tenant.spec.shared.iter().flat_map(|shared| &shared.permissions);
             messages.extend(unknown_entities(shared, &tenant));
             let script = tenant.spec.database.bootstrap.map(|bootstrap| bootstrap.config_map_ref);
             messages.extend(script.and_then(|it| missing_script(&objects, namespace, &it.name, &it.key)));
         }
         if let Some(key) = typed::<ApiKey>(stored, FileKind::ApiKey) {
-            messages = key.spec.not_served_yet();
+            messages = key.spec.not_served_yet().into_iter().map(|found| found.message).collect();
             let name = key.spec.tenant_ref.name.as_str();
             let scope = key.spec.scope.iter().flat_map(|scope| &scope.permissions);
             match tenants.get(&(namespace, name)) {

@@ -47,10 +47,10 @@ impl<S: ResourceSource> Pass<'_, S> {
             let id = ids.get(told.object.uid.as_str()).map_or_else(chance::ulid, |id| (*id).clone());
             let row = db.keys.get(&id);
             let mut spec = convert::key(key, id, None, self.installation);
-            let mut unserved = key.spec.not_served_yet();
+            let unserved = key.spec.not_served_yet().into_iter().map(|found| found.message);
             let switches = [rowgate_crds::PAUSED, rowgate_crds::MODE, rowgate_crds::FORCE_RELEASE];
-            unserved.extend(annotations::unserved(&key.metadata, &switches));
-            told.findings.stalled.extend(unserved.into_iter().map(|text| (Reason::NotServedYet, text)));
+            let unserved = unserved.chain(annotations::unserved(&key.metadata, &switches));
+            told.findings.stalled.extend(unserved.map(|text| (Reason::NotServedYet, text)));
             let dead = spec.revoked || row.is_some_and(|row| row.revoked_at.is_some());
             let holder = holders[key.secret_name()];
             if !std::ptr::eq(holder, *key) {

@@ -3,23 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
-use rowgate_core::role::TenantLogin;
+use rowgate_core::role::{SHARED_ROLE, TenantLogin};
 use rowgate_pg::actual::{Acl, Cluster, RelationKind, TenantDb};
 use rowgate_sql::catalog::{Action, PermissionRecord};
 use rowgate_sql::ddl::grants::{self, DefaultFor, Target};
-use rowgate_sql::text::{Ident, Sql};
+use rowgate_sql::text::Ident;
 
 use super::accept::{Accepted, qname};
-use super::foreign;
+use super::rows::of_set;
+use super::{Of, Statement, foreign, rights};
 use crate::desired::Desired;
 
 /// Statements, the narrowing ones apart, so that they can go first.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    pub(super) revokes: Vec<Sql>,
+    pub(super) revokes: Vec<Statement>,
     /// What the tenant's own logins lack; the first thing that a new database needs.
-    pub(super) logins: Vec<Sql>,
-    pub(super) grants: Vec<Sql>,
+    pub(super) logins: Vec<Statement>,
+    pub(super) grants: Vec<Statement>,
 }
 
 /// Privileges that should stand, by object.
@@ -50,7 +51,8 @@ fn defaults(changes: &mut Changes, db: &TenantDb) {
     let mut revoke = |letter: char, schema: Option<&Ident>, role: &str| {
         let kind =
             DefaultFor::from_letter(letter).filter(|kind| (*kind, role) != (DefaultFor::Types, "public"));
-        changes.revokes.extend(kind.and_then(|kind| grants::revoke_default(kind, schema, role)));
+        let revoke = kind.and_then(|kind| grants::revoke_default(kind, schema, role));
+        changes.revokes.extend(revoke.map(Statement::from));
     };
     if !db.default_acl.contains_key(&'f') {
         revoke('f', None, "public");
@@ -65,7 +67,7 @@ fn defaults(changes: &mut Changes, db: &TenantDb) {
 }
 
 /// Everything that the retiring sets still hold, to be revoked.
-pub(super) fn retired(subjects: &Subjects<'_>) -> Vec<Sql> {
+pub(super) fn retired(subjects: &Subjects<'_>) -> Vec<Statement> {
     differences(subjects, &Wanted::new(), &|role| subjects.retiring.contains(role)).revokes
 }
 
@@ -73,7 +75,7 @@ fn differences(subjects: &Subjects<'_>, wanted: &Wanted, about: &dyn Fn(&str) ->
     let nothing = Acl::new();
     let mut changes = Changes::default();
     let mut object = |target: Target, actual: &Acl| {
-        diff(&mut changes, &target, actual, wanted.get(&target).unwrap_or(&nothing), about);
+        diff(&mut changes, subjects, &target, actual, wanted.get(&target).unwrap_or(&nothing), about);
     };
     if let Some(database) = &subjects.cluster.database {
         object(Target::Database(subjects.desired.database.clone()), &database.acl);
@@ -170,18 +172,40 @@ fn called<'a>(entity: &Accepted<'a>, db: &'a TenantDb) -> BTreeSet<&'a String> {
     routines
 }
 
-fn diff(changes: &mut Changes, target: &Target, actual: &Acl, wanted: &Acl, about: &dyn Fn(&str) -> bool) {
+/// What a right of `role` on `target` belongs to: a permission set, or the entity for which all unscoped keys hold it.
+fn of(subjects: &Subjects<'_>, target: &Target, role: &str) -> Of {
+    if let Some(records) = subjects.permissions.get(role).filter(|_| role != SHARED_ROLE) {
+        return of_set(role, &rights::hash(records));
+    }
+    let (Target::Relation(schema, object) | Target::Columns(schema, object, _)) = target else {
+        return Of::Tenant;
+    };
+    let mut entities = subjects.accepted.values().map(|entity| entity.spec);
+    let entity = entities.find(|spec| spec.schema == *schema && spec.object == *object);
+    entity.filter(|_| role == SHARED_ROLE).map_or(Of::Tenant, |spec| Of::Entity(spec.name.to_string()))
+}
+
+fn diff(
+    changes: &mut Changes,
+    subjects: &Subjects<'_>,
+    target: &Target,
+    actual: &Acl,
+    wanted: &Acl,
+    about: &dyn Fn(&str) -> bool,
+) {
     let none = BTreeSet::new();
     for (role, privileges) in actual.iter().filter(|(role, _)| about(role)) {
         let keep = wanted.get(role).unwrap_or(&none);
         let extra = privileges.difference(keep).map(|privilege| privilege.trim_end_matches('*'));
-        changes.revokes.extend(extra.filter_map(|privilege| grants::revoke(privilege, target, role)));
+        let revokes = extra.filter_map(|privilege| grants::revoke(privilege, target, role));
+        changes.revokes.extend(revokes.map(|sql| of(subjects, target, role).says(sql)));
     }
     for (role, privileges) in wanted {
         let have = actual.get(role).unwrap_or(&none);
         let missing = privileges.difference(have);
         let list = if role.starts_with('t') { &mut changes.logins } else { &mut changes.grants };
-        list.extend(missing.filter_map(|privilege| grants::grant(privilege, target, role)));
+        let grants = missing.filter_map(|privilege| grants::grant(privilege, target, role));
+        list.extend(grants.map(|sql| of(subjects, target, role).says(sql)));
     }
 }
 
@@ -213,11 +237,15 @@ fn columns(changes: &mut Changes, subjects: &Subjects<'_>, wanted: &Wanted, abou
             }
         }
         let target = |columns| Target::Columns(schema.clone(), name.clone(), columns);
-        let revokes =
-            revoke.into_iter().filter_map(|((p, role), columns)| grants::revoke(&p, &target(columns), &role));
+        let revokes = revoke.into_iter().filter_map(|((p, role), columns)| {
+            let target = target(columns);
+            grants::revoke(&p, &target, &role).map(|sql| of(subjects, &target, &role).says(sql))
+        });
         changes.revokes.extend(revokes);
-        let grants =
-            grant.into_iter().filter_map(|((p, role), columns)| grants::grant(&p, &target(columns), &role));
+        let grants = grant.into_iter().filter_map(|((p, role), columns)| {
+            let target = target(columns);
+            grants::grant(&p, &target, &role).map(|sql| of(subjects, &target, &role).says(sql))
+        });
         changes.grants.extend(grants);
     }
 }

@@ -13,7 +13,7 @@ use super::accept::{Accepted, accept};
 use super::keys::Keys;
 use super::rights::{self, Resolved};
 use super::shell::ident;
-use super::{As, Finding, Op, Statement, acl, foreign, rows, scans, security};
+use super::{As, Closed, Finding, Op, Statement, acl, foreign, rows, scans, security};
 use crate::desired::{Desired, KeySpec, Scope};
 
 /// More distinct permission sets than this make PostgreSQL's ACLs too large for a row (architecture, section 3).
@@ -36,26 +36,26 @@ pub struct Outcome {
     pub entities: Vec<EntityName>,
 }
 
-/// The plan for what stands inside. `closed`: entities whose statements failed in this pass, with the reason.
+/// The plan for what stands inside. `closed`: what PostgreSQL refused a statement of in this pass, with the reason.
 /// `operator` is the login that makes the tenant's roles; `new_id` makes identifiers for permission sets that no role
 /// holds yet.
 pub fn contents(
     desired: &Desired,
     cluster: &Cluster,
     db: &TenantDb,
-    closed: &BTreeMap<String, Finding>,
+    closed: &Closed,
     operator: &str,
     new_id: &mut dyn FnMut() -> Ulid,
 ) -> Outcome {
     let owner = TenantLogin::Owner.role(&desired.tenant);
-    let mut closed = closed.clone();
+    let mut entities = closed.entities.clone();
     let (accepted, problems, security) = loop {
-        let (accepted, problems) = accept(desired, db, &owner, &closed);
+        let (accepted, problems) = accept(desired, db, &owner, &entities);
         let security = security::changes(desired, db, &accepted);
         if security.problems.is_empty() {
             break (accepted, problems, security);
         }
-        closed.extend(security.problems);
+        entities.extend(security.problems);
     };
     let mut outcome = Outcome {
         problems,
@@ -78,7 +78,9 @@ pub fn contents(
     let live = Keys::live(desired, db);
     let scopes = Scopes::new(&live, db, &accepted, &shared);
     outcome.key_problems.extend(scopes.problems.clone());
-    let (sets, subjects) = sets(&live, &scopes, &shared, cluster, db, new_id, &mut outcome);
+    let (sets, subjects) = sets(&live, &scopes, &shared, cluster, db, closed, new_id, &mut outcome);
+    let scoped = subjects.iter().filter(|(role, _)| *role != SHARED_ROLE);
+    let hashes = scoped.map(|(role, records)| (role.clone(), rights::hash(records))).collect();
     let retiring: BTreeSet<String> = cluster
         .roles
         .keys()
@@ -87,7 +89,11 @@ pub fn contents(
         .cloned()
         .collect();
 
-    let keys = Keys { desired, cluster, db, live, sets };
+    let keys = Keys { desired, cluster, db, live, sets, hashes, closed };
+    outcome.problems.extend(keys.undying().map(|id| {
+        let finding = &closed.keys[id];
+        Finding::new(finding.reason, format!("key {id} could not be revoked: {}", finding.message))
+    }));
     outcome.notes.extend(scans::sentences(&accepted, &subjects));
     let grants = acl::Subjects {
         desired,
@@ -97,7 +103,7 @@ pub fn contents(
         permissions: &subjects,
         retiring: &retiring,
     };
-    let claims = rows::claims(desired, db, &keys.live);
+    let claims = rows::claims(desired, db, &keys.live, closed);
     let rows_change = !security.statements.is_empty() || !claims.is_empty();
 
     let mut push = |about: &str, login: As, statements: Vec<Statement>| {
@@ -106,12 +112,11 @@ pub fn contents(
         }
     };
     let changes = acl::changes(&grants);
+    let (denied, emptied) = keys.denials();
     push("revoke keys", As::Owner, keys.revocations());
-    push(
-        "let the tenant's own logins in",
-        As::Owner,
-        changes.logins.into_iter().map(Statement::from).collect(),
-    );
+    push("deny keys that PostgreSQL refuses", As::Owner, denied);
+    push("take them out of every role", As::Keys, emptied);
+    push("let the tenant's own logins in", As::Owner, changes.logins);
     push(CLOSE_KEYS, As::Keys, keys.closures());
     if rows_change {
         let (rows, memberships) = keys.pauses();
@@ -120,12 +125,12 @@ pub fn contents(
     }
     push("create roles for keys and permission sets", As::Keys, keys.creations());
 
-    let mut statements: Vec<Statement> = changes.revokes.into_iter().map(Statement::from).collect();
+    let mut statements: Vec<Statement> = changes.revokes;
     statements.extend(security.statements);
-    statements.extend(claims.into_iter().map(Statement::from));
-    statements.extend(changes.grants.into_iter().map(Statement::from));
-    statements.extend(rows::entities(db, &accepted).into_iter().map(Statement::from));
-    statements.extend(rows::permission_sets(db, &subjects).into_iter().map(Statement::from));
+    statements.extend(claims);
+    statements.extend(changes.grants);
+    statements.extend(rows::entities(db, &accepted));
+    statements.extend(rows::permission_sets(db, &subjects));
     statements.extend(rows::limits(desired, db).into_iter().map(Statement::from));
     statements.extend(shared_record(db, &shared));
     statements.extend(keys.rows(&scopes.resolved));
@@ -140,7 +145,7 @@ pub fn contents(
     push("tell the data planes", As::Owner, rows);
     push("let new keys in", As::Owner, keys.secrets());
 
-    let mut forgotten: Vec<Statement> = acl::retired(&grants).into_iter().map(Statement::from).collect();
+    let mut forgotten: Vec<Statement> = acl::retired(&grants);
     let rows = db.permission_sets.keys().filter(|role| !subjects.contains_key(*role));
     forgotten.extend(rows.map(|role| Statement::from(records::drop_permission_set(role))));
     push("empty permission sets that nobody has", As::Owner, forgotten);
@@ -194,13 +199,16 @@ impl Scopes {
     }
 }
 
-/// The role that holds each key's grants, and the permissions of every such role. Equal permissions share one.
+/// The role that holds each key's grants, and the permissions of every such role. Equal permissions share one. A key
+/// without a role holds nothing; the set of a closed key stands all the same, so that a second pass has nothing to make.
+#[expect(clippy::too_many_arguments, reason = "one caller, which has just made each of them")]
 fn sets(
     live: &[&KeySpec],
     scopes: &Scopes,
     shared: &Resolved,
     cluster: &Cluster,
     db: &TenantDb,
+    closed: &Closed,
     new_id: &mut dyn FnMut() -> Ulid,
     outcome: &mut Outcome,
 ) -> (BTreeMap<Ulid, String>, BTreeMap<String, Vec<PermissionRecord>>) {
@@ -213,11 +221,21 @@ fn sets(
     let mut sets = BTreeMap::new();
     let mut subjects = BTreeMap::from([(SHARED_ROLE.to_owned(), shared.records())]);
     for key in live {
+        let closed_key = closed.keys.get(&key.id);
+        if let Some(finding) = closed_key {
+            outcome.key_problems.entry(key.id.clone()).or_default().push(finding.clone());
+        }
         let Some(records) = scopes.records.get(&key.id) else {
-            sets.insert(key.id.clone(), SHARED_ROLE.to_owned());
+            if closed_key.is_none() {
+                sets.insert(key.id.clone(), SHARED_ROLE.to_owned());
+            }
             continue;
         };
         let hash = rights::hash(records);
+        if let Some(finding) = closed.sets.get(&hash) {
+            outcome.key_problems.entry(key.id.clone()).or_default().push(finding.clone());
+            continue;
+        }
         let role = by_hash.entry(hash).or_insert_with(|| set_role(&new_id())).clone();
         if !subjects.contains_key(&role) && MAX_SETS < subjects.len() {
             let problem = format!(
@@ -231,7 +249,9 @@ fn sets(
             continue;
         }
         subjects.entry(role.clone()).or_insert_with(|| records.clone());
-        sets.insert(key.id.clone(), role);
+        if closed_key.is_none() {
+            sets.insert(key.id.clone(), role);
+        }
     }
     (sets, subjects)
 }

@@ -10,8 +10,9 @@ use rowgate_sql::ddl::records;
 use rowgate_sql::ddl::roles::{self, Kind};
 use rowgate_sql::text::Ident;
 
-use super::Statement;
+use super::rows::of_set;
 use super::shell::{ident, repaired};
+use super::{Closed, Of, Statement};
 use crate::desired::{Desired, KeySpec, SecretSpec};
 use crate::rotation;
 
@@ -24,6 +25,9 @@ pub(super) struct Keys<'a> {
     pub(super) live: Vec<&'a KeySpec>,
     /// By key: the role that will hold its grants, `datalake_user` or `set_<id>`.
     pub(super) sets: BTreeMap<Ulid, String>,
+    /// The hash of what each `set_<id>` may do, by role.
+    pub(super) hashes: BTreeMap<String, String>,
+    pub(super) closed: &'a Closed,
 }
 
 impl<'a> Keys<'a> {
@@ -34,19 +38,36 @@ impl<'a> Keys<'a> {
         desired.keys.iter().filter(|key| !dead(key)).collect()
     }
 
-    /// Rows of keys that are to die: their manifest is gone, or says revoked.
-    pub(super) fn revocations(&self) -> Vec<Statement> {
+    fn is_closed(&self, id: &Ulid) -> bool {
+        self.closed.keys.contains_key(id)
+    }
+
+    /// Keys that are to die: their manifest is gone, or says revoked.
+    fn dying(&self) -> impl Iterator<Item = &'a Ulid> {
         let live: BTreeSet<&Ulid> = self.live.iter().map(|key| &key.id).collect();
-        let dying = self.db.keys.iter().filter(|(id, row)| row.revoked_at.is_none() && !live.contains(id));
+        let rows =
+            self.db.keys.iter().filter(move |(id, row)| row.revoked_at.is_none() && !live.contains(id));
+        rows.map(|(id, _)| id)
+    }
+
+    /// Those of them whose revocation PostgreSQL refused.
+    pub(super) fn undying(&self) -> impl Iterator<Item = &'a Ulid> {
+        self.dying().filter(|id| self.is_closed(id))
+    }
+
+    /// Revokes the keys that are to die and the secrets that nobody holds any more.
+    pub(super) fn revocations(&self) -> Vec<Statement> {
+        let dying = self.dying().filter(|id| !self.is_closed(id));
         let mut statements: Vec<Statement> =
-            dying.map(|(id, _)| records::revoke_key(id.as_str()).into()).collect();
-        for key in &self.live {
+            dying.map(|id| Of::Key(id.clone()).says(records::revoke_key(id.as_str()))).collect();
+        for key in self.live.iter().filter(|key| !self.is_closed(&key.id)) {
             let Some(secret) = &key.secret else { continue };
             let rows = self.db.keys.get(&key.id).map(|row| &row.secrets[..]).unwrap_or_default();
             let replaced = replaced(secret, rows);
             let stays = |row: &KeySecret| row.digest == secret.digest || Some(&row.id) == replaced;
             let old = rows.iter().filter(|row| row.revoked_at.is_none() && !stays(row));
-            statements.extend(old.map(|row| Statement::from(records::revoke_secret(row.id.as_str()))));
+            let of = Of::Key(key.id.clone());
+            statements.extend(old.map(|row| of.clone().says(records::revoke_secret(row.id.as_str()))));
         }
         statements
     }
@@ -65,6 +86,21 @@ impl<'a> Keys<'a> {
         statements
     }
 
+    /// Closes keys that may hold nothing though they are not revoked: rows of the owner's, then memberships. Their roles
+    /// stay, so that a second pass has nothing to do.
+    pub(super) fn denials(&self) -> (Vec<Statement>, Vec<Statement>) {
+        let denied: Vec<&&KeySpec> =
+            self.live.iter().filter(|key| !self.sets.contains_key(&key.id)).collect();
+        let assigned = |key: &&&&KeySpec| self.db.keys.get(&key.id).is_some_and(|row| row.set_role.is_some());
+        let rows = denied.iter().filter(assigned);
+        let rows = rows.map(|key| Of::Key(key.id.clone()).says(records::assign_key(key.id.as_str(), None)));
+        let rows = bumped(rows.collect());
+        let roles = denied.iter().map(|key| key.role().to_string()).filter(|role| role != SHARED_ROLE);
+        let roles: BTreeSet<String> = roles.collect();
+        let held = self.memberships().filter(|m| roles.contains(&m.role) || roles.contains(&m.member));
+        (rows, revoked(held))
+    }
+
     /// Roles of keys that no manifest names any more, to be dropped at the end: a role that was granted something by hand
     /// cannot be dropped before that is taken back.
     pub(super) fn gone(&self) -> impl Iterator<Item = String> + use<'_> {
@@ -77,11 +113,16 @@ impl<'a> Keys<'a> {
     pub(super) fn pauses(&self) -> (Vec<Statement>, Vec<Statement>) {
         let keys: BTreeMap<String, &KeySpec> =
             self.live.iter().map(|key| (key.role().to_string(), *key)).collect();
-        let stays =
-            |m: &Membership| keys.get(&m.member).is_none_or(|key| self.sets.get(&key.id) == Some(&m.role));
+        let stays = |m: &Membership| match keys.get(&m.member) {
+            Some(key) => self.sets.get(&key.id).is_none_or(|set| *set == m.role),
+            None => true,
+        };
         let leaving: Vec<&Membership> = self.memberships().filter(|m| !stays(m)).collect();
         let members: BTreeSet<&String> = leaving.iter().map(|m| &m.member).collect();
-        let rows = members.into_iter().map(|role| records::assign_key(keys[role].id.as_str(), None).into());
+        let rows = members.into_iter().map(|role| {
+            let id = &keys[role].id;
+            Of::Key(id.clone()).says(records::assign_key(id.as_str(), None))
+        });
         (bumped(rows.collect()), revoked(leaving))
     }
 
@@ -89,17 +130,19 @@ impl<'a> Keys<'a> {
     pub(super) fn creations(&self) -> Vec<Statement> {
         let auth = ident(&TenantLogin::Auth.role(&self.desired.tenant));
         let mut statements = Vec::new();
-        let sets: BTreeSet<&String> = self.sets.values().filter(|set| *set != SHARED_ROLE).collect();
-        for set in sets {
+        for set in self.hashes.keys() {
             match self.cluster.roles.get(set) {
-                None => statements.push(roles::create(&ident(set), Kind::Group, None).into()),
+                None => {
+                    statements.push(self.of_set(set).says(roles::create(&ident(set), Kind::Group, None)));
+                }
                 Some(present) => statements.extend(repaired(&ident(set), Kind::Group, present)),
             }
         }
-        for key in self.live.iter().filter(|key| key.role().as_str() != SHARED_ROLE) {
-            let role = key.role().to_string();
+        let scoped = self.live.iter().filter(|key| key.role().as_str() != SHARED_ROLE);
+        for key in scoped.filter(|key| !self.is_closed(&key.id)) {
+            let (role, of) = (key.role().to_string(), Of::Key(key.id.clone()));
             match self.cluster.roles.get(&role) {
-                None => statements.push(roles::create_key(&ident(&role), &key.verifier, &auth).into()),
+                None => statements.push(of.says(roles::create_key(&ident(&role), &key.verifier, &auth))),
                 Some(present) => statements.extend(repaired(&ident(&role), Kind::Login, present)),
             }
         }
@@ -125,7 +168,7 @@ impl<'a> Keys<'a> {
             // a row whose role is corrected in this plan loses its set with it
             let row = self.db.keys.get(&key.id).filter(|row| row.role == role);
             if row.and_then(|row| row.set_role.as_ref()) != Some(set) {
-                assigned.push(Statement::from(records::assign_key(key.id.as_str(), Some(set))));
+                assigned.push(Of::Key(key.id.clone()).says(records::assign_key(key.id.as_str(), Some(set))));
             }
         }
         let right = |m: &Membership| {
@@ -134,8 +177,9 @@ impl<'a> Keys<'a> {
                 roles::Membership::Inherit => !m.set && m.inherit && !m.admin,
             })
         };
-        // roles that the closures emptied have no membership left to revoke
-        let live: BTreeSet<String> = self.live.iter().map(|key| key.role().to_string()).collect();
+        // roles that the closures and denials emptied have no membership left to revoke
+        let live = self.live.iter().filter(|key| self.sets.contains_key(&key.id));
+        let live: BTreeSet<String> = live.map(|key| key.role().to_string()).collect();
         let live = |role: &String| !role.starts_with("key_") || live.contains(role);
         let wrong = self.memberships().filter(|m| !right(m) && live(&m.role) && live(&m.member));
         let mut statements = revoked(wrong.filter(|m| !(paused && m.member.starts_with("key_"))));
@@ -147,34 +191,33 @@ impl<'a> Keys<'a> {
                 missing.entry((role, *kind)).or_default().push(ident(member));
             }
         }
-        statements.extend(
-            missing
-                .iter()
-                .map(|((role, kind), members)| Statement::from(roles::grant(&ident(role), members, *kind))),
-        );
+        statements.extend(missing.iter().map(|((role, kind), members)| {
+            self.of_set(role).says(roles::grant(&ident(role), members, *kind))
+        }));
         (statements, bumped(assigned))
     }
 
     /// Rows of `dl.keys` that are new or changed.
     pub(super) fn rows(&self, resolved: &BTreeMap<Ulid, serde_json::Value>) -> Vec<Statement> {
         let mut statements: Vec<Statement> = Vec::new();
-        for key in &self.live {
+        for key in self.live.iter().filter(|key| !self.is_closed(&key.id)) {
             let (id, role) = (key.id.as_str(), key.role());
             let row = self.db.keys.get(&key.id);
+            let of = || Of::Key(key.id.clone());
             if row.is_none() {
-                statements
-                    .push(records::insert_key(id, &key.uid, &key.namespace, &key.name, role.as_str()).into());
+                let row = records::insert_key(id, &key.uid, &key.namespace, &key.name, role.as_str());
+                statements.push(of().says(row));
             }
             if row.is_some_and(|row| row.role != role.as_str()) {
-                statements.push(records::set_key_role(id, role.as_str()).into());
+                statements.push(of().says(records::set_key_role(id, role.as_str())));
             }
             if !same_time(row.and_then(|row| row.expires_at.as_deref()), key.expires_at.as_deref()) {
-                statements.push(records::set_key_expiry(id, key.expires_at.as_deref()).into());
+                statements.push(of().says(records::set_key_expiry(id, key.expires_at.as_deref())));
             }
             if let Some(value) = resolved.get(&key.id)
                 && row.is_none_or(|row| row.resolved != *value)
             {
-                statements.push(records::set_key_resolved(id, &value.to_string()).into());
+                statements.push(of().says(records::set_key_resolved(id, &value.to_string())));
             }
         }
         statements
@@ -184,8 +227,9 @@ impl<'a> Keys<'a> {
     /// secret that a new one replaces gets its end.
     pub(super) fn secrets(&self) -> Vec<Statement> {
         let mut statements: Vec<Statement> = Vec::new();
-        for key in &self.live {
+        for key in self.live.iter().filter(|key| !self.is_closed(&key.id)) {
             let Some(secret) = &key.secret else { continue };
+            let of = || Of::Key(key.id.clone());
             let row = self.db.keys.get(&key.id);
             let rows = row.map(|row| &row.secrets[..]).unwrap_or_default();
             let known = rows.iter().find(|known| known.digest == secret.digest && known.revoked_at.is_none());
@@ -193,21 +237,32 @@ impl<'a> Keys<'a> {
                 let digest: String = secret.digest.iter().map(|byte| format!("{byte:02x}")).collect();
                 let replaces = replaced(secret, rows).map(Ulid::as_str);
                 let (id, key_id) = (secret.id.as_str(), key.id.as_str());
-                statements.push(records::insert_secret(id, key_id, &secret.finder, &digest, replaces).into());
+                let insert = records::insert_secret(id, key_id, &secret.finder, &digest, replaces);
+                statements.push(of().says(insert));
                 let asked = key
                     .rotate
                     .as_ref()
                     .filter(|asked| row.is_none_or(|row| row.rotated_for.as_ref() != Some(*asked)));
-                statements.extend(asked.map(|asked| records::set_key_rotated_for(key_id, asked).into()));
+                statements.extend(asked.map(|asked| of().says(records::set_key_rotated_for(key_id, asked))));
             }
             let new = known.map_or(&secret.id, |known| &known.id);
             let old = rows.iter().find(|old| Some(&old.id) == replaced(secret, rows));
             if let Some(old) = old.filter(|old| outlives(old, known, key)) {
                 let overlap = u64::try_from(rotation::overlap(key).as_millis()).unwrap_or(u64::MAX);
-                statements.push(records::retire_secret(old.id.as_str(), new.as_str(), overlap).into());
+                statements.push(of().says(records::retire_secret(old.id.as_str(), new.as_str(), overlap)));
             }
         }
         statements
+    }
+
+    /// Of a role that keys are put into, or of one key's.
+    fn of_set(&self, role: &str) -> Of {
+        let key = || self.live.iter().find(|key| key.role().as_str() == role && role != SHARED_ROLE);
+        match (self.hashes.get(role), key()) {
+            (Some(hash), _) => of_set(role, hash),
+            (None, Some(key)) => Of::Key(key.id.clone()),
+            (None, None) => Of::Tenant,
+        }
     }
 
     /// Memberships that the tenant's keys login granted, and so can take back.

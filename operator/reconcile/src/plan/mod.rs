@@ -10,6 +10,7 @@ use rowgate_sql::text::Sql;
 
 mod accept;
 mod acl;
+mod closed;
 mod contents;
 mod foreign;
 mod keys;
@@ -19,6 +20,7 @@ mod scans;
 mod security;
 mod shell;
 
+pub use closed::{Closed, Of};
 pub use contents::{CLOSE_KEYS, Outcome, contents};
 pub use shell::shell;
 
@@ -65,7 +67,6 @@ pub struct Op {
     /// What it does, for logs, Events and golden text.
     pub about: String,
     pub login: As,
-    /// Each with the entity whose manifest it comes from, if its failure is that entity's.
     pub statements: Vec<Statement>,
     /// False for CREATE DATABASE, which cannot run in one.
     pub transaction: bool,
@@ -74,12 +75,19 @@ pub struct Op {
 #[derive(Debug, Clone)]
 pub struct Statement {
     pub sql: Sql,
-    pub entity: Option<String>,
+    /// What is closed when PostgreSQL refuses it.
+    pub of: Of,
 }
 
 impl From<Sql> for Statement {
     fn from(sql: Sql) -> Statement {
-        Statement { sql, entity: None }
+        Statement { sql, of: Of::Tenant }
+    }
+}
+
+impl Of {
+    fn says(self, sql: Sql) -> Statement {
+        Statement { sql, of: self }
     }
 }
 

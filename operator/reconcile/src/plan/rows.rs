@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rowgate_core::name::EntityName;
+use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::SHARED_ROLE;
 use rowgate_pg::actual::{QName, TenantDb};
 use rowgate_sql::catalog::PermissionRecord;
@@ -10,12 +10,19 @@ use rowgate_sql::ddl::records;
 use rowgate_sql::text::Sql;
 
 use super::accept::{Accepted, qname};
-use super::rights;
+use super::{Closed, Of, Statement, rights};
 use crate::desired::{Desired, KeySpec};
 
-/// Claims by role: the shared ones, and each scoped key's own. True in the second place: they differ from what is.
-pub(super) fn claims(desired: &Desired, db: &TenantDb, live: &[&KeySpec]) -> Vec<Sql> {
+/// Claims by role: the shared ones, and each scoped key's own. Those of a closed key stay as they are: nobody is it.
+pub(super) fn claims(desired: &Desired, db: &TenantDb, live: &[&KeySpec], closed: &Closed) -> Vec<Statement> {
     let mut wanted: BTreeMap<(String, String), &String> = BTreeMap::new();
+    let ids: BTreeMap<String, &Ulid> =
+        desired.keys.iter().map(|key| (key.role().to_string(), &key.id)).collect();
+    let of = |role: &str| match ids.get(role).filter(|_| role != SHARED_ROLE) {
+        Some(id) => Of::Key((*id).clone()),
+        None => Of::Tenant,
+    };
+    let open = |role: &str| !matches!(of(role), Of::Key(id) if closed.keys.contains_key(&id));
     for (name, value) in &desired.shared_claims {
         wanted.insert((SHARED_ROLE.to_owned(), name.clone()), value);
     }
@@ -24,20 +31,25 @@ pub(super) fn claims(desired: &Desired, db: &TenantDb, live: &[&KeySpec]) -> Vec
             wanted.insert((key.role().to_string(), name.clone()), value);
         }
     }
-    let extra = db.claims.keys().filter(|claim| !wanted.contains_key(*claim));
-    let mut statements: Vec<Sql> = extra.map(|(role, name)| records::drop_claim(role, name)).collect();
-    let changed = wanted.iter().filter(|(claim, value)| db.claims.get(*claim) != Some(**value));
-    statements.extend(changed.map(|((role, name), value)| records::put_claim(role, name, value)));
+    let extra = db.claims.keys().filter(|claim| !wanted.contains_key(*claim) && open(&claim.0));
+    let mut statements: Vec<Statement> =
+        extra.map(|(role, name)| of(role).says(records::drop_claim(role, name))).collect();
+    let changed =
+        wanted.iter().filter(|(claim, value)| db.claims.get(*claim) != Some(**value) && open(&claim.0));
+    statements
+        .extend(changed.map(|((role, name), value)| of(role).says(records::put_claim(role, name, value))));
     statements
 }
 
-pub(super) fn entities(db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'_>>) -> Vec<Sql> {
+pub(super) fn entities(db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'_>>) -> Vec<Statement> {
     let gone = db.entities.keys().filter(|name| !accepted.keys().any(|accepted| accepted.as_str() == *name));
-    let mut statements: Vec<Sql> = gone.map(|name| records::drop_entity(name)).collect();
+    let mut statements: Vec<Statement> =
+        gone.map(|name| Of::Entity(name.clone()).says(records::drop_entity(name))).collect();
     for (name, entity) in accepted {
         if db.entities.get(name.as_str()) != Some(&entity.record) {
             let definition = serde_json::to_string(&entity.record).expect("an entity is plain values");
-            statements.push(records::put_entity(name.as_str(), &definition));
+            let of = Of::Entity(name.to_string());
+            statements.push(of.says(records::put_entity(name.as_str(), &definition)));
         }
     }
     statements
@@ -60,7 +72,15 @@ pub(super) fn stand(db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'_>>
     (!relations.is_empty()).then(|| records::stand(&serde_json::Value::from(relations).to_string()))
 }
 
-pub(super) fn permission_sets(db: &TenantDb, subjects: &BTreeMap<String, Vec<PermissionRecord>>) -> Vec<Sql> {
+/// What a statement about the role of a permission set belongs to.
+pub(super) fn of_set(role: &str, hash: &str) -> Of {
+    if role == SHARED_ROLE { Of::Tenant } else { Of::Set(hash.to_owned()) }
+}
+
+pub(super) fn permission_sets(
+    db: &TenantDb,
+    subjects: &BTreeMap<String, Vec<PermissionRecord>>,
+) -> Vec<Statement> {
     let changed = subjects.iter().filter_map(|(role, permissions)| {
         let hash = rights::hash(permissions);
         let there = db.permission_sets.get(role);
@@ -68,7 +88,8 @@ pub(super) fn permission_sets(db: &TenantDb, subjects: &BTreeMap<String, Vec<Per
             return None;
         }
         let text = serde_json::to_string(permissions).expect("permissions are plain values");
-        Some(records::put_permission_set(role, &hash, &text))
+        let sql = records::put_permission_set(role, &hash, &text);
+        Some(of_set(role, &hash).says(sql))
     });
     changed.collect()
 }

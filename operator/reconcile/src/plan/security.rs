@@ -13,7 +13,7 @@ use rowgate_sql::text::{Ident, Sql};
 use sha2::{Digest as _, Sha256};
 
 use super::accept::{Accepted, qname};
-use super::{Finding, Statement};
+use super::{Finding, Of, Statement};
 use crate::desired::{Desired, PolicySpec, RowsSpec, Scope, Security};
 
 /// The statements, whether one of them changes which rows a role sees, and the sentences for status.
@@ -50,10 +50,8 @@ pub(super) fn changes(
         match definitions(desired, entity) {
             Ok(wanted) => {
                 let statements = table(db, entity, &wanted);
-                let name = Some(entity.spec.name.to_string());
-                changes
-                    .statements
-                    .extend(statements.into_iter().map(|sql| Statement { sql, entity: name.clone() }));
+                let of = Of::Policies(entity.spec.name.to_string());
+                changes.statements.extend(statements.into_iter().map(|sql| of.clone().says(sql)));
             }
             Err(finding) => {
                 changes.problems.insert(entity.spec.name.to_string(), finding);

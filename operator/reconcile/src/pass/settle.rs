@@ -1,0 +1,109 @@
+//! Plan, apply, look again, until nothing is left to do.
+
+use std::collections::BTreeMap;
+
+use rowgate_crds::Reason;
+use rowgate_pg::actual::{Cluster, TenantDb};
+use rowgate_pg::introspect;
+
+use super::{Pass, PassError};
+use crate::apply::{ApplyError, Logins};
+use crate::chance;
+use crate::desired::{Desired, KeySpec};
+use crate::plan::{self, As, Closed, Finding, Op, Outcome};
+use crate::source::{Event, ResourceSource};
+use crate::status::TenantState;
+
+/// How often a plan is applied in one pass before what is left counts as refused.
+const ROUNDS: u32 = 3;
+
+/// By uid: the object's generation, and for a key which secret its Secret holds.
+pub(super) type Generations = BTreeMap<String, (i64, Option<String>)>;
+
+impl<S: ResourceSource> Pass<'_, S> {
+    /// Plans and applies until nothing is left to do; what a refused statement belongs to is closed, and the
+    /// rest planned again.
+    pub(super) async fn settle(
+        &mut self,
+        desired: &Desired,
+        mut cluster: Cluster,
+        mut db: TenantDb,
+        mut closed: Closed,
+        logins: &mut Logins<'_>,
+        state: &mut TenantState,
+    ) -> Result<(Outcome, TenantDb), PassError> {
+        let generations = generations(state, desired);
+        let mut drift = self.memory.settled.as_ref() == Some(&generations);
+        self.memory.settled = None;
+        let (mut n_applied, mut n_moved) = (0, 0);
+        loop {
+            let operator = self.installation.operator().role;
+            let plan = |closed| plan::contents(desired, &cluster, &db, closed, &operator, &mut chance::ulid);
+            let mut outcome = plan(&closed);
+            // what PostgreSQL refused the last time is tried in each pass, in case that somebody has mended it
+            let tries_again = || plan(&self.memory.closed).ops.is_empty();
+            if outcome.ops.is_empty() {
+                self.memory.settled = Some(generations);
+                self.memory.closed = closed;
+                return Ok((outcome, db));
+            }
+            // a policy that is new says which functions it calls only when it stands: they are granted in a second round
+            if n_applied == ROUNDS {
+                let message = format!(
+                    "PostgreSQL took every statement and still differs in: {}; an object may belong to another role",
+                    abouts(&outcome.ops)
+                );
+                outcome.problems.push(Finding::new(Reason::NotOwned, message));
+                return Ok((outcome, db));
+            }
+            // a key that was revoked in the database is no drift: its role, claims and permission set follow
+            let follows = |op: &Op| op.about == plan::CLOSE_KEYS;
+            if drift && !outcome.ops.iter().any(follows) && !tries_again() {
+                self.drifted(state, &abouts(&outcome.ops)).await?;
+            }
+            drift = false;
+            match logins.apply(&outcome.ops, self.memory.epoch).await {
+                Ok(()) => n_applied += 1,
+                // somebody works on the tables at this moment; nothing of the operation stands
+                Err(error @ ApplyError::Moved { .. }) if n_moved < ROUNDS => {
+                    tracing::info!(tenant = %desired.slug, %error, "planning again");
+                    n_moved += 1;
+                }
+                Err(ApplyError::Refused { of, about, message }) => {
+                    tracing::warn!(tenant = %desired.slug, ?of, about, message, "PostgreSQL refused a statement");
+                    if !closed.close(&of, &message) {
+                        return Err(ApplyError::Refused { of, about, message }.into());
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+            let database = desired.database.as_str();
+            cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?;
+            db = introspect::tenant_db(logins.get(As::Owner).await?).await?;
+        }
+    }
+
+    pub(super) async fn drifted(&self, state: &TenantState, what: &str) -> Result<(), PassError> {
+        let note = format!("the database was changed by hand; repairing: {what}");
+        tracing::warn!(tenant = %state.slug, "{note}");
+        // the keys are what they were, and this pass does not know them yet
+        let mut told = self.memory.last.clone().unwrap_or_else(|| state.clone());
+        told.findings.retry = Some((Reason::Drifted, note.clone()));
+        self.source.report(&self.memory.told.statuses(&[told], &[], &Vec::new())).await?;
+        Ok(self
+            .source
+            .event(&state.object, Event { reason: "Drifted".to_owned(), note, warning: true })
+            .await?)
+    }
+}
+
+pub(super) fn abouts(ops: &[Op]) -> String {
+    let abouts: Vec<&str> = ops.iter().map(|op| op.about.as_str()).collect();
+    abouts.join(", ")
+}
+
+fn generations(state: &TenantState, desired: &Desired) -> Generations {
+    let finder = |key: &KeySpec| key.secret.as_ref().map(|secret| secret.finder.clone());
+    let keys = desired.keys.iter().map(|key| (key.uid.clone(), (key.generation, finder(key))));
+    keys.chain([(state.object.uid.clone(), (state.generation, None))]).collect()
+}

@@ -1,0 +1,60 @@
+//! What a statement belongs to, and what is closed because PostgreSQL refused one: that alone, and all else goes on.
+
+use std::collections::BTreeMap;
+
+use rowgate_core::name::Ulid;
+use rowgate_crds::Reason;
+
+use super::Finding;
+
+/// The smallest part of the manifests that can be closed when a statement is refused.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Of {
+    /// No part: without it the plan cannot go on.
+    Tenant,
+    /// By name.
+    Entity(String),
+    /// The same; the statement is one of its policies.
+    Policies(String),
+    /// A permission set, by the hash of its rights (its role is a new one in each plan until its row stands): the keys
+    /// that are in it.
+    Set(String),
+    Key(Ulid),
+}
+
+/// What stays closed in a plan, each with the reason.
+#[derive(Debug, Clone, Default)]
+pub struct Closed {
+    pub entities: BTreeMap<String, Finding>,
+    /// By [`Of::Set`]'s hash. Their keys hold nothing.
+    pub sets: BTreeMap<String, Finding>,
+    /// Nothing of theirs is written but what takes rights away.
+    pub keys: BTreeMap<Ulid, Finding>,
+}
+
+impl Closed {
+    /// Closes what a refused statement belongs to. False: it belongs to nothing smaller than the tenant, or closing it
+    /// did not help, so the plan would meet the same statement again.
+    #[must_use]
+    pub fn close(&mut self, of: &Of, refusal: &str) -> bool {
+        let denied = |whom: &str| {
+            let message = format!("{refusal}; {whom} denied everything until that is mended");
+            Finding::new(Reason::StatementRefused, message)
+        };
+        match of {
+            Of::Tenant => false,
+            Of::Entity(name) => {
+                let finding = Finding::new(Reason::StatementRefused, refusal);
+                self.entities.insert(name.clone(), finding).is_none()
+            }
+            Of::Policies(name) => {
+                let finding = Finding::new(Reason::PolicyRefused, refusal);
+                self.entities.insert(name.clone(), finding).is_none()
+            }
+            Of::Set(hash) => {
+                self.sets.insert(hash.clone(), denied("every key with these permissions is")).is_none()
+            }
+            Of::Key(id) => self.keys.insert(id.clone(), denied("the key is")).is_none(),
+        }
+    }
+}
