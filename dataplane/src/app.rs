@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::catalogs::Catalogs;
 use crate::config::ServerSettings;
-use crate::meter::Meter;
+use crate::meter::{Meter, Unread};
 use crate::proxies::TrustedProxies;
 use crate::replica::Replica;
 use crate::signing::Signing;
@@ -55,6 +55,8 @@ pub struct App {
     pub trusted_proxies: TrustedProxies,
     /// Of requests that belong to no tenant.
     pub meter: Meter,
+    /// What no handler saw.
+    pub unread: Arc<Unread>,
     /// Cancelled when draining begins.
     pub draining: CancellationToken,
 }
@@ -113,6 +115,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         signing: Signing::new(config.root.clone()),
         trusted_proxies: config.trusted_proxies,
         meter: Meter::default(),
+        unread: Arc::default(),
         draining: shutdown.clone(),
     });
     let address = config.listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();
@@ -123,6 +126,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         move |peer| api.service(peer),
         connections.clone(),
         config.client_timeout,
+        app.unread.clone(),
         listen::Ends { drain: shutdown.clone(), cut: cut.clone() },
     );
     let probes = probes::service(app.clone());
@@ -131,6 +135,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         move |_| probes.clone(),
         background.clone(),
         config.client_timeout,
+        Arc::default(),
         listen::Ends { drain: done.clone(), cut: done.clone() },
     );
     let accepting = background.start(api);

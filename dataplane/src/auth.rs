@@ -52,9 +52,10 @@ impl FromRequestParts<Arc<App>> for Caller {
             return Err(Problem::unauthorized().into());
         }
         let Presented { tenant, credential } = presented;
-        let Some(tenant) = app.catalogs.tenant(&tenant)? else {
-            if let Some(any) = app.catalogs.any() {
-                any.look_up_in_vain(&credential).await?;
+        let slug = tenant;
+        let Some(tenant) = app.catalogs.tenant(&slug)? else {
+            if let Some(other) = app.catalogs.stand_in(&slug) {
+                other.look_up_in_vain(&credential).await?;
             }
             return Err(Problem::unauthorized().into());
         };

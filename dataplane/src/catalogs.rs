@@ -1,6 +1,7 @@
 //! The tenants that this replica serves, by slug. Swapped as a whole; a swap blocks no request.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -15,12 +16,19 @@ use tokio::sync::Notify;
 use crate::app::Tasks;
 use crate::tenant::{Place, Tenant};
 
-type Map = HashMap<TenantSlug, Arc<Tenant>>;
+/// Every tenant, to be found by slug and in the order of slugs.
+#[derive(Default)]
+struct All {
+    by_slug: HashMap<TenantSlug, Arc<Tenant>>,
+    sorted: Vec<Arc<Tenant>>,
+}
 
 /// Every tenant of the installation.
 pub struct Catalogs {
     /// `None` until the control database was read once.
-    tenants: RwLock<Option<Arc<Map>>>,
+    tenants: RwLock<Option<Arc<All>>>,
+    /// Nobody outside can tell for which tenant a slug that is nobody's stands.
+    stand_ins: RandomState,
     lane: Limits,
     tasks: Tasks,
     tried: AtomicBool,
@@ -34,6 +42,7 @@ impl Catalogs {
     pub fn new(lane: Limits, tasks: Tasks) -> Catalogs {
         Catalogs {
             tenants: RwLock::default(),
+            stand_ins: RandomState::new(),
             lane,
             tasks,
             tried: AtomicBool::new(false),
@@ -43,25 +52,27 @@ impl Catalogs {
 
     /// The tenant of that slug. 503 before the control database was read once: nobody can be refused yet.
     pub fn tenant(&self, slug: &TenantSlug) -> Result<Option<Arc<Tenant>>, Problem> {
-        Ok(self.all().ok_or_else(Problem::unavailable)?.get(slug).cloned())
+        Ok(self.all().ok_or_else(Problem::unavailable)?.by_slug.get(slug).cloned())
     }
 
-    /// Some tenant, whichever.
-    pub fn any(&self) -> Option<Arc<Tenant>> {
-        self.all()?.values().next().cloned()
+    /// A tenant that answers for a slug that is nobody's: the same one until a tenant comes or goes. So whoever floods an
+    /// address, or finds a database down behind it, sees the same with and without a tenant of that name.
+    pub fn stand_in(&self, slug: &TenantSlug) -> Option<Arc<Tenant>> {
+        let all = self.all()?;
+        let n = u64::try_from(all.sorted.len()).ok().filter(|n| 0 < *n)?;
+        let nth = usize::try_from(self.stand_ins.hash_one(slug) % n).expect("less than a length");
+        Some(all.sorted[nth].clone())
     }
 
     /// All of them, by slug.
     pub fn sorted(&self) -> Vec<Arc<Tenant>> {
-        let mut all: Vec<_> = self.all().unwrap_or_default().values().cloned().collect();
-        all.sort_by(|a, b| a.slug.cmp(&b.slug));
-        all
+        self.all().map(|all| all.sorted.clone()).unwrap_or_default()
     }
 
     /// True from when the first list of tenants was read and each catalog was loaded, or could not be.
     pub fn were_tried(&self) -> bool {
         if !self.tried.load(Ordering::Acquire) {
-            let all = self.all().is_some_and(|all| all.values().all(|tenant| tenant.was_tried()));
+            let all = self.all().is_some_and(|all| all.sorted.iter().all(|tenant| tenant.was_tried()));
             self.tried.store(all, Ordering::Release);
         }
         self.tried.load(Ordering::Acquire)
@@ -71,41 +82,39 @@ impl Catalogs {
     /// start to load, without waiting for any.
     pub fn take_over(self: &Arc<Self>, installation: &DataplaneInstallation, rows: Vec<TenantRow>) {
         let before = self.all().unwrap_or_default();
-        let mut after = Map::with_capacity(rows.len());
+        let mut after = HashMap::with_capacity(rows.len());
         for row in rows {
             let tenant = self.kept_or_new(&before, installation, &row);
             self.start_to_catch_up(&tenant, row.generation);
             after.insert(row.slug, tenant);
         }
         let gone =
-            before.values().filter(|old| after.get(&old.slug).is_none_or(|new| !Arc::ptr_eq(new, old)));
+            before.sorted.iter().filter(|old| after.get(&old.slug).is_none_or(|new| !Arc::ptr_eq(new, old)));
         for tenant in gone {
             tracing::info!(tenant = %tenant.slug, "no longer served");
             let tenant = tenant.clone();
             self.tasks.start(async move { tenant.close().await });
         }
-        *self.tenants.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(after));
+        let mut sorted: Vec<Arc<Tenant>> = after.values().cloned().collect();
+        sorted.sort_by(|a, b| a.slug.cmp(&b.slug));
+        let all = All { by_slug: after, sorted };
+        *self.tenants.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(all));
     }
 
     /// What each tenant is served from.
     pub fn served(&self) -> HashMap<Ulid, Served> {
         let all = self.all().unwrap_or_default();
-        all.values().filter_map(|tenant| Some((tenant.id.clone(), tenant.served()?))).collect()
-    }
-
-    /// Every tenant that is served.
-    pub fn each(&self) -> Vec<Arc<Tenant>> {
-        self.all().map(|all| all.values().cloned().collect()).unwrap_or_default()
+        all.sorted.iter().filter_map(|tenant| Some((tenant.id.clone(), tenant.served()?))).collect()
     }
 
     fn kept_or_new(
         &self,
-        before: &Map,
+        before: &All,
         installation: &DataplaneInstallation,
         row: &TenantRow,
     ) -> Arc<Tenant> {
         let (id, slug, place) = (row.id.clone(), row.slug.clone(), Place::of(row));
-        if let Some(kept) = before.get(&slug).filter(|old| old.id == id && old.place == place) {
+        if let Some(kept) = before.by_slug.get(&slug).filter(|old| old.id == id && old.place == place) {
             return kept.clone();
         }
         let login = installation.auth(&id, place.endpoint.as_ref(), &place.database);
@@ -122,7 +131,7 @@ impl Catalogs {
         self.tasks.start(async move { tenant.catch_up(generation).await });
     }
 
-    fn all(&self) -> Option<Arc<Map>> {
+    fn all(&self) -> Option<Arc<All>> {
         self.tenants.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

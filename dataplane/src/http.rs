@@ -21,6 +21,7 @@ use rowgate_core::problem::{Code, Problem};
 use tower::ServiceExt as _;
 
 use crate::app::App;
+use crate::ending::Ending;
 use crate::respond::{Refusal, RequestId, finish};
 use crate::telemetry::Trace;
 use crate::{bounds, compress, cors, proxies};
@@ -124,6 +125,7 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
     let (accepted, listed) =
         (compress::accepted(request.headers()), cors::listed(&request, &api.app.catalogs));
     request.extensions_mut().insert(trace.clone());
+    let ending = Ending::new(api.app, trace, method.clone(), began);
     if let Some(listed) = &listed {
         request.extensions_mut().insert(listed.clone());
     }
@@ -141,7 +143,7 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
     let response = match AssertUnwindSafe(answering).catch_unwind().await {
         Ok(Ok(response)) => response,
         Err(_) => {
-            trace.fault("a handler panicked", "see the lines before this one");
+            ending.trace.fault("a handler panicked", "see the lines before this one");
             Refusal(Problem::internal()).into_response()
         }
     };
@@ -151,8 +153,7 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
         listed.allow(response.headers_mut());
     }
     let response = compress::compressed(response, accepted).await;
-    trace.end(&api.app.meter, &method, response.status(), refused, began.elapsed());
-    Ok(response)
+    Ok(ending.follow(response, refused))
 }
 
 async fn method_not_allowed(parts: Parts) -> Refusal {
@@ -196,6 +197,7 @@ mod tests {
             signing: Signing::new(root.clone()),
             trusted_proxies: TrustedProxies::default(),
             meter: Meter::default(),
+            unread: Arc::default(),
             draining: CancellationToken::new(),
         })
     }

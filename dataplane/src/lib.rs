@@ -12,6 +12,7 @@ pub mod auth;
 pub mod bounds;
 pub mod compress;
 pub mod cors;
+pub mod ending;
 pub mod freshness;
 pub mod http;
 mod linger;

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::Tasks;
 use crate::bounds;
 use crate::linger::Lingering;
+use crate::meter::Unread;
 use crate::patience::Impatient;
 
 /// A client that takes longer for its headers is cut off; so is one that stays silent between requests.
@@ -35,12 +36,13 @@ pub struct Ends {
 }
 
 /// Accepts until `ends.drain`, each connection in a task of `tasks`, with what `service` makes for its peer. A client that
-/// takes nothing of its answer for `patience` is cut off.
+/// takes nothing of its answer for `patience` is cut off. What is no request is counted in `unread`.
 pub async fn serve<S>(
     listener: TcpListener,
     service: impl Fn(IpAddr) -> S + Send,
     tasks: Tasks,
     patience: Duration,
+    unread: Arc<Unread>,
     ends: Ends,
 ) where
     S: Send + 'static,
@@ -63,14 +65,30 @@ pub async fn serve<S>(
         let _small_answers_at_once = stream.set_nodelay(true);
         let connection =
             connection(Lingering::new(Impatient::new(stream, patience)), service(peer.ip()), ends.clone());
+        let unread = unread.clone();
         tasks.start(async move {
-            connection.await;
+            if let Err(error) = connection.await {
+                note(&unread, &error);
+            }
             drop(slot);
         });
     }
 }
 
-async fn connection<S>(stream: Lingering<Impatient<TcpStream>>, service: S, ends: Ends)
+/// A client that goes away is its own affair.
+fn note(unread: &Unread, error: &hyper::Error) {
+    if error.is_parse_too_large() {
+        unread.too_large.add_one();
+    } else if error.is_parse() {
+        unread.malformed.add_one();
+    }
+}
+
+async fn connection<S>(
+    stream: Lingering<Impatient<TcpStream>>,
+    service: S,
+    ends: Ends,
+) -> Result<(), hyper::Error>
 where
     S: HttpService<Incoming, ResBody = axum::body::Body, Error = Infallible>,
 {
@@ -81,13 +99,12 @@ where
         .serve_connection(TokioIo::new(stream), service);
     let mut serving = pin!(serving);
     tokio::select! {
-        // A client that goes away or breaks the protocol is its own affair.
-        _ended = serving.as_mut() => return,
+        ended = serving.as_mut() => return ended,
         () = ends.drain.cancelled() => {}
     }
     serving.as_mut().graceful_shutdown();
     tokio::select! {
-        _ended = serving => {}
-        () = ends.cut.cancelled() => {}
+        ended = serving => ended,
+        () = ends.cut.cancelled() => Ok(()),
     }
 }

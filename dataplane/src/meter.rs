@@ -26,9 +26,9 @@ pub const NONE: &str = "-";
 const OTHER: &str = "other";
 const METHODS: [&str; 10] =
     ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", OTHER];
-const STATUSES: [&str; 24] = [
+const STATUSES: [&str; 25] = [
     "200", "204", "206", "304", "400", "401", "403", "404", "405", "406", "409", "410", "412", "413", "414",
-    "415", "422", "429", "431", "500", "501", "503", "504", OTHER,
+    "415", "422", "429", "431", "499", "500", "501", "503", "504", OTHER,
 ];
 
 /// The meter of one tenant, or of the requests that belong to none.
@@ -38,6 +38,8 @@ pub struct Meter {
     routes: Routes,
     /// In the order of [`Code::ALL`].
     refusals: [AtomicU64; Code::ALL.len()],
+    /// Answers that broke off, and requests whose callers did not wait for one.
+    pub cut: Count,
     pub exchanges: Histogram,
     pub catalog_loads: Count,
     pub catalog_load_failures: Count,
@@ -66,6 +68,14 @@ pub struct Counted<'a> {
     /// Why it was refused, if it was.
     pub refused: Option<Code>,
     pub took: Duration,
+    pub is_whole: bool,
+}
+
+/// What was no request: the connection refused it, and no handler saw it.
+#[derive(Default)]
+pub struct Unread {
+    pub malformed: Count,
+    pub too_large: Count,
 }
 
 impl Default for Routes {
@@ -94,6 +104,9 @@ impl Meter {
         let status = place(&STATUSES, status.as_str());
         meter.requests[place(&METHODS, request.method.as_str())][status].fetch_add(1, Ordering::Relaxed);
         meter.durations.observe(request.took);
+        if !request.is_whole {
+            self.cut.add_one();
+        }
         if let Some(code) = request.refused {
             self.refusals[code as usize].fetch_add(1, Ordering::Relaxed);
         }
@@ -166,7 +179,8 @@ mod tests {
         let status = StatusCode::from_u16(599).expect("a status");
         let refused = Some(Code::StatementTimeout);
         let took = Duration::from_millis(3);
-        meter.count(&Counted { route: Some("/canary"), method: &method, status, refused, took });
+        let is_whole = true;
+        meter.count(&Counted { route: Some("/canary"), method: &method, status, refused, took, is_whole });
         let mut seen = Vec::new();
         meter.each_request(|route, method, status, n| seen.push((route, method, status, n)));
         assert_eq!(seen, [(NONE, OTHER, OTHER, 1)]);

@@ -165,7 +165,7 @@ impl Replica {
         let Some(open) = &mut self.open else { return Ok(()) };
         let now = Instant::now();
         self.noted = now;
-        let each = app.catalogs.each();
+        let each = app.catalogs.sorted();
         let unwritten: Vec<_> = each.iter().map(|tenant| (tenant, tenant.uses.unwritten(now))).collect();
         let of = |(tenant, uses): &(&Arc<Tenant>, Vec<Unwritten>)| -> Vec<KeyUse> {
             uses.iter().map(|one| (tenant.id.clone(), one.key.clone(), one.age)).collect()

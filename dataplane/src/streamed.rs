@@ -94,7 +94,10 @@ impl Body for Streamed {
         let Some(tail) = &mut self.tail else { return Poll::Ready(None) };
         let next = match ready!(tail.rest.poll_next(cx)) {
             Ok(Piece::Json(json)) => return Poll::Ready(Some(Ok(Frame::data(Bytes::from(json))))),
-            Ok(Piece::End(end)) => tail.after(&end),
+            Ok(Piece::End(end)) => {
+                let _first = tail.trace.rows.set(end.n_rows);
+                tail.after(&end)
+            }
             Err(failure) => Err(tail.failed(&failure)),
         };
         self.tail = None;

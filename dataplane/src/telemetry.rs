@@ -36,6 +36,19 @@ pub fn start(format: LogFormat) {
     };
 }
 
+/// How a request ended.
+pub struct Ended<'a> {
+    pub method: &'a Method,
+    pub status: StatusCode,
+    /// Why it was refused, if it was.
+    pub refused: Option<Code>,
+    /// From its headers until the connection had taken its answer.
+    pub took: Duration,
+    /// Of the body, as it was sent.
+    pub bytes: u64,
+    pub is_whole: bool,
+}
+
 /// What becomes known of a request on its way, for its log line.
 pub struct Trace {
     pub request: RequestId,
@@ -43,7 +56,7 @@ pub struct Trace {
     pub route: OnceLock<MatchedPath>,
     pub tenant: OnceLock<Arc<Tenant>>,
     pub key: OnceLock<Arc<Found>>,
-    /// How many rows were read, where they were read whole before the answer began.
+    /// How many rows were read, once they all were.
     pub rows: OnceLock<usize>,
     /// Nanoseconds spent on exchanges with the tenant's database.
     database: AtomicU64,
@@ -74,19 +87,12 @@ impl Trace {
         tracing::warn!(target: "rowgate::fault", tenant, request_id = self.request.as_str(), cause, "{what}");
     }
 
-    /// Counts the request, in its tenant's meter or with the `strangers`, and writes its one line. `took` ends where the
-    /// answer begins.
-    pub fn end(
-        &self,
-        strangers: &Meter,
-        method: &Method,
-        status: StatusCode,
-        refused: Option<Code>,
-        took: Duration,
-    ) {
+    /// Counts the request, in its tenant's meter or with the `strangers`, and writes its one line.
+    pub fn end(&self, strangers: &Meter, ended: &Ended<'_>) {
+        let Ended { method, status, refused, took, bytes, is_whole } = *ended;
         let route = self.route.get().map(MatchedPath::as_str);
         let meter = self.tenant.get().map_or(strangers, |tenant| &tenant.meter);
-        meter.count(&Counted { route, method, status, refused, took });
+        meter.count(&Counted { route, method, status, refused, took, is_whole });
         let database = Duration::from_nanos(self.database.load(Ordering::Relaxed));
         tracing::info!(
             target: "rowgate::request",
@@ -97,6 +103,8 @@ impl Trace {
             duration_ms = millis(took),
             database_ms = (!database.is_zero()).then(|| millis(database)),
             rows = self.rows.get(),
+            bytes,
+            cut = (!is_whole).then_some(true),
             tenant = self.tenant_slug(),
             key = self.key.get().map_or(meter::NONE, |key| key.id.as_str()),
             request_id = self.request.as_str(),

@@ -207,11 +207,11 @@ impl Tenant {
     }
 
     /// Looks a credential up and forgets the answer: what a key of no tenant costs, so that it takes as long as one of a
-    /// tenant. An error says that too many strangers wait, as it would to one with this tenant's name.
+    /// tenant. An error says that too many strangers wait, or that the database does not answer, as it would to one with
+    /// this tenant's name.
     pub async fn look_up_in_vain(&self, credential: &Credential) -> Result<(), Problem> {
         let pass = self.strangers.pass().await.ok_or_else(Problem::unavailable)?;
-        let _nobody_is_told = self.find(credential, Some(pass)).await;
-        Ok(())
+        self.find(credential, Some(pass)).await.map(drop)
     }
 
     /// As [`Tenant::compare`], if nobody did lately: for requests that the catalog alone answers.

@@ -15,8 +15,19 @@ use serde_json::{Map, Value};
 const COLLECTION: &str = "/auth/{tenant}/api/{entity}";
 
 /// What every line has.
-const ALWAYS: [&str; 10] =
-    ["timestamp", "level", "message", "target", "method", "route", "status", "duration_ms", "tenant", "key"];
+const ALWAYS: [&str; 11] = [
+    "timestamp",
+    "level",
+    "message",
+    "target",
+    "method",
+    "route",
+    "status",
+    "duration_ms",
+    "bytes",
+    "tenant",
+    "key",
+];
 
 /// The lines of the requests with this id.
 fn lines(world: &World, id: &str) -> Vec<Map<String, Value>> {
@@ -75,13 +86,15 @@ async fn a_request_is_one_line_with_its_route_and_never_its_values() {
     ] {
         let url = format!("{}{path}", world.url());
         let headers = [header, &[("X-Request-Id", id), ("X-Canary", "canary")]].concat();
-        assert_eq!(client.ask(method, &url, &headers).await.status.as_u16(), status, "{id}");
+        let reply = client.ask(method, &url, &headers).await;
+        assert_eq!(reply.status.as_u16(), status, "{id}");
         let line = until(id, async || lines(&world, id).pop()).await;
         assert_eq!(lines(&world, id).len(), 1, "{id}");
         let named = if method == "CANARY" { "other" } else { method };
         assert_eq!((&line["method"], &line["route"]), (&named.into(), &route.into()), "{id}");
         assert_eq!((&line["status"], &line["tenant"]), (&status.into(), &tenant.into()), "{id}");
         assert_eq!(line["key"], if tenant == "shop" { key_id.clone() } else { "-".into() }, "{id}");
+        assert_eq!(line["bytes"], reply.body.len(), "{id}");
         assert_eq!(line.get("rows"), rows.map(Value::from).as_ref(), "{id}");
         assert_eq!(line.get("code"), code.map(Value::from).as_ref(), "{id}");
         let database = line.get("database_ms").map(|value| value.as_f64().expect("a number"));

@@ -1,3 +1,4 @@
 //! The bounds of the contract, from outside.
 
 mod rate;
+mod strangers;

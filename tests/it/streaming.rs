@@ -6,4 +6,5 @@ mod fixture;
 mod queue;
 mod raw;
 mod stopped;
+mod told;
 mod whole;

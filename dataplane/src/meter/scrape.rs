@@ -34,7 +34,7 @@ fn requests(text: &mut Text, app: &App, tenants: &[Arc<Tenant>]) {
     let strangers = [(NONE, &app.meter)];
     let meters: Vec<(&str, &Meter)> =
         strangers.into_iter().chain(tenants.iter().map(|it| (it.slug.as_str(), &it.meter))).collect();
-    let help = "Requests that were answered, by the pattern of their route; - where none matched or no tenant was named.";
+    let help = "Requests, by the pattern of their route; - where none matched or no tenant was named.";
     text.family("rowgate_http_requests_total", Kind::Counter, help);
     for (tenant, meter) in &meters {
         meter.each_request(|route, method, status, n| {
@@ -42,10 +42,20 @@ fn requests(text: &mut Text, app: &App, tenants: &[Arc<Tenant>]) {
             text.sample(&labels, n);
         });
     }
-    let help = "From a request's headers to the beginning of its answer.";
+    let help = "From a request's headers to the end of its answer, as far as the connection took it.";
     text.family("rowgate_http_request_duration_seconds", Kind::Histogram, help);
     for (tenant, meter) in &meters {
         meter.each_duration(|route, it| text.histogram(&[("tenant", tenant), ("route", route)], it));
+    }
+    let help = "Answers that broke off, and requests whose callers did not wait for one.";
+    text.family("rowgate_http_cut_total", Kind::Counter, help);
+    for (tenant, meter) in &meters {
+        text.sample(&[("tenant", tenant)], meter.cut.get());
+    }
+    let help = "What was no request: refused with a bare 400, 414 or 431, and in no other metric.";
+    text.family("rowgate_http_rejected_total", Kind::Counter, help);
+    for (reason, n) in [("malformed", &app.unread.malformed), ("too_large", &app.unread.too_large)] {
+        text.sample(&[("reason", reason)], n.get());
     }
     let help = "Requests that were refused, by the code of the error; RateLimited is the limit of a key.";
     text.family("rowgate_refusals_total", Kind::Counter, help);

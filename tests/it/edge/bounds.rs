@@ -2,6 +2,7 @@
 
 use rowgate_core::problem::Code;
 use rowgate_tests::client::Client;
+use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 use serde_json::json;
 
@@ -14,6 +15,13 @@ fn resident(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux says so");
     line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// What no handler saw is counted all the same, once its connection is over.
+async fn until_metric(world: &World, line: &str) {
+    let url = format!("{}/metrics", world.probes_url());
+    let told = async || Client::new().get(&url, &[]).await.body.lines().any(|it| it == line).then_some(());
+    until(line, told).await;
 }
 
 /// Seen to fail with a bound that leaves the headers out.
@@ -75,6 +83,7 @@ async fn heads_of_a_mebibyte_are_refused_and_kept_by_nobody() {
         });
         futures_util::future::join_all(sent.collect::<Vec<_>>()).await;
     }
+    until_metric(&world, "rowgate_http_rejected_total{reason=\"too_large\"} 32").await;
     let grown = resident(world.pid()).saturating_sub(before);
     assert!(grown < 16 * KIB, "{grown} KiB more after 32 MiB of heads");
 }
@@ -97,6 +106,8 @@ async fn what_is_no_request_is_a_400() {
         assert!(answer.starts_with("HTTP/1.1 400 "), "{bytes:?}: {answer}");
         assert!(answer.ends_with("\r\n\r\n"), "nothing is told of it: {answer}");
     }
+    until_metric(&world, "rowgate_http_rejected_total{reason=\"malformed\"} 8").await;
+    until_metric(&world, "rowgate_http_rejected_total{reason=\"too_large\"} 0").await;
 }
 
 /// Seen to fail without the look at `Content-Length`, and with an exchange that takes a body.

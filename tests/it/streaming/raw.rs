@@ -28,6 +28,15 @@ impl Raw {
         bytes
     }
 
+    /// Reads up to the mark that ends a body.
+    pub(super) async fn whole(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while !has_end(&bytes) {
+            assert_ne!(self.0.read_buf(&mut bytes).await.expect("nobody cuts it"), 0);
+        }
+        bytes
+    }
+
     /// Reads up to the end of the connection, whatever ends it.
     pub(super) async fn rest(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -187,7 +187,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         rows: &mut Rows,
         pieces: &mpsc::Sender<Vec<u8>>,
     ) -> Result<Went, Broken> {
-        let end = |rows: &mut Rows| End { more: rows.more, last: rows.last() };
+        let end = |rows: &mut Rows| End { n_rows: rows.n_rows, more: rows.more, last: rows.last() };
         let ended = loop {
             match self.read_rows(shape, rows).await {
                 Ok(is_end) => {

@@ -29,6 +29,8 @@ pub enum Piece {
 /// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
+    /// How many rows were written.
+    pub n_rows: usize,
     /// There are more rows than were taken.
     pub more: bool,
     /// Where the last written row stands in the order.

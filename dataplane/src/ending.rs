@@ -1,0 +1,99 @@
+//! The end of a request, told once: when its answer is over or broke off, or when its caller went away before it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use axum::body::{Body, Bytes};
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use rowgate_core::problem::Code;
+
+use crate::app::App;
+use crate::telemetry::{Ended, Trace};
+
+/// What a caller's going away before the answer is counted and logged as. Nobody is ever sent it.
+const CALLER_GONE: u16 = 499;
+
+/// Tells of the request, to the log and to the meter, when it is dropped.
+pub struct Ending {
+    pub trace: Arc<Trace>,
+    app: Arc<App>,
+    method: Method,
+    began: Instant,
+    /// The status, and why it was refused, once there is an answer.
+    answered: Option<(StatusCode, Option<Code>)>,
+    /// Of the body, as far as the connection took it.
+    bytes: u64,
+    /// The connection has taken all that there is.
+    is_whole: bool,
+}
+
+/// A body of a length that nobody knew, and what is to be told at its end.
+struct Followed {
+    body: Body,
+    ending: Ending,
+}
+
+impl Ending {
+    pub fn new(app: Arc<App>, trace: Arc<Trace>, method: Method, began: Instant) -> Ending {
+        Ending { trace, app, method, began, answered: None, bytes: 0, is_whole: false }
+    }
+
+    /// Ends here where the length of the answer is known, because then all of it is at hand, and with the body where not.
+    pub fn follow(mut self, response: Response, refused: Option<Code>) -> Response {
+        self.answered = Some((response.status(), refused));
+        let size = match self.method == Method::HEAD {
+            // The connection drops its body, whatever it is.
+            true => Some(0),
+            false => response.body().size_hint().exact(),
+        };
+        if let Some(size) = size {
+            (self.bytes, self.is_whole) = (size, true);
+            return response;
+        }
+        response.map(|body| Body::new(Followed { body, ending: self }))
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let gone = || (StatusCode::from_u16(CALLER_GONE).expect("three digits"), None);
+        let (status, refused) = self.answered.unwrap_or_else(gone);
+        let Ending { ref method, bytes, is_whole, .. } = *self;
+        let took = self.began.elapsed();
+        self.trace.end(&self.app.meter, &Ended { method, status, refused, took, bytes, is_whole });
+    }
+}
+
+impl HttpBody for Followed {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let next = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        match &next {
+            Some(Ok(frame)) => {
+                self.ending.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+                // It is not asked again after its last frame.
+                self.ending.is_whole = self.body.is_end_stream();
+            }
+            Some(Err(_)) => {}
+            None => self.ending.is_whole = true,
+        }
+        Poll::Ready(next)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
