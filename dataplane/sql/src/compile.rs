@@ -35,7 +35,7 @@ impl Compiled {
     #[must_use]
     pub fn misfit(&self, n: usize) -> Option<Problem> {
         let field = self.sql.binds().get(n.checked_sub(1)?)?.field?;
-        let Field { name, ty, .. } = self.entity.fields.get(field)?;
+        let Field { name, ty, .. } = self.entity.fields.get(usize::from(field))?;
         let (code, what) = match self.binding {
             Some(_) => (Code::InvalidFilter, "the field"),
             None => (Code::InvalidValue, "the key field"),

@@ -144,7 +144,7 @@ fn by_key(visible: &Visible<'_>, path: &[(String, String)]) -> Result<Predicate,
             let name = &entity.fields[field].name;
             Problem::new(Code::InvalidValue, format!("the key field {name:?} is {}: {misfit}", ty.name))
         })?;
-        bind.field = Some(field);
+        bind.field = u16::try_from(field).ok();
         conditions.push(Predicate::Compare {
             left: Value::Field(field),
             op: Comparison::Eq,

@@ -18,7 +18,7 @@ pub struct Bind {
     pub format: Format,
     /// Position in the entity's fields of the one that a caller's value is compared with, to be named where PostgreSQL
     /// does not take it.
-    pub field: Option<usize>,
+    pub field: Option<u16>,
 }
 
 /// How PostgreSQL writes or reads one value on the wire.

@@ -28,7 +28,7 @@ pub(super) fn chain(
         (Side::Typed(first), _) => first,
         // A constant that begins a chain is of the type of the next link.
         (Side::Literal(literal), Some((_, Side::Typed(next)))) => {
-            beside(literal, &number(next, word)?, word)?
+            beside(literal, &*number(next, word)?, word)?
         }
         (Side::Literal(literal), _) => alone(literal, word)?,
     };
@@ -39,7 +39,7 @@ pub(super) fn chain(
             Side::Typed(link) => link,
             Side::Literal(literal) => beside(literal, &ty, op.word())?,
         };
-        ty = result(&ty, &number(&link, op.word())?);
+        *ty = result(&ty, &*number(&link, op.word())?);
         if op == Arithmetic::Mod && matches!(Family::of(&ty), Family::Float4 | Family::Float8) {
             return Err(invalid(format!("mod takes whole and decimal numbers, not {}", ty.name)));
         }
@@ -66,10 +66,12 @@ pub(super) fn negate(visible: &Visible<'_>, inner: &Term) -> Result<Typed, Probl
 }
 
 /// The type as arithmetic sees it: below domains, and without what only limits storing.
-fn number(typed: &Typed, word: &str) -> Result<FieldType, Problem> {
+fn number(typed: &Typed, word: &str) -> Result<Box<FieldType>, Problem> {
     match Family::of(&typed.ty) {
-        Family::Integer(..) if typed.ty.base_oid != family::OID => Ok(family::base(typed.ty.base_oid)),
-        Family::Numeric | Family::Float4 | Family::Float8 => Ok(family::base(typed.ty.base_oid)),
+        Family::Integer(..) if typed.ty.base_oid != family::OID => {
+            Ok(Box::new(family::base(typed.ty.base_oid)))
+        }
+        Family::Numeric | Family::Float4 | Family::Float8 => Ok(Box::new(family::base(typed.ty.base_oid))),
         _ => Err(invalid(format!("{word} takes numbers; {}", typed.say()))),
     }
 }
@@ -84,7 +86,7 @@ fn beside(literal: &Literal, ty: &FieldType, word: &str) -> Result<Typed, Proble
     }
     let bind = super::value::literal(ty, literal)
         .map_err(|misfit| invalid(format!("a constant of {word} stands beside {}: {misfit}", ty.name)))?;
-    Ok(Typed { value: Value::Bind(bind), ty: ty.clone(), what: "the constant".to_owned() })
+    Ok(Typed { value: Value::Bind(bind), ty: Box::new(ty.clone()), what: "the constant".to_owned() })
 }
 
 fn alone(literal: &Literal, word: &str) -> Result<Typed, Problem> {

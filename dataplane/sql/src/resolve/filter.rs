@@ -128,7 +128,7 @@ fn bind(typed: &Typed, literal: &Literal) -> Result<Bind, Problem> {
     let mut bind = super::value::literal(&typed.ty, literal)
         .map_err(|misfit| invalid(format!("{}: {misfit}", typed.say())))?;
     if let Value::Field(field) = typed.value {
-        bind.field = Some(field);
+        bind.field = u16::try_from(field).ok();
     }
     Ok(bind)
 }

@@ -83,15 +83,15 @@ pub(super) fn call(visible: &Visible<'_>, function: Function, terms: &[Term]) ->
         first.get_or_insert(argument.ty.base_oid);
         if gives == Gives::Same && matches!(Family::of(&argument.ty), Family::Integer(..)) {
             // Whole already; PostgreSQL would round it as a float.
-            return Ok(Typed { ty: family::base(argument.ty.base_oid), ..argument });
+            return Ok(Typed { ty: Box::new(family::base(argument.ty.base_oid)), ..argument });
         }
         arguments.push(cast(takes, argument));
     }
-    let ty = family::base(match (gives, first) {
+    let ty = Box::new(family::base(match (gives, first) {
         (Gives::Type(oid), _) => oid,
         (Gives::Same, Some(700) | None) => 701,
         (Gives::Same, Some(oid)) => oid,
-    });
+    }));
     Ok(Typed { value: Value::Call { function, arguments }, ty, what: format!("the function {word}") })
 }
 

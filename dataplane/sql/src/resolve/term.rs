@@ -19,7 +19,8 @@ pub(super) enum Side<'a> {
 
 pub(super) struct Typed {
     pub(super) value: Value,
-    pub(super) ty: FieldType,
+    /// Boxed, because terms nest and each level has several of them on the stack.
+    pub(super) ty: Box<FieldType>,
     /// For messages: `the field "id"`, `the function length`.
     pub(super) what: String,
 }
@@ -59,7 +60,7 @@ fn field(visible: &Visible<'_>, name: &str) -> Result<Typed, Problem> {
         }
         _ => visible.field(name)?,
     };
-    let ty = visible.entity.fields[field].ty.clone();
+    let ty = Box::new(visible.entity.fields[field].ty.clone());
     let what = format!("the field {:?}", visible.entity.fields[field].name);
     Ok(Typed { value: Value::Field(field), ty, what })
 }
@@ -81,7 +82,7 @@ pub(super) fn natural(literal: &Literal) -> Result<Typed, Problem> {
         Literal::Guid(_) => 2950,
         Literal::Text(_) => 25,
     };
-    let ty = family::base(oid);
+    let ty = Box::new(family::base(oid));
     let bind = super::value::literal(&ty, literal)
         .map_err(|misfit| invalid(format!("a constant is {}: {misfit}", ty.name)))?;
     Ok(Typed { value: Value::Bind(bind), ty, what: "the constant".to_owned() })
