@@ -2,19 +2,20 @@
 //! the files that are there for it.
 
 mod secrets;
+mod tour;
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use rowgate_core::derive::Root;
-use rowgate_dataplane::http::routes;
 use rowgate_tests::client::Client;
 use rowgate_tests::data_plane::DataPlane;
 use rowgate_tests::postgres::{Server, execute, rows};
 use rowgate_tests::wait::until;
-use rowgate_tests::world::{World, binary};
+use rowgate_tests::world::World;
 use secrets::Secrets;
+use tour::{STRANGER, Tour};
 
 use crate::hostile::{raw, table};
 
@@ -41,103 +42,12 @@ kind: ConfigMap
 metadata: {name: broken}
 data: {schema.sql: create table nowhere.x ()}
 ";
+const TURNING: &str = "apiVersion: rowgate.dev/v1alpha1
+kind: ApiKey
+metadata: {name: turning, annotations: {rowgate.dev/rotate: NONCE}}
+spec: {tenantRef: {name: shop}, rotation: {every: 30d, overlap: 1d}}
+";
 const PASSWORD: &str = "C4nary-password-of-nobody";
-/// Well-formed, and of no tenant that there is.
-const STRANGER: &str = "shop:dlk_1111111111111111111111111111111111111111111111111111112W8vvr";
-
-struct Tour {
-    secrets: Secrets,
-    /// Places and what stands there.
-    heard: Vec<(String, String)>,
-}
-
-impl Tour {
-    fn hear(&mut self, place: impl Into<String>, text: impl Into<String>) {
-        self.heard.push((place.into(), text.into()));
-    }
-
-    /// Runs the program to its end.
-    fn run(&mut self, change: impl FnOnce(&mut Command)) {
-        let mut command = Command::new(binary());
-        command.env("ROWGATE_LOG", "trace");
-        change(&mut command);
-        let output = command.output().expect("the binary was built; `make test` builds it");
-        let text = [output.stdout, output.stderr].concat();
-        self.hear("what a command says", String::from_utf8_lossy(&text));
-    }
-
-    /// Every route with every kind of caller, and whatever else can be sent.
-    async fn ask_everything(&mut self, url: &str, keys: &[String], tokens: &[String]) {
-        let client = Client::new();
-        let typo = keys[0][..keys[0].len() - 1].to_owned() + "_";
-        let cut = tokens[0][..tokens[0].len() - 4].to_owned();
-        let mut callers: Vec<Vec<(&str, String)>> = vec![vec![]];
-        let keyed = keys.iter().map(String::as_str).chain([STRANGER, &typo]);
-        callers.extend(keyed.map(|key| vec![("x-api-key", key.to_owned())]));
-        let borne = tokens.iter().map(String::as_str).chain([&*cut, &keys[0], STRANGER]);
-        callers.extend(borne.map(|token| vec![("authorization", format!("Bearer {token}"))]));
-        callers
-            .push(vec![("x-api-key", keys[0].clone()), ("authorization", format!("Bearer {}", tokens[0]))]);
-        callers.push(vec![("x-api-key", keys[0].clone()), ("x-ms-api-role", keys[0].clone())]);
-        callers.push(vec![("x-api-key", keys[0].clone()), ("x-request-id", "mine".to_owned())]);
-        for route in routes() {
-            let path = route
-                .path
-                .replace("{tenant}", "shop")
-                .replace("{entity}", "orders")
-                .replace("{*key}", "id/1");
-            for caller in &callers {
-                let headers: Vec<_> = caller.iter().map(|(name, value)| (*name, value.as_str())).collect();
-                for method in [route.method, "HEAD", "OPTIONS", "PUT"] {
-                    let mut reply = client.ask(method, &format!("{url}{path}"), &headers).await;
-                    if reply.body.contains("\"expiresIn\"") {
-                        reply.body.clear(); // The one answer that is a token.
-                    }
-                    self.hear(format!("the answer to {method} {path}"), format!("{reply:?}"));
-                }
-            }
-        }
-        // A key where it does not belong: in the path, in a filter, in a cursor.
-        for path in [
-            format!("/auth/{}/api", keys[0]),
-            format!("/auth/shop/api/{}", tokens[0]),
-            format!("/auth/shop/api/orders/id/{}", tokens[0]),
-            format!("/auth/shop/api/orders?$after={}", tokens[0]),
-            format!("/auth/shop/api/orders?key={}", keys[0]),
-        ] {
-            let reply = client.get(&format!("{url}{path}"), &[("x-api-key", &keys[0])]).await;
-            self.hear("the answer to a key out of place", format!("{:?}", reply.headers));
-        }
-    }
-
-    fn hear_folder(&mut self, folder: &Path) {
-        for entry in fs::read_dir(folder).expect("a folder").flatten() {
-            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-            // What is there to hold a secret, and PostgreSQL's own files.
-            if name == "secrets" || name == "postgres" || name.ends_with(".root") {
-                continue;
-            }
-            match path.is_dir() {
-                true => self.hear_folder(&path),
-                false => self.hear(
-                    format!("the file {name}"),
-                    String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()),
-                ),
-            }
-        }
-    }
-
-    async fn hear_database(&mut self, server: &Server, database: &str) {
-        let mut admin = server.connect(database).await;
-        let tables = "select format('select * from %I.%I', schemaname, tablename) as q from pg_tables \
-            where schemaname in ('control', 'dl')";
-        for table in rows(&mut admin, tables).await {
-            let found = rows(&mut admin, table["q"].as_str().expect("a text")).await;
-            self.hear(format!("{} of {database}", table["q"]), format!("{found:?}"));
-        }
-    }
-}
-
 /// Seen to fail with a line at trace level that holds a request's headers, and with a `revoke` that repeats what it was
 /// given instead of a key's id.
 #[tokio::test]
@@ -163,12 +73,7 @@ async fn no_secret_stands_where_it_does_not_belong() {
     let keys: Vec<String> = names.iter().map(|name| world.key(name)).collect();
     let mut tokens = Vec::new();
     for (name, key) in names.iter().zip(&keys) {
-        let url = format!("{}/api/auth/apikeys/exchange", plane.url());
-        let reply = Client::new().ask("POST", &url, &[("x-api-key", key)]).await;
-        let token = reply.json()["token"].as_str().expect("a text").to_owned();
-        tour.secrets.add_key(name, key);
-        tour.secrets.add_token(name, &token);
-        tokens.push(token);
+        tokens.push(tour.add_key_and_token(plane.url(), name, key).await);
     }
     tour.secrets.add_key("of nobody", STRANGER);
     tour.secrets.add("the password of nobody", PASSWORD.as_bytes());
@@ -192,10 +97,35 @@ async fn no_secret_stands_where_it_does_not_belong() {
         tour.hear(path, format!("{reply:?}"));
     }
 
-    // A key is revoked, another's Secret is made anew, and commands fail in all ways that have a secret at hand.
-    let id = world.status("ApiKey", "south")["apiKeyId"].as_str().expect("it has one").to_owned();
+    // A key's secret is replaced by another; then the key that signs tokens, under the right root and a wrong one.
+    let mut turned = Vec::new();
+    for nonce in ["a", "b"] {
+        world.write("turning.yaml", &TURNING.replace("NONCE", nonce));
+        let key = until("the key of this annotation", async || {
+            world.secret("turning").filter(|key| !turned.contains(key))
+        })
+        .await;
+        let opens = async || (plane_get(&plane, &key).await == 200).then_some(());
+        until("the key to work", opens).await;
+        tokens.push(tour.add_key_and_token(plane.url(), &format!("turning {nonce}"), &key).await);
+        turned.push(key);
+    }
     let other = world.folder().join("other.root");
     fs::write(&other, Root::new([9; 32]).reveal_hex()).expect("the folder is ours");
+    for root in [&root, &root, &other] {
+        tour.run(|command| {
+            command
+                .args(["rotate-signing-key", "--control"])
+                .arg(world.socket())
+                .arg("--root-file")
+                .arg(root);
+        });
+    }
+    assert!(tour.heard.iter().any(|(_, text)| text.contains("signing key 2 is in the JWKS")));
+    tour.ask_everything(&world.url(), &turned, &tokens[names.len()..]).await;
+
+    // A key is revoked, another's Secret is made anew, and commands fail in all ways that have a secret at hand.
+    let id = world.status("ApiKey", "south")["apiKeyId"].as_str().expect("it has one").to_owned();
     for (id, root) in [(&*id, &root), ("x", &root), (&*id, &other), (&keys[0], &root)] {
         tour.run(|command| {
             command.args(["revoke", id, "--control"]).arg(world.socket()).arg("--root-file").arg(root);
@@ -259,6 +189,23 @@ async fn no_secret_stands_where_it_does_not_belong() {
     for database in rows(&mut admin, databases).await {
         tour.hear_database(&server, database["datname"].as_str().expect("a text")).await;
     }
+    // PostgreSQL stops for good: what is asked and run from here on fails.
+    let pid = Pid::from_raw(server.pid().try_into().expect("process ids are positive 32-bit numbers"));
+    kill(pid, Signal::SIGINT).expect("it runs");
+    until("the end of PostgreSQL", async || {
+        server.log().contains("database system is shut down").then_some(())
+    })
+    .await;
+    for url in [world.url(), plane.url().to_owned()] {
+        tour.ask_everything(&url, &[&keys[..], &turned].concat(), &tokens).await;
+    }
+    for command_line in [&["revoke", &id][..], &["rotate-signing-key"]] {
+        tour.run(|command| {
+            command.args(command_line).arg("--control").arg(&folder).arg("--root-file").arg(&root);
+        });
+    }
+    assert!(world.stop().await.success());
+
     tour.hear_folder(&world.state());
     let log = fs::read_to_string(world.folder().join("stderr")).expect("standalone logs there");
     for (place, text) in
@@ -273,4 +220,9 @@ async fn no_secret_stands_where_it_does_not_belong() {
         tour.heard.iter().flat_map(|(place, text)| tour.secrets.found_in(place, text)).collect();
     found.truncate(20);
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+async fn plane_get(plane: &DataPlane, key: &str) -> u16 {
+    let url = format!("{}/auth/shop/api", plane.url());
+    Client::new().get(&url, &[("x-api-key", key)]).await.status.as_u16()
 }

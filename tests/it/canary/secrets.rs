@@ -34,7 +34,7 @@ impl Secrets {
         let root: Vec<u8> =
             (0..64).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).expect("hex")).collect();
         self.add(name, &root);
-        for label in ["pepper/1", "cursor/1", "token/1"] {
+        for label in ["pepper/1", "cursor/1", "token/1", "token/2"] {
             let derived = mac(&mac(b"rowgate", &root), format!("{label}\x01").as_bytes());
             self.add(&format!("{label} of {name}"), &derived);
         }
