@@ -1,5 +1,9 @@
 //! No secret stands where it does not belong: when a folder of a test ends, the logs and files in it are searched for
 //! what looks like a key or a token and for every secret that the state folders of this process hold.
+//!
+//! Seen to fail with a log line at info that holds the key of each request: 66 of the 84 tests that were run with it.
+//! Not searched: what a test ran by itself and whose output it kept, what a process says after the folder's search, and
+//! what the last test of the shared server leaves there.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
