@@ -1,5 +1,6 @@
 //! The hot path while clients go away, PostgreSQL dies, and a neighbor's requests pile up.
 
 mod aborts;
+mod crashes;
 mod fixture;
 mod raw;

@@ -8,6 +8,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use rowgate_dataplane::standalone::postgres::{Postgres, Wish, binaries};
 pub use rowgate_pg::login::Endpoint;
 use rowgate_pg::login::Login;
@@ -17,6 +19,7 @@ use tokio::sync::OnceCell;
 
 use crate::scratch::Scratch;
 use crate::sweep;
+use crate::wait::until;
 
 /// What tests give up: surviving a power failure.
 pub const QUICK: [&str; 4] =
@@ -29,6 +32,7 @@ const RECIPE: &str = include_str!("../../dataplane/src/standalone/postgres/clust
 #[derive(Debug)]
 pub struct Server {
     postgres: Postgres,
+    wish: Wish,
     scratch: Scratch,
 }
 
@@ -56,7 +60,21 @@ impl Server {
         let settings = QUICK.iter().chain(settings).map(ToString::to_string).collect();
         let wish = Wish { state, bin: None, settings };
         let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
-        Server { postgres, scratch }
+        Server { postgres, wish, scratch }
+    }
+
+    /// SIGKILL for the server; what else of it runs ends by itself.
+    pub async fn kill(&mut self) {
+        let pid = Pid::from_raw(i32::try_from(self.postgres.pid()).expect("process ids are positive"));
+        kill(pid, Signal::SIGKILL).expect("it runs");
+        until("the end of PostgreSQL", async || self.postgres.has_ended().then_some(())).await;
+    }
+
+    /// Starts the server anew after [`Server::kill`] and returns when it is ready.
+    pub async fn start_again(&mut self) {
+        // As long as a session of before has not noticed, the new server refuses to start.
+        let start = async || Postgres::start(&self.wish, &|_| ()).await.ok();
+        self.postgres = until("another PostgreSQL over the same data", start).await;
     }
 
     #[must_use]

@@ -75,6 +75,14 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
     for tenant in tenants {
         text.sample(&[("tenant", tenant.slug.as_str())], tenant.lane.n_abandoned());
     }
+    let help = "Connections for requests that were opened, and tries that failed.";
+    text.family("rowgate_database_connects_total", Kind::Counter, help);
+    for tenant in tenants {
+        let (opened, failed) = tenant.lane.n_connects();
+        for (result, n) in [("opened", opened), ("failed", failed)] {
+            text.sample(&[("tenant", tenant.slug.as_str()), ("result", result)], n);
+        }
+    }
     gauge(text, tenants, "rowgate_database_up", "1 while the tenant's database answers, else 0.", |tenant| {
         Some(u64::from(tenant.answers()))
     });

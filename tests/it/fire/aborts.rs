@@ -59,7 +59,7 @@ async fn clients_that_go_away_leave_nobody_their_rows() {
         ended.expect("every answer is its question's");
     }
 
-    let n_in_flight = metric(&world, ABANDONED, "fire").await;
+    let n_in_flight = metric(&world, ABANDONED, "tenant=\"fire\"").await;
     let n_checked = fire.n_checked.load(Ordering::Relaxed);
     let n_opened = server.log().matches("application_name=rowgate").count() as u64;
     println!(

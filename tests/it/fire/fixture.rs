@@ -56,11 +56,11 @@ pub(super) fn keys(world: &World, tenant: &str) -> Vec<String> {
     OWNERS.map(|owner| world.key(&format!("{tenant}-{owner}"))).to_vec()
 }
 
-/// A number of the page of metrics, of one tenant.
-pub(super) async fn metric(world: &World, name: &str, tenant: &str) -> u64 {
+/// A number of the page of metrics. The labels are `tenant="..."` and what follows on it.
+pub(super) async fn metric(world: &World, name: &str, labels: &str) -> u64 {
     let url = format!("{}/metrics", world.probes_url());
     let page = reqwest::get(url).await.expect("it listens").text().await.expect("a page");
-    let sample = format!("{name}{{tenant=\"{tenant}\"}} ");
+    let sample = format!("{name}{{{labels}}} ");
     let found = page.lines().find_map(|line| line.strip_prefix(&sample)?.parse().ok());
     found.unwrap_or_else(|| panic!("no {sample} in {page}"))
 }

@@ -23,7 +23,7 @@ pub(super) struct Question {
     owner: usize,
     id: u64,
     /// A hundred rows from `id` on, which leave in several chunks.
-    many: bool,
+    pub(super) many: bool,
 }
 
 /// An answer, as it was on the wire.
@@ -40,6 +40,12 @@ impl Question {
         let owner = (random.next() % OWNERS.len() as u64) as usize;
         let many = random.next().is_multiple_of(32);
         Question { name, owner, id: 1 + random.next() % (IDS - MANY), many }
+    }
+
+    /// The same question of another owner.
+    pub(super) fn of(self, owner: &str) -> Question {
+        let owner = OWNERS.iter().position(|it| *it == owner).expect("one of them");
+        Question { owner, ..self }
     }
 
     /// The request to `tenant`, whose `keys` are in the order of the owners.

@@ -12,6 +12,7 @@ use super::ask::{Ask, Page};
 use super::connect::Socket;
 use super::connection::Connection;
 use super::failure::Failure;
+use super::outage::Outage;
 use super::seat::Waiting;
 use crate::login::Login;
 
@@ -61,6 +62,9 @@ pub(super) struct Shared {
     n_waiting: AtomicUsize,
     /// See [`Lane::n_abandoned`].
     pub(super) n_abandoned: AtomicU64,
+    pub(super) outage: Outage,
+    pub(super) n_opened: AtomicU64,
+    pub(super) n_unopened: AtomicU64,
     /// Connections between exchanges. The last one used is the first taken, so that a quiet lane keeps few warm.
     idle: Mutex<Vec<Idle>>,
     pub(super) exchanges: TaskTracker,
@@ -95,8 +99,20 @@ impl Lane {
     pub fn with_limits(login: Login, limits: Limits) -> Lane {
         let permits = Arc::new(Semaphore::new(limits.size));
         let (idle, exchanges) = (Mutex::default(), TaskTracker::new());
-        let (n_waiting, n_abandoned) = (AtomicUsize::new(0), AtomicU64::new(0));
-        Lane { shared: Arc::new(Shared { login, limits, permits, n_waiting, n_abandoned, idle, exchanges }) }
+        Lane {
+            shared: Arc::new(Shared {
+                login,
+                limits,
+                permits,
+                n_waiting: AtomicUsize::new(0),
+                n_abandoned: AtomicU64::new(0),
+                outage: Outage::default(),
+                n_opened: AtomicU64::new(0),
+                n_unopened: AtomicU64::new(0),
+                idle,
+                exchanges,
+            }),
+        }
     }
 
     /// Asks in a task of its own, which owns the connection and outlives a caller that no longer waits: a half-read
@@ -119,6 +135,13 @@ impl Lane {
     #[must_use]
     pub fn n_abandoned(&self) -> u64 {
         self.shared.n_abandoned.load(Ordering::Relaxed)
+    }
+
+    /// How many connections were opened, and how many tries failed.
+    #[must_use]
+    pub fn n_connects(&self) -> (u64, u64) {
+        let Shared { n_opened, n_unopened, .. } = &*self.shared;
+        (n_opened.load(Ordering::Relaxed), n_unopened.load(Ordering::Relaxed))
     }
 
     /// Closes the connections that nobody has used for `age`; to be called now and then.

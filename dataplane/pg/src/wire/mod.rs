@@ -13,6 +13,7 @@ mod frames;
 mod json;
 mod key;
 mod lane;
+mod outage;
 mod rest;
 mod rows;
 mod seat;

@@ -82,19 +82,29 @@ impl Seat {
                 Ok((exchanged, deadline)) => return self.answer(ask, exchanged, deadline),
             }
         }
-        self.connection = match timeout(self.lane.limits.connect, connect(&self.lane.login)).await {
-            Ok(Ok(connection)) => Some(connection),
-            Ok(Err(error)) => return Err(Failure::Unavailable(error.to_string())),
-            Err(_) => {
-                return Err(Failure::Unavailable(
-                    "PostgreSQL did not accept a connection in time".to_owned(),
-                ));
-            }
-        };
+        self.connection = Some(self.open().await?);
         match self.exchange(&ask).await {
             Ok((exchanged, deadline)) => self.answer(ask, exchanged, deadline),
             Err(broken) => Err(broken.failure),
         }
+    }
+
+    /// A new connection. While none can be made most are refused at once.
+    async fn open(&self) -> Result<Connection<Socket>, Failure> {
+        let Shared { login, limits, outage, n_opened, n_unopened, .. } = &*self.lane;
+        let turn = outage.turn(Instant::now()).map_err(Failure::Unavailable)?;
+        let cause = match timeout(limits.connect, connect(login)).await {
+            Ok(Ok(connection)) => {
+                n_opened.fetch_add(1, Ordering::Relaxed);
+                turn.succeeded();
+                return Ok(connection);
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "PostgreSQL did not accept a connection in time".to_owned(),
+        };
+        n_unopened.fetch_add(1, Ordering::Relaxed);
+        turn.failed(Instant::now(), &cause);
+        Err(Failure::Unavailable(cause))
     }
 
     /// The exchange, up to its end or to the first chunk, and when the whole of it must be over.
