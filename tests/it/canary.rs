@@ -49,7 +49,7 @@ spec: {tenantRef: {name: shop}, rotation: {every: 30d, overlap: 1d}}
 ";
 const PASSWORD: &str = "C4nary-password-of-nobody";
 /// Seen to fail with a line at trace level that holds a request's headers, and with a `revoke` that repeats what it was
-/// given instead of a key's id.
+/// given instead of a key's id, and with a `rotate-signing-key` that shows its root where it fails.
 #[tokio::test]
 async fn no_secret_stands_where_it_does_not_belong() {
     let server = Server::with(&LOUD).await;
