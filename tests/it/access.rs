@@ -9,12 +9,22 @@ use rowgate_tests::reconciler::ready;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 
-/// Method and pattern of each route, a path that `shop-admin` may read below it, and one of an entity that does not
-/// exist. A route without a line here fails the test.
-const PATHS: [(&str, &str, &str, Option<&str>); 3] = [
-    ("GET", "/auth/{tenant}/api", "/api", None),
-    ("GET", "/auth/{tenant}/api/{entity}", "/api/orders", Some("/api/absentee")),
-    ("GET", "/auth/{tenant}/api/{entity}/{*key}", "/api/orders/id/2", Some("/api/absentee/id/1")),
+/// Method and pattern of each route, a path that `shop-admin` may read below it, and such of an entity and of a field
+/// that do not exist, with what a live key is told. A route without a line here fails the test.
+const PATHS: [(&str, &str, &str, &[(&str, u16)]); 3] = [
+    ("GET", "/auth/{tenant}/api", "/api", &[]),
+    (
+        "GET",
+        "/auth/{tenant}/api/{entity}",
+        "/api/orders",
+        &[("/api/absentee", 404), ("/api/orders?$select=absentee", 400)],
+    ),
+    (
+        "GET",
+        "/auth/{tenant}/api/{entity}/{*key}",
+        "/api/orders/id/2",
+        &[("/api/absentee/id/1", 404), ("/api/orders/id/2?$select=absentee", 400)],
+    ),
 ];
 
 /// The same for the routes that name no tenant; `tests/it/tokens` tells what they answer to those who may ask.
@@ -40,6 +50,11 @@ apiVersion: rowgate.dev/v1alpha1
 kind: ApiKey
 metadata: {name: revoked}
 spec: {tenantRef: {name: shop}, revoked: REVOKED}
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: ApiKey
+metadata: {name: replaced}
+spec: {tenantRef: {name: shop}}
 ";
 
 /// A shop with keys that worked once, and the neighbour.
@@ -65,11 +80,11 @@ impl Door {
         world.write("more.yaml", &more("2099-01-01T00:00:00Z", "false"));
         world.start().await;
         let mut door = Door { world, client: Client::new(), tokens: BTreeMap::new() };
-        for name in ["expired", "revoked"] {
+        for name in ["expired", "revoked", "replaced"] {
             let reply = door.ask("GET", "/auth/shop/api", &[("X-API-Key", door.world.key(name))]).await;
             assert_eq!(reply.status, 200, "{name} worked once: {reply:?}");
         }
-        for name in ["shop-admin", "expired", "revoked", "stranger"] {
+        for name in ["shop-admin", "expired", "revoked", "replaced", "stranger"] {
             let reply = door.ask("POST", ELSEWHERE[0].1, &[("X-API-Key", door.world.key(name))]).await;
             let token = reply.json()["token"].as_str().expect("a token").to_owned();
             door.tokens.insert(name, format!("Bearer {token}"));
@@ -79,6 +94,16 @@ impl Door {
             until(reason, async || (ready(&door.world.status("ApiKey", name)).0 == reason).then_some(()))
                 .await;
         }
+        // A Secret that is gone is made anew, and the secret that it held dies.
+        let secret =
+            door.world.status("ApiKey", "replaced")["secretName"].as_str().expect("a name").to_owned();
+        let path = door.world.state().join(format!("secrets/default/{secret}.yaml"));
+        std::fs::remove_file(path).expect("standalone wrote it");
+        until("the death of a secret", async || {
+            let reply = door.ask("GET", "/auth/shop/api", &[("X-API-Key", door.world.key("replaced"))]).await;
+            (reply.status == 401).then_some(())
+        })
+        .await;
         door
     }
 
@@ -127,6 +152,7 @@ impl Door {
             case("a wrong secret", "shop", &same_finder(&admin), 401),
             case("a revoked key", "shop", &key("revoked"), 401),
             case("an expired key", "shop", &key("expired"), 401),
+            case("a dead secret of a live key", "shop", &key("replaced"), 401),
             case("another tenant in the path", "other", &admin, 401),
             case("an unknown tenant in the path", "nobody", &admin, 401),
             case("an unknown tenant in path and key", "nobody", &made("nobody", |_| 7), 401),
@@ -143,6 +169,7 @@ impl Door {
             with_token("a live key's token", "shop", "shop-admin", 200),
             with_token("a revoked key's token", "shop", "revoked", 401),
             with_token("an expired key's token", "shop", "expired", 401),
+            with_token("a token of a dead secret", "shop", "replaced", 401),
             with_token("another tenant's token", "shop", "stranger", 401),
             with_token("a token, another tenant in the path", "other", "shop-admin", 401),
             with_token("a token, an unknown tenant in the path", "nobody", "shop-admin", 401),
@@ -192,11 +219,11 @@ fn typing_error(key: &str) -> String {
 #[tokio::test]
 async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
     let door = Door::open().await;
-    let (mut refusals, mut role_refusals, mut absences) = (Vec::new(), Vec::new(), Vec::new());
-    let mut options = Vec::new();
+    let (mut refusals, mut role_refusals) = (Vec::new(), Vec::new());
+    let (mut absences, mut unknown, mut options) = (Vec::new(), Vec::new(), Vec::new());
     for route in routes().iter().filter(|route| !ELSEWHERE.contains(&(route.method, route.path))) {
         let row = PATHS.iter().find(|row| (row.0, row.1) == (route.method, route.path));
-        let (method, _, path, absent) = row.unwrap_or_else(|| panic!("no line in PATHS for {route:?}"));
+        let (method, _, path, wrong) = row.unwrap_or_else(|| panic!("no line in PATHS for {route:?}"));
         assert!(route.needs_key, "this test does not know what a stranger may do at {route:?}");
         for case in door.cases() {
             let here = format!("{method} {path} with {}", case.name);
@@ -210,17 +237,18 @@ async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
                 "{here}"
             );
             // Whoever asks and whatever exists: what OPTIONS says stands in the table of routes.
-            for path in [Some(*path), *absent].into_iter().flatten() {
+            for path in wrong.iter().map(|(path, _)| path).chain([path]) {
                 let reply = door.ask("OPTIONS", &format!("{base}{path}"), &case.headers).await;
                 assert_eq!((reply.status.as_u16(), &*reply.body), (204, ""), "{here}: {reply:?}");
                 assert_eq!(reply.header("allow"), Some("GET,HEAD,OPTIONS"), "{here}");
                 options.push(reply);
             }
-            if let Some(absent) = absent {
-                let reply = door.ask(method, &format!("{base}{absent}"), &case.headers).await;
-                let status = if case.status == 200 { 404 } else { case.status };
-                assert_eq!(reply.status, status, "{here}, absent: {reply:?}");
+            for (wrong, told) in *wrong {
+                let reply = door.ask(method, &format!("{base}{wrong}"), &case.headers).await;
+                let status = if case.status == 200 { *told } else { case.status };
+                assert_eq!(reply.status, status, "{here}, {wrong}: {reply:?}");
                 match status {
+                    400 => unknown.push(reply),
                     404 => absences.push(reply),
                     401 => refusals.push(reply),
                     _ => role_refusals.push(reply),
@@ -244,9 +272,12 @@ async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
     assert_eq!(door.ask(ELSEWHERE[1].0, ELSEWHERE[1].1, &[]).await.status, 200);
     assert_eq!(PATHS.len() + ELSEWHERE.len(), routes().len(), "PATHS names a route that is gone");
     assert!(options.iter().all(|reply| *reply == options[0]), "{options:?}");
-    for (replies, code) in
-        [(refusals, "Unauthorized"), (role_refusals, "RoleMismatch"), (absences, "EntityNotFound")]
-    {
+    for (replies, code) in [
+        (refusals, "Unauthorized"),
+        (role_refusals, "RoleMismatch"),
+        (absences, "EntityNotFound"),
+        (unknown, "UnknownField"),
+    ] {
         assert_eq!(replies[0].json()["error"]["code"], code);
         assert_eq!(replies[0].header("www-authenticate").is_some(), code == "Unauthorized");
         for other in &replies {
