@@ -88,6 +88,8 @@ reasons! {
     ViewUnsafe,
     /// PostgreSQL refused a policy.
     PolicyRefused,
+    /// A policy reads a table that a key, whose rows it judges, may not read.
+    PolicyUnreadable,
     /// PostgreSQL refused a statement.
     StatementRefused,
     /// An extension shows other tenants' statements.

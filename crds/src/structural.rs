@@ -8,6 +8,7 @@ use rowgate_core::nearest::nearest;
 use serde_json::{Map, Value};
 
 use crate::admit::FieldError;
+use crate::definition::NO_NUL;
 
 /// Fills in what is absent and has a default, nested defaults included. A null counts as absent, as the API server has
 /// it for fields that are not nullable; none of ours is.
@@ -153,7 +154,8 @@ fn text_errors(schema: &Value, text: &str) -> Vec<String> {
             found.push(format!("{text:?} is not one of {}{}", values.join(", "), hint.unwrap_or_default()));
         }
     }
-    if let Some(pattern) = schema["pattern"].as_str() {
+    // that one is `has_nul`'s to tell
+    if let Some(pattern) = schema["pattern"].as_str().filter(|pattern| *pattern != NO_NUL) {
         let matches = Regex::new(pattern).is_ok_and(|regex| regex.is_match(text));
         if !matches {
             found.push(format!("{text:?} does not match {pattern}"));

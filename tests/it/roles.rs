@@ -8,6 +8,7 @@ mod forbidden;
 mod life;
 mod many;
 mod quiet;
+mod reading;
 mod refused;
 mod shop;
 mod told;

@@ -113,7 +113,7 @@ impl Reconciler {
     /// The file that stands for `status`, whole; `None`: not written yet.
     #[must_use]
     pub fn file(&self, kind: &str, name: &str) -> Option<Value> {
-        let path = self.state().join(format!("status/{kind}-default-{name}.yaml"));
+        let path = self.state().join(format!("status/{kind}_default_{name}.yaml"));
         serde_yaml::from_str(&fs::read_to_string(path).ok()?).ok()
     }
 

@@ -201,6 +201,8 @@ pub struct Policy {
     /// `pg_get_expr`.
     pub using: Option<String>,
     pub check: Option<String>,
+    /// The other relations that its expressions read, each with the columns they name; none: its rows are only counted.
+    pub reads: BTreeMap<QName, BTreeSet<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

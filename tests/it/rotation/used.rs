@@ -61,7 +61,7 @@ async fn the_status_says_when_a_key_was_last_used_and_is_not_written_with_every_
     })
     .await;
     let file =
-        std::fs::metadata(world.state().join("status/apikey-default-north.yaml")).expect("it is there");
+        std::fs::metadata(world.state().join("status/apikey_default_north.yaml")).expect("it is there");
     let at = file.modified().expect("a time");
     let mut control = server.connect("rowgate").await;
     // a whole look lies between what is said of a broken file and of its end
@@ -70,7 +70,7 @@ async fn the_status_says_when_a_key_was_last_used_and_is_not_written_with_every_
     std::fs::remove_file(world.manifests().join("broken.yaml")).expect("it was written");
     world.says("every manifest is good again").await;
     let file =
-        std::fs::metadata(world.state().join("status/apikey-default-north.yaml")).expect("it is there");
+        std::fs::metadata(world.state().join("status/apikey_default_north.yaml")).expect("it is there");
     assert_eq!(file.modified().expect("a time"), at, "an unchanged folder with traffic writes no status");
     assert_eq!(last_used(&world, "north"), Some(first));
     // a minute on, as the database has it

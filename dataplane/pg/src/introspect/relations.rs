@@ -98,6 +98,7 @@ fn kind(letter: &str) -> Result<RelationKind, PgError> {
 
 #[derive(sqlx::FromRow)]
 struct PolicyRow {
+    oid: i64,
     relation: i64,
     name: String,
     permissive: bool,
@@ -109,15 +110,16 @@ struct PolicyRow {
 
 pub(super) async fn policies(conn: &mut PgConnection) -> Result<Policies, PgError> {
     let rows: Vec<PolicyRow> = sqlx::query_as(
-        "select p.polrelid::int8 as relation, p.polname::text as name, p.polpermissive as permissive, \
+        "select p.oid::int8, p.polrelid::int8 as relation, p.polname::text as name, p.polpermissive as permissive, \
                 p.polcmd::text as command, \
                 array(select case when r = 0 then 'public' else pg_get_userbyid(r)::text end \
                       from unnest(p.polroles) r) as roles, \
                 pg_get_expr(p.polqual, p.polrelid) as using, pg_get_expr(p.polwithcheck, p.polrelid) as check \
          from pg_policy p",
     )
-    .fetch_all(conn)
+    .fetch_all(&mut *conn)
     .await?;
+    let mut reads = policy_reads(conn).await?;
     let mut by_relation = Policies::new();
     for row in rows {
         let command = match row.command.as_str() {
@@ -134,10 +136,32 @@ pub(super) async fn policies(conn: &mut PgConnection) -> Result<Policies, PgErro
             roles: row.roles.into_iter().collect(),
             using: row.using,
             check: row.check,
+            reads: reads.remove(&row.oid).unwrap_or_default(),
         };
         by_relation.entry(row.relation).or_default().insert(row.name, policy);
     }
     Ok(by_relation)
+}
+
+/// By policy: what it reads besides its own table.
+async fn policy_reads(
+    conn: &mut PgConnection,
+) -> Result<HashMap<i64, BTreeMap<QName, BTreeSet<String>>>, PgError> {
+    let rows: Vec<(i64, String, String, Option<String>)> = sqlx::query_as(
+        "select p.oid::int8, n.nspname::text, c.relname::text, a.attname::text from pg_policy p \
+         join pg_depend d on d.classid = 'pg_policy'::regclass and d.objid = p.oid \
+                         and d.refclassid = 'pg_class'::regclass and d.refobjid <> p.polrelid \
+         join pg_class c on c.oid = d.refobjid join pg_namespace n on n.oid = c.relnamespace \
+         left join pg_attribute a on a.attrelid = c.oid and a.attnum = d.refobjsubid and d.refobjsubid > 0 \
+         where c.relkind <> 'S' and n.nspname <> 'information_schema'",
+    )
+    .fetch_all(conn)
+    .await?;
+    let mut by_policy: HashMap<i64, BTreeMap<QName, BTreeSet<String>>> = HashMap::new();
+    for (policy, schema, name, column) in rows {
+        by_policy.entry(policy).or_default().entry((schema, name)).or_default().extend(column);
+    }
+    Ok(by_policy)
 }
 
 /// What the rule of each view reads.

@@ -1,4 +1,4 @@
-//! Status and events as files: `status/<kind>-<namespace>-<name>.yaml`.
+//! Status and events as files: `status/<kind>_<namespace>_<name>.yaml`; no name of Kubernetes holds `_`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -92,7 +92,7 @@ impl Statuses {
     }
 
     fn path(&self, kind: &str, namespace: &str, name: &str) -> PathBuf {
-        self.dir.join(format!("{}-{namespace}-{name}.yaml", kind.to_lowercase()))
+        self.dir.join(format!("{}_{namespace}_{name}.yaml", kind.to_lowercase()))
     }
 
     fn document(&self, object: &ObjectRef) -> Value {

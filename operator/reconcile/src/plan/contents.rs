@@ -11,6 +11,7 @@ use rowgate_sql::ddl::{records, roles};
 
 use super::accept::{Accepted, accept};
 use super::keys::Keys;
+use super::readers::Readers;
 use super::rights::{self, Resolved};
 use super::shell::ident;
 use super::{As, Closed, Finding, Op, Statement, acl, foreign, rows, scans, security};
@@ -94,6 +95,13 @@ pub fn contents(
         let finding = &closed.keys[id];
         Finding::new(finding.reason, format!("key {id} could not be revoked: {}", finding.message))
     }));
+    let readers = Readers { accepted: &accepted, permissions: &subjects, live: &keys.live, sets: &keys.sets };
+    for (finding, ids) in readers.blind() {
+        for id in ids {
+            outcome.key_problems.entry(id).or_default().push(finding.clone());
+        }
+        outcome.problems.push(finding);
+    }
     outcome.notes.extend(scans::sentences(&accepted, &subjects));
     let grants = acl::Subjects {
         desired,

@@ -14,6 +14,7 @@ mod closed;
 mod contents;
 mod foreign;
 mod keys;
+mod readers;
 mod rights;
 mod rows;
 mod scans;

@@ -133,10 +133,28 @@ async fn secrets_are_private_files_with_an_owner() {
 }
 
 #[tokio::test]
+async fn objects_whose_names_run_together_have_files_of_their_own() {
+    let named = |namespace: &str, name: &str| {
+        SHOP.replace("name: shop", &format!("name: {name}, namespace: {namespace}"))
+    };
+    let rig = Rig::new(&[("a.yaml", &named("a-b", "c")), ("b.yaml", &named("a", "b-c"))]);
+    let tenants: Vec<ObjectRef> = rig.snapshot().await.tenants.iter().map(ObjectRef::from).collect();
+    assert_eq!(tenants.len(), 2);
+    let report = |(n, object): (usize, &ObjectRef)| StatusReport {
+        object: object.clone(),
+        status: json!({ "observedGeneration": n, "conditions": [] }),
+    };
+    let reports: Vec<StatusReport> = tenants.iter().enumerate().map(report).collect();
+    rig.source.report(&reports).await.expect("writable");
+    let files = fs::read_dir(rig.state.path().join("status")).expect("the folder is there");
+    assert_eq!(files.count(), 2);
+}
+
+#[tokio::test]
 async fn status_is_written_when_more_than_a_time_changed() {
     let rig = Rig::new(&[("a.yaml", SHOP)]);
     let tenant = ObjectRef::from(&rig.snapshot().await.tenants[0]);
-    let path = rig.state.path().join("status/tenant-default-shop.yaml");
+    let path = rig.state.path().join("status/tenant_default_shop.yaml");
     let report = async |ready: &str, at: &str| {
         let condition = json!({
             "type": "Ready", "status": ready, "reason": "Served", "message": "", "lastTransitionTime": at,
