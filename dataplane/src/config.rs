@@ -10,10 +10,13 @@ use std::time::Duration;
 use clap::Args;
 use rowgate_core::derive::Root;
 use rowgate_pg::login::Endpoint;
+use rowgate_pg::tls::Tls;
 use rowgate_pg::wire::Limits;
 
 use crate::proxies::TrustedProxies;
 use crate::telemetry::LogFormat;
+
+pub mod tls;
 
 /// The flags that `serve` and `standalone` share. Texts, so that all mistakes can be told together.
 #[derive(Debug, Clone, Default, Args)]
@@ -72,6 +75,14 @@ pub struct ControlFlags {
     /// [example: /etc/rowgate/dataplane.root]
     #[arg(long, env = "ROWGATE_ROOT_FILE", value_name = "PATH")]
     pub root_file: Option<String>,
+    /// TLS to a PostgreSQL that is reached by host and port: verify-full, or disable for one on this machine
+    /// [default: verify-full]
+    #[arg(long, env = "ROWGATE_DATABASE_TLS", value_name = "MODE")]
+    pub database_tls: Option<String>,
+    /// PEM file of the authority that PostgreSQL's certificate comes from [default: those that the system trusts]
+    /// [example: /etc/rowgate/postgres-ca.pem]
+    #[arg(long, env = "ROWGATE_DATABASE_CA", value_name = "PATH")]
+    pub database_ca: Option<String>,
 }
 
 /// What `serve` and `standalone` share, checked.
@@ -131,8 +142,16 @@ impl ControlFlags {
 
     /// Reads them out of `given`; `None` when a mistake was noted there.
     fn read(&self, given: &mut Given) -> Option<ControlSettings> {
-        let place = given.required("control", self.control.as_deref(), endpoint);
+        let mode = self.database_tls.as_deref();
+        let mode = given.or("database-tls", mode, "verify-full", tls::mode);
+        let ca = self.database_ca.as_deref();
+        let tls = given.or("database-ca", ca, "", |path| tls::of(mode.unwrap_or_default(), path));
+        let place = given.required("control", self.control.as_deref(), |text| {
+            tls::with(endpoint(text)?, tls.clone().unwrap_or_default())
+        });
         let root = given.required("root-file", self.root_file.as_deref(), |path| root(Path::new(path)));
+        mode?;
+        tls?;
         Some(ControlSettings { place: place?, root: root? })
     }
 }
@@ -323,7 +342,7 @@ pub fn endpoint(text: &str) -> Result<Endpoint, String> {
     if host.is_empty() || host.contains('/') || (bare && host.contains(':')) {
         return Err(wrong());
     }
-    Ok(Endpoint::Tcp { host: host.to_owned(), port })
+    Ok(Endpoint::Tcp { host: host.to_owned(), port, tls: Tls::default() })
 }
 
 fn root(path: &Path) -> Result<Root, String> {

@@ -7,5 +7,6 @@ pub mod reconciler;
 pub mod scratch;
 mod shop;
 pub mod sweep;
+pub mod tls;
 pub mod wait;
 pub mod world;

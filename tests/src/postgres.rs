@@ -19,11 +19,16 @@ use tokio::sync::OnceCell;
 
 use crate::scratch::Scratch;
 use crate::sweep;
+use crate::tls::{self, Authority, Issued, Validity};
 use crate::wait::until;
+use crate::world::free_port;
 
 /// What tests give up: surviving a power failure.
 pub const QUICK: [&str; 4] =
     ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=32MB"];
+
+/// The environment variable that says how tests reach their servers; without it, by a Unix socket.
+pub const OVER: &str = "ROWGATE_TESTS_OVER";
 
 /// How a template is made; another way needs another template.
 const RECIPE: &str = include_str!("../../dataplane/src/standalone/postgres/cluster.rs");
@@ -34,6 +39,7 @@ pub struct Server {
     postgres: Postgres,
     wish: Wish,
     scratch: Scratch,
+    tls: Option<Endpoint>,
 }
 
 /// The one server that tests share. Roles are cluster-wide and a cluster takes one installation: use
@@ -54,13 +60,51 @@ impl Server {
 
     /// A fresh cluster with further server settings, such as `log_statement=all`.
     pub async fn with(settings: &[&str]) -> Server {
+        match std::env::var(OVER).as_deref() {
+            Ok("tls") => {
+                let authority = Authority::new();
+                Server::with_tls(settings, &authority, &authority.issue("localhost", Validity::Now)).await
+            }
+            Ok(other) => panic!("{OVER}: there is no way {other:?} to a server"),
+            Err(_) => Server::start(settings, Scratch::new()).await,
+        }
+    }
+
+    /// As [`Server::with`], which listens on TCP too and shows this certificate there.
+    pub async fn with_tls(settings: &[&str], authority: &Authority, certificate: &Issued) -> Server {
         let scratch = Scratch::new();
+        let (port, hba) = (free_port(), scratch.path().join("pg_hba.conf"));
+        let lines = "local all all scram-sha-256\nhostssl all all all scram-sha-256\n";
+        fs::write(&hba, lines).expect("the folder is ours");
+        let own = [
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={port}"),
+            format!("hba_file={}", hba.display()),
+        ];
+        let settings: Vec<&str> = own.iter().map(String::as_str).chain(settings.iter().copied()).collect();
+        let mut server = Server::start(&settings, scratch).await;
+        tls::install(&server.postgres, certificate);
+        let mut superuser = server.connect("postgres").await;
+        execute(&mut superuser, "alter system set ssl = on").await;
+        execute(&mut superuser, "select pg_reload_conf()").await;
+        until("TLS", async || tls::offered(port).await.then_some(())).await;
+        server.tls = Some(authority.endpoint("localhost", port));
+        server
+    }
+
+    /// How the product is to reach it: by its socket, or, where it has a certificate, by TCP and TLS.
+    #[must_use]
+    pub fn way(&self) -> &Endpoint {
+        self.tls.as_ref().unwrap_or(self.endpoint())
+    }
+
+    async fn start(settings: &[&str], scratch: Scratch) -> Server {
         let state = scratch.path().join("state");
         seed(&state).await;
         let settings = QUICK.iter().chain(settings).map(ToString::to_string).collect();
         let wish = Wish { state, bin: None, settings };
         let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
-        Server { postgres, wish, scratch }
+        Server { postgres, wish, scratch, tls: None }
     }
 
     /// SIGKILL for the server; what else of it runs ends by itself.
@@ -123,7 +167,7 @@ pub async fn connect(login: &Login) -> Result<PgConnection, sqlx::Error> {
         .database(&login.database);
     let options = match &login.endpoint {
         Endpoint::Unix { directory, port } => options.socket(directory).port(*port),
-        Endpoint::Tcp { host, port } => options.host(host).port(*port),
+        Endpoint::Tcp { .. } => panic!("from outside it is looked at through its socket"),
     };
     options.connect().await
 }

@@ -1,5 +1,7 @@
 //! What can go wrong between us and PostgreSQL, outside the hot path.
 
+use crate::tls;
+
 /// A failed exchange with PostgreSQL.
 #[derive(Debug, thiserror::Error)]
 pub enum PgError {
@@ -61,7 +63,15 @@ impl From<sqlx::Error> for PgError {
                 false => PgError::Sqlstate { code, message, source: error },
             };
         }
-        let reason = error.to_string();
+        let reason = match &error {
+            sqlx::Error::Io(error) => tls::explain(error),
+            // All others are ours, and none comes to this.
+            sqlx::Error::Tls(error) if error.to_string().contains("does not support TLS") => {
+                Some(tls::NOT_OFFERED.to_owned())
+            }
+            _ => None,
+        };
+        let reason = reason.unwrap_or_else(|| error.to_string());
         match error {
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)

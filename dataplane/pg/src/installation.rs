@@ -139,8 +139,14 @@ impl DataplaneInstallation {
     /// Lane A of a tenant, on the tenant's own server or (`None`) the control database's.
     #[must_use]
     pub fn auth(&self, tenant: &Ulid, endpoint: Option<&Endpoint>, database: &str) -> Login {
-        let endpoint = endpoint.unwrap_or(&self.endpoint);
-        derived(&self.root, endpoint, &self.system_identifier, TenantLogin::Auth.role(tenant), database)
+        let endpoint = match (endpoint.unwrap_or(&self.endpoint).clone(), &self.endpoint) {
+            // The tenants' servers are trusted as the control database's is.
+            (Endpoint::Tcp { host, port, .. }, Endpoint::Tcp { tls, .. }) => {
+                Endpoint::Tcp { host, port, tls: tls.clone() }
+            }
+            (endpoint, _) => endpoint,
+        };
+        derived(&self.root, &endpoint, &self.system_identifier, TenantLogin::Auth.role(tenant), database)
     }
 }
 

@@ -12,6 +12,7 @@ pub mod installation;
 pub mod migrate;
 pub mod replicas;
 pub mod tenants;
+pub mod tls;
 
 pub mod actual;
 pub mod introspect;

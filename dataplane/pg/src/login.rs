@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use rowgate_core::derive::Password;
 
-/// The address of a PostgreSQL server.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+use crate::tls::Tls;
+
+/// The address of a PostgreSQL server, and how it is known to be that one.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
     /// `<directory>/.s.PGSQL.<port>`.
     Unix {
@@ -16,6 +18,7 @@ pub enum Endpoint {
     Tcp {
         host: String,
         port: u16,
+        tls: Tls,
     },
 }
 
@@ -32,7 +35,7 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Endpoint::Unix { directory, port } => write!(f, "{}:{port}", directory.display()),
-            Endpoint::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Endpoint::Tcp { host, port, .. } => write!(f, "{host}:{port}"),
         }
     }
 }

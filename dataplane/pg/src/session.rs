@@ -8,6 +8,7 @@ use sqlx::{Arguments as _, ConnectOptions as _, Connection as _, Executor as _, 
 
 use crate::failure::{PgError, TransactionError};
 use crate::login::{Endpoint, Login};
+use crate::tls::Tls;
 
 mod bind;
 
@@ -16,7 +17,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Opens a connection for `login`. Statements and their values never reach our log.
 pub async fn connect(login: &Login) -> Result<PgConnection, PgError> {
-    match tokio::time::timeout(CONNECT_TIMEOUT, options(login).connect()).await {
+    // A TLS handshake is a large future, and everything that connects would grow by it.
+    let options = options(login);
+    match tokio::time::timeout(CONNECT_TIMEOUT, Box::pin(options.connect())).await {
         Ok(connected) => connected.map_err(|error| match PgError::from(error) {
             PgError::Unavailable { reason, source } => {
                 PgError::Unavailable { reason: format!("{}: {reason}", login.endpoint), source }
@@ -37,11 +40,23 @@ pub(crate) fn options(login: &Login) -> PgConnectOptions {
         .password(login.password.reveal())
         .database(&login.database)
         .application_name("rowgate")
-        .ssl_mode(PgSslMode::Disable)
         .disable_statement_logging();
     match &login.endpoint {
-        Endpoint::Unix { directory, port } => options.socket(directory).port(*port),
-        Endpoint::Tcp { host, port } => options.host(host).port(*port),
+        Endpoint::Unix { directory, port } => {
+            options.ssl_mode(PgSslMode::Disable).socket(directory).port(*port)
+        }
+        Endpoint::Tcp { host, port, tls } => {
+            let options = options.host(host).port(*port);
+            match tls {
+                Tls::Disable => options.ssl_mode(PgSslMode::Disable),
+                Tls::VerifyFull(authorities) => match authorities.pem() {
+                    Some(pem) => {
+                        options.ssl_mode(PgSslMode::VerifyFull).ssl_root_cert_from_pem(pem.to_owned())
+                    }
+                    None => options.ssl_mode(PgSslMode::VerifyFull),
+                },
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use sqlx::{Connection as _, PgConnection, Row as _, postgres::PgRow};
 use crate::failure::PgError;
 use crate::login::Endpoint;
 use crate::session;
+use crate::tls::Tls;
 
 /// How far a tenant is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +160,7 @@ impl<'r> sqlx::FromRow<'r, PgRow> for TenantRow {
 fn endpoint(host: String, port: u16) -> Endpoint {
     match host.starts_with('/') {
         true => Endpoint::Unix { directory: host.into(), port },
-        false => Endpoint::Tcp { host, port },
+        false => Endpoint::Tcp { host, port, tls: Tls::default() },
     }
 }
 

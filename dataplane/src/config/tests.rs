@@ -12,10 +12,14 @@ fn every_mistake_is_told_at_once_with_its_flag() {
             drain_seconds: Some("-1".into()),
             ..ServerFlags::default()
         },
-        control: ControlFlags { root_file: Some("/does/not/exist".into()), control: None },
+        control: ControlFlags {
+            root_file: Some("/does/not/exist".into()),
+            database_tls: Some("prefer".into()),
+            ..ControlFlags::default()
+        },
         ..ServeFlags::default()
     };
-    let Mistakes(lines) = flags.settings().expect_err("six mistakes");
+    let Mistakes(lines) = flags.settings().expect_err("seven mistakes");
     let flags: Vec<_> = lines.iter().map(|line| line.split(':').next().expect("a flag")).collect();
     assert_eq!(
         flags,
@@ -24,6 +28,7 @@ fn every_mistake_is_told_at_once_with_its_flag() {
             "--connections-per-tenant",
             "--trusted-proxies",
             "--drain-seconds",
+            "--database-tls",
             "--control",
             "--root-file"
         ]
@@ -46,7 +51,7 @@ fn a_file_gives_what_no_flag_gives_and_its_unknown_names_are_mistakes() {
     assert_eq!(settings.server.listen.port(), 10);
     assert_eq!(settings.server.drain, Duration::from_secs(7));
     assert_eq!(Ok(settings.server.trusted_proxies), TrustedProxies::parse("10.0.0.0/8,::1"));
-    assert_eq!(settings.control.place, Endpoint::Tcp { host: "db".into(), port: 5432 });
+    assert_eq!(settings.control.place, Endpoint::Tcp { host: "db".into(), port: 5432, tls: Tls::default() });
 
     std::fs::write(&file, text + "lisen: x\n").expect("a file");
     assert_eq!(
@@ -58,7 +63,7 @@ fn a_file_gives_what_no_flag_gives_and_its_unknown_names_are_mistakes() {
 #[test]
 fn a_control_place_is_a_host_or_a_folder() {
     let unix = |folder: &str, port| Endpoint::Unix { directory: folder.into(), port };
-    let tcp = |host: &str, port| Endpoint::Tcp { host: host.into(), port };
+    let tcp = |host: &str, port| Endpoint::Tcp { host: host.into(), port, tls: Tls::default() };
     assert_eq!(endpoint("/run/pg"), Ok(unix("/run/pg", 5432)));
     assert_eq!(endpoint("/run/pg:6"), Ok(unix("/run/pg", 6)));
     assert_eq!(endpoint("db:6"), Ok(tcp("db", 6)));

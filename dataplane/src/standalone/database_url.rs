@@ -6,6 +6,8 @@ use percent_encoding::percent_decode_str;
 use rowgate_core::derive::Password;
 use rowgate_pg::login::{Endpoint, Login};
 
+use crate::config::tls;
+
 /// Why a text is no URL of a PostgreSQL. The text itself may hold a password and is not repeated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadUrl {
@@ -21,13 +23,14 @@ pub enum BadUrl {
     Port,
     #[error("holds a percent sign that starts no encoded byte, or bytes that are not UTF-8")]
     Encoding,
-    #[error("asks for sslmode={0}, which is not served yet; leave it out, or connect through a local socket")]
+    #[error("has an sslmode or sslrootcert that does not work: {0}")]
     Tls(String),
-    #[error("has the parameter {0:?}; only `host` and `port` are known")]
+    #[error("has the parameter {0:?}; only `host`, `port`, `sslmode` and `sslrootcert` are known")]
     Parameter(String),
 }
 
-/// Reads `postgres://user:password@host:5432/database` or `postgres://user:password@/database?host=/folder`.
+/// Reads `postgres://user:password@host:5432/database` or `postgres://user:password@/database?host=/folder`, with
+/// `sslmode` (`verify-full` where it is left out) and `sslrootcert`.
 pub fn parse(text: &str) -> Result<Login, BadUrl> {
     let rest = text
         .strip_prefix("postgres://")
@@ -44,25 +47,34 @@ pub fn parse(text: &str) -> Result<Login, BadUrl> {
         return Err(BadUrl::NoPassword);
     }
     let (mut host, mut port) = host_and_port(place)?;
+    let (mut mode, mut ca) = (tls::Mode::default(), String::new());
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         match name {
             "host" => host = decoded(value)?,
             "port" => port = value.parse().map_err(|_| BadUrl::Port)?,
-            "sslmode" if matches!(value, "disable" | "allow" | "prefer") => {}
-            "sslmode" => return Err(BadUrl::Tls(value.to_owned())),
+            "sslmode" => mode = tls::mode(value).map_err(|why| bad_tls(value, &why))?,
+            "sslrootcert" => ca = decoded(value)?,
             _ => return Err(BadUrl::Parameter(name.to_owned())),
         }
     }
     if host.is_empty() {
         return Err(BadUrl::NoHost);
     }
+    let tls = tls::of(mode, &ca).map_err(|why| bad_tls(&ca, &why))?;
     let endpoint = match host.starts_with('/') {
         true => Endpoint::Unix { directory: PathBuf::from(host), port },
-        false => Endpoint::Tcp { host, port },
+        false => {
+            let place = Endpoint::Tcp { host: host.clone(), port, tls: tls.clone() };
+            tls::with(place, tls).map_err(|why| bad_tls(&host, &why))?
+        }
     };
     let database = if database.is_empty() { "postgres".to_owned() } else { decoded(database)? };
     Ok(Login { endpoint, database, role: decoded(role)?, password: Password::given(decoded(password)?) })
+}
+
+fn bad_tls(value: &str, why: &str) -> BadUrl {
+    BadUrl::Tls(format!("{value:?} {why}"))
 }
 
 fn host_and_port(place: &str) -> Result<(String, u16), BadUrl> {
@@ -95,7 +107,8 @@ mod tests {
             ("postgresql://admin:a%40b%2Fc@db", "admin a@b/c db:5432 postgres"),
             ("postgres://admin:x@[::1]:6/", "admin x ::1:6 postgres"),
             ("postgres://a:x@/app?host=%2Frun%2Fpg&port=7", "a x /run/pg:7 app"),
-            ("postgres://a:x@h/?sslmode=prefer", "a x h:5432 postgres"),
+            ("postgres://a:x@h/?sslmode=verify-full", "a x h:5432 postgres"),
+            ("postgres://a:x@localhost/?sslmode=disable", "a x localhost:5432 postgres"),
         ] {
             let login = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
             let seen =
@@ -114,7 +127,19 @@ mod tests {
             ("postgres://a:b@/app", BadUrl::NoHost),
             ("postgres://a:b@db:many/app", BadUrl::Port),
             ("postgres://a:b%4@db", BadUrl::Encoding),
-            ("postgres://a:b@db?sslmode=require", BadUrl::Tls("require".into())),
+            (
+                "postgres://a:b@db?sslmode=require",
+                BadUrl::Tls(
+                    "\"require\" would take a server for PostgreSQL that is not; give verify-full".into(),
+                ),
+            ),
+            (
+                "postgres://a:b@db?sslmode=disable",
+                BadUrl::Tls(
+                    "\"db\" is another machine, and TLS is disabled; that is for localhost, 127.0.0.1 and ::1 only"
+                        .into(),
+                ),
+            ),
             ("postgres://a:b@db?options=x", BadUrl::Parameter("options".into())),
         ] {
             assert_eq!(parse(text).err(), Some(expected), "{text}");

@@ -21,7 +21,8 @@ pub struct StandaloneFlags {
     #[arg(long, env = "ROWGATE_STATE", value_name = "FOLDER", default_value = ".rowgate")]
     pub state: PathBuf,
     /// A running PostgreSQL (16 or newer) to use instead of our own; the user is a superuser, or has CREATEDB and
-    /// CREATEROLE (example: `postgres://admin:secret@localhost:5432/postgres`)
+    /// CREATEROLE. A host is met with TLS and verified; `?sslrootcert=FILE` names the authority, `?sslmode=disable` does
+    /// without on this machine (example: `postgres://admin:secret@db.internal:5432/postgres?sslrootcert=/etc/pg-ca.pem`)
     #[arg(long, env = "ROWGATE_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
     /// The folder with the PostgreSQL programs to start [default: the system's newest, else the one `make postgres`

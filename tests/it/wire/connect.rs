@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use rowgate_pg::login::{Endpoint, Login};
+use rowgate_pg::tls::Tls;
 use rowgate_pg::wire::{Failure, Lane, Limits};
 use rowgate_sql::shape::Encoding::{Int4, Quoted};
 use rowgate_tests::postgres::{Server, execute, shared};
@@ -25,8 +26,8 @@ async fn refusal(lane: &Lane, tenant: &Tenant) -> String {
 async fn a_server_that_asks_for_less_than_scram_is_refused() {
     let scratch = Scratch::new();
     let hba = scratch.path().join("hba.conf");
-    let lines =
-        "local all wire_hba_trust trust\nlocal all wire_hba_clear password\nlocal all all scram-sha-256\n";
+    let lines = "local all wire_hba_trust trust\nlocal all wire_hba_clear password\nlocal all all scram-sha-256\n\
+         host all wire_hba_trust all trust\nhost all wire_hba_clear all password\nhost all all all scram-sha-256\n";
     fs::write(&hba, lines).expect("the folder is ours");
     let server = Server::with(&[&format!("hba_file={}", hba.display())]).await;
     let mut tenant = Tenant::found(&server, "wire_hba").await;
@@ -57,7 +58,7 @@ async fn a_wrong_password_database_or_address_is_unavailable_and_says_why() {
     let login = Login { database: "wire_none".to_owned(), ..tenant.login.clone() };
     assert!(refusal(&Lane::new(login, 1), &tenant).await.contains("3D000"));
 
-    let endpoint = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 1 };
+    let endpoint = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 1, tls: Tls::Disable };
     let login = Login { endpoint, ..tenant.login.clone() };
     assert!(refusal(&Lane::new(login, 1), &tenant).await.starts_with("cannot reach PostgreSQL"));
 }
@@ -139,7 +140,7 @@ async fn a_statement_that_does_not_heed_its_timeout_loses_its_connection() {
 #[tokio::test]
 async fn tcp_works_as_the_socket_does_and_a_silent_server_is_not_waited_for() {
     let tenant = Tenant::found(shared().await, "wire_tcp").await;
-    let Endpoint::Unix { directory, port } = &tenant.login.endpoint else {
+    let Endpoint::Unix { directory, port } = shared().await.endpoint() else {
         panic!("the tests' server has a socket")
     };
     let socket = directory.join(format!(".s.PGSQL.{port}"));
@@ -162,8 +163,10 @@ async fn tcp_works_as_the_socket_does_and_a_silent_server_is_not_waited_for() {
 
 fn over(tenant: &Tenant, listener: &TcpListener, connect: Duration) -> Lane {
     let port = listener.local_addr().expect("it is bound").port();
-    let login =
-        Login { endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port }, ..tenant.login.clone() };
+    let login = Login {
+        endpoint: Endpoint::Tcp { host: "127.0.0.1".to_owned(), port, tls: Tls::Disable },
+        ..tenant.login.clone()
+    };
     Lane::with_limits(login, Limits { wait: PATIENCE, connect, grace: PATIENCE, ..Limits::new(1, 256) })
 }
 

@@ -60,7 +60,7 @@ impl Tenant {
         }
         execute(&mut superuser, &script).await;
         let password = password(&auth);
-        let login = Login { role: auth, password, ..server.superuser(name) };
+        let login = Login { endpoint: server.way().clone(), role: auth, password, ..server.superuser(name) };
         Tenant { name, login, superuser }
     }
 

@@ -8,3 +8,4 @@ mod fixture;
 mod keys;
 mod long;
 mod session;
+mod tls;

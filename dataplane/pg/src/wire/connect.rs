@@ -1,21 +1,18 @@
-//! Opening a connection: Unix socket or TCP, startup, SCRAM-SHA-256 and nothing else.
+//! Opening a connection: startup, SCRAM-SHA-256 and nothing else.
 
 use std::io;
 
 use bytes::BytesMut;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::authentication::sasl::ScramSha256;
 use postgres_protocol::message::{backend, frontend};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpStream, UnixStream};
-use tokio_util::either::Either;
 
+use super::binding::Binding;
 use super::connection::{Connection, Session, answer};
+use super::dial::{Socket, dial};
 use super::failure::{Malformed, Stop};
 use super::frames::{Fields, Inbox};
-use crate::login::{Endpoint, Login};
-
-/// A connection's stream.
-pub(super) type Socket = Either<UnixStream, TcpStream>;
+use crate::login::Login;
 
 /// Why there is no connection, for the log. It never holds the password.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +23,8 @@ pub(super) enum ConnectError {
     Refused(String),
     #[error("PostgreSQL asked for {0}: set scram-sha-256 for this role in pg_hba.conf")]
     NotScram(&'static str),
+    #[error("{0}")]
+    Tls(String),
     #[error("SCRAM failed, this may be another server than ours: {0}")]
     Scram(#[source] io::Error),
     #[error("PostgreSQL sent {0} while a connection was opened")]
@@ -34,38 +33,30 @@ pub(super) enum ConnectError {
 
 /// Opens and authenticates a connection; the caller bounds the time.
 pub(super) async fn connect(login: &Login) -> Result<Connection<Socket>, ConnectError> {
-    let stream = dial(&login.endpoint).await.map_err(ConnectError::Unreachable)?;
-    open(stream, login).await
+    let (stream, binding) = dial(&login.endpoint).await?;
+    open(stream, login, binding).await
 }
 
 /// Asks the server to cancel what runs in `session`, and waits until it has passed that on; the caller bounds the time.
 /// The session is hit by whatever it runs then: it must be nobody else's yet, nor ever again.
-pub(super) async fn cancel(login: &Login, session: Session) -> io::Result<()> {
-    let mut stream = dial(&login.endpoint).await?;
+pub(super) async fn cancel(login: &Login, session: Session) -> Result<(), ConnectError> {
+    let (mut stream, _) = dial(&login.endpoint).await?;
     let mut out = BytesMut::new();
     frontend::cancel_request(session.pid, session.secret, &mut out);
-    stream.write_all(&out).await?;
-    stream.flush().await?;
-    // The server says nothing and closes.
-    stream.read(&mut [0]).await.map(drop)
-}
-
-async fn dial(endpoint: &Endpoint) -> io::Result<Socket> {
-    match endpoint {
-        Endpoint::Unix { directory, port } => {
-            let path = directory.join(format!(".s.PGSQL.{port}"));
-            Ok(Either::Left(UnixStream::connect(path).await?))
-        }
-        Endpoint::Tcp { host, port } => {
-            let stream = TcpStream::connect((host.as_str(), *port)).await?;
-            stream.set_nodelay(true)?;
-            Ok(Either::Right(stream))
-        }
+    send(&mut stream, &mut out).await?;
+    // The server says nothing and closes; within TLS, without a word of that either.
+    match stream.read(&mut [0]).await {
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(ConnectError::Unreachable(error)),
+        _ => Ok(()),
     }
 }
 
 /// Authenticates on `stream`, whatever carries it.
-pub(super) async fn open<S>(mut stream: S, login: &Login) -> Result<Connection<S>, ConnectError>
+pub(super) async fn open<S>(
+    mut stream: S,
+    login: &Login,
+    binding: Binding,
+) -> Result<Connection<S>, ConnectError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -82,8 +73,7 @@ where
     frontend::startup_message(parameters, &mut out).map_err(ConnectError::Unreachable)?;
     send(&mut stream, &mut out).await?;
 
-    let scram = ScramSha256::new(login.password.reveal().as_bytes(), ChannelBinding::unsupported());
-    authenticate(&mut stream, &mut inbox, &mut out, scram).await?;
+    authenticate(&mut stream, &mut inbox, &mut out, login, binding).await?;
     let mut session = None;
     loop {
         match answer(&mut inbox, &mut stream).await? {
@@ -104,16 +94,15 @@ async fn authenticate<S>(
     stream: &mut S,
     inbox: &mut Inbox,
     out: &mut BytesMut,
-    mut scram: ScramSha256,
+    login: &Login,
+    binding: Binding,
 ) -> Result<(), ConnectError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let mechanisms = request(inbox, stream, Request::Sasl).await?;
-    if !mechanisms.split(|&byte| byte == 0).any(|name| name == SCRAM_SHA_256.as_bytes()) {
-        return Err(ConnectError::NotScram("another SASL mechanism than SCRAM-SHA-256"));
-    }
-    frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), out).map_err(ConnectError::Scram)?;
+    let (mechanism, binding) = binding.choose(request(inbox, stream, Request::Sasl).await?)?;
+    let mut scram = ScramSha256::new(login.password.reveal().as_bytes(), binding);
+    frontend::sasl_initial_response(mechanism, scram.message(), out).map_err(ConnectError::Scram)?;
     send(stream, out).await?;
 
     scram.update(request(inbox, stream, Request::SaslContinue).await?).map_err(ConnectError::Scram)?;

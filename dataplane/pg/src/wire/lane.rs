@@ -9,8 +9,8 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::ask::{Ask, Page};
-use super::connect::Socket;
 use super::connection::Connection;
+use super::dial::Socket;
 use super::failure::Failure;
 use super::outage::Outage;
 use super::seat::Waiting;

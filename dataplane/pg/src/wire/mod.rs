@@ -6,8 +6,10 @@
 
 mod ask;
 mod batch;
+mod binding;
 mod connect;
 mod connection;
+mod dial;
 mod failure;
 mod frames;
 mod json;

@@ -10,8 +10,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::ask::{Ask, KeyRow, Page};
-use super::connect::{Socket, cancel, connect};
+use super::connect::{cancel, connect};
 use super::connection::{Broken, Connection, Exchanged, Went};
+use super::dial::Socket;
 use super::failure::Failure;
 use super::lane::Shared;
 use super::rest::{End, Rest};
