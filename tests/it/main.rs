@@ -22,6 +22,7 @@ mod refusals;
 mod revocation;
 mod roles;
 mod rotation;
+mod round_trips;
 mod shop;
 mod standalone;
 mod streaming;

@@ -4,6 +4,7 @@ pub mod client;
 pub mod data_plane;
 pub mod postgres;
 pub mod reconciler;
+pub mod recorder;
 pub mod scratch;
 mod shop;
 pub mod sweep;

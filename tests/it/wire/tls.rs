@@ -1,14 +1,15 @@
 //! TLS: the server that was meant and nobody else, by both clients; and every other test of the wire through it.
 
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::session;
 use rowgate_pg::wire::{Failure, Lane};
-use rowgate_sql::shape::Encoding::Int4;
+use rowgate_sql::shape::Encoding::{Int4, Text};
 use rowgate_tests::postgres::{OVER, Server, rows};
 use rowgate_tests::tls::{Authority, SSL_REQUEST, Validity};
+use rowgate_tests::wait::until;
 use rustls::pki_types::ServerName;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
@@ -53,7 +54,6 @@ fn the_wire_tests_pass_through_tls() {
     assert!(25 <= n_passed.unwrap_or(0), "{told}");
 }
 
-/// Seen to fail with a wire that took any certificate, and with an sqlx connection in mode verify-ca.
 #[tokio::test]
 async fn a_server_that_is_not_the_one_that_was_meant_is_refused_by_both_clients() {
     let authority = Authority::new();
@@ -112,7 +112,6 @@ async fn startup(stream: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
     message
 }
 
-/// Seen to fail with a wire that went on in clear text after an N.
 #[tokio::test]
 async fn whoever_answers_the_request_for_tls_otherwise_learns_nothing_and_says_nothing() {
     let authority = Authority::new();
@@ -186,8 +185,7 @@ fn without_plus(message: Vec<u8>) -> Vec<u8> {
     cut
 }
 
-/// With the server's own certificate the same relay works, so it is the certificate that is refused. Seen to fail with a
-/// client that never binds (`n,,`): it gets through both times.
+/// With the server's own certificate the same relay works, so it is the certificate that is refused.
 #[tokio::test]
 async fn another_certificate_of_a_trusted_authority_cannot_stand_between() {
     let authority = Authority::new();
@@ -213,4 +211,56 @@ async fn another_certificate_of_a_trusted_authority_cannot_stand_between() {
             answer => panic!("{answer:?}"),
         }
     }
+}
+
+/// A relay that notes what each connection begins with: the request for TLS, and then only records of TLS.
+async fn noting(server: u16) -> (u16, Arc<Mutex<Vec<[u8; 9]>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let port = listener.local_addr().expect("it is bound").port();
+    let noted = Arc::new(Mutex::new(Vec::new()));
+    let notes = Arc::clone(&noted);
+    tokio::spawn(async move {
+        while let Ok((mut near, _)) = listener.accept().await {
+            let mut far = TcpStream::connect(("127.0.0.1", server)).await.expect("the server is up");
+            let notes = Arc::clone(&notes);
+            tokio::spawn(async move {
+                let mut first = [0; 9];
+                near.read_exact(&mut first[..8]).await.expect("a request");
+                far.write_all(&first[..8]).await.expect("the server is up");
+                let mut answer = [0];
+                far.read_exact(&mut answer).await.expect("an answer");
+                near.write_all(&answer).await.expect("it waits");
+                near.read_exact(&mut first[8..]).await.expect("a handshake");
+                notes.lock().expect("nobody panics with it").push(first);
+                far.write_all(&first[8..]).await.expect("the server is up");
+                let _ended = copy_bidirectional(&mut near, &mut far).await;
+            });
+        }
+    });
+    (port, noted)
+}
+
+/// PostgreSQL takes it in clear text too, with the number that allows everybody to cancel that session.
+#[tokio::test]
+async fn a_request_to_cancel_goes_through_tls_too() {
+    let authority = Authority::new();
+    let server = Server::with_tls(&[], &authority, &authority.issue("localhost", Validity::Now)).await;
+    let mut tenant = Tenant::found(&server, "wire_tls_cancel").await;
+    let (port, noted) = noting(port_of(server.way())).await;
+    let login = Login { endpoint: authority.endpoint("localhost", port), ..tenant.login.clone() };
+    let lane = Lane::new(login, 1);
+    let text = "select i, repeat('x', 1000) from generate_series(1, 1000000) i";
+    let page = lane.read(tenant.ask("a", text, &[Int4, Text])).await.expect("an answer");
+    drop(page);
+    let active = "select 1 as n from pg_stat_activity
+        where datname = current_database() and state = 'active' and pid <> pg_backend_pid()";
+    until("the end of the statement", async || {
+        rows(&mut tenant.superuser, active).await.is_empty().then_some(())
+    })
+    .await;
+    lane.close().await;
+    let noted = noted.lock().expect("nobody panics with it").clone();
+    // The session and its cancel; 22 is a handshake.
+    let expected = [&SSL_REQUEST[..], &[22]].concat();
+    assert_eq!(noted, [<[u8; 9]>::try_from(&expected[..]).expect("8 and 1"); 2]);
 }
