@@ -9,9 +9,12 @@ use rowgate_tests::reconciler::ready;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 
+/// Paths, and what a live key is told.
+type Wrong = &'static [(&'static str, u16)];
+
 /// Method and pattern of each route, a path that `shop-admin` may read below it, and such of an entity and of a field
 /// that do not exist, with what a live key is told. A route without a line here fails the test.
-const PATHS: [(&str, &str, &str, &[(&str, u16)]); 3] = [
+const PATHS: [(&str, &str, &str, Wrong); 3] = [
     ("GET", "/auth/{tenant}/api", "/api", &[]),
     (
         "GET",
