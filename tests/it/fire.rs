@@ -3,4 +3,5 @@
 mod aborts;
 mod crashes;
 mod fixture;
+mod neighbors;
 mod raw;
