@@ -7,6 +7,7 @@ mod peer;
 mod report;
 mod rounds;
 mod stage;
+mod storm;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,7 +28,7 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page
+    /// Only scenes whose name holds this word: row, keys, latency, page, fairness
     #[arg(long)]
     only: Option<String>,
     /// Folder with the other servers, which tests/setup/bench.sh fills
@@ -84,7 +85,7 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
         })
     };
     let pgbench = |n_clients| Contestant { name: "pgbench -S".to_owned(), work: Work::PgBench { n_clients } };
-    let scenes: [(&str, Vec<Contestant>); 4] = [
+    let scenes: [(&str, Vec<Contestant>); 5] = [
         ("row: one row by its key, 32 connections", {
             let own = [ours("Rowgate", stage.row(1), 32), pgbench(32)];
             own.into_iter().chain(others(peer::row)).collect()
@@ -101,6 +102,11 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
             let own = [ours("Rowgate", stage.page(), 32)];
             own.into_iter().chain(others(peer::page)).collect()
         }),
+        ("fairness: one row, 4 connections, while 200 requests of another tenant wait for a lock", {
+            let calm = ours("Rowgate", stage.row(1), 4);
+            let work = Box::new(ours("", stage.row(1), 4).work);
+            vec![calm, Contestant { name: "Rowgate, beside them".to_owned(), work: Work::Stormed(work) }]
+        }),
     ];
     let fresh = account::megabytes(&[stage.data_plane.pid()]);
     for (name, contestants) in &scenes {
@@ -115,6 +121,9 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
         run(1, 1);
         let measured = run(cli.rounds, cli.seconds);
         report::scene(name, contestants, &measured);
+        if name.starts_with("fairness") {
+            report::growth(&measured);
+        }
     }
     report::memory(fresh, account::megabytes(&[stage.data_plane.pid()]), &peers);
     Ok(())

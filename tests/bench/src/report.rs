@@ -45,6 +45,15 @@ pub(crate) fn scene(name: &str, contestants: &[Contestant], all: &[Vec<Measured>
     println!();
 }
 
+/// By how much the p99 of the second is longer than that of the first.
+pub(crate) fn growth(all: &[Vec<Measured>]) {
+    let ratios = quiet(all).into_iter().map(|r| all[1][r].p99_ms / all[0][r].p99_ms).collect();
+    println!(
+        "p99 grows by {:.0} % (median of the rounds; the goal is below 20).\n",
+        (median(ratios) - 1.0) * 100.0
+    );
+}
+
 /// pgbench tells neither its percentiles nor a server of its own.
 fn known(value: f64, digits: usize) -> String {
     if value.is_nan() { "-".to_owned() } else { format!("{value:.digits$}") }

@@ -5,10 +5,13 @@ use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+
 use crate::account;
 use crate::load::{self, Requests};
 use crate::peer;
 use crate::stage::Stage;
+use crate::storm::Storm;
 
 /// Foreign load from which on a round tells little, in cores.
 const NOISY: f64 = 0.4;
@@ -19,8 +22,17 @@ pub(crate) struct Contestant {
 }
 
 pub(crate) enum Work {
-    PgBench { n_clients: usize },
-    Http { address: SocketAddr, pid: u32, requests: Requests, n_connections: usize },
+    PgBench {
+        n_clients: usize,
+    },
+    Http {
+        address: SocketAddr,
+        pid: u32,
+        requests: Requests,
+        n_connections: usize,
+    },
+    /// As `Http`, while requests of another tenant wait.
+    Stormed(Box<Work>),
 }
 
 /// One contestant in one round.
@@ -75,11 +87,17 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn measure(stage: &Stage, work: &Work, time: Duration) -> Measured {
+    if let Work::Stormed(work) = work {
+        let rising = Storm::rise(&stage.server, stage.address(), &stage.storm_key);
+        let storm = Handle::current().block_on(rising);
+        let _storm = storm.unwrap_or_else(|error| panic!("no storm: {error}"));
+        return measure(stage, work, time);
+    }
     let postgres = account::tree(stage.server.pid());
     let own = std::process::id();
     let server: Vec<u32> = match work {
         Work::Http { pid, .. } => vec![*pid],
-        Work::PgBench { .. } => Vec::new(),
+        Work::PgBench { .. } | Work::Stormed(_) => Vec::new(),
     };
     let before = (account::machine(), account::cpu(&[own]), account::cpu(&server), account::cpu(&postgres));
     let began = std::time::Instant::now();
@@ -93,6 +111,7 @@ fn measure(stage: &Stage, work: &Work, time: Duration) -> Measured {
                 ..Measured::default()
             }
         }
+        Work::Stormed(_) => unreachable!("measured above"),
         Work::Http { address, requests, n_connections, .. } => {
             let outcome = load::run(*address, requests, *n_connections, time)
                 .unwrap_or_else(|error| panic!("a connection broke under load: {error}"));

@@ -12,6 +12,8 @@ use crate::load::Requests;
 
 /// Rows of the table; every fourth belongs to tenant `t1`, whose rows are asked for.
 pub(crate) const ROWS: u64 = 100_000;
+/// A tenant like the measured one, with one key, whose requests may wait.
+pub(crate) const STORM: &str = "storm";
 /// How many scoped keys there are.
 pub(crate) const KEYS: usize = 256;
 /// Connections to the database that each server may have.
@@ -39,13 +41,18 @@ pub(crate) struct Stage {
     _world: World,
     pub(crate) data_plane: DataPlane,
     pub(crate) keys: Vec<String>,
+    pub(crate) storm_key: String,
 }
 
 impl Stage {
     pub(crate) async fn set() -> Stage {
         // As a server for requests would be run: it holds the table in memory.
         let server = Server::with(&["shared_buffers=256MB", "max_connections=200", "autovacuum=off"]).await;
-        let mut world = World::on(&server, &[("bench.yaml", &manifest())]).await;
+        let mut world = World::on(
+            &server,
+            &[("bench.yaml", &manifest("bench", KEYS)), ("storm.yaml", &manifest(STORM, 1))],
+        )
+        .await;
         world.start().await;
         let mut peer = server.database("peer").await;
         execute(&mut peer, &format!("create schema api; {}", TABLE.replace("SCHEMA", "api"))).await;
@@ -54,8 +61,9 @@ impl Stage {
         execute(&mut server.connect("bench").await, "vacuum analyze").await;
         server.database("pgb").await;
         let data_plane = world.replica().await;
-        let keys = (0..KEYS).map(|i| world.key(&format!("key{i}"))).collect();
-        Stage { server, _world: world, data_plane, keys }
+        let keys = (0..KEYS).map(|i| world.key(&format!("bench-key{i}"))).collect();
+        let storm_key = world.key(&format!("{STORM}-key0"));
+        Stage { server, _world: world, data_plane, keys, storm_key }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -108,20 +116,20 @@ const PEER: &str = "
     grant execute on function api.pre() to reader;
 ";
 
-fn manifest() -> String {
+fn manifest(tenant: &str, n_keys: usize) -> String {
     let table = TABLE.replace("SCHEMA", "b");
     let mut text = format!(
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: bench-script}}\ndata:\n  schema.sql: |\n    create schema b;\
-         {table}\n---\napiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {{name: bench}}\nspec:\n  \
-         database: {{bootstrap: {{configMapRef: {{name: bench-script}}}}}}\n  entities:\n    - name: items\n      \
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {tenant}-script}}\ndata:\n  schema.sql: |\n    create schema b;\
+         {table}\n---\napiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {{name: {tenant}}}\nspec:\n  \
+         database: {{bootstrap: {{configMapRef: {{name: {tenant}-script}}}}}}\n  entities:\n    - name: items\n      \
          source: {{schema: b, object: items}}\n      \
          rowLevelSecurity: {{policies: [{{name: own, column: tenant, equals: {{claim: tenant}}}}]}}\n"
     );
-    for i in 0..KEYS {
+    for i in 0..n_keys {
         write!(
             text,
-            "---\napiVersion: rowgate.dev/v1alpha1\nkind: ApiKey\nmetadata: {{name: key{i}}}\nspec:\n  \
-             tenantRef: {{name: bench}}\n  claims: {{tenant: t1}}\n  \
+            "---\napiVersion: rowgate.dev/v1alpha1\nkind: ApiKey\nmetadata: {{name: {tenant}-key{i}}}\nspec:\n  \
+             tenantRef: {{name: {tenant}}}\n  claims: {{tenant: t1}}\n  \
              scope: {{permissions: [{{entity: items, actions: [read], fields: {{include: ['*']}}}}]}}\n"
         )
         .expect("a String takes it");
