@@ -21,6 +21,7 @@ async fn asked(plane: &DataPlane, recorder: &Recorder, client: &Client, key: &st
 
 /// Key and row, Bind and Execute each, and a Sync: one write, and one ReadyForQuery. One request in a second has the
 /// fingerprint between the two.
+/// Seen to fail with a statement that is parsed each time, and with a second Sync (no request is ever warm then).
 #[tokio::test]
 async fn a_warm_read_is_one_write_and_one_answer() {
     let mut world = World::shop().await;
