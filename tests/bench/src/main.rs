@@ -73,13 +73,13 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
         name: name.to_owned(),
         work: Work::Http { address: stage.address(), pid: stage.data_plane.pid(), requests, n_connections },
     };
-    let others = |requests: fn() -> load::Requests| {
+    let others = |requests: fn(&Peer) -> load::Requests| {
         peers.iter().map(move |peer| Contestant {
             name: peer.name.to_owned(),
             work: Work::Http {
                 address: peer.address,
                 pid: peer.pid,
-                requests: requests(),
+                requests: requests(peer),
                 n_connections: 32,
             },
         })
@@ -88,7 +88,7 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
     let scenes: [(&str, Vec<Contestant>); 5] = [
         ("row: one row by its key, 32 connections", {
             let own = [ours("Rowgate", stage.row(1), 32), pgbench(32)];
-            own.into_iter().chain(others(peer::row)).collect()
+            own.into_iter().chain(others(Peer::row)).collect()
         }),
         ("keys: one row, keys in turn, 32 connections", {
             let with = |n| ours(&format!("Rowgate, {n} keys"), stage.row(n), 32);
@@ -100,7 +100,7 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
         }),
         ("page: 100 rows of 10 columns, 32 connections", {
             let own = [ours("Rowgate", stage.page(), 32)];
-            own.into_iter().chain(others(peer::page)).collect()
+            own.into_iter().chain(others(Peer::page)).collect()
         }),
         ("fairness: one row, 4 connections, while 200 requests of another tenant wait for a lock", {
             let calm = ours("Rowgate", stage.row(1), 4);
@@ -131,13 +131,15 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
 
 /// Everybody gives the same rows; without that no rate means anything.
 async fn same_answers(stage: &Stage, peers: &[Peer]) -> Result<(), Box<dyn std::error::Error>> {
-    for (ours, theirs) in [(stage.row(1), peer::row()), (stage.page(), peer::page())] {
+    let kinds: [(load::Requests, fn(&Peer) -> load::Requests); 2] =
+        [(stage.row(1), Peer::row), (stage.page(), Peer::page)];
+    for (ours, theirs) in kinds {
         for n in [0, 1, 77, 4_000] {
             let (status, body) = load::ask(stage.address(), &ours(n)).await?;
             let rows = serde_json::from_slice::<Value>(&body)?["value"].take();
             assert!(status == 200 && rows.as_array().is_some_and(|rows| !rows.is_empty()), "{status} {rows}");
             for peer in peers {
-                let (status, body) = load::ask(peer.address, &theirs(n)).await?;
+                let (status, body) = load::ask(peer.address, &theirs(peer)(n)).await?;
                 let other: Value = serde_json::from_slice(&body)?;
                 let names = |rows: &Value| -> Vec<(Value, Value)> {
                     let rows = rows.as_array().cloned().unwrap_or_default();

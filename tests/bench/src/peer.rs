@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rowgate_tests::postgres::Server;
 use rowgate_tests::scratch::Scratch;
-use rowgate_tests::wait::until;
+use rowgate_tests::wait::until_ok;
 use rowgate_tests::world::free_port;
 
 use crate::load::{self, Requests};
@@ -21,20 +21,25 @@ pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) address: SocketAddr,
     pub(crate) pid: u32,
+    /// What stands before the name of a table in its paths.
+    root: &'static str,
     child: Child,
     scratch: Scratch,
 }
 
-/// Both speak PostgREST's language.
-pub(crate) fn row() -> Requests {
-    Arc::new(|n| request(&format!("/items?id=eq.{}", id(n)), ""))
-}
-
-pub(crate) fn page() -> Requests {
-    Arc::new(|n| request(&format!("/items?id=gt.{}&order=id&limit=100", page_start(n)), ""))
-}
-
 impl Peer {
+    /// One row by its key; all of them speak PostgREST's language.
+    pub(crate) fn row(&self) -> Requests {
+        let root = self.root;
+        Arc::new(move |n| request(&format!("{root}/items?id=eq.{}", id(n)), ""))
+    }
+
+    /// A hundred rows.
+    pub(crate) fn page(&self) -> Requests {
+        let root = self.root;
+        Arc::new(move |n| request(&format!("{root}/items?id=gt.{}&order=id&limit=100", page_start(n)), ""))
+    }
+
     pub(crate) async fn postgrest(server: &Server, tools: &Path) -> Option<Peer> {
         let binary = tools.join("postgrest");
         let config = |port: u16| {
@@ -45,7 +50,7 @@ impl Peer {
                 uri(server)
             )
         };
-        Peer::start("PostgREST", &binary, |command, port, folder| {
+        Peer::start("PostgREST", "", &binary, |command, port, folder| {
             let path = folder.join("postgrest.conf");
             std::fs::write(&path, config(port)).expect("the folder is ours");
             command.arg(path);
@@ -55,7 +60,7 @@ impl Peer {
 
     pub(crate) async fn postrust(server: &Server, tools: &Path) -> Option<Peer> {
         let binary = tools.join("bin/postrust");
-        Peer::start("Postrust", &binary, |command, port, _| {
+        Peer::start("Postrust", "/api", &binary, |command, port, _| {
             command.env("DATABASE_URL", uri(server)).env("PGRST_DB_URI", uri(server));
             command.env("PGRST_DB_SCHEMAS", "api").env("PGRST_DB_ANON_ROLE", "reader");
             command.env("PGRST_DB_POOL", CONNECTIONS.to_string()).env("PGRST_DB_PRE_REQUEST", "api.pre");
@@ -68,7 +73,7 @@ impl Peer {
     /// This program again, as the control.
     pub(crate) async fn control(server: &Server) -> Option<Peer> {
         let binary = std::env::current_exe().expect("a running program has a path");
-        Peer::start("json_agg control", &binary, |command, port, _| {
+        Peer::start("json_agg control", "", &binary, |command, port, _| {
             command.arg("control").arg(uri(server)).arg(port.to_string());
         })
         .await
@@ -77,6 +82,7 @@ impl Peer {
     /// `None` without the program; it fails loudly when it does not come up.
     async fn start(
         name: &'static str,
+        root: &'static str,
         binary: &Path,
         set: impl FnOnce(&mut Command, u16, &Path),
     ) -> Option<Peer> {
@@ -92,13 +98,19 @@ impl Peer {
         let child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", binary.display()));
         let pid = child.id();
         scratch.adopt(pid);
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let first = row()(0);
-        until(&format!("{name}, whose log is in {}", scratch.path().display()), async || {
-            load::ask(address, &first).await.ok().filter(|(status, _)| *status == 200)
+        let peer =
+            Peer { name, address: SocketAddr::from(([127, 0, 0, 1], port)), pid, root, child, scratch };
+        let first = peer.row()(0);
+        until_ok(name, async || match load::ask(peer.address, &first).await {
+            Ok((200, _)) => Ok(()),
+            Ok((status, body)) => Err(format!("status {status}: {}", String::from_utf8_lossy(&body))),
+            Err(error) => {
+                let log = std::fs::read_to_string(peer.scratch.path().join("log")).unwrap_or_default();
+                Err(format!("{error}; its log: {log}"))
+            }
         })
         .await;
-        Some(Peer { name, address, pid, child, scratch })
+        Some(peer)
     }
 }
 
