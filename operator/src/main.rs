@@ -1,0 +1,3 @@
+//! `rowgate-operator`: reconciles what a cluster declares.
+
+fn main() {}
