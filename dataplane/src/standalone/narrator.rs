@@ -214,6 +214,10 @@ impl<S: ResourceSource> ResourceSource for Narrator<S> {
         self.greet().await
     }
 
+    async fn release(&self, object: &ObjectRef) -> Result<(), SourceError> {
+        self.source.release(object).await
+    }
+
     async fn event(&self, object: &ObjectRef, event: Event) -> Result<(), SourceError> {
         if event.warning {
             say(&format!("{object}: {}: {}", event.reason, event.note));

@@ -223,6 +223,11 @@ impl ResourceSource for DirSource {
         .await
     }
 
+    /// A manifest that was removed is gone at once: nothing holds it.
+    async fn release(&self, _object: &ObjectRef) -> Result<(), SourceError> {
+        Ok(())
+    }
+
     async fn event(&self, object: &ObjectRef, event: Event) -> Result<(), SourceError> {
         match event.warning {
             true => tracing::warn!(%object, reason = event.reason, "{}", event.note),

@@ -42,12 +42,17 @@ pub trait ResourceSource: Send + Sync {
     /// Publishes status. What differs in the times only at which conditions turned is not written.
     fn report(&self, reports: &[StatusReport]) -> impl Future<Output = Result<(), SourceError>> + Send;
 
+    /// All is done for an object that is being deleted: it may go. Said again and again until it is gone; an object that is
+    /// gone already, or that nothing holds, is no error.
+    fn release(&self, object: &ObjectRef) -> impl Future<Output = Result<(), SourceError>> + Send;
+
     /// Tells about something that happened.
     fn event(&self, object: &ObjectRef, event: Event)
     -> impl Future<Output = Result<(), SourceError>> + Send;
 }
 
-/// Everything that is wanted at one moment. Objects carry `metadata.uid`, `generation` and `namespace`.
+/// Everything that is there at one moment. Objects carry `metadata.uid`, `generation`, `namespace` and their status; one
+/// that is being deleted has a `deletionTimestamp` and stays until it was [released](ResourceSource::release).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
     pub tenants: Vec<Tenant>,

@@ -108,6 +108,10 @@ impl ResourceSource for Crashing {
         self.source.report(reports).await
     }
 
+    async fn release(&self, object: &ObjectRef) -> Result<(), SourceError> {
+        self.source.release(object).await
+    }
+
     async fn event(&self, object: &ObjectRef, event: Event) -> Result<(), SourceError> {
         self.at(Step::BeforeTheEvent).await;
         self.source.event(object, event).await?;
