@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rowgate_crds::ApiKey;
 use rowgate_reconcile::source::{
@@ -71,8 +71,12 @@ impl<S: ResourceSource> Narrator<S> {
             let namespace = key.metadata.namespace.as_deref().unwrap_or_default();
             let Some(secret) = self.source.read_secret(namespace, &secret_name).await? else { continue };
             let Some(text) = secret.get("apiKey") else { continue };
-            let siblings: Vec<ApiKey> =
-                snapshot.api_keys.iter().filter(|other| same_tenant(other, &key)).cloned().collect();
+            let siblings: Vec<ApiKey> = snapshot
+                .api_keys
+                .iter()
+                .filter(|other| same_tenant(other, &key))
+                .map(|other| ApiKey::clone(other))
+                .collect();
             doors.push(Door {
                 slug: tenant.slug().to_owned(),
                 name: key.metadata.name.clone().unwrap_or_default(),
@@ -80,7 +84,7 @@ impl<S: ResourceSource> Narrator<S> {
                 key: text.clone(),
                 entity: greeting::entity(tenant, &key, &siblings),
             });
-            self.told().greeted.insert(ObjectRef::from(&key));
+            self.told().greeted.insert(ObjectRef::from(&*key));
         }
         if doors.is_empty() {
             return Ok(());
@@ -146,19 +150,19 @@ impl Told {
             .snapshot
             .tenants
             .iter()
-            .map(ObjectRef::from)
-            .chain(self.snapshot.api_keys.iter().map(ObjectRef::from));
+            .map(|tenant| ObjectRef::from(&**tenant))
+            .chain(self.snapshot.api_keys.iter().map(|key| ObjectRef::from(&**key)));
         wanted.all(|object| self.verdicts.get(&object).is_some_and(Verdict::settled))
     }
 
     /// Keys that work and have not been shown, with role and Secret.
-    fn new_keys(&self) -> Vec<(ApiKey, String, String)> {
+    fn new_keys(&self) -> Vec<(Arc<ApiKey>, String, String)> {
         let ready = |object: &ObjectRef| self.verdicts.get(object) == Some(&Verdict::Ready);
         self.snapshot
             .api_keys
             .iter()
             .filter_map(|key| {
-                let object = ObjectRef::from(key);
+                let object = ObjectRef::from(&**key);
                 let status = self.statuses.get(&object)?;
                 let alive = status.get("revokedAt").is_none_or(Value::is_null);
                 let text = |name: &str| Some(status.get(name)?.as_str()?.to_owned());
@@ -204,8 +208,12 @@ impl<S: ResourceSource> ResourceSource for Narrator<S> {
         self.source.write_secret(owner, namespace, name, data).await
     }
 
-    async fn delete_secret(&self, namespace: &str, name: &str) -> Result<(), SourceError> {
-        self.source.delete_secret(namespace, name).await
+    async fn delete_secret(&self, owner: &ObjectRef, namespace: &str, name: &str) -> Result<(), SourceError> {
+        self.source.delete_secret(owner, namespace, name).await
+    }
+
+    fn holds_deleted(&self) -> bool {
+        self.source.holds_deleted()
     }
 
     async fn report(&self, reports: &[StatusReport]) -> Result<(), SourceError> {

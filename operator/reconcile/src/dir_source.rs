@@ -129,17 +129,22 @@ impl Folder {
     }
 
     fn contents(&self, problems: Vec<SourceProblem>) -> Snapshot {
-        let mut snapshot = Snapshot { problems, ..Snapshot::default() };
+        let secrets = self.secrets.iter().filter_map(|path| secrets::name_of(path)).collect();
+        let mut snapshot = Snapshot { problems, secrets, ..Snapshot::default() };
         for stored in self.memory.objects.values() {
             let typed = match stored.key.kind {
-                FileKind::Tenant => self.with_status::<Tenant>(stored).map(|it| snapshot.tenants.push(it)),
-                FileKind::ApiKey => self.with_status::<ApiKey>(stored).map(|it| snapshot.api_keys.push(it)),
+                FileKind::Tenant => {
+                    self.with_status::<Tenant>(stored).map(|it| snapshot.tenants.push(it.into()))
+                }
+                FileKind::ApiKey => {
+                    self.with_status::<ApiKey>(stored).map(|it| snapshot.api_keys.push(it.into()))
+                }
                 FileKind::ConfigMap => {
                     let data = stored.object["data"].as_object().into_iter().flatten();
                     let data =
                         data.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())));
                     let key = (stored.key.namespace.clone(), stored.key.name.clone());
-                    snapshot.config_maps.insert(key, data.collect());
+                    snapshot.config_maps.insert(key, Arc::new(data.collect()));
                     Ok(())
                 }
             };
@@ -202,14 +207,21 @@ impl ResourceSource for DirSource {
         .await
     }
 
-    async fn delete_secret(&self, namespace: &str, name: &str) -> Result<(), SourceError> {
-        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+    async fn delete_secret(&self, owner: &ObjectRef, namespace: &str, name: &str) -> Result<(), SourceError> {
+        let (namespace, name, uid) = (namespace.to_owned(), name.to_owned(), owner.uid.clone());
         self.blocking(move |folder| {
-            let path = secrets::path(&folder.state, &namespace, &name)?;
-            folder.secrets.remove(&path);
-            files::remove(&path)
+            let path = BTreeSet::from([secrets::path(&folder.state, &namespace, &name)?]);
+            for path in secrets::owned_by(&path, &uid) {
+                files::remove(&path)?;
+                folder.secrets.remove(&path);
+            }
+            Ok(())
         })
         .await
+    }
+
+    fn holds_deleted(&self) -> bool {
+        false
     }
 
     async fn report(&self, reports: &[StatusReport]) -> Result<(), SourceError> {

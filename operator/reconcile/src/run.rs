@@ -127,7 +127,7 @@ impl<S: ResourceSource> Looker<S> {
         }
         self.tenants = states;
         let known = |key: &ApiKey| snapshot.tenants.iter().any(|tenant| belongs(key, tenant));
-        self.orphans = snapshot.api_keys.iter().filter(|key| !known(key)).map(orphan).collect();
+        self.orphans = snapshot.api_keys.iter().filter(|key| !known(key)).map(|key| orphan(key)).collect();
         let replicas = self.replicas().await?;
         self.report(&replicas).await
     }
@@ -237,5 +237,5 @@ fn belongs(key: &ApiKey, tenant: &Tenant) -> bool {
 }
 
 fn keys_of<'a>(tenant: &Tenant, snapshot: &'a Snapshot) -> Vec<&'a ApiKey> {
-    snapshot.api_keys.iter().filter(|key| belongs(key, tenant)).collect()
+    snapshot.api_keys.iter().filter(|key| belongs(key, tenant)).map(|key| &**key).collect()
 }

@@ -1,9 +1,10 @@
 //! Where resources come from and where their status goes: Kubernetes, or a folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rowgate_crds::{ApiKey, Kind, Tenant};
 use serde_json::Value;
@@ -32,15 +33,22 @@ pub trait ResourceSource: Send + Sync {
         data: &BTreeMap<String, String>,
     ) -> impl Future<Output = Result<(), SourceError>> + Send;
 
-    /// Removes a Secret; one that is not there is no error.
+    /// Removes a Secret that belongs to `owner`. Another owner's is left alone; one that is not there is no error.
     fn delete_secret(
         &self,
+        owner: &ObjectRef,
         namespace: &str,
         name: &str,
     ) -> impl Future<Output = Result<(), SourceError>> + Send;
 
     /// Publishes status. What differs in the times only at which conditions turned is not written.
     fn report(&self, reports: &[StatusReport]) -> impl Future<Output = Result<(), SourceError>> + Send;
+
+    /// Whether an object that is deleted stays, with a `deletionTimestamp`, until it is released. Where it does not, its
+    /// last spec is gone with it, and nothing that the spec asks for on deletion can be done.
+    fn holds_deleted(&self) -> bool {
+        true
+    }
 
     /// All is done for an object that is being deleted: it may go. Said again and again until it is gone; an object that is
     /// gone already, or that nothing holds, is no error.
@@ -55,10 +63,13 @@ pub trait ResourceSource: Send + Sync {
 /// that is being deleted has a `deletionTimestamp` and stays until it was [released](ResourceSource::release).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
-    pub tenants: Vec<Tenant>,
-    pub api_keys: Vec<ApiKey>,
+    pub tenants: Vec<Arc<Tenant>>,
+    pub api_keys: Vec<Arc<ApiKey>>,
     /// By namespace and name.
-    pub config_maps: BTreeMap<(String, String), BTreeMap<String, String>>,
+    pub config_maps: BTreeMap<(String, String), Arc<BTreeMap<String, String>>>,
+    /// Namespace and name of the Secrets that are there and belong to objects of ours: a key's that vanishes is issued
+    /// anew at once.
+    pub secrets: BTreeSet<(String, String)>,
     /// What could not be read or accepted; its last good version, if any, is among the objects.
     pub problems: Vec<SourceProblem>,
 }

@@ -100,8 +100,12 @@ impl ResourceSource for Crashing {
         Ok(())
     }
 
-    async fn delete_secret(&self, namespace: &str, name: &str) -> Result<(), SourceError> {
-        self.source.delete_secret(namespace, name).await
+    async fn delete_secret(&self, owner: &ObjectRef, namespace: &str, name: &str) -> Result<(), SourceError> {
+        self.source.delete_secret(owner, namespace, name).await
+    }
+
+    fn holds_deleted(&self) -> bool {
+        self.source.holds_deleted()
     }
 
     async fn report(&self, reports: &[StatusReport]) -> Result<(), SourceError> {

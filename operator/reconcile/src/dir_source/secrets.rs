@@ -50,6 +50,12 @@ pub(super) fn path(state: &Path, namespace: &str, name: &str) -> Result<PathBuf,
     Ok(state.join("secrets").join(namespace).join(format!("{name}.yaml")))
 }
 
+/// Namespace and name of the Secret at `path`.
+pub(super) fn name_of(path: &Path) -> Option<(String, String)> {
+    let namespace = path.parent()?.file_name()?;
+    Some((namespace.to_str()?.to_owned(), path.file_stem()?.to_str()?.to_owned()))
+}
+
 /// The entries of the Secret at `path`; `None`: there is none.
 pub(super) fn read(path: &Path) -> Result<Option<BTreeMap<String, String>>, SourceError> {
     Ok(load(path)?.map(|secret| secret.string_data))

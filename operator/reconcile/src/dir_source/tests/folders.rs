@@ -97,7 +97,7 @@ async fn an_unreadable_folder_is_an_error_and_no_deletion() {
 async fn secrets_are_private_files_with_an_owner() {
     let rig = Rig::new(&[("a.yaml", SHOP), ("b.yaml", KEY)]);
     let snapshot = rig.snapshot().await;
-    let owner = ObjectRef::from(&snapshot.api_keys[0]);
+    let owner = ObjectRef::from(&*snapshot.api_keys[0]);
     let data = BTreeMap::from([("apiKey".to_owned(), "shop:dlk_x".to_owned())]);
     assert_eq!(rig.source.read_secret("default", "k").await.expect("readable"), None);
     rig.source.write_secret(&owner, "default", "k", &data).await.expect("writable");
@@ -112,7 +112,7 @@ async fn secrets_are_private_files_with_an_owner() {
             && text.contains("stringData:\n  apiKey: shop:dlk_x")
     );
 
-    let other = ObjectRef::from(&snapshot.tenants[0]);
+    let other = ObjectRef::from(&*snapshot.tenants[0]);
     let taken = rig.source.write_secret(&other, "default", "k", &data).await.expect_err("it has an owner");
     assert!(matches!(taken, SourceError::SecretTaken { .. }), "{taken}");
     let bad = rig.source.read_secret("..", "k").await.expect_err("a path is no name");
@@ -121,7 +121,10 @@ async fn secrets_are_private_files_with_an_owner() {
     fs::remove_file(&path).expect("there");
     rig.wakes().await;
     rig.source.write_secret(&owner, "default", "k", &data).await.expect("writable");
-    rig.source.delete_secret("default", "k").await.expect("writable");
+    assert!(rig.snapshot().await.secrets.contains(&("default".to_owned(), "k".to_owned())));
+    rig.source.delete_secret(&other, "default", "k").await.expect("readable");
+    assert!(path.exists(), "another object's Secret stays");
+    rig.source.delete_secret(&owner, "default", "k").await.expect("writable");
     assert!(!path.exists());
 
     rig.source.write_secret(&owner, "default", "k", &data).await.expect("writable");
@@ -138,7 +141,8 @@ async fn objects_whose_names_run_together_have_files_of_their_own() {
         SHOP.replace("name: shop", &format!("name: {name}, namespace: {namespace}"))
     };
     let rig = Rig::new(&[("a.yaml", &named("a-b", "c")), ("b.yaml", &named("a", "b-c"))]);
-    let tenants: Vec<ObjectRef> = rig.snapshot().await.tenants.iter().map(ObjectRef::from).collect();
+    let tenants: Vec<ObjectRef> =
+        rig.snapshot().await.tenants.iter().map(|it| ObjectRef::from(&**it)).collect();
     assert_eq!(tenants.len(), 2);
     let report = |(n, object): (usize, &ObjectRef)| StatusReport {
         object: object.clone(),
@@ -153,7 +157,7 @@ async fn objects_whose_names_run_together_have_files_of_their_own() {
 #[tokio::test]
 async fn status_is_written_when_more_than_a_time_changed() {
     let rig = Rig::new(&[("a.yaml", SHOP)]);
-    let tenant = ObjectRef::from(&rig.snapshot().await.tenants[0]);
+    let tenant = ObjectRef::from(&*rig.snapshot().await.tenants[0]);
     let path = rig.state.path().join("status/tenant_default_shop.yaml");
     let report = async |ready: &str, at: &str| {
         let condition = json!({
