@@ -26,16 +26,16 @@ soaks := differential::a_key_reads_what_its_role_reads_and_what_the_manifest_mea
 # Flags of the benchmark: make bench BENCH='--only row --rounds 3'
 BENCH ?=
 
-.PHONY: help run test soak bench lint fmt deny crds fuzz postgres clients tools clean
+.PHONY: help run test soak bench lint fmt deny crds fuzz postgres clients kubernetes tools clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: tools postgres ## bring up the example shop and print curl lines for it; Ctrl-C stops it, the data stays in .rowgate
 	@cargo build --quiet --package rowgate-dataplane
 	@exec $(bin) standalone --manifests $(MANIFESTS) --state $(STATE)
 
-test: tools postgres clients ## all tests, against a real PostgreSQL
+test: tools postgres clients kubernetes ## all tests, against a real PostgreSQL
 	@# The end-to-end tests start this binary.
 	cargo build --workspace --bins
 	@# Properties are tried with one seed here, so that a change fails for what it changed; unset it to look further.
@@ -77,6 +77,9 @@ postgres: ## put a PostgreSQL into the cache if it is not there
 
 clients: ## put the public clients that tests show our tokens to into the cache if they are not there
 	@tests/setup/clients.sh >/dev/null
+
+kubernetes: ## build an API server, etcd and kubectl into the cache if they are not there (4 minutes, once; Go 1.26)
+	@tests/setup/cluster.sh >/dev/null
 
 tools:
 	@command -v cargo >/dev/null || { echo "Rust is not installed: install rustup; it takes the version in rust-toolchain.toml by itself" >&2; exit 2; }
