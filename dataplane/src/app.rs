@@ -159,17 +159,6 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     Ok(())
 }
 
-/// Ends when the process is asked to: SIGTERM or SIGINT.
-pub async fn asked_to_stop() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
-}
-
 async fn bind(flag: &'static str, address: std::net::SocketAddr) -> Result<TcpListener, AppError> {
     TcpListener::bind(address).await.map_err(|source| AppError::Listen { flag, address, source })
 }

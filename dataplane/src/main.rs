@@ -10,7 +10,7 @@ use rowgate_dataplane::config::{ControlFlags, ServeFlags, ServeSettings};
 use rowgate_dataplane::revoke::{self, RevokeFlags};
 use rowgate_dataplane::rotate_signing_key;
 use rowgate_dataplane::standalone::{self, StandaloneFlags, check::CheckFlags};
-use rowgate_dataplane::telemetry;
+use rowgate_program::{log, signals};
 use tokio_util::sync::CancellationToken;
 
 #[global_allocator]
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
 
 #[tokio::main]
 async fn serve(settings: ServeSettings) -> ExitCode {
-    telemetry::start(settings.server.log_format);
+    log::start(settings.server.log_format);
     match run(settings).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error @ AppError::Listen { .. }) => failed(&error, MISTAKE),
@@ -100,7 +100,7 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
     let shutdown = CancellationToken::new();
     let running = app::run(config, shutdown.clone());
     let stop_on_signal = async {
-        if let Err(error) = app::asked_to_stop().await {
+        if let Err(error) = signals::asked_to_stop().await {
             tracing::error!(cause = %error, "signals cannot be awaited");
         }
         shutdown.cancel();

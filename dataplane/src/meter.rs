@@ -12,12 +12,9 @@ use rowgate_core::problem::Code;
 
 use crate::http::routes;
 
-mod histogram;
-pub mod process;
 pub mod scrape;
-mod text;
 
-pub use histogram::Histogram;
+pub use rowgate_program::metrics::{Count, Histogram};
 
 /// The label of what has no name of ours: no route, or no tenant. No slug is like it.
 pub const NONE: &str = "-";
@@ -49,10 +46,6 @@ pub struct Meter {
 
 struct Routes(Box<[OnceLock<Box<RouteMeter>>]>);
 
-/// A number that only grows.
-#[derive(Default)]
-pub struct Count(AtomicU64);
-
 #[derive(Default)]
 struct RouteMeter {
     requests: [[AtomicU64; STATUSES.len()]; METHODS.len()],
@@ -81,17 +74,6 @@ pub struct Unread {
 impl Default for Routes {
     fn default() -> Routes {
         Routes((0..=routes().len()).map(|_| OnceLock::new()).collect())
-    }
-}
-
-impl Count {
-    pub fn add_one(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    #[must_use]
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
     }
 }
 

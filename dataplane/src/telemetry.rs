@@ -1,4 +1,4 @@
-//! Log lines: JSON, or text on a terminal. One line per request, with its route and never its path, query or values.
+//! What is told of requests: one log line each, with its route and never its path, query or values.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,33 +8,10 @@ use axum::extract::MatchedPath;
 use axum::http::{Method, StatusCode};
 use rowgate_core::problem::Code;
 use rowgate_pg::keys::Found;
-use tracing_subscriber::EnvFilter;
 
 use crate::meter::{self, Counted, Meter};
 use crate::respond::RequestId;
 use crate::tenant::Tenant;
-
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    Json,
-    Text,
-}
-
-/// Starts logging to standard error. `ROWGATE_LOG` filters, as `info,rowgate_pg=debug`. A second call does nothing,
-/// so that several servers can run in one test process.
-///
-/// Notices of PostgreSQL are left out: a tenant's own script or function writes them, with values in them.
-pub fn start(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("ROWGATE_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn,sqlx::postgres::notice=off"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // An error means that logging was started before, which is what the call wants.
-    let _started = match format {
-        LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).try_init(),
-        LogFormat::Text => lines.try_init(),
-    };
-}
 
 /// How a request ended.
 pub struct Ended<'a> {

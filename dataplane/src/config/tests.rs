@@ -1,5 +1,7 @@
 //! Settings: where they come from, and how their mistakes are told.
 
+use rowgate_pg::tls::Tls;
+
 use super::*;
 
 #[test]

@@ -7,16 +7,16 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 
-use super::process::Process;
-use super::text::{self, Kind, Text};
-use super::{Count, Meter, NONE};
+use rowgate_program::metrics::{CONTENT_TYPE as MEDIA_TYPE, Count, Kind, Text, process};
+
+use super::{Meter, NONE};
 use crate::app::App;
 use crate::tenant::Tenant;
 
 /// The page as an answer.
 pub fn answer(app: &App) -> Response {
     let mut response = Response::new(Body::from(page(app)));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(text::CONTENT_TYPE));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
     response
 }
 
@@ -26,7 +26,7 @@ fn page(app: &App) -> String {
     requests(&mut text, app, &tenants);
     databases(&mut text, &tenants);
     catalogs(&mut text, &tenants);
-    process(&mut text);
+    process::tell(&mut text);
     text.finish()
 }
 
@@ -134,23 +134,6 @@ fn catalogs(text: &mut Text, tenants: &[Arc<Tenant>]) {
     }
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     text.family("rowgate_build_info", Kind::Gauge, "The version that runs.").sample(&version, 1);
-}
-
-/// Under the names that Prometheus' own clients give them.
-fn process(text: &mut Text) {
-    let Some(process) = Process::now() else { return };
-    let help = "CPU time of the process, user and system.";
-    text.family("process_cpu_seconds_total", Kind::Counter, help).sample(&[], process.cpu_seconds);
-    let help = "When the process started, in seconds since 1970.";
-    text.family("process_start_time_seconds", Kind::Gauge, help).sample(&[], process.start_seconds);
-    let help = "Memory of the process that is in RAM.";
-    text.family("process_resident_memory_bytes", Kind::Gauge, help).sample(&[], process.resident_bytes);
-    let help = "Address space of the process.";
-    text.family("process_virtual_memory_bytes", Kind::Gauge, help).sample(&[], process.virtual_bytes);
-    text.family("process_open_fds", Kind::Gauge, "Open file descriptors.").sample(&[], process.open_fds);
-    if let Some(max) = process.max_fds {
-        text.family("process_max_fds", Kind::Gauge, "File descriptors that may be open.").sample(&[], max);
-    }
 }
 
 /// One number for each tenant that has it.

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 use rowgate_pg::login::Login;
+use rowgate_program::database_url;
+use rowgate_program::settings::Mistakes;
 
-use super::database_url;
-use crate::config::{Mistakes, ServerFlags, ServerSettings};
+use crate::config::{ServerFlags, ServerSettings};
 
 /// All of them as texts and paths; [`StandaloneFlags::settings`] checks them.
 #[derive(Debug, Clone, Default, Args)]

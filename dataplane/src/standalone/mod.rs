@@ -1,7 +1,6 @@
 //! Everything in one process for a newcomer and for tests: PostgreSQL, reconciling a folder, serving.
 
 pub mod check;
-pub mod database_url;
 pub mod flags;
 mod greeting;
 pub mod lock;

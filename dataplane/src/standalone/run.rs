@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use rowgate_core::name::Ulid;
 use rowgate_pg::installation::{self, Installation, InstallationError, Roots};
+use rowgate_program::settings::Mistakes;
+use rowgate_program::{log, signals};
 use rowgate_reconcile::dir_source::DirSource;
 use rowgate_reconcile::source::SourceError;
 use tokio_util::sync::CancellationToken;
@@ -19,8 +21,6 @@ use super::postgres::PostgresError;
 use super::server::Server;
 use super::{roots, say, state};
 use crate::app::{self, AppConfig, AppError, Listeners};
-use crate::config::Mistakes;
-use crate::telemetry;
 
 /// Why standalone did not come up, or ended by itself.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub async fn run(flags: StandaloneFlags) -> ExitCode {
         Ok(settings) => settings,
         Err(mistakes) => return failed(&mistakes.into(), 2),
     };
-    telemetry::start(settings.server.log_format);
+    log::start(settings.server.log_format);
     let shutdown = CancellationToken::new();
     let signals = tokio::spawn(stop_on_signal(shutdown.clone()));
     let code = match Running::start(settings).await {
@@ -152,7 +152,7 @@ impl Running {
 
 /// The first signal ends everything in order, the second at once.
 async fn stop_on_signal(shutdown: CancellationToken) {
-    if let Err(error) = app::asked_to_stop().await {
+    if let Err(error) = signals::asked_to_stop().await {
         tracing::error!(cause = %error, "signals cannot be awaited");
         return;
     }

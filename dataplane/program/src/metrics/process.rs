@@ -4,6 +4,8 @@ use std::fs;
 
 use nix::unistd::{SysconfVar, sysconf};
 
+use super::{Kind, Text};
+
 /// Times in seconds, memory in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Process {
@@ -41,6 +43,23 @@ impl Process {
             open_fds,
             max_fds: max_fds.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok()),
         })
+    }
+}
+
+/// Under the names that Prometheus' own clients give them.
+pub fn tell(text: &mut Text) {
+    let Some(process) = Process::now() else { return };
+    let help = "CPU time of the process, user and system.";
+    text.family("process_cpu_seconds_total", Kind::Counter, help).sample(&[], process.cpu_seconds);
+    let help = "When the process started, in seconds since 1970.";
+    text.family("process_start_time_seconds", Kind::Gauge, help).sample(&[], process.start_seconds);
+    let help = "Memory of the process that is in RAM.";
+    text.family("process_resident_memory_bytes", Kind::Gauge, help).sample(&[], process.resident_bytes);
+    let help = "Address space of the process.";
+    text.family("process_virtual_memory_bytes", Kind::Gauge, help).sample(&[], process.virtual_bytes);
+    text.family("process_open_fds", Kind::Gauge, "Open file descriptors.").sample(&[], process.open_fds);
+    if let Some(max) = process.max_fds {
+        text.family("process_max_fds", Kind::Gauge, "File descriptors that may be open.").sample(&[], max);
     }
 }
 

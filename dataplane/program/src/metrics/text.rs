@@ -5,17 +5,17 @@ use std::fmt::{Display, Write as _};
 use super::histogram::Histogram;
 
 /// The media type of [`Text`].
-pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// A page of metrics, family by family.
 #[derive(Default)]
-pub(super) struct Text {
+pub struct Text {
     page: String,
     name: &'static str,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub enum Kind {
     Counter,
     Gauge,
     Histogram,
@@ -25,7 +25,7 @@ type Labels<'a> = &'a [(&'a str, &'a str)];
 
 impl Text {
     /// Begins a family. Its samples follow, all of them.
-    pub(super) fn family(&mut self, name: &'static str, kind: Kind, help: &str) -> &mut Text {
+    pub fn family(&mut self, name: &'static str, kind: Kind, help: &str) -> &mut Text {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
@@ -36,11 +36,11 @@ impl Text {
         self
     }
 
-    pub(super) fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
+    pub fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
         self.line("", labels, None, value);
     }
 
-    pub(super) fn histogram(&mut self, labels: Labels<'_>, histogram: &Histogram) {
+    pub fn histogram(&mut self, labels: Labels<'_>, histogram: &Histogram) {
         let mut count = 0;
         for (bound, n) in histogram.cumulative() {
             let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| bound.to_string());
@@ -51,7 +51,7 @@ impl Text {
         self.line("_count", labels, None, count);
     }
 
-    pub(super) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         self.page
     }
 

@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use rowgate_core::derive::Password;
 use rowgate_pg::login::{Endpoint, Login};
 
-use crate::config::tls;
+use crate::tls;
 
 /// Why a text is no URL of a PostgreSQL. The text itself may hold a password and is not repeated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
