@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use rowgate_core::cursor;
+use rowgate_core::cursor::{self, Position};
 use rowgate_core::derive::CursorKey;
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::{Ask, Cause, Failure, Page};
+use rowgate_pg::wire::{Ask, Cause, Failure};
 use rowgate_sql::compile::Compiled;
 
 use crate::auth::Caller;
@@ -38,6 +38,11 @@ impl Count {
         }
     }
 }
+
+/// The next page would begin behind values that no cursor holds.
+#[derive(Debug, thiserror::Error)]
+#[error("the page ends at values of $orderby that are too long for a cursor")]
+pub(crate) struct TooLong;
 
 /// Tries in all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
 const TRIES: usize = 3;
@@ -125,12 +130,8 @@ async fn attempt(
     let answered = caller.tenant.lane.read(ask).await;
     caller.trace.note_exchange(&caller.tenant, asked.elapsed());
     let page = answered.map_err(|failure| {
-        let misfit = match &failure {
-            // made anew, because the statement went along with the question
-            Failure::Invalid(cause) => cause.parameter.and_then(|n| make(known).ok()?.misfit(n)),
-            _ => None,
-        };
-        misfit.map_or_else(|| told(caller, known, failure), Miss::Settled)
+        // made anew, because the statement went along with the question
+        told(caller, known, failure, |parameter| make(known).ok()?.misfit(parameter))
     })?;
     caller.tenant.note(true, "");
     caller.tenant.uses.note(&known.used, Instant::now());
@@ -140,13 +141,13 @@ async fn attempt(
     if page.key.generation > known.snapshot.catalog.generation && !is_last {
         return Err(Miss::Behind);
     }
-    let after = compiled.binding.and_then(|binding| next(&page, cursors, binding));
-    if after.as_ref().is_some_and(|token| cursor::MAX_TOKEN_LEN < token.len()) {
-        return Err(Miss::Settled(Problem::new(
+    let after = next(cursors, compiled.binding, page.last.as_ref().filter(|_| page.more));
+    let after = after.map_err(|too_long| {
+        Miss::Settled(Problem::new(
             Code::InvalidOrderBy,
-            "the page ends at values of $orderby that are too long for a cursor; order by shorter fields, or ask for more rows at once",
-        )));
-    }
+            format!("{too_long}; order by shorter fields, or ask for more rows at once"),
+        ))
+    })?;
     let count = compiled.shape.count.map(|_| match page.count {
         Some(count) => Count::Known(count),
         None if compiled.is_first_page => Count::Known(0),
@@ -165,13 +166,27 @@ async fn attempt(
     Ok(Answer { json: page.json, after, count, tail })
 }
 
-fn next(page: &Page, cursors: &CursorKey, binding: cursor::Binding) -> Option<String> {
-    let last = page.last.as_ref().filter(|_| page.more)?;
-    Some(cursor::encode(cursors, binding, last))
+/// The cursor of the page after the row that stands at `last`; without a row, or where no page can follow, there is none.
+pub(crate) fn next(
+    cursors: &CursorKey,
+    binding: Option<cursor::Binding>,
+    last: Option<&Position>,
+) -> Result<Option<String>, TooLong> {
+    let token = binding.zip(last).map(|(binding, last)| cursor::encode(cursors, binding, last));
+    match token {
+        Some(token) if cursor::MAX_TOKEN_LEN < token.len() => Err(TooLong),
+        token => Ok(token),
+    }
 }
 
 /// A failure of the wire as the caller is told it. What PostgreSQL said goes to the log, where it is a fault of ours.
-fn told(caller: &Caller, known: &Known, failure: Failure) -> Miss {
+/// `misfit` says what is wrong with the value of a parameter, where it is one of the request.
+fn told(
+    caller: &Caller,
+    known: &Known,
+    failure: Failure,
+    misfit: impl FnOnce(usize) -> Option<Problem>,
+) -> Miss {
     let trace = &caller.trace;
     match failure {
         Failure::DeadKey => {
@@ -181,11 +196,13 @@ fn told(caller: &Caller, known: &Known, failure: Failure) -> Miss {
         Failure::WrongRole(_) => Miss::Doubtful(Problem::unavailable()),
         // A grant that went away: what is not granted is not there.
         Failure::Denied(_) => Miss::Denied(Problem::entity_not_found()),
-        Failure::Invalid(_) => Miss::Settled(Problem::new(
-            Code::InvalidValue,
-            "a value does not fit its column, a computation leaves its range or divides by zero, or two columns have collations that cannot be \
-             compared; compare with values of the column's type",
-        )),
+        Failure::Invalid(cause) => Miss::Settled(cause.parameter.and_then(misfit).unwrap_or_else(|| {
+            Problem::new(
+                Code::InvalidValue,
+                "a value does not fit its column, a computation leaves its range or divides by zero, or two columns have collations that cannot be \
+                 compared; compare with values of the column's type",
+            )
+        })),
         Failure::Changed(cause) => {
             trace.fault("the tables are not those of the catalog", &text(&cause));
             Miss::Changed(Problem::unavailable())

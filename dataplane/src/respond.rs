@@ -99,10 +99,13 @@ impl IntoResponse for Rows {
             return Response::new(Body::new(Streamed::new(self.json, tail, self.count, link)));
         }
         let end = end(self.count, self.next_link.as_deref());
-        let chunks = [Bytes::from_static(b"{\"value\":["), Bytes::from(self.json), end];
+        let chunks = [Bytes::from_static(BEGIN), Bytes::from(self.json), end];
         Response::new(Body::new(Chunks(chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect())))
     }
 }
+
+/// What stands before the rows.
+pub(crate) const BEGIN: &[u8] = b"{\"value\":[";
 
 /// What follows on the rows.
 pub(crate) fn end(count: Option<i64>, next_link: Option<&str>) -> Bytes {

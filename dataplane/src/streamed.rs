@@ -7,12 +7,12 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
-use rowgate_core::cursor::{self, Binding};
+use rowgate_core::cursor::Binding;
 use rowgate_core::derive::CursorKey;
 use rowgate_pg::wire::{End, Failure, Piece, Rest};
 
 use crate::reads;
-use crate::respond::end;
+use crate::respond::{BEGIN, end};
 use crate::telemetry::Trace;
 
 /// Rows that are still to come, and what the end of their page is made of.
@@ -42,10 +42,10 @@ pub struct Streamed {
 pub struct CutShort;
 
 impl Streamed {
-    /// `json` is the beginning; `{"value":[` is not written yet.
+    /// `json` is the beginning of the rows; [`BEGIN`] is not written yet.
     #[must_use]
     pub fn new(json: Vec<u8>, tail: Tail, count: Option<i64>, link: Link) -> Streamed {
-        let chunks = VecDeque::from([Bytes::from_static(b"{\"value\":["), Bytes::from(json)]);
+        let chunks = VecDeque::from([Bytes::from_static(BEGIN), Bytes::from(json)]);
         Streamed { chunks, tail: Some(tail), count, link: Some(link) }
     }
 
@@ -59,15 +59,8 @@ impl Streamed {
 impl Tail {
     /// The cursor of the next page, if there is one.
     fn after(&self, end: &End) -> Result<Option<String>, CutShort> {
-        let last = end.last.as_ref().filter(|_| end.more);
-        let token =
-            self.binding.zip(last).map(|(binding, last)| cursor::encode(&self.cursors, binding, last));
-        match token {
-            Some(token) if cursor::MAX_TOKEN_LEN < token.len() => {
-                Err(self.cut_short("the page ends at values of $orderby that are too long for a cursor"))
-            }
-            token => Ok(token),
-        }
+        let after = reads::next(&self.cursors, self.binding, end.last.as_ref().filter(|_| end.more));
+        after.map_err(|too_long| self.cut_short(&too_long.to_string()))
     }
 
     fn failed(&self, failure: &Failure) -> CutShort {

@@ -1,0 +1,83 @@
+//! Who asks: the key that a credential names, as this replica remembers it or as the database says.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rowgate_core::problem::Problem;
+use rowgate_core::secret::Credential;
+use rowgate_pg::keys::{self, Found};
+
+use super::allowance::Allowance;
+use super::strangers::Pass;
+use super::{Known, Snapshot, Tenant};
+
+impl Tenant {
+    /// Finds the live key, from memory or from the database, together with the catalog of the same generation.
+    pub async fn recognize(&self, credential: &Credential) -> Result<Known, Problem> {
+        let snapshot = self.current_or_loaded().await?;
+        match snapshot.keys.get(credential) {
+            Some((key, allowance, used)) => Ok(Known { snapshot, key, allowance, used, fresh: false }),
+            None => self.ask_anew(credential, snapshot).await,
+        }
+    }
+
+    /// As [`Tenant::recognize`], with the database's word of now.
+    pub async fn recognize_anew(&self, credential: &Credential) -> Result<Known, Problem> {
+        let snapshot = self.current_or_loaded().await?;
+        self.ask_anew(credential, snapshot).await
+    }
+
+    /// Looks a credential up and forgets the answer: what a key of no tenant costs, so that it takes as long as one of a
+    /// tenant. An error says that too many strangers wait, or that the database does not answer, as it would to one with
+    /// this tenant's name.
+    pub async fn look_up_in_vain(&self, credential: &Credential) -> Result<(), Problem> {
+        let pass = self.strangers.pass().await.ok_or_else(Problem::unavailable)?;
+        self.find(credential, Some(pass)).await.map(drop)
+    }
+
+    /// Asks the database until its record and a catalog agree on the generation: twice, where nobody changes anything.
+    async fn ask_anew(&self, credential: &Credential, mut snapshot: Arc<Snapshot>) -> Result<Known, Problem> {
+        for _ in 0..4 {
+            let pass = match snapshot.keys.knows(credential) {
+                true => None,
+                false => Some(self.strangers.pass().await.ok_or_else(Problem::unavailable)?),
+            };
+            let Some(found) = self.find(credential, pass).await? else {
+                snapshot.forget(credential);
+                return Err(Problem::unauthorized());
+            };
+            if found.generation == snapshot.catalog.generation {
+                let looked = self.look(snapshot.clone()).await?;
+                if !Arc::ptr_eq(&looked, &snapshot) {
+                    snapshot = looked;
+                    continue;
+                }
+                let (now, used) = (Instant::now(), self.uses.of(&found.id));
+                self.uses.note(&used, now);
+                let limited = snapshot.catalog.limits.requests_per_second.is_some();
+                let allowance = limited.then(|| Arc::new(Allowance::new(self.buckets.of(&found.id, now))));
+                let (key, allowance, used) = snapshot.keys.remember(credential, found, allowance, used);
+                return Ok(Known { snapshot, key, allowance, used, fresh: true });
+            }
+            if found.generation > snapshot.catalog.generation {
+                snapshot = self.reload(Some(&snapshot)).await?;
+            }
+        }
+        Err(Problem::unavailable())
+    }
+
+    /// `pass` is held as long as the exchange runs, whoever still waits for it.
+    async fn find(&self, credential: &Credential, pass: Option<Pass>) -> Result<Option<Found>, Problem> {
+        match pass {
+            None => self.meter.look_ups_of_known_keys.add_one(),
+            Some(_) => self.meter.look_ups_of_strangers.add_one(),
+        }
+        let (pool, credential) = (self.look_ups.clone(), credential.clone());
+        let exchange = async move {
+            let found = keys::find(&mut *pool.acquire().await?, &credential).await;
+            drop(pass);
+            found
+        };
+        self.outliving(exchange).await
+    }
+}

@@ -1,0 +1,105 @@
+//! A catalog with the keys seen while it was current, and one key with the catalog that it belongs to.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rowgate_core::secret::Credential;
+use rowgate_pg::fingerprint::Watched;
+use rowgate_pg::keys::Found;
+use rowgate_sql::catalog::{Catalog, Scope};
+
+use super::allowance::Allowance;
+use super::keyring::Keyring;
+use super::uses::Use;
+use crate::freshness::{Freshness, Turn};
+
+/// A catalog and the keys seen while it was current. Replaced as a whole, so that no key outlives its generation here.
+pub struct Snapshot {
+    pub catalog: Catalog,
+    pub(super) watched: Arc<Watched>,
+    pub(super) freshness: Freshness,
+    pub(super) keys: Keyring,
+}
+
+/// A key record with the catalog that it belongs to. What it may do is the database's to say, on every request.
+#[derive(Clone)]
+pub struct Known {
+    pub snapshot: Arc<Snapshot>,
+    pub key: Arc<Found>,
+    /// `None` where the tenant has no rate limit.
+    pub(super) allowance: Option<Arc<Allowance>>,
+    pub used: Arc<Use>,
+    /// The database gave the record during this request.
+    pub fresh: bool,
+}
+
+impl Known {
+    /// Whether the same record of the same catalog stands behind both.
+    #[must_use]
+    pub fn is_same(&self, other: &Known) -> bool {
+        Arc::ptr_eq(&self.snapshot, &other.snapshot)
+            && self.key.role == other.key.role
+            && self.key.set_role == other.key.set_role
+    }
+}
+
+impl Snapshot {
+    /// What `key` may do. A key whose permission set is not in the catalog may do nothing.
+    #[must_use]
+    pub fn scope(&self, key: &Found) -> Arc<Scope> {
+        let set = key.set_role.as_ref().and_then(|set| self.catalog.scopes.get(set));
+        set.cloned().unwrap_or_default()
+    }
+
+    /// What is to be asked along with a request now, and the turn to [`Snapshot::confirm`] when nothing has changed.
+    pub fn turn(&self) -> Option<(Arc<Watched>, Turn)> {
+        Some((self.watched.clone(), self.freshness.turn(Instant::now())?))
+    }
+
+    /// The tables were those of the catalog when that turn was taken.
+    pub fn confirm(&self, turn: Turn) {
+        self.freshness.confirm(turn);
+    }
+
+    /// Drops a key that the database no longer knows.
+    pub fn forget(&self, credential: &Credential) {
+        self.keys.forget(credential);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use rowgate_core::name::Ulid;
+
+    use super::*;
+
+    fn found(set_role: Option<&str>) -> Found {
+        Found {
+            id: Ulid::from_parts(1, [0; 10]),
+            role: "datalake_user".to_owned(),
+            set_role: set_role.map(ToOwned::to_owned),
+            secret: Ulid::from_parts(1, [1; 10]),
+            seconds_left: 1_000_000_000,
+            generation: 1,
+        }
+    }
+
+    fn snapshot(catalog: Catalog) -> Snapshot {
+        let (watched, freshness) = (Arc::default(), Freshness::new(Instant::now()));
+        Snapshot { catalog, watched, freshness, keys: Keyring::default() }
+    }
+
+    #[test]
+    fn a_key_without_a_known_permission_set_may_do_nothing() {
+        let mut catalog = Catalog::default();
+        let orders = "orders".parse().expect("a name");
+        let scope = Scope { entities: HashMap::from([(orders, rowgate_sql::catalog::Rights::default())]) };
+        catalog.scopes.insert("set_a".to_owned(), Arc::new(scope));
+        let snapshot = snapshot(catalog);
+        assert_eq!(snapshot.scope(&found(Some("set_a"))).entities.len(), 1);
+        assert_eq!(snapshot.scope(&found(Some("set_b"))).entities.len(), 0);
+        assert_eq!(snapshot.scope(&found(None)).entities.len(), 0);
+    }
+}
