@@ -45,6 +45,9 @@ pub fn yaml(kind: Kind) -> String {
 /// The pattern of a text that PostgreSQL can store.
 pub(crate) const NO_NUL: &str = r"^[^\x00]*$";
 
+/// What is wrong with another one.
+pub(crate) const HOLDS_NUL: &str = "holds a NUL character, which PostgreSQL cannot store; take it out";
+
 /// Every text of a spec may reach PostgreSQL, which has none with a NUL. What has a pattern of its own holds none.
 fn without_nul(schema: &mut Value) {
     match schema {
@@ -54,6 +57,14 @@ fn without_nul(schema: &mut Value) {
             if is_free {
                 map.insert("pattern".to_owned(), json!(NO_NUL));
             }
+            if map.contains_key("additionalProperties") {
+                // No pattern reaches the names of a mapping.
+                let rule = r"self.all(name, name.matches('^[^\\x00]*$'))";
+                map.insert(
+                    "x-kubernetes-validations".to_owned(),
+                    json!([{ "rule": rule, "message": HOLDS_NUL }]),
+                );
+            }
             map.values_mut().for_each(without_nul);
         }
         Value::Array(items) => items.iter_mut().for_each(without_nul),
@@ -62,7 +73,7 @@ fn without_nul(schema: &mut Value) {
 }
 
 /// Takes out `nullable` (and null among the values of an enum): the API server treats a null as absent then, and a
-/// value that may be null would need care in every rule.
+/// value that may be null would need care in every rule. And the line breaks of our sources.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
@@ -72,11 +83,20 @@ fn tidy(schema: &mut Value) {
             if let Some(Value::Array(values)) = map.get_mut("enum") {
                 values.retain(|value| !value.is_null());
             }
+            if let Some(Value::String(text)) = map.get_mut("description") {
+                *text = paragraphs(text);
+            }
             map.values_mut().for_each(tidy);
         }
         Value::Array(items) => items.iter_mut().for_each(tidy),
         _ => {}
     }
+}
+
+/// Without the line breaks of our sources: whoever shows the text breaks it where it fits.
+fn paragraphs(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
+    paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
 /// A whole number from 1 to `MAX`.

@@ -8,7 +8,7 @@ use rowgate_core::nearest::nearest;
 use serde_json::{Map, Value};
 
 use crate::admit::FieldError;
-use crate::definition::NO_NUL;
+use crate::definition::{HOLDS_NUL, NO_NUL};
 
 /// Fills in what is absent and has a default, nested defaults included. A null counts as absent, as the API server has
 /// it for fields that are not nullable; none of ours is.
@@ -72,8 +72,7 @@ pub(crate) fn check(schema: &Value, value: &Value, path: &str, errors: &mut Vec<
 
 /// PostgreSQL has no text with a NUL: a claim or an expression with one would stop the whole tenant.
 fn has_nul(text: &str) -> Option<String> {
-    text.contains('\0')
-        .then(|| "holds a NUL character, which PostgreSQL cannot store; take it out".to_owned())
+    text.contains('\0').then(|| HOLDS_NUL.to_owned())
 }
 
 fn object_errors(schema: &Value, map: &Map<String, Value>, path: &str, errors: &mut Vec<FieldError>) {

@@ -1,6 +1,7 @@
 //! What the end-to-end tests stand on: real PostgreSQL servers, real processes, and folders that never stay behind.
 
 pub mod client;
+pub mod cluster;
 pub mod data_plane;
 pub mod postgres;
 pub mod reconciler;

@@ -100,6 +100,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
         let meant = path.ends_with("state/secrets")
             || path.ends_with("state/postgres")
+            || path.ends_with("state/cluster")
             || path.extension().is_some_and(|it| it == "root");
         match (meant, path.is_dir()) {
             (true, _) => {}

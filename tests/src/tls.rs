@@ -5,7 +5,10 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    date_time_ymd,
+};
 use rowgate_dataplane::standalone::postgres::Postgres;
 use rowgate_pg::login::Endpoint;
 use rowgate_pg::tls::{Authorities, Tls};
@@ -65,11 +68,32 @@ impl Authority {
     /// A server's certificate for `name`.
     #[must_use]
     pub fn issue(&self, name: &str, validity: Validity) -> Issued {
-        let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
+        self.issue_for(&[name], validity)
+    }
+
+    /// A certificate for a server that goes by several names.
+    #[must_use]
+    pub fn issue_for(&self, names: &[&str], validity: Validity) -> Issued {
+        let mut params =
+            CertificateParams::new(names.iter().map(ToString::to_string).collect::<Vec<_>>()).expect("names");
         if validity == Validity::Expired {
             params.not_before = date_time_ymd(2020, 1, 1);
             params.not_after = date_time_ymd(2021, 1, 1);
         }
+        self.sign(&params)
+    }
+
+    /// A certificate for a client: `user` of `group`, as Kubernetes reads it.
+    #[must_use]
+    pub fn issue_client(&self, user: &str, group: &str) -> Issued {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, user);
+        params.distinguished_name.push(DnType::OrganizationName, group);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(&params)
+    }
+
+    fn sign(&self, params: &CertificateParams) -> Issued {
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         Issued { certificate: certificate.pem(), key: key.serialize_pem() }

@@ -21,12 +21,16 @@ func judge(in io.Reader, out io.Writer) error {
 	objects := json.NewDecoder(in)
 	verdicts := json.NewEncoder(out)
 	for n := 1; ; n++ {
-		object := unstructured.Unstructured{}
-		switch err := objects.Decode(&object.Object); {
+		var text json.RawMessage
+		switch err := objects.Decode(&text); {
 		case err == io.EOF:
 			return nil
 		case err != nil:
 			return fmt.Errorf("object %d is not JSON: %w", n, err)
+		}
+		object := unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(text); err != nil {
+			return fmt.Errorf("object %d is none of Kubernetes: %w", n, err)
 		}
 		computed, err := status.Compute(&object)
 		if err != nil {

@@ -1,0 +1,5 @@
+//! A real Kubernetes API server, and what stands in it.
+
+mod admission;
+mod harness;
+mod reading;

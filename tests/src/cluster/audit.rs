@@ -1,0 +1,69 @@
+//! What changed objects, by the audit log of the API server.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// A place in the audit log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditMark(u64);
+
+/// A request that was to change something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// Such as `admin` or `system:serviceaccount:test-1:operator`.
+    pub user: String,
+    /// `create`, `update`, `patch`, `delete` or `deletecollection`.
+    pub verb: String,
+    /// Such as `tenants`, or `tenants/status` for a part of it.
+    pub resource: String,
+    /// Empty for what stands in none.
+    pub namespace: String,
+    /// Empty for what the server is to name.
+    pub name: String,
+    /// The status of the answer.
+    pub code: u64,
+    /// When the request came.
+    pub time: Timestamp,
+}
+
+pub(super) fn mark(log: &Path) -> AuditMark {
+    AuditMark(fs::metadata(log).map_or(0, |file| file.len()))
+}
+
+pub(super) fn writes_since(log: &Path, mark: &AuditMark) -> Vec<Write> {
+    let mut text = String::new();
+    let mut file = File::open(log).expect("the server writes it from the start");
+    file.seek(SeekFrom::Start(mark.0)).expect("it only grows");
+    file.read_to_string(&mut text).expect("an audit log is UTF-8");
+    // What stands behind the last line break is half a line as yet.
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    whole.lines().filter_map(write).collect()
+}
+
+/// `None` for a line about reading.
+fn write(line: &str) -> Option<Write> {
+    let event: Value = serde_json::from_str(line).expect("an audit log is a line of JSON per request");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let verb = text(&event["verb"]);
+    if ["get", "list", "watch"].contains(&verb.as_str()) {
+        return None;
+    }
+    let object = &event["objectRef"];
+    let resource = match object["subresource"].as_str() {
+        Some(part) => format!("{}/{part}", text(&object["resource"])),
+        None => text(&object["resource"]),
+    };
+    Some(Write {
+        user: text(&event["user"]["username"]),
+        verb,
+        resource,
+        namespace: text(&object["namespace"]),
+        name: text(&object["name"]),
+        code: event["responseStatus"]["code"].as_u64().unwrap_or_default(),
+        time: event["requestReceivedTimestamp"].as_str().and_then(|time| time.parse().ok()).expect("a time"),
+    })
+}
