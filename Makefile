@@ -7,6 +7,7 @@ SHELL := bash
 target := $(or $(CARGO_TARGET_DIR),target)
 cache := $(or $(ROWGATE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rowgate)
 bin := $(target)/debug/rowgate-dataplane
+operator := $(target)/debug/rowgate-operator
 
 # Where `make run` finds its manifests, keeps its state and listens: make run MANIFESTS=my-folder
 MANIFESTS ?= examples/shop
@@ -39,12 +40,12 @@ test: tools postgres clients kubernetes ## all tests, against a real PostgreSQL
 	@# The end-to-end tests start this binary.
 	cargo build --workspace --bins
 	@# Properties are tried with one seed here, so that a change fails for what it changed; unset it to look further.
-	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED-2026} ROWGATE_BIN="$$(realpath $(bin))" cargo test --workspace --lib --bins --tests
+	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED-2026} ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))" cargo test --workspace --lib --bins --tests
 
 soak: tools postgres ## ask CASES=100000 random cases of each kind from SEED=1 on (5000 take 2 minutes); a failure says how to repeat it
 	cargo build --workspace --bins
 	@for test in $(soaks); do \
-	  ROWGATE_CASES=$(CASES) ROWGATE_SEED=$(SEED) ROWGATE_BIN="$$(realpath $(bin))" cargo test --quiet --package rowgate-tests --test it -- --nocapture --exact $$test; \
+	  ROWGATE_CASES=$(CASES) ROWGATE_SEED=$(SEED) ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))" cargo test --quiet --package rowgate-tests --test it -- --nocapture --exact $$test; \
 	done
 
 bench: tools postgres ## how fast reads are, as ratios beside pgbench, PostgREST, Postrust and a control (10 minutes)

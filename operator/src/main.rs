@@ -1,3 +1,47 @@
-//! `rowgate-operator`: reconciles what a cluster declares.
+//! The `rowgate-operator` binary: reads settings, then hands over to the library.
 
-fn main() {}
+use std::fmt::Display;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser;
+use rowgate_operator::config::Flags;
+use rowgate_operator::run;
+use rowgate_program::log;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Brings the Tenants and ApiKeys of a Kubernetes cluster into PostgreSQL, and tells in their status what became of them.
+///
+/// A setting is read from its flag, else from its ROWGATE_* variable. The API server is the one that the pod belongs to,
+/// else the one that kubectl would use.
+#[derive(Debug, Parser)]
+#[command(name = "rowgate-operator", version)]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// Exit code of a mistake in the settings, a busy port included.
+const MISTAKE: u8 = 2;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let settings = match Cli::parse().flags.settings() {
+        Ok(settings) => settings,
+        Err(mistakes) => return failed(&mistakes, MISTAKE),
+    };
+    log::start(settings.log_format);
+    match Box::pin(run::run(settings)).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error @ run::RunError::Listen { .. }) => failed(&error, MISTAKE),
+        Err(error) => failed(&error, 1),
+    }
+}
+
+fn failed(why: &dyn Display, code: u8) -> ExitCode {
+    // Nobody is left to tell when standard error is closed.
+    let _told = writeln!(std::io::stderr(), "{why}");
+    ExitCode::from(code)
+}

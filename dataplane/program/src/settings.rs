@@ -68,6 +68,12 @@ impl Given {
         self.check(name, text, parse)
     }
 
+    /// A setting that holds a secret: its text is read elsewhere, and no mistake repeats it.
+    pub fn secret<T>(&mut self, name: &str, read: Option<Result<T, String>>) -> Option<T> {
+        let Some(read) = read else { return self.required(name, None, |_| Err(String::new())) };
+        read.map_err(|why| self.mistakes.push(format!("--{name}: {why}"))).ok()
+    }
+
     /// The mistakes, those of the file's unknown names included.
     pub fn finish(mut self) -> Result<(), Mistakes> {
         for name in self.file.keys() {

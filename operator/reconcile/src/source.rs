@@ -159,8 +159,34 @@ pub enum SourceError {
     Unwritable { path: PathBuf, source: io::Error },
     #[error("{path} is damaged ({reason}); put a good copy in its place, or remove it")]
     Damaged { path: PathBuf, reason: String },
+    #[error("cannot {attempt}: {reason}")]
+    Cluster { attempt: String, reason: String },
     #[error("the Secret {namespace}/{name} belongs to another object; give this one another secretName")]
     SecretTaken { namespace: String, name: String },
     #[error("{0:?} cannot be the name of a Secret or namespace")]
     BadName(String),
+}
+
+/// A condition whose status is what it was keeps the time since when it is.
+pub fn keep_transition_times(new: &mut Value, old: &Value) {
+    let old = old["conditions"].as_array().cloned().unwrap_or_default();
+    for condition in new["conditions"].as_array_mut().into_iter().flatten() {
+        let same = |old: &&Value| old["type"] == condition["type"] && old["status"] == condition["status"];
+        if let Some(since) = old.iter().find(same).map(|old| old["lastTransitionTime"].clone()) {
+            condition["lastTransitionTime"] = since;
+        }
+    }
+}
+
+/// A status without the times at which its conditions turned.
+#[must_use]
+pub fn without_times(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let lasting = map.iter().filter(|(name, _)| *name != "lastTransitionTime");
+            Value::Object(lasting.map(|(name, value)| (name.clone(), without_times(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(without_times).collect()),
+        other => other.clone(),
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::files::{remove, replace_unsynced};
 use super::objects::Key;
-use crate::source::{Event, ObjectRef, SourceError};
+use crate::source::{Event, ObjectRef, SourceError, keep_transition_times, without_times};
 
 /// Events kept per object.
 const N_EVENTS: usize = 20;
@@ -113,27 +113,5 @@ impl Statuses {
         replace_unsynced(&path, text.as_bytes())?;
         self.documents.insert(path, document);
         Ok(())
-    }
-}
-
-/// A condition whose status is what it was keeps the time since when it is.
-fn keep_transition_times(new: &mut Value, old: &Value) {
-    let old = old["conditions"].as_array().cloned().unwrap_or_default();
-    for condition in new["conditions"].as_array_mut().into_iter().flatten() {
-        let same = |old: &&Value| old["type"] == condition["type"] && old["status"] == condition["status"];
-        if let Some(since) = old.iter().find(same).map(|old| old["lastTransitionTime"].clone()) {
-            condition["lastTransitionTime"] = since;
-        }
-    }
-}
-
-fn without_times(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let lasting = map.iter().filter(|(name, _)| *name != "lastTransitionTime");
-            Value::Object(lasting.map(|(name, value)| (name.clone(), without_times(value))).collect())
-        }
-        Value::Array(items) => Value::Array(items.iter().map(without_times).collect()),
-        other => other.clone(),
     }
 }

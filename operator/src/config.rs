@@ -1,0 +1,205 @@
+//! Settings: a flag, then `ROWGATE_*`. Every mistake is told at once, with the flag's name.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::Args;
+use rowgate_pg::login::Login;
+use rowgate_program::database_url;
+use rowgate_program::log::{self, LogFormat};
+use rowgate_program::settings::{Given, Mistakes, address, between};
+
+/// All flags as texts, so that all mistakes can be told together.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Flags {
+    /// The PostgreSQL to work in (16 or newer), with the operator's login: a superuser, or a role with CREATEDB and
+    /// CREATEROLE. A host is met with TLS and verified; `?sslrootcert=FILE` names the authority, `?sslmode=disable` does
+    /// without on this machine (example: `postgres://rowgate_operator:secret@db.internal:5432/postgres`)
+    #[arg(long, env = "ROWGATE_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+    /// Namespaces whose resources count, separated by commas; may be repeated [default: all] [example: shop,staging]
+    #[arg(long, env = "ROWGATE_NAMESPACE", value_name = "NAMES", value_delimiter = ',')]
+    pub namespace: Vec<String>,
+    /// Address at which clients reach the data plane, for status.endpoints [example: https://api.example.com]
+    #[arg(long, env = "ROWGATE_API_URL", value_name = "URL")]
+    pub api_url: Option<String>,
+    /// How often everything is compared with the database although nothing changed [default: 30]
+    #[arg(long, env = "ROWGATE_RELOOK_SECONDS", value_name = "SECONDS")]
+    pub relook_seconds: Option<String>,
+    /// Address of /healthz, /readyz and /metrics [default: 127.0.0.1:8082] [example: 0.0.0.0:8082]
+    #[arg(long, env = "ROWGATE_HEALTH_ADDRESS", value_name = "ADDRESS")]
+    pub health_address: Option<String>,
+    /// Namespace of the Lease and of the two root Secrets [default: the operator's own]
+    #[arg(long, env = "ROWGATE_OWN_NAMESPACE", value_name = "NAME")]
+    pub own_namespace: Option<String>,
+    /// The Lease that one operator at a time holds [default: rowgate-operator]
+    #[arg(long, env = "ROWGATE_LEASE_NAME", value_name = "NAME")]
+    pub lease_name: Option<String>,
+    /// The name under which this operator holds the Lease; no other may have it [default: host name and process id]
+    #[arg(long, env = "ROWGATE_IDENTITY", value_name = "NAME")]
+    pub identity: Option<String>,
+    /// Secret with the operator's root in the entry `root`; made when absent, never replaced [default:
+    /// rowgate-operator-root]
+    #[arg(long, env = "ROWGATE_ROOT_SECRET", value_name = "NAME")]
+    pub root_secret: Option<String>,
+    /// Secret with the data plane's root in the entry `root`, for its --root-file; made when absent, never replaced
+    /// [default: rowgate-dataplane-root]
+    #[arg(long, env = "ROWGATE_DATAPLANE_ROOT_SECRET", value_name = "NAME")]
+    pub dataplane_root_secret: Option<String>,
+    /// How log lines look: json or text [default: text on a terminal, else json]
+    #[arg(long, env = "ROWGATE_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<String>,
+}
+
+/// What the operator needs, checked.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub database: Login,
+    /// Empty: all.
+    pub namespaces: Vec<String>,
+    pub api_url: String,
+    pub relook: Duration,
+    pub health: SocketAddr,
+    /// `None`: the one that the connection to the API server belongs to.
+    pub own_namespace: Option<String>,
+    pub lease_name: String,
+    pub identity: String,
+    pub root_secret: String,
+    pub dataplane_root_secret: String,
+    pub log_format: LogFormat,
+}
+
+impl Flags {
+    /// Checks all settings.
+    ///
+    /// # Errors
+    /// Every mistake at once.
+    pub fn settings(&self) -> Result<Settings, Mistakes> {
+        let mut given = Given::new(None);
+        // apart from the others: the URL holds a password, and a mistake quotes its text
+        let database =
+            self.database_url.as_deref().map(|url| database_url::parse(url).map_err(|it| it.to_string()));
+        let database = given.secret("database-url", database);
+        let namespaces: Vec<&str> =
+            self.namespace.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
+        let namespaces = given.or("namespace", None, &namespaces.join(","), names);
+        let api_url = given.required("api-url", self.api_url.as_deref(), url);
+        let relook =
+            given.or("relook-seconds", self.relook_seconds.as_deref(), "30", |it| between(it, 1, 3600));
+        let health = given.or("health-address", self.health_address.as_deref(), "127.0.0.1:8082", address);
+        let own = given.or("own-namespace", self.own_namespace.as_deref(), "", names);
+        let mut named =
+            |name: &str, text: &Option<String>, default: &str| given.or(name, text.as_deref(), default, one);
+        let lease = named("lease-name", &self.lease_name, "rowgate-operator");
+        let root = named("root-secret", &self.root_secret, "rowgate-operator-root");
+        let dataplane = named("dataplane-root-secret", &self.dataplane_root_secret, "rowgate-dataplane-root");
+        let identity = given.or("identity", self.identity.as_deref(), &own_name(), |it| Ok(it.to_owned()));
+        let format = given.or("log-format", self.log_format.as_deref(), log::default_format(), log::format);
+        given.finish()?;
+        let sure = "no mistake was noted";
+        Ok(Settings {
+            database: database.expect(sure),
+            namespaces: namespaces.expect(sure),
+            api_url: api_url.expect(sure),
+            relook: Duration::from_secs(relook.expect(sure)),
+            health: health.expect(sure),
+            own_namespace: own.expect(sure).pop(),
+            lease_name: lease.expect(sure),
+            identity: identity.expect(sure),
+            root_secret: root.expect(sure),
+            dataplane_root_secret: dataplane.expect(sure),
+            log_format: format.expect(sure),
+        })
+    }
+}
+
+/// Names of namespaces, each once; the empty text holds none.
+fn names(text: &str) -> Result<Vec<String>, String> {
+    let mut names =
+        text.split(',').map(str::trim).filter(|it| !it.is_empty()).map(one).collect::<Result<Vec<_>, _>>()?;
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+fn one(text: &str) -> Result<String, String> {
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let is_name =
+        text.len() <= 253 && text.chars().all(good) && ends(text.chars().next()) && ends(text.chars().last());
+    match is_name {
+        true => Ok(text.to_owned()),
+        false => {
+            Err("holds what is no name in Kubernetes; give lower-case letters, digits and hyphens".to_owned())
+        }
+    }
+}
+
+fn url(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    match host.is_some_and(|host| !host.is_empty() && !host.contains(char::is_whitespace)) {
+        true => Ok(text.trim_end_matches('/').to_owned()),
+        false => Err("is no address; give one such as https://api.example.com".to_owned()),
+    }
+}
+
+/// In a pod the host name is the pod's; the process id tells two apart on one machine.
+fn own_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim();
+    format!("{}-{}", if host.is_empty() { "operator" } else { host }, std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags() -> Flags {
+        Flags {
+            database_url: Some("postgres://o:s3cret@localhost/?sslmode=disable".into()),
+            api_url: Some("https://api.example.com/".into()),
+            ..Flags::default()
+        }
+    }
+
+    #[test]
+    fn defaults_are_enough_beside_the_database_and_the_address() {
+        let settings = flags().settings().expect("good settings");
+        assert_eq!(settings.api_url, "https://api.example.com");
+        assert!(settings.namespaces.is_empty() && settings.own_namespace.is_none());
+        assert_eq!(settings.relook, Duration::from_secs(30));
+    }
+
+    #[test]
+    fn namespaces_are_taken_once_each() {
+        let namespace = vec!["b".into(), " a".into(), "b".into(), String::new()];
+        let settings = Flags { namespace, ..flags() }.settings().expect("good settings");
+        assert_eq!(settings.namespaces, ["a", "b"]);
+    }
+
+    #[test]
+    fn every_mistake_is_told_at_once_and_no_password() {
+        let flags = Flags {
+            database_url: Some("mysql://o:s3cret@db".into()),
+            namespace: vec!["Shop".into()],
+            api_url: Some("api".into()),
+            relook_seconds: Some("0".into()),
+            health_address: Some("here".into()),
+            lease_name: Some("-".into()),
+            ..Flags::default()
+        };
+        let Mistakes(lines) = flags.settings().expect_err("six mistakes");
+        let starts = [
+            "--database-url",
+            "--namespace",
+            "--api-url",
+            "--relook-seconds",
+            "--health-address",
+            "--lease-name",
+        ];
+        assert_eq!(lines.len(), starts.len(), "{lines:?}");
+        for (line, start) in lines.iter().zip(starts) {
+            assert!(line.starts_with(start) && !line.contains("s3cret"), "{line}");
+        }
+    }
+}

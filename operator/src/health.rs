@@ -1,0 +1,66 @@
+//! `/healthz`, `/readyz` and `/metrics`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use rowgate_program::metrics;
+use tokio::sync::watch as turn;
+
+use crate::api::{Progress, WATCH};
+use crate::meter::Meter;
+use crate::source::KubeSource;
+
+/// A watch that heard nothing for this long is dead, and nothing but a restart is known to mend it: even an idle one is
+/// asked anew after [`WATCH`], and one that fails every few seconds.
+const SILENCE: Duration = Duration::from_secs(2 * WATCH.as_secs() + 60);
+
+/// What the answers are made of.
+#[derive(Clone)]
+pub struct Health {
+    pub source: Arc<KubeSource>,
+    pub progress: Progress,
+    pub meter: Arc<Meter>,
+    /// Whether this operator holds the Lease.
+    pub leads: turn::Receiver<bool>,
+}
+
+/// The routes.
+pub fn routes(health: Health) -> Router {
+    Router::new()
+        .route("/healthz", get(alive))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(page))
+        .with_state(health)
+}
+
+async fn alive(State(health): State<Health>) -> impl IntoResponse {
+    let silence = health.progress.silence();
+    match silence < SILENCE {
+        true => (StatusCode::OK, "alive\n".to_owned()),
+        false => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("a watch has heard nothing from the API server for {} s\n", silence.as_secs()),
+        ),
+    }
+}
+
+async fn ready(State(health): State<Health>) -> impl IntoResponse {
+    match (health.source.is_ready(), *health.leads.borrow()) {
+        (true, true) => (StatusCode::OK, "ready, and leads\n"),
+        (true, false) => (StatusCode::OK, "ready to take over\n"),
+        (false, _) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "the first lists of the API server are not here yet\n")
+        }
+    }
+}
+
+async fn page(State(health): State<Health>) -> impl IntoResponse {
+    let leads = *health.leads.borrow();
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], health.meter.page(&health.source, &health.progress, leads))
+}

@@ -1,0 +1,13 @@
+//! The operator: the reconcile loop of `rowgate-reconcile` with the Kubernetes API as its source.
+//!
+//! [`source`] shows what the cluster declares and writes back what became of it; [`lease`] lets one operator work at a
+//! time; [`run`] starts and ends all of it.
+
+pub mod api;
+pub mod config;
+pub mod health;
+pub mod lease;
+pub mod meter;
+pub mod roots;
+pub mod run;
+pub mod source;

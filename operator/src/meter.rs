@@ -1,0 +1,138 @@
+//! What the operator counts, and its page of metrics.
+
+use std::sync::{Arc, Mutex};
+
+use kube::runtime::watcher::Event;
+use rowgate_program::metrics::{Count, Histogram, Kind, Text, process};
+use tokio::time::Instant;
+
+use crate::api::Progress;
+use crate::source::{KubeSource, lock};
+
+/// The kinds that are watched, as their plurals.
+const WATCHES: [&str; 2] = ["tenants", "apikeys"];
+
+/// Everything that is counted.
+#[derive(Default)]
+pub struct Meter {
+    watches: [Arc<WatchMeter>; WATCHES.len()],
+    pub(crate) statuses: Count,
+    pub(crate) status_failures: Count,
+    pub(crate) events: Count,
+    pub(crate) event_failures: Count,
+    looks: Histogram,
+    /// When the look began that is under way.
+    look: Mutex<Option<Instant>>,
+}
+
+/// What came from the watches of one kind.
+#[derive(Default)]
+pub(crate) struct WatchMeter {
+    applied: Count,
+    deleted: Count,
+    listed: Count,
+    lists: Count,
+    pub(crate) errors: Count,
+}
+
+impl WatchMeter {
+    pub(crate) fn count<T>(&self, event: &Event<T>) {
+        match event {
+            Event::Apply(_) => self.applied.add_one(),
+            Event::Delete(_) => self.deleted.add_one(),
+            Event::InitApply(_) => self.listed.add_one(),
+            Event::InitDone => self.lists.add_one(),
+            Event::Init => {}
+        }
+    }
+}
+
+impl Meter {
+    pub(crate) fn watch(&self, name: &str) -> Arc<WatchMeter> {
+        let at = WATCHES.iter().position(|known| *known == name).expect("a name of the list");
+        self.watches[at].clone()
+    }
+
+    /// A look has everything that it looks at.
+    pub(crate) fn look_begins(&self) {
+        *lock(&self.look) = Some(Instant::now());
+    }
+
+    /// The first statuses after it are written.
+    pub(crate) fn look_ends(&self) {
+        if let Some(began) = lock(&self.look).take() {
+            self.looks.observe(began.elapsed());
+        }
+    }
+
+    /// The page. `leads`: this operator holds the Lease.
+    #[must_use]
+    pub fn page(&self, source: &KubeSource, progress: &Progress, leads: bool) -> String {
+        let mut text = Text::default();
+        self.watches(&mut text);
+        let help =
+            "How long a watch has heard nothing from the API server; an idle one is asked anew every 200 s.";
+        text.family("rowgate_operator_watch_silence_seconds", Kind::Gauge, help);
+        for (path, silence) in progress.each() {
+            text.sample(&[("path", &path)], silence.as_secs_f64());
+        }
+        let help = "Objects that are known, by kind.";
+        text.family("rowgate_operator_objects", Kind::Gauge, help);
+        for (kind, n) in source.n_objects() {
+            text.sample(&[("kind", kind.as_str())], n);
+        }
+        let help = "From the objects of a look to the statuses after it.";
+        text.family("rowgate_operator_look_duration_seconds", Kind::Histogram, help)
+            .histogram(&[], &self.looks);
+        for (name, help, done, failed) in [
+            (
+                "rowgate_operator_status_writes_total",
+                "Statuses that were written, or refused.",
+                &self.statuses,
+                &self.status_failures,
+            ),
+            (
+                "rowgate_operator_events_total",
+                "Events that were written, or not.",
+                &self.events,
+                &self.event_failures,
+            ),
+        ] {
+            text.family(name, Kind::Counter, help);
+            for (result, count) in [("written", done), ("failed", failed)] {
+                text.sample(&[("result", result)], count.get());
+            }
+        }
+        let help = "1 while this operator holds the Lease and works, else 0.";
+        text.family("rowgate_operator_leader", Kind::Gauge, help).sample(&[], u64::from(leads));
+        let version = [("version", env!("CARGO_PKG_VERSION"))];
+        text.family("rowgate_build_info", Kind::Gauge, "The version that runs.").sample(&version, 1);
+        process::tell(&mut text);
+        text.finish()
+    }
+
+    fn watches(&self, text: &mut Text) {
+        let help = "What came from watches: changes one by one, and objects in lists.";
+        text.family("rowgate_operator_watch_events_total", Kind::Counter, help);
+        for (name, meter) in WATCHES.iter().zip(&self.watches) {
+            for (event, count) in
+                [("applied", &meter.applied), ("deleted", &meter.deleted), ("listed", &meter.listed)]
+            {
+                text.sample(&[("kind", name), ("event", event)], count.get());
+            }
+        }
+        for (metric, help, count) in [
+            (
+                "rowgate_operator_lists_total",
+                "Lists that came to their end.",
+                (|meter| &meter.lists) as fn(&WatchMeter) -> &Count,
+            ),
+            ("rowgate_operator_watch_errors_total", "Lists and watches that failed.", |meter| &meter.errors),
+        ] {
+            text.family(metric, Kind::Counter, help);
+            for (name, meter) in WATCHES.iter().zip(&self.watches) {
+                text.sample(&[("kind", name)], count(meter).get());
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! From settings to the end: watch, take the Lease, open the installation, reconcile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use rowgate_core::name::Ulid;
+use rowgate_pg::installation::{self, Installation, InstallationError};
+use rowgate_program::signals;
+use tokio::net::TcpListener;
+use tokio::sync::watch as turn;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{self, ConnectError, Progress};
+use crate::config::Settings;
+use crate::health::{self, Health};
+use crate::lease::{Leadership, Lost};
+use crate::meter::Meter;
+use crate::roots::{self, RootsError};
+use crate::source::KubeSource;
+
+/// After PostgreSQL or the API server did not answer, and what it grows to.
+const FIRST: Duration = Duration::from_millis(500);
+const LAST: Duration = Duration::from_secs(10);
+
+/// Why the operator did not begin, or ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("--health-address: cannot listen at {address} ({source}); is another program there?")]
+    Listen { address: std::net::SocketAddr, source: std::io::Error },
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    #[error(transparent)]
+    Roots(#[from] RootsError),
+    #[error(transparent)]
+    Installation(#[from] InstallationError),
+}
+
+/// Works until SIGINT or SIGTERM.
+///
+/// # Errors
+/// When it cannot begin, or another operator leads: the process is to end at once.
+pub async fn run(settings: Settings) -> Result<(), RunError> {
+    let address = settings.health;
+    let listener = TcpListener::bind(address).await.map_err(|source| RunError::Listen { address, source })?;
+    let progress = Progress::default();
+    let (client, namespace) = api::connect(&progress).await?;
+    let namespace = settings.own_namespace.clone().unwrap_or(namespace);
+    let meter = Arc::new(Meter::default());
+    // what is under way in them is dropped with it
+    let mut tasks = JoinSet::new();
+    let source = KubeSource::start(
+        client.clone(),
+        &settings.namespaces,
+        &settings.identity,
+        progress.clone(),
+        meter.clone(),
+        &mut tasks,
+    );
+    let leads = turn::Sender::new(false);
+    let health = Health { source: source.clone(), progress, meter, leads: leads.subscribe() };
+    tasks.spawn(async move {
+        if let Err(error) = axum::serve(listener, health::routes(health)).await {
+            tracing::error!(cause = %error, "health is told no more");
+        }
+    });
+    tracing::info!(
+        namespaces = settings.namespaces.join(","),
+        identity = settings.identity,
+        lease = format!("{namespace}/{}", settings.lease_name),
+        "watching"
+    );
+
+    let shutdown = CancellationToken::new();
+    let stop = shutdown.clone();
+    tasks.spawn(async move {
+        match signals::asked_to_stop().await {
+            Ok(()) => stop.cancel(),
+            Err(error) => tracing::error!(cause = %error, "signals cannot be awaited"),
+        }
+    });
+    let mut leadership =
+        Leadership::new(client.clone(), &namespace, &settings.lease_name, &settings.identity);
+    if shutdown.run_until_cancelled(Box::pin(leadership.acquire())).await.is_none() {
+        return Ok(());
+    }
+    leads.send_replace(true);
+    tracing::info!(identity = settings.identity, "this operator leads");
+    let work = lead(&client, &namespace, &settings, source, shutdown.clone());
+    let ended = tokio::select! {
+        // a leader that is none any more must not even finish its sentence
+        biased;
+        lost = leadership.keep() => return Err(lost.into()),
+        ended = work => ended,
+    };
+    leads.send_replace(false);
+    leadership.release().await;
+    ended
+}
+
+/// What only the leader does, until `shutdown`.
+async fn lead(
+    client: &Client,
+    namespace: &str,
+    settings: &Settings,
+    source: Arc<KubeSource>,
+    shutdown: CancellationToken,
+) -> Result<(), RunError> {
+    let Some(installation) = shutdown.run_until_cancelled(Box::pin(open(client, namespace, settings))).await
+    else {
+        return Ok(());
+    };
+    let installation = installation?;
+    for line in &installation.advice {
+        tracing::warn!("a DBA may run: {line}");
+    }
+    tracing::info!(installation = %installation.id, database = %installation.endpoint, "reconciling");
+    let reconciling =
+        rowgate_reconcile::Settings { relook: settings.relook, api_url: settings.api_url.clone() };
+    Box::pin(rowgate_reconcile::run(source, installation, reconciling, shutdown)).await;
+    Ok(())
+}
+
+/// The roots and the installation. What does not answer is asked again; what is wrong is an error.
+async fn open(client: &Client, namespace: &str, settings: &Settings) -> Result<Installation, RunError> {
+    let mut pause = FIRST;
+    loop {
+        let error = match try_open(client, namespace, settings).await {
+            Ok(installation) => return Ok(installation),
+            Err(error) => error,
+        };
+        if !matches!(
+            error,
+            RunError::Roots(RootsError::Source(_)) | RunError::Installation(InstallationError::Pg(_))
+        ) {
+            return Err(error);
+        }
+        tracing::warn!(%error, "cannot begin yet; it is tried again");
+        tokio::time::sleep(pause).await;
+        pause = LAST.min(pause * 2);
+    }
+}
+
+async fn try_open(client: &Client, namespace: &str, settings: &Settings) -> Result<Installation, RunError> {
+    let roots =
+        roots::load_or_make(client, namespace, &settings.root_secret, &settings.dataplane_root_secret)
+            .await?;
+    Ok(installation::open(settings.database.clone(), &roots, new_id()).await?)
+}
+
+/// Time and chance enter here.
+fn new_id() -> Ulid {
+    let unix_ms = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
+    Ulid::from_parts(unix_ms, rand::random())
+}

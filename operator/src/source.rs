@@ -1,0 +1,279 @@
+//! The Kubernetes API as a source: what watches keep current, what is written back, and who is woken.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, PoisonError};
+
+use kube::api::Api;
+use kube::core::NamespaceResourceScope;
+use kube::runtime::watcher;
+use kube::{Client, Resource};
+use rowgate_crds::{ApiKey, Kind, Tenant};
+use rowgate_reconcile::source::{
+    Event, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem, StatusReport,
+};
+use serde::de::DeserializeOwned;
+use tokio::sync::{Notify, watch as turn};
+use tokio::task::JoinSet;
+
+use crate::api::{PATIENCE, Progress, WATCH};
+use crate::meter::Meter;
+
+mod changes;
+mod collection;
+mod config_maps;
+mod events;
+mod finalizer;
+mod listed;
+mod secrets;
+mod shelf;
+mod status;
+mod watch;
+
+use collection::Name;
+pub(crate) use finalizer::refused;
+use shelf::Shelves;
+
+/// Requests of one kind of work that are under way at once.
+pub(crate) const AT_ONCE: usize = 16;
+/// Under which name our fields are ours, and in Events.
+pub(crate) const MANAGER: &str = "rowgate-operator";
+/// The label of what we make, with [`MANAGER`] as its value.
+pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Objects in one page of a list.
+const PAGE: u32 = 100;
+
+/// A kind of ours.
+pub(crate) trait Declared:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + Clone
+    + fmt::Debug
+    + DeserializeOwned
+    + Send
+    + Sync
+    + 'static
+{
+    const KIND: Kind;
+
+    fn status(&self) -> Option<serde_json::Value>;
+}
+
+impl Declared for Tenant {
+    const KIND: Kind = Kind::Tenant;
+
+    fn status(&self) -> Option<serde_json::Value> {
+        serde_json::to_value(self.status.as_ref()?).ok()
+    }
+}
+
+impl Declared for ApiKey {
+    const KIND: Kind = Kind::ApiKey;
+
+    fn status(&self) -> Option<serde_json::Value> {
+        serde_json::to_value(self.status.as_ref()?).ok()
+    }
+}
+
+/// What the tasks of the watches share with the source.
+pub(crate) struct Shared {
+    /// Something may be new. Kept until somebody waits for it.
+    wake: Notify,
+    /// A first list has ended.
+    listed: turn::Sender<()>,
+    statuses: status::Statuses,
+    pub(crate) progress: Progress,
+    pub(crate) meter: Arc<Meter>,
+}
+
+/// The resources of a cluster, or of some of its namespaces.
+pub struct KubeSource {
+    client: Client,
+    tenants: Shelves<Tenant>,
+    api_keys: Shelves<ApiKey>,
+    config_maps: config_maps::ConfigMaps,
+    events: events::Events,
+    shared: Arc<Shared>,
+}
+
+impl KubeSource {
+    /// Begins to watch, in tasks of `tasks`: everything, or (not empty) `namespaces`.
+    #[must_use]
+    pub fn start(
+        client: Client,
+        namespaces: &[String],
+        identity: &str,
+        progress: Progress,
+        meter: Arc<Meter>,
+        tasks: &mut JoinSet<()>,
+    ) -> Arc<KubeSource> {
+        let shared = Arc::new(Shared {
+            wake: Notify::new(),
+            listed: turn::Sender::new(()),
+            statuses: status::Statuses::default(),
+            progress,
+            meter,
+        });
+        let source = Arc::new(KubeSource {
+            tenants: Shelves::new(namespaces),
+            api_keys: Shelves::new(namespaces),
+            config_maps: config_maps::ConfigMaps::new(client.clone()),
+            events: events::Events::new(client.clone(), identity, shared.meter.clone()),
+            client,
+            shared,
+        });
+        source.watch(&source.tenants, tasks);
+        source.watch(&source.api_keys, tasks);
+        tasks.spawn(config_maps::follow(source.clone()));
+        source
+    }
+
+    fn watch<T: Declared>(&self, shelves: &Shelves<T>, tasks: &mut JoinSet<()>) {
+        for (namespace, shelf) in shelves.each() {
+            let watch = watch::Watch {
+                name: if T::KIND == Kind::Tenant { "tenants" } else { "apikeys" },
+                shelf: shelf.clone(),
+                shared: self.shared.clone(),
+            };
+            tasks.spawn(watch.follow(scoped(&self.client, namespace), config()));
+        }
+    }
+
+    /// Whether every first list has ended.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.tenants.are_known() && self.api_keys.are_known()
+    }
+
+    async fn ready(&self) {
+        let mut listed = self.shared.listed.subscribe();
+        while !self.is_ready() {
+            // the sender lives as long as we do
+            let _ = listed.changed().await;
+        }
+    }
+
+    /// How many objects there are, by kind.
+    #[must_use]
+    pub fn n_objects(&self) -> [(Kind, usize); 2] {
+        [(Kind::Tenant, self.tenants.len()), (Kind::ApiKey, self.api_keys.len())]
+    }
+}
+
+fn secret_of(key: &Arc<ApiKey>) -> Name {
+    (key.metadata.namespace.clone().unwrap_or_default(), key.secret_name().to_owned())
+}
+
+fn config() -> watcher::Config {
+    let seconds = u32::try_from(WATCH.as_secs()).expect("a few minutes");
+    watcher::Config::default().timeout(seconds).page_size(PAGE)
+}
+
+fn scoped<T: Resource<DynamicType = (), Scope = NamespaceResourceScope>>(
+    client: &Client,
+    namespace: Option<&str>,
+) -> Api<T> {
+    match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
+/// A request to the API server, in time.
+pub(crate) async fn ask<T>(
+    attempt: impl FnOnce() -> String,
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<T, SourceError> {
+    let failed = |reason: String| SourceError::Cluster { attempt: attempt(), reason };
+    match tokio::time::timeout(PATIENCE, request).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(failed(said(&error))),
+        Err(_) => Err(failed(format!("no answer within {} s", PATIENCE.as_secs()))),
+    }
+}
+
+/// As [`ask`]; what the API server itself refuses is left to the caller.
+pub(crate) async fn ask_unless_refused<T>(
+    attempt: impl FnOnce() -> String,
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<Result<T, Box<kube::core::Status>>, SourceError> {
+    let refused = async {
+        match request.await {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(kube::Error::Api(status)) => Ok(Err(status)),
+            Err(error) => Err(error),
+        }
+    };
+    ask(attempt, refused).await
+}
+
+/// What the API server said, or what kept it from it.
+pub(crate) fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => format!("the API server answered {}: {}", status.code, status.message),
+        other => other.to_string(),
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ResourceSource for KubeSource {
+    async fn changed(&self) {
+        self.shared.wake.notified().await;
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, SourceError> {
+        self.ready().await;
+        let tenants = finalizer::objects(&self.client, &self.tenants).await?;
+        let api_keys = finalizer::objects(&self.client, &self.api_keys).await?;
+        let config_maps = self.config_maps.read(&tenants).await?;
+        let mut problems = self.tenants.problems();
+        problems.extend(self.api_keys.problems());
+        self.shared.meter.look_begins();
+        // a right to list Secrets would be one to read them all; the next look at a key finds out that its is gone
+        let secrets = api_keys.iter().map(secret_of).collect();
+        Ok(Snapshot { tenants, api_keys, config_maps, secrets, problems })
+    }
+
+    async fn read_secret(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<BTreeMap<String, String>>, SourceError> {
+        secrets::read(&self.client, namespace, name).await
+    }
+
+    async fn write_secret(
+        &self,
+        owner: &ObjectRef,
+        namespace: &str,
+        name: &str,
+        data: &BTreeMap<String, String>,
+    ) -> Result<(), SourceError> {
+        secrets::write(&self.client, owner, namespace, name, data).await
+    }
+
+    async fn delete_secret(&self, owner: &ObjectRef, namespace: &str, name: &str) -> Result<(), SourceError> {
+        secrets::delete(&self.client, owner, namespace, name).await
+    }
+
+    async fn report(&self, reports: &[StatusReport]) -> Result<(), SourceError> {
+        let written = status::write(self, reports).await;
+        self.shared.meter.look_ends();
+        written
+    }
+
+    async fn release(&self, object: &ObjectRef) -> Result<(), SourceError> {
+        match object.kind {
+            Kind::Tenant => finalizer::release::<Tenant>(&self.client, object).await,
+            Kind::ApiKey => finalizer::release::<ApiKey>(&self.client, object).await,
+        }
+    }
+
+    async fn event(&self, object: &ObjectRef, event: Event) -> Result<(), SourceError> {
+        self.events.publish(object, event).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,241 @@
+//! The objects of one kind that are known to be there. Pure: what a watch says comes in as values.
+//!
+//! Nothing vanishes by itself: an object is gone when a watch says that it was deleted, or when a list that came to its end
+//! does not hold it. A list that is still coming in, or breaks off, changes nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::api::ObjectMeta;
+use kube::runtime::watcher::Event;
+
+use super::listed::Listed;
+
+/// Namespace and name.
+pub(crate) type Name = (String, String);
+
+/// What is known of one object.
+#[derive(Debug)]
+pub(crate) struct Held<T> {
+    pub(crate) meta: ObjectMeta,
+    /// As it was last understood; `None`: never.
+    pub(crate) object: Option<Arc<T>>,
+    /// Why what the API server has now is not understood.
+    pub(crate) problem: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Collection<T> {
+    /// `None` until the first list has come to its end.
+    known: Option<BTreeMap<Name, Held<T>>>,
+    /// The list that is coming in.
+    listing: Vec<Listed<T>>,
+}
+
+impl<T> Default for Collection<T> {
+    fn default() -> Collection<T> {
+        Collection { known: None, listing: Vec::new() }
+    }
+}
+
+impl<T> Collection<T> {
+    /// The objects, once the first list has come to its end.
+    pub(crate) fn known(&self) -> Option<&BTreeMap<Name, Held<T>>> {
+        self.known.as_ref()
+    }
+
+    /// Takes over what the watch says. True when there is something new to look at; `is_new` compares two versions of one
+    /// object.
+    pub(crate) fn take(
+        &mut self,
+        event: Event<Listed<T>>,
+        is_new: fn(&ObjectMeta, &ObjectMeta) -> bool,
+    ) -> bool {
+        match event {
+            Event::Init => {
+                self.listing.clear();
+                false
+            }
+            Event::InitApply(listed) => {
+                self.listing.push(listed);
+                false
+            }
+            Event::InitDone => self.list_ended(is_new),
+            Event::Apply(listed) => {
+                let Some(known) = &mut self.known else { return false };
+                let name = name(&listed.meta);
+                let old = known.remove(&name);
+                let turned = old.as_ref().is_none_or(|old| is_new(&old.meta, &listed.meta));
+                known.insert(name, held(listed, old));
+                turned
+            }
+            Event::Delete(listed) => {
+                let Some(known) = &mut self.known else { return false };
+                let name = name(&listed.meta);
+                // of an object that was made anew under the same name meanwhile this is old news
+                let is_same = known.get(&name).is_some_and(|held| held.meta.uid == listed.meta.uid);
+                is_same && known.remove(&name).is_some()
+            }
+        }
+    }
+
+    fn list_ended(&mut self, is_new: fn(&ObjectMeta, &ObjectMeta) -> bool) -> bool {
+        let first = self.known.is_none();
+        let mut before = self.known.take().unwrap_or_default();
+        let mut turned = first;
+        let mut known = BTreeMap::new();
+        for listed in std::mem::take(&mut self.listing) {
+            let name = name(&listed.meta);
+            let old = before.remove(&name);
+            turned |= old.as_ref().is_none_or(|old| is_new(&old.meta, &listed.meta));
+            known.insert(name, held(listed, old));
+        }
+        self.known = Some(known);
+        turned || !before.is_empty()
+    }
+
+    /// Puts what a write of ours answered in the place of the version that it was made from. The watch says the same later.
+    pub(crate) fn wrote(&mut self, from: Option<&str>, listed: Listed<T>) {
+        let Some(known) = &mut self.known else { return };
+        let name = name(&listed.meta);
+        if known.get(&name).is_some_and(|held| held.meta.resource_version.as_deref() == from) {
+            let old = known.remove(&name);
+            known.insert(name, held(listed, old));
+        }
+    }
+}
+
+/// A version that cannot be understood leaves the last one in force, under its own generation.
+fn held<T>(listed: Listed<T>, old: Option<Held<T>>) -> Held<T> {
+    let Listed { meta, object } = listed;
+    match object {
+        Ok(object) => Held { meta, object: Some(object), problem: None },
+        Err(problem) => {
+            let old = old.filter(|old| old.meta.uid == meta.uid).and_then(|old| old.object);
+            Held { meta, object: old, problem: Some(problem) }
+        }
+    }
+}
+
+pub(crate) fn name(meta: &ObjectMeta) -> Name {
+    (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(name: &str, generation: i64, object: Result<i32, String>) -> Listed<i32> {
+        let meta = ObjectMeta {
+            namespace: Some("n".into()),
+            name: Some(name.into()),
+            uid: Some(format!("uid of {name}")),
+            generation: Some(generation),
+            resource_version: Some(generation.to_string()),
+            ..ObjectMeta::default()
+        };
+        Listed { meta, object: object.map(Arc::new) }
+    }
+
+    fn is_new(old: &ObjectMeta, new: &ObjectMeta) -> bool {
+        old.generation != new.generation
+    }
+
+    /// Feeds the events, and tells what is known after each: names with values, `!` where it woke.
+    fn told(events: Vec<Event<Listed<i32>>>) -> Vec<String> {
+        let mut collection = Collection::default();
+        let mut tell = |event| {
+            let woke = collection.take(event, is_new);
+            let known = collection.known().map(|known| {
+                let each = known.iter().map(|((_, name), held)| match (&held.object, &held.problem) {
+                    (Some(object), None) => format!("{name}{object}"),
+                    (Some(object), Some(_)) => format!("{name}{object}?"),
+                    (None, _) => format!("{name}?"),
+                });
+                each.collect::<Vec<_>>().join(" ")
+            });
+            format!("{}{}", known.unwrap_or_else(|| "unknown".into()), if woke { "!" } else { "" })
+        };
+        events.into_iter().map(&mut tell).collect()
+    }
+
+    #[test]
+    fn nothing_is_known_before_the_first_list_has_ended() {
+        let events = vec![
+            Event::Init,
+            Event::InitApply(listed("a", 1, Ok(1))),
+            Event::Init,
+            Event::InitApply(listed("b", 1, Ok(1))),
+            Event::InitDone,
+        ];
+        assert_eq!(told(events), ["unknown", "unknown", "unknown", "unknown", "b1!"]);
+    }
+
+    #[test]
+    fn what_a_list_does_not_hold_is_gone_only_when_it_has_ended() {
+        let events = vec![
+            Event::InitApply(listed("a", 1, Ok(1))),
+            Event::InitApply(listed("b", 1, Ok(1))),
+            Event::InitDone,
+            Event::Init,
+            Event::InitApply(listed("b", 2, Ok(2))),
+            Event::Init,
+            Event::InitApply(listed("b", 2, Ok(2))),
+            Event::InitApply(listed("c", 1, Ok(1))),
+            Event::InitDone,
+            Event::Init,
+            Event::InitApply(listed("b", 2, Ok(2))),
+            Event::InitApply(listed("c", 1, Ok(1))),
+            Event::InitDone,
+        ];
+        let told = told(events);
+        assert_eq!(
+            told[2..],
+            [
+                "a1 b1!", "a1 b1", "a1 b1", "a1 b1", "a1 b1", "a1 b1", "b2 c1!", "b2 c1", "b2 c1", "b2 c1",
+                "b2 c1"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_understood_stays_as_it_was() {
+        let events = vec![
+            Event::InitApply(listed("a", 1, Ok(1))),
+            Event::InitDone,
+            Event::Apply(listed("a", 2, Err("no".into()))),
+            Event::Apply(listed("b", 1, Err("no".into()))),
+            Event::Apply(listed("a", 3, Ok(3))),
+            Event::Delete(listed("b", 1, Err("no".into()))),
+        ];
+        assert_eq!(told(events)[1..], ["a1!", "a1?!", "a1? b?!", "a3 b?!", "a3!"]);
+    }
+
+    #[test]
+    fn a_version_that_says_nothing_new_wakes_nobody_and_old_news_removes_nothing() {
+        let mut old = listed("a", 1, Ok(1));
+        old.meta.uid = Some("another".into());
+        let events = vec![
+            Event::InitApply(listed("a", 1, Ok(1))),
+            Event::InitDone,
+            Event::Apply(listed("a", 1, Ok(7))),
+            Event::Delete(old),
+            Event::Delete(listed("a", 1, Ok(7))),
+        ];
+        assert_eq!(told(events)[1..], ["a1!", "a7", "a7", "!"]);
+    }
+
+    #[test]
+    fn an_answer_replaces_only_the_version_it_was_made_from() {
+        let mut collection = Collection::default();
+        collection.take(Event::InitApply(listed("a", 5, Ok(5))), is_new);
+        collection.take(Event::InitDone, is_new);
+        collection.wrote(Some("4"), listed("a", 6, Ok(6)));
+        let value = |collection: &Collection<i32>| {
+            collection.known().expect("listed").values().next().expect("one").object.as_deref().copied()
+        };
+        assert_eq!(value(&collection), Some(5));
+        collection.wrote(Some("5"), listed("a", 6, Ok(6)));
+        assert_eq!(value(&collection), Some(6));
+    }
+}

@@ -1,0 +1,86 @@
+//! The ConfigMaps that Tenants name, each asked for by its name: a right to list them all would show everybody's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Api, Client};
+use rowgate_crds::{ConditionType, Tenant};
+use rowgate_reconcile::source::SourceError;
+
+use super::collection::Name;
+use super::{AT_ONCE, KubeSource, ask, lock};
+
+/// How often those that are named and not there are asked for.
+const ASK: Duration = Duration::from_secs(2);
+
+pub(crate) struct ConfigMaps {
+    client: Client,
+    /// Named by a Tenant, and not there when it was last asked for.
+    missing: Mutex<BTreeSet<Name>>,
+}
+
+impl ConfigMaps {
+    pub(crate) fn new(client: Client) -> ConfigMaps {
+        ConfigMaps { client, missing: Mutex::default() }
+    }
+
+    /// Those that a Tenant that is not ready names: a script runs once, and nobody asks for it again.
+    pub(crate) async fn read(
+        &self,
+        tenants: &[Arc<Tenant>],
+    ) -> Result<BTreeMap<Name, Arc<BTreeMap<String, String>>>, SourceError> {
+        let names: BTreeSet<Name> =
+            tenants.iter().filter(|tenant| !is_ready(tenant)).filter_map(|tenant| named(tenant)).collect();
+        let read: Vec<(Name, Option<BTreeMap<String, String>>)> = stream::iter(names)
+            .map(|name| async move { Ok::<_, SourceError>((name.clone(), self.one(&name).await?)) })
+            .buffer_unordered(AT_ONCE)
+            .try_collect()
+            .await?;
+        let missing = read.iter().filter(|(_, data)| data.is_none()).map(|(name, _)| name.clone()).collect();
+        *lock(&self.missing) = missing;
+        Ok(read.into_iter().filter_map(|(name, data)| Some((name, Arc::new(data?)))).collect())
+    }
+
+    async fn one(&self, (namespace, name): &Name) -> Result<Option<BTreeMap<String, String>>, SourceError> {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
+        let attempt = || format!("read ConfigMap {namespace}/{name}");
+        let map = ask(attempt, api.get_opt(name)).await?;
+        Ok(map.map(|map| map.data.unwrap_or_default()))
+    }
+
+    /// Whether one that was missing is there now.
+    async fn came(&self) -> bool {
+        let missing = lock(&self.missing).clone();
+        for name in missing {
+            if matches!(self.one(&name).await, Ok(Some(_))) {
+                lock(&self.missing).remove(&name);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Wakes the source when a ConfigMap came that was missing.
+pub(crate) async fn follow(source: Arc<KubeSource>) {
+    loop {
+        tokio::time::sleep(ASK).await;
+        if source.config_maps.came().await {
+            source.shared.wake.notify_one();
+        }
+    }
+}
+
+fn named(tenant: &Tenant) -> Option<Name> {
+    let reference = &tenant.spec.database.bootstrap.as_ref()?.config_map_ref;
+    Some((tenant.metadata.namespace.clone()?, reference.name.clone()))
+}
+
+fn is_ready(tenant: &Tenant) -> bool {
+    let ready = format!("{:?}", ConditionType::Ready);
+    let conditions = tenant.status.iter().flat_map(|status| &status.conditions);
+    conditions.into_iter().any(|condition| condition.type_ == ready && condition.status == "True")
+}

@@ -1,0 +1,106 @@
+//! Secrets, each asked for by its name when it is needed: none is kept in memory, none is listed.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
+use kube::{Client, ResourceExt as _};
+use rowgate_crds::API_VERSION;
+use rowgate_reconcile::source::{ObjectRef, SourceError};
+
+use super::finalizer::refused;
+use super::{MANAGED_BY, MANAGER, ask, ask_unless_refused};
+
+/// The text entries of a Secret; `None`: there is none.
+pub(crate) async fn read(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<BTreeMap<String, String>>, SourceError> {
+    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let attempt = || format!("read Secret {namespace}/{name}");
+    let secret = ask(attempt, api.get_opt(name)).await?;
+    Ok(secret.map(|secret| {
+        let entries = secret.data.unwrap_or_default().into_iter();
+        entries.filter_map(|(name, value)| Some((name, String::from_utf8(value.0).ok()?))).collect()
+    }))
+}
+
+/// Makes the Secret, or gives the one of `owner` these entries.
+///
+/// A new one is created and never applied, and an old one changed only in the version that we saw: of two operators one is
+/// refused.
+pub(crate) async fn write(
+    client: &Client,
+    owner: &ObjectRef,
+    namespace: &str,
+    name: &str,
+    data: &BTreeMap<String, String>,
+) -> Result<(), SourceError> {
+    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let attempt = || format!("write Secret {namespace}/{name}");
+    let before = ask(attempt, api.get_metadata_opt(name)).await?;
+    let mut secret = secret(owner, namespace, name, data);
+    let written = match before {
+        None => {
+            let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+            ask_unless_refused(attempt, api.create(&params, &secret)).await?
+        }
+        Some(before) => {
+            if before.owner_references().iter().any(|other| other.uid != owner.uid) {
+                let (namespace, name) = (namespace.to_owned(), name.to_owned());
+                return Err(SourceError::SecretTaken { namespace, name });
+            }
+            secret.metadata.resource_version = before.resource_version();
+            secret.metadata.uid = before.uid();
+            let params = PatchParams::apply(MANAGER).force();
+            ask_unless_refused(attempt, async { api.patch(name, &params, &Patch::Apply(&secret)).await })
+                .await?
+        }
+    };
+    written.map(drop).map_err(|status| refused(attempt(), &status))
+}
+
+/// Removes the Secret of `owner`; another one is left alone.
+pub(crate) async fn delete(
+    client: &Client,
+    owner: &ObjectRef,
+    namespace: &str,
+    name: &str,
+) -> Result<(), SourceError> {
+    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let attempt = || format!("delete Secret {namespace}/{name}");
+    let Some(there) = ask(attempt, api.get_metadata_opt(name)).await? else { return Ok(()) };
+    if !there.owner_references().iter().any(|of| of.uid == owner.uid) {
+        return Ok(());
+    }
+    let preconditions = Some(Preconditions { uid: there.uid(), resource_version: there.resource_version() });
+    let params = DeleteParams { preconditions, ..DeleteParams::default() };
+    match ask_unless_refused(attempt, api.delete(name, &params)).await? {
+        Ok(_) => Ok(()),
+        Err(status) if status.code == 404 => Ok(()),
+        Err(status) => Err(refused(attempt(), &status)),
+    }
+}
+
+fn secret(owner: &ObjectRef, namespace: &str, name: &str, data: &BTreeMap<String, String>) -> Secret {
+    Secret {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: Some(namespace.to_owned()),
+            labels: Some(BTreeMap::from([(MANAGED_BY.to_owned(), MANAGER.to_owned())])),
+            owner_references: Some(vec![OwnerReference {
+                api_version: API_VERSION.to_owned(),
+                kind: owner.kind.as_str().to_owned(),
+                name: owner.name.clone(),
+                uid: owner.uid.clone(),
+                controller: Some(true),
+                block_owner_deletion: None,
+            }]),
+            ..ObjectMeta::default()
+        },
+        string_data: Some(data.clone()),
+        ..Secret::default()
+    }
+}

@@ -1,0 +1,82 @@
+//! The collections of one kind: one for the cluster, or one for each namespace that is watched.
+
+use std::sync::{Arc, Mutex};
+
+use super::collection::{Collection, Held};
+use super::listed::Listed;
+use super::{Declared, SourceProblem, lock};
+
+pub(crate) type Shelf<T> = Arc<Mutex<Collection<T>>>;
+
+/// By namespace; `None`: all.
+pub(crate) struct Shelves<T>(Vec<(Option<String>, Shelf<T>)>);
+
+impl<T> Default for Shelves<T> {
+    fn default() -> Shelves<T> {
+        Shelves(Vec::new())
+    }
+}
+
+impl<T> Shelves<T> {
+    pub(crate) fn new(namespaces: &[String]) -> Shelves<T> {
+        match namespaces {
+            [] => Shelves(vec![(None, Shelf::default())]),
+            names => Shelves(names.iter().map(|name| (Some(name.clone()), Shelf::default())).collect()),
+        }
+    }
+
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Option<&str>, &Shelf<T>)> {
+        self.0.iter().map(|(namespace, shelf)| (namespace.as_deref(), shelf))
+    }
+
+    pub(crate) fn are_known(&self) -> bool {
+        self.0.iter().all(|(_, shelf)| lock(shelf).known().is_some())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.iter().filter_map(|(_, shelf)| lock(shelf).known().map(|known| known.len())).sum()
+    }
+
+    /// What is made of each object, those left out of which nothing is.
+    pub(crate) fn map<U>(&self, make: impl Fn(&Held<T>) -> Option<U>) -> Vec<U> {
+        let mut made = Vec::new();
+        for (_, shelf) in &self.0 {
+            made.extend(lock(shelf).known().into_iter().flat_map(|known| known.values()).filter_map(&make));
+        }
+        made
+    }
+
+    /// What is made of one object, if it is there.
+    pub(crate) fn with<U>(&self, namespace: &str, name: &str, make: impl FnOnce(&Held<T>) -> U) -> Option<U> {
+        let shelf = lock(self.of(namespace)?);
+        shelf.known()?.get(&(namespace.to_owned(), name.to_owned())).map(make)
+    }
+
+    /// The object's resource version.
+    pub(crate) fn version(&self, namespace: &str, name: &str) -> Option<String> {
+        self.with(namespace, name, |held| held.meta.resource_version.clone())?
+    }
+
+    /// As [`Collection::wrote`].
+    pub(crate) fn wrote(&self, from: Option<&str>, listed: Listed<T>) {
+        if let Some(shelf) = self.of(listed.meta.namespace.as_deref().unwrap_or_default()) {
+            lock(shelf).wrote(from, listed);
+        }
+    }
+
+    fn of(&self, namespace: &str) -> Option<&Shelf<T>> {
+        let of = |of: &Option<String>| of.as_deref().is_none_or(|of| of == namespace);
+        self.0.iter().find(|(scope, _)| of(scope)).map(|(_, shelf)| shelf)
+    }
+}
+
+impl<T: Declared> Shelves<T> {
+    /// What is not understood.
+    pub(crate) fn problems(&self) -> Vec<SourceProblem> {
+        self.map(|held| {
+            let (namespace, name) = super::collection::name(&held.meta);
+            let message = held.problem.clone()?;
+            Some(SourceProblem { file: format!("{} {namespace}/{name}", T::KIND.as_str()), message })
+        })
+    }
+}

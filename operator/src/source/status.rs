@@ -1,0 +1,133 @@
+//! Status: written when it says something else than what stands there, times aside.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use futures_util::{TryStreamExt as _, stream};
+use kube::Api;
+use kube::api::{ObjectMeta, Patch, PatchParams};
+use rowgate_crds::{API_VERSION, Kind};
+use rowgate_reconcile::source::{ObjectRef, SourceError, StatusReport, keep_transition_times, without_times};
+use serde_json::{Value, json};
+
+use super::listed::Listed;
+use super::shelf::Shelves;
+use super::{AT_ONCE, Declared, KubeSource, MANAGER, ask_unless_refused, lock};
+
+/// What was written and did not come back by the watch yet, by uid: resource version and status.
+#[derive(Default)]
+pub(crate) struct Statuses(Mutex<HashMap<String, (String, Value)>>);
+
+impl Statuses {
+    /// The watch shows this version.
+    pub(crate) fn seen(&self, meta: &ObjectMeta) {
+        let (Some(uid), Some(version)) = (&meta.uid, &meta.resource_version) else { return };
+        let mut written = lock(&self.0);
+        if written.get(uid).is_some_and(|(ours, _)| ours == version) {
+            written.remove(uid);
+        }
+    }
+
+    /// A list shows what stands there.
+    pub(crate) fn forget(&self) {
+        lock(&self.0).clear();
+    }
+
+    fn of(&self, uid: &str) -> Option<Value> {
+        lock(&self.0).get(uid).map(|(_, status)| status.clone())
+    }
+
+    fn wrote(&self, uid: &str, version: String, status: Value) {
+        lock(&self.0).insert(uid.to_owned(), (version, status));
+    }
+}
+
+/// Writes what is new. An object that is gone, or was made anew, is no error.
+///
+/// # Errors
+/// The first that the API server did not answer to; or else the last that it refused.
+pub(crate) async fn write(source: &KubeSource, reports: &[StatusReport]) -> Result<(), SourceError> {
+    let news: Vec<(&ObjectRef, Value)> = reports
+        .iter()
+        .filter_map(|report| {
+            let status = match report.object.kind {
+                Kind::Tenant => news(source, &source.tenants, report),
+                Kind::ApiKey => news(source, &source.api_keys, report),
+            };
+            Some((&report.object, status?))
+        })
+        .collect();
+    let refused = Mutex::new(None);
+    let refused = &refused;
+    stream::iter(news.into_iter().map(Ok))
+        .try_for_each_concurrent(AT_ONCE, |(object, status)| async move {
+            let written = match object.kind {
+                Kind::Tenant => one(source, &source.tenants, object, status).await?,
+                Kind::ApiKey => one(source, &source.api_keys, object, status).await?,
+            };
+            if let Err(refusal) = written {
+                lock(refused).replace(refusal);
+            }
+            Ok::<_, SourceError>(())
+        })
+        .await?;
+    let refused = lock(refused).take();
+    refused.map_or(Ok(()), Err)
+}
+
+/// The status to write, if the one that stands there says something else.
+fn news<T: Declared>(source: &KubeSource, shelves: &Shelves<T>, report: &StatusReport) -> Option<Value> {
+    let ObjectRef { namespace, name, uid, .. } = &report.object;
+    let there = shelves.with(namespace, name, |held| {
+        let is_it = held.meta.uid.as_deref() == Some(uid.as_str());
+        let status = held.object.as_ref().and_then(|object| object.status());
+        is_it.then(|| status.unwrap_or_default())
+    });
+    let there = there.flatten()?;
+    let there = source.shared.statuses.of(uid).unwrap_or(there);
+    let mut status = report.status.clone();
+    keep_transition_times(&mut status, &there);
+    (without_times(&status) != without_times(&there)).then_some(status)
+}
+
+/// Writes one. The inner error is a refusal of this one alone.
+async fn one<T: Declared>(
+    source: &KubeSource,
+    shelves: &Shelves<T>,
+    object: &ObjectRef,
+    status: Value,
+) -> Result<Result<(), SourceError>, SourceError> {
+    let api: Api<Listed<T>> = Api::namespaced(source.client.clone(), &object.namespace);
+    let attempt = || format!("write the status of {object}");
+    let change = json!({
+        "apiVersion": API_VERSION,
+        "kind": object.kind.as_str(),
+        // with its uid, or the status of an object that is gone would go to its namesake
+        "metadata": { "name": object.name, "namespace": object.namespace, "uid": object.uid },
+        "status": status,
+    });
+    let params = PatchParams::apply(MANAGER).force();
+    let change = Patch::Apply(&change);
+    let request = api.patch_status(&object.name, &params, &change);
+    match ask_unless_refused(attempt, request).await? {
+        Ok(written) => {
+            source.shared.meter.statuses.add_one();
+            let version = written.meta.resource_version.unwrap_or_default();
+            source.shared.statuses.wrote(&object.uid, version.clone(), status);
+            // the watch may have been quicker than the answer
+            if shelves.version(&object.namespace, &object.name).as_ref() == Some(&version) {
+                source.shared.statuses.seen(&written_meta(object, version));
+            }
+            Ok(Ok(()))
+        }
+        Err(refusal) if matches!(refusal.code, 404 | 409) => Ok(Ok(())),
+        Err(refusal) => {
+            source.shared.meter.status_failures.add_one();
+            Ok(Err(super::finalizer::refused(attempt(), &refusal)))
+        }
+    }
+}
+
+fn written_meta(object: &ObjectRef, version: String) -> ObjectMeta {
+    ObjectMeta { uid: Some(object.uid.clone()), resource_version: Some(version), ..ObjectMeta::default() }
+}
