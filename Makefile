@@ -66,9 +66,10 @@ deny: tools ## install cargo-deny into the cache (minutes, once) and check licen
 	cargo install --locked --root $(cache)/tools --target-dir $(cache)/tools-target cargo-deny@0.20.2
 	$(cache)/tools/bin/cargo-deny check bans licenses sources
 
-crds: tools ## write crds/*.yaml anew from the Rust types
+crds: tools ## write crds/*.yaml anew from the Rust types, for the chart too
 	cargo run --quiet --package rowgate-crds --bin crdgen tenant > crds/tenant.yaml
 	cargo run --quiet --package rowgate-crds --bin crdgen apikey > crds/apikey.yaml
+	cp crds/*.yaml charts/rowgate/crds/
 
 fuzz: tools ## give the parsers what libFuzzer invents, FUZZ_SECONDS (300) for each of FUZZ_TARGETS
 	@tests/setup/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)

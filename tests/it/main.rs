@@ -3,6 +3,7 @@
 mod access;
 mod access_log;
 mod canary;
+mod chart;
 mod cluster;
 mod control;
 mod ddl;

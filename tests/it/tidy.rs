@@ -117,6 +117,8 @@ fn the_top_level_holds_what_the_architecture_lists() {
         "dataplane",
         "crds",
         "charts",
+        "Dockerfile",
+        ".dockerignore",
         "tests",
         "README.md",
         "ARCHITECTURE.md",
@@ -141,9 +143,11 @@ fn the_top_level_holds_what_the_architecture_lists() {
 #[test]
 fn the_custom_resources_are_generated_from_the_types() {
     for kind in rowgate_crds::Kind::ALL {
-        let path = format!("crds/{}.yaml", kind.as_str().to_lowercase());
-        let committed = fs::read_to_string(root().join(&path)).expect("the definition is committed");
-        assert!(committed == rowgate_crds::yaml(kind), "{path} is stale; run `make crds`");
+        for folder in ["crds", "charts/rowgate/crds"] {
+            let path = format!("{folder}/{}.yaml", kind.as_str().to_lowercase());
+            let committed = fs::read_to_string(root().join(&path)).expect("the definition is committed");
+            assert!(committed == rowgate_crds::yaml(kind), "{path} is stale; run `make crds`");
+        }
     }
 }
 
@@ -163,4 +167,17 @@ fn no_file_names_a_machine() {
 fn the_script_downloads_the_postgresql_that_the_launcher_looks_for() {
     let script = fs::read_to_string(root().join("tests/setup/postgres.sh")).expect("the script is committed");
     assert!(script.contains(&format!("\nversion={}\n", binaries::PACKAGE)));
+}
+
+#[test]
+fn the_images_are_built_with_our_rust_and_run_as_the_chart_says() {
+    let read = |file: &str| fs::read_to_string(root().join(file)).expect("the file is committed");
+    let dockerfile = read("Dockerfile");
+    let pinned = read("rust-toolchain.toml");
+    let version =
+        pinned.split("channel = \"").nth(1).and_then(|rest| rest.split('"').next()).expect("a channel");
+    assert!(dockerfile.contains(&format!("FROM rust:{version}-")), "rust-toolchain.toml says {version}");
+    let pods = read("charts/rowgate/templates/_helpers.tpl");
+    let user = pods.split("runAsUser: ").nth(1).and_then(|rest| rest.lines().next()).expect("a user");
+    assert!(dockerfile.contains(&format!("\nUSER {user}:{user}\n")), "the chart runs it as {user}");
 }

@@ -1,0 +1,79 @@
+{{/* Short enough for every name that is made of it. */}}
+{{- define "rowgate.name" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What selects pods; takes a list of root and component. */}}
+{{- define "rowgate.selector" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ $root.Chart.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{- define "rowgate.labels" -}}
+{{- $root := index . 0 -}}
+{{ include "rowgate.selector" . }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* The namespaces that the operator looks after, as a JSON list. */}}
+{{- define "rowgate.namespaces" -}}
+{{- default (list .Release.Namespace) .Values.namespaces | uniq | toJson -}}
+{{- end -}}
+
+{{- define "rowgate.image" -}}
+{{- $root := index . 0 -}}
+{{- $image := (index . 1).image -}}
+image: {{ printf "%s:%s" $image.repository (default $root.Chart.AppVersion $image.tag) | quote }}
+imagePullPolicy: {{ $image.pullPolicy }}
+{{- end -}}
+
+{{/* What Pod Security `restricted` asks of a pod; the user stands in the Dockerfile too. */}}
+{{- define "rowgate.podSecurity" -}}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile:
+    type: RuntimeDefault
+{{- end -}}
+
+{{- define "rowgate.containerSecurity" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+{{- end -}}
+
+{{/* Where a pod may stand. Spread over nodes as far as there are nodes. */}}
+{{- define "rowgate.placement" -}}
+{{- $root := index . 0 -}}
+{{- $of := index $root.Values (index . 1) -}}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels: {{- include "rowgate.selector" . | nindent 8 }}
+{{- with $root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- with $of.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $of.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}

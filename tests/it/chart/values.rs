@@ -1,0 +1,164 @@
+//! values.yaml, its schema and the templates know the same values.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use rowgate_tests::scratch::Scratch;
+use serde_json::Value;
+
+use super::{RELEASE, changed_chart, chart, helm, rendered, template, text};
+
+/// Every value with another one that the schema takes, in JSON.
+const OTHERS: &[(&str, &str)] = &[
+    ("namespaces", r#"["one", "two"]"#),
+    ("database.secretName", r#""other""#),
+    ("database.caKey", r#""ca.crt""#),
+    ("imagePullSecrets", r#"["one"]"#),
+    ("operator.replicas", "1"),
+    ("operator.image.repository", r#""localhost/other""#),
+    ("operator.image.tag", r#""other""#),
+    ("operator.image.pullPolicy", r#""Never""#),
+    ("operator.apiUrl", r#""https://api.example.com""#),
+    ("operator.resources.requests", r#"{"cpu": "1"}"#),
+    ("operator.resources.limits", r#"{"memory": "2Gi"}"#),
+    ("operator.nodeSelector", r#"{"disk": "fast"}"#),
+    ("operator.tolerations", r#"[{"key": "own", "operator": "Exists"}]"#),
+    ("dataplane.replicas", "3"),
+    ("dataplane.image.repository", r#""localhost/other""#),
+    ("dataplane.image.tag", r#""other""#),
+    ("dataplane.image.pullPolicy", r#""Never""#),
+    ("dataplane.connectionsPerTenant", "9"),
+    ("dataplane.queuePerTenant", "9"),
+    ("dataplane.trustedProxies", r#"["10.0.0.0/8", "fd00::/8"]"#),
+    ("dataplane.clientTimeoutSeconds", "9"),
+    ("dataplane.drainSeconds", "9"),
+    ("dataplane.lastUsedSeconds", "9"),
+    ("dataplane.service.type", r#""NodePort""#),
+    ("dataplane.service.port", "80"),
+    ("dataplane.service.annotations", r#"{"who": "team"}"#),
+    ("dataplane.resources.requests", r#"{"cpu": "1"}"#),
+    ("dataplane.resources.limits", r#"{"memory": "2Gi"}"#),
+    ("dataplane.nodeSelector", r#"{"disk": "fast"}"#),
+    ("dataplane.tolerations", r#"[{"key": "own", "operator": "Exists"}]"#),
+];
+
+#[test]
+fn helm_lint_is_clean() {
+    for values in ["operator.replicas=1", "namespaces={one,two}"] {
+        let output = helm(&["lint", "--strict", "--set", values, text(&chart())]);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && !said.contains("[WARNING]"), "{said}");
+    }
+}
+
+#[test]
+fn every_value_stands_in_the_schema() {
+    let read = |file: &str| fs::read_to_string(chart().join(file)).expect("the chart has it");
+    let values: Value = serde_yaml::from_str(&read("values.yaml")).expect("YAML");
+    let schema: Value = serde_json::from_str(&read("values.schema.json")).expect("JSON");
+    let (mut given, mut described) = (BTreeSet::new(), BTreeSet::new());
+    leaves("", &values, &mut given);
+    properties("", &schema, &schema, &mut described);
+    assert_eq!(given, described, "values.yaml and values.schema.json name different values");
+    let listed = OTHERS.iter().map(|(path, _)| (*path).to_owned()).collect();
+    assert_eq!(given, listed, "OTHERS names other values than values.yaml");
+}
+
+#[test]
+fn every_value_changes_what_is_rendered() {
+    let before = rendered(&chart(), "home", &[]);
+    for (path, other) in OTHERS {
+        assert_ne!(with(&chart(), path, other), before, "{path} changes nothing");
+    }
+}
+
+/// The judge of the test above, before a template that forgets a value.
+#[test]
+fn a_value_that_no_template_reads_is_noticed() {
+    let scratch = Scratch::new();
+    let forgetful = changed_chart(&scratch, "templates/dataplane.yaml", |text| {
+        text.replace("{{ $of.queuePerTenant }}", "256")
+    });
+    let before = rendered(&forgetful, "home", &[]);
+    assert_eq!(with(&forgetful, "dataplane.queuePerTenant", "9"), before);
+}
+
+#[test]
+fn an_unknown_value_is_refused_by_its_name() {
+    for (set, place, name) in [
+        ("namespace=one", "", "namespace"),
+        ("database.url=postgres://u:p@h/d", "/database", "url"),
+        ("operator.replica=1", "/operator", "replica"),
+        ("operator.image.digest=x", "/operator/image", "digest"),
+        ("dataplane.rootFile=x", "/dataplane", "rootFile"),
+        ("dataplane.service.ports=x", "/dataplane/service", "ports"),
+        ("dataplane.resources.limit.memory=1Gi", "/dataplane/resources", "limit"),
+    ] {
+        let said = refusal(set);
+        let expected = format!("at '{place}': additional properties '{name}' not allowed");
+        assert!(said.contains(&expected), "{set}: {said}");
+    }
+}
+
+#[test]
+fn a_value_that_cannot_work_is_refused_with_its_place() {
+    for (set, place) in [
+        ("namespaces={One}", "/namespaces/0"),
+        ("namespaces={one,one}", "/namespaces"),
+        ("database.secretName=", "/database/secretName"),
+        ("operator.replicas=3", "/operator/replicas"),
+        ("operator.apiUrl=api.example.com", "/operator/apiUrl"),
+        ("dataplane.connectionsPerTenant=0", "/dataplane/connectionsPerTenant"),
+        ("dataplane.drainSeconds=soon", "/dataplane/drainSeconds"),
+        ("dataplane.trustedProxies={everybody}", "/dataplane/trustedProxies/0"),
+        ("dataplane.service.type=ExternalName", "/dataplane/service/type"),
+    ] {
+        let said = refusal(set);
+        assert!(said.contains(&format!("at '{place}'")), "{set}: {said}");
+    }
+}
+
+/// What is rendered when the value at `path` is `other`, in JSON.
+fn with(chart: &Path, path: &str, other: &str) -> String {
+    let set = format!("{path}={other}");
+    let args = ["template", RELEASE, text(chart), "--include-crds", "--namespace", "home"];
+    let output = helm(&[&args[..], &["--set-json", &set]].concat());
+    assert!(output.status.success(), "{set}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("helm prints UTF-8")
+}
+
+#[track_caller]
+fn refusal(set: &str) -> String {
+    let output = template(&chart(), "home", &[set]);
+    assert!(!output.status.success(), "{set} was not refused");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The paths of all values that are no map, or an empty one; what stands in a map of quantities is the user's.
+fn leaves(path: &str, value: &Value, found: &mut BTreeSet<String>) {
+    let quantities = path.ends_with(".resources.requests") || path.ends_with(".resources.limits");
+    match value.as_object().filter(|map| !map.is_empty() && !quantities) {
+        None => _ = found.insert(path.to_owned()),
+        Some(map) => map.iter().for_each(|(name, value)| leaves(&below(path, name), value, found)),
+    }
+}
+
+/// The paths of all properties that have none themselves; each object above them has to refuse unknown ones.
+fn properties(path: &str, schema: &Value, whole: &Value, found: &mut BTreeSet<String>) {
+    let schema = match schema["$ref"].as_str() {
+        Some(place) => whole.pointer(place.trim_start_matches('#')).expect("a definition that is there"),
+        None => schema,
+    };
+    match schema["properties"].as_object() {
+        None => _ = found.insert(path.to_owned()),
+        Some(map) => {
+            assert_eq!(schema["additionalProperties"], false, "{path:?} takes unknown values");
+            map.iter().for_each(|(name, schema)| properties(&below(path, name), schema, whole, found));
+        }
+    }
+}
+
+fn below(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
