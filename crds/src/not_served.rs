@@ -3,7 +3,7 @@
 use crate::api_key::ApiKeySpec;
 use crate::entity::{Entity, EntityKind};
 use crate::permission::{Action, Permission};
-use crate::tenant::{DeletionPolicy, TenantSpec};
+use crate::tenant::TenantSpec;
 
 /// One field, set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,12 +41,6 @@ impl NotServedYet for TenantSpec {
             !database.create,
             "database.create: false",
             "leave it out and let Rowgate make the database",
-        );
-        found.part = Part::Field;
-        found.say(
-            database.deletion_policy == DeletionPolicy::Delete,
-            "database.deletionPolicy: Delete",
-            "leave it out; the database is kept",
         );
         for entity in &self.entities {
             found.part = Part::Entity(entity.name.clone());
@@ -137,10 +131,6 @@ mod tests {
                 "{database: {create: false}}",
                 "database.create: false; leave it out and let Rowgate make the database",
             ),
-            (
-                "{database: {deletionPolicy: Delete}}",
-                "database.deletionPolicy: Delete; leave it out; the database is kept",
-            ),
             ("{limits: {maxExportRows: 5}}", "limits.maxExportRows; leave it out"),
             ("{webhooks: {allowHttp: true}}", "webhooks.allowHttp; leave it out"),
             (
@@ -176,7 +166,7 @@ mod tests {
             spec.not_served_yet().into_iter().map(|found| found.part).collect()
         };
         assert_eq!(
-            parts("{database: {create: false, deletionPolicy: Delete}}"),
+            parts("{database: {create: false}, webhooks: {allowHttp: true}}"),
             [Part::Database, Part::Field]
         );
         let entities = "entities: [{name: 'a]b', source: {object: o}, events: true}]";
@@ -187,7 +177,7 @@ mod tests {
 
     #[test]
     fn defaults_and_served_fields_are_silent() {
-        let served = "{slug: a, database: {name: b, bootstrap: {configMapRef: {name: c}}},
+        let served = "{slug: a, database: {name: b, deletionPolicy: Delete, bootstrap: {configMapRef: {name: c}}},
             limits: {maxPageSize: 5, statementTimeout: 5s, requestsPerSecond: 5}, shared: {permissions: [{entity: o, actions: [read, delete]}]},
             cors: {origins: ['https://a']},
             entities: [{name: o, source: {object: o}, rest: {enabled: false}, events: false, graphql: {enabled: false}}]}";

@@ -106,6 +106,8 @@ reasons! {
     Revoked,
     /// The key has expired.
     Expired,
+    /// The object is being deleted, and what it stands for in the database is not gone yet.
+    Deleting,
 }
 
 /// One condition; `since` is when `status` last changed.

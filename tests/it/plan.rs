@@ -62,7 +62,7 @@ impl World {
         let mut owner = session::connect(&login).await.expect("the owner's login");
         migrate::tenant(&mut owner).await.expect("the migrations");
         let epoch = tenants::claim_epoch(&mut owner).await.expect("the fence");
-        tenants::bootstrap(&mut owner, bootstrap).await.expect("the bootstrap script");
+        tenants::bootstrap(&mut owner, bootstrap, epoch).await.expect("the bootstrap script");
         let tenant = desired.tenant.clone();
         World { server, installation, tenant, database, operator, owner, keys: None, epoch, n_ids: 0, shell }
     }

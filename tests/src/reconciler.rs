@@ -79,7 +79,9 @@ impl Reconciler {
         self.shutdown = CancellationToken::new();
         let source = Arc::new(wrap(source, self.shutdown.clone()));
         let looping = run(source, self.installation.clone(), settings, self.shutdown.clone());
-        self.running = Some(tokio::spawn(looping));
+        self.running = Some(tokio::spawn(async move {
+            looping.await;
+        }));
     }
 
     /// Waits until the loop has ended by itself.

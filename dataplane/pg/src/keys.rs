@@ -2,7 +2,7 @@
 
 use rowgate_core::name::Ulid;
 use rowgate_core::secret::Credential;
-use sqlx::PgConnection;
+use sqlx::{Connection as _, PgConnection};
 
 use crate::failure::PgError;
 
@@ -86,14 +86,18 @@ pub async fn revoke(conn: &mut PgConnection, id: &Ulid) -> Result<Option<String>
 }
 
 /// Revokes every key whose resource is none of `uids`, and says how many that were. As the owner; where there is nothing
-/// to revoke nothing is written.
-pub async fn revoke_others(conn: &mut PgConnection, uids: &[String]) -> Result<u64, PgError> {
+/// to revoke nothing is written. `epoch`: of the tenant's fence.
+pub async fn revoke_others(conn: &mut PgConnection, uids: &[String], epoch: i64) -> Result<u64, PgError> {
     let others = "select id from dl.keys where revoked_at is null and not (uid = any($1))";
     let others: Vec<String> = sqlx::query_scalar(others).bind(uids).fetch_all(&mut *conn).await?;
     if others.is_empty() {
         return Ok(0);
     }
+    let mut open = conn.begin().await?;
+    sqlx::query("select dl.fence($1)").bind(epoch).execute(&mut *open).await?;
     let revoked =
         sqlx::query("update dl.keys set revoked_at = now() where revoked_at is null and id = any($1)");
-    Ok(revoked.bind(&others).execute(conn).await?.rows_affected())
+    let n_revoked = revoked.bind(&others).execute(&mut *open).await?.rows_affected();
+    open.commit().await?;
+    Ok(n_revoked)
 }

@@ -9,6 +9,7 @@ pub mod session;
 pub mod signing;
 
 pub mod installation;
+pub mod leader;
 pub mod migrate;
 pub mod replicas;
 pub mod tenants;

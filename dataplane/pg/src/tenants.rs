@@ -25,6 +25,9 @@ pub struct Record {
     pub slug: String,
     /// `metadata.uid` of the Tenant.
     pub uid: String,
+    pub namespace: String,
+    /// `metadata.name` of the Tenant.
+    pub name: String,
     pub database: String,
     pub phase: Phase,
     /// Of `dl.state` after the last completed pass.
@@ -62,26 +65,26 @@ pub async fn list(conn: &mut PgConnection) -> Result<Vec<TenantRow>, PgError> {
 
 /// The tenant of the object `uid`.
 pub async fn find_by_uid(conn: &mut PgConnection, uid: &str) -> Result<Option<Record>, PgError> {
-    let text = "select id, slug, uid, database, phase, generation from control.tenants where uid = $1";
+    let text = "select id, slug, uid, namespace, name, database, phase, generation from control.tenants where uid = $1";
     Ok(sqlx::query_as(text).bind(uid).fetch_optional(conn).await?)
 }
 
 /// The tenant called `slug`, whichever its phase.
 pub async fn find_by_slug(conn: &mut PgConnection, slug: &str) -> Result<Option<Record>, PgError> {
-    let text = "select id, slug, uid, database, phase, generation from control.tenants where slug = $1";
+    let text = "select id, slug, uid, namespace, name, database, phase, generation from control.tenants where slug = $1";
     Ok(sqlx::query_as(text).bind(slug).fetch_optional(conn).await?)
 }
 
 /// Every tenant whose manifest has not been deleted.
 pub async fn not_retained(conn: &mut PgConnection) -> Result<Vec<Record>, PgError> {
-    let text = "select id, slug, uid, database, phase, generation from control.tenants where phase <> 'retained' order by id";
+    let text = "select id, slug, uid, namespace, name, database, phase, generation from control.tenants where phase <> 'retained' order by id";
     Ok(sqlx::query_as(text).fetch_all(conn).await?)
 }
 
 /// A row in phase `creating`; 23505 when the slug or the database's name is taken.
 pub async fn create(conn: &mut PgConnection, new: NewTenant<'_>) -> Result<Record, PgError> {
     let text = "insert into control.tenants (id, slug, uid, namespace, name, database) values ($1, $2, $3, $4, $5, $6) \
-                returning id, slug, uid, database, phase, generation";
+                returning id, slug, uid, namespace, name, database, phase, generation";
     let query = sqlx::query_as(text).bind(new.id.as_str()).bind(new.slug).bind(new.uid);
     Ok(query.bind(new.namespace).bind(new.name).bind(new.database).fetch_one(conn).await?)
 }
@@ -95,7 +98,7 @@ pub async fn adopt(
     name: &str,
 ) -> Result<Record, PgError> {
     let text = "update control.tenants set uid = $2, namespace = $3, name = $4, phase = 'creating' where id = $1 \
-                returning id, slug, uid, database, phase, generation";
+                returning id, slug, uid, namespace, name, database, phase, generation";
     let query = sqlx::query_as(text).bind(id.as_str()).bind(uid).bind(namespace).bind(name);
     Ok(query.fetch_one(conn).await?)
 }
@@ -114,6 +117,23 @@ pub async fn set_retained(conn: &mut PgConnection, id: &Ulid) -> Result<(), PgEr
     Ok(())
 }
 
+/// Forgets a tenant whose database and roles are gone.
+pub async fn forget(conn: &mut PgConnection, id: &Ulid) -> Result<(), PgError> {
+    sqlx::query("delete from control.key_uses where tenant = $1")
+        .bind(id.as_str())
+        .execute(&mut *conn)
+        .await?;
+    sqlx::query("delete from control.served where tenant = $1").bind(id.as_str()).execute(&mut *conn).await?;
+    sqlx::query("delete from control.tenants where id = $1").bind(id.as_str()).execute(conn).await?;
+    Ok(())
+}
+
+/// Whose sessions are open in a database, by role.
+pub async fn sessions(conn: &mut PgConnection, database: &str) -> Result<Vec<String>, PgError> {
+    let text = "select distinct usename::text from pg_catalog.pg_stat_activity where datname = $1 and usename is not null";
+    Ok(sqlx::query_scalar(text).bind(database).fetch_all(conn).await?)
+}
+
 /// Takes the fence of a tenant's database, as its owner: whoever held it before fails from now on.
 pub async fn claim_epoch(conn: &mut PgConnection) -> Result<i64, PgError> {
     let row = sqlx::query("update dl.state set epoch = epoch + 1 returning epoch").fetch_one(conn).await?;
@@ -128,8 +148,9 @@ pub async fn bootstrapped(conn: &mut PgConnection) -> Result<bool, PgError> {
 
 /// Runs the tenant owner's script, once: the script and the note that it ran stand or fall together. What it set for
 /// the session stays, so the connection is to be closed.
-pub async fn bootstrap(conn: &mut PgConnection, script: &str) -> Result<(), PgError> {
+pub async fn bootstrap(conn: &mut PgConnection, script: &str, epoch: i64) -> Result<(), PgError> {
     let mut open = conn.begin().await?;
+    sqlx::query("select dl.fence($1)").bind(epoch).execute(&mut *open).await?;
     sqlx::query("select pg_catalog.set_config('rowgate.bootstrap', $1, true)")
         .bind(script)
         .execute(&mut *open)
@@ -172,6 +193,8 @@ impl<'r> sqlx::FromRow<'r, PgRow> for Record {
             id: id.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
             slug: row.try_get("slug")?,
             uid: row.try_get("uid")?,
+            namespace: row.try_get("namespace")?,
+            name: row.try_get("name")?,
             database: row.try_get("database")?,
             phase: match phase.as_str() {
                 "live" => Phase::Live,

@@ -6,7 +6,7 @@ use rowgate_core::name::Ulid;
 use rowgate_core::role::{CONTROL_DATABASE, TenantLogin};
 use rowgate_pg::failure::{PgError, TransactionError};
 use rowgate_pg::installation::Installation;
-use rowgate_pg::session;
+use rowgate_pg::{leader, session};
 use rowgate_sql::ddl::{records, roles};
 use rowgate_sql::text::{Ident, Sql};
 use sqlx::{Connection as _, PgConnection};
@@ -16,6 +16,8 @@ use crate::plan::{As, Of, Op};
 /// The connections of one pass over one tenant, opened when an operation needs them.
 pub(crate) struct Logins<'a> {
     installation: &'a Installation,
+    /// Of whoever reconciles: what the fence of the control database is asked with.
+    lead: i64,
     tenant: &'a Ulid,
     database: &'a str,
     open: BTreeMap<&'static str, PgConnection>,
@@ -37,8 +39,13 @@ pub(crate) enum ApplyError {
 }
 
 impl<'a> Logins<'a> {
-    pub(crate) fn new(installation: &'a Installation, tenant: &'a Ulid, database: &'a str) -> Logins<'a> {
-        Logins { installation, tenant, database, open: BTreeMap::new(), mended: Vec::new() }
+    pub(crate) fn new(
+        installation: &'a Installation,
+        lead: i64,
+        tenant: &'a Ulid,
+        database: &'a str,
+    ) -> Logins<'a> {
+        Logins { installation, lead, tenant, database, open: BTreeMap::new(), mended: Vec::new() }
     }
 
     /// The connection of `login`.
@@ -83,7 +90,9 @@ impl<'a> Logins<'a> {
         tracing::warn!(role, "the role's password was changed; setting it again");
         let verifier = self.installation.tenant_verifier(self.tenant, login);
         let mut operator = session::connect(&self.installation.operator()).await?;
-        session::execute(&mut operator, &roles::set_verifier(&ident, &verifier)).await?;
+        let mut open = leader::fence(&mut operator, self.lead).await?;
+        session::execute(&mut open, &roles::set_verifier(&ident, &verifier)).await?;
+        open.commit().await?;
         self.mended.push(role.to_owned());
         Ok(())
     }
@@ -114,6 +123,9 @@ impl<'a> Logins<'a> {
 
     async fn one(&mut self, op: &Op, epoch: Option<i64>) -> Result<(), ApplyError> {
         let Some(epoch) = epoch.filter(|_| op.login == As::Keys) else {
+            if op.login == As::Keys || !op.transaction {
+                return self.beside(op).await;
+            }
             return self.transact(op, epoch).await;
         };
         // the fence stands in the tenant's database, so the owner holds it while the keys login works elsewhere
@@ -131,11 +143,23 @@ impl<'a> Logins<'a> {
         Ok(())
     }
 
+    /// What cannot ask a fence itself: a connection of the operator's holds the control database's meanwhile.
+    async fn beside(&mut self, op: &Op) -> Result<(), ApplyError> {
+        let unavailable = ApplyError::Unavailable;
+        let mut holder = session::connect(&self.installation.operator()).await.map_err(unavailable)?;
+        let fence = leader::fence(&mut holder, self.lead).await.map_err(unavailable)?;
+        self.transact(op, None).await?;
+        fence.rollback().await.map_err(|error| ApplyError::Unavailable(error.into()))
+    }
+
     async fn transact(&mut self, op: &Op, epoch: Option<i64>) -> Result<(), ApplyError> {
+        let lead = self.lead;
         let conn = self.get(op.login).await.map_err(ApplyError::Unavailable)?;
         let mut statements: Vec<Sql> = Vec::with_capacity(op.statements.len() + 1);
-        if let (As::Owner, Some(epoch)) = (op.login, epoch) {
-            statements.push(records::fence(epoch));
+        match (op.login, epoch) {
+            (As::Owner, Some(epoch)) => statements.push(records::fence(epoch)),
+            (As::Operator, _) if op.transaction => statements.push(records::control_fence(lead)),
+            _ => {}
         }
         let before = statements.len();
         statements.extend(op.statements.iter().map(|statement| statement.sql.clone()));
@@ -158,6 +182,9 @@ fn refused(op: &Op, before: usize, error: TransactionError) -> ApplyError {
     let PgError::Sqlstate { message, code, .. } = &error.error else {
         return ApplyError::Unavailable(error.error);
     };
+    if code == leader::REPLACED {
+        return ApplyError::Unavailable(error.error);
+    }
     let moved = ["RG002", "40P01", "55P03"].contains(&code.as_str());
     let message = format!("PostgreSQL answered {code}: {message}");
     if moved {

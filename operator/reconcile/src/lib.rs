@@ -11,12 +11,17 @@ mod annotations;
 mod apply;
 mod chance;
 mod convert;
+mod glance;
+mod inputs;
+mod job;
+mod lanes;
 mod pass;
 mod report;
+mod reporter;
 mod revocation;
 mod rotation;
 mod run;
 mod secrets;
 mod status;
 
-pub use run::{Settings, run};
+pub use run::{Ended, Settings, run};

@@ -1,29 +1,36 @@
 //! One pass over one Tenant: look, plan, apply, look again. The same whatever happened before, so that it may be cut
 //! off anywhere and begun again.
 
-use rowgate_crds::{ApiKey, NotServedYet as _, Part, Reason, Tenant};
+use std::collections::BTreeSet;
+
+use rowgate_crds::{ApiKey, DeletionPolicy, NotServedYet as _, Part, Reason, Tenant};
+use rowgate_pg::actual::TenantDb;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
-use rowgate_pg::{introspect, key_uses, replicas, tenants};
+use rowgate_pg::{introspect, key_uses, leader, replicas, session, tenants};
 
 use crate::apply::{ApplyError, Logins};
 use crate::plan::{As, Closed, Finding};
 use crate::report::Told;
+use crate::reporter::Reporter;
 use crate::source::{ResourceSource, Snapshot, SourceError};
 use crate::status::TenantState;
 use crate::{annotations, convert, report, revocation};
 
 mod ground;
 mod keys;
+mod leave;
+mod release;
 mod settle;
 
+pub(crate) use release::{REMEDY, free_key, is_forced};
 use settle::Generations;
 
 /// What stays between passes over one tenant: the fence's epoch and what the last pass left.
 #[derive(Debug)]
 pub(crate) struct Memory {
     told: Told,
-    epoch: Option<i64>,
+    pub(crate) epoch: Option<i64>,
     /// What the manifests said in the last pass that left nothing to do; a plan that is not empty for the same is drift.
     settled: Option<Generations>,
     /// What that pass had closed.
@@ -42,10 +49,23 @@ impl Memory {
 pub(crate) struct Pass<'a, S> {
     pub(crate) source: &'a S,
     pub(crate) installation: &'a Installation,
+    pub(crate) reporter: &'a Reporter,
+    /// What the fence of the control database is asked with.
+    pub(crate) lead: i64,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) tenant: &'a Tenant,
+    /// Those that are to live.
     pub(crate) keys: Vec<&'a ApiKey>,
+    /// Those that are being deleted.
+    pub(crate) leaving: Vec<&'a ApiKey>,
+    /// Whether the passwords of all logins are tried, too.
+    pub(crate) probe: bool,
     pub(crate) memory: &'a mut Memory,
+}
+
+/// Being deleted, and waiting to be released.
+pub(crate) fn is_leaving(metadata: &kube_core::ObjectMeta) -> bool {
+    metadata.deletion_timestamp.is_some()
 }
 
 /// Why a pass ended early. The Tenant's status says it; the next pass begins anew.
@@ -74,35 +94,67 @@ impl From<ApplyError> for PassError {
 impl<S: ResourceSource> Pass<'_, S> {
     /// Brings the database to what the manifests say, as far as they can be followed. Keys die whatever else is wrong.
     pub(crate) async fn run(mut self) -> TenantState {
-        let state = self.follow().await;
-        if state.served.is_none()
-            && let Err(error) = revocation::revoke_dead(self.installation, &state, &self.keys).await
-        {
-            tracing::warn!(tenant = %state.slug, %error, "revoked keys could not be looked for");
+        if is_leaving(&self.tenant.metadata) {
+            return self.leave().await;
         }
+        let (mut state, alive) = self.follow().await;
+        let revoked = match alive {
+            Some(alive) => Ok(alive),
+            // until they are, a key may work although its manifest is gone
+            None => self.revoke_dead(&state).await.map(|()| BTreeSet::new()),
+        };
+        if let Err(error) = &revoked {
+            tracing::warn!(tenant = %state.slug, %error, "revoked keys could not be looked for");
+            state.replaced |= error.code() == Some(leader::REPLACED);
+        }
+        if !state.replaced {
+            self.release_keys(&mut state, &revoked.map_err(|error| error.to_string())).await;
+        }
+        self.memory.last = Some(state.clone());
         state
     }
 
-    async fn follow(&mut self) -> TenantState {
-        let mut state = report::blank(self.tenant, &self.keys);
+    /// Revokes the keys that are not to live.
+    async fn revoke_dead(&mut self, state: &TenantState) -> Result<(), PgError> {
+        let mut conn = session::connect(&self.installation.operator()).await?;
+        let Some(record) = tenants::find_by_uid(&mut conn, &state.object.uid).await? else { return Ok(()) };
+        let live = self.keys.iter().filter(|key| !key.spec.revoked);
+        let uids: Vec<String> = live.filter_map(|key| key.metadata.uid.clone()).collect();
+        let epoch = &mut self.memory.epoch;
+        let n_revoked =
+            revocation::revoke_others(self.installation, self.lead, epoch, &record, &uids).await?;
+        if 0 < n_revoked {
+            tracing::info!(tenant = %state.slug, n_revoked, "revoked keys although the Tenant is not ready");
+        }
+        Ok(())
+    }
+
+    /// What became of the Tenant; and if the pass came to its end, the uids of the keys that live in the database.
+    async fn follow(&mut self) -> (TenantState, Option<BTreeSet<String>>) {
+        let mut state = report::known(self.tenant, &self.keys, self.memory.last.as_ref());
         if annotations::value(&self.tenant.metadata, rowgate_crds::PAUSED) == Some("true") {
             let message =
                 "paused by the annotation rowgate.dev/paused; everything stays as it is until it is removed";
             state.findings.retry = Some((Reason::Paused, message.to_owned()));
-            return state;
+            return (state, None);
         }
         let unserved = self.tenant.spec.not_served_yet();
-        let annotations = annotations::unserved(
-            &self.tenant.metadata,
-            &[rowgate_crds::MODE, rowgate_crds::FORCE_RELEASE, rowgate_crds::ROTATE],
-        );
+        let annotations =
+            annotations::unserved(&self.tenant.metadata, &[rowgate_crds::MODE, rowgate_crds::ROTATE]);
         let messages = unserved.iter().map(|found| found.message.clone()).chain(annotations);
         state.findings.stalled.extend(messages.map(|message| (Reason::NotServedYet, message)));
         if unserved.iter().any(|found| found.part == Part::Database) {
-            return state;
+            return (state, None);
         }
         match self.steps(&mut state).await {
-            Ok(()) => {}
+            Ok(db) => {
+                let live = db.keys.values().filter(|row| row.revoked_at.is_none());
+                return (state, Some(live.map(|row| row.uid.clone()).collect()));
+            }
+            Err(PassError::Pg(error)) if error.code() == Some(leader::REPLACED) => {
+                state.replaced = true;
+                state.findings.retry = Some((Reason::Retrying, error.to_string()));
+            }
             Err(PassError::Refused(reason, message)) => state.findings.stalled.push((reason, message)),
             Err(PassError::Moved(message)) => {
                 let message =
@@ -118,19 +170,21 @@ impl<S: ResourceSource> Pass<'_, S> {
                     Some((Reason::DatabaseUnavailable, format!("{error}; it is tried again")));
             }
         }
-        self.memory.last = Some(state.clone());
-        state
+        (state, None)
     }
 
-    async fn steps(&mut self, state: &mut TenantState) -> Result<(), PassError> {
+    async fn steps(&mut self, state: &mut TenantState) -> Result<TenantDb, PassError> {
         let record = self.record(state).await?;
         state.id = Some(record.id.clone());
         state.database.clone_from(&record.database);
-        let mut logins = Logins::new(self.installation, &record.id, &record.database);
-        let mut result = self.inside(state, &record, &mut logins).await;
+        if record.phase == tenants::Phase::Live {
+            state.served = Some(record.generation);
+        }
+        let mut logins = Logins::new(self.installation, self.lead, &record.id, &record.database);
+        let result = self.inside(state, &record, &mut logins).await;
         if result.is_ok() && !logins.mended.is_empty() {
             let what = format!("the password of {}", logins.mended.join(", "));
-            result = self.drifted(state, &what).await;
+            self.drifted(state, &what).await?;
         }
         logins.close().await;
         result
@@ -141,12 +195,14 @@ impl<S: ResourceSource> Pass<'_, S> {
         state: &mut TenantState,
         record: &tenants::Record,
         logins: &mut Logins<'_>,
-    ) -> Result<(), PassError> {
+    ) -> Result<TenantDb, PassError> {
         let mut desired = convert::tenant(self.tenant, &record.id, self.installation)
             .map_err(|message| PassError::Refused(Reason::InvalidSpec, message))?;
         let cluster = self.shell(state, &desired, logins).await?;
         self.open(state, logins).await?;
-        logins.probe().await?;
+        if self.probe {
+            logins.probe().await?;
+        }
 
         let db = introspect::tenant_db(logins.get(As::Owner).await?).await?;
         self.keys(state, &mut desired, &db).await?;
@@ -170,11 +226,20 @@ impl<S: ResourceSource> Pass<'_, S> {
         let generation = db.state.as_ref().map_or(0, |state| state.generation);
         let operator = logins.get(As::Operator).await?;
         if record.generation != generation || record.phase != tenants::Phase::Live {
-            tenants::set_live(operator, &record.id, generation).await?;
-            replicas::wake(operator).await?;
+            let mut open = leader::fence(operator, self.lead).await?;
+            tenants::set_live(&mut open, &record.id, generation).await?;
+            // sent with the COMMIT
+            replicas::wake(&mut open).await?;
+            open.commit().await.map_err(PgError::from)?;
+        }
+        if self.tenant.spec.database.deletion_policy == DeletionPolicy::Delete && !self.source.holds_deleted()
+        {
+            let note = "deletionPolicy: Delete is followed in a cluster only: removing this manifest keeps the database";
+            state.findings.warnings.push(note.to_owned());
         }
         state.served = Some(generation);
-        Ok(())
+        state.done = true;
+        Ok(db)
     }
 
     /// Entities that ask for what this version does not serve stay closed.

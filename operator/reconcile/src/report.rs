@@ -1,6 +1,7 @@
 //! From a pass to what is reported: states filled in, statuses with the times of the last turn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use rowgate_core::name::Ulid;
 use rowgate_crds::{self as crds, ApiKey, Reason, ResolvedPermission, Tenant};
 use rowgate_pg::actual::{Key, TenantDb};
 use rowgate_sql::catalog::{Action, PermissionRecord};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::convert::exposed;
 use crate::desired::{Desired, KeySpec};
@@ -18,52 +21,94 @@ use crate::rotation;
 use crate::source::{ObjectRef, StatusReport};
 use crate::status::{self, Findings, KeyState, Replicas, TenantState};
 
-/// The conditions that were last reported, by object, so that a time says when a status turned.
+/// What was last reported, by object, so that a time says when a status turned, and nothing is said twice.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Told {
-    conditions: Arc<Mutex<BTreeMap<ObjectRef, Vec<Condition>>>>,
+    reported: Arc<Mutex<BTreeMap<ObjectRef, Reported>>>,
     /// The data plane's address, for `status.endpoints`.
     pub(crate) api_url: String,
 }
 
-/// The state of a Tenant before anything is known.
-pub(crate) fn blank(tenant: &Tenant, keys: &[&ApiKey]) -> TenantState {
-    TenantState {
+#[derive(Debug, Clone)]
+struct Reported {
+    conditions: Vec<Condition>,
+    /// Of the whole status.
+    hash: u64,
+}
+
+/// A Tenant before a pass: what the pass before found out, or else what its status says, stands until this one knows
+/// better.
+pub(crate) fn known(tenant: &Tenant, keys: &[&ApiKey], last: Option<&TenantState>) -> TenantState {
+    let status = tenant.status.clone().unwrap_or_default();
+    let mut known = last.cloned().unwrap_or_else(|| TenantState {
         object: tenant.into(),
+        generation: 0,
+        findings: Findings::default(),
+        done: false,
+        gone: false,
+        replaced: false,
+        id: status.tenant_id.as_deref().and_then(|id| id.parse().ok()),
+        slug: String::new(),
+        database: String::new(),
+        served: None,
+        entities: status.entities.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
+        shared: status.shared,
+        keys: Vec::new(),
+        conditions: status.conditions,
+        next_look: None,
+    });
+    let mut before: BTreeMap<String, KeyState> =
+        std::mem::take(&mut known.keys).into_iter().map(|key| (key.object.uid.clone(), key)).collect();
+    known.keys = keys
+        .iter()
+        .map(|key| {
+            let last = key.metadata.uid.as_ref().and_then(|uid| before.remove(uid));
+            known_key(key, last)
+        })
+        .collect();
+    TenantState {
         generation: tenant.metadata.generation.unwrap_or(0),
         findings: Findings::default(),
-        id: None,
+        done: false,
         slug: tenant.slug().to_owned(),
         database: tenant.database_name(),
-        served: None,
-        entities: 0,
-        shared: Vec::new(),
-        keys: keys.iter().map(|key| blank_key(key)).collect(),
         next_look: None,
+        ..known
     }
 }
 
-pub(crate) fn blank_key(key: &ApiKey) -> KeyState {
-    KeyState {
+/// The same of a key.
+pub(crate) fn known_key(key: &ApiKey, last: Option<KeyState>) -> KeyState {
+    let status = key.status.clone().unwrap_or_default();
+    let known = last.unwrap_or_else(|| KeyState {
         object: key.into(),
+        generation: 0,
+        findings: Findings::default(),
+        gone: false,
+        id: status.api_key_id.as_deref().and_then(|id| id.parse().ok()),
+        role: status.role,
+        secret_name: String::new(),
+        expires_at: None,
+        revoked_at: status.revoked_at.map(|time| time.0.to_string()),
+        last_used_at: status.last_used_at.map(|time| time.0),
+        current_secret: status.current_secret,
+        previous_secret_expires_at: status.previous_secret_expires_at.map(|time| time.0),
+        next_rotation: status.next_rotation.map(|time| time.0),
+        permissions: status.permissions,
+        conditions: status.conditions,
+    });
+    KeyState {
         generation: key.metadata.generation.unwrap_or(0),
         findings: Findings::default(),
-        id: None,
-        role: None,
         secret_name: key.secret_name().to_owned(),
         expires_at: key.spec.expires_at.as_ref().map(|time| time.0.to_string()),
-        revoked_at: None,
-        last_used_at: key.status.as_ref().and_then(|status| Some(status.last_used_at.as_ref()?.0)),
-        current_secret: None,
-        previous_secret_expires_at: None,
-        next_rotation: None,
-        permissions: Vec::new(),
+        ..known
     }
 }
 
 /// A key whose Tenant is not there.
 pub(crate) fn orphan(key: &ApiKey) -> KeyState {
-    let mut state = blank_key(key);
+    let mut state = known_key(key, None);
     let message = format!("there is no Tenant {} in this namespace; apply it", key.spec.tenant_ref.name);
     state.findings.stalled.push((Reason::TenantNotFound, message));
     state
@@ -90,6 +135,7 @@ pub(crate) fn outcome(
         told.id = row.map(|_| spec.id.clone());
         told.role = Some(spec.role().to_string());
         told.revoked_at = row.and_then(|row| row.revoked_at.clone());
+        (told.current_secret, told.previous_secret_expires_at, told.next_rotation) = (None, None, None);
         row.iter().for_each(|row| rotation(told, spec, row, now));
         let set = row.and_then(|row| row.set_role.as_deref()).filter(|set| set.starts_with("set_"));
         told.permissions = set.map(|set| granted(desired, db, set)).unwrap_or_default();
@@ -155,36 +201,69 @@ fn resolved(desired: &Desired, record: &PermissionRecord) -> ResolvedPermission 
 
 impl Told {
     pub(crate) fn new(api_url: String) -> Told {
-        Told { conditions: Arc::default(), api_url }
+        Told { reported: Arc::default(), api_url }
     }
 
-    /// The status of every object, ready to be reported.
-    pub(crate) fn statuses(
-        &self,
-        tenants: &[TenantState],
-        orphans: &[KeyState],
-        replicas: &Replicas,
-    ) -> Vec<StatusReport> {
-        let now = Timestamp::now();
-        let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
-        let mut told = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The statuses of a Tenant and its keys, ready to be reported. `all`: also those that are what they were.
+    pub(crate) fn tenant(&self, tenant: &TenantState, replicas: &Replicas, all: bool) -> Vec<StatusReport> {
+        let now = now();
         let mut reports = Vec::new();
-        let mut key = |key: &KeyState, tenant: Option<&TenantState>| {
-            let slot = told.entry(key.object.clone()).or_default();
-            let status = status::api_key(key, tenant, replicas, slot, now);
-            slot.clone_from(&status.conditions);
-            let status = serde_json::to_value(status).expect("a status is plain values");
-            reports.push(StatusReport { object: key.object.clone(), status });
-        };
-        orphans.iter().for_each(|orphan| key(orphan, None));
-        tenants.iter().for_each(|tenant| tenant.keys.iter().for_each(|state| key(state, Some(tenant))));
-        for tenant in tenants {
-            let slot = told.entry(tenant.object.clone()).or_default();
-            let status = status::tenant(tenant, replicas, slot, &self.api_url, now);
-            slot.clone_from(&status.conditions);
-            let status = serde_json::to_value(status).expect("a status is plain values");
-            reports.push(StatusReport { object: tenant.object.clone(), status });
+        for key in tenant.keys.iter().filter(|key| !key.gone) {
+            reports.extend(self.one(&key.object, &key.conditions, all, |before| {
+                let status = status::api_key(key, Some(tenant), replicas, before, now);
+                (status.conditions.clone(), plain(status))
+            }));
+        }
+        if !tenant.gone {
+            reports.extend(self.one(&tenant.object, &tenant.conditions, all, |before| {
+                let status = status::tenant(tenant, replicas, before, &self.api_url, now);
+                (status.conditions.clone(), plain(status))
+            }));
         }
         reports
     }
+
+    /// The status of a key without a Tenant, if it is another one than before.
+    pub(crate) fn orphan(&self, key: &KeyState) -> Option<StatusReport> {
+        self.one(&key.object, &key.conditions, false, |before| {
+            let status = status::api_key(key, None, &Replicas::default(), before, now());
+            (status.conditions.clone(), plain(status))
+        })
+    }
+
+    /// Forgets the objects that are there no more.
+    pub(crate) fn retain(&self, uids: &BTreeSet<&str>) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.retain(|object, _| uids.contains(object.uid.as_str()));
+    }
+
+    fn one(
+        &self,
+        object: &ObjectRef,
+        standing: &[Condition],
+        all: bool,
+        make: impl FnOnce(&[Condition]) -> (Vec<Condition>, Value),
+    ) -> Option<StatusReport> {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = reported.get(object);
+        let (conditions, status) = make(before.map_or(standing, |before| &before.conditions));
+        let mut hasher = DefaultHasher::new();
+        status.to_string().hash(&mut hasher);
+        let hash = hasher.finish();
+        let new = before.is_none_or(|before| before.hash != hash);
+        if new {
+            reported.insert(object.clone(), Reported { conditions, hash });
+        }
+        (new || all).then(|| StatusReport { object: object.clone(), status })
+    }
+}
+
+fn plain(status: impl Serialize) -> Value {
+    serde_json::to_value(status).expect("a status is plain values")
+}
+
+/// In whole seconds, as Kubernetes writes times.
+fn now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
 }

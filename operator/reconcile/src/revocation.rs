@@ -1,32 +1,69 @@
-//! Revoking where a pass stopped early: nothing that is wrong with a Tenant may keep a key alive.
+//! Revoking where a pass stopped early or no Tenant is left: nothing that is wrong may keep a key alive.
 
-use rowgate_crds::ApiKey;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
-use rowgate_pg::{keys, session, tenants};
+use rowgate_pg::{keys, leader, migrate, session, tenants};
 
 use crate::apply::Logins;
 use crate::plan::As;
-use crate::status::TenantState;
 
-/// Revokes the keys whose manifest is gone or says revoked. `api_keys`: those that name the Tenant.
-pub(crate) async fn revoke_dead(
+/// Revokes the keys of a tenant whose ApiKey is none of `uids`, and says how many that were. `epoch`: the tenant's
+/// fence, taken here if nobody has. A database that was never finished, or that somebody dropped, has no keys.
+pub(crate) async fn revoke_others(
     installation: &Installation,
-    state: &TenantState,
-    api_keys: &[&ApiKey],
-) -> Result<(), PgError> {
-    let mut conn = session::connect(&installation.operator()).await?;
-    let Some(record) = tenants::find_by_uid(&mut conn, &state.object.uid).await? else { return Ok(()) };
-    if record.phase == tenants::Phase::Creating {
-        return Ok(());
-    }
-    let live = api_keys.iter().filter(|key| !key.spec.revoked);
-    let uids: Vec<String> = live.filter_map(|key| key.metadata.uid.clone()).collect();
-    let mut logins = Logins::new(installation, &record.id, &record.database);
-    let n_revoked = keys::revoke_others(logins.get(As::Owner).await?, &uids).await?;
+    lead: i64,
+    epoch: &mut Option<i64>,
+    record: &tenants::Record,
+    uids: &[String],
+) -> Result<u64, PgError> {
+    let mut logins = Logins::new(installation, lead, &record.id, &record.database);
+    let revoked = revoke(installation, lead, epoch, &mut logins, uids).await;
     logins.close().await;
-    if 0 < n_revoked {
-        tracing::info!(tenant = %state.slug, n_revoked, "revoked keys although the Tenant is not ready");
+    match revoked {
+        Err(error) if is_absent(&error, record.phase) => Ok(0),
+        other => other,
     }
-    Ok(())
+}
+
+async fn revoke(
+    installation: &Installation,
+    lead: i64,
+    epoch: &mut Option<i64>,
+    logins: &mut Logins<'_>,
+    uids: &[String],
+) -> Result<u64, PgError> {
+    let owner = logins.get(As::Owner).await?;
+    let epoch = match *epoch {
+        Some(epoch) => epoch,
+        None => *epoch.insert(claim(installation, lead, owner, false).await?),
+    };
+    keys::revoke_others(owner, uids, epoch).await
+}
+
+/// Takes the fence of a tenant's database, while nobody else can take over. `prepare`: schema `dl` is made, or brought up
+/// to date, before.
+pub(crate) async fn claim(
+    installation: &Installation,
+    lead: i64,
+    owner: &mut sqlx::PgConnection,
+    prepare: bool,
+) -> Result<i64, PgError> {
+    let mut operator = session::connect(&installation.operator()).await?;
+    let fence = leader::fence(&mut operator, lead).await?;
+    if prepare {
+        migrate::tenant(owner).await?;
+    }
+    let epoch = tenants::claim_epoch(owner).await?;
+    fence.rollback().await?;
+    Ok(epoch)
+}
+
+/// No such database, no such role to log in with, or nothing of ours inside. What was never finished may also be somebody
+/// else's, and then it is closed to us.
+fn is_absent(error: &PgError, phase: tenants::Phase) -> bool {
+    match error.code() {
+        Some("3D000" | "42704" | "42P01" | "3F000") => true,
+        Some("42501") => phase == tenants::Phase::Creating,
+        _ => false,
+    }
 }

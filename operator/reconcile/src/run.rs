@@ -1,241 +1,373 @@
-//! The only loop: wake, snapshot, plan, apply, report. A wake carries no data; every look reads everything anew.
+//! The only loop: wake, snapshot, compare, and a pass over each tenant that is due. A wake carries no data: what has
+//! changed is found by comparing with what the last pass over the tenant saw.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rowgate_crds::{ApiKey, Tenant};
+use rowgate_crds::Reason;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
-use rowgate_pg::replicas::Seen;
-use rowgate_pg::{replicas, session, tenants};
-use rowgate_sql::ddl::records;
+use rowgate_pg::{leader, session, tenants};
 use sqlx::PgConnection;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::apply::Logins;
-use crate::pass::{Memory, Pass};
-use crate::plan::As;
-use crate::report::{Told, orphan};
-use crate::source::{ResourceSource, Snapshot, SourceError};
-use crate::status::{KeyState, Replicas, TenantState, awaits_replicas};
+use crate::glance::{Glance, Tables, glance};
+use crate::job::{Job, Passed, Shared, bury, retire};
+use crate::lanes::Lanes;
+use crate::pass::{Memory, REMEDY};
+use crate::report::{self, Told};
+use crate::reporter::Reporter;
+use crate::source::{ResourceSource, Snapshot};
+use crate::status::{Replicas, TenantState, awaits_replicas, serving};
+
+mod entries;
+
+use entries::{Entry, Orphan};
 
 /// How often things are looked at.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// After this long without a change everything is compared with the database again, to find what was changed
-    /// there by hand.
+    /// After this long at the latest a tenant without a change is compared with its database again, to find what was
+    /// changed there by hand.
     pub relook: Duration,
     /// The data plane's address, for `status.endpoints`, such as `http://127.0.0.1:8080`.
     pub api_url: String,
 }
 
-/// While a replica is waited for, and while one might die.
+/// Why the loop ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// It was asked to.
+    Shutdown,
+    /// Another reconciler has taken over this installation: begin anew only as the leader.
+    Replaced,
+}
+
+/// While a replica is waited for: at first soon, then less and less often.
+const SOON: Duration = Duration::from_millis(5);
 const AWAITING: Duration = Duration::from_millis(100);
-const WATCHING: Duration = Duration::from_secs(2);
 /// Otherwise, for tables that somebody changed.
 const GLANCE: Duration = Duration::from_secs(1);
-/// After a look that failed.
+/// After something that failed.
 const RETRY: Duration = Duration::from_secs(1);
+/// A replica's beat counts for this long, and so does what was last heard of all.
+const SILENCE: Duration = Duration::from_secs(6);
 
-/// Reconciles until `shutdown`. What fails is told in status and tried again; nothing ends the loop but the token.
-pub async fn run<S: ResourceSource>(
+/// Reconciles until `shutdown`, or until another reconciler takes over. What fails is told in status and tried again.
+pub async fn run<S: ResourceSource + 'static>(
     source: Arc<S>,
     installation: Installation,
     settings: Settings,
     shutdown: CancellationToken,
-) {
+) -> Ended {
+    let Some(lead) = shutdown.run_until_cancelled(take_over(&installation)).await else {
+        return Ended::Shutdown;
+    };
+    let (reporter, lanes) = (Reporter::default(), Lanes::new());
+    let shared = Arc::new(Shared { source: source.clone(), installation, reporter, lanes, lead });
     let mut looker = Looker {
         told: Told::new(settings.api_url.clone()),
-        source,
-        installation,
-        memories: BTreeMap::new(),
-        tenants: Vec::new(),
-        orphans: Vec::new(),
+        relook: settings.relook,
+        shared: shared.clone(),
+        snapshot: Arc::default(),
+        entries: BTreeMap::new(),
+        orphans: BTreeMap::new(),
+        jobs: JoinSet::new(),
         control: None,
-        seen: Seen::new(),
-        stirred: false,
+        heard: Instant::now(),
+        replicas: None,
+        tables: Tables::default(),
+        glancing: false,
+        next_glance: Instant::now(),
+        pace: SOON,
+        listing: false,
+        next_list: Instant::now(),
+        suspects: BTreeSet::new(),
     };
-    while !shutdown.is_cancelled() {
-        let failed = match shutdown.run_until_cancelled(looker.look()).await {
-            None => break,
-            Some(Ok(())) => looker.tenants.iter().any(|tenant| tenant.findings.retry.is_some()),
-            Some(Err(error)) => {
-                tracing::warn!(%error, "the look at the resources failed and is tried again");
-                true
+    let ended = tokio::select! {
+        () = shutdown.cancelled() => Ended::Shutdown,
+        () = shared.reporter.run(&*source) => Ended::Shutdown,
+        ended = looker.run() => ended,
+    };
+    looker.jobs.shutdown().await;
+    ended
+}
+
+async fn take_over(installation: &Installation) -> i64 {
+    loop {
+        let claimed = async { leader::claim(&mut session::connect(&installation.operator()).await?).await };
+        match claimed.await {
+            Ok(lead) => return lead,
+            Err(error) => {
+                tracing::warn!(%error, "the control database does not let us begin; it is tried again")
             }
-        };
-        let relook = if failed { RETRY } else { jittered(settings.relook) };
-        let relook = Instant::now() + looker.due().map_or(relook, |due| due.min(relook));
-        shutdown.run_until_cancelled(looker.watch(relook)).await;
+        }
+        tokio::time::sleep(RETRY).await;
     }
 }
 
-fn jittered(span: Duration) -> Duration {
-    span.mul_f64(0.9 + 0.1 * rand::random::<f64>())
+/// What a piece of work came to.
+enum Done {
+    Passed(Box<Passed>),
+    /// Of a Tenant that vanished, by uid.
+    Retired(String, Result<(), PgError>),
+    /// Of a key without a Tenant, by uid.
+    Buried(String, Result<bool, String>),
+    Glanced(Result<(PgConnection, Glance), PgError>),
+    Listed(Result<Vec<tenants::Record>, PgError>),
 }
 
 struct Looker<S> {
-    source: Arc<S>,
-    installation: Installation,
+    shared: Arc<Shared<S>>,
     told: Told,
-    /// By uid of the Tenant.
-    memories: BTreeMap<String, Memory>,
-    tenants: Vec<TenantState>,
-    orphans: Vec<KeyState>,
+    relook: Duration,
+    snapshot: Arc<Snapshot>,
+    /// By uid of the Tenant, while it is there and until its end is seen to.
+    entries: BTreeMap<String, Entry>,
+    /// Keys without a Tenant, by uid.
+    orphans: BTreeMap<String, Orphan>,
+    jobs: JoinSet<Done>,
     /// The control database, as the operator.
     control: Option<PgConnection>,
-    /// What the replicas said of the tables when they were last asked.
-    seen: Seen,
-    /// A replica saw other tables since, and its tenant is served as before: somebody changed them by hand.
-    stirred: bool,
+    /// When the control database answered last.
+    heard: Instant,
+    /// `None`: nothing is known yet, so nothing is told.
+    replicas: Option<Replicas>,
+    tables: Tables,
+    glancing: bool,
+    next_glance: Instant,
+    pace: Duration,
+    listing: bool,
+    next_list: Instant,
+    /// Tenants that nobody knows an object of: if the next snapshot knows none either, their end is seen to.
+    suspects: BTreeSet<String>,
 }
 
-/// Why a whole look failed; nothing was deleted because of it.
-#[derive(Debug, thiserror::Error)]
-enum LookError {
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    #[error(transparent)]
-    Pg(#[from] PgError),
-}
-
-impl<S: ResourceSource> Looker<S> {
-    /// How long it is until the first secret or key is due, for rotation or to die.
-    fn due(&self) -> Option<Duration> {
-        // a moment later than the database said: what is looked for has come then
-        Some(self.tenants.iter().filter_map(|tenant| tenant.next_look).min()? + AWAITING)
-    }
-
-    async fn look(&mut self) -> Result<(), LookError> {
-        let snapshot = self.source.snapshot().await?;
-        self.retire(&snapshot).await?;
-        let mut states = Vec::with_capacity(snapshot.tenants.len());
-        for tenant in &snapshot.tenants {
-            let uid = tenant.metadata.uid.clone().unwrap_or_default();
-            let memory = self.memories.entry(uid).or_insert_with(|| Memory::new(self.told.clone()));
-            let pass = Pass {
-                source: &*self.source,
-                installation: &self.installation,
-                snapshot: &snapshot,
-                tenant,
-                keys: keys_of(tenant, &snapshot),
-                memory,
-            };
-            states.push(pass.run().await);
-        }
-        self.tenants = states;
-        let known = |key: &ApiKey| snapshot.tenants.iter().any(|tenant| belongs(key, tenant));
-        self.orphans = snapshot.api_keys.iter().filter(|key| !known(key)).map(|key| orphan(key)).collect();
-        let replicas = self.replicas().await?;
-        self.report(&replicas).await
-    }
-
-    /// Tenants whose manifest is gone: their keys are revoked, their database is kept and served no more.
-    async fn retire(&mut self, snapshot: &Snapshot) -> Result<(), LookError> {
-        let mut conn = session::connect(&self.installation.operator()).await?;
-        for record in tenants::not_retained(&mut conn).await? {
-            let there =
-                snapshot.tenants.iter().any(|t| t.metadata.uid.as_deref() == Some(record.uid.as_str()));
-            if there {
+impl<S: ResourceSource + 'static> Looker<S> {
+    async fn run(&mut self) -> Ended {
+        let source = self.shared.source.clone();
+        let mut look = Some(Instant::now());
+        let mut changed = changed(&source);
+        loop {
+            if look.is_some_and(|at| at <= Instant::now()) {
+                look = match source.snapshot().await {
+                    Ok(snapshot) => {
+                        self.take(snapshot);
+                        None
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "the look at the resources failed and is tried again");
+                        Some(Instant::now() + RETRY)
+                    }
+                };
+                changed = self::changed(&source);
+            }
+            if look.is_none() && !self.suspects.is_empty() {
+                look = Some(Instant::now());
                 continue;
             }
-            // first, and until it is done: a replica that is cut off from the control database serves them still
-            match self.revoke_all(&record).await {
-                Err(error) if !matches!(error, PgError::Sqlstate { .. }) => {
-                    tracing::warn!(tenant = %record.slug, %error, "the Tenant is gone; its keys are revoked as soon as its database answers");
-                    continue;
+            self.start();
+            let next = look.map_or_else(|| self.next(), |look| look.min(self.next()));
+            tokio::select! {
+                () = &mut changed, if look.is_none() => look = Some(Instant::now()),
+                Some(done) = self.jobs.join_next() => {
+                    match done.map_err(JoinError::try_into_panic) {
+                        Ok(done) => if self.done(done) { return Ended::Replaced },
+                        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+                        Err(Err(_)) => {}
+                    }
                 }
-                // a database that was never finished, or that somebody dropped, has no keys
+                () = tokio::time::sleep_until(next) => {}
+            }
+        }
+    }
+
+    /// When something is to be begun next.
+    fn next(&self) -> Instant {
+        let passes = self.entries.values().filter(|it| !it.busy()).map(|it| it.due);
+        let burials = self.orphans.values().filter_map(|it| it.due);
+        let glance = (!self.glancing).then_some(self.next_glance);
+        let list = (!self.listing).then_some(self.next_list);
+        let all = passes.chain(burials).chain(glance).chain(list);
+        all.min().unwrap_or_else(|| Instant::now() + GLANCE)
+    }
+
+    /// Begins what is due.
+    fn start(&mut self) {
+        let now = Instant::now();
+        if !self.glancing && self.next_glance <= now {
+            self.glancing = true;
+            let (installation, conn) = (self.shared.installation.clone(), self.control.take());
+            self.jobs.spawn(async move { Done::Glanced(Box::pin(glance(installation, conn)).await) });
+        }
+        if !self.listing && self.next_list <= now {
+            self.listing = true;
+            let installation = self.shared.installation.clone();
+            self.jobs.spawn(async move { Done::Listed(Box::pin(listed(&installation)).await) });
+        }
+        for (uid, entry) in self.entries.iter_mut().filter(|(_, it)| !it.busy() && it.due <= now) {
+            let Some(memory) = entry.memory.take() else { continue };
+            entry.wanted = false;
+            let shared = self.shared.clone();
+            let Some(tenant) = entry.tenant.clone() else {
+                let (uid, epoch) = (uid.clone(), memory.epoch);
+                self.jobs.spawn(async move {
+                    let place = shared.lanes.enter(true).await;
+                    let retired = Box::pin(retire(&shared, &uid, epoch)).await;
+                    drop(place);
+                    Done::Retired(uid, retired)
+                });
+                continue;
+            };
+            let probe = entry.probed.is_none_or(|at| self.relook.mul_f64(0.5) <= at.elapsed());
+            if probe {
+                entry.probed = Some(now);
+            }
+            entry.whole = probe;
+            let (keys, snapshot) = (entry.keys.clone(), self.snapshot.clone());
+            let job = Job { shared, snapshot, tenant, keys, probe, slow: entry.slow, memory };
+            self.jobs.spawn(async move { Done::Passed(Box::new(Box::pin(job.run()).await)) });
+        }
+        for (uid, orphan) in self.orphans.iter_mut().filter(|(_, it)| it.due.is_some_and(|due| due <= now)) {
+            orphan.due = None;
+            let (shared, key, uid) = (self.shared.clone(), orphan.key.clone(), uid.clone());
+            self.jobs.spawn(async move { Done::Buried(uid, Box::pin(bury(&shared, &key)).await) });
+        }
+    }
+
+    /// Takes in what a piece of work came to. True: another reconciler has taken over.
+    fn done(&mut self, done: Done) -> bool {
+        match done {
+            Done::Passed(passed) => return self.passed(*passed),
+            Done::Retired(uid, retired) => match retired {
+                Ok(()) => self.retired(&uid),
+                Err(error) if error.code() == Some(leader::REPLACED) => return true,
                 Err(error) => {
-                    tracing::warn!(tenant = %record.slug, %error, "the Tenant is gone, and its database too")
+                    tracing::warn!(tenant = uid, %error, "the Tenant is gone; its keys are revoked as soon as its database answers");
+                    if let Some(entry) = self.entries.get_mut(&uid) {
+                        entry.failed_vanished(Memory::new(self.told.clone()), self.relook);
+                    }
                 }
-                Ok(()) => {
-                    tracing::info!(tenant = %record.slug, "the Tenant is gone; its keys are revoked and its database is kept");
+            },
+            Done::Buried(uid, buried) => self.buried(&uid, buried),
+            Done::Glanced(Ok((conn, glance))) => {
+                self.control = Some(conn);
+                return self.glanced(glance);
+            }
+            Done::Glanced(Err(error)) => {
+                self.glancing = false;
+                self.next_glance = Instant::now() + RETRY;
+                if SILENCE <= self.heard.elapsed() {
+                    let mut replicas = self.replicas.take().unwrap_or_default();
+                    replicas.silent = Some(error.to_string());
+                    self.replicas = Some(replicas);
+                    self.tell();
                 }
             }
-            tenants::set_retained(&mut conn, &record.id).await?;
-            replicas::wake(&mut conn).await?;
-            self.memories.remove(&record.uid);
+            Done::Listed(listed) => {
+                self.listing = false;
+                self.next_list = Instant::now() + listed.as_ref().map_or(RETRY, |_| self.relook.max(RETRY));
+                self.suspects = listed.unwrap_or_default().into_iter().map(|record| record.uid).collect();
+                self.suspects.retain(|uid| !self.entries.contains_key(uid));
+            }
         }
-        Ok(())
+        false
     }
 
-    async fn revoke_all(&self, record: &tenants::Record) -> Result<(), PgError> {
-        let mut logins = Logins::new(&self.installation, &record.id, &record.database);
-        session::execute(logins.get(As::Owner).await?, &records::revoke_all_keys()).await?;
-        logins.close().await;
-        Ok(())
+    fn passed(&mut self, passed: Passed) -> bool {
+        let Passed { uid, state, slow, memory } = passed;
+        if state.replaced {
+            return true;
+        }
+        let Some(entry) = self.entries.get_mut(&uid) else { return false };
+        entry.finish(state, slow, memory, self.relook);
+        if let (Some(replicas), Some(state)) = (&self.replicas, &entry.state) {
+            if awaits_replicas(state, replicas) {
+                (self.pace, self.next_glance) = (SOON, Instant::now());
+            }
+            entry.told = Some(standing(state, replicas));
+            self.shared.reporter.push(self.told.tenant(state, replicas, entry.whole));
+        }
+        false
     }
 
-    /// The replicas that live now.
-    async fn replicas(&mut self) -> Result<Replicas, LookError> {
-        // kept open: this is asked every 100 ms while a replica is waited for
-        let mut conn = match self.control.take() {
-            Some(conn) => conn,
-            None => session::connect(&self.installation.operator()).await?,
-        };
-        let live = replicas::live(&mut conn).await?;
-        let seen = replicas::seen(&mut conn).await?;
-        self.stirred |= is_new(&seen, &self.seen);
-        self.seen = seen;
-        self.control = Some(conn);
-        Ok(live.into_iter().map(|(_, served)| served).collect())
+    /// A Tenant's end was seen to; or it is there again.
+    fn retired(&mut self, uid: &str) {
+        match self.entries.get_mut(uid) {
+            Some(entry) if entry.tenant.is_some() => entry.memory = Some(Memory::new(self.told.clone())),
+            _ => drop(self.entries.remove(uid)),
+        }
     }
 
-    async fn report(&self, replicas: &Replicas) -> Result<(), LookError> {
-        Ok(self.source.report(&self.told.statuses(&self.tenants, &self.orphans, replicas)).await?)
-    }
-
-    /// Until something may have changed or it is time to look again; meanwhile statuses follow the replicas.
-    async fn watch(&mut self, relook: Instant) {
-        let source = self.source.clone();
-        let changed = source.changed();
-        tokio::pin!(changed);
-        // with thousands of keys a report costs more than a glance at the replicas
-        let mut told: Option<(Replicas, Instant)> = None;
-        loop {
-            let awaiting = match self.follow(&mut told).await {
-                Ok(replicas) => self.tenants.iter().any(|tenant| awaits_replicas(tenant, &replicas)),
-                Err(error) => {
-                    tracing::warn!(%error, "statuses could not be written; they are tried again");
-                    true
-                }
-            };
-            if std::mem::take(&mut self.stirred) {
+    fn buried(&mut self, uid: &str, buried: Result<bool, String>) {
+        let Some(orphan) = self.orphans.get_mut(uid) else { return };
+        let trouble = match buried {
+            Ok(true) => {
+                orphan.due = Some(Instant::now() + self.relook);
                 return;
             }
-            let next = Instant::now() + if awaiting { AWAITING } else { GLANCE };
-            tokio::select! {
-                () = &mut changed => return,
-                () = tokio::time::sleep_until(relook.min(next)) => if relook <= Instant::now() { return },
+            Ok(false) => "the keys of its Tenant, which is gone, are not revoked yet".to_owned(),
+            Err(error) => error,
+        };
+        orphan.due = Some(Instant::now() + RETRY);
+        let mut state = report::orphan(&orphan.key);
+        state.findings.retry = Some((Reason::Deleting, format!("{trouble}; {REMEDY}")));
+        self.shared.reporter.push(self.told.orphan(&state).into_iter().collect());
+    }
+
+    fn glanced(&mut self, glance: Glance) -> bool {
+        self.glancing = false;
+        if glance.lead != self.shared.lead {
+            return true;
+        }
+        self.heard = Instant::now();
+        let stirred: BTreeSet<_> = self.tables.stirred(&glance.seen).into_iter().collect();
+        self.replicas = Some(Replicas { live: glance.live, silent: None });
+        let mut awaiting = false;
+        for entry in self.entries.values_mut() {
+            let Some(state) = &entry.state else { continue };
+            if state.id.as_ref().is_some_and(|id| stirred.contains(id)) {
+                (entry.due, entry.wanted) = (Instant::now(), true);
+            }
+            awaiting |= self.replicas.as_ref().is_some_and(|replicas| awaits_replicas(state, replicas));
+        }
+        self.tell();
+        let pace = if awaiting { self.pace } else { GLANCE };
+        self.pace = (self.pace * 2).min(AWAITING);
+        self.next_glance = Instant::now() + pace;
+        false
+    }
+
+    /// Tells the tenants whose standing with the replicas is another one.
+    fn tell(&mut self) {
+        let Some(replicas) = &self.replicas else { return };
+        for entry in self.entries.values_mut() {
+            let Some(state) = &entry.state else { continue };
+            let now = standing(state, replicas);
+            if entry.told.as_ref() != Some(&now) {
+                entry.told = Some(now);
+                self.shared.reporter.push(self.told.tenant(state, replicas, false));
             }
         }
     }
-
-    /// Reports when the replicas are not what they were, and now and then for keys that expire.
-    async fn follow(&mut self, told: &mut Option<(Replicas, Instant)>) -> Result<Replicas, LookError> {
-        let replicas = self.replicas().await?;
-        if told.as_ref().is_none_or(|(seen, at)| *seen != replicas || WATCHING <= at.elapsed()) {
-            self.report(&replicas).await?;
-            *told = Some((replicas.clone(), Instant::now()));
-        }
-        Ok(replicas)
-    }
 }
 
-/// A fingerprint that nobody reported before for a tenant that somebody reported at the same generation. After a change
-/// of ours the generation is another one.
-fn is_new(now: &Seen, before: &Seen) -> bool {
-    now.iter().any(|(tenant, seen)| before.get(tenant).is_some_and(|before| !seen.is_subset(before)))
+/// What of the replicas a tenant's status shows: how many serve it, how many live, and whether anybody knows.
+fn standing(state: &TenantState, replicas: &Replicas) -> (usize, usize, bool) {
+    (serving(state, replicas), replicas.live.len(), replicas.silent.is_some())
 }
 
-fn belongs(key: &ApiKey, tenant: &Tenant) -> bool {
-    key.metadata.namespace == tenant.metadata.namespace
-        && Some(&key.spec.tenant_ref.name) == tenant.metadata.name.as_ref()
+/// Ends when something may have changed since the last snapshot.
+fn changed<S: ResourceSource + 'static>(source: &Arc<S>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    let source = source.clone();
+    Box::pin(async move { source.changed().await })
 }
 
-fn keys_of<'a>(tenant: &Tenant, snapshot: &'a Snapshot) -> Vec<&'a ApiKey> {
-    snapshot.api_keys.iter().filter(|key| belongs(key, tenant)).map(|key| &**key).collect()
+/// The tenants whose end nobody has seen to.
+async fn listed(installation: &Installation) -> Result<Vec<tenants::Record>, PgError> {
+    tenants::not_retained(&mut session::connect(&installation.operator()).await?).await
 }

@@ -28,6 +28,13 @@ pub(crate) struct TenantState {
     pub(crate) object: ObjectRef,
     pub(crate) generation: i64,
     pub(crate) findings: Findings,
+    /// Whether the pass came to its end: the database is what the manifests say, as far as they can be followed. What is
+    /// known of a pass that did not is what an earlier one found.
+    pub(crate) done: bool,
+    /// Released: nobody is told anything any more.
+    pub(crate) gone: bool,
+    /// Another reconciler has taken over.
+    pub(crate) replaced: bool,
     pub(crate) id: Option<Ulid>,
     pub(crate) slug: String,
     pub(crate) database: String,
@@ -36,6 +43,8 @@ pub(crate) struct TenantState {
     pub(crate) entities: usize,
     pub(crate) shared: Vec<ResolvedPermission>,
     pub(crate) keys: Vec<KeyState>,
+    /// As they stand in the object.
+    pub(crate) conditions: Vec<Condition>,
     /// After this long, by the database's clock, a secret or key is due: for rotation, or to die.
     pub(crate) next_look: Option<std::time::Duration>,
 }
@@ -45,6 +54,8 @@ pub(crate) struct KeyState {
     pub(crate) object: ObjectRef,
     pub(crate) generation: i64,
     pub(crate) findings: Findings,
+    /// Released: nobody is told anything any more.
+    pub(crate) gone: bool,
     pub(crate) id: Option<Ulid>,
     pub(crate) role: Option<String>,
     /// Empty: the name that the manifest gives is another key's.
@@ -58,20 +69,28 @@ pub(crate) struct KeyState {
     pub(crate) previous_secret_expires_at: Option<jiff::Timestamp>,
     pub(crate) next_rotation: Option<jiff::Timestamp>,
     pub(crate) permissions: Vec<ResolvedPermission>,
+    /// As they stand in the object.
+    pub(crate) conditions: Vec<Condition>,
 }
 
-/// The live replicas, each with the generation that it serves of every tenant .
-pub(crate) type Replicas = Vec<BTreeMap<Ulid, i64>>;
+/// Who serves, as the control database said last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Replicas {
+    /// The live ones, each with the generation that it serves of every tenant.
+    pub(crate) live: Vec<BTreeMap<Ulid, i64>>,
+    /// Why nobody knows whether they live: the control database has been silent for longer than a beat counts.
+    pub(crate) silent: Option<String>,
+}
 
 /// How many live replicas serve what a tenant is now.
-fn serving(state: &TenantState, replicas: &Replicas) -> usize {
+pub(crate) fn serving(state: &TenantState, replicas: &Replicas) -> usize {
     let (Some(id), Some(wanted)) = (&state.id, state.served) else { return 0 };
-    replicas.iter().filter(|served| served.get(id).is_some_and(|served| wanted <= *served)).count()
+    replicas.live.iter().filter(|served| served.get(id).is_some_and(|served| wanted <= *served)).count()
 }
 
 /// True when nothing but replicas is waited for.
 pub(crate) fn awaits_replicas(state: &TenantState, replicas: &Replicas) -> bool {
-    state.served.is_some() && (replicas.is_empty() || serving(state, replicas) < replicas.len())
+    state.done && (replicas.live.is_empty() || serving(state, replicas) < replicas.live.len())
 }
 
 /// The verdict that `Ready`, `Reconciling` and `Stalled` spell out.
@@ -91,17 +110,22 @@ fn verdict(findings: &Findings, tenant: &TenantState, replicas: &Replicas) -> Ve
         let messages: Vec<&str> = findings.stalled.iter().map(|(_, message)| message.as_str()).collect();
         return Verdict::Stalled(*reason, messages.join("; "));
     }
-    if tenant.served.is_none() {
+    if !tenant.done {
         return Verdict::Reconciling(Reason::Progressing, "being brought into the database".to_owned());
     }
+    if let Some(error) = &replicas.silent {
+        let message =
+            format!("{error}; nobody knows which data-plane replicas live, so it is asked again and again");
+        return Verdict::Reconciling(Reason::DatabaseUnavailable, message);
+    }
     let serving = serving(tenant, replicas);
-    if replicas.is_empty() {
+    if replicas.live.is_empty() {
         let message = "done in the database; no data-plane replica is alive to serve it: start one";
         return Verdict::Reconciling(Reason::NoReplica, message.to_owned());
     }
-    if serving < replicas.len() {
-        let message =
-            format!("done in the database; served by {serving} of {} live replicas", replicas.len());
+    if serving < replicas.live.len() {
+        let n_live = replicas.live.len();
+        let message = format!("done in the database; served by {serving} of {n_live} live replicas");
         return Verdict::Reconciling(Reason::AwaitingReplicas, message);
     }
     let notes = findings.warnings.join("; ");
@@ -144,28 +168,7 @@ pub(crate) fn api_key(
     now: jiff::Timestamp,
 ) -> ApiKeyStatus {
     let time = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok()).map(Time);
-    let expired = |time: &Time| time.0 <= now;
-    let verdict = match tenant {
-        _ if key.revoked_at.is_some() => {
-            Verdict::Ended(Reason::Revoked, "the key is revoked for good; make a new ApiKey".to_owned())
-        }
-        _ if time(&key.expires_at).as_ref().is_some_and(expired) => Verdict::Ended(
-            Reason::Expired,
-            "the key has expired; set a later expiresAt or make a new ApiKey".to_owned(),
-        ),
-        Some(tenant) if tenant.served.is_none() && key.findings.stalled.is_empty() => {
-            let told = tenant.findings.retry.iter().chain(&tenant.findings.stalled).next();
-            let why = told.map_or("it is being brought into the database", |(_, message)| message.as_str());
-            let message = format!("Tenant {} is not ready: {why}", tenant.object.name);
-            Verdict::Reconciling(Reason::TenantNotReady, message)
-        }
-        Some(tenant) => verdict(&key.findings, tenant, replicas),
-        None => match (key.findings.stalled.first(), &key.findings.retry) {
-            (Some((reason, message)), _) => Verdict::Stalled(*reason, message.clone()),
-            (None, Some((reason, message))) => Verdict::Reconciling(*reason, message.clone()),
-            (None, None) => Verdict::Reconciling(Reason::Progressing, "waits for its Tenant".to_owned()),
-        },
-    };
+    let verdict = key_verdict(key, tenant, replicas, now);
     ApiKeyStatus {
         observed_generation: key.generation,
         conditions: conditions(verdict, key.generation, before, now),
@@ -181,6 +184,41 @@ pub(crate) fn api_key(
         permissions: key.permissions.clone(),
         warnings: key.findings.warnings.clone(),
         ..ApiKeyStatus::default()
+    }
+}
+
+fn key_verdict(
+    key: &KeyState,
+    tenant: Option<&TenantState>,
+    replicas: &Replicas,
+    now: jiff::Timestamp,
+) -> Verdict {
+    if let Some((Reason::Deleting, message)) = &key.findings.retry {
+        return Verdict::Reconciling(Reason::Deleting, message.clone());
+    }
+    let expires_at = key.expires_at.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
+    match tenant {
+        _ if key.revoked_at.is_some() => {
+            Verdict::Ended(Reason::Revoked, "the key is revoked for good; make a new ApiKey".to_owned())
+        }
+        _ if expires_at.is_some_and(|time| time <= now) => Verdict::Ended(
+            Reason::Expired,
+            "the key has expired; set a later expiresAt or make a new ApiKey".to_owned(),
+        ),
+        Some(tenant) if !tenant.done && key.findings.stalled.is_empty() => {
+            let told = tenant.findings.retry.iter().chain(&tenant.findings.stalled).next();
+            let why = told.map_or("it is being brought into the database", |(_, message)| message.as_str());
+            let message = format!("Tenant {} is not ready: {why}", tenant.object.name);
+            // what is tried again by itself is nothing to wait for in the Tenant
+            let reason = told.map(|(reason, _)| *reason).filter(|it| *it == Reason::DatabaseUnavailable);
+            Verdict::Reconciling(reason.unwrap_or(Reason::TenantNotReady), message)
+        }
+        Some(tenant) => verdict(&key.findings, tenant, replicas),
+        None => match (key.findings.stalled.first(), &key.findings.retry) {
+            (Some((reason, message)), _) => Verdict::Stalled(*reason, message.clone()),
+            (None, Some((reason, message))) => Verdict::Reconciling(*reason, message.clone()),
+            (None, None) => Verdict::Reconciling(Reason::Progressing, "waits for its Tenant".to_owned()),
+        },
     }
 }
 

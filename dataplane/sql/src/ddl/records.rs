@@ -10,6 +10,12 @@ pub fn fence(epoch: i64) -> Sql {
     with("select dl.fence($1::bigint)", &[Some(&epoch.to_string())])
 }
 
+/// `select control.fence(epoch)`: first in every transaction of the operator's login.
+#[must_use]
+pub fn control_fence(epoch: i64) -> Sql {
+    with("select control.fence($1::bigint)", &[Some(&epoch.to_string())])
+}
+
 /// `select dl.stand(relations)`: last in the transaction that grants. `relations` is a JSON array.
 #[must_use]
 pub fn stand(relations: &str) -> Sql {
@@ -95,12 +101,6 @@ pub fn set_key_resolved(id: &str, resolved: &str) -> Sql {
 #[must_use]
 pub fn revoke_key(id: &str) -> Sql {
     with("select dl.revoke($1)", &[Some(id)])
-}
-
-/// Revokes every key of a tenant that is gone.
-#[must_use]
-pub fn revoke_all_keys() -> Sql {
-    with("update dl.keys set revoked_at = now() where revoked_at is null", &[])
 }
 
 /// Says which permission set a key is in; the membership itself is the keys login's to grant.

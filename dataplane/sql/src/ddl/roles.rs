@@ -123,6 +123,14 @@ fn list<'a>(sql: &mut Sql, names: impl IntoIterator<Item = &'a Ident>) {
     }
 }
 
+/// `drop database`, with the sessions in it ended; cannot run in a transaction.
+#[must_use]
+pub fn drop_database(database: &Ident) -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("drop database if exists ").ident(database).lit(" with (force)");
+    sql
+}
+
 /// `create database ... owner`; cannot run in a transaction.
 #[must_use]
 pub fn create_database(database: &Ident, owner: &Ident) -> Sql {

@@ -4,7 +4,7 @@ use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
 use rowgate_pg::actual::Cluster;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::{introspect, migrate, session, tenants};
+use rowgate_pg::{introspect, leader, migrate, session, tenants};
 
 use super::settle::abouts;
 use super::{Pass, PassError};
@@ -12,6 +12,7 @@ use crate::apply::Logins;
 use crate::chance;
 use crate::desired::Desired;
 use crate::plan::{self, As};
+use crate::revocation;
 use crate::source::ResourceSource;
 use crate::status::TenantState;
 
@@ -28,9 +29,19 @@ impl<S: ResourceSource> Pass<'_, S> {
                 let message = format!("the slug {} belongs to another Tenant; choose another", state.slug);
                 return Err(PassError::Refused(Reason::SlugTaken, message));
             }
-            return Ok(
-                tenants::adopt(&mut conn, &old.id, uid, &state.object.namespace, &state.object.name).await?
-            );
+            // its database may be about to be dropped
+            if self.snapshot.tenants.iter().any(|it| it.metadata.uid.as_deref() == Some(old.uid.as_str())) {
+                let message = format!(
+                    "the slug {} belongs to Tenant {}/{}, which is being deleted; wait until it is gone, or choose another",
+                    state.slug, old.namespace, old.name
+                );
+                return Err(PassError::Refused(Reason::SlugTaken, message));
+            }
+            let mut open = leader::fence(&mut conn, self.lead).await?;
+            let (namespace, name) = (&state.object.namespace, &state.object.name);
+            let record = tenants::adopt(&mut open, &old.id, uid, namespace, name).await?;
+            open.commit().await.map_err(PgError::from)?;
+            return Ok(record);
         }
         let new = tenants::NewTenant {
             id: &chance::ulid(),
@@ -40,7 +51,8 @@ impl<S: ResourceSource> Pass<'_, S> {
             name: &state.object.name,
             database: &state.database,
         };
-        tenants::create(&mut conn, new).await.map_err(|error| match error.code() {
+        let mut open = leader::fence(&mut conn, self.lead).await?;
+        let record = tenants::create(&mut open, new).await.map_err(|error| match error.code() {
             Some("23505") => {
                 let message = format!(
                     "the database name {} is taken by another Tenant; set spec.database.name",
@@ -48,8 +60,10 @@ impl<S: ResourceSource> Pass<'_, S> {
                 );
                 PassError::Refused(Reason::Taken, message)
             }
-            _ => error.into(),
-        })
+            _ => PassError::from(error),
+        })?;
+        open.commit().await.map_err(PgError::from)?;
+        Ok(record)
     }
 
     /// Login roles and the database.
@@ -90,10 +104,14 @@ impl<S: ResourceSource> Pass<'_, S> {
         logins: &mut Logins<'_>,
     ) -> Result<(), PassError> {
         let conn = logins.get(As::Owner).await?;
-        migrate::tenant(conn).await?;
-        if self.memory.epoch.is_none() {
-            self.memory.epoch = Some(tenants::claim_epoch(conn).await?);
-        }
+        let epoch = match self.memory.epoch {
+            Some(epoch) => {
+                migrate::tenant(conn).await?;
+                epoch
+            }
+            None => revocation::claim(self.installation, self.lead, conn, true).await?,
+        };
+        self.memory.epoch = Some(epoch);
         let Some(bootstrap) = &self.tenant.spec.database.bootstrap else { return Ok(()) };
         if tenants::bootstrapped(conn).await? {
             return Ok(());
@@ -108,12 +126,15 @@ impl<S: ResourceSource> Pass<'_, S> {
             PassError::Refused(Reason::ConfigMapNotFound, message)
         })?;
         tracing::info!(tenant = %state.slug, config_map = %reference.name, "running the bootstrap script");
-        let done = tenants::bootstrap(conn, script).await;
+        let done = tenants::bootstrap(conn, script, epoch).await;
         logins.leave_owner().await;
         done.map_err(|error| match &error {
-            PgError::Sqlstate { code, message, .. } => PassError::Refused(
+            PgError::Sqlstate { code, message, .. } if code != leader::REPLACED => PassError::Refused(
                 Reason::BootstrapFailed,
-                format!("the bootstrap script failed and nothing of it stands: PostgreSQL answered {code}: {message}"),
+                format!(
+                    "the bootstrap script failed and nothing of it stands: PostgreSQL answered {code}: {message}; \
+                     correct the script"
+                ),
             ),
             _ => error.into(),
         })

@@ -48,7 +48,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             let row = db.keys.get(&id);
             let mut spec = convert::key(key, id, None, self.installation);
             let unserved = key.spec.not_served_yet().into_iter().map(|found| found.message);
-            let switches = [rowgate_crds::PAUSED, rowgate_crds::MODE, rowgate_crds::FORCE_RELEASE];
+            let switches = [rowgate_crds::PAUSED, rowgate_crds::MODE];
             let unserved = unserved.chain(annotations::unserved(&key.metadata, &switches));
             told.findings.stalled.extend(unserved.map(|text| (Reason::NotServedYet, text)));
             let dead = spec.revoked || row.is_some_and(|row| row.revoked_at.is_some());

@@ -12,7 +12,7 @@ use crate::chance;
 use crate::desired::{Desired, KeySpec};
 use crate::plan::{self, As, Closed, Finding, Op, Outcome};
 use crate::source::{Event, ResourceSource};
-use crate::status::TenantState;
+use crate::status::{Replicas, TenantState};
 
 /// How often a plan is applied in one pass before what is left counts as refused.
 const ROUNDS: u32 = 3;
@@ -89,7 +89,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         // the keys are what they were, and this pass does not know them yet
         let mut told = self.memory.last.clone().unwrap_or_else(|| state.clone());
         told.findings.retry = Some((Reason::Drifted, note.clone()));
-        self.source.report(&self.memory.told.statuses(&[told], &[], &Vec::new())).await?;
+        let reports = self.memory.told.tenant(&told, &Replicas::default(), false);
+        self.reporter.write(self.source, &reports).await?;
         Ok(self
             .source
             .event(&state.object, Event { reason: "Drifted".to_owned(), note, warning: true })

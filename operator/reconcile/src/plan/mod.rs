@@ -15,6 +15,7 @@ mod contents;
 mod foreign;
 mod keys;
 mod readers;
+mod removal;
 mod rights;
 mod rows;
 mod scans;
@@ -23,6 +24,7 @@ mod shell;
 
 pub use closed::{Closed, Of};
 pub use contents::{CLOSE_KEYS, Outcome, contents};
+pub use removal::removal;
 pub use shell::shell;
 
 /// Something that a person has to change: the reason that status shows, and a sentence that says what to do.

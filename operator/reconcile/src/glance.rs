@@ -1,0 +1,84 @@
+//! A glance at the control database: who serves what, and whether somebody else has taken over.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rowgate_core::name::Ulid;
+use rowgate_pg::failure::PgError;
+use rowgate_pg::installation::Installation;
+use rowgate_pg::replicas::{self, Seen};
+use rowgate_pg::{leader, session};
+use sqlx::PgConnection;
+
+/// What it showed.
+pub(crate) struct Glance {
+    /// The live replicas, each with the generation that it serves of every tenant.
+    pub(crate) live: Vec<BTreeMap<Ulid, i64>>,
+    pub(crate) seen: Seen,
+    /// Of whoever reconciles now.
+    pub(crate) lead: i64,
+}
+
+/// The connection is kept: this is asked many times a second while a replica is waited for.
+pub(crate) async fn glance(
+    installation: Installation,
+    conn: Option<PgConnection>,
+) -> Result<(PgConnection, Glance), PgError> {
+    let mut conn = match conn {
+        Some(conn) => conn,
+        None => session::connect(&installation.operator()).await?,
+    };
+    let live = replicas::live(&mut conn).await?.into_iter().map(|(_, served)| served).collect();
+    let seen = replicas::seen(&mut conn).await?;
+    let lead = leader::epoch(&mut conn).await?;
+    Ok((conn, Glance { live, seen, lead }))
+}
+
+/// What the tables of each tenant were seen to be, last.
+#[derive(Debug, Default)]
+pub(crate) struct Tables(BTreeMap<Ulid, BTreeSet<i64>>);
+
+impl Tables {
+    /// Takes in what the replicas say, and gives the tenants whose tables are other ones than before: a hand has changed
+    /// them, or we have. One that nobody has seen before is none of them.
+    pub(crate) fn stirred(&mut self, seen: &Seen) -> Vec<Ulid> {
+        let mut now: BTreeMap<Ulid, BTreeSet<i64>> = BTreeMap::new();
+        for ((tenant, _), fingerprints) in seen {
+            now.entry(tenant.clone()).or_default().extend(fingerprints);
+        }
+        let other = |tenant: &Ulid, now: &BTreeSet<i64>| {
+            self.0.get(tenant).is_some_and(|before| !now.is_subset(before))
+        };
+        let stirred =
+            now.iter().filter(|(tenant, now)| other(tenant, now)).map(|(it, _)| it.clone()).collect();
+        // a replica that starts again says nothing for a moment, and what was seen before still counts
+        self.0.extend(now);
+        stirred
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_stirred_when_a_replica_sees_others_whatever_the_generation() {
+        let tenant = Ulid::from_parts(1, [1; 10]);
+        let seen = |generation: i64, fingerprints: &[i64]| {
+            Seen::from([((tenant.clone(), generation), fingerprints.iter().copied().collect())])
+        };
+        let mut tables = Tables::default();
+        for (what, now, stirred) in [
+            ("first seen", seen(1, &[7]), false),
+            ("the same", seen(1, &[7]), false),
+            ("nothing, while it starts again", Seen::new(), false),
+            ("the same at another generation", seen(2, &[7]), false),
+            ("others at the same generation", seen(2, &[8]), true),
+            ("the same again", seen(2, &[8]), false),
+            ("others together with a generation", seen(3, &[9]), true),
+            ("two replicas, one still behind", seen(3, &[9, 8]), true),
+            ("both", seen(3, &[9]), false),
+        ] {
+            assert_eq!(!tables.stirred(&now).is_empty(), stirred, "{what}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! One piece of the loop's work, run beside the others: a pass over a Tenant, the end of one that vanished, the release of
+//! a key without a Tenant.
+
+use std::sync::Arc;
+
+use rowgate_crds::{ApiKey, Tenant};
+use rowgate_pg::failure::PgError;
+use rowgate_pg::installation::Installation;
+use rowgate_pg::{leader, replicas, session, tenants};
+use tokio::time::timeout;
+
+use crate::lanes::{Lanes, QUICK};
+use crate::pass::{Memory, Pass, free_key, is_forced, is_leaving};
+use crate::reporter::Reporter;
+use crate::revocation;
+use crate::source::{ObjectRef, ResourceSource, Snapshot};
+use crate::status::TenantState;
+
+/// What every piece of work needs.
+pub(crate) struct Shared<S> {
+    pub(crate) source: Arc<S>,
+    pub(crate) installation: Installation,
+    pub(crate) reporter: Reporter,
+    pub(crate) lanes: Lanes,
+    /// What the fence of the control database is asked with.
+    pub(crate) lead: i64,
+}
+
+/// A pass over one Tenant.
+pub(crate) struct Job<S> {
+    pub(crate) shared: Arc<Shared<S>>,
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) tenant: Arc<Tenant>,
+    pub(crate) keys: Vec<Arc<ApiKey>>,
+    pub(crate) probe: bool,
+    /// The last pass took long, or its database did not answer.
+    pub(crate) slow: bool,
+    pub(crate) memory: Memory,
+}
+
+/// What became of it.
+pub(crate) struct Passed {
+    pub(crate) uid: String,
+    pub(crate) state: TenantState,
+    pub(crate) slow: bool,
+    pub(crate) memory: Memory,
+}
+
+impl<S: ResourceSource> Job<S> {
+    pub(crate) async fn run(mut self) -> Passed {
+        let lanes = self.shared.lanes.clone();
+        let mut place = lanes.enter(self.slow).await;
+        let mut slow = self.slow;
+        let state = loop {
+            let mut pass = Box::pin(pass(
+                &self.shared,
+                &self.snapshot,
+                &self.tenant,
+                &self.keys,
+                self.probe,
+                &mut self.memory,
+            ));
+            if slow {
+                break pass.await;
+            }
+            if let Ok(state) = timeout(QUICK, &mut pass).await {
+                break state;
+            }
+            slow = true;
+            if let Some(aside) = lanes.aside() {
+                place = aside;
+                break pass.await;
+            }
+            // begun anew when the slow lane has a place; a pass may be cut off anywhere
+            drop(pass);
+            drop(place);
+            place = lanes.enter(true).await;
+        };
+        drop(place);
+        let uid = self.tenant.metadata.uid.clone().unwrap_or_default();
+        Passed { uid, state, slow, memory: self.memory }
+    }
+}
+
+async fn pass<S: ResourceSource>(
+    shared: &Shared<S>,
+    snapshot: &Snapshot,
+    tenant: &Tenant,
+    keys: &[Arc<ApiKey>],
+    probe: bool,
+    memory: &mut Memory,
+) -> TenantState {
+    let (leaving, keys) = keys.iter().map(|key| &**key).partition(|key| is_leaving(&key.metadata));
+    let pass = Pass {
+        source: &*shared.source,
+        installation: &shared.installation,
+        reporter: &shared.reporter,
+        lead: shared.lead,
+        snapshot,
+        tenant,
+        keys,
+        leaving,
+        probe,
+        memory,
+    };
+    pass.run().await
+}
+
+/// A Tenant that is there no more, without a word before: its keys are revoked, its database is kept and served no more.
+/// `epoch`: its fence, if it was taken.
+pub(crate) async fn retire<S>(shared: &Shared<S>, uid: &str, mut epoch: Option<i64>) -> Result<(), PgError> {
+    let mut conn = session::connect(&shared.installation.operator()).await?;
+    let Some(record) = tenants::find_by_uid(&mut conn, uid).await? else { return Ok(()) };
+    if record.phase == tenants::Phase::Retained {
+        return Ok(());
+    }
+    // first, and until it is done: a replica that is cut off from the control database serves them still
+    revocation::revoke_others(&shared.installation, shared.lead, &mut epoch, &record, &[]).await?;
+    let mut open = leader::fence(&mut conn, shared.lead).await?;
+    tenants::set_retained(&mut open, &record.id).await?;
+    replicas::wake(&mut open).await?;
+    open.commit().await?;
+    tracing::info!(tenant = %record.slug, "the Tenant is gone; its keys are revoked and its database is kept");
+    Ok(())
+}
+
+/// Lets go of a key whose Tenant is not there, once that Tenant's keys are revoked. False: they are not yet.
+pub(crate) async fn bury<S: ResourceSource>(shared: &Shared<S>, key: &ApiKey) -> Result<bool, String> {
+    let forced = is_forced(&key.metadata);
+    let object = ObjectRef::from(key);
+    let pending = async {
+        let mut conn = session::connect(&shared.installation.operator()).await?;
+        let records = tenants::not_retained(&mut conn).await?;
+        let its =
+            |it: &tenants::Record| it.namespace == object.namespace && it.name == key.spec.tenant_ref.name;
+        Ok::<bool, PgError>(records.iter().any(its))
+    };
+    let warning = match pending.await {
+        Ok(false) => None,
+        Ok(true) if !forced => return Ok(false),
+        Err(error) if !forced => return Err(error.to_string()),
+        Ok(true) => Some("the keys of its Tenant, which is gone, are not revoked yet".to_owned()),
+        Err(error) => Some(error.to_string()),
+    };
+    let warning = warning.map(|why| {
+        let tenant = &key.spec.tenant_ref.name;
+        format!(
+            "released by annotation although {why}; left behind: the key, in the database of Tenant {tenant}"
+        )
+    });
+    free_key(&*shared.source, key, &object, warning).await.map_err(|error| error.to_string())?;
+    Ok(true)
+}

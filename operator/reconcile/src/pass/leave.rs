@@ -1,0 +1,146 @@
+//! A Tenant that is being deleted: its keys die, its database stays or goes as its policy says, then it is released.
+//! Cut off anywhere, the next pass begins anew and finds less to do.
+
+use std::collections::BTreeSet;
+
+use rowgate_core::role::TenantLogin;
+use rowgate_crds::{DeletionPolicy, PAUSED, Reason};
+use rowgate_pg::failure::PgError;
+use rowgate_pg::{introspect, leader, replicas, session, tenants};
+use rowgate_sql::text::Ident;
+
+use super::release::{REMEDY, is_forced};
+use super::{Pass, PassError};
+use crate::apply::Logins;
+use crate::plan;
+use crate::source::{Event, ResourceSource};
+use crate::status::TenantState;
+use crate::{annotations, report, revocation};
+
+impl<S: ResourceSource> Pass<'_, S> {
+    pub(super) async fn leave(&mut self) -> TenantState {
+        let mut state = report::known(self.tenant, &self.keys, self.memory.last.as_ref());
+        let ended = self.end(&mut state).await;
+        let forced = is_forced(&self.tenant.metadata);
+        if let Err(error) = &ended
+            && state.keys.len() == self.keys.len()
+        {
+            self.release_keys(&mut state, &Err(error.to_string())).await;
+        }
+        match ended {
+            Err(PassError::Pg(error)) if error.code() == Some(leader::REPLACED) => state.replaced = true,
+            Ok(()) => self.let_go(&mut state, None).await,
+            Err(error) if forced => {
+                let note = format!(
+                    "released by annotation although it could not be taken down: {error}; left behind: database {}, the \
+                     roles made for it{}, and its keys, which may work until they are revoked there",
+                    state.database,
+                    state.id.as_ref().map_or_else(String::new, |id| format!(" (tenant id {id})")),
+                );
+                self.let_go(&mut state, Some(note)).await;
+            }
+            Err(error) => {
+                tracing::warn!(tenant = %state.slug, %error, "a Tenant that is being deleted waits");
+                state.findings.retry = Some((Reason::Deleting, format!("{error}; {REMEDY}")));
+            }
+        }
+        self.memory.last = Some(state.clone());
+        state
+    }
+
+    /// Everything but the release.
+    async fn end(&mut self, state: &mut TenantState) -> Result<(), PassError> {
+        let mut conn = session::connect(&self.installation.operator()).await?;
+        let record = tenants::find_by_uid(&mut conn, &state.object.uid).await?;
+        let Some(record) = record else {
+            self.release_keys(state, &Ok(BTreeSet::new())).await;
+            return Ok(());
+        };
+        state.id = Some(record.id.clone());
+        state.database.clone_from(&record.database);
+        let epoch = &mut self.memory.epoch;
+        let revoked = revocation::revoke_others(self.installation, self.lead, epoch, &record, &[]).await;
+        if revoked.is_ok() {
+            let now = jiff::Timestamp::now().to_string();
+            for key in &mut state.keys {
+                key.revoked_at.get_or_insert_with(|| now.clone());
+            }
+        }
+        revoked?;
+        self.release_keys(state, &Ok(BTreeSet::new())).await;
+        let kept = self.tenant.spec.database.deletion_policy == DeletionPolicy::Retain;
+        if record.phase != tenants::Phase::Retained {
+            let mut open = leader::fence(&mut conn, self.lead).await?;
+            tenants::set_retained(&mut open, &record.id).await?;
+            replicas::wake(&mut open).await?;
+            open.commit().await.map_err(PgError::from)?;
+            if kept {
+                let note = format!(
+                    "its keys are revoked and database {} is kept; a Tenant with the slug {} takes it over",
+                    record.database, record.slug
+                );
+                self.tell("DatabaseRetained", note, false).await?;
+            }
+        }
+        if !kept {
+            self.remove(&record, &mut conn).await?;
+        }
+        Ok(())
+    }
+
+    /// Drops the database and every role of it.
+    async fn remove(&self, record: &tenants::Record, conn: &mut sqlx::PgConnection) -> Result<(), PassError> {
+        if annotations::value(&self.tenant.metadata, PAUSED) == Some("true") {
+            let message =
+                "paused by the annotation rowgate.dev/paused; the database is dropped when it is removed";
+            return Err(PassError::Refused(Reason::Paused, message.to_owned()));
+        }
+        let Some(database) = Ident::new(&record.database) else {
+            return Err(PassError::Refused(Reason::InvalidSpec, "database.name is too long".to_owned()));
+        };
+        let cluster = introspect::cluster(conn, &record.id, &record.database).await?;
+        let ours = TenantLogin::Owner.role(&record.id);
+        let foreign = cluster.database.as_ref().filter(|there| there.owner != ours);
+        if foreign.is_some() || !self.tenant.spec.database.create {
+            let note = format!("database {} was not made by Rowgate and is kept", record.database);
+            self.tell("DatabaseRetained", note, true).await?;
+            return Ok(());
+        }
+        let sessions = tenants::sessions(conn, &record.database).await?.into_iter().collect();
+        let operator = self.installation.operator().role;
+        let ops = plan::removal(&record.id, &database, &cluster, &sessions, &operator);
+        let mut logins = Logins::new(self.installation, self.lead, &record.id, &record.database);
+        let applied = logins.apply(&ops, None).await;
+        logins.close().await;
+        applied?;
+        let note = format!(
+            "database {} and its roles were dropped, as deletionPolicy: Delete says",
+            record.database
+        );
+        self.tell("DatabaseDeleted", note, false).await?;
+        let mut open = leader::fence(conn, self.lead).await?;
+        tenants::forget(&mut open, &record.id).await?;
+        open.commit().await.map_err(PgError::from)?;
+        Ok(())
+    }
+
+    async fn tell(&self, reason: &str, note: String, warning: bool) -> Result<(), PassError> {
+        let event = Event { reason: reason.to_owned(), note, warning };
+        Ok(self.source.event(&self.tenant.into(), event).await?)
+    }
+
+    async fn let_go(&self, state: &mut TenantState, warning: Option<String>) {
+        let freed = async {
+            if let Some(note) = warning {
+                self.tell("ForceReleased", note, true).await?;
+            }
+            Ok::<_, PassError>(self.source.release(&state.object).await?)
+        };
+        match freed.await {
+            Ok(()) => state.gone = true,
+            Err(error) => {
+                state.findings.retry = Some((Reason::Deleting, format!("{error}; it is tried again")));
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Statuses on their way to the source. The loop does not wait for them; of one object only the newest is written.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+
+use crate::source::{ObjectRef, ResourceSource, SourceError, StatusReport};
+
+/// Statuses written in one go: a new one waits for no more than these.
+const BATCH: usize = 32;
+
+/// After a status that could not be written.
+const RETRY: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub(crate) struct Reporter {
+    waiting: Mutex<Queue>,
+    more: Notify,
+    /// Held while statuses are written, so that an older one never comes last.
+    writing: tokio::sync::Mutex<()>,
+}
+
+/// In the order in which they came: a Tenant's status never comes before those of its keys.
+#[derive(Debug, Default)]
+struct Queue {
+    by_turn: BTreeMap<u64, Waiting>,
+    turns: BTreeMap<ObjectRef, u64>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    not_before: Instant,
+    report: StatusReport,
+}
+
+impl Queue {
+    fn push(&mut self, waiting: Waiting) {
+        self.remove(&waiting.report.object);
+        self.turns.insert(waiting.report.object.clone(), self.next);
+        self.by_turn.insert(self.next, waiting);
+        self.next += 1;
+    }
+
+    fn remove(&mut self, object: &ObjectRef) {
+        if let Some(turn) = self.turns.remove(object) {
+            self.by_turn.remove(&turn);
+        }
+    }
+
+    /// What is due, as much as is written in one go.
+    fn take(&mut self, now: Instant) -> Vec<StatusReport> {
+        let due = self.by_turn.iter().filter(|(_, it)| it.not_before <= now).map(|(turn, _)| *turn);
+        let due: Vec<u64> = due.take(BATCH).collect();
+        let taken: Vec<StatusReport> =
+            due.iter().filter_map(|turn| self.by_turn.remove(turn)).map(|it| it.report).collect();
+        taken.iter().for_each(|report| drop(self.turns.remove(&report.object)));
+        taken
+    }
+}
+
+impl Reporter {
+    fn waiting(&self) -> MutexGuard<'_, Queue> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes statuses in. One that waits for the same object is replaced.
+    pub(crate) fn push(&self, reports: Vec<StatusReport>) {
+        if reports.is_empty() {
+            return;
+        }
+        let not_before = Instant::now();
+        let mut waiting = self.waiting();
+        reports.into_iter().for_each(|report| waiting.push(Waiting { not_before, report }));
+        drop(waiting);
+        self.more.notify_one();
+    }
+
+    /// Writes these before it returns.
+    pub(crate) async fn write<S: ResourceSource>(
+        &self,
+        source: &S,
+        reports: &[StatusReport],
+    ) -> Result<(), SourceError> {
+        let _order = self.writing.lock().await;
+        reports.iter().for_each(|report| self.waiting().remove(&report.object));
+        source.report(reports).await
+    }
+
+    /// Writes what comes in, for ever.
+    pub(crate) async fn run<S: ResourceSource>(&self, source: &S) {
+        loop {
+            let next = self.once(source).await;
+            match next {
+                Some(at) => {
+                    drop(timeout(at.saturating_duration_since(Instant::now()), self.more.notified()).await)
+                }
+                None => self.more.notified().await,
+            }
+        }
+    }
+
+    /// Writes everything that is due, and says when the next is.
+    async fn once<S: ResourceSource>(&self, source: &S) -> Option<Instant> {
+        loop {
+            let order = self.writing.lock().await;
+            let batch = self.waiting().take(Instant::now());
+            if batch.is_empty() {
+                return self.waiting().by_turn.values().map(|waiting| waiting.not_before).min();
+            }
+            if source.report(&batch).await.is_err() {
+                // one object's trouble is not the others'
+                for report in batch {
+                    if let Err(error) = source.report(std::slice::from_ref(&report)).await {
+                        tracing::warn!(object = %report.object, %error, "the status could not be written; it is tried again");
+                        let mut waiting = self.waiting();
+                        if !waiting.turns.contains_key(&report.object) {
+                            waiting.push(Waiting { not_before: Instant::now() + RETRY, report });
+                        }
+                    }
+                }
+            }
+            drop(order);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgate_crds::Kind;
+    use serde_json::json;
+
+    use super::*;
+
+    fn report(name: &str, status: u32) -> StatusReport {
+        let text = name.to_owned();
+        let object = ObjectRef { kind: Kind::ApiKey, namespace: text.clone(), name: text.clone(), uid: text };
+        StatusReport { object, status: json!(status) }
+    }
+
+    #[test]
+    fn the_newest_status_of_each_object_is_written_in_the_order_in_which_they_came() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        for (name, status) in [("b", 1), ("a", 1), ("b", 2), ("c", 1)] {
+            queue.push(Waiting { not_before: now, report: report(name, status) });
+        }
+        queue.push(Waiting { not_before: now + RETRY, report: report("later", 1) });
+        let taken: Vec<(String, u64)> =
+            queue.take(now).into_iter().map(|it| (it.object.name, it.status.as_u64().unwrap_or(0))).collect();
+        assert_eq!(taken, [("a".to_owned(), 1), ("b".to_owned(), 2), ("c".to_owned(), 1)]);
+        assert_eq!(queue.take(now), []);
+        assert_eq!(queue.take(now + RETRY).len(), 1);
+        assert!(queue.turns.is_empty() && queue.by_turn.is_empty());
+    }
+}

@@ -1,0 +1,179 @@
+//! What the loop knows of each tenant and of keys without one, and when it is their turn.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rowgate_crds::{ApiKey, Reason, Tenant};
+use tokio::time::Instant;
+
+use super::{Looker, RETRY};
+use crate::inputs::{Inputs, Mark};
+use crate::pass::{Memory, is_leaving};
+use crate::report;
+use crate::source::{ResourceSource, Snapshot};
+use crate::status::TenantState;
+
+/// The longest pause after passes that fail again and again.
+const LONGEST_RETRY: Duration = Duration::from_secs(15);
+
+/// One tenant.
+pub(super) struct Entry {
+    /// `None`: its object vanished, and its end is to be seen to.
+    pub(super) tenant: Option<Arc<Tenant>>,
+    pub(super) keys: Vec<Arc<ApiKey>>,
+    inputs: Inputs,
+    /// What the last pass found.
+    pub(super) state: Option<TenantState>,
+    /// `None`: a pass is under way.
+    pub(super) memory: Option<Memory>,
+    pub(super) due: Instant,
+    /// Something changed since the pass began.
+    pub(super) wanted: bool,
+    pub(super) slow: bool,
+    n_failed: u32,
+    /// When the logins were tried last.
+    pub(super) probed: Option<Instant>,
+    /// The pass is one in which everything is compared and told again, whether it changed or not.
+    pub(super) whole: bool,
+    /// What of the replicas was told.
+    pub(super) told: Option<(usize, usize, bool)>,
+}
+
+/// A key without a Tenant.
+pub(super) struct Orphan {
+    pub(super) key: Arc<ApiKey>,
+    mark: Mark,
+    /// When it is to be released, if it is being deleted.
+    pub(super) due: Option<Instant>,
+}
+
+impl Entry {
+    pub(super) fn new(memory: Memory) -> Entry {
+        Entry {
+            tenant: None,
+            keys: Vec::new(),
+            inputs: Inputs::default(),
+            state: None,
+            memory: Some(memory),
+            due: Instant::now(),
+            wanted: false,
+            slow: false,
+            n_failed: 0,
+            probed: None,
+            whole: false,
+            told: None,
+        }
+    }
+
+    /// Whether a pass is under way.
+    pub(super) fn busy(&self) -> bool {
+        self.memory.is_none()
+    }
+
+    /// After a pass.
+    pub(super) fn finish(&mut self, state: TenantState, slow: bool, memory: Memory, relook: Duration) {
+        let retry = state.findings.retry.as_ref().map(|(reason, _)| *reason);
+        let retries = state.keys.iter().filter_map(|key| key.findings.retry.as_ref());
+        let failed =
+            retry.into_iter().chain(retries.map(|(reason, _)| *reason)).any(|it| it != Reason::Paused);
+        self.n_failed = if failed { self.n_failed + 1 } else { 0 };
+        self.slow = slow || retry == Some(Reason::DatabaseUnavailable);
+        let (now, first) = (Instant::now(), self.state.is_none());
+        let pause = match failed {
+            true => self.pause(relook),
+            // spread from the first time on, so that not all are looked at at once
+            false => relook.mul_f64(if first {
+                rand::random_range(0.3..0.95)
+            } else {
+                rand::random_range(0.85..0.95)
+            }),
+        };
+        // a moment later than the database said: what is looked for has come then
+        let dated = state.next_look.map(|it| it + super::AWAITING);
+        let due = now + dated.map_or(pause, |it| it.min(pause));
+        // never before what was asked for meanwhile
+        self.due = if self.wanted { now } else { due };
+        (self.state, self.memory) = (Some(state), Some(memory));
+    }
+
+    /// After an end that could not be seen to.
+    pub(super) fn failed_vanished(&mut self, memory: Memory, relook: Duration) {
+        self.n_failed += 1;
+        self.memory = Some(memory);
+        self.due = Instant::now() + self.pause(relook);
+    }
+
+    fn pause(&self, relook: Duration) -> Duration {
+        let longest = LONGEST_RETRY.min(relook.mul_f64(0.5)).max(RETRY);
+        (RETRY * 2_u32.saturating_pow(self.n_failed.saturating_sub(1).min(8))).min(longest)
+    }
+}
+
+impl<S: ResourceSource + 'static> Looker<S> {
+    /// Compares what is there now with what the last passes saw, and makes due what differs.
+    pub(super) fn take(&mut self, snapshot: Snapshot) {
+        let now = Instant::now();
+        let mut keys: HashMap<(&str, &str), Vec<Arc<ApiKey>>> = HashMap::new();
+        for key in &snapshot.api_keys {
+            let namespace = key.metadata.namespace.as_deref().unwrap_or_default();
+            keys.entry((namespace, &key.spec.tenant_ref.name)).or_default().push(key.clone());
+        }
+        let mut present = BTreeSet::new();
+        for tenant in &snapshot.tenants {
+            let metadata = &tenant.metadata;
+            let uid = metadata.uid.clone().unwrap_or_default();
+            let name = (
+                metadata.namespace.as_deref().unwrap_or_default(),
+                metadata.name.as_deref().unwrap_or_default(),
+            );
+            let keys = keys.remove(&name).unwrap_or_default();
+            let inputs = Inputs::of(tenant, &keys, &snapshot);
+            let told = self.told.clone();
+            let entry = self.entries.entry(uid.clone()).or_insert_with(|| Entry::new(Memory::new(told)));
+            if entry.tenant.is_none() || inputs.differ(&entry.inputs) {
+                (entry.due, entry.wanted) = (now, true);
+            }
+            (entry.inputs, entry.tenant, entry.keys) = (inputs, Some(tenant.clone()), keys);
+            present.insert(uid);
+        }
+        for (_, entry) in self.entries.iter_mut().filter(|(uid, _)| !present.contains(*uid)) {
+            if entry.tenant.take().is_some() {
+                (entry.due, entry.wanted, entry.state) = (now, true, None);
+            }
+        }
+        for uid in std::mem::take(&mut self.suspects).into_iter().filter(|uid| !present.contains(uid)) {
+            let told = self.told.clone();
+            self.entries.entry(uid).or_insert_with(|| Entry::new(Memory::new(told)));
+        }
+        self.adopt(keys.into_values().flatten());
+        let uids = snapshot
+            .tenants
+            .iter()
+            .map(|it| &it.metadata)
+            .chain(snapshot.api_keys.iter().map(|it| &it.metadata));
+        self.told.retain(&uids.filter_map(|metadata| metadata.uid.as_deref()).collect());
+        self.snapshot = Arc::new(snapshot);
+    }
+
+    /// Keys whose Tenant is not there.
+    fn adopt(&mut self, keys: impl Iterator<Item = Arc<ApiKey>>) {
+        let mut before = std::mem::take(&mut self.orphans);
+        let mut orphans = BTreeMap::new();
+        for key in keys {
+            let uid = key.metadata.uid.clone().unwrap_or_default();
+            let mark = Mark::of(&key.metadata);
+            let known = before.remove(&uid).filter(|known| known.mark == mark);
+            let orphan = known.unwrap_or_else(|| {
+                let leaving = is_leaving(&key.metadata);
+                if !leaving {
+                    let state = report::orphan(&key);
+                    self.shared.reporter.push(self.told.orphan(&state).into_iter().collect());
+                }
+                Orphan { key: key.clone(), mark, due: leaving.then(Instant::now) }
+            });
+            orphans.insert(uid, orphan);
+        }
+        self.orphans = orphans;
+    }
+}
