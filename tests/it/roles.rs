@@ -4,6 +4,7 @@ use rowgate_tests::reconciler::{DONE, Reconciler};
 use sqlx::PgConnection;
 
 mod closing;
+mod deleting;
 mod forbidden;
 mod life;
 mod many;
@@ -12,6 +13,7 @@ mod reading;
 mod refused;
 mod shop;
 mod told;
+mod turns;
 
 /// A manifest of a Tenant with the schema of `bootstrap`. `spec` is indented by two.
 fn tenant(name: &str, spec: &str) -> String {

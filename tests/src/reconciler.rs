@@ -108,6 +108,11 @@ impl Reconciler {
     }
 
     #[must_use]
+    pub fn manifests(&self) -> PathBuf {
+        self.folder.path().join("manifests")
+    }
+
+    #[must_use]
     pub fn state(&self) -> PathBuf {
         self.folder.path().join("state")
     }

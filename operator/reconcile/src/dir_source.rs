@@ -227,7 +227,8 @@ impl ResourceSource for DirSource {
     async fn report(&self, reports: &[StatusReport]) -> Result<(), SourceError> {
         let reports = reports.to_vec();
         self.blocking(move |folder| {
-            for report in &reports {
+            let known: BTreeSet<&str> = folder.memory.objects.values().map(|it| it.uid.as_str()).collect();
+            for report in reports.iter().filter(|it| known.contains(it.object.uid.as_str())) {
                 folder.statuses.report(&report.object, &report.status)?;
             }
             Ok(())

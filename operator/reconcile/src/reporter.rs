@@ -1,6 +1,6 @@
 //! Statuses on their way to the source. The loop does not wait for them; of one object only the newest is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -57,7 +57,9 @@ impl Queue {
         let due: Vec<u64> = due.take(BATCH).collect();
         let taken: Vec<StatusReport> =
             due.iter().filter_map(|turn| self.by_turn.remove(turn)).map(|it| it.report).collect();
-        taken.iter().for_each(|report| drop(self.turns.remove(&report.object)));
+        for report in &taken {
+            self.turns.remove(&report.object);
+        }
         taken
     }
 }
@@ -77,6 +79,15 @@ impl Reporter {
         reports.into_iter().for_each(|report| waiting.push(Waiting { not_before, report }));
         drop(waiting);
         self.more.notify_one();
+    }
+
+    /// Drops what waits for objects that are there no more.
+    pub(crate) fn retain(&self, uids: &BTreeSet<&str>) {
+        let mut waiting = self.waiting();
+        let gone = waiting.turns.keys().filter(|object| !uids.contains(object.uid.as_str()));
+        for object in gone.cloned().collect::<Vec<_>>() {
+            waiting.remove(&object);
+        }
     }
 
     /// Writes these before it returns.

@@ -147,12 +147,11 @@ impl<S: ResourceSource + 'static> Looker<S> {
             self.entries.entry(uid).or_insert_with(|| Entry::new(Memory::new(told)));
         }
         self.adopt(keys.into_values().flatten());
-        let uids = snapshot
-            .tenants
-            .iter()
-            .map(|it| &it.metadata)
-            .chain(snapshot.api_keys.iter().map(|it| &it.metadata));
-        self.told.retain(&uids.filter_map(|metadata| metadata.uid.as_deref()).collect());
+        let tenants = snapshot.tenants.iter().map(|it| &it.metadata);
+        let all = tenants.chain(snapshot.api_keys.iter().map(|it| &it.metadata));
+        let uids: BTreeSet<&str> = all.filter_map(|metadata| metadata.uid.as_deref()).collect();
+        self.told.retain(&uids);
+        self.shared.reporter.retain(&uids);
         self.snapshot = Arc::new(snapshot);
     }
 
