@@ -36,7 +36,7 @@ run: tools postgres ## bring up the example shop and print curl lines for it; Ct
 	@cargo build --quiet --package rowgate-dataplane
 	@exec $(bin) standalone --manifests $(MANIFESTS) --state $(STATE)
 
-test: tools postgres clients kubernetes ## all tests, against a real PostgreSQL
+test: tools postgres clients pgbouncer kubernetes ## all tests, against a real PostgreSQL
 	@# The end-to-end tests start this binary.
 	cargo build --workspace --bins
 	@# Properties are tried with one seed here, so that a change fails for what it changed; unset it to look further.
@@ -76,6 +76,9 @@ fuzz: tools ## give the parsers what libFuzzer invents, FUZZ_SECONDS (300) for e
 
 postgres: ## put a PostgreSQL into the cache if it is not there
 	@tests/setup/postgres.sh
+
+pgbouncer: ## put a PgBouncer into the cache unless one is installed
+	@tests/setup/pgbouncer.sh >/dev/null
 
 clients: ## put the public clients that tests show our tokens to into the cache if they are not there
 	@tests/setup/clients.sh >/dev/null

@@ -31,6 +31,8 @@ pub struct AppConfig {
     pub trusted_proxies: TrustedProxies,
     /// Of each tenant's database.
     pub lane: Limits,
+    /// PgBouncer before the tenants' databases, in transaction mode.
+    pub pooler: Option<Endpoint>,
     /// How long a client may take nothing of its answer.
     pub client_timeout: Duration,
     /// How long requests in flight may take once shutdown began.
@@ -107,7 +109,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     let (background, connections) = (Tasks::default(), Tasks::default());
     // `cut` ends requests that outlast the drain; `done` ends what must outlive them.
     let (cut, done) = (CancellationToken::new(), CancellationToken::new());
-    let catalogs = Arc::new(Catalogs::new(config.lane, background.clone()));
+    let catalogs = Arc::new(Catalogs::new(config.lane, config.pooler, background.clone()));
     let app = Arc::new(App {
         catalogs,
         pepper: config.root.pepper(),

@@ -8,9 +8,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
 use rowgate_pg::installation::DataplaneInstallation;
+use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::replicas::Served;
 use rowgate_pg::tenants::TenantRow;
-use rowgate_pg::wire::Limits;
+use rowgate_pg::wire::{Lane, Limits, Sessions};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
@@ -30,6 +31,7 @@ pub struct Catalogs {
     /// Nobody outside can tell for which tenant a slug that is nobody's stands.
     stand_ins: RandomState,
     lane: Limits,
+    pooler: Option<Endpoint>,
     tasks: Tasks,
     tried: AtomicBool,
     /// Wakes the loop that follows the control database: something there, or here, is new.
@@ -37,13 +39,15 @@ pub struct Catalogs {
 }
 
 impl Catalogs {
-    /// No tenant yet; each will get a lane with these limits.
+    /// No tenant yet; each will get a lane with these limits, through this PgBouncer if there is one.
     #[must_use]
-    pub fn new(lane: Limits, tasks: Tasks) -> Catalogs {
+    pub fn new(limits: Limits, pooler: Option<Endpoint>, tasks: Tasks) -> Catalogs {
+        let sessions = if pooler.is_some() { Sessions::Pooled } else { Sessions::Own };
         Catalogs {
             tenants: RwLock::default(),
             stand_ins: RandomState::new(),
-            lane,
+            lane: Limits { sessions, ..limits },
+            pooler,
             tasks,
             tried: AtomicBool::new(false),
             wake: Arc::default(),
@@ -118,7 +122,16 @@ impl Catalogs {
             return kept.clone();
         }
         let login = installation.auth(&id, place.endpoint.as_ref(), &place.database);
-        Arc::new(Tenant::new(id, slug, place, login, self.lane, self.tasks.clone(), self.wake.clone()))
+        let lane = Lane::with_limits(self.way(login.clone()), self.lane);
+        Arc::new(Tenant::new(id, slug, place, login, lane, self.tasks.clone(), self.wake.clone()))
+    }
+
+    /// The login as requests use it: through the pooler, where there is one.
+    fn way(&self, login: Login) -> Login {
+        match &self.pooler {
+            Some(pooler) => Login { endpoint: pooler.clone(), ..login },
+            None => login,
+        }
     }
 
     fn start_to_catch_up(self: &Arc<Self>, tenant: &Arc<Tenant>, generation: i64) {

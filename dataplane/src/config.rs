@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use rowgate_core::derive::Root;
 use rowgate_pg::login::Endpoint;
+use rowgate_pg::tls::Tls;
 use rowgate_pg::wire::Limits;
 use rowgate_program::log::{self, LogFormat};
 use rowgate_program::settings::{Given, Mistakes, address, between, endpoint};
@@ -55,6 +56,11 @@ pub struct ServeFlags {
     pub server: ServerFlags,
     #[command(flatten)]
     pub control: ControlFlags,
+    /// PgBouncer (1.18 or newer, pool_mode = transaction) through which requests reach the tenants' databases, as
+    /// host:port or the folder of its socket with the port; key look-ups and --control go to PostgreSQL itself
+    /// [default: none] [example: pgbouncer.internal:6432]
+    #[arg(long, env = "ROWGATE_POOLER", value_name = "HOST:PORT|FOLDER[:PORT]")]
+    pub pooler: Option<String>,
     /// YAML file with any of these settings, named like the flags: `drain-seconds: 5` [example: /etc/rowgate.yaml]
     #[arg(long, env = "ROWGATE_CONFIG", value_name = "PATH")]
     pub config: Option<PathBuf>,
@@ -100,6 +106,8 @@ pub struct ServerSettings {
 pub struct ServeSettings {
     pub server: ServerSettings,
     pub control: ControlSettings,
+    /// Who stands before the tenants' databases; reached as the control database is, with TLS or not.
+    pub pooler: Option<Endpoint>,
 }
 
 /// Which installation, checked.
@@ -114,11 +122,17 @@ impl ServeFlags {
     pub fn settings(&self) -> Result<ServeSettings, Mistakes> {
         let mut given = Given::new(self.config.as_deref());
         let server = self.server.read(&mut given);
-        let control = self.control.read(&mut given);
+        let tls = self.control.tls(&mut given);
+        let control = self.control.read(&mut given, tls.clone());
+        let pooler = given.or("pooler", self.pooler.as_deref(), "", |text| match text {
+            "" => Ok(None),
+            text => tls::with(endpoint(text)?, tls.clone().unwrap_or_default()).map(Some),
+        });
         given.finish()?;
         Ok(ServeSettings {
             server: server.expect("no mistake was noted"),
             control: control.expect("no mistake was noted"),
+            pooler: pooler.expect("no mistake was noted"),
         })
     }
 }
@@ -127,22 +141,28 @@ impl ControlFlags {
     /// Checks these settings where no file is read.
     pub fn settings(&self) -> Result<ControlSettings, Mistakes> {
         let mut given = Given::new(None);
-        let control = self.read(&mut given);
+        let tls = self.tls(&mut given);
+        let control = self.read(&mut given, tls);
         given.finish()?;
         Ok(control.expect("no mistake was noted"))
     }
 
-    /// Reads them out of `given`; `None` when a mistake was noted there.
-    fn read(&self, given: &mut Given) -> Option<ControlSettings> {
+    /// Reads how PostgreSQL is known to be PostgreSQL; `None` when a mistake was noted.
+    fn tls(&self, given: &mut Given) -> Option<Tls> {
         let mode = self.database_tls.as_deref();
         let mode = given.or("database-tls", mode, "verify-full", tls::mode);
         let ca = self.database_ca.as_deref();
         let tls = given.or("database-ca", ca, "", |path| tls::of(mode.unwrap_or_default(), path));
+        mode?;
+        tls
+    }
+
+    /// Reads the rest of them out of `given`; `None` when a mistake was noted there.
+    fn read(&self, given: &mut Given, tls: Option<Tls>) -> Option<ControlSettings> {
         let place = given.required("control", self.control.as_deref(), |text| {
             tls::with(endpoint(text)?, tls.clone().unwrap_or_default())
         });
         let root = given.required("root-file", self.root_file.as_deref(), |path| root(Path::new(path)));
-        mode?;
         tls?;
         Some(ControlSettings { place: place?, root: root? })
     }

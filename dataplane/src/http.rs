@@ -191,7 +191,7 @@ mod tests {
     fn app() -> Arc<App> {
         let root = Root::new([1; 32]);
         Arc::new(App {
-            catalogs: Arc::new(Catalogs::new(rowgate_pg::wire::Limits::new(1, 1), Tasks::default())),
+            catalogs: Arc::new(Catalogs::new(rowgate_pg::wire::Limits::new(1, 1), None, Tasks::default())),
             pepper: root.pepper(),
             cursor_key: root.cursor_key(),
             signing: Signing::new(root.clone()),

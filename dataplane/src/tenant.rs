@@ -12,7 +12,7 @@ use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::pool::{self, PgPool};
 use rowgate_pg::replicas::Served;
 use rowgate_pg::tenants::TenantRow;
-use rowgate_pg::wire::{Lane, Limits};
+use rowgate_pg::wire::Lane;
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
@@ -82,7 +82,7 @@ impl Tenant {
         slug: TenantSlug,
         place: Place,
         login: Login,
-        limits: Limits,
+        lane: Lane,
         tasks: Tasks,
         loaded: Arc<Notify>,
     ) -> Tenant {
@@ -91,7 +91,7 @@ impl Tenant {
             slug,
             place,
             look_ups: pool::lazy(&login, LOOK_UPS),
-            lane: Lane::with_limits(login, limits),
+            lane,
             meter: Meter::default(),
             strangers: Strangers::default(),
             buckets: Buckets::default(),

@@ -25,6 +25,7 @@ mod revocation;
 mod roles;
 mod rotation;
 mod round_trips;
+mod serve;
 mod shop;
 mod standalone;
 mod streaming;

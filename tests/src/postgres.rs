@@ -13,10 +13,12 @@ use nix::unistd::Pid;
 use rowgate_dataplane::standalone::postgres::{Postgres, Wish, binaries};
 pub use rowgate_pg::login::Endpoint;
 use rowgate_pg::login::Login;
+use rowgate_pg::wire::Sessions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::sync::OnceCell;
 
+use crate::pooler::{ASKER, Pooler};
 use crate::scratch::Scratch;
 use crate::sweep;
 use crate::tls::{self, Authority, Issued, Validity};
@@ -40,6 +42,7 @@ pub struct Server {
     wish: Wish,
     scratch: Scratch,
     tls: Option<Endpoint>,
+    pooler: Option<Pooler>,
 }
 
 /// The one server that tests share. Roles are cluster-wide and a cluster takes one installation: use
@@ -65,6 +68,7 @@ impl Server {
                 let authority = Authority::new();
                 Server::with_tls(settings, &authority, &authority.issue("localhost", Validity::Now)).await
             }
+            Ok("pgbouncer") => Server::with_pooler(settings, 20).await,
             Ok(other) => panic!("{OVER}: there is no way {other:?} to a server"),
             Err(_) => Server::start(settings, Scratch::new()).await,
         }
@@ -72,17 +76,7 @@ impl Server {
 
     /// As [`Server::with`], which listens on TCP too and shows this certificate there.
     pub async fn with_tls(settings: &[&str], authority: &Authority, certificate: &Issued) -> Server {
-        let scratch = Scratch::new();
-        let (port, hba) = (free_port(), scratch.path().join("pg_hba.conf"));
-        let lines = "local all all scram-sha-256\nhostssl all all all scram-sha-256\n";
-        fs::write(&hba, lines).expect("the folder is ours");
-        let own = [
-            "listen_addresses=127.0.0.1".to_owned(),
-            format!("port={port}"),
-            format!("hba_file={}", hba.display()),
-        ];
-        let settings: Vec<&str> = own.iter().map(String::as_str).chain(settings.iter().copied()).collect();
-        let mut server = Server::start(&settings, scratch).await;
+        let (mut server, port) = Server::on_tcp(settings, "hostssl").await;
         tls::install(&server.postgres, certificate);
         let mut superuser = server.connect("postgres").await;
         execute(&mut superuser, "alter system set ssl = on").await;
@@ -92,10 +86,42 @@ impl Server {
         server
     }
 
-    /// How the product is to reach it: by its socket, or, where it has a certificate, by TCP and TLS.
+    /// As [`Server::with`], with a PgBouncer before it that opens `n_sessions` for each database and role.
+    pub async fn with_pooler(settings: &[&str], n_sessions: usize) -> Server {
+        let (mut server, port) = Server::on_tcp(settings, "host").await;
+        let mut superuser = server.connect("postgres").await;
+        execute(&mut superuser, &format!("create role {ASKER} login superuser password '{ASKER}'")).await;
+        server.pooler = Some(Pooler::before(port, server.postgres.data(), n_sessions).await);
+        server
+    }
+
+    /// As [`Server::with`], which listens on a port of loopback too, for connections of this kind of pg_hba.conf.
+    async fn on_tcp(settings: &[&str], kind: &str) -> (Server, u16) {
+        let scratch = Scratch::new();
+        let (port, hba) = (free_port(), scratch.path().join("pg_hba.conf"));
+        let lines = format!("local all all scram-sha-256\n{kind} all all all scram-sha-256\n");
+        fs::write(&hba, lines).expect("the folder is ours");
+        let own = [
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={port}"),
+            format!("hba_file={}", hba.display()),
+        ];
+        let settings: Vec<&str> = own.iter().map(String::as_str).chain(settings.iter().copied()).collect();
+        (Server::start(&settings, scratch).await, port)
+    }
+
+    /// How requests of the product are to reach it: by its socket, by a pooler's where it has one, or, where it has a
+    /// certificate, by TCP and TLS.
     #[must_use]
-    pub fn way(&self) -> &Endpoint {
-        self.tls.as_ref().unwrap_or(self.endpoint())
+    pub fn way(&self) -> Endpoint {
+        let pooler = self.pooler.as_ref().map(Pooler::endpoint);
+        pooler.or_else(|| self.tls.clone()).unwrap_or_else(|| self.endpoint().clone())
+    }
+
+    /// Whose sessions are found there.
+    #[must_use]
+    pub fn sessions(&self) -> Sessions {
+        if self.pooler.is_some() { Sessions::Pooled } else { Sessions::Own }
     }
 
     async fn start(settings: &[&str], scratch: Scratch) -> Server {
@@ -104,7 +130,7 @@ impl Server {
         let settings = QUICK.iter().chain(settings).map(ToString::to_string).collect();
         let wish = Wish { state, bin: None, settings };
         let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
-        Server { postgres, wish, scratch, tls: None }
+        Server { postgres, wish, scratch, tls: None, pooler: None }
     }
 
     /// SIGKILL for the server; what else of it runs ends by itself.

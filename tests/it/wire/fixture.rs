@@ -1,5 +1,6 @@
 //! A tenant's database with two keys, made by hand: the wire is tested before anything is reconciled.
 
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,10 +9,10 @@ use rowgate_core::name::Ulid;
 use rowgate_core::scram::verifier;
 use rowgate_core::secret::{Credential, KeyDigest};
 use rowgate_pg::login::Login;
-use rowgate_pg::wire::{Ask, Failure, Lane, Limits, Page};
+use rowgate_pg::wire::{Ask, Failure, Lane, Limits, Page, Sessions};
 use rowgate_sql::shape::{Column, Encoding, Shape};
 use rowgate_sql::text::Sql;
-use rowgate_tests::postgres::{Server, execute};
+use rowgate_tests::postgres::{OVER, Server, execute};
 use rowgate_tests::wait::PATIENCE;
 use sqlx::postgres::PgConnection;
 
@@ -21,6 +22,7 @@ const SCHEMA: &str = include_str!("../../../dataplane/pg/migrations/tenant/0001_
 pub(crate) struct Tenant {
     pub(crate) name: &'static str,
     pub(crate) login: Login,
+    pub(crate) sessions: Sessions,
     /// The superuser in the tenant's database.
     pub(crate) superuser: PgConnection,
 }
@@ -60,17 +62,22 @@ impl Tenant {
         }
         execute(&mut superuser, &script).await;
         let password = password(&auth);
-        let login = Login { endpoint: server.way().clone(), role: auth, password, ..server.superuser(name) };
-        Tenant { name, login, superuser }
+        let login = Login { endpoint: server.way(), role: auth, password, ..server.superuser(name) };
+        Tenant { name, login, superuser, sessions: server.sessions() }
     }
 
     /// A lane of one connection, so that what one exchange leaves behind meets the next.
     pub(crate) fn lane(&self) -> Lane {
-        Lane::new(self.login.clone(), 1)
+        self.lane_as(self.login.clone(), 1)
+    }
+
+    pub(crate) fn lane_as(&self, login: Login, size: usize) -> Lane {
+        Lane::with_limits(login, Limits { sessions: self.sessions, ..Limits::new(size, 256) })
     }
 
     pub(crate) fn hasty_lane(&self, limit: Duration) -> Lane {
-        let limits = Limits { wait: limit, connect: PATIENCE, grace: limit, ..Limits::new(1, 256) };
+        let sessions = self.sessions;
+        let limits = Limits { wait: limit, connect: PATIENCE, grace: limit, sessions, ..Limits::new(1, 256) };
         Lane::with_limits(self.login.clone(), limits)
     }
 
@@ -107,6 +114,23 @@ impl Tenant {
         let json = utf8(&page);
         json.strip_prefix("{\"0\":\"").and_then(|rest| rest.strip_suffix("\"}")).expect("one text").to_owned()
     }
+}
+
+/// Starts this test program again: the tests of the wire, another way to the server, without those of the ways themselves
+/// and those in `not`. What it runs is counted, so that a filter that finds nothing is no success.
+pub(crate) fn pass_over(way: &str, not: &[&str]) {
+    let program = std::env::current_exe().expect("a running test has a path");
+    let mut command = Command::new(program);
+    command.arg("wire::").env(OVER, way);
+    for test in ["wire::tls::", "wire::pooler::"].iter().chain(not) {
+        command.args(["--skip", test]);
+    }
+    let output = command.output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
+    let n_passed =
+        told.rsplit_once(" passed;").and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok());
+    assert!(25 <= n_passed.unwrap_or(0), "{told}");
 }
 
 pub(crate) fn password(role: &str) -> Password {

@@ -7,5 +7,6 @@ mod errors;
 mod fixture;
 mod keys;
 mod long;
+mod pooler;
 mod session;
 mod tls;

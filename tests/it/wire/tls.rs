@@ -1,13 +1,12 @@
 //! TLS: the server that was meant and nobody else, by both clients; and every other test of the wire through it.
 
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::session;
 use rowgate_pg::wire::{Failure, Lane};
 use rowgate_sql::shape::Encoding::{Int4, Text};
-use rowgate_tests::postgres::{OVER, Server, rows};
+use rowgate_tests::postgres::{Server, rows};
 use rowgate_tests::tls::{Authority, SSL_REQUEST, Validity};
 use rowgate_tests::wait::until;
 use rustls::pki_types::ServerName;
@@ -16,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, co
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-use super::fixture::Tenant;
+use super::fixture::{Tenant, pass_over};
 
 /// Why neither client gets to the server, the lane's reason first.
 async fn refusals(tenant: &Tenant, endpoint: Endpoint) -> [String; 2] {
@@ -37,21 +36,9 @@ fn port_of(endpoint: &Endpoint) -> u16 {
     }
 }
 
-/// Starts this test program again: the same tests, another way to the server. What it runs is counted, so that a filter
-/// that finds nothing is no success.
 #[test]
 fn the_wire_tests_pass_through_tls() {
-    let program = std::env::current_exe().expect("a running test has a path");
-    let output = Command::new(program)
-        .args(["wire::", "--skip", "wire::tls::"])
-        .env(OVER, "tls")
-        .output()
-        .expect("it runs");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
-    let n_passed =
-        told.rsplit_once(" passed;").and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok());
-    assert!(25 <= n_passed.unwrap_or(0), "{told}");
+    pass_over("tls", &[]);
 }
 
 /// Seen to fail with an sqlx connection in mode verify-ca, and with a wire that falls back to clear text.
@@ -60,7 +47,7 @@ async fn a_server_that_is_not_the_one_that_was_meant_is_refused_by_both_clients(
     let authority = Authority::new();
     let server = Server::with_tls(&[], &authority, &authority.issue("localhost", Validity::Now)).await;
     let mut tenant = Tenant::found(&server, "wire_tls").await;
-    let port = port_of(server.way());
+    let port = port_of(&server.way());
 
     let lane = tenant.lane();
     let pid = tenant.text(&lane, "a", "select pg_backend_pid()").await;
@@ -84,7 +71,7 @@ async fn an_expired_certificate_is_refused_by_both_clients() {
     let authority = Authority::new();
     let server = Server::with_tls(&[], &authority, &authority.issue("localhost", Validity::Expired)).await;
     let tenant = Tenant::found(&server, "wire_expired").await;
-    for why in refusals(&tenant, server.way().clone()).await {
+    for why in refusals(&tenant, server.way()).await {
         assert!(why.contains("has expired"), "{why}");
     }
 }
@@ -196,7 +183,7 @@ async fn another_certificate_of_a_trusted_authority_cannot_stand_between() {
     let other = authority.issue("localhost", Validity::Now);
     let server = Server::with_tls(&[], &authority, &own).await;
     let tenant = Tenant::found(&server, "wire_between").await;
-    let there = port_of(server.way());
+    let there = port_of(&server.way());
     let lane = |port| {
         Lane::new(Login { endpoint: authority.endpoint("localhost", port), ..tenant.login.clone() }, 1)
     };
@@ -250,7 +237,7 @@ async fn a_request_to_cancel_goes_through_tls_too() {
     let authority = Authority::new();
     let server = Server::with_tls(&[], &authority, &authority.issue("localhost", Validity::Now)).await;
     let mut tenant = Tenant::found(&server, "wire_tls_cancel").await;
-    let (port, noted) = noting(port_of(server.way())).await;
+    let (port, noted) = noting(port_of(&server.way())).await;
     let login = Login { endpoint: authority.endpoint("localhost", port), ..tenant.login.clone() };
     let lane = Lane::new(login, 1);
     let text = "select i, repeat('x', 1000) from generate_series(1, 1000000) i";

@@ -9,12 +9,14 @@ use rowgate_sql::text::Format;
 
 use super::ask::Ask;
 use super::key::{self, Prepared};
+use super::lane::Sessions;
 use super::statements::{Number, Statements};
 use super::watch;
 
 /// What was sent, which says what must come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Batch {
+    pub(super) resets: bool,
     pub(super) parses_key: bool,
     pub(super) parses_watch: bool,
     pub(super) n_closed: usize,
@@ -23,22 +25,30 @@ pub(super) struct Batch {
 }
 
 /// Writes the batch to `out`. The data statement is parsed after the key's Execute, so that nobody without a live key
-/// makes PostgreSQL look at it; evicted statements are closed there too.
+/// makes PostgreSQL look at it; evicted statements are closed there too. Behind a pooler nothing has a name, and all
+/// of it is parsed in this one transaction, which a pooler leaves in one session.
 pub(super) fn write(
     ask: &Ask,
+    sessions: Sessions,
     prepared: Prepared,
     statements: &mut Statements,
     out: &mut BytesMut,
 ) -> io::Result<Batch> {
-    let parses_key = !prepared.has(&ask.credential);
-    if parses_key {
-        let form = key::form(&ask.credential);
-        frontend::parse(form.name, form.text, form.types.iter().copied(), out)?;
+    let resets = sessions == Sessions::Pooled;
+    let named = |name: &'static str| if resets { "" } else { name };
+    if resets {
+        frontend::parse("", key::RESET, [], out)?;
+        bind("", [], [0], out)?;
+        frontend::execute("", 0, out)?;
     }
-    key::execute(&ask.credential, ask.statement_timeout_ms, out)?;
+    let (form, parses_key) = (key::form(&ask.credential), !prepared.has(&ask.credential));
+    if parses_key {
+        frontend::parse(named(form.name), form.text, form.types.iter().copied(), out)?;
+    }
+    key::execute(named(form.name), &ask.credential, ask.statement_timeout_ms, out)?;
     let parses_watch = ask.watched.is_some() && !prepared.watch;
     if let Some(watched) = &ask.watched {
-        watch::write(watched, parses_watch, out)?;
+        watch::write(watched, named(watch::NAME), parses_watch, out)?;
     }
 
     let found = statements.find(&ask.role, &ask.sql);
@@ -56,7 +66,7 @@ pub(super) fn write(
     frontend::execute("", 0, out)?;
     frontend::sync(out);
     let n_closed = statements.closing().len();
-    Ok(Batch { parses_key, parses_watch, n_closed, statement, parses_data: found.is_none() })
+    Ok(Batch { resets, parses_key, parses_watch, n_closed, statement, parses_data: found.is_none() })
 }
 
 /// Writes a Bind of the unnamed portal; the values come with their format codes.

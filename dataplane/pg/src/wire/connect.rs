@@ -12,6 +12,7 @@ use super::connection::{Connection, Session, answer};
 use super::dial::{Socket, dial};
 use super::failure::{Malformed, Stop};
 use super::frames::{Fields, Inbox};
+use super::lane::Sessions;
 use crate::login::Login;
 
 /// Why there is no connection, for the log. It never holds the password.
@@ -32,9 +33,9 @@ pub(super) enum ConnectError {
 }
 
 /// Opens and authenticates a connection; the caller bounds the time.
-pub(super) async fn connect(login: &Login) -> Result<Connection<Socket>, ConnectError> {
+pub(super) async fn connect(login: &Login, sessions: Sessions) -> Result<Connection<Socket>, ConnectError> {
     let (stream, binding) = dial(&login.endpoint).await?;
-    open(stream, login, binding).await
+    open(stream, login, binding, sessions).await
 }
 
 /// Asks the server to cancel what runs in `session`, and waits until it has passed that on; the caller bounds the time.
@@ -56,6 +57,7 @@ pub(super) async fn open<S>(
     mut stream: S,
     login: &Login,
     binding: Binding,
+    sessions: Sessions,
 ) -> Result<Connection<S>, ConnectError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -67,10 +69,13 @@ where
         ("database", login.database.as_str()),
         ("client_encoding", "UTF8"),
         ("application_name", "rowgate"),
-        // A statement whose replica is gone ends within this, though it neither writes nor is cancelled.
+        // A statement whose replica is gone ends within this, though it neither writes nor is cancelled. A pooler would
+        // refuse the parameter; there it is set with each batch.
         ("client_connection_check_interval", "1s"),
     ];
-    frontend::startup_message(parameters, &mut out).map_err(ConnectError::Unreachable)?;
+    let n_known = if sessions == Sessions::Pooled { 4 } else { 5 };
+    frontend::startup_message(parameters.into_iter().take(n_known), &mut out)
+        .map_err(ConnectError::Unreachable)?;
     send(&mut stream, &mut out).await?;
 
     authenticate(&mut stream, &mut inbox, &mut out, login, binding).await?;
@@ -86,7 +91,7 @@ where
     }
     let session = session.ok_or(ConnectError::Malformed("no BackendKeyData"))?;
     inbox.trust();
-    Ok(Connection::new(stream, inbox, session))
+    Ok(Connection::new(stream, inbox, session, sessions))
 }
 
 /// The server must prove that it knows the password's verifier; a server that asks for less is not ours.

@@ -11,6 +11,7 @@ use super::batch::{self, Batch};
 use super::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
 use super::frames::{Fields, Inbox};
 use super::key::{self, Prepared};
+use super::lane::Sessions;
 use super::rest::End;
 use super::rows::{self, Rows};
 use super::statements::Statements;
@@ -21,6 +22,7 @@ pub(super) struct Connection<S> {
     stream: S,
     inbox: Inbox,
     out: BytesMut,
+    sessions: Sessions,
     prepared: Prepared,
     statements: Statements,
     session: Session,
@@ -75,13 +77,14 @@ impl Session {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Takes a stream on which the server has just said ReadyForQuery, with what else was read from it.
-    pub(super) fn new(stream: S, inbox: Inbox, session: Session) -> Connection<S> {
+    pub(super) fn new(stream: S, inbox: Inbox, session: Session, sessions: Sessions) -> Connection<S> {
         Connection {
             stream,
             inbox,
             out: BytesMut::new(),
+            sessions,
             prepared: Prepared::default(),
-            statements: Statements::default(),
+            statements: Statements::new(sessions),
             session,
         }
     }
@@ -110,14 +113,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Err(broken(Malformed("more than it was asked for").into(), Part::Key));
         }
         self.out.clear();
-        let batch = match batch::write(ask, self.prepared, &mut self.statements, &mut self.out) {
+        let batch = match batch::write(ask, self.sessions, self.prepared, &mut self.statements, &mut self.out)
+        {
             Ok(batch) => batch,
             Err(error) => {
                 let cause = Cause::ours(format!("no message can say it: {error}"));
                 return Ok((Exchanged::Whole(Err(Failure::Internal(cause))), false));
             }
         };
-        let key = match self.send_and_read_key(ask, batch).await {
+        self.send(batch).await.map_err(|stop| broken(stop, Part::Key))?;
+        let key = match self.read_key(ask, batch).await {
             Ok(key) => key,
             Err(Stop::Server(error)) if error.sqlstate == key::NO_SUCH_ROLE && !error.fatal => {
                 self.ready().await.map_err(|stop| broken(stop, Part::Key))?;
@@ -229,12 +234,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         false
     }
 
-    async fn send_and_read_key(&mut self, ask: &Ask, batch: Batch) -> Result<KeyRow, Stop> {
+    /// Sends the batch, and reads up to its key statement.
+    async fn send(&mut self, batch: Batch) -> Result<(), Stop> {
         self.stream.write_all(&self.out).await?;
         self.stream.flush().await?;
+        if batch.resets {
+            self.expect(backend::PARSE_COMPLETE_TAG).await?;
+            self.expect(backend::BIND_COMPLETE_TAG).await?;
+            self.expect(backend::DATA_ROW_TAG).await?;
+            self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_key(&mut self, ask: &Ask, batch: Batch) -> Result<KeyRow, Stop> {
         if batch.parses_key {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            self.prepared.note(&ask.credential);
+            if self.sessions == Sessions::Own {
+                self.prepared.note(&ask.credential);
+            }
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         let key = key::row(self.expect(backend::DATA_ROW_TAG).await?)?;
@@ -254,7 +272,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if let Some(watched) = &ask.watched {
             if batch.parses_watch {
                 self.expect(backend::PARSE_COMPLETE_TAG).await?;
-                self.prepared.watch = true;
+                self.prepared.watch = self.sessions == Sessions::Own;
             }
             self.expect(backend::BIND_COMPLETE_TAG).await?;
             *stands = watch::fits(watched, self.expect(backend::DATA_ROW_TAG).await?)?;

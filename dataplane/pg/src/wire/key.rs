@@ -25,6 +25,13 @@ pub(super) struct Prepared {
     pub(super) watch: bool,
 }
 
+/// What a batch begins with in somebody else's session: tenant code may have left it as another role, which may not ask
+/// for keys, and nobody but the pooler knows whether the replica is still there.
+pub(super) const RESET: &str = "\
+select pg_catalog.num_nonnulls(
+    pg_catalog.set_config('role', 'none', true),
+    pg_catalog.set_config('client_connection_check_interval', '1s', true))";
+
 const BYTEA: u32 = 17;
 const TEXT: u32 = 25;
 
@@ -112,12 +119,17 @@ impl Prepared {
     }
 }
 
-/// Writes Bind and Execute.
-pub(super) fn execute(credential: &Credential, timeout_ms: u32, out: &mut BytesMut) -> std::io::Result<()> {
+/// Writes Bind and Execute of the form that is prepared as `name`.
+pub(super) fn execute(
+    name: &str,
+    credential: &Credential,
+    timeout_ms: u32,
+    out: &mut BytesMut,
+) -> std::io::Result<()> {
     let mut number = itoa::Buffer::new();
     // No timeout at all (0) or a number beyond the setting's range would look like a dead key.
     let timeout = number.format(timeout_ms.clamp(1, i32::MAX as u32));
-    let (name, timeout) = (form(credential).name, (0, Some(timeout.as_bytes())));
+    let timeout = (0, Some(timeout.as_bytes()));
     match credential {
         Credential::Secret(digest) => {
             super::batch::bind(name, [timeout, (1, Some(&digest.0[..]))], [0], out)?;

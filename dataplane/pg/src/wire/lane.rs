@@ -19,7 +19,18 @@ use crate::login::Login;
 #[cfg(test)]
 mod tests;
 
-/// How many connections a lane has, and how long it waits for what.
+/// Who is at the other end of a lane's connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sessions {
+    /// PostgreSQL: a connection is a session, which keeps the statements that were prepared in it.
+    #[default]
+    Own,
+    /// A pooler such as PgBouncer with `pool_mode = transaction`: each transaction meets any session of the same role and
+    /// database, so that nothing is prepared beforehand and nothing is taken for granted.
+    Pooled,
+}
+
+/// How many connections a lane has and to whom, and how long it waits for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at most.
@@ -32,6 +43,7 @@ pub struct Limits {
     pub connect: Duration,
     /// Beyond the statement timeout, for the answer.
     pub grace: Duration,
+    pub sessions: Sessions,
 }
 
 /// How busy a lane is.
@@ -79,11 +91,11 @@ struct Idle {
 struct Queued<'a>(&'a AtomicUsize);
 
 impl Limits {
-    /// `size` connections, `queue` requests that wait, and waiting times of 5 seconds.
+    /// `size` connections to PostgreSQL itself, `queue` requests that wait, and waiting times of 5 seconds.
     #[must_use]
     pub fn new(size: usize, queue: usize) -> Limits {
         let wait = Duration::from_secs(5);
-        Limits { size, queue, wait, connect: wait, grace: wait }
+        Limits { size, queue, wait, connect: wait, grace: wait, sessions: Sessions::Own }
     }
 }
 

@@ -24,5 +24,5 @@ mod watch;
 
 pub use ask::{Ask, KeyRow, Page};
 pub use failure::{Cause, Failure};
-pub use lane::{Lane, Limits, Load};
+pub use lane::{Lane, Limits, Load, Sessions};
 pub use rest::{End, Piece, Rest};

@@ -94,7 +94,7 @@ impl Seat {
     async fn open(&self) -> Result<Connection<Socket>, Failure> {
         let Shared { login, limits, outage, n_opened, n_unopened, .. } = &*self.lane;
         let turn = outage.turn(Instant::now()).map_err(Failure::Unavailable)?;
-        let cause = match timeout(limits.connect, connect(login)).await {
+        let cause = match timeout(limits.connect, connect(login, limits.sessions)).await {
             Ok(Ok(connection)) => {
                 n_opened.fetch_add(1, Ordering::Relaxed);
                 turn.succeeded();

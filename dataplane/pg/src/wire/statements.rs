@@ -4,16 +4,19 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use rowgate_sql::text::Sql;
 
+use super::lane::Sessions;
+
 /// Plans over row-level security belong to one role: shared, PostgreSQL plans again at every change of role.
 const CAPACITY: usize = 128;
 
-/// The name of a prepared statement is `s` and this number; none is used twice on a connection.
+/// The name of a prepared statement is `s` and this number; none is used twice on a connection. 0 has the empty name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Number(u64);
 
 /// What has its ParseComplete, and what waits for its CloseComplete.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Statements {
+    sessions: Sessions,
     entries: Vec<Entry>,
     closing: Vec<Number>,
     last_number: u64,
@@ -30,13 +33,20 @@ struct Entry {
     used: u64,
 }
 
+/// It is parsed in each batch: what has a name belongs to a session.
+const UNNAMED: Number = Number(0);
+
 impl Number {
     pub(super) fn name(self) -> String {
-        format!("s{}", self.0)
+        if self == UNNAMED { String::new() } else { format!("s{}", self.0) }
     }
 }
 
 impl Statements {
+    pub(super) fn new(sessions: Sessions) -> Statements {
+        Statements { sessions, entries: Vec::new(), closing: Vec::new(), last_number: 0, clock: 0 }
+    }
+
     /// The statement for `sql` as `role`, if it is prepared.
     pub(super) fn find(&mut self, role: &str, sql: &Sql) -> Option<Number> {
         self.clock += 1;
@@ -54,6 +64,9 @@ impl Statements {
     /// A number for a statement that will be parsed. When there is no room for it the least recently used one is
     /// forgotten and must be closed.
     pub(super) fn reserve(&mut self) -> Number {
+        if self.sessions == Sessions::Pooled {
+            return UNNAMED;
+        }
         if CAPACITY <= self.entries.len() {
             let oldest = (0..self.entries.len()).min_by_key(|&i| self.entries[i].used);
             let oldest = oldest.expect("a full list is not empty");
@@ -65,6 +78,9 @@ impl Statements {
 
     /// PostgreSQL has parsed it.
     pub(super) fn parsed(&mut self, number: Number, role: &str, sql: &Sql) {
+        if number == UNNAMED {
+            return;
+        }
         self.entries.push(Entry {
             hash: hash(role, sql.as_str()),
             role: role.to_owned(),
@@ -114,7 +130,7 @@ mod tests {
 
     #[test]
     fn role_text_and_types_tell_statements_apart_and_the_least_used_goes() {
-        let mut statements = Statements::default();
+        let mut statements = Statements::new(Sessions::Own);
         for i in 0..CAPACITY as u64 {
             assert_eq!(statements.find("a", &sql(i, 23)), None);
             let number = statements.reserve();
@@ -138,5 +154,18 @@ mod tests {
         statements.closed();
         assert_eq!(statements.closing(), [number]);
         assert_eq!(statements.find("b", &sql(0, 23)), None);
+    }
+
+    #[test]
+    fn behind_a_pooler_nothing_has_a_name_and_nothing_is_kept() {
+        let mut statements = Statements::new(Sessions::Pooled);
+        for _ in 0..2 * CAPACITY {
+            assert_eq!(statements.find("a", &sql(0, 23)), None);
+            let number = statements.reserve();
+            assert_eq!(number.name(), "");
+            statements.parsed(number, "a", &sql(0, 23));
+            statements.forget(number);
+            assert!(statements.closing().is_empty());
+        }
     }
 }

@@ -10,16 +10,16 @@ use super::failure::Malformed;
 use super::frames::Fields;
 use crate::fingerprint::{self, Watched};
 
-const NAME: &str = "watch";
+pub(super) const NAME: &str = "watch";
 const OIDS: u32 = 1028;
 
-/// Writes Bind and Execute, and Parse where the connection has not prepared it.
-pub(super) fn write(watched: &Watched, parses: bool, out: &mut BytesMut) -> io::Result<()> {
+/// Writes Bind and Execute, and Parse where the connection has not prepared it as `name`.
+pub(super) fn write(watched: &Watched, name: &str, parses: bool, out: &mut BytesMut) -> io::Result<()> {
     if parses {
-        frontend::parse(NAME, fingerprint::TEXT, [OIDS; 3], out)?;
+        frontend::parse(name, fingerprint::TEXT, [OIDS; 3], out)?;
     }
     let arguments = watched.arguments.each_ref().map(|oids| (1, Some(&oids[..])));
-    super::batch::bind(NAME, arguments, [1], out)?;
+    super::batch::bind(name, arguments, [1], out)?;
     frontend::execute("", 0, out)
 }
 

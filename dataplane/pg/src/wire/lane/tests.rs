@@ -95,7 +95,12 @@ fn lane(fault: Fault, plan: Plan, grace: Duration) -> (Lane, tokio::task::AbortH
     let (ours, theirs) = UnixStream::pair().expect("two sockets");
     let mut inbox = Inbox::new();
     inbox.trust();
-    lane.shared.put_back(Connection::new(Either::Left(ours), inbox, Session { pid: 1, secret: 1 }));
+    lane.shared.put_back(Connection::new(
+        Either::Left(ours),
+        inbox,
+        Session { pid: 1, secret: 1 },
+        Sessions::Own,
+    ));
     let server = tokio::spawn(serve(theirs, usize::from(plan.warm), fault)).abort_handle();
     (lane, server)
 }
