@@ -23,5 +23,7 @@ pub async fn epoch(conn: &mut PgConnection) -> Result<i64, PgError> {
 pub async fn fence(conn: &mut PgConnection, epoch: i64) -> Result<Transaction<'_, Postgres>, PgError> {
     let mut open = conn.begin_with("begin isolation level read committed, read write").await?;
     sqlx::query("select control.fence($1)").bind(epoch).execute(&mut *open).await?;
+    // whoever is stopped here holds the fence, and nobody else could take over
+    sqlx::query("set local idle_in_transaction_session_timeout = '60s'").execute(&mut *open).await?;
     Ok(open)
 }

@@ -40,8 +40,6 @@ pub(crate) fn options(login: &Login) -> PgConnectOptions {
         .password(login.password.reveal())
         .database(&login.database)
         .application_name("rowgate")
-        // whoever is stopped in the middle of a transaction holds the fence, and nobody else could take over
-        .options([("idle_in_transaction_session_timeout", "60s")])
         .disable_statement_logging();
     match &login.endpoint {
         Endpoint::Unix { directory, port } => {
