@@ -1,13 +1,12 @@
 //! What the operator counts, and its page of metrics.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use kube::runtime::watcher::Event;
 use rowgate_program::metrics::{Count, Histogram, Kind, Text, process};
-use tokio::time::Instant;
 
 use crate::api::Progress;
-use crate::source::{KubeSource, lock};
+use crate::source::KubeSource;
 
 /// The kinds that are watched, as their plurals.
 const WATCHES: [&str; 2] = ["tenants", "apikeys"];
@@ -20,9 +19,8 @@ pub struct Meter {
     pub(crate) status_failures: Count,
     pub(crate) events: Count,
     pub(crate) event_failures: Count,
-    looks: Histogram,
-    /// When the look began that is under way.
-    look: Mutex<Option<Instant>>,
+    pub(crate) looks: Histogram,
+    pub(crate) passes: Histogram,
 }
 
 /// What came from the watches of one kind.
@@ -53,18 +51,6 @@ impl Meter {
         self.watches[at].clone()
     }
 
-    /// A look has everything that it looks at.
-    pub(crate) fn look_begins(&self) {
-        *lock(&self.look) = Some(Instant::now());
-    }
-
-    /// The first statuses after it are written.
-    pub(crate) fn look_ends(&self) {
-        if let Some(began) = lock(&self.look).take() {
-            self.looks.observe(began.elapsed());
-        }
-    }
-
     /// The page. `leads`: this operator holds the Lease.
     #[must_use]
     pub fn page(&self, source: &KubeSource, progress: &Progress, leads: bool) -> String {
@@ -81,9 +67,20 @@ impl Meter {
         for (kind, n) in source.n_objects() {
             text.sample(&[("kind", kind.as_str())], n);
         }
-        let help = "From the objects of a look to the statuses after it.";
-        text.family("rowgate_operator_look_duration_seconds", Kind::Histogram, help)
-            .histogram(&[], &self.looks);
+        for (name, help, times) in [
+            (
+                "rowgate_operator_look_duration_seconds",
+                "Looks at everything that is declared, finalizers and scripts included.",
+                &self.looks,
+            ),
+            (
+                "rowgate_operator_pass_duration_seconds",
+                "Passes, each over one Tenant with its keys.",
+                &self.passes,
+            ),
+        ] {
+            text.family(name, Kind::Histogram, help).histogram(&[], times);
+        }
         for (name, help, done, failed) in [
             (
                 "rowgate_operator_status_writes_total",

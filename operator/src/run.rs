@@ -7,6 +7,7 @@ use kube::Client;
 use rowgate_core::name::Ulid;
 use rowgate_pg::installation::{self, Installation, InstallationError};
 use rowgate_program::signals;
+use rowgate_reconcile::Ended;
 use tokio::net::TcpListener;
 use tokio::sync::watch as turn;
 use tokio::task::JoinSet;
@@ -33,6 +34,10 @@ pub enum RunError {
     Connect(#[from] ConnectError),
     #[error(transparent)]
     Lost(#[from] Lost),
+    #[error(
+        "another operator, or standalone, has taken over this installation; this operator ends, so that only that one works"
+    )]
+    Replaced,
     #[error(transparent)]
     Roots(#[from] RootsError),
     #[error(transparent)]
@@ -120,8 +125,10 @@ async fn lead(
     tracing::info!(installation = %installation.id, database = %installation.endpoint, "reconciling");
     let reconciling =
         rowgate_reconcile::Settings { relook: settings.relook, api_url: settings.api_url.clone() };
-    Box::pin(rowgate_reconcile::run(source, installation, reconciling, shutdown)).await;
-    Ok(())
+    match Box::pin(rowgate_reconcile::run(source, installation, reconciling, shutdown)).await {
+        Ended::Shutdown => Ok(()),
+        Ended::Replaced => Err(RunError::Replaced),
+    }
 }
 
 /// The roots and the installation. What does not answer is asked again; what is wrong is an error.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use kube::api::Api;
 use kube::core::NamespaceResourceScope;
@@ -16,6 +17,7 @@ use rowgate_reconcile::source::{
 use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, watch as turn};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::api::{PATIENCE, Progress, WATCH};
 use crate::meter::Meter;
@@ -226,12 +228,13 @@ impl ResourceSource for KubeSource {
 
     async fn snapshot(&self) -> Result<Snapshot, SourceError> {
         self.ready().await;
+        let began = Instant::now();
         let tenants = finalizer::objects(&self.client, &self.tenants).await?;
         let api_keys = finalizer::objects(&self.client, &self.api_keys).await?;
         let config_maps = self.config_maps.read(&tenants).await?;
         let mut problems = self.tenants.problems();
         problems.extend(self.api_keys.problems());
-        self.shared.meter.look_begins();
+        self.shared.meter.looks.observe(began.elapsed());
         // a right to list Secrets would be one to read them all; the next look at a key finds out that its is gone
         let secrets = api_keys.iter().map(secret_of).collect();
         Ok(Snapshot { tenants, api_keys, config_maps, secrets, problems })
@@ -260,9 +263,11 @@ impl ResourceSource for KubeSource {
     }
 
     async fn report(&self, reports: &[StatusReport]) -> Result<(), SourceError> {
-        let written = status::write(self, reports).await;
-        self.shared.meter.look_ends();
-        written
+        status::write(self, reports).await
+    }
+
+    fn passed(&self, took: Duration) {
+        self.shared.meter.passes.observe(took);
     }
 
     async fn release(&self, object: &ObjectRef) -> Result<(), SourceError> {

@@ -2,4 +2,6 @@
 
 mod admission;
 mod harness;
+mod leading;
 mod reading;
+mod shop;

@@ -8,7 +8,7 @@ mod deleting;
 mod forbidden;
 mod life;
 mod many;
-mod quiet;
+pub(crate) mod quiet;
 mod reading;
 mod refused;
 mod shop;

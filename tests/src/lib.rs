@@ -3,6 +3,7 @@
 pub mod client;
 pub mod cluster;
 pub mod data_plane;
+pub mod operator;
 pub mod pooler;
 pub mod postgres;
 pub mod reconciler;

@@ -158,6 +158,15 @@ impl Server {
         Login { database: database.to_owned(), ..self.postgres.superuser().clone() }
     }
 
+    /// The superuser as an address for `--database-url`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let login = self.superuser("postgres");
+        let Endpoint::Unix { directory, port } = &login.endpoint else { panic!("it has a socket") };
+        let (role, password) = (&login.role, login.password.reveal());
+        format!("postgres://{role}:{password}@/postgres?host={}&port={port}", directory.display())
+    }
+
     /// A connection of the superuser.
     pub async fn connect(&self, database: &str) -> PgConnection {
         connect(&self.superuser(database)).await.unwrap_or_else(|error| panic!("{error}"))

@@ -70,11 +70,8 @@ impl World {
     }
 
     pub(crate) fn over(self, server: &Server) -> World {
-        let login = server.superuser("postgres");
-        let Endpoint::Unix { directory, port } = &login.endpoint else { panic!("test servers have no TCP") };
-        let (role, password, folder) = (&login.role, login.password.reveal(), directory.display());
-        let url = format!("postgres://{role}:{password}@/postgres?host={folder}&port={port}");
-        World { database_url: Some(url), socket: Some(directory.clone()), ..self }
+        let Endpoint::Unix { directory, .. } = server.endpoint() else { panic!("test servers have no TCP") };
+        World { database_url: Some(server.url()), socket: Some(directory.clone()), ..self }
     }
 
     #[must_use]
@@ -325,12 +322,18 @@ pub fn free_port() -> u16 {
 /// The program under test: `ROWGATE_BIN`, or what the same build left two folders above the test.
 #[must_use]
 pub fn binary() -> PathBuf {
-    if let Some(path) = std::env::var_os("ROWGATE_BIN") {
+    program("ROWGATE_BIN", "rowgate-dataplane")
+}
+
+/// The program that an environment variable names, or the one called `name` beside the test.
+#[must_use]
+pub fn program(variable: &str, name: &str) -> PathBuf {
+    if let Some(path) = std::env::var_os(variable) {
         return PathBuf::from(path);
     }
     let test = std::env::current_exe().expect("a running test has a path");
     let folder = test.parent().and_then(Path::parent).expect("target/debug/deps");
-    folder.join("rowgate-dataplane")
+    folder.join(name)
 }
 
 /// The folder `examples`.

@@ -7,7 +7,7 @@ use rowgate_crds::{ApiKey, Tenant};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
 use rowgate_pg::{leader, replicas, session, tenants};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::lanes::{Lanes, QUICK};
 use crate::pass::{Memory, Pass, free_key, is_forced, is_leaving};
@@ -51,6 +51,7 @@ impl<S: ResourceSource> Job<S> {
         let lanes = self.shared.lanes.clone();
         let mut place = lanes.enter(self.slow).await;
         let mut slow = self.slow;
+        let began = Instant::now();
         let state = loop {
             let mut pass = Box::pin(pass(
                 &self.shared,
@@ -77,6 +78,7 @@ impl<S: ResourceSource> Job<S> {
             place = lanes.enter(true).await;
         };
         drop(place);
+        self.shared.source.passed(began.elapsed());
         let uid = self.tenant.metadata.uid.clone().unwrap_or_default();
         Passed { uid, state, slow, memory: self.memory }
     }

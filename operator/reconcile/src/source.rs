@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rowgate_crds::{ApiKey, Kind, Tenant};
 use serde_json::Value;
@@ -50,6 +51,9 @@ pub trait ResourceSource: Send + Sync {
     fn holds_deleted(&self) -> bool {
         true
     }
+
+    /// A pass over one Tenant took this long: for whoever counts.
+    fn passed(&self, _took: Duration) {}
 
     /// All is done for an object that is being deleted: it may go. Said again and again until it is gone; an object that is
     /// gone already, or that nothing holds, is no error.

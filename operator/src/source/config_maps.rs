@@ -16,32 +16,41 @@ use super::{AT_ONCE, KubeSource, ask, lock};
 /// How often those that are named and not there are asked for.
 const ASK: Duration = Duration::from_secs(2);
 
+type Data = Arc<BTreeMap<String, String>>;
+
 pub(crate) struct ConfigMaps {
     client: Client,
     /// Named by a Tenant, and not there when it was last asked for.
     missing: Mutex<BTreeSet<Name>>,
+    /// As they were last read: a Tenant that got ready is to look as it did before.
+    read: Mutex<BTreeMap<Name, Data>>,
 }
 
 impl ConfigMaps {
     pub(crate) fn new(client: Client) -> ConfigMaps {
-        ConfigMaps { client, missing: Mutex::default() }
+        ConfigMaps { client, missing: Mutex::default(), read: Mutex::default() }
     }
 
-    /// Those that a Tenant that is not ready names: a script runs once, and nobody asks for it again.
-    pub(crate) async fn read(
-        &self,
-        tenants: &[Arc<Tenant>],
-    ) -> Result<BTreeMap<Name, Arc<BTreeMap<String, String>>>, SourceError> {
-        let names: BTreeSet<Name> =
-            tenants.iter().filter(|tenant| !is_ready(tenant)).filter_map(|tenant| named(tenant)).collect();
-        let read: Vec<(Name, Option<BTreeMap<String, String>>)> = stream::iter(names)
+    /// Those that Tenants name. The script of one that is ready is not asked for again: it runs once.
+    pub(crate) async fn read(&self, tenants: &[Arc<Tenant>]) -> Result<BTreeMap<Name, Data>, SourceError> {
+        let named = |tenant: &Arc<Tenant>| Some((named(tenant)?, is_ready(tenant)));
+        let (ready, wanted): (Vec<_>, Vec<_>) =
+            tenants.iter().filter_map(named).partition(|(_, ready)| *ready);
+        let wanted: BTreeSet<Name> = wanted.into_iter().map(|(name, _)| name).collect();
+        let maps: Vec<(Name, Option<BTreeMap<String, String>>)> = stream::iter(wanted)
             .map(|name| async move { Ok::<_, SourceError>((name.clone(), self.one(&name).await?)) })
             .buffer_unordered(AT_ONCE)
             .try_collect()
             .await?;
-        let missing = read.iter().filter(|(_, data)| data.is_none()).map(|(name, _)| name.clone()).collect();
-        *lock(&self.missing) = missing;
-        Ok(read.into_iter().filter_map(|(name, data)| Some((name, Arc::new(data?)))).collect())
+        *lock(&self.missing) =
+            maps.iter().filter(|(_, data)| data.is_none()).map(|(name, _)| name.clone()).collect();
+        let mut read = lock(&self.read);
+        let kept = ready.into_iter().filter_map(|(name, _)| read.remove_entry(&name)).collect::<Vec<_>>();
+        *read = maps.into_iter().filter_map(|(name, data)| Some((name, Arc::new(data?)))).collect();
+        for (name, data) in kept {
+            read.entry(name).or_insert(data);
+        }
+        Ok(read.clone())
     }
 
     async fn one(&self, (namespace, name): &Name) -> Result<Option<BTreeMap<String, String>>, SourceError> {

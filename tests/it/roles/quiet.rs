@@ -14,7 +14,7 @@ use sqlx::PgConnection;
 use super::acme;
 
 /// The statements in a server log, lower-case, continuation lines with them.
-fn statements(log: &str) -> Vec<String> {
+pub(crate) fn statements(log: &str) -> Vec<String> {
     let mut statements: Vec<String> = Vec::new();
     for line in log.lines() {
         let text = ["LOG:  statement: ", "LOG:  execute "].iter().find_map(|mark| line.split_once(mark));
@@ -32,7 +32,7 @@ fn statements(log: &str) -> Vec<String> {
     statements
 }
 
-fn reads_only(statement: &str) -> bool {
+pub(crate) fn reads_only(statement: &str) -> bool {
     let starts = ["select", "with", "begin", "rollback", "set local", "set ", "show"];
     let writes =
         ["insert into", "update dl", "delete from", "dl.fence(", "dl.bump(", "dl.assign(", "dl.revoke("];

@@ -1,0 +1,154 @@
+//! The example shop by kubectl, reconciled by the operator with the rights of the chart and served by a data plane.
+
+use std::collections::BTreeSet;
+
+use rowgate_tests::cluster::{Cluster, Namespace};
+use rowgate_tests::data_plane::DataPlane;
+use rowgate_tests::operator::{ACCOUNT, Operator};
+use rowgate_tests::postgres::Server;
+use rowgate_tests::reconciler::DONE;
+use rowgate_tests::wait::until;
+use rowgate_tests::world::{examples, get};
+use serde_json::json;
+
+use crate::roles::quiet::{reads_only, statements};
+
+const KEYS: [&str; 3] = ["shop-admin", "north", "south"];
+
+/// `kubectl apply` of the folder, as the readme says it.
+async fn apply(namespace: &Namespace<'_>) {
+    let folder = examples().join("shop");
+    namespace.kubectl(&["apply", "--filename", folder.to_str().expect("UTF-8")]).await.ok();
+}
+
+/// Status, how many orders the key sees, and in which regions.
+async fn orders(data_plane: &DataPlane, key: &str) -> (u16, usize, Vec<String>) {
+    let url = format!("{}/auth/shop/api/orders?$select=region&$first=1000", data_plane.url());
+    let answer = get(&url, key).await;
+    let rows = answer.body["value"].as_array().cloned().unwrap_or_default();
+    let regions: BTreeSet<_> =
+        rows.iter().filter_map(|row| row["region"].as_str().map(str::to_owned)).collect();
+    (answer.status.as_u16(), rows.len(), regions.into_iter().collect())
+}
+
+async fn key(namespace: &Namespace<'_>, name: &str) -> String {
+    let mut secret = namespace.secret(name).await.expect("the key has its Secret");
+    secret.remove("apiKey").expect("the Secret holds the key")
+}
+
+async fn gone(namespace: &Namespace<'_>, resource: &str, name: &str) {
+    let what = format!("the end of {resource}/{name}");
+    until(&what, async || namespace.get(resource, name).await.is_none().then_some(())).await;
+}
+
+#[tokio::test]
+async fn the_shop_is_applied_served_revoked_and_deleted() {
+    let namespace = Cluster::shared().await.namespace().await;
+    let mark = namespace.cluster().audit_mark();
+    let server = Server::own().await;
+    let operator = Operator::start(&namespace, &server, "a").await;
+    let data_plane = operator.data_plane(&namespace, &server).await;
+    apply(&namespace).await;
+    let waiting = ["wait", "--for=condition=Ready", "rowgate", "--all", "--timeout=60s"];
+    namespace.kubectl(&waiting).await.ok();
+
+    // each key its own rows, at once: Ready means served
+    let mut seen = Vec::new();
+    for name in KEYS {
+        seen.push(orders(&data_plane, &key(&namespace, name).await).await);
+    }
+    let [all, north, south] = &seen[..] else { panic!("{seen:?}") };
+    let regions = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!((all.0, &all.2), (200, &regions(&["north", "south"])));
+    assert_eq!((north.0, &north.2), (200, &regions(&["north"])));
+    assert_eq!((south.0, &south.2), (200, &regions(&["south"])));
+    assert_eq!(all.1, north.1 + south.1);
+    let all = all.clone();
+    let told = namespace.told("tenants", "shop", 1, "Served").await;
+    assert_eq!(told["endpoints"]["rest"], "http://api.test/auth/shop/api");
+
+    let (admin, north, south) =
+        (key(&namespace, KEYS[0]).await, key(&namespace, KEYS[1]).await, key(&namespace, KEYS[2]).await);
+    let revoke = json!({ "spec": { "revoked": true } }).to_string();
+    namespace.kubectl(&["patch", "apikey", "north", "--type=merge", "--patch", &revoke]).await.ok();
+    namespace.told("apikeys", "north", 2, "Revoked").await;
+    assert_eq!(orders(&data_plane, &north).await.0, 401);
+
+    namespace.kubectl(&["delete", "apikey", "south"]).await.ok();
+    gone(&namespace, "apikeys", "south").await;
+    assert!(namespace.secret("south").await.is_none());
+    assert_eq!(orders(&data_plane, &south).await.0, 401);
+    assert_eq!(orders(&data_plane, &admin).await, all);
+
+    namespace.kubectl(&["delete", "tenant", "shop"]).await.ok();
+    gone(&namespace, "tenants", "shop").await;
+    assert_eq!(orders(&data_plane, &admin).await.0, 401);
+    namespace.kubectl(&["delete", "apikey", "--all"]).await.ok();
+    assert!(namespace.list("apikeys").await.is_empty());
+
+    // nothing of this needed a right that the chart does not give
+    let user = format!("system:serviceaccount:{}:{ACCOUNT}", namespace.name());
+    let refused: Vec<_> =
+        namespace.writes_since(&mark).into_iter().filter(|it| it.user == user && it.code == 403).collect();
+    assert!(refused.is_empty() && !operator.log().contains("403"), "{refused:?}\n{}", operator.log());
+}
+
+#[tokio::test]
+async fn an_unchanged_cluster_writes_nothing_but_the_lease() {
+    let namespace = Cluster::shared().await.namespace().await;
+    let server = Server::with(&["log_statement=all"]).await;
+    let mut operator = Operator::start(&namespace, &server, "a").await;
+    apply(&namespace).await;
+    for restarted in [false, true] {
+        if restarted {
+            assert!(operator.end(nix::sys::signal::Signal::SIGTERM).await.success(), "{}", operator.log());
+            operator = Operator::start(&namespace, &server, "b").await;
+            operator.leads().await;
+        }
+        namespace.told("tenants", "shop", 1, DONE).await;
+        let looks = || statements(&server.log()).iter().filter(|it| it.contains("from dl.applied")).count();
+        let further = async |n: usize| {
+            let end = looks() + n;
+            until("further looks", async || (end <= looks()).then_some(())).await;
+        };
+        further(2).await;
+        let (mark, start) = (namespace.cluster().audit_mark(), server.log().len());
+        further(5).await;
+        let writes = namespace.writes_since(&mark);
+        assert!(writes.iter().all(|write| write.resource == "leases"), "{writes:?}");
+        let log = server.log();
+        let writes: Vec<_> = statements(&log[start..]).into_iter().filter(|it| !reads_only(it)).collect();
+        assert!(writes.is_empty(), "{writes:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_is_somebody_elses_is_left_alone_and_one_that_vanished_is_issued_anew() {
+    let namespace = Cluster::shared().await.namespace().await;
+    let server = Server::own().await;
+    let foreign = ["create", "secret", "generic", "north", "--from-literal=password=theirs"];
+    namespace.kubectl(&foreign).await.ok();
+    let _operator = Operator::start(&namespace, &server, "a").await;
+    apply(&namespace).await;
+    namespace.told("apikeys", "north", 1, "SecretInvalid").await;
+    namespace.told("apikeys", "south", 1, DONE).await;
+    let secret = namespace.get("secrets", "north").await.expect("it stays");
+    assert_eq!(
+        secret["data"].as_object().map(|data| data.keys().collect::<Vec<_>>()),
+        Some(vec![&"password".to_owned()])
+    );
+    assert!(secret["metadata"]["ownerReferences"].is_null(), "{secret}");
+
+    let before = key(&namespace, "south").await;
+    namespace.kubectl(&["delete", "secret", "south"]).await.ok();
+    let after = until("another key", async || namespace.secret("south").await?.remove("apiKey")).await;
+    assert_ne!(before, after);
+    let secret = namespace.get("secrets", "south").await.expect("it was made");
+    let owner = &secret["metadata"]["ownerReferences"][0];
+    assert_eq!((owner["kind"].as_str(), owner["name"].as_str()), (Some("ApiKey"), Some("south")));
+    let events = until("an Event", async || {
+        let events = namespace.kubectl(&["events", "--for=apikey/south", "--output=json"]).await.ok();
+        events.contains("SecretReissued").then_some(events)
+    });
+    assert!(events.await.contains("rowgate-operator"));
+}
