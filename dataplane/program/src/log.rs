@@ -17,8 +17,9 @@ pub enum LogFormat {
 /// Notices of PostgreSQL are left out: a tenant's own script or function writes them, with values in them. So is
 /// what the Kubernetes client says by itself: each of its failures comes back to us, and is told with what it meant.
 pub fn start(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("ROWGATE_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn,sqlx::postgres::notice=off,kube_runtime=error,kube_client=off"));
+    let filter = EnvFilter::try_from_env("ROWGATE_LOG").unwrap_or_else(|_| {
+        EnvFilter::new("info,sqlx=warn,sqlx::postgres::notice=off,kube_runtime=error,kube_client=off")
+    });
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // An error means that logging was started before, which is what the call wants.
     let _started = match format {
