@@ -21,7 +21,8 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
  && cargo build --release --locked --target "$target" --package rowgate-dataplane \
  && cargo build --release --locked --target "$target" --package rowgate-operator \
  && mkdir /programs \
- && cp "target/$target/release/rowgate-dataplane" "target/$target/release/rowgate-operator" /programs
+ && cp "target/$target/release/rowgate-dataplane" "target/$target/release/rowgate-operator" /programs \
+ && strip --strip-debug /programs/*
 
 FROM scratch AS base
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt

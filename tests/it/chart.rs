@@ -3,6 +3,7 @@
 mod accepted;
 mod commands;
 mod rights;
+mod running;
 mod values;
 
 use std::fs;
@@ -88,4 +89,8 @@ fn namespace(object: &Value) -> &str {
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("the path is UTF-8")
+}
+
+fn list<'a>(of: &'a Value, name: &str) -> &'a Vec<Value> {
+    of[name].as_array().unwrap_or_else(|| panic!("{name} is no list in {of}"))
 }

@@ -140,7 +140,7 @@ async fn restricted() -> Namespace<'static> {
 }
 
 /// `helm install` by `admin`.
-fn install(home: &Namespace<'_>, values: &[&str]) {
+pub(super) fn install(home: &Namespace<'_>, values: &[&str]) {
     let (chart, kubeconfig) = (chart(), home.cluster().kubeconfig());
     let mut args = vec!["install", RELEASE, text(&chart), "--namespace", home.name()];
     args.extend(["--kubeconfig", text(&kubeconfig)]);

@@ -1,15 +1,78 @@
-//! The commands and probes of the Pods are ones that the programs know: they are run as the chart writes them, with paths
-//! and ports of the test in place of a container's.
+//! The commands, probes and ports of the Pods are ones that the programs know, and together they serve the shop: the lines
+//! of README.md, with processes for Pods.
 
-use std::fs::{self, File};
-use std::process::{Command, Stdio};
+use std::fs;
 
+use rowgate_pg::login::Endpoint;
+use rowgate_tests::cluster::Cluster;
+use rowgate_tests::postgres::Server;
 use rowgate_tests::scratch::Scratch;
+use rowgate_tests::sweep;
 use rowgate_tests::wait::until;
-use rowgate_tests::world::{World, binary, free_port};
+use rowgate_tests::world::{World, binary, examples, get};
 use serde_json::Value;
 
-use super::{chart, name, objects, of_kind, rendered};
+use super::accepted::install;
+use super::running::{Running, container, pod};
+use super::{chart, list, name, objects, of_kind, rendered, text};
+
+/// Where the data plane's root is in its container.
+const ROOT: &str = "/etc/rowgate/dataplane/root";
+
+#[tokio::test]
+async fn the_shop_is_served_by_what_the_chart_runs_under_the_rights_that_it_gives() {
+    let server = Server::own().await;
+    let login = server.superuser("postgres");
+    let Endpoint::Unix { directory, port } = &login.endpoint else { panic!("test servers have no TCP") };
+    let (role, password, folder) = (&login.role, login.password.reveal(), text(directory));
+    let url = format!("postgres://{role}:{password}@/postgres?host={folder}&port={port}");
+
+    let cluster = Cluster::shared().await;
+    let (home, shop) = (cluster.namespace().await, cluster.namespace().await);
+    let set = format!("namespaces={{{}}}", shop.name());
+    install(&home, &[&set]);
+    let objects = objects(&rendered(&chart(), home.name(), &[&set]));
+
+    let kubeconfig = home.kubeconfig_for("rowgate-operator").await;
+    let operator = container(&objects, "rowgate-operator");
+    let program = binary().with_file_name("rowgate-operator");
+    let _operator = Running::start(operator, &program, &[], &[("url", &url)], |command| {
+        command.env("KUBECONFIG", &kubeconfig);
+    })
+    .await;
+
+    let mounted = pod(&objects, "rowgate-dataplane")["volumes"][0]["secret"]["secretName"].as_str();
+    let mounted = mounted.expect("the root is mounted");
+    let root = until("the data plane's root", async || home.secret(mounted).await).await;
+    sweep::remember(root["root"].trim());
+    let scratch = Scratch::new();
+    let file = scratch.path().join("state/dataplane.root");
+    fs::create_dir(scratch.path().join("state")).expect("the folder is ours");
+    fs::write(&file, &root["root"]).expect("the folder is ours");
+    let dataplane = container(&objects, "rowgate-dataplane");
+    let texts = [(ROOT, text(&file))];
+    let dataplane = Running::start(dataplane, &binary(), &texts, &[("address", folder)], |_| ()).await;
+
+    let shops = examples().join("shop");
+    shop.kubectl(&["apply", "--server-side", "--filename", text(&shops)]).await.ok();
+    shop.kubectl(&["wait", "--for=condition=Ready", "--timeout=60s", "rowgate", "--all"]).await.ok();
+    let key = shop.secret("north").await.expect("a Secret for each key")["apiKey"].clone();
+    let customers = format!("http://127.0.0.1:{}/auth/shop/api/customers", dataplane.port(8080));
+    let answer = get(&customers, &key).await;
+    assert_eq!(answer.body["value"].as_array().expect("rows").len(), 40, "the half that is in the north");
+}
+
+#[tokio::test]
+async fn the_data_plane_takes_every_argument_that_the_chart_gives() {
+    let mut world = World::new(&[("guest.yaml", GUEST)]).await;
+    world.start().await;
+    let root = world.state().join("dataplane.root");
+    let values = ["dataplane.trustedProxies={10.0.0.0/8,fd00::/8}", "dataplane.queuePerTenant=0"];
+    let objects = objects(&rendered(&chart(), "home", &values));
+    let (texts, socket) = ([(ROOT, text(&root))], world.socket());
+    let secrets = [("address", text(&socket))];
+    Running::start(container(&objects, "rowgate-dataplane"), &binary(), &texts, &secrets, |_| ()).await;
+}
 
 /// A tenant and a key, without which standalone has nobody to greet.
 const GUEST: &str = "apiVersion: rowgate.dev/v1alpha1
@@ -22,53 +85,6 @@ kind: ApiKey
 metadata: {name: guest-key}
 spec: {tenantRef: {name: guest}}
 ";
-
-#[tokio::test]
-async fn the_data_plane_takes_its_arguments_and_answers_its_probes() {
-    let mut world = World::new(&[("guest.yaml", GUEST)]).await;
-    world.start().await;
-    let control = world.socket().display().to_string();
-    let root = world.state().join("dataplane.root").display().to_string();
-    for values in [&[][..], &["dataplane.trustedProxies={10.0.0.0/8,fd00::/8}", "dataplane.queuePerTenant=0"]]
-    {
-        let objects = objects(&rendered(&chart(), "home", values));
-        let container = container(&objects, "rowgate-dataplane");
-        let (api, probes) = (free_port(), free_port());
-        let mut command = Command::new(binary());
-        command.env_clear();
-        for arg in list(container, "args") {
-            let arg = arg.as_str().expect("arguments are texts");
-            let arg = arg.replace("0.0.0.0:8080", &format!("127.0.0.1:{api}"));
-            let arg = arg.replace("0.0.0.0:8081", &format!("127.0.0.1:{probes}"));
-            command.arg(arg.replace("/etc/rowgate/dataplane/root", &root));
-        }
-        for variable in list(container, "env") {
-            assert_eq!(
-                variable["valueFrom"]["secretKeyRef"]["key"], "address",
-                "the only value from a Secret"
-            );
-            command.env(variable["name"].as_str().expect("a name"), &control);
-        }
-        let scratch = Scratch::new();
-        let log = scratch.path().join("log");
-        let file = File::create(&log).expect("the folder is ours");
-        let mut child = command.stdin(Stdio::null()).stderr(file).spawn().expect("the binary was built");
-        scratch.adopt(child.id());
-        for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
-            assert_eq!(container[probe]["httpGet"]["port"], "probes");
-            let path = container[probe]["httpGet"]["path"].as_str().expect("a path");
-            until(probe, async || {
-                let ended = child.try_wait().expect("it is our child");
-                assert!(ended.is_none(), "it ended: {}", fs::read_to_string(&log).unwrap_or_default());
-                let answer = reqwest::get(format!("http://127.0.0.1:{probes}{path}")).await.ok()?;
-                answer.status().is_success().then_some(())
-            })
-            .await;
-        }
-        let answer = reqwest::get(format!("http://127.0.0.1:{api}/api/auth/apikeys/exchange")).await;
-        assert!(answer.is_ok(), "the API is where the Service sends requests");
-    }
-}
 
 /// A Service finds its Pods by label, and their ports by name.
 #[test]
@@ -100,19 +116,4 @@ fn a_pod_has_the_time_to_drain() {
         let grace = pod(&objects, "rowgate-dataplane")["terminationGracePeriodSeconds"].as_i64();
         assert!(pause.expect("a pause") + drain < grace.expect("a grace"), "{drain}");
     }
-}
-
-fn pod<'a>(objects: &'a [Value], deployment: &str) -> &'a Value {
-    let found = of_kind(objects, "Deployment").into_iter().find(|object| name(object) == deployment);
-    &found.expect("a Deployment of this name")["spec"]["template"]["spec"]
-}
-
-fn container<'a>(objects: &'a [Value], deployment: &str) -> &'a Value {
-    let containers = list(pod(objects, deployment), "containers");
-    assert_eq!(containers.len(), 1, "{deployment} has one container");
-    &containers[0]
-}
-
-fn list<'a>(of: &'a Value, name: &str) -> &'a Vec<Value> {
-    of[name].as_array().unwrap_or_else(|| panic!("{name} is no list in {of}"))
 }
