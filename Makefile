@@ -27,7 +27,7 @@ soaks := differential::a_key_reads_what_its_role_reads_and_what_the_manifest_mea
 # Flags of the benchmark: make bench BENCH='--only row --rounds 3'
 BENCH ?=
 
-.PHONY: help run test soak bench lint fmt deny crds fuzz postgres clients kubernetes tools clean
+.PHONY: help run cluster test soak bench lint fmt deny crds fuzz postgres clients kubernetes tools clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ help: ## list these commands
 run: tools postgres ## bring up the example shop and print curl lines for it; Ctrl-C stops it, the data stays in .rowgate
 	@cargo build --quiet --package rowgate-dataplane
 	@exec $(bin) standalone --manifests $(MANIFESTS) --state $(STATE)
+
+cluster: tools postgres kubernetes ## bring up a Kubernetes API server, the operator and two data planes, and apply the example shop; Ctrl-C ends it
+	@cargo build --quiet --workspace --bins
+	@ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))" exec $(target)/debug/rowgate-cluster
 
 test: tools postgres clients pgbouncer kubernetes ## all tests, against a real PostgreSQL
 	@# The end-to-end tests start this binary.

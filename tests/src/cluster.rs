@@ -25,7 +25,7 @@ pub use kstatus::{Verdict, kstatus};
 pub use kubectl::Said;
 pub use namespace::Namespace;
 pub use recording::{Recording, State};
-pub use tools::tool;
+pub use tools::{tool, tools};
 
 use crate::sweep;
 use crate::tls::Authority;
@@ -70,7 +70,7 @@ impl Cluster {
         cluster
     }
 
-    /// Our custom resources, from the files that the chart ships, served.
+    /// Our custom resources, served.
     async fn establish(&self) {
         let folder = crds();
         let folder = folder.to_str().expect("the checkout's path is UTF-8");
@@ -93,9 +93,16 @@ impl Cluster {
 
     /// A fresh namespace.
     pub async fn namespace(&self) -> Namespace<'_> {
-        let name = format!("test-{}", self.n_namespaces.fetch_add(1, Ordering::Relaxed) + 1);
-        self.kubectl(&["create", "namespace", &name]).await.ok();
-        Namespace::new(self, name)
+        let n = self.n_namespaces.fetch_add(1, Ordering::Relaxed) + 1;
+        self.namespace_called(&format!("test-{n}")).await
+    }
+
+    /// This namespace, which is made if there is none.
+    pub async fn namespace_called(&self, name: &str) -> Namespace<'_> {
+        if self.get(&format!("/api/v1/namespaces/{name}")).await.is_none() {
+            self.kubectl(&["create", "namespace", name]).await.ok();
+        }
+        Namespace::new(self, name.to_owned())
     }
 
     /// Runs kubectl as `admin`.

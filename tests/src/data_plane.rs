@@ -28,8 +28,18 @@ impl DataPlane {
 
     /// As [`DataPlane::start`], with further flags.
     pub async fn start_with(socket: &Path, root: &Path, change: impl FnOnce(&mut Command)) -> DataPlane {
+        DataPlane::start_at(free_port(), socket, root, change).await
+    }
+
+    /// As [`DataPlane::start_with`], at a port that others know already.
+    pub async fn start_at(
+        port: u16,
+        socket: &Path,
+        root: &Path,
+        change: impl FnOnce(&mut Command),
+    ) -> DataPlane {
         let scratch = Scratch::new();
-        let (port, probes) = (free_port(), free_port());
+        let probes = free_port();
         let log = File::create(scratch.path().join("log")).expect("the folder is ours");
         let mut command = Command::new(binary());
         command

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use nix::sys::signal::Signal;
-use rowgate_pg::login::Endpoint;
 use serde_json::{Value, json};
 
 use crate::cluster::Namespace;
@@ -63,8 +62,7 @@ impl Operator {
             let root = until(&secret, async || namespace.secret(&secret).await).await;
             fs::write(state.join(format!("{name}.root")), &root["root"]).expect("the folder is ours");
         }
-        let Endpoint::Unix { directory, .. } = server.endpoint() else { panic!("it has a socket") };
-        DataPlane::start(directory, &state.join("dataplane.root")).await
+        DataPlane::start(&server.socket(), &state.join("dataplane.root")).await
     }
 
     /// What it answers at `/healthz`, `/readyz` or `/metrics`: the status and the text; `None`: nobody listens.

@@ -167,6 +167,13 @@ impl Server {
         format!("postgres://{role}:{password}@/postgres?host={}&port={port}", directory.display())
     }
 
+    /// The folder of its socket, as `--control` takes it.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        let Endpoint::Unix { directory, .. } = self.endpoint() else { panic!("test servers have no TCP") };
+        directory.clone()
+    }
+
     /// A connection of the superuser.
     pub async fn connect(&self, database: &str) -> PgConnection {
         connect(&self.superuser(database)).await.unwrap_or_else(|error| panic!("{error}"))

@@ -70,8 +70,7 @@ impl World {
     }
 
     pub(crate) fn over(self, server: &Server) -> World {
-        let Endpoint::Unix { directory, .. } = server.endpoint() else { panic!("test servers have no TCP") };
-        World { database_url: Some(server.url()), socket: Some(directory.clone()), ..self }
+        World { database_url: Some(server.url()), socket: Some(server.socket()), ..self }
     }
 
     #[must_use]

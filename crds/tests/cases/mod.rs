@@ -266,6 +266,14 @@ fn keys() -> Vec<Case> {
                 "{tenantRef: {name: t}, scope: {permissions: [{entity: a, actions: [read], fields: {include: ['*'], exclude: [b]}}]}}",
                 "",
             ),
+            (
+                "{tenantRef: {name: t}, scope: {permissions: [{entity: a, actions: [read, delete], fields: {include: [b]}}]}}",
+                "spec.scope.permissions[0]: fields apply to read, create and update only; give delete and execute an entry of their own",
+            ),
+            (
+                "{tenantRef: {name: t}, scope: {permissions: [{entity: a, actions: [read], fields: {include: ['*', b]}}]}}",
+                "spec.scope.permissions[0].fields: fields.include is either ['*'] or names, not both",
+            ),
             ("{tenantRef: {name: t}, expiresAt: 2030-01-01T00:00:00Z}", ""),
             (
                 "{tenantRef: {name: t}, expiresAt: tomorrow}",
@@ -333,9 +341,16 @@ fn texts() -> Vec<Case> {
             (&claims(r#""re\0gion": a"#), &format!("spec.claims: {nul}")),
         ],
     );
-    let policy = entity(&[(
-        r#"rowLevelSecurity: {policies: [{name: p, expression: "true\0"}]}"#,
-        &format!(".rowLevelSecurity.policies[0].expression: {nul}"),
-    )]);
-    [keys, policy].concat()
+    let tenants = table(
+        Kind::Tenant,
+        &[(r#"{shared: {claims: {"re\0gion": a}}}"#, &format!("spec.shared.claims: {nul}"))],
+    );
+    let entities = entity(&[
+        (
+            r#"rowLevelSecurity: {policies: [{name: p, expression: "true\0"}]}"#,
+            &format!(".rowLevelSecurity.policies[0].expression: {nul}"),
+        ),
+        (r#"mappings: {"co\0lumn": a}"#, &format!(".mappings: {nul}")),
+    ]);
+    [keys, tenants, entities].concat()
 }

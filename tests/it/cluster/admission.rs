@@ -24,7 +24,7 @@ async fn applied(namespace: &Namespace<'_>, kind: &str, name: &str, specs: &[&st
     namespace.apply(&yaml(last)).await.refused()
 }
 
-/// Seen to fail when a rule is taken out of the definitions: each of these but the slug of a name, with its own rule.
+/// Seen to fail when a rule is taken out of the definitions: each of these with its own.
 #[tokio::test]
 async fn kubectl_is_told_in_our_words_what_to_change() {
     let namespace = Cluster::shared().await.namespace().await;
@@ -149,7 +149,8 @@ async fn judged(namespace: &Namespace<'_>, case: &Case, name: &str) -> Result<Va
 }
 
 /// Every case of our own judge: what it refuses the server refuses, with the same words about the same field where a
-/// rule speaks; what it admits the server admits, with the same defaults.
+/// rule speaks; what it admits the server admits, with the same defaults. Seen to fail with each rule taken out of the
+/// definitions, one after the other, but the one about an object's name, which `kubectl` is told above.
 #[tokio::test]
 async fn the_server_judges_as_we_do() {
     let namespace = Cluster::shared().await.namespace().await;

@@ -1,6 +1,7 @@
 //! etcd and kube-apiserver, in one folder, on loopback.
 
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -43,6 +44,7 @@ impl Server {
         // The search for secrets leaves this folder out: it holds the objects, tokens and keys of the server.
         let private = scratch.path().join("state/cluster");
         fs::create_dir_all(&private).expect("the folder is ours");
+        fs::set_permissions(&private, fs::Permissions::from_mode(0o700)).expect("the folder is ours");
         fs::write(scratch.path().join("audit-policy.yaml"), AUDIT_POLICY).expect("the folder is ours");
         let (authority, port) = (Authority::new(), free_port());
         let names = ["127.0.0.1", "localhost", "kubernetes.default.svc"];

@@ -11,6 +11,12 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
 });
 
+/// The folder with all of them.
+#[must_use]
+pub fn tools() -> &'static Path {
+    &FOLDER
+}
+
 /// A program that a module of `tests/cluster` provides, such as `kubectl`; builds them all the first time.
 #[must_use]
 pub fn tool(name: &str) -> PathBuf {
