@@ -29,9 +29,10 @@ programs() {
 # Module $1 into the folder $2.
 build() {
   if ! command -v go >/dev/null; then
-    echo "Go is not installed, with which the programs of tests/cluster are built: install Go 1.26 or newer, or name a folder with kube-apiserver, etcd and kubectl in KUBEBUILDER_ASSETS" >&2
+    echo "Go is not installed, with which $(programs "$1" | xargs) is built: install Go 1.26 or newer, or name a folder that holds it in KUBEBUILDER_ASSETS" >&2
     exit 2
   fi
+  echo "building $(programs "$1" | xargs) into $2 (minutes, once)" >&2
   local began=$SECONDS flags='-s -w' what
   if [ -e "$1/ldflags" ]; then flags="$flags $(tr '\n' ' ' <"$1/ldflags")"; fi
   if [ -e "$1/main.go" ]; then what=.; else what=tool; fi
@@ -56,7 +57,6 @@ for file in */go.mod; do
       continue
     fi
     if [ ! -d "$built" ]; then
-      echo "building $(programs "$module" | xargs) into $built (minutes, once)" >&2
       build "$module" "$built"
     fi
     ln -s "$built/$program" "$links/$program"
