@@ -31,7 +31,7 @@ const BY_HAND: &[&str] = &[
     "revoke select (id, region) on shop.orders from {set_south}",
     "revoke all on schema dl from {auth}, {keys}",
     "revoke connect on database shop from {auth}, {keys}, {set_north}",
-    "revoke select on dl.claims from {set_north}; revoke execute on function dl.claim(text) from datalake_user",
+    "revoke select on dl.own_claims from {set_north}; revoke execute on function dl.claim(text) from datalake_user",
     // rights on what will be made
     "alter default privileges for role {owner} grant select on tables to {north}",
     "alter default privileges for role {owner} grant execute on routines to public",

@@ -87,6 +87,7 @@ pub(super) const NO_DDL: &[&str] = &[
     "update dl.state set epoch = 0",
     "insert into dl.claims values (current_user, 'region', 'south')",
     "update dl.claims set value = 'south'",
+    "select * from dl.claims",
     "select * from dl.applied",
     "select * from dl.migrations",
     "drop schema dl cascade",

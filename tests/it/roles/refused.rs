@@ -280,7 +280,7 @@ async fn each_role_does_what_it_is_for() {
         one::<String>(&mut north, "select string_agg(distinct region, ' ') from app.notes").await,
         "north"
     );
-    assert_eq!(one::<i64>(&mut north, "select count(*) from dl.claims").await, 1);
+    assert_eq!(one::<i64>(&mut north, "select count(*) from dl.own_claims").await, 1);
     assert_eq!(
         one::<Option<String>>(&mut north, "select dl.claim('region')").await.as_deref(),
         Some("north")
@@ -292,7 +292,7 @@ async fn each_role_does_what_it_is_for() {
     assert_eq!(one::<i64>(&mut shared, "select count(*) from app.notes").await, 20);
     execute(&mut shared, "reset role; reset session authorization").await;
     assert_eq!(one::<String>(&mut shared, "select current_user::text").await, "datalake_user");
-    assert_eq!(one::<String>(&mut shared, "select value from dl.claims").await, "nowhere");
+    assert_eq!(one::<String>(&mut shared, "select value from dl.own_claims").await, "nowhere");
 
     // lane A becomes either for one transaction, and the owner is filtered like everybody else
     let mut auth = connect(&login(TenantLogin::Auth)).await.expect("lane A's login");

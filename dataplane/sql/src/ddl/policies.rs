@@ -36,7 +36,7 @@ pub struct Condition {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rows {
     All,
-    /// `column = dl.claim(name)`, cast to the column's type; read once per statement.
+    /// The column equals the claim, cast to the column's type; read once per statement.
     Claim {
         column: Ident,
         type_name: String,
@@ -123,7 +123,9 @@ fn condition(sql: &mut Sql, condition: &Condition) {
     match &condition.rows {
         Rows::All => sql.lit("true"),
         Rows::Claim { column, type_name, claim } => {
-            sql.ident(column).lit(" = (select dl.claim(").literal(claim).lit(")::").owners(type_name).lit(")")
+            // what dl.claim does, without the call: a fifth of what PostgreSQL spends on a row
+            sql.ident(column).lit(" = (select c.value::").owners(type_name);
+            sql.lit(" from dl.own_claims c where c.name = ").literal(claim).lit(")")
         }
         Rows::Literal { column, type_name, value } => {
             sql.ident(column).lit(" = ").literal(value).lit("::").owners(type_name)
@@ -156,12 +158,12 @@ mod tests {
         assert_eq!(
             create(&id("s"), &id("t"), &policy(true)).as_str(),
             "create policy \"p\" on \"s\".\"t\" for select using (current_user in (E'key_1') and \
-             (\"region\" = (select dl.claim(E'it''s')::text)))"
+             (\"region\" = (select c.value::text from dl.own_claims c where c.name = E'it''s')))"
         );
         assert_eq!(
             create(&id("s"), &id("t"), &policy(false)).as_str(),
             "create policy \"p\" on \"s\".\"t\" as restrictive for select using (current_user not in (E'key_1') or \
-             (\"region\" = (select dl.claim(E'it''s')::text)))"
+             (\"region\" = (select c.value::text from dl.own_claims c where c.name = E'it''s')))"
         );
     }
 }

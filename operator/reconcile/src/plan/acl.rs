@@ -122,7 +122,7 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
             want(database.clone(), role, "CONNECT");
         }
         want(Target::Schema(ident("dl")), role, "USAGE");
-        want(dl("claims"), role, "SELECT");
+        want(dl("own_claims"), role, "SELECT");
         want(routine("dl.claim(text)"), role, "EXECUTE");
         for permission in permissions {
             let Some(entity) = accepted.get(&permission.entity) else { continue };

@@ -56,7 +56,7 @@ impl Readers<'_> {
 
     /// A table that the policy reads and the role may not, with the columns.
     fn unreadable(&self, role: &str, policy: &Policy) -> Option<String> {
-        let ours = |table: &QName| (table.0.as_str(), table.1.as_str()) == ("dl", "claims");
+        let ours = |table: &QName| (table.0.as_str(), table.1.as_str()) == ("dl", "own_claims");
         policy.reads.iter().filter(|(table, _)| !ours(table)).find_map(|(table, columns)| {
             let reads = self.records(role, table).filter(|record| record.action == Action::Read);
             let held: BTreeSet<&String> = reads.flat_map(|record| &record.columns).collect();
