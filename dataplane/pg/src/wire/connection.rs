@@ -12,6 +12,7 @@ use super::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
 use super::frames::{Fields, Inbox};
 use super::key::{self, Prepared};
 use super::lane::Sessions;
+use super::places::{Mark, Warm};
 use super::rest::End;
 use super::rows::{self, Rows};
 use super::statements::Statements;
@@ -72,6 +73,12 @@ impl Session {
         let mut fields = Fields::new(body);
         let pid = i32::from_be_bytes(fields.bytes()?);
         Ok(Session { pid, secret: i32::from_be_bytes(fields.bytes()?) })
+    }
+}
+
+impl<S> Warm for Connection<S> {
+    fn knows(&self, mark: Mark) -> bool {
+        self.statements.knows(mark)
     }
 }
 

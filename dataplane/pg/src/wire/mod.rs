@@ -1,6 +1,6 @@
 //! The hot path: one question of one API key to its tenant's database, in one batch, one write and one `Sync`.
 //!
-//! Read in this order: `ask` what goes in and comes out, `lane` the pool, `seat` the task of an exchange and `rest` what
+//! Read in this order: `ask` what goes in and comes out, `lane` the pool and `places` the queue before it, `seat` the task of an exchange and `rest` what
 //! a long answer's caller holds of it, `key` the statement that checks the key and switches the role, `connection` the
 //! exchange itself.
 
@@ -16,6 +16,7 @@ mod json;
 mod key;
 mod lane;
 mod outage;
+mod places;
 mod rest;
 mod rows;
 mod seat;

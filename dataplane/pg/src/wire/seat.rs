@@ -1,11 +1,11 @@
-//! The task of one exchange and what it holds: a permit of the lane, and a connection that is never left half-way.
+//! The task of one exchange and what it holds: a place of the lane, and a connection that is never left half-way.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -15,6 +15,7 @@ use super::connection::{Broken, Connection, Exchanged, Went};
 use super::dial::Socket;
 use super::failure::Failure;
 use super::lane::Shared;
+use super::places::Place;
 use super::rest::{End, Rest};
 use super::rows::Rows;
 
@@ -28,7 +29,8 @@ const LINGER: Duration = Duration::from_secs(1);
 /// statement is cancelled and the connection closed.
 pub(super) struct Seat {
     lane: Arc<Shared>,
-    permit: Option<OwnedSemaphorePermit>,
+    /// `None` once it was given back.
+    place: Option<Place<Connection<Socket>>>,
     /// `None` between exchanges.
     connection: Option<Connection<Socket>>,
 }
@@ -41,8 +43,8 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Starts the exchange.
-    pub(super) fn start(lane: &Arc<Shared>, ask: Ask, permit: OwnedSemaphorePermit) -> Waiting {
-        let seat = Seat { lane: lane.clone(), permit: Some(permit), connection: None };
+    pub(super) fn start(lane: &Arc<Shared>, ask: Ask, place: Place<Connection<Socket>>) -> Waiting {
+        let seat = Seat { lane: lane.clone(), place: Some(place), connection: None };
         Waiting { lane: lane.clone(), exchange: Some(lane.exchanges.spawn(seat.read(ask))) }
     }
 
@@ -73,7 +75,7 @@ impl Seat {
     /// A connection that broke before its key statement was through may have been stale, or tenant code spoilt its
     /// session: nothing of the question has run, so it is asked once more on a new one.
     async fn read(mut self, ask: Ask) -> Result<Page, Failure> {
-        self.connection = self.lane.take();
+        self.connection = self.place.as_mut().and_then(Place::connection);
         if self.connection.is_some() {
             match self.exchange(&ask).await {
                 Err(Broken { failure, before_key: true }) => {
@@ -180,14 +182,15 @@ impl Seat {
 
     /// Its exchange came to the proper end.
     fn put_back(&mut self) {
-        self.lane.put_back(self.connection.take().expect("it has just been used"));
+        let (place, connection) = (self.place.take(), self.connection.take());
+        place.expect("it ends with its seat").give_back(connection.expect("it has just been used"));
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
-        let (lane, permit) = (self.lane.clone(), self.permit.take());
+        let (lane, place) = (self.lane.clone(), self.place.take());
         if Handle::try_current().is_err() {
             return;
         }
@@ -199,7 +202,7 @@ impl Drop for Seat {
                 tracing::debug!(?heard, lane = ?lane.login, "a statement could not be cancelled");
             }
             drop(connection);
-            drop(permit);
+            drop(place);
         });
     }
 }

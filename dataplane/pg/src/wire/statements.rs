@@ -1,10 +1,12 @@
 //! Which statements a connection has prepared: at most 128, by role and text.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use rowgate_sql::text::Sql;
 
 use super::lane::Sessions;
+use super::places::Mark;
 
 /// Plans over row-level security belong to one role: shared, PostgreSQL plans again at every change of role.
 const CAPACITY: usize = 128;
@@ -17,7 +19,7 @@ pub(super) struct Number(u64);
 #[derive(Debug)]
 pub(super) struct Statements {
     sessions: Sessions,
-    entries: Vec<Entry>,
+    entries: HashMap<Mark, Entry>,
     closing: Vec<Number>,
     last_number: u64,
     clock: u64,
@@ -25,7 +27,6 @@ pub(super) struct Statements {
 
 #[derive(Debug)]
 struct Entry {
-    hash: u64,
     role: String,
     text: String,
     types: Vec<u32>,
@@ -44,18 +45,19 @@ impl Number {
 
 impl Statements {
     pub(super) fn new(sessions: Sessions) -> Statements {
-        Statements { sessions, entries: Vec::new(), closing: Vec::new(), last_number: 0, clock: 0 }
+        Statements { sessions, entries: HashMap::new(), closing: Vec::new(), last_number: 0, clock: 0 }
+    }
+
+    /// Whether a statement with this mark is prepared.
+    pub(super) fn knows(&self, mark: Mark) -> bool {
+        self.entries.contains_key(&mark)
     }
 
     /// The statement for `sql` as `role`, if it is prepared.
     pub(super) fn find(&mut self, role: &str, sql: &Sql) -> Option<Number> {
         self.clock += 1;
-        let hash = hash(role, sql.as_str());
-        let entry = self.entries.iter_mut().find(|entry| {
-            entry.hash == hash
-                && entry.role == role
-                && entry.text == sql.as_str()
-                && entry.types.iter().copied().eq(sql.binds().iter().map(|bind| bind.oid))
+        let entry = self.entries.get_mut(&mark(role, sql)).filter(|entry| {
+            entry.role == role && entry.text == sql.as_str() && entry.types.iter().copied().eq(types(sql))
         })?;
         entry.used = self.clock;
         Some(entry.number)
@@ -68,9 +70,9 @@ impl Statements {
             return UNNAMED;
         }
         if CAPACITY <= self.entries.len() {
-            let oldest = (0..self.entries.len()).min_by_key(|&i| self.entries[i].used);
-            let oldest = oldest.expect("a full list is not empty");
-            self.closing.push(self.entries.swap_remove(oldest).number);
+            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(mark, _)| *mark);
+            let oldest = oldest.and_then(|mark| self.entries.remove(&mark));
+            self.closing.extend(oldest.map(|entry| entry.number));
         }
         self.last_number += 1;
         Number(self.last_number)
@@ -81,21 +83,23 @@ impl Statements {
         if number == UNNAMED {
             return;
         }
-        self.entries.push(Entry {
-            hash: hash(role, sql.as_str()),
+        let entry = Entry {
             role: role.to_owned(),
             text: sql.as_str().to_owned(),
-            types: sql.binds().iter().map(|bind| bind.oid).collect(),
+            types: types(sql).collect(),
             number,
             used: self.clock,
-        });
+        };
+        // two statements with one mark take turns
+        let other = self.entries.insert(mark(role, sql), entry);
+        self.closing.extend(other.map(|entry| entry.number));
     }
 
     /// It does not fit the tables any more: the next batch closes it.
     pub(super) fn forget(&mut self, number: Number) {
-        if let Some(i) = self.entries.iter().position(|entry| entry.number == number) {
-            self.entries.swap_remove(i);
-            self.closing.push(number);
+        let mark = self.entries.iter().find(|(_, entry)| entry.number == number).map(|(mark, _)| *mark);
+        if let Some(entry) = mark.and_then(|mark| self.entries.remove(&mark)) {
+            self.closing.push(entry.number);
         }
     }
 
@@ -110,10 +114,16 @@ impl Statements {
     }
 }
 
-fn hash(role: &str, text: &str) -> u64 {
+/// What tells a statement as a role from others, but for one collision in 2^64.
+pub(super) fn mark(role: &str, sql: &Sql) -> Mark {
     let mut hasher = DefaultHasher::new();
-    (role, text).hash(&mut hasher);
+    (role, sql.as_str()).hash(&mut hasher);
+    types(sql).for_each(|oid| oid.hash(&mut hasher));
     hasher.finish()
+}
+
+fn types(sql: &Sql) -> impl Iterator<Item = u32> {
+    sql.binds().iter().map(|bind| bind.oid)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod script;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use proptest::prelude::*;
 use rowgate_core::derive::Root;
 use rowgate_core::secret::{Credential, KeyDigest};
@@ -95,12 +96,9 @@ fn lane(fault: Fault, plan: Plan, grace: Duration) -> (Lane, tokio::task::AbortH
     let (ours, theirs) = UnixStream::pair().expect("two sockets");
     let mut inbox = Inbox::new();
     inbox.trust();
-    lane.shared.put_back(Connection::new(
-        Either::Left(ours),
-        inbox,
-        Session { pid: 1, secret: 1 },
-        Sessions::Own,
-    ));
+    let session = Session { pid: 1, secret: 1 };
+    let place = lane.shared.places.take(0, Duration::ZERO).now_or_never().expect("it is free");
+    place.expect("open").give_back(Connection::new(Either::Left(ours), inbox, session, Sessions::Own));
     let server = tokio::spawn(serve(theirs, usize::from(plan.warm), fault)).abort_handle();
     (lane, server)
 }
