@@ -87,8 +87,8 @@ async fn an_unchanged_folder_writes_nothing() {
 /// What was changed by hand as a superuser in the tenant's database, and what is true again when it is repaired.
 const BY_HAND: &[(&str, &str)] = &[
     ("delete from dl.claims", "select count(*) = 3 from dl.claims"),
-    ("drop policy own_region on app.notes", "select count(*) = 3 from pg_policies"),
-    ("create policy everything on app.notes using (true)", "select count(*) = 3 from pg_policies"),
+    ("drop policy own_region on app.notes", "select count(*) = 2 from pg_policies"),
+    ("create policy everything on app.notes using (true)", "select count(*) = 2 from pg_policies"),
     (
         "alter table app.notes no force row level security",
         "select relforcerowsecurity from pg_class where relname = 'notes'",
