@@ -67,6 +67,12 @@ impl Meter {
         for (kind, n) in source.n_objects() {
             text.sample(&[("kind", kind.as_str())], n);
         }
+        let help =
+            "Objects in a form that this version cannot read: the last one it could read stays in force.";
+        text.family("rowgate_operator_unreadable_objects", Kind::Gauge, help);
+        for (kind, n) in source.n_problems() {
+            text.sample(&[("kind", kind.as_str())], n);
+        }
         for (name, help, times) in [
             (
                 "rowgate_operator_look_duration_seconds",

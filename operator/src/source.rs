@@ -160,6 +160,12 @@ impl KubeSource {
     pub fn n_objects(&self) -> [(Kind, usize); 2] {
         [(Kind::Tenant, self.tenants.len()), (Kind::ApiKey, self.api_keys.len())]
     }
+
+    /// How many of them stand there in a form that this version cannot read, by kind.
+    #[must_use]
+    pub fn n_problems(&self) -> [(Kind, usize); 2] {
+        [(Kind::Tenant, self.tenants.problems().len()), (Kind::ApiKey, self.api_keys.problems().len())]
+    }
 }
 
 fn secret_of(key: &Arc<ApiKey>) -> Name {
@@ -234,10 +240,11 @@ impl ResourceSource for KubeSource {
         let config_maps = self.config_maps.read(&tenants).await?;
         let mut problems = self.tenants.problems();
         problems.extend(self.api_keys.problems());
+        let unread = self.tenants.unread().into_iter().chain(self.api_keys.unread()).collect();
         self.shared.meter.looks.observe(began.elapsed());
         // a right to list Secrets would be one to read them all; the next look at a key finds out that its is gone
         let secrets = api_keys.iter().map(secret_of).collect();
-        Ok(Snapshot { tenants, api_keys, config_maps, secrets, problems })
+        Ok(Snapshot { tenants, api_keys, config_maps, secrets, problems, unread })
     }
 
     async fn read_secret(

@@ -5,3 +5,4 @@ mod harness;
 mod leading;
 mod reading;
 mod shop;
+mod unreadable;

@@ -151,6 +151,7 @@ impl Folder {
             // Only an object that another version accepted gets here.
             if let Err(reason) = typed {
                 let message = format!("{}: {reason}", stored.key);
+                snapshot.unread.extend(stored.object_ref());
                 snapshot.problems.push(SourceProblem { file: stored.file.clone(), message });
             }
         }

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use kube_core::ObjectMeta;
-use rowgate_crds::{ApiKey, Tenant};
+use rowgate_crds::{ApiKey, Kind, Tenant};
 
 use crate::source::Snapshot;
 
@@ -18,6 +18,8 @@ pub(crate) struct Inputs {
     script: Option<u64>,
     /// The Secrets that keys name and that are not there.
     missing: BTreeSet<String>,
+    /// ApiKeys beside the Tenant that cannot be read, by uid: whose they are is not known.
+    unread: BTreeSet<String>,
 }
 
 /// What changes when somebody changes an object.
@@ -57,13 +59,16 @@ impl Inputs {
         let named = keys.iter().map(|key| key.secret_name().to_owned());
         let missing =
             named.filter(|name| !snapshot.secrets.contains(&(namespace.clone(), name.clone()))).collect();
-        Inputs { objects, script, missing }
+        let unread = snapshot.unread_of(Kind::ApiKey).filter(|key| key.namespace == namespace);
+        let unread = unread.map(|key| key.uid.clone()).collect();
+        Inputs { objects, script, missing, unread }
     }
 
     /// Whether a pass is due that followed `before`. A Secret that came is no reason: the pass itself made it.
     pub(crate) fn differ(&self, before: &Inputs) -> bool {
         self.objects != before.objects
             || self.script != before.script
+            || self.unread != before.unread
             || !self.missing.is_subset(&before.missing)
     }
 }

@@ -109,15 +109,25 @@ async fn pass<S: ResourceSource>(
 }
 
 /// A Tenant that is there no more, without a word before: its keys are revoked, its database is kept and served no more.
-/// `epoch`: its fence, if it was taken.
-pub(crate) async fn retire<S>(shared: &Shared<S>, uid: &str, mut epoch: Option<i64>) -> Result<(), PgError> {
+/// `epoch`: its fence, if it was taken. `spared`: it is there, but cannot be read, so that it is served on, and its keys die
+/// but for these.
+pub(crate) async fn retire<S>(
+    shared: &Shared<S>,
+    uid: &str,
+    mut epoch: Option<i64>,
+    spared: Option<Vec<String>>,
+) -> Result<(), PgError> {
     let mut conn = session::connect(&shared.installation.operator()).await?;
     let Some(record) = tenants::find_by_uid(&mut conn, uid).await? else { return Ok(()) };
     if record.phase == tenants::Phase::Retained {
         return Ok(());
     }
     // first, and until it is done: a replica that is cut off from the control database serves them still
-    revocation::revoke_others(&shared.installation, shared.lead, &mut epoch, &record, &[]).await?;
+    let (kept, is_gone) = (spared.as_deref().unwrap_or_default(), spared.is_none());
+    revocation::revoke_others(&shared.installation, shared.lead, &mut epoch, &record, kept).await?;
+    if !is_gone {
+        return Ok(());
+    }
     let mut open = leader::fence(&mut conn, shared.lead).await?;
     tenants::set_retained(&mut open, &record.id).await?;
     replicas::wake(&mut open).await?;
@@ -141,7 +151,7 @@ pub(crate) async fn bury<S: ResourceSource>(shared: &Shared<S>, key: &ApiKey) ->
         Ok(false) => None,
         Ok(true) if !forced => return Ok(false),
         Err(error) if !forced => return Err(error.to_string()),
-        Ok(true) => Some("the keys of its Tenant, which is gone, are not revoked yet".to_owned()),
+        Ok(true) => Some("it is not known that the keys of its Tenant are revoked".to_owned()),
         Err(error) => Some(error.to_string()),
     };
     let warning = warning.map(|why| {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rowgate_crds::{ApiKey, DeletionPolicy, NotServedYet as _, Part, Reason, Tenant};
+use rowgate_crds::{ApiKey, DeletionPolicy, Kind, NotServedYet as _, Part, Reason, Tenant};
 use rowgate_pg::actual::TenantDb;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
@@ -119,7 +119,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         let mut conn = session::connect(&self.installation.operator()).await?;
         let Some(record) = tenants::find_by_uid(&mut conn, &state.object.uid).await? else { return Ok(()) };
         let live = self.keys.iter().filter(|key| !key.spec.revoked);
-        let uids: Vec<String> = live.filter_map(|key| key.metadata.uid.clone()).collect();
+        let unread = self.snapshot.unread_of(Kind::ApiKey).map(|key| key.uid.clone());
+        let uids: Vec<String> = live.filter_map(|key| key.metadata.uid.clone()).chain(unread).collect();
         let epoch = &mut self.memory.epoch;
         let n_revoked =
             revocation::revoke_others(self.installation, self.lead, epoch, &record, &uids).await?;
@@ -205,6 +206,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
 
         let db = introspect::tenant_db(logins.get(As::Owner).await?).await?;
+        self.all_are_read(&db)?;
         self.keys(state, &mut desired, &db).await?;
         let closed = self.closed();
         let unfinished = keys::unfinished(&desired, &db);

@@ -214,10 +214,10 @@ impl<S: ResourceSource + 'static> Looker<S> {
             entry.wanted = false;
             let shared = self.shared.clone();
             let Some(tenant) = entry.tenant.clone() else {
-                let (uid, epoch) = (uid.clone(), memory.epoch);
+                let (uid, epoch, spared) = (uid.clone(), memory.epoch, entry.spared.clone());
                 self.jobs.spawn(async move {
                     let place = shared.lanes.enter(true).await;
-                    let retired = Box::pin(retire(&shared, &uid, epoch)).await;
+                    let retired = Box::pin(retire(&shared, &uid, epoch, spared)).await;
                     drop(place);
                     Done::Retired(uid, retired)
                 });
@@ -247,7 +247,7 @@ impl<S: ResourceSource + 'static> Looker<S> {
                 Ok(()) => self.retired(&uid),
                 Err(error) if error.code() == Some(leader::REPLACED) => return true,
                 Err(error) => {
-                    tracing::warn!(tenant = uid, %error, "the Tenant is gone; its keys are revoked as soon as its database answers");
+                    tracing::warn!(tenant = uid, %error, "the Tenant is gone, or cannot be read; keys that are not wanted are revoked as soon as its database answers");
                     if let Some(entry) = self.entries.get_mut(&uid) {
                         entry.failed_vanished(Memory::new(self.told.clone()), self.relook);
                     }
@@ -295,10 +295,12 @@ impl<S: ResourceSource + 'static> Looker<S> {
         false
     }
 
-    /// A Tenant's end was seen to; or it is there again.
+    /// A Tenant's end was seen to; or it is there again, or something else is to be done for it.
     fn retired(&mut self, uid: &str) {
         match self.entries.get_mut(uid) {
-            Some(entry) if entry.tenant.is_some() => entry.memory = Some(Memory::new(self.told.clone())),
+            Some(entry) if entry.tenant.is_some() || entry.wanted => {
+                entry.memory = Some(Memory::new(self.told.clone()))
+            }
             _ => drop(self.entries.remove(uid)),
         }
     }
@@ -310,7 +312,7 @@ impl<S: ResourceSource + 'static> Looker<S> {
                 orphan.due = Some(Instant::now() + self.relook);
                 return;
             }
-            Ok(false) => "the keys of its Tenant, which is gone, are not revoked yet".to_owned(),
+            Ok(false) => "its Tenant cannot be read, or is gone and its keys are not revoked yet".to_owned(),
             Err(error) => error,
         };
         orphan.due = Some(Instant::now() + RETRY);

@@ -77,6 +77,16 @@ pub struct Snapshot {
     pub secrets: BTreeSet<(String, String)>,
     /// What could not be read or accepted; its last good version, if any, is among the objects.
     pub problems: Vec<SourceProblem>,
+    /// Objects that are there and of which no version could ever be read: nothing is concluded from their not being among
+    /// the others. One that is being deleted is none of them, whatever it holds: it is wanted no more.
+    pub unread: BTreeSet<ObjectRef>,
+}
+
+impl Snapshot {
+    /// Those of [`Snapshot::unread`] that are of this kind.
+    pub(crate) fn unread_of(&self, kind: Kind) -> impl Iterator<Item = &ObjectRef> {
+        self.unread.iter().filter(move |object| object.kind == kind)
+    }
 }
 
 /// Something in a source that a person has to mend.

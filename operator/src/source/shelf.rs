@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::collection::{Collection, Held};
 use super::listed::Listed;
-use super::{Declared, SourceProblem, lock};
+use super::{Declared, ObjectRef, SourceProblem, lock};
 
 pub(crate) type Shelf<T> = Arc<Mutex<Collection<T>>>;
 
@@ -71,6 +71,16 @@ impl<T> Shelves<T> {
 }
 
 impl<T: Declared> Shelves<T> {
+    /// Those of which no version was ever understood, and that nobody deletes.
+    pub(crate) fn unread(&self) -> Vec<ObjectRef> {
+        self.map(|held| {
+            let is_unread = held.object.is_none() && held.meta.deletion_timestamp.is_none();
+            let (namespace, name) = super::collection::name(&held.meta);
+            let uid = held.meta.uid.clone().unwrap_or_default();
+            is_unread.then_some(ObjectRef { kind: T::KIND, namespace, name, uid })
+        })
+    }
+
     /// What is not understood.
     pub(crate) fn problems(&self) -> Vec<SourceProblem> {
         self.map(|held| {

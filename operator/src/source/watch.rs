@@ -61,6 +61,17 @@ impl<T: Declared> Watch<T> {
     fn take(&self, meter: &WatchMeter, event: Event<Listed<T>>) {
         meter.count(&event);
         let ended = matches!(event, Event::InitDone);
+        if let Event::Apply(listed) | Event::InitApply(listed) = &event
+            && let Err(problem) = &listed.object
+        {
+            let (namespace, name) = super::collection::name(&listed.meta);
+            let object = format!("{} {namespace}/{name}", T::KIND.as_str());
+            tracing::warn!(
+                object,
+                problem,
+                "this version cannot read the object; what was in force stays so"
+            );
+        }
         let shown = match &event {
             Event::Apply(listed) => Some(listed.meta.clone()),
             _ => None,

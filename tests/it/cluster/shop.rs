@@ -16,13 +16,13 @@ use crate::roles::quiet::{reads_only, statements};
 const KEYS: [&str; 3] = ["shop-admin", "north", "south"];
 
 /// `kubectl apply` of the folder, as the readme says it.
-async fn apply(namespace: &Namespace<'_>) {
+pub(super) async fn apply(namespace: &Namespace<'_>) {
     let folder = examples().join("shop");
     namespace.kubectl(&["apply", "--filename", folder.to_str().expect("UTF-8")]).await.ok();
 }
 
 /// Status, how many orders the key sees, and in which regions.
-async fn orders(data_plane: &DataPlane, key: &str) -> (u16, usize, Vec<String>) {
+pub(super) async fn orders(data_plane: &DataPlane, key: &str) -> (u16, usize, Vec<String>) {
     let url = format!("{}/auth/shop/api/orders?$select=region&$first=1000", data_plane.url());
     let answer = get(&url, key).await;
     let rows = answer.body["value"].as_array().cloned().unwrap_or_default();
@@ -31,12 +31,12 @@ async fn orders(data_plane: &DataPlane, key: &str) -> (u16, usize, Vec<String>) 
     (answer.status.as_u16(), rows.len(), regions.into_iter().collect())
 }
 
-async fn key(namespace: &Namespace<'_>, name: &str) -> String {
+pub(super) async fn key(namespace: &Namespace<'_>, name: &str) -> String {
     let mut secret = namespace.secret(name).await.expect("the key has its Secret");
     secret.remove("apiKey").expect("the Secret holds the key")
 }
 
-async fn gone(namespace: &Namespace<'_>, resource: &str, name: &str) {
+pub(super) async fn gone(namespace: &Namespace<'_>, resource: &str, name: &str) {
     let what = format!("the end of {resource}/{name}");
     until(&what, async || namespace.get(resource, name).await.is_none().then_some(())).await;
 }

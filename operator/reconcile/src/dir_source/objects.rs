@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::files::replace;
-use crate::source::SourceError;
+use crate::source::{ObjectRef, SourceError};
 
 /// What the folder may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -59,6 +59,19 @@ pub(super) struct Stored {
     /// The file that declared it last.
     pub file: String,
     pub object: Value,
+}
+
+impl Stored {
+    /// Whom a status or a Secret belongs to; `None`: to nothing of ours, for it is a ConfigMap.
+    pub(super) fn object_ref(&self) -> Option<ObjectRef> {
+        let kind = match self.key.kind {
+            FileKind::Tenant => Kind::Tenant,
+            FileKind::ApiKey => Kind::ApiKey,
+            FileKind::ConfigMap => return None,
+        };
+        let Key { namespace, name, .. } = self.key.clone();
+        Some(ObjectRef { kind, namespace, name, uid: self.uid.clone() })
+    }
 }
 
 pub(super) type Objects = BTreeMap<Key, Stored>;

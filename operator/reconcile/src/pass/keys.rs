@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::DbRole;
-use rowgate_crds::{NotServedYet as _, Reason};
+use rowgate_crds::{Kind, NotServedYet as _, Reason};
 use rowgate_pg::actual::TenantDb;
 
 use super::{Pass, PassError};
@@ -33,6 +33,22 @@ fn is_known(db: &TenantDb, id: &Ulid, digest: &[u8; 32]) -> bool {
 }
 
 impl<S: ResourceSource> Pass<'_, S> {
+    /// Refuses to plan without a key that works and whose ApiKey is there but cannot be read: the plan would take its role,
+    /// rows and policies away.
+    pub(super) fn all_are_read(&self, db: &TenantDb) -> Result<(), PassError> {
+        let lives = |uid: &str| db.keys.values().any(|row| row.uid == uid && row.revoked_at.is_none());
+        match self.snapshot.unread_of(Kind::ApiKey).find(|key| lives(&key.uid)) {
+            None => Ok(()),
+            Some(key) => {
+                let message = format!(
+                    "{key} is not in a form that this version can read; it works on as it is, and but for revoked keys \
+                     nothing of the Tenant is changed: write it anew, delete it, or run the version that wrote it"
+                );
+                Err(PassError::Refused(Reason::NotServedYet, message))
+            }
+        }
+    }
+
     /// Identifiers and secrets of the keys; a key that has a problem is told so and gets no secret.
     pub(super) async fn keys(
         &self,

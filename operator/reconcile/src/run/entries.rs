@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rowgate_crds::{ApiKey, Reason, Tenant};
+use rowgate_crds::{ApiKey, Kind, Reason, Tenant};
 use tokio::time::Instant;
 
 use super::{Looker, RETRY};
@@ -22,6 +22,8 @@ pub(super) struct Entry {
     /// `None`: its object vanished, and its end is to be seen to.
     pub(super) tenant: Option<Arc<Tenant>>,
     pub(super) keys: Vec<Arc<ApiKey>>,
+    /// The uids of keys that live on without `tenant`: it is there, but cannot be read.
+    pub(super) spared: Option<Vec<String>>,
     inputs: Inputs,
     /// What the last pass found.
     pub(super) state: Option<TenantState>,
@@ -53,6 +55,7 @@ impl Entry {
         Entry {
             tenant: None,
             keys: Vec::new(),
+            spared: None,
             inputs: Inputs::default(),
             state: None,
             memory: Some(memory),
@@ -119,7 +122,7 @@ impl<S: ResourceSource + 'static> Looker<S> {
             let namespace = key.metadata.namespace.as_deref().unwrap_or_default();
             keys.entry((namespace, &key.spec.tenant_ref.name)).or_default().push(key.clone());
         }
-        let mut present = BTreeSet::new();
+        let (mut present, mut leaving) = (BTreeSet::new(), Vec::new());
         for tenant in &snapshot.tenants {
             let metadata = &tenant.metadata;
             let uid = metadata.uid.clone().unwrap_or_default();
@@ -135,10 +138,21 @@ impl<S: ResourceSource + 'static> Looker<S> {
                 (entry.due, entry.wanted) = (now, true);
             }
             (entry.inputs, entry.tenant, entry.keys) = (inputs, Some(tenant.clone()), keys);
+            entry.spared = None;
             present.insert(uid);
         }
+        for tenant in snapshot.unread_of(Kind::Tenant) {
+            let keys = keys.remove(&(tenant.namespace.as_str(), tenant.name.as_str())).unwrap_or_default();
+            let told = self.told.clone();
+            let entry =
+                self.entries.entry(tenant.uid.clone()).or_insert_with(|| Entry::new(Memory::new(told)));
+            (entry.tenant, entry.due, entry.wanted) = (None, now, true);
+            entry.spared = Some(spared(&keys, &snapshot));
+            leaving.extend(keys.into_iter().filter(|key| is_leaving(&key.metadata)));
+            present.insert(tenant.uid.clone());
+        }
         for (_, entry) in self.entries.iter_mut().filter(|(uid, _)| !present.contains(*uid)) {
-            if entry.tenant.take().is_some() {
+            if entry.tenant.take().is_some() || entry.spared.take().is_some() {
                 (entry.due, entry.wanted, entry.state) = (now, true, None);
             }
         }
@@ -146,7 +160,7 @@ impl<S: ResourceSource + 'static> Looker<S> {
             let told = self.told.clone();
             self.entries.entry(uid).or_insert_with(|| Entry::new(Memory::new(told)));
         }
-        self.adopt(keys.into_values().flatten());
+        self.adopt(keys.into_values().flatten().chain(leaving));
         let tenants = snapshot.tenants.iter().map(|it| &it.metadata);
         let all = tenants.chain(snapshot.api_keys.iter().map(|it| &it.metadata));
         let uids: BTreeSet<&str> = all.filter_map(|metadata| metadata.uid.as_deref()).collect();
@@ -155,7 +169,7 @@ impl<S: ResourceSource + 'static> Looker<S> {
         self.snapshot = Arc::new(snapshot);
     }
 
-    /// Keys whose Tenant is not there.
+    /// Keys whose Tenant is not there; of one that cannot be read, those that are being deleted.
     fn adopt(&mut self, keys: impl Iterator<Item = Arc<ApiKey>>) {
         let mut before = std::mem::take(&mut self.orphans);
         let mut orphans = BTreeMap::new();
@@ -175,4 +189,12 @@ impl<S: ResourceSource + 'static> Looker<S> {
         }
         self.orphans = orphans;
     }
+}
+
+/// The keys of a Tenant that cannot be read that are not to be revoked, by uid: those that are wanted, and those of which
+/// nobody knows.
+fn spared(keys: &[Arc<ApiKey>], snapshot: &Snapshot) -> Vec<String> {
+    let wanted = keys.iter().filter(|key| !key.spec.revoked && !is_leaving(&key.metadata));
+    let wanted = wanted.filter_map(|key| key.metadata.uid.clone());
+    wanted.chain(snapshot.unread_of(Kind::ApiKey).map(|key| key.uid.clone())).collect()
 }

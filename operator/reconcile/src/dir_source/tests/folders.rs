@@ -56,6 +56,27 @@ async fn a_restart_keeps_uids_and_the_last_good_objects() {
     assert_eq!(metadata.uid.as_ref().map(String::len), Some(36));
 }
 
+/// As after a step back to an older version, whose manifest is not good either. Seen to fail with the object left out of
+/// [`Snapshot::unread`].
+#[tokio::test]
+async fn an_object_that_another_version_accepted_is_there_although_it_cannot_be_read() {
+    let rig = Rig::new(&[("a.yaml", SHOP), ("b.yaml", KEY)]);
+    let uid = rig.snapshot().await.api_keys[0].metadata.uid.clone().expect("a uid");
+    let path = rig.state.path().join("objects.json");
+    let mut known: Value = serde_json::from_slice(&fs::read(&path).expect("there")).expect("JSON");
+    let objects = known["objects"].as_array_mut().expect("a list");
+    let key = objects.iter_mut().find(|object| object["kind"] == "ApiKey").expect("the key");
+    key["object"]["spec"]["revoked"] = json!("perhaps");
+    fs::write(&path, known.to_string()).expect("writable");
+    let text = KEY.replace("tenantRef", "revoked: perhaps, tenantRef");
+    fs::write(rig.manifests.path().join("b.yaml"), text).expect("writable");
+    let after = open(&rig.manifests, &rig.state).snapshot().await.expect("readable");
+    assert_eq!((after.tenants.len(), after.api_keys.len()), (1, 0));
+    let unread: Vec<_> = after.unread.iter().map(|object| (object.name.as_str(), &object.uid)).collect();
+    assert_eq!(unread, [("k", &uid)]);
+    assert!(after.problems.iter().any(|problem| problem.file == "b.yaml"), "{:?}", after.problems);
+}
+
 #[tokio::test]
 async fn edits_and_due_deletions_wake() {
     let rig = Rig::new(&[("a.yaml", SHOP), ("b.yaml", KEY)]);
