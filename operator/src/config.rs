@@ -20,7 +20,7 @@ pub struct Flags {
     /// Namespaces whose resources count, separated by commas; may be repeated [default: all] [example: shop,staging]
     #[arg(long, env = "ROWGATE_NAMESPACE", value_name = "NAMES", value_delimiter = ',')]
     pub namespace: Vec<String>,
-    /// Address at which clients reach the data plane, for status.endpoints [example: https://api.example.com]
+    /// Address at which clients reach the data plane, for status.endpoints [example: `https://api.example.com`]
     #[arg(long, env = "ROWGATE_API_URL", value_name = "URL")]
     pub api_url: Option<String>,
     /// How often everything is compared with the database although nothing changed [default: 30]

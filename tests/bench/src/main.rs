@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use serde_json::Value;
 
-use peer::Peer;
+use peer::{Ask, Peer};
 use rounds::{Contestant, Work};
 use stage::Stage;
 
@@ -73,7 +73,7 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
         name: name.to_owned(),
         work: Work::Http { address: stage.address(), pid: stage.data_plane.pid(), requests, n_connections },
     };
-    let others = |requests: fn(&Peer) -> load::Requests| {
+    let others = |requests: Ask| {
         peers.iter().map(move |peer| Contestant {
             name: peer.name.to_owned(),
             work: Work::Http {
@@ -131,8 +131,7 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
 
 /// Everybody gives the same rows; without that no rate means anything.
 async fn same_answers(stage: &Stage, peers: &[Peer]) -> Result<(), Box<dyn std::error::Error>> {
-    let kinds: [(load::Requests, fn(&Peer) -> load::Requests); 2] =
-        [(stage.row(1), Peer::row), (stage.page(), Peer::page)];
+    let kinds: [(load::Requests, Ask); 2] = [(stage.row(1), Peer::row), (stage.page(), Peer::page)];
     for (ours, theirs) in kinds {
         for n in [0, 1, 77, 4_000] {
             let (status, body) = load::ask(stage.address(), &ours(n)).await?;

@@ -15,6 +15,9 @@ use rowgate_tests::world::free_port;
 use crate::load::{self, Requests};
 use crate::stage::{CONNECTIONS, id, page_start, request};
 
+/// What a peer is asked.
+pub(crate) type Ask = fn(&Peer) -> Requests;
+
 /// A server in a process of its own.
 #[derive(Debug)]
 pub(crate) struct Peer {
