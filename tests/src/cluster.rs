@@ -132,6 +132,12 @@ impl Cluster {
         self.server.kubeconfig().to_owned()
     }
 
+    /// The API server's process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
     /// Where the server listens on 127.0.0.1, with TLS and a certificate of [`Cluster::authority`].
     #[must_use]
     pub fn port(&self) -> u16 {

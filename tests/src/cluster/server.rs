@@ -115,6 +115,10 @@ impl Server {
         send(self.api.as_ref().expect("it runs").id(), signal);
     }
 
+    pub(super) fn pid(&self) -> u32 {
+        self.api.as_ref().expect("it runs").id()
+    }
+
     pub(super) fn kubectl(&self) -> Kubectl<'_> {
         Kubectl { kubeconfig: &self.kubeconfig }
     }
