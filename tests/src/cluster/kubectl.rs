@@ -97,7 +97,9 @@ impl Window {
             let address = text.strip_prefix("Starting to serve on ")?.strip_suffix('\n')?;
             Some(format!("http://{address}"))
         });
-        Window { url: url.await, client: reqwest::Client::new(), _proxy: Arc::new(proxy) }
+        // A connection of its own for each request: one that is kept may be closed just as it is used again.
+        let client = reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("no TLS is needed");
+        Window { url: url.await, client, _proxy: Arc::new(proxy) }
     }
 
     pub(super) async fn get(&self, path: &str) -> Option<Value> {
