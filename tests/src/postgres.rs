@@ -186,6 +186,12 @@ impl Server {
         self.connect(name).await
     }
 
+    /// The folder of its data.
+    #[must_use]
+    pub fn data(&self) -> &Path {
+        self.postgres.data()
+    }
+
     /// The process id of the postmaster.
     #[must_use]
     pub fn pid(&self) -> u32 {

@@ -11,14 +11,11 @@ use crate::failure::PgError;
 macro_rules! look_up {
     ($condition:literal) => {
         concat!(
-            "select k.id, k.role::text, k.set_role::text, s.id as secret, \
-               floor(least(extract(epoch from least(k.expires_at, s.expires_at)) \
-                 - extract(epoch from clock_timestamp()), 1000000000))::bigint as seconds_left, \
+            "select id, role::text, set_role::text, secret, \
+               floor(least(extract(epoch from expires_at) - extract(epoch from now()), 1000000000))::bigint as seconds_left, \
                (select generation from dl.state) \
-             from dl.key_secrets s join dl.keys k on k.id = s.key_id where ",
-            $condition,
-            " and s.revoked_at is null and (s.expires_at is null or s.expires_at > clock_timestamp()) \
-             and k.revoked_at is null and (k.expires_at is null or k.expires_at > clock_timestamp())"
+             from dl.live where ",
+            $condition
         )
     };
 }
@@ -53,9 +50,9 @@ struct Row {
 /// The key that `credential` names, neither it nor its secret revoked or expired. As `t<id>_auth`.
 pub async fn find(conn: &mut PgConnection, credential: &Credential) -> Result<Option<Found>, PgError> {
     let query = match credential {
-        Credential::Secret(digest) => sqlx::query_as(look_up!("s.digest = $1")).bind(&digest.0[..]),
+        Credential::Secret(digest) => sqlx::query_as(look_up!("digest = $1")).bind(&digest.0[..]),
         Credential::Token { key, secret } => {
-            sqlx::query_as(look_up!("k.id = $1 and s.id = $2")).bind(key.as_str()).bind(secret.as_str())
+            sqlx::query_as(look_up!("id = $1 and secret = $2")).bind(key.as_str()).bind(secret.as_str())
         }
     };
     let Some(row) = query.fetch_optional(conn).await? else { return Ok(None) };

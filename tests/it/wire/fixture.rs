@@ -16,8 +16,6 @@ use rowgate_tests::postgres::{OVER, Server, execute};
 use rowgate_tests::wait::PATIENCE;
 use sqlx::postgres::PgConnection;
 
-const SCHEMA: &str = include_str!("../../../dataplane/pg/migrations/tenant/0001_start.sql");
-
 /// A database called `name`, with the login `<name>_auth` and the keys `<name>_a` and `<name>_b`.
 pub(crate) struct Tenant {
     pub(crate) name: &'static str,
@@ -30,7 +28,7 @@ pub(crate) struct Tenant {
 impl Tenant {
     pub(crate) async fn found(server: &Server, name: &'static str) -> Tenant {
         let mut superuser = server.database(name).await;
-        execute(&mut superuser, SCHEMA).await;
+        rowgate_pg::migrate::tenant(&mut superuser).await.expect("a fresh database");
         let auth = format!("{name}_auth");
         let root = Root::new([5; 32]);
         let verifier = verifier(&root.password("it", &auth, 1), &root.salt("it", &auth, 1));
@@ -40,7 +38,7 @@ impl Tenant {
              -- as if nothing had been closed: what a dead key must not run is there to be run
              alter default privileges grant execute on routines to public;
              grant usage on schema dl to {auth};
-             grant select on dl.keys, dl.key_secrets, dl.state to {auth};
+             grant select on dl.live, dl.state to {auth};
              update dl.state set generation = 7;
              create schema app;
              create table app.notes (id int primary key, owner name not null, note text);

@@ -9,4 +9,5 @@ mod keys;
 mod long;
 mod pooler;
 mod session;
+mod standby;
 mod tls;

@@ -51,6 +51,7 @@ async fn a_transaction_is_read_only_and_sees_row_level_security() {
     }
 }
 
+/// Seen to fail with a batch that resets another setting.
 #[tokio::test]
 async fn settings_that_tenant_code_left_behind_do_not_matter() {
     let mut tenant = Tenant::found(shared().await, "wire_poison").await;

@@ -1,5 +1,6 @@
 //! What is asked of a lane, and what it answers.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use rowgate_core::cursor::Position;
@@ -8,7 +9,9 @@ use rowgate_core::secret::Credential;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
+use super::places::Mark;
 use super::rest::Rest;
+use super::statements;
 use crate::fingerprint::Watched;
 
 /// One read in the name of one API key.
@@ -26,6 +29,13 @@ pub struct Ask {
     pub shape: Arc<Shape>,
     /// How many rows are written; the statement may give more.
     pub take: usize,
+}
+
+/// A question and what tells its statement from others, which is worked out once.
+#[derive(Debug)]
+pub(super) struct Asked {
+    ask: Ask,
+    pub(super) mark: Mark,
 }
 
 /// The rows of one answer, or of a long one the beginning.
@@ -53,4 +63,19 @@ pub struct KeyRow {
     pub set_role: Option<String>,
     /// `dl.state.generation`.
     pub generation: i64,
+}
+
+impl Asked {
+    pub(super) fn new(ask: Ask) -> Asked {
+        let mark = statements::mark(&ask.role, &ask.sql);
+        Asked { ask, mark }
+    }
+}
+
+impl Deref for Asked {
+    type Target = Ask;
+
+    fn deref(&self) -> &Ask {
+        &self.ask
+    }
 }

@@ -1,4 +1,4 @@
-//! The bytes of one exchange: key statement, now and then the watch statement, data statement, Sync.
+//! The bytes of one exchange: the settings, key statement, now and then the watch statement, data statement, Sync.
 
 use std::io;
 
@@ -7,16 +7,17 @@ use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend::{self, BindError};
 use rowgate_sql::text::Format;
 
-use super::ask::Ask;
+use super::ask::Asked;
 use super::key::{self, Prepared};
 use super::lane::Sessions;
+use super::opening;
 use super::statements::{Number, Statements};
 use super::watch;
 
 /// What was sent, which says what must come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Batch {
-    pub(super) resets: bool,
+    pub(super) parses_reset: bool,
     pub(super) parses_key: bool,
     pub(super) parses_watch: bool,
     pub(super) n_closed: usize,
@@ -28,19 +29,15 @@ pub(super) struct Batch {
 /// makes PostgreSQL look at it; evicted statements are closed there too. Behind a pooler nothing has a name, and all
 /// of it is parsed in this one transaction, which a pooler leaves in one session.
 pub(super) fn write(
-    ask: &Ask,
+    ask: &Asked,
     sessions: Sessions,
     prepared: Prepared,
     statements: &mut Statements,
     out: &mut BytesMut,
 ) -> io::Result<Batch> {
-    let resets = sessions == Sessions::Pooled;
-    let named = |name: &'static str| if resets { "" } else { name };
-    if resets {
-        frontend::parse("", key::RESET, [], out)?;
-        bind("", [], [0], out)?;
-        frontend::execute("", 0, out)?;
-    }
+    let named = |name: &'static str| if sessions == Sessions::Pooled { "" } else { name };
+    let parses_reset = !prepared.reset;
+    opening::write(sessions, named(opening::NAME), parses_reset, out)?;
     let (form, parses_key) = (key::form(&ask.credential), !prepared.has(&ask.credential));
     if parses_key {
         frontend::parse(named(form.name), form.text, form.types.iter().copied(), out)?;
@@ -51,7 +48,7 @@ pub(super) fn write(
         watch::write(watched, named(watch::NAME), parses_watch, out)?;
     }
 
-    let found = statements.find(&ask.role, &ask.sql);
+    let found = statements.find(ask);
     let statement = found.unwrap_or_else(|| statements.reserve());
     for closing in statements.closing() {
         frontend::close(b'S', &closing.name(), out)?;
@@ -66,7 +63,7 @@ pub(super) fn write(
     frontend::execute("", 0, out)?;
     frontend::sync(out);
     let n_closed = statements.closing().len();
-    Ok(Batch { resets, parses_key, parses_watch, n_closed, statement, parses_data: found.is_none() })
+    Ok(Batch { parses_reset, parses_key, parses_watch, n_closed, statement, parses_data: found.is_none() })
 }
 
 /// Writes a Bind of the unnamed portal; the values come with their format codes.

@@ -10,9 +10,10 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use super::binding::Binding;
 use super::connection::{Connection, Session, answer};
 use super::dial::{Socket, dial};
-use super::failure::{Malformed, Stop};
+use super::failure::{Malformed, STANDBY, Stop};
 use super::frames::{Fields, Inbox};
 use super::lane::Sessions;
+use super::opening::SETTINGS;
 use crate::login::Login;
 
 /// Why there is no connection, for the log. It never holds the password.
@@ -28,6 +29,8 @@ pub(super) enum ConnectError {
     Tls(String),
     #[error("SCRAM failed, this may be another server than ours: {0}")]
     Scram(#[source] io::Error),
+    #[error("{STANDBY}")]
+    Standby,
     #[error("PostgreSQL sent {0} while a connection was opened")]
     Malformed(&'static str),
 }
@@ -64,18 +67,14 @@ where
 {
     let mut inbox = Inbox::new();
     let mut out = BytesMut::new();
-    let parameters = [
+    let who = [
         ("user", login.role.as_str()),
         ("database", login.database.as_str()),
-        ("client_encoding", "UTF8"),
         ("application_name", "rowgate"),
-        // A statement whose replica is gone ends within this, though it neither writes nor is cancelled. A pooler would
-        // refuse the parameter; there it is set with each batch.
-        ("client_connection_check_interval", "1s"),
     ];
-    let n_known = if sessions == Sessions::Pooled { 4 } else { 5 };
-    frontend::startup_message(parameters.into_iter().take(n_known), &mut out)
-        .map_err(ConnectError::Unreachable)?;
+    let n_known = if sessions == Sessions::Pooled { 1 } else { SETTINGS.len() };
+    let parameters = who.into_iter().chain(SETTINGS.into_iter().take(n_known));
+    frontend::startup_message(parameters, &mut out).map_err(ConnectError::Unreachable)?;
     send(&mut stream, &mut out).await?;
 
     authenticate(&mut stream, &mut inbox, &mut out, login, binding).await?;
@@ -88,6 +87,9 @@ where
             (backend::READY_FOR_QUERY_TAG, b"I") => break,
             _ => return Err(ConnectError::Malformed("another message than ReadyForQuery")),
         }
+    }
+    if inbox.is_of_standby() {
+        return Err(ConnectError::Standby);
     }
     let session = session.ok_or(ConnectError::Malformed("no BackendKeyData"))?;
     inbox.trust();
@@ -166,6 +168,7 @@ impl From<Stop> for ConnectError {
             Stop::Io(error) => ConnectError::Unreachable(error),
             Stop::Malformed(Malformed(what)) => ConnectError::Malformed(what),
             Stop::Server(error) => ConnectError::Refused(error.to_string()),
+            Stop::Standby => ConnectError::Standby,
         }
     }
 }

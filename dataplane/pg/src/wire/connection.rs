@@ -6,12 +6,13 @@ use rowgate_sql::shape::Shape;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
-use super::ask::{Ask, KeyRow, Page};
+use super::ask::{Asked, KeyRow, Page};
 use super::batch::{self, Batch};
 use super::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
 use super::frames::{Fields, Inbox};
 use super::key::{self, Prepared};
 use super::lane::Sessions;
+use super::opening;
 use super::places::{Mark, Warm};
 use super::rest::End;
 use super::rows::{self, Rows};
@@ -103,7 +104,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// One question and its answer, or the beginning of a long one: then [`Connection::go_on`] must follow.
     ///
     /// Not to be dropped half-way unless the connection is dropped with it.
-    pub(super) async fn exchange(&mut self, ask: &Ask) -> Result<Exchanged, Broken> {
+    pub(super) async fn exchange(&mut self, ask: &Asked) -> Result<Exchanged, Broken> {
         let (first, prepared) = self.once(ask).await?;
         match first {
             // The statement is one of before: parsed anew, it fits the same catalog more often than not.
@@ -114,7 +115,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// The exchange, and true when the data statement was one that an earlier exchange had prepared and the watch
     /// statement, if it was asked, found nothing new.
-    async fn once(&mut self, ask: &Ask) -> Result<(Exchanged, bool), Broken> {
+    async fn once(&mut self, ask: &Asked) -> Result<(Exchanged, bool), Broken> {
         // Taken for an answer it would be somebody else's.
         if !self.inbox.is_drained() {
             return Err(broken(Malformed("more than it was asked for").into(), Part::Key));
@@ -245,16 +246,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn send(&mut self, batch: Batch) -> Result<(), Stop> {
         self.stream.write_all(&self.out).await?;
         self.stream.flush().await?;
-        if batch.resets {
+        if batch.parses_reset {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            self.expect(backend::BIND_COMPLETE_TAG).await?;
-            self.expect(backend::DATA_ROW_TAG).await?;
-            self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+            self.prepared.reset = self.sessions == Sessions::Own;
         }
+        self.expect(backend::BIND_COMPLETE_TAG).await?;
+        if self.sessions == Sessions::Pooled {
+            let is_standby = opening::is_standby(self.expect(backend::DATA_ROW_TAG).await?)?;
+            if is_standby {
+                return Err(Stop::Standby);
+            }
+        }
+        self.expect(backend::COMMAND_COMPLETE_TAG).await?;
         Ok(())
     }
 
-    async fn read_key(&mut self, ask: &Ask, batch: Batch) -> Result<KeyRow, Stop> {
+    async fn read_key(&mut self, ask: &Asked, batch: Batch) -> Result<KeyRow, Stop> {
         if batch.parses_key {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
             if self.sessions == Sessions::Own {
@@ -271,7 +278,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// shape has.
     async fn begin_rows(
         &mut self,
-        ask: &Ask,
+        ask: &Asked,
         batch: Batch,
         stands: &mut bool,
         part: &mut Part,
@@ -293,7 +300,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut fits = true;
         if batch.parses_data {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            self.statements.parsed(batch.statement, &ask.role, &ask.sql);
+            self.statements.parsed(batch.statement, ask);
             self.expect(backend::PARAMETER_DESCRIPTION_TAG).await?;
             fits = rows::fit(&ask.shape, self.expect(backend::ROW_DESCRIPTION_TAG).await?)?;
         }

@@ -72,7 +72,13 @@ pub(super) enum Stop {
     Malformed(Malformed),
     /// PostgreSQL raised; unless it is fatal, ReadyForQuery follows.
     Server(ServerError),
+    /// The server repeats what another one does, some time later.
+    Standby,
 }
+
+/// What is said of a standby.
+pub(super) const STANDBY: &str =
+    "PostgreSQL is a standby here, which learns of revoked keys later than others: name the primary";
 
 /// Where in the batch PostgreSQL raised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,6 +169,7 @@ impl Stop {
                 Failure::Internal(Cause::ours(format!("PostgreSQL sent {what}")))
             }
             Stop::Server(error) => error.failure(part),
+            Stop::Standby => Failure::Unavailable(STANDBY.to_owned()),
         }
     }
 }

@@ -20,11 +20,12 @@ pub(super) struct Inbox {
     /// Length of the message that was handed out last, still in the buffer.
     taken: usize,
     limit: usize,
+    is_of_standby: bool,
 }
 
 impl Inbox {
     pub(super) fn new() -> Inbox {
-        Inbox { buffer: BytesMut::with_capacity(CHUNK), taken: 0, limit: STARTUP_LIMIT }
+        Inbox { buffer: BytesMut::with_capacity(CHUNK), taken: 0, limit: STARTUP_LIMIT, is_of_standby: false }
     }
 
     /// The server is who it says it is: rows may come.
@@ -41,10 +42,24 @@ impl Inbox {
             self.buffer.advance(std::mem::take(&mut self.taken));
             let header = self.fill(stream).await?;
             self.taken = header.len() as usize + 1;
+            if header.tag() == backend::PARAMETER_STATUS_TAG {
+                self.note();
+            }
             if !is_aside(header.tag()) {
                 return Ok((header.tag(), &self.buffer[5..self.taken]));
             }
         }
+    }
+
+    /// Whether the server has said that it repeats what another one does. It says so before the first ReadyForQuery, and
+    /// what is no standby then never becomes one.
+    pub(super) fn is_of_standby(&self) -> bool {
+        self.is_of_standby
+    }
+
+    /// The message that was just taken is a ParameterStatus.
+    fn note(&mut self) {
+        self.is_of_standby |= self.buffer[5..self.taken] == *b"in_hot_standby\0on\0";
     }
 
     /// Reads until the next message is whole.

@@ -17,20 +17,14 @@ pub(super) struct Form {
     pub(super) types: &'static [u32],
 }
 
-/// Which forms a connection has prepared.
+/// Which of the statements that every caller shares a connection has prepared.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Prepared {
+    pub(super) reset: bool,
     secret: bool,
     token: bool,
     pub(super) watch: bool,
 }
-
-/// What a batch begins with in somebody else's session: tenant code may have left it as another role, which may not ask
-/// for keys, and nobody but the pooler knows whether the replica is still there.
-pub(super) const RESET: &str = "\
-select pg_catalog.num_nonnulls(
-    pg_catalog.set_config('role', 'none', true),
-    pg_catalog.set_config('client_connection_check_interval', '1s', true))";
 
 const BYTEA: u32 = 17;
 const TEXT: u32 = 25;
@@ -38,59 +32,34 @@ const TEXT: u32 = 25;
 /// SQLSTATE of a refused setting: before the end of the key statement it can only be the role of a dead key.
 pub(super) const NO_SUCH_ROLE: &str = "22023";
 
-/// `$1` the statement timeout in milliseconds, then what `$condition` compares. `t<id>_auth` needs SELECT on the three
-/// tables.
+/// `$1` the statement timeout in milliseconds, then what `$condition` compares. `t<id>_auth` needs SELECT on both.
 ///
-/// Tenant code may have left anything in the session, so every name is qualified (a search path with other operators
-/// must not matter) and every setting that shows in an answer is set here, for this transaction. A dead key gives the
-/// role `''`, which no role can be called: the statement raises, and PostgreSQL skips everything up to the Sync.
-/// (An empty result would not do: the next statement would run as the login.) The role is the last argument, because
-/// `dl` is closed to the roles of keys.
+/// Every name is qualified: a search path with other operators must not matter. A dead key gives the role `''`, which no
+/// role can be called: the statement raises, and PostgreSQL skips everything up to the Sync. (An empty result would not
+/// do: the next statement would run as the login.) The role is the last argument, because `dl` is closed to the roles of
+/// keys.
+///
+/// The text is short because PostgreSQL copies it several times for each request.
 macro_rules! text {
     ($condition:literal) => {
         concat!(
             "\
-select live.id, live.role, live.set_role, state.generation,
-    pg_catalog.num_nonnulls(
-        pg_catalog.set_config('client_encoding', 'UTF8', true),
-        pg_catalog.set_config('transaction_read_only', 'on', true),
-        pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
-        pg_catalog.set_config('statement_timeout', $1, true),
-        pg_catalog.set_config('TimeZone', 'UTC', true),
-        pg_catalog.set_config('DateStyle', 'ISO, MDY', true),
-        pg_catalog.set_config('IntervalStyle', 'iso_8601', true),
-        pg_catalog.set_config('bytea_output', 'hex', true),
-        pg_catalog.set_config('lc_monetary', 'C', true),
-        pg_catalog.set_config('extra_float_digits', '1', true),
-        pg_catalog.set_config('quote_all_identifiers', 'off', true),
-        pg_catalog.set_config('standard_conforming_strings', 'on', true),
-        pg_catalog.set_config('transform_null_equals', 'off', true),
-        pg_catalog.set_config('row_security', 'on', true),
-        pg_catalog.set_config('role', coalesce(live.role::pg_catalog.text, ''), true))
-from (select) one
-left join (
-    select k.id, k.role, k.set_role
-    from dl.key_secrets s
-    join dl.keys k on k.id operator(pg_catalog.=) s.key_id
-    where ",
-            $condition,
-            "
-    and s.revoked_at is null
-    and (s.expires_at is null or s.expires_at operator(pg_catalog.>) pg_catalog.now())
-    and k.revoked_at is null
-    and (k.expires_at is null or k.expires_at operator(pg_catalog.>) pg_catalog.now())
-) live on true
-left join dl.state on true"
+select id, role, set_role, generation, pg_catalog.num_nonnulls(
+pg_catalog.set_config('transaction_read_only', 'on', true),
+pg_catalog.set_config('statement_timeout', $1, true),
+pg_catalog.set_config('role', coalesce(role::pg_catalog.text, ''), true))
+from dl.state left join dl.live on ",
+            $condition
         )
     };
 }
 
 static BY_SECRET: Form =
-    Form { name: "key", text: text!("s.digest operator(pg_catalog.=) $2"), types: &[TEXT, BYTEA] };
+    Form { name: "key", text: text!("digest operator(pg_catalog.=) $2"), types: &[TEXT, BYTEA] };
 
 static BY_TOKEN: Form = Form {
     name: "token",
-    text: text!("k.id operator(pg_catalog.=) $2 and s.id operator(pg_catalog.=) $3"),
+    text: text!("id operator(pg_catalog.=) $2 and secret operator(pg_catalog.=) $3"),
     types: &[TEXT, TEXT, TEXT],
 };
 

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
-use super::ask::{Ask, Page};
+use super::ask::{Ask, Asked, Page};
 use super::connection::Connection;
 use super::dial::Socket;
 use super::failure::Failure;
 use super::outage::Outage;
 use super::places::{NoPlace, Places};
 use super::seat::Waiting;
-use super::statements;
 use crate::login::Login;
 
 #[cfg(test)]
@@ -114,8 +113,8 @@ impl Lane {
     /// connection never meets another caller.
     pub async fn read(&self, ask: Ask) -> Result<Page, Failure> {
         let Limits { size, queue, wait, .. } = self.shared.limits;
-        let mark = statements::mark(&ask.role, &ask.sql);
-        let place = self.shared.places.take(mark, wait).await.map_err(|why| match why {
+        let ask = Asked::new(ask);
+        let place = self.shared.places.take(ask.mark, wait).await.map_err(|why| match why {
             NoPlace::Closed => Failure::Unavailable("the lane is closed".to_owned()),
             NoPlace::Full => Failure::Busy(format!("{queue} requests wait for a connection already")),
             NoPlace::Late => Failure::Busy(format!("none of {size} connections became free in time")),

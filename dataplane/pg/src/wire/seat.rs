@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::ask::{Ask, KeyRow, Page};
+use super::ask::{Asked, KeyRow, Page};
 use super::connect::{cancel, connect};
 use super::connection::{Broken, Connection, Exchanged, Went};
 use super::dial::Socket;
@@ -43,7 +43,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Starts the exchange.
-    pub(super) fn start(lane: &Arc<Shared>, ask: Ask, place: Place<Connection<Socket>>) -> Waiting {
+    pub(super) fn start(lane: &Arc<Shared>, ask: Asked, place: Place<Connection<Socket>>) -> Waiting {
         let seat = Seat { lane: lane.clone(), place: Some(place), connection: None };
         Waiting { lane: lane.clone(), exchange: Some(lane.exchanges.spawn(seat.read(ask))) }
     }
@@ -74,7 +74,7 @@ impl Drop for Waiting {
 impl Seat {
     /// A connection that broke before its key statement was through may have been stale, or tenant code spoilt its
     /// session: nothing of the question has run, so it is asked once more on a new one.
-    async fn read(mut self, ask: Ask) -> Result<Page, Failure> {
+    async fn read(mut self, ask: Asked) -> Result<Page, Failure> {
         self.connection = self.place.as_mut().and_then(Place::connection);
         if self.connection.is_some() {
             match self.exchange(&ask).await {
@@ -111,7 +111,7 @@ impl Seat {
     }
 
     /// The exchange, up to its end or to the first chunk, and when the whole of it must be over.
-    async fn exchange(&mut self, ask: &Ask) -> Result<(Exchanged, Instant), Broken> {
+    async fn exchange(&mut self, ask: &Asked) -> Result<(Exchanged, Instant), Broken> {
         let allowed = Duration::from_millis(ask.statement_timeout_ms.into()) + self.lane.limits.grace;
         let deadline = Instant::now() + allowed;
         let connection = self.connection.as_mut().expect("a seat is given one before it asks");
@@ -125,7 +125,7 @@ impl Seat {
         }
     }
 
-    fn answer(mut self, ask: Ask, exchanged: Exchanged, deadline: Instant) -> Result<Page, Failure> {
+    fn answer(mut self, ask: Asked, exchanged: Exchanged, deadline: Instant) -> Result<Page, Failure> {
         match exchanged {
             Exchanged::Whole(answer) => {
                 self.put_back();
@@ -136,7 +136,7 @@ impl Seat {
     }
 
     /// The beginning of a long answer; the rest is read in a task that owns the seat.
-    fn begun(self, ask: Ask, key: KeyRow, mut rows: Rows, deadline: Instant) -> Page {
+    fn begun(self, ask: Asked, key: KeyRow, mut rows: Rows, deadline: Instant) -> Page {
         let (sender, receiver) = mpsc::channel(PIECES);
         let (json, n_rows, count) = (rows.cut(), rows.n_rows, rows.count);
         let lane = self.lane.clone();
@@ -147,7 +147,7 @@ impl Seat {
 
     async fn go_on(
         mut self,
-        ask: Ask,
+        ask: Asked,
         mut rows: Rows,
         pieces: mpsc::Sender<Vec<u8>>,
         deadline: Instant,

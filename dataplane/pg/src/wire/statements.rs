@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use rowgate_sql::text::Sql;
 
+use super::ask::Asked;
 use super::lane::Sessions;
 use super::places::Mark;
 
@@ -53,11 +54,12 @@ impl Statements {
         self.entries.contains_key(&mark)
     }
 
-    /// The statement for `sql` as `role`, if it is prepared.
-    pub(super) fn find(&mut self, role: &str, sql: &Sql) -> Option<Number> {
+    /// The statement of `ask`, if it is prepared.
+    pub(super) fn find(&mut self, ask: &Asked) -> Option<Number> {
         self.clock += 1;
-        let entry = self.entries.get_mut(&mark(role, sql)).filter(|entry| {
-            entry.role == role && entry.text == sql.as_str() && entry.types.iter().copied().eq(types(sql))
+        let entry = self.entries.get_mut(&ask.mark).filter(|entry| {
+            let is_same_text = entry.role == ask.role && entry.text == ask.sql.as_str();
+            is_same_text && entry.types.iter().copied().eq(types(&ask.sql))
         })?;
         entry.used = self.clock;
         Some(entry.number)
@@ -79,19 +81,19 @@ impl Statements {
     }
 
     /// PostgreSQL has parsed it.
-    pub(super) fn parsed(&mut self, number: Number, role: &str, sql: &Sql) {
+    pub(super) fn parsed(&mut self, number: Number, ask: &Asked) {
         if number == UNNAMED {
             return;
         }
         let entry = Entry {
-            role: role.to_owned(),
-            text: sql.as_str().to_owned(),
-            types: types(sql).collect(),
+            role: ask.role.clone(),
+            text: ask.sql.as_str().to_owned(),
+            types: types(&ask.sql).collect(),
             number,
             used: self.clock,
         };
         // two statements with one mark take turns
-        let other = self.entries.insert(mark(role, sql), entry);
+        let other = self.entries.insert(ask.mark, entry);
         self.closing.extend(other.map(|entry| entry.number));
     }
 
@@ -128,52 +130,65 @@ fn types(sql: &Sql) -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use rowgate_core::secret::{Credential, KeyDigest};
+    use rowgate_sql::shape::Shape;
     use rowgate_sql::text::Bind;
 
+    use super::super::ask::Ask;
     use super::*;
 
-    fn sql(number: u64, oid: u32) -> Sql {
+    fn ask(role: &str, number: u64, oid: u32) -> Asked {
         let mut sql = Sql::new();
         sql.lit("select ").number(number).lit(", ").bind(Bind::text(oid, "1"));
-        sql
+        Asked::new(Ask {
+            credential: Credential::Secret(KeyDigest([0; 32])),
+            role: role.to_owned(),
+            statement_timeout_ms: 1,
+            watched: None,
+            sql,
+            shape: Arc::new(Shape { columns: vec![], position: vec![], count: None }),
+            take: 1,
+        })
     }
 
     #[test]
     fn role_text_and_types_tell_statements_apart_and_the_least_used_goes() {
         let mut statements = Statements::new(Sessions::Own);
         for i in 0..CAPACITY as u64 {
-            assert_eq!(statements.find("a", &sql(i, 23)), None);
+            assert_eq!(statements.find(&ask("a", i, 23)), None);
             let number = statements.reserve();
-            statements.parsed(number, "a", &sql(i, 23));
+            statements.parsed(number, &ask("a", i, 23));
         }
-        assert_eq!(statements.find("a", &sql(0, 23)), Some(Number(1)));
-        assert_eq!(statements.find("b", &sql(0, 23)), None);
-        assert_eq!(statements.find("a", &sql(0, 20)), None);
+        assert_eq!(statements.find(&ask("a", 0, 23)), Some(Number(1)));
+        assert_eq!(statements.find(&ask("b", 0, 23)), None);
+        assert_eq!(statements.find(&ask("a", 0, 20)), None);
         assert!(statements.closing().is_empty());
 
         let number = statements.reserve();
         assert_eq!(statements.closing(), [Number(2)], "1 was used again");
         // Until it has its ParseComplete it is not there, and nothing more is evicted for it.
-        assert_eq!(statements.find("b", &sql(0, 23)), None);
+        assert_eq!(statements.find(&ask("b", 0, 23)), None);
         statements.reserve();
         assert_eq!(statements.closing(), [Number(2)]);
-        statements.parsed(number, "b", &sql(0, 23));
+        statements.parsed(number, &ask("b", 0, 23));
         statements.forget(number);
         statements.forget(number);
         assert_eq!(statements.closing(), [Number(2), number]);
         statements.closed();
         assert_eq!(statements.closing(), [number]);
-        assert_eq!(statements.find("b", &sql(0, 23)), None);
+        assert_eq!(statements.find(&ask("b", 0, 23)), None);
     }
 
     #[test]
     fn behind_a_pooler_nothing_has_a_name_and_nothing_is_kept() {
         let mut statements = Statements::new(Sessions::Pooled);
         for _ in 0..2 * CAPACITY {
-            assert_eq!(statements.find("a", &sql(0, 23)), None);
+            assert_eq!(statements.find(&ask("a", 0, 23)), None);
             let number = statements.reserve();
             assert_eq!(number.name(), "");
-            statements.parsed(number, "a", &sql(0, 23));
+            statements.parsed(number, &ask("a", 0, 23));
             statements.forget(number);
             assert!(statements.closing().is_empty());
         }
