@@ -13,19 +13,18 @@ use kube::{Client, Config};
 use tokio::time::Instant;
 use tower::{Layer, Service};
 
-/// A watch is asked anew after this long: load balancers drop what is silent for longer (Azure: 240 s).
-pub const WATCH: Duration = Duration::from_secs(200);
 /// Any other request that takes longer has failed.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Opens nothing yet: the first request connects. Gives the client and the namespace that it belongs to.
+/// Opens nothing yet: the first request connects. Gives the client and the namespace that it belongs to. A watch is asked
+/// anew after `watch`.
 ///
 /// # Errors
 /// When neither a pod's account nor a kubeconfig is there.
-pub async fn connect(progress: &Progress) -> Result<(Client, String), ConnectError> {
+pub async fn connect(progress: &Progress, watch: Duration) -> Result<(Client, String), ConnectError> {
     let mut config = Config::infer().await.map_err(|error| ConnectError(error.to_string()))?;
     // a watch is silent for as long as nothing changes
-    config.read_timeout = Some(WATCH + PATIENCE);
+    config.read_timeout = Some(watch + PATIENCE);
     config.write_timeout = Some(PATIENCE);
     config.connect_timeout = Some(PATIENCE);
     let namespace = config.default_namespace.clone();
@@ -38,8 +37,8 @@ pub async fn connect(progress: &Progress) -> Result<(Client, String), ConnectErr
 #[error("it is not known where the API server is ({0}); run in a pod, or let KUBECONFIG name a file")]
 pub struct ConnectError(String);
 
-/// When the API server last answered a list or watch, by its path. An idle watch ends after [`WATCH`] and is asked anew, so
-/// that an idle cluster makes progress too.
+/// When the API server last answered a list or watch, by its path. An idle watch ends after a while
+/// (`--watch-seconds`) and is asked anew, so that an idle cluster makes progress too.
 #[derive(Clone, Default)]
 pub struct Progress(Arc<Mutex<HashMap<String, Instant>>>);
 

@@ -26,6 +26,10 @@ pub struct Flags {
     /// How often everything is compared with the database although nothing changed [default: 30]
     #[arg(long, env = "ROWGATE_RELOOK_SECONDS", value_name = "SECONDS")]
     pub relook_seconds: Option<String>,
+    /// How long a watch of the API server lasts before it is asked anew; less than load balancers on the way take for idle.
+    /// /healthz fails when one has heard nothing for 2.3 times as long [default: 200]
+    #[arg(long, env = "ROWGATE_WATCH_SECONDS", value_name = "SECONDS")]
+    pub watch_seconds: Option<String>,
     /// Address of /healthz, /readyz and /metrics [default: 127.0.0.1:8082] [example: 0.0.0.0:8082]
     #[arg(long, env = "ROWGATE_HEALTH_ADDRESS", value_name = "ADDRESS")]
     pub health_address: Option<String>,
@@ -59,6 +63,8 @@ pub struct Settings {
     pub namespaces: Vec<String>,
     pub api_url: String,
     pub relook: Duration,
+    /// How long a watch lasts before it is asked anew.
+    pub watch: Duration,
     pub health: SocketAddr,
     /// `None`: the one that the connection to the API server belongs to.
     pub own_namespace: Option<String>,
@@ -86,6 +92,9 @@ impl Flags {
         let api_url = given.required("api-url", self.api_url.as_deref(), url);
         let relook =
             given.or("relook-seconds", self.relook_seconds.as_deref(), "30", |it| between(it, 1, 3600));
+        // Azure's load balancers drop what is silent for 240 s
+        let watch =
+            given.or("watch-seconds", self.watch_seconds.as_deref(), "200", |it| between(it, 10, 3600));
         let health = given.or("health-address", self.health_address.as_deref(), "127.0.0.1:8082", address);
         let own = given.or("own-namespace", self.own_namespace.as_deref(), "", names);
         let mut named =
@@ -102,6 +111,7 @@ impl Flags {
             namespaces: namespaces.expect(sure),
             api_url: api_url.expect(sure),
             relook: Duration::from_secs(relook.expect(sure)),
+            watch: Duration::from_secs(watch.expect(sure)),
             health: health.expect(sure),
             own_namespace: own.expect(sure).pop(),
             lease_name: lease.expect(sure),
@@ -184,16 +194,18 @@ mod tests {
             namespace: vec!["Shop".into()],
             api_url: Some("api".into()),
             relook_seconds: Some("0".into()),
+            watch_seconds: Some("5".into()),
             health_address: Some("here".into()),
             lease_name: Some("-".into()),
             ..Flags::default()
         };
-        let Mistakes(lines) = flags.settings().expect_err("six mistakes");
+        let Mistakes(lines) = flags.settings().expect_err("seven mistakes");
         let starts = [
             "--database-url",
             "--namespace",
             "--api-url",
             "--relook-seconds",
+            "--watch-seconds",
             "--health-address",
             "--lease-name",
         ];

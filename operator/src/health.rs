@@ -12,19 +12,21 @@ use axum::routing::get;
 use rowgate_program::metrics;
 use tokio::sync::watch as turn;
 
-use crate::api::{Progress, WATCH};
+use crate::api::Progress;
 use crate::meter::Meter;
 use crate::source::KubeSource;
 
-/// A watch that heard nothing for this long is dead, and nothing but a restart is known to mend it: even an idle one is
-/// asked anew after [`WATCH`], and one that fails every few seconds.
-const SILENCE: Duration = Duration::from_secs(2 * WATCH.as_secs() + 60);
+/// A watch that heard nothing for this many times as long as a watch lasts is dead, and nothing but a restart is known to
+/// mend it: even an idle one is asked anew when it has lasted, and one that fails every few seconds.
+const SILENCE: f64 = 2.3;
 
 /// What the answers are made of.
 #[derive(Clone)]
 pub struct Health {
     pub source: Arc<KubeSource>,
     pub progress: Progress,
+    /// How long a watch lasts.
+    pub watch: Duration,
     pub meter: Arc<Meter>,
     /// Whether this operator holds the Lease.
     pub leads: turn::Receiver<bool>,
@@ -41,7 +43,7 @@ pub fn routes(health: Health) -> Router {
 
 async fn alive(State(health): State<Health>) -> impl IntoResponse {
     let silence = health.progress.silence();
-    match silence < SILENCE {
+    match silence < health.watch.mul_f64(SILENCE) {
         true => (StatusCode::OK, "alive\n".to_owned()),
         false => (
             StatusCode::SERVICE_UNAVAILABLE,

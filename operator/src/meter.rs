@@ -56,8 +56,7 @@ impl Meter {
     pub fn page(&self, source: &KubeSource, progress: &Progress, leads: bool) -> String {
         let mut text = Text::default();
         self.watches(&mut text);
-        let help =
-            "How long a watch has heard nothing from the API server; an idle one is asked anew every 200 s.";
+        let help = "How long a watch has heard nothing from the API server; an idle one is asked anew every --watch-seconds.";
         text.family("rowgate_operator_watch_silence_seconds", Kind::Gauge, help);
         for (path, silence) in progress.each() {
             text.sample(&[("path", &path)], silence.as_secs_f64());

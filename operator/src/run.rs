@@ -52,7 +52,7 @@ pub async fn run(settings: Settings) -> Result<(), RunError> {
     let address = settings.health;
     let listener = TcpListener::bind(address).await.map_err(|source| RunError::Listen { address, source })?;
     let progress = Progress::default();
-    let (client, namespace) = api::connect(&progress).await?;
+    let (client, namespace) = api::connect(&progress, settings.watch).await?;
     let namespace = settings.own_namespace.clone().unwrap_or(namespace);
     let meter = Arc::new(Meter::default());
     // what is under way in them is dropped with it
@@ -61,12 +61,14 @@ pub async fn run(settings: Settings) -> Result<(), RunError> {
         client.clone(),
         &settings.namespaces,
         &settings.identity,
+        settings.watch,
         progress.clone(),
         meter.clone(),
         &mut tasks,
     );
     let leads = turn::Sender::new(false);
-    let health = Health { source: source.clone(), progress, meter, leads: leads.subscribe() };
+    let watch = settings.watch;
+    let health = Health { source: source.clone(), progress, watch, meter, leads: leads.subscribe() };
     tasks.spawn(async move {
         if let Err(error) = axum::serve(listener, health::routes(health)).await {
             tracing::error!(cause = %error, "health is told no more");

@@ -19,7 +19,7 @@ use tokio::sync::{Notify, watch as turn};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::api::{PATIENCE, Progress, WATCH};
+use crate::api::{PATIENCE, Progress};
 use crate::meter::Meter;
 
 mod changes;
@@ -99,12 +99,13 @@ pub struct KubeSource {
 }
 
 impl KubeSource {
-    /// Begins to watch, in tasks of `tasks`: everything, or (not empty) `namespaces`.
+    /// Begins to watch, in tasks of `tasks`: everything, or (not empty) `namespaces`. A watch is asked anew after `watch`.
     #[must_use]
     pub fn start(
         client: Client,
         namespaces: &[String],
         identity: &str,
+        watch: Duration,
         progress: Progress,
         meter: Arc<Meter>,
         tasks: &mut JoinSet<()>,
@@ -124,20 +125,20 @@ impl KubeSource {
             client,
             shared,
         });
-        source.watch(&source.tenants, tasks);
-        source.watch(&source.api_keys, tasks);
+        source.watch(&source.tenants, watch, tasks);
+        source.watch(&source.api_keys, watch, tasks);
         tasks.spawn(config_maps::follow(source.clone()));
         source
     }
 
-    fn watch<T: Declared>(&self, shelves: &Shelves<T>, tasks: &mut JoinSet<()>) {
+    fn watch<T: Declared>(&self, shelves: &Shelves<T>, lasts: Duration, tasks: &mut JoinSet<()>) {
         for (namespace, shelf) in shelves.each() {
             let watch = watch::Watch {
                 name: if T::KIND == Kind::Tenant { "tenants" } else { "apikeys" },
                 shelf: shelf.clone(),
                 shared: self.shared.clone(),
             };
-            tasks.spawn(watch.follow(scoped(&self.client, namespace), config()));
+            tasks.spawn(watch.follow(scoped(&self.client, namespace), config(lasts)));
         }
     }
 
@@ -172,8 +173,8 @@ fn secret_of(key: &Arc<ApiKey>) -> Name {
     (key.metadata.namespace.clone().unwrap_or_default(), key.secret_name().to_owned())
 }
 
-fn config() -> watcher::Config {
-    let seconds = u32::try_from(WATCH.as_secs()).expect("a few minutes");
+fn config(lasts: Duration) -> watcher::Config {
+    let seconds = u32::try_from(lasts.as_secs()).expect("a few minutes");
     watcher::Config::default().timeout(seconds).page_size(PAGE)
 }
 

@@ -5,6 +5,7 @@
 //! RBAC is on. Whoever is not `admin`, whom RBAC does not bind, is a ServiceAccount with a token of the server's own.
 
 mod audit;
+mod gate;
 mod kstatus;
 mod kubectl;
 mod namespace;
@@ -21,6 +22,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 pub use audit::{AuditMark, Write};
+pub use gate::Gate;
 pub use kstatus::{Verdict, kstatus};
 pub use kubectl::Said;
 pub use namespace::Namespace;
@@ -122,6 +124,7 @@ impl Cluster {
     }
 
     /// What the server answers to another request by `admin`: for many at a time, and for what kubectl would not send.
+    /// `PATCH` is a merge patch.
     pub async fn send(&self, method: Method, path: &str, body: &Value) -> (StatusCode, Value) {
         self.window.send(method, path, body).await
     }

@@ -36,15 +36,30 @@ impl Operator {
     /// As [`Operator::start`], by way of this kubeconfig and with the rights that it has.
     #[must_use]
     pub fn start_at(kubeconfig: &Path, namespace: &str, server: &Server, identity: &str) -> Operator {
+        Operator::start_with(kubeconfig, namespace, &server.url(), identity, &[])
+    }
+
+    /// As [`Operator::start_at`], with the address of the PostgreSQL and further flags. Unless they say otherwise it looks
+    /// at everything each second.
+    #[must_use]
+    pub fn start_with(
+        kubeconfig: &Path,
+        namespace: &str,
+        database_url: &str,
+        identity: &str,
+        flags: &[&str],
+    ) -> Operator {
         let (scratch, health) = (Scratch::new(), free_port());
         let log = File::create(scratch.path().join("log")).expect("the folder is ours");
         let mut command = Command::new(program("ROWGATE_OPERATOR_BIN", "rowgate-operator"));
         command
             .env("KUBECONFIG", kubeconfig)
-            .env("ROWGATE_DATABASE_URL", server.url())
+            .env("ROWGATE_DATABASE_URL", database_url)
+            .env("ROWGATE_RELOOK_SECONDS", "1")
             .args(["--namespace", namespace, "--own-namespace", namespace, "--identity", identity])
-            .args(["--api-url", "http://api.test", "--relook-seconds", "1"])
+            .args(["--api-url", "http://api.test"])
             .args(["--health-address", &format!("127.0.0.1:{health}")])
+            .args(flags)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);

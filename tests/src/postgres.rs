@@ -95,6 +95,16 @@ impl Server {
         server
     }
 
+    /// As [`Server::with`], with its superuser's address by TCP on loopback beside the one by its socket: the log tells who
+    /// came which way.
+    pub async fn with_two_ways(settings: &[&str]) -> (Server, String) {
+        let (server, port) = Server::on_tcp(settings, "host").await;
+        let login = server.superuser("postgres");
+        let (role, password) = (&login.role, login.password.reveal());
+        let url = format!("postgres://{role}:{password}@127.0.0.1:{port}/postgres?sslmode=disable");
+        (server, url)
+    }
+
     /// As [`Server::with`], which listens on a port of loopback too, for connections of this kind of pg_hba.conf.
     async fn on_tcp(settings: &[&str], kind: &str) -> (Server, u16) {
         let scratch = Scratch::new();

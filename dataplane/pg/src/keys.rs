@@ -2,9 +2,11 @@
 
 use rowgate_core::name::Ulid;
 use rowgate_core::secret::Credential;
+use rowgate_sql::ddl::records;
 use sqlx::{Connection as _, PgConnection};
 
 use crate::failure::PgError;
+use crate::session;
 
 /// The live keys for which a condition holds. (`infinity` less a time is `infinity` among numerics, of which the least is
 /// taken before the cast; no time at all is NULL, which `least` passes over.)
@@ -91,7 +93,7 @@ pub async fn revoke_others(conn: &mut PgConnection, uids: &[String], epoch: i64)
         return Ok(0);
     }
     let mut open = conn.begin().await?;
-    sqlx::query("select dl.fence($1)").bind(epoch).execute(&mut *open).await?;
+    session::execute(&mut open, &records::fence(epoch)).await?;
     let revoked =
         sqlx::query("update dl.keys set revoked_at = now() where revoked_at is null and id = any($1)");
     let n_revoked = revoked.bind(&others).execute(&mut *open).await?.rows_affected();

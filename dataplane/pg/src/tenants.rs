@@ -1,6 +1,7 @@
 //! The tenants of an installation: their rows in the control database, and the row of `dl.state` in their own.
 
 use rowgate_core::name::{TenantSlug, Ulid};
+use rowgate_sql::ddl::records;
 use sqlx::{Connection as _, PgConnection, Row as _, postgres::PgRow};
 
 use crate::failure::PgError;
@@ -150,7 +151,7 @@ pub async fn bootstrapped(conn: &mut PgConnection) -> Result<bool, PgError> {
 /// the session stays, so the connection is to be closed.
 pub async fn bootstrap(conn: &mut PgConnection, script: &str, epoch: i64) -> Result<(), PgError> {
     let mut open = conn.begin().await?;
-    sqlx::query("select dl.fence($1)").bind(epoch).execute(&mut *open).await?;
+    session::execute(&mut open, &records::fence(epoch)).await?;
     sqlx::query("select pg_catalog.set_config('rowgate.bootstrap', $1, true)")
         .bind(script)
         .execute(&mut *open)

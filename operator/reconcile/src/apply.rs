@@ -133,7 +133,7 @@ impl<'a> Logins<'a> {
         let mut owner = self.open.remove("owner").expect("it was put there");
         let held = async {
             let mut fence = owner.begin().await.map_err(PgError::from)?;
-            session::execute(&mut fence, &records::fence(epoch)).await?;
+            session::execute(&mut fence, &records::held_fence(epoch)).await?;
             Ok::<_, PgError>(fence)
         };
         let fence = held.await.map_err(|error| refused(op, 1, TransactionError { index: 0, error }))?;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
@@ -117,7 +118,9 @@ impl Window {
     }
 
     pub(super) async fn send(&self, method: Method, path: &str, body: &Value) -> (StatusCode, Value) {
-        let answer = self.client.request(method, format!("{}{path}", self.url)).json(body).send().await;
+        let kind = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        let request = self.client.request(method, format!("{}{path}", self.url)).header(CONTENT_TYPE, kind);
+        let answer = request.json(body).send().await;
         read(path, answer.unwrap_or_else(|error| panic!("{path}: {error}"))).await
     }
 }

@@ -4,16 +4,35 @@ use crate::text::{Bind, Sql};
 
 const TEXT: u32 = 25;
 
+/// How long a transaction behind a fence may be left alone. Whoever is stopped in one holds the fence, and nobody else could
+/// take over: as long as the Lease of whoever reconciles.
+const LEFT_ALONE: &str = "15s";
+/// As [`LEFT_ALONE`], where something else is done meanwhile.
+const HELD: &str = "60s";
+
 /// `select dl.fence(epoch)`: first in every transaction that changes a tenant's database.
 #[must_use]
 pub fn fence(epoch: i64) -> Sql {
-    with("select dl.fence($1::bigint)", &[Some(&epoch.to_string())])
+    fence_for(epoch, LEFT_ALONE)
+}
+
+/// As [`fence`], in a transaction that is only open while another login works.
+#[must_use]
+pub fn held_fence(epoch: i64) -> Sql {
+    fence_for(epoch, HELD)
+}
+
+fn fence_for(epoch: i64, idle: &str) -> Sql {
+    let text =
+        "select dl.fence($1::bigint), pg_catalog.set_config('idle_in_transaction_session_timeout', $2, true)";
+    with(text, &[Some(&epoch.to_string()), Some(idle)])
 }
 
 /// `select control.fence(epoch)`: first in every transaction of the operator's login.
 #[must_use]
 pub fn control_fence(epoch: i64) -> Sql {
-    with("select control.fence($1::bigint)", &[Some(&epoch.to_string())])
+    let text = "select control.fence($1::bigint), pg_catalog.set_config('idle_in_transaction_session_timeout', $2, true)";
+    with(text, &[Some(&epoch.to_string()), Some(LEFT_ALONE)])
 }
 
 /// `select dl.stand(relations)`: last in the transaction that grants. `relations` is a JSON array.
