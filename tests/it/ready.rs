@@ -5,8 +5,10 @@ use std::fs;
 use nix::sys::signal::Signal;
 use rowgate_pg::login::Endpoint;
 use rowgate_tests::data_plane::DataPlane;
+use rowgate_tests::postgres::execute;
 use rowgate_tests::reconciler::{DONE, Reconciler, ready};
 use rowgate_tests::wait::until;
+use rowgate_tests::world::World;
 
 const TENANT: &str = "apiVersion: rowgate.dev/v1alpha1
 kind: Tenant
@@ -81,4 +83,64 @@ async fn ready_waits_for_every_live_data_plane_and_for_no_dead_one() {
     assert!(first.end(Signal::SIGTERM).await.success());
     assert_eq!(rows(&mut control).await, 0);
     told(&reconciler, DONE).await;
+}
+
+const EMPTY: &str = "apiVersion: rowgate.dev/v1alpha1
+kind: Tenant
+metadata: {name: NAME}
+spec: {cors: {origins: ['*']}}
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: ApiKey
+metadata: {name: NAME-key}
+spec: {tenantRef: {name: NAME}}
+";
+
+/// What standalone has said that somebody has to mend.
+fn stalled(world: &World) -> Vec<String> {
+    world.log().lines().filter(|line| line.contains(": stalled: ")).map(str::to_owned).collect()
+}
+
+/// Passes run side by side, and grant rights on the one control database.
+///
+/// Seen to fail with transactions of the operator's login that do not wait for each other: a Tenant was told that somebody
+/// has to help (`tuple concurrently updated`), and standalone greeted before it was served.
+#[tokio::test]
+async fn tenants_that_are_made_at_once_are_all_served_when_standalone_greets() {
+    let names: Vec<String> = (0..8).map(|n| format!("tenant-{n}")).collect();
+    let text: String = names.iter().map(|name| format!("{}---\n", EMPTY.replace("NAME", name))).collect();
+    let mut world = World::new(&[("all.yaml", &text)]).await;
+    world.start().await;
+    for name in &names {
+        let url = format!("{}/auth/{name}/api", world.url());
+        let asked = reqwest::Client::new().request(reqwest::Method::OPTIONS, url);
+        let asked =
+            asked.header("Origin", "https://a.example").header("Access-Control-Request-Method", "GET");
+        assert_eq!(asked.send().await.expect("it listens").status(), 204, "{name}: {}", world.log());
+    }
+    assert_eq!(stalled(&world), Vec::<String>::new());
+}
+
+/// Seen to fail with `tuple concurrently updated` taken for a statement that PostgreSQL refuses.
+#[tokio::test]
+async fn whoever_works_on_the_same_at_that_moment_is_waited_for_and_nobody_is_called() {
+    let mut world = World::new(&[("first.yaml", &EMPTY.replace("NAME", "first"))]).await;
+    world.start().await;
+    let mut conn = world.superuser("postgres").await;
+    execute(&mut conn, "begin; alter database rowgate connection limit -1").await;
+    world.write("second.yaml", &EMPTY.replace("NAME", "second"));
+    let mut other = world.superuser("postgres").await;
+    until("the operator behind the change", async || {
+        let text =
+            "select exists (select from pg_stat_activity where cardinality(pg_blocking_pids(pid)) > 0)";
+        let blocked = sqlx::query_scalar::<_, bool>(text).fetch_one(&mut other).await.expect("it answers");
+        blocked.then_some(())
+    })
+    .await;
+    execute(&mut conn, "commit").await;
+    until("the second tenant", async || {
+        (ready(&world.status("Tenant", "second")).0 == "Served").then_some(())
+    })
+    .await;
+    assert_eq!(stalled(&world), Vec::<String>::new());
 }

@@ -49,6 +49,21 @@ impl PgError {
         }
     }
 
+    /// Somebody else works on the same at this moment: nothing of the statement stands, and later it may. What a transaction
+    /// of ours meets in PostgreSQL's own catalogs has no code but its text, which PostgreSQL does not translate.
+    #[must_use]
+    pub fn is_collision(&self) -> bool {
+        let PgError::Sqlstate { code, message, .. } = self else { return false };
+        ["40001", "40P01", "55006", "55P03"].contains(&code.as_str())
+            || code == "XX000" && message.starts_with("tuple concurrently ")
+    }
+
+    /// The server is short of something, or somebody stopped the statement: nobody has to change what it says.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        self.code().is_some_and(|code| code.starts_with("53") || code.starts_with("58") || code == "57014")
+    }
+
     pub(crate) fn unexpected(reason: impl Into<String>) -> PgError {
         PgError::Unexpected { reason: reason.into(), source: None }
     }

@@ -25,14 +25,17 @@ pub(crate) struct Logins<'a> {
     pub(crate) mended: Vec<String>,
 }
 
+/// What `dl.stand` raises.
+const MOVED: &str = "RG002";
+
 /// Why a plan stopped. What stands behind the failed operation was not run; what stands before it stays.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
-    /// The tables are no longer those that the plan was made for: look and plan again.
-    #[error("could not {about}: {message}")]
+    /// What the plan was made for is no longer there, or somebody else works on it: look and plan again.
+    #[error("{about}: {message}")]
     Moved { about: String, message: String },
     /// `of` can be closed, and the rest go on.
-    #[error("could not {about}: {message}")]
+    #[error("{about}: {message}")]
     Refused { of: Of, about: String, message: String },
     #[error(transparent)]
     Unavailable(PgError),
@@ -155,10 +158,12 @@ impl<'a> Logins<'a> {
     async fn transact(&mut self, op: &Op, epoch: Option<i64>) -> Result<(), ApplyError> {
         let lead = self.lead;
         let conn = self.get(op.login).await.map_err(ApplyError::Unavailable)?;
-        let mut statements: Vec<Sql> = Vec::with_capacity(op.statements.len() + 1);
+        let mut statements: Vec<Sql> = Vec::with_capacity(op.statements.len() + 2);
         match (op.login, epoch) {
             (As::Owner, Some(epoch)) => statements.push(records::fence(epoch)),
-            (As::Operator, _) if op.transaction => statements.push(records::control_fence(lead)),
+            (As::Operator, _) if op.transaction => {
+                statements.extend([records::control_fence(lead), records::alone()])
+            }
             _ => {}
         }
         let before = statements.len();
@@ -182,10 +187,10 @@ fn refused(op: &Op, before: usize, error: TransactionError) -> ApplyError {
     let PgError::Sqlstate { message, code, .. } = &error.error else {
         return ApplyError::Unavailable(error.error);
     };
-    if code == leader::REPLACED {
+    if code == leader::REPLACED || error.error.is_shortage() {
         return ApplyError::Unavailable(error.error);
     }
-    let moved = ["RG002", "40P01", "55P03"].contains(&code.as_str());
+    let moved = code == MOVED || error.error.is_collision();
     let message = format!("PostgreSQL answered {code}: {message}");
     if moved {
         return ApplyError::Moved { about: op.about.clone(), message };

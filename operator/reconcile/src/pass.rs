@@ -86,7 +86,11 @@ impl From<ApplyError> for PassError {
         match error {
             ApplyError::Unavailable(error) => PassError::Pg(error),
             moved @ ApplyError::Moved { .. } => PassError::Moved(moved.to_string()),
-            other => PassError::Refused(Reason::StatementRefused, other.to_string()),
+            other => {
+                let message =
+                    format!("{other}; mend in the database what refuses it: it is tried with each look");
+                PassError::Refused(Reason::StatementRefused, message)
+            }
         }
     }
 }
@@ -158,8 +162,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
             Err(PassError::Refused(reason, message)) => state.findings.stalled.push((reason, message)),
             Err(PassError::Moved(message)) => {
-                let message =
-                    format!("{message}; somebody changes the tables meanwhile, so it is tried again");
+                let message = format!("{message}; somebody else is changing the same, so it is tried again");
                 state.findings.retry = Some((Reason::Drifted, message));
             }
             Err(PassError::Source(error)) => {

@@ -32,14 +32,7 @@ impl Shop {
         world.write("more.yaml", MORE);
         world.start().await;
         let key = world.key("shop-admin");
-        let shop = Shop { world, client: Client::new(), key };
-        // Nothing is loaded for a preflight, and no key of this tenant ever asks: until its catalog is there it lists nothing.
-        until("the catalog of the open tenant", async || {
-            let reply = shop.preflight("/auth/open/api", &["https://other.example"]).await;
-            (reply.status == StatusCode::NO_CONTENT).then_some(())
-        })
-        .await;
-        shop
+        Shop { world, client: Client::new(), key }
     }
 
     async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Reply {

@@ -35,6 +35,14 @@ pub fn control_fence(epoch: i64) -> Sql {
     with(text, &[Some(&epoch.to_string()), Some(LEFT_ALONE)])
 }
 
+/// One transaction of the operator's login at a time writes what tenants share: PostgreSQL does not wait for a row of its
+/// catalogs that another transaction has changed, such as the control database's with its grants, but fails (XX000). The
+/// table is read all the same, and no other login may lock it.
+#[must_use]
+pub fn alone() -> Sql {
+    with("lock table control.installation in share row exclusive mode", &[])
+}
+
 /// `select dl.stand(relations)`: last in the transaction that grants. `relations` is a JSON array.
 #[must_use]
 pub fn stand(relations: &str) -> Sql {

@@ -26,13 +26,12 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         if let Some(old) = tenants::find_by_slug(&mut conn, &state.slug).await? {
             if old.phase != tenants::Phase::Retained {
-                let message = format!("the slug {} belongs to another Tenant; choose another", state.slug);
-                return Err(PassError::Refused(Reason::SlugTaken, message));
+                return Err(slug_is_taken(state));
             }
             // its database may be about to be dropped
             if self.snapshot.tenants.iter().any(|it| it.metadata.uid.as_deref() == Some(old.uid.as_str())) {
                 let message = format!(
-                    "the slug {} belongs to Tenant {}/{}, which is being deleted; wait until it is gone, or choose another",
+                    "the slug {} belongs to Tenant {}/{}, which is being deleted; wait until it is gone, or delete this one and make it with another spec.slug",
                     state.slug, old.namespace, old.name
                 );
                 return Err(PassError::Refused(Reason::SlugTaken, message));
@@ -52,18 +51,19 @@ impl<S: ResourceSource> Pass<'_, S> {
             database: &state.database,
         };
         let mut open = leader::fence(&mut conn, self.lead).await?;
-        let record = tenants::create(&mut open, new).await.map_err(|error| match error.code() {
-            Some("23505") => {
-                let message = format!(
-                    "the database name {} is taken by another Tenant; set spec.database.name",
-                    state.database
-                );
-                PassError::Refused(Reason::Taken, message)
+        match tenants::create(&mut open, new).await {
+            Ok(record) => {
+                open.commit().await.map_err(PgError::from)?;
+                Ok(record)
             }
-            _ => PassError::from(error),
-        })?;
-        open.commit().await.map_err(PgError::from)?;
-        Ok(record)
+            Err(error) if error.code() == Some("23505") => {
+                open.rollback().await.map_err(PgError::from)?;
+                // another pass may have made the slug its Tenant's since we looked
+                let slug_taken = tenants::find_by_slug(&mut conn, &state.slug).await?.is_some();
+                Err(if slug_taken { slug_is_taken(state) } else { database_is_taken(state) })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Login roles and the database.
@@ -80,7 +80,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             cluster.database.as_ref().filter(|there| there.owner != TenantLogin::Owner.role(&desired.tenant));
         if let Some(there) = foreign {
             let message = format!(
-                "database {database} exists and belongs to {}; set spec.database.name to another name, or rename it",
+                "database {database} exists and belongs to {}; rename it, or delete this Tenant and make it with another spec.database.name",
                 there.owner
             );
             return Err(PassError::Refused(Reason::Taken, message));
@@ -129,7 +129,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         let done = tenants::bootstrap(conn, script, epoch).await;
         logins.leave_owner().await;
         done.map_err(|error| match &error {
-            PgError::Sqlstate { code, message, .. } if code != leader::REPLACED => PassError::Refused(
+            PgError::Sqlstate { code, message, .. }
+                if code != leader::REPLACED && !error.is_collision() && !error.is_shortage() => PassError::Refused(
                 Reason::BootstrapFailed,
                 format!(
                     "the bootstrap script failed and nothing of it stands: PostgreSQL answered {code}: {message}; \
@@ -139,4 +140,20 @@ impl<S: ResourceSource> Pass<'_, S> {
             _ => error.into(),
         })
     }
+}
+
+fn slug_is_taken(state: &TenantState) -> PassError {
+    let message = format!(
+        "the slug {} belongs to another Tenant, and a Tenant keeps its slug; delete this one and make it with another spec.slug",
+        state.slug
+    );
+    PassError::Refused(Reason::SlugTaken, message)
+}
+
+fn database_is_taken(state: &TenantState) -> PassError {
+    let message = format!(
+        "the database {} belongs to another Tenant; delete this one and make it with another spec.database.name",
+        state.database
+    );
+    PassError::Refused(Reason::Taken, message)
 }
