@@ -15,16 +15,35 @@ pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T
 
 /// As [`until`], for looks that see something else meanwhile: a test that fails says what was seen last.
 pub async fn until_ok<T, E: Display>(what: &str, mut look: impl AsyncFnMut() -> Result<T, E>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let looks = Looks::default();
     loop {
         match look().await {
             Ok(value) => return value,
-            Err(seen) => assert!(
-                Instant::now() < deadline,
-                "waited {} s in vain for: {what}; seen last: {seen}",
-                PATIENCE.as_secs()
-            ),
+            Err(seen) => looks.again(what, seen).await,
         }
+    }
+}
+
+/// The looks of one wait, for tasks that may move between threads: such a one cannot pass a look on as a closure.
+#[derive(Debug, Clone, Copy)]
+pub struct Looks {
+    deadline: Instant,
+}
+
+impl Default for Looks {
+    fn default() -> Looks {
+        Looks { deadline: Instant::now() + PATIENCE }
+    }
+}
+
+impl Looks {
+    /// Waits until the next look is due. After [`PATIENCE`] the test fails and says `what` never came.
+    pub async fn again(&self, what: &str, seen: impl Display) {
+        assert!(
+            Instant::now() < self.deadline,
+            "waited {} s in vain for: {what}; seen last: {seen}",
+            PATIENCE.as_secs()
+        );
         sleep(Duration::from_millis(20)).await;
     }
 }
