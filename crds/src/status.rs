@@ -24,6 +24,9 @@ macro_rules! reasons {
         pub enum Reason { $($(#[$doc])* $name,)+ }
 
         impl Reason {
+            /// All of them.
+            pub const ALL: &[Reason] = &[$(Reason::$name,)+];
+
             /// The word in status.
             #[must_use]
             pub fn as_str(self) -> &'static str {
@@ -48,8 +51,6 @@ reasons! {
     Retrying,
     /// The annotation `rowgate.dev/paused` is set.
     Paused,
-    /// The annotation `rowgate.dev/mode: Observe` is set.
-    Observing,
     /// A field is set whose behaviour this version does not have.
     NotServedYet,
     /// The spec contradicts itself or the database.
@@ -64,10 +65,6 @@ reasons! {
     TenantNotReady,
     /// The database does not answer.
     DatabaseUnavailable,
-    /// The server is older than PostgreSQL 16, or lacks what is needed.
-    UnsupportedServer,
-    /// The database is not there and `database.create` is false.
-    DatabaseNotFound,
     /// A ConfigMap or its key is not there.
     ConfigMapNotFound,
     /// The bootstrap script failed.
@@ -108,6 +105,50 @@ reasons! {
     Expired,
     /// The object is being deleted, and what it stands for in the database is not gone yet.
     Deleting,
+}
+
+impl Reason {
+    /// Whether an object with this reason is `Stalled`: its message says what somebody has to change. What is tried again by
+    /// itself, and what has ended, is not.
+    #[must_use]
+    pub fn stalls(self) -> bool {
+        match self {
+            Reason::NotServedYet
+            | Reason::InvalidSpec
+            | Reason::SlugTaken
+            | Reason::Taken
+            | Reason::TenantNotFound
+            | Reason::ConfigMapNotFound
+            | Reason::BootstrapFailed
+            | Reason::SourceNotFound
+            | Reason::SourceUnsupported
+            | Reason::NotOwned
+            | Reason::EntityNotFound
+            | Reason::FieldNotFound
+            | Reason::KeyFieldExcluded
+            | Reason::ViewUnsafe
+            | Reason::PolicyRefused
+            | Reason::PolicyUnreadable
+            | Reason::StatementRefused
+            | Reason::ExtensionRefused
+            | Reason::TooManyPermissionSets
+            | Reason::SecretInvalid => true,
+            Reason::Served
+            | Reason::Done
+            | Reason::Progressing
+            | Reason::AwaitingReplicas
+            | Reason::NoReplica
+            | Reason::Retrying
+            | Reason::Paused
+            | Reason::TenantNotReady
+            | Reason::DatabaseUnavailable
+            | Reason::Drifted
+            | Reason::SecretUnavailable
+            | Reason::Revoked
+            | Reason::Expired
+            | Reason::Deleting => false,
+        }
+    }
 }
 
 /// One condition; `since` is when `status` last changed.

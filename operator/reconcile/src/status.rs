@@ -210,7 +210,8 @@ fn key_verdict(
             let why = told.map_or("it is being brought into the database", |(_, message)| message.as_str());
             let message = format!("Tenant {} is not ready: {why}", tenant.object.name);
             // what is tried again by itself is nothing to wait for in the Tenant
-            let reason = told.map(|(reason, _)| *reason).filter(|it| *it == Reason::DatabaseUnavailable);
+            let of_itself = [Reason::DatabaseUnavailable, Reason::Drifted];
+            let reason = told.map(|(reason, _)| *reason).filter(|it| of_itself.contains(it));
             Verdict::Reconciling(reason.unwrap_or(Reason::TenantNotReady), message)
         }
         Some(tenant) => verdict(&key.findings, tenant, replicas),
@@ -231,7 +232,10 @@ fn conditions(
     let (ready, reconciling, stalled, reason, message) = match verdict {
         Verdict::Ready(reason, message) => (true, false, false, reason, message),
         Verdict::Reconciling(reason, message) => (false, true, false, reason, message),
-        Verdict::Stalled(reason, message) => (false, false, true, reason, message),
+        Verdict::Stalled(reason, message) => {
+            debug_assert!(reason.stalls(), "{reason:?} is no reason to call for somebody");
+            (false, false, true, reason, message)
+        }
         Verdict::Ended(reason, message) => (false, false, false, reason, message),
     };
     let one = |kind: ConditionType, status: bool| {

@@ -116,7 +116,7 @@ async fn slugs_and_databases_are_taken_once() {
     reconciler
         .write("twin.yaml", &(twin("twin", "acme", "twin") + "---\n" + &twin("other", "other", "acme")));
     let status = reconciler.told("tenant", "twin", 1, "SlugTaken").await;
-    assert!(ready(&status).1.contains("choose another"), "{status}");
+    assert!(ready(&status).1.contains("another spec.slug"), "{status}");
     let status = reconciler.told("tenant", "other", 1, "Taken").await;
     assert!(ready(&status).1.contains("spec.database.name"), "{status}");
     // one that somebody made by hand is nobody's to take

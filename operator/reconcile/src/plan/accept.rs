@@ -78,8 +78,9 @@ pub(super) fn accept<'a>(
         .collect();
     for (name, twin) in undeclared {
         accepted.remove(&name);
-        let message =
-            format!("entity {twin}, which declares rowLevelSecurity for the same table, cannot be served");
+        let message = format!(
+            "entity {twin}, which declares rowLevelSecurity for the same table, cannot be served; mend that one first"
+        );
         problems.push(Finding::new(Reason::PolicyRefused, message).of(name.as_str()));
     }
     // a view stands only while every table under it does, so look until nothing more falls
@@ -120,7 +121,7 @@ fn one<'a>(
         (kind, _) => {
             return Err(Finding::new(
                 Reason::SourceUnsupported,
-                format!("{schema}.{object} is not a {kind:?}; correct source.kind"),
+                format!("{schema}.{object} is not a {kind:?}; correct kind or source"),
             ));
         }
     }
@@ -159,7 +160,7 @@ fn record(spec: &EntitySpec, relation: &Relation) -> Result<EntityRecord, Findin
     if let Some(missing) = spec.mappings.keys().find(|column| !columns.contains(column.as_str())) {
         return Err(Finding::new(
             Reason::FieldNotFound,
-            format!("mappings names the column {missing}, which is not there"),
+            format!("mappings names the column {missing}, which is not there; correct mappings"),
         ));
     }
     let mut fields = BTreeSet::new();
@@ -179,7 +180,7 @@ fn record(spec: &EntitySpec, relation: &Relation) -> Result<EntityRecord, Findin
                 column.map(|column| (*column).to_owned()).ok_or_else(|| {
                     Finding::new(
                         Reason::FieldNotFound,
-                        format!("keyFields names {field}, which is no field of it"),
+                        format!("keyFields names {field}, which is no field of it; correct keyFields"),
                     )
                 })
             })
@@ -214,7 +215,7 @@ fn under(
         let Some(relation) = db.relations.get(name) else {
             return Err(Finding::new(
                 Reason::ViewUnsafe,
-                format!("it reads {text}, which Rowgate does not manage"),
+                format!("it reads {text}, which Rowgate does not manage; take that out of the view"),
             ));
         };
         match relation.kind {
@@ -250,7 +251,7 @@ fn under(
             _ => {
                 return Err(Finding::new(
                     Reason::ViewUnsafe,
-                    format!("it reads {text}, which row-level security cannot filter"),
+                    format!("it reads {text}, which row-level security cannot filter; let it read a table"),
                 ));
             }
         }

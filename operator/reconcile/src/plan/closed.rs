@@ -38,17 +38,21 @@ impl Closed {
     #[must_use]
     pub fn close(&mut self, of: &Of, refusal: &str) -> bool {
         let denied = |whom: &str| {
-            let message = format!("{refusal}; {whom} denied everything until that is mended");
+            let message = format!(
+                "{refusal}; mend in the database what refuses it, or change scope and claims: until then {whom} denied everything"
+            );
             Finding::new(Reason::StatementRefused, message)
         };
         match of {
             Of::Tenant => false,
             Of::Entity(name) => {
-                let finding = Finding::new(Reason::StatementRefused, refusal);
+                let message = format!("{refusal}; mend its source in the database, or take the entity out");
+                let finding = Finding::new(Reason::StatementRefused, message);
                 self.entities.insert(name.clone(), finding).is_none()
             }
             Of::Policies(name) => {
-                let finding = Finding::new(Reason::PolicyRefused, refusal);
+                let message = format!("rowLevelSecurity: {refusal}; correct the policies");
+                let finding = Finding::new(Reason::PolicyRefused, message);
                 self.entities.insert(name.clone(), finding).is_none()
             }
             Of::Set(hash) => {

@@ -59,7 +59,10 @@ pub(super) fn resolve(
     let mut rights: BTreeMap<(EntityName, Action), Columns> = BTreeMap::new();
     for permission in permissions {
         let Some(entity) = accepted.get(&permission.entity) else {
-            let message = format!("permissions name the entity {}, which is not served", permission.entity);
+            let message = format!(
+                "permissions name the entity {}, which is not served; mend it in the Tenant, or take it out",
+                permission.entity
+            );
             problems.push(Finding::new(Reason::EntityNotFound, message));
             continue;
         };
@@ -67,7 +70,7 @@ pub(super) fn resolve(
             let (columns, unknown) = columns(entity, action, permission);
             problems.extend(unknown.into_iter().map(|field| {
                 let message = format!(
-                    "permissions on {} name the field {field}, which it does not have",
+                    "permissions on {} name the field {field}, which it does not have; correct fields",
                     permission.entity
                 );
                 Finding::new(Reason::FieldNotFound, message)

@@ -108,7 +108,10 @@ fn one(desired: &Desired, entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Ve
             false => format!("{}:{}", spec.name.as_str(), command.as_str().to_ascii_lowercase()),
         };
         Ident::new(name).ok_or_else(|| {
-            Finding::new(Reason::PolicyRefused, format!("the policy name {:?} is too long", spec.name))
+            Finding::new(
+                Reason::PolicyRefused,
+                format!("the policy name {:?} is too long; shorten it", spec.name),
+            )
         })
     };
     let definition = |command: Command| -> Result<PolicyDef, Finding> {
@@ -159,7 +162,7 @@ fn roles(desired: &Desired, spec: &PolicySpec, names: &[String]) -> Result<Vec<S
         match desired.keys.iter().find(|key| key.name == *name) {
             Some(key) if key.scope == Scope::Unscoped => {
                 let message = format!(
-                    "policy {:?} names the unscoped key {name}; in the database it is datalake_user, as every unscoped key",
+                    "policy {:?} names the unscoped key {name}, which is datalake_user in the database as every unscoped key; name that in roles",
                     spec.name
                 );
                 return Err(Finding::new(Reason::PolicyRefused, message));
@@ -177,8 +180,10 @@ fn rows(entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Rows, Finding> {
             .column(field)
             .and_then(|name| entity.relation.columns.iter().find(|column| column.name == name))
             .ok_or_else(|| {
-                let message =
-                    format!("policy {:?} names the field {field}, which it does not have", spec.name);
+                let message = format!(
+                    "policy {:?} names the field {field}, which it does not have; correct column",
+                    spec.name
+                );
                 Finding::new(Reason::FieldNotFound, message)
             })?;
         Ok((ident(&column.name), column.type_name.clone()))
