@@ -125,6 +125,8 @@ impl Replica {
             Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
         };
         self.open = None;
+        // whoever answers next may not know what was written last, such as a standby that has taken over: said anew
+        self.beaten = None;
         if self.answers.replace(false) != Some(false) {
             tracing::warn!(control = %self.control, cause, "the control database does not answer; serving what is known, trying each second");
         }
