@@ -23,7 +23,7 @@ pub struct Flags {
     /// Address at which clients reach the data plane, for status.endpoints [example: `https://api.example.com`]
     #[arg(long, env = "ROWGATE_API_URL", value_name = "URL")]
     pub api_url: Option<String>,
-    /// How often everything is compared with the database although nothing changed [default: 30]
+    /// How often everything is compared with the database although nothing changed [default: 25]
     #[arg(long, env = "ROWGATE_RELOOK_SECONDS", value_name = "SECONDS")]
     pub relook_seconds: Option<String>,
     /// How long a watch of the API server lasts before it is asked anew; less than load balancers on the way take for idle.
@@ -91,7 +91,7 @@ impl Flags {
         let namespaces = given.or("namespace", None, &namespaces.join(","), names);
         let api_url = given.required("api-url", self.api_url.as_deref(), url);
         let relook =
-            given.or("relook-seconds", self.relook_seconds.as_deref(), "30", |it| between(it, 1, 3600));
+            given.or("relook-seconds", self.relook_seconds.as_deref(), "25", |it| between(it, 1, 3600));
         // Azure's load balancers drop what is silent for 240 s
         let watch =
             given.or("watch-seconds", self.watch_seconds.as_deref(), "200", |it| between(it, 10, 3600));
@@ -177,7 +177,7 @@ mod tests {
         let settings = flags().settings().expect("good settings");
         assert_eq!(settings.api_url, "https://api.example.com");
         assert!(settings.namespaces.is_empty() && settings.own_namespace.is_none());
-        assert_eq!(settings.relook, Duration::from_secs(30));
+        assert_eq!(settings.relook, Duration::from_secs(25));
     }
 
     #[test]

@@ -28,9 +28,20 @@ pub struct Operator {
 impl Operator {
     /// Starts it under the name `identity`, with the rights of the chart.
     pub async fn start(namespace: &Namespace<'_>, server: &Server, identity: &str) -> Operator {
+        Operator::start_every(Some(1), namespace, server, identity).await
+    }
+
+    /// As [`Operator::start`], which compares everything each second although nothing changed: this one as seldom as is said
+    /// here, or as it is installed.
+    pub async fn start_every(
+        relook: Option<u32>,
+        namespace: &Namespace<'_>,
+        server: &Server,
+        identity: &str,
+    ) -> Operator {
         let kubeconfig = namespace.kubeconfig_for(ACCOUNT).await;
         namespace.apply(&rights(namespace.name())).await.ok();
-        Operator::start_at(&kubeconfig, namespace.name(), server, identity)
+        Operator::spawn(&kubeconfig, namespace.name(), &server.url(), identity, relook, &[])
     }
 
     /// As [`Operator::start`], by way of this kubeconfig and with the rights that it has.
@@ -49,13 +60,24 @@ impl Operator {
         identity: &str,
         flags: &[&str],
     ) -> Operator {
+        Operator::spawn(kubeconfig, namespace, database_url, identity, Some(1), flags)
+    }
+
+    fn spawn(
+        kubeconfig: &Path,
+        namespace: &str,
+        database_url: &str,
+        identity: &str,
+        relook: Option<u32>,
+        flags: &[&str],
+    ) -> Operator {
         let (scratch, health) = (Scratch::new(), free_port());
         let log = File::create(scratch.path().join("log")).expect("the folder is ours");
         let mut command = Command::new(program("ROWGATE_OPERATOR_BIN", "rowgate-operator"));
         command
             .env("KUBECONFIG", kubeconfig)
             .env("ROWGATE_DATABASE_URL", database_url)
-            .env("ROWGATE_RELOOK_SECONDS", "1")
+            .envs(relook.map(|seconds| ("ROWGATE_RELOOK_SECONDS", seconds.to_string())))
             .args(["--namespace", namespace, "--own-namespace", namespace, "--identity", identity])
             .args(["--api-url", "http://api.test"])
             .args(["--health-address", &format!("127.0.0.1:{health}")])

@@ -33,7 +33,7 @@ pub struct StandaloneFlags {
     /// A setting for our own PostgreSQL; may be repeated [example: shared_buffers=1GB]
     #[arg(long, value_name = "NAME=VALUE")]
     pub postgres_setting: Vec<String>,
-    /// How often everything is compared with the database although no manifest changed [default: 30]
+    /// How often everything is compared with the database although no manifest changed [default: 25]
     #[arg(long, env = "ROWGATE_RELOOK_SECONDS", value_name = "SECONDS")]
     pub relook_seconds: Option<String>,
     /// A file to write, with the address and the keys as JSON, as soon as the first request can be made
@@ -62,7 +62,7 @@ impl StandaloneFlags {
         let server = self.server.settings().map_err(|Mistakes(more)| mistakes.extend(more)).ok();
         let database = self.database_url.as_deref().map(database_url::parse).transpose();
         let database = database.map_err(|why| mistakes.push(format!("--database-url: {why}"))).ok();
-        let relook = self.relook_seconds.as_deref().unwrap_or("30");
+        let relook = self.relook_seconds.as_deref().unwrap_or("25");
         let relook = relook.parse().ok().filter(|seconds| (1..=3600).contains(seconds));
         if relook.is_none() {
             mistakes.push("--relook-seconds: give a whole number from 1 to 3600".to_owned());

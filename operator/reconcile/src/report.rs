@@ -25,6 +25,8 @@ use crate::status::{self, Findings, KeyState, Replicas, TenantState};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Told {
     reported: Arc<Mutex<BTreeMap<ObjectRef, Reported>>>,
+    /// Tenants of which a pass has found that the last one's state does not hold any more, until it ends; by uid.
+    revised: Arc<Mutex<BTreeSet<String>>>,
     /// The data plane's address, for `status.endpoints`.
     pub(crate) api_url: String,
 }
@@ -201,7 +203,22 @@ fn resolved(desired: &Desired, record: &PermissionRecord) -> ResolvedPermission 
 
 impl Told {
     pub(crate) fn new(api_url: String) -> Told {
-        Told { reported: Arc::default(), api_url }
+        Told { reported: Arc::default(), revised: Arc::default(), api_url }
+    }
+
+    /// The state of the last pass over the Tenant is not to be told again, until [`Told::settle`].
+    pub(crate) fn revise(&self, uid: &str) {
+        self.revised.lock().unwrap_or_else(PoisonError::into_inner).insert(uid.to_owned());
+    }
+
+    /// The pass has come to its end.
+    pub(crate) fn settle(&self, uid: &str) {
+        self.revised.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+    }
+
+    /// Whether a pass is about to say something else.
+    pub(crate) fn is_revised(&self, uid: &str) -> bool {
+        self.revised.lock().unwrap_or_else(PoisonError::into_inner).contains(uid)
     }
 
     /// The statuses of a Tenant and its keys, ready to be reported. `all`: also those that are what they were.
@@ -235,6 +252,8 @@ impl Told {
     pub(crate) fn retain(&self, uids: &BTreeSet<&str>) {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         reported.retain(|object, _| uids.contains(object.uid.as_str()));
+        drop(reported);
+        self.revised.lock().unwrap_or_else(PoisonError::into_inner).retain(|uid| uids.contains(uid.as_str()));
     }
 
     fn one(

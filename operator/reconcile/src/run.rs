@@ -283,6 +283,7 @@ impl<S: ResourceSource + 'static> Looker<S> {
         if state.replaced {
             return true;
         }
+        self.told.settle(&uid);
         let Some(entry) = self.entries.get_mut(&uid) else { return false };
         entry.finish(state, slow, memory, self.relook);
         if let (Some(replicas), Some(state)) = (&self.replicas, &entry.state) {
@@ -348,7 +349,9 @@ impl<S: ResourceSource + 'static> Looker<S> {
     fn tell(&mut self) {
         let Some(replicas) = &self.replicas else { return };
         for entry in self.entries.values_mut() {
-            let Some(state) = &entry.state else { continue };
+            let Some(state) = entry.state.as_ref().filter(|it| !self.told.is_revised(&it.object.uid)) else {
+                continue;
+            };
             let now = standing(state, replicas);
             if entry.told.as_ref() != Some(&now) {
                 entry.told = Some(now);

@@ -18,7 +18,8 @@ use crate::status::{Replicas, TenantState};
 const ROUNDS: u32 = 3;
 
 /// By uid: the object's generation, and for a key which secret its Secret holds.
-pub(super) type Generations = BTreeMap<String, (i64, Option<String>)>;
+pub(super) type Generations = BTreeMap<String, Generation>;
+type Generation = (i64, Option<String>);
 
 impl<S: ResourceSource> Pass<'_, S> {
     /// Plans and applies until nothing is left to do; what a refused statement belongs to is closed, and the
@@ -33,7 +34,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         state: &mut TenantState,
     ) -> Result<(Outcome, TenantDb), PassError> {
         let generations = generations(state, desired);
-        let mut drift = self.memory.settled.as_ref() == Some(&generations);
+        let mut drift = self.memory.settled.as_ref().is_some_and(|before| is_unchanged(before, &generations));
         self.memory.settled = None;
         let (mut n_applied, mut n_moved) = (0, 0);
         loop {
@@ -50,16 +51,18 @@ impl<S: ResourceSource> Pass<'_, S> {
             // a policy that is new says which functions it calls only when it stands: they are granted in a second round
             if n_applied == ROUNDS {
                 let message = format!(
-                    "PostgreSQL took every statement and still differs in: {}; an object may belong to another role",
+                    "PostgreSQL took every statement and still differs in: {}; give what belongs to another role to the owner of the tenant's database",
                     abouts(&outcome.ops)
                 );
                 outcome.problems.push(Finding::new(Reason::NotOwned, message));
                 return Ok((outcome, db));
             }
-            // a key that was revoked in the database is no drift: its role, claims and permission set follow
-            let follows = |op: &Op| op.about == plan::CLOSE_KEYS;
-            if drift && !outcome.ops.iter().any(follows) && !tries_again() {
-                self.drifted(state, &abouts(&outcome.ops)).await?;
+            if drift && !tries_again() {
+                // a key that was revoked in the database is no drift: its role, claims and permission set follow
+                match outcome.ops.iter().any(|op| op.about == plan::CLOSE_KEYS) {
+                    true => self.revise(state, Reason::Progressing, &following(&outcome.ops)).await?,
+                    false => self.drifted(state, &abouts(&outcome.ops)).await?,
+                }
             }
             drift = false;
             match logins.apply(&outcome.ops, self.memory.epoch).await {
@@ -83,19 +86,38 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
     }
 
+    /// Says before it is mended that the database is not what was said of it.
+    async fn revise(&self, state: &TenantState, reason: Reason, note: &str) -> Result<(), PassError> {
+        // the keys are what they were, and this pass does not know them yet
+        let mut told = self.memory.last.clone().unwrap_or_else(|| state.clone());
+        told.findings.retry = Some((reason, note.to_owned()));
+        told.done = false;
+        // before it is written: who serves may change meanwhile, and what was found before would be told anew
+        self.memory.told.revise(&state.object.uid);
+        let reports = self.memory.told.tenant(&told, &Replicas::default(), false);
+        Ok(self.reporter.write(self.source, &reports).await?)
+    }
+
     pub(super) async fn drifted(&self, state: &TenantState, what: &str) -> Result<(), PassError> {
         let note = format!("the database was changed by hand; repairing: {what}");
         tracing::warn!(tenant = %state.slug, "{note}");
-        // the keys are what they were, and this pass does not know them yet
-        let mut told = self.memory.last.clone().unwrap_or_else(|| state.clone());
-        told.findings.retry = Some((Reason::Drifted, note.clone()));
-        let reports = self.memory.told.tenant(&told, &Replicas::default(), false);
-        self.reporter.write(self.source, &reports).await?;
+        self.revise(state, Reason::Drifted, &note).await?;
         Ok(self
             .source
             .event(&state.object, Event { reason: "Drifted".to_owned(), note, warning: true })
             .await?)
     }
+}
+
+/// Whether the manifests say what they said. A key without a secret has lost it to somebody's hand, not to a manifest.
+fn is_unchanged(before: &Generations, now: &Generations) -> bool {
+    let is_same =
+        |(old, new): (&Generation, &Generation)| old.0 == new.0 && (new.1.is_none() || old.1 == new.1);
+    before.keys().eq(now.keys()) && before.values().zip(now.values()).all(is_same)
+}
+
+fn following(ops: &[Op]) -> String {
+    format!("a key was revoked in the database; following: {}", abouts(ops))
 }
 
 pub(super) fn abouts(ops: &[Op]) -> String {

@@ -1,0 +1,50 @@
+//! A cluster in which nothing changes and nobody asks: a minute without a write.
+
+use rowgate_tests::wait::until;
+
+use super::stage::{Stage, key, scoped, tenant};
+use super::turnstile::ask;
+use crate::roles::quiet::{reads_only, statements};
+
+/// A second is a glance of the operator at the replicas; it also compares everything at least five times meanwhile, more often
+/// than one that is installed.
+///
+/// Seen to fail with a status that says the time of the pass, and with a data plane that writes again and again what it
+/// serves.
+#[tokio::test]
+async fn an_idle_minute_writes_nothing_but_the_lease_and_heartbeats() {
+    let stage = Stage::new(Some(10)).await;
+    let keys = key("web", "acme", "") + &key("north", "acme", &scoped("['*']", "north"));
+    stage.namespace.apply(&(tenant("acme", "['*']", "south", "true") + &keys)).await.ok();
+    for (resource, name) in [("tenants", "acme"), ("apikeys", "web"), ("apikeys", "north")] {
+        stage.namespace.told(resource, name, 1, "Served").await;
+    }
+    let passes = || stage.server.log().matches("from dl.applied").count();
+    let another = async || {
+        let end = passes() + 1;
+        until("another pass", async || (end <= passes()).then_some(())).await;
+    };
+    // what was made is compared once more
+    another().await;
+    let mut conn = stage.server.connect("rowgate").await;
+    let xid = "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint";
+    let (mark, start, before) = (stage.namespace.cluster().audit_mark(), stage.server.log().len(), passes());
+    let first: i64 = ask(&mut conn, xid.to_owned()).await;
+    for _ in 0..6 {
+        stage.glances(10).await;
+    }
+    let last: i64 = ask(&mut conn, xid.to_owned()).await;
+    assert!(before + 5 <= passes(), "{} passes in a minute", passes() - before);
+
+    let writes = stage.namespace.writes_since(&mark);
+    assert!(writes.iter().all(|write| write.resource == "leases"), "{writes:?}");
+    assert!(!writes.is_empty(), "the Lease was renewed");
+    let log = stage.server.log();
+    let written = statements(&log[start..]).into_iter().filter(|it| !reads_only(it));
+    let (beats, others): (Vec<String>, Vec<String>) =
+        written.partition(|it| it.contains("update control.replicas set beat_at"));
+    assert!(others.is_empty(), "{others:#?}");
+    // whatever writes takes a transaction's number, also where its text does not show it
+    let n_beats = i64::try_from(beats.len()).expect("a small number");
+    assert!(20 <= n_beats && last - first <= n_beats, "{n_beats} beats in {} transactions", last - first);
+}
