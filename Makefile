@@ -24,7 +24,7 @@ soaks := differential::a_key_reads_what_its_role_reads_and_what_the_manifest_mea
   paging::terms::a_filter_finds_what_an_oracle_finds \
   fire::aborts::clients_that_go_away_leave_nobody_their_rows
 
-# Flags of the benchmark: make bench BENCH='--only row --rounds 3'
+# Flags of the benchmark: make bench BENCH='--only row --rounds 3', or BENCH='--only reconcile --objects 1000'
 BENCH ?=
 
 .PHONY: help run cluster test soak bench lint fmt deny crds fuzz postgres clients kubernetes tools clean
@@ -53,8 +53,9 @@ soak: tools postgres ## ask CASES=100000 random cases of each kind from SEED=1 o
 	done
 
 bench: tools postgres ## how fast reads are, as ratios beside pgbench, PostgREST, Postrust and a control (10 minutes)
-	cargo build --release --package rowgate-dataplane --package rowgate-bench
+	cargo build --release --package rowgate-dataplane --package rowgate-operator --package rowgate-bench
 	tools=$$(tests/setup/bench.sh); ROWGATE_BIN="$$(realpath $(target)/release/rowgate-dataplane)" \
+		ROWGATE_OPERATOR_BIN="$$(realpath $(target)/release/rowgate-operator)" \
 		$(target)/release/rowgate-bench --tools "$$tools" $(BENCH)
 
 lint: tools ## format, clippy, documentation links; cargo-deny too, once `make deny` has installed it

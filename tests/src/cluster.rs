@@ -166,6 +166,12 @@ impl Cluster {
         audit::writes_since(&self.server.audit_log(), mark)
     }
 
+    /// How many requests of `user` the server has answered since `mark`, watches that have only begun included.
+    #[must_use]
+    pub fn n_requests_since(&self, mark: &AuditMark, user: &str) -> usize {
+        audit::n_requests_since(&self.server.audit_log(), mark, user)
+    }
+
     /// What the server has logged so far.
     #[must_use]
     pub fn log(&self) -> String {

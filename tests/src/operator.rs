@@ -122,6 +122,12 @@ impl Operator {
         until("the lead of an operator", leads).await;
     }
 
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it has logged so far.
     #[must_use]
     pub fn log(&self) -> String {

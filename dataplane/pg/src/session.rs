@@ -33,6 +33,15 @@ pub async fn connect(login: &Login) -> Result<PgConnection, PgError> {
     }
 }
 
+/// Leaves nothing of what was set or made in this session, whoever did it; prepared statements of ours stay. An error: the
+/// server has ended it.
+pub async fn renew(conn: &mut PgConnection) -> Result<(), PgError> {
+    // DISCARD ALL, but for those statements
+    let text = "close all; set session authorization default; reset all; unlisten *; \
+                select pg_catalog.pg_advisory_unlock_all(); discard temp; discard sequences";
+    script(conn, text).await
+}
+
 /// sqlx's options for `login`, taking nothing from the environment that we can set.
 pub(crate) fn options(login: &Login) -> PgConnectOptions {
     let options = PgConnectOptions::new_without_pgpass()

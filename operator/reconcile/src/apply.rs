@@ -6,16 +6,21 @@ use rowgate_core::name::Ulid;
 use rowgate_core::role::{CONTROL_DATABASE, TenantLogin};
 use rowgate_pg::failure::{PgError, TransactionError};
 use rowgate_pg::installation::Installation;
+use rowgate_pg::login::Login;
 use rowgate_pg::{leader, session};
 use rowgate_sql::ddl::{records, roles};
 use rowgate_sql::text::{Ident, Sql};
 use sqlx::{Connection as _, PgConnection};
 
+use crate::kept::Kept;
 use crate::plan::{As, Of, Op};
 
 /// The connections of one pass over one tenant, opened when an operation needs them.
 pub(crate) struct Logins<'a> {
     installation: &'a Installation,
+    kept: &'a Kept,
+    /// Connections are opened, and none that was kept is used.
+    anew: bool,
     /// Of whoever reconciles: what the fence of the control database is asked with.
     lead: i64,
     tenant: &'a Ulid,
@@ -44,22 +49,37 @@ pub(crate) enum ApplyError {
 impl<'a> Logins<'a> {
     pub(crate) fn new(
         installation: &'a Installation,
+        kept: &'a Kept,
         lead: i64,
         tenant: &'a Ulid,
         database: &'a str,
     ) -> Logins<'a> {
-        Logins { installation, lead, tenant, database, open: BTreeMap::new(), mended: Vec::new() }
+        let (open, mended) = (BTreeMap::new(), Vec::new());
+        Logins { installation, kept, anew: false, lead, tenant, database, open, mended }
+    }
+
+    /// With the passwords tried.
+    pub(crate) fn anew(self, anew: bool) -> Logins<'a> {
+        Logins { anew, ..self }
+    }
+
+    fn login(&self, login: As) -> (&'static str, Login) {
+        match login {
+            As::Operator => ("operator", self.installation.operator()),
+            As::Owner => ("owner", self.installation.tenant(self.tenant, TenantLogin::Owner, self.database)),
+            As::Keys => ("keys", self.installation.tenant(self.tenant, TenantLogin::Keys, CONTROL_DATABASE)),
+        }
     }
 
     /// The connection of `login`.
     pub(crate) async fn get(&mut self, login: As) -> Result<&mut PgConnection, PgError> {
-        let (name, login) = match login {
-            As::Operator => ("operator", self.installation.operator()),
-            As::Owner => ("owner", self.installation.tenant(self.tenant, TenantLogin::Owner, self.database)),
-            As::Keys => ("keys", self.installation.tenant(self.tenant, TenantLogin::Keys, CONTROL_DATABASE)),
-        };
+        let (name, login) = self.login(login);
         if !self.open.contains_key(name) {
-            let conn = match session::connect(&login).await {
+            let connected = match self.anew && name != "operator" {
+                true => self.kept.connect_anew(&login).await,
+                false => self.kept.connect(&login).await,
+            };
+            let conn = match connected {
                 // somebody gave the role another password; ours is derived and can be set again
                 Err(error) if error.code() == Some("28P01") && name != "operator" => {
                     self.reset_password(&login.role).await?;
@@ -107,6 +127,15 @@ impl<'a> Logins<'a> {
         }
     }
 
+    /// After a pass that came to its end: what a next one begins with is kept.
+    pub(crate) async fn keep(mut self) {
+        for login in [As::Operator, As::Owner] {
+            let (name, login) = self.login(login);
+            self.open.remove(name).into_iter().for_each(|conn| self.kept.keep(login.clone(), conn));
+        }
+        self.close().await;
+    }
+
     pub(crate) async fn close(self) {
         for conn in self.open.into_values() {
             // the work is committed; a connection that does not close well is the server's to clear
@@ -149,10 +178,13 @@ impl<'a> Logins<'a> {
     /// What cannot ask a fence itself: a connection of the operator's holds the control database's meanwhile.
     async fn beside(&mut self, op: &Op) -> Result<(), ApplyError> {
         let unavailable = ApplyError::Unavailable;
-        let mut holder = session::connect(&self.installation.operator()).await.map_err(unavailable)?;
+        let operator = self.installation.operator();
+        let mut holder = self.kept.connect(&operator).await.map_err(unavailable)?;
         let fence = leader::fence(&mut holder, self.lead).await.map_err(unavailable)?;
         self.transact(op, None).await?;
-        fence.rollback().await.map_err(|error| ApplyError::Unavailable(error.into()))
+        fence.rollback().await.map_err(|error| ApplyError::Unavailable(error.into()))?;
+        self.kept.keep(operator, holder);
+        Ok(())
     }
 
     async fn transact(&mut self, op: &Op, epoch: Option<i64>) -> Result<(), ApplyError> {

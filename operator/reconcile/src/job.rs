@@ -9,6 +9,7 @@ use rowgate_pg::installation::Installation;
 use rowgate_pg::{leader, replicas, session, tenants};
 use tokio::time::{Instant, timeout};
 
+use crate::kept::Kept;
 use crate::lanes::{Lanes, QUICK};
 use crate::pass::{Memory, Pass, free_key, is_forced, is_leaving};
 use crate::reporter::Reporter;
@@ -22,6 +23,7 @@ pub(crate) struct Shared<S> {
     pub(crate) installation: Installation,
     pub(crate) reporter: Reporter,
     pub(crate) lanes: Lanes,
+    pub(crate) kept: Kept,
     /// What the fence of the control database is asked with.
     pub(crate) lead: i64,
 }
@@ -97,6 +99,7 @@ async fn pass<S: ResourceSource>(
         source: &*shared.source,
         installation: &shared.installation,
         reporter: &shared.reporter,
+        kept: &shared.kept,
         lead: shared.lead,
         snapshot,
         tenant,
@@ -124,7 +127,8 @@ pub(crate) async fn retire<S>(
     }
     // first, and until it is done: a replica that is cut off from the control database serves them still
     let (kept, is_gone) = (spared.as_deref().unwrap_or_default(), spared.is_none());
-    revocation::revoke_others(&shared.installation, shared.lead, &mut epoch, &record, kept).await?;
+    revocation::revoke_others(&shared.installation, &shared.kept, shared.lead, &mut epoch, &record, kept)
+        .await?;
     if !is_gone {
         return Ok(());
     }

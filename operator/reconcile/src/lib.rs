@@ -14,6 +14,7 @@ mod convert;
 mod glance;
 mod inputs;
 mod job;
+mod kept;
 mod lanes;
 mod pass;
 mod report;

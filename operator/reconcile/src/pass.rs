@@ -10,6 +10,7 @@ use rowgate_pg::installation::Installation;
 use rowgate_pg::{introspect, key_uses, leader, replicas, session, tenants};
 
 use crate::apply::{ApplyError, Logins};
+use crate::kept::Kept;
 use crate::plan::{As, Closed, Finding};
 use crate::report::Told;
 use crate::reporter::Reporter;
@@ -37,11 +38,13 @@ pub(crate) struct Memory {
     closed: Closed,
     /// What the last pass found.
     last: Option<TenantState>,
+    /// What the Secrets held then, if it came to its end.
+    secrets: Option<keys::Remembered>,
 }
 
 impl Memory {
     pub(crate) fn new(told: Told) -> Memory {
-        Memory { told, epoch: None, settled: None, closed: Closed::default(), last: None }
+        Memory { told, epoch: None, settled: None, closed: Closed::default(), last: None, secrets: None }
     }
 }
 
@@ -50,6 +53,7 @@ pub(crate) struct Pass<'a, S> {
     pub(crate) source: &'a S,
     pub(crate) installation: &'a Installation,
     pub(crate) reporter: &'a Reporter,
+    pub(crate) kept: &'a Kept,
     /// What the fence of the control database is asked with.
     pub(crate) lead: i64,
     pub(crate) snapshot: &'a Snapshot,
@@ -127,7 +131,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let uids: Vec<String> = live.filter_map(|key| key.metadata.uid.clone()).chain(unread).collect();
         let epoch = &mut self.memory.epoch;
         let n_revoked =
-            revocation::revoke_others(self.installation, self.lead, epoch, &record, &uids).await?;
+            revocation::revoke_others(self.installation, self.kept, self.lead, epoch, &record, &uids).await?;
         if 0 < n_revoked {
             tracing::info!(tenant = %state.slug, n_revoked, "revoked keys although the Tenant is not ready");
         }
@@ -184,13 +188,17 @@ impl<S: ResourceSource> Pass<'_, S> {
         if record.phase == tenants::Phase::Live {
             state.served = Some(record.generation);
         }
-        let mut logins = Logins::new(self.installation, self.lead, &record.id, &record.database);
+        let logins = Logins::new(self.installation, self.kept, self.lead, &record.id, &record.database);
+        let mut logins = logins.anew(self.probe);
         let result = self.inside(state, &record, &mut logins).await;
         if result.is_ok() && !logins.mended.is_empty() {
             let what = format!("the password of {}", logins.mended.join(", "));
             self.drifted(state, &what).await?;
         }
-        logins.close().await;
+        match &result {
+            Ok(_) => logins.keep().await,
+            Err(_) => logins.close().await,
+        }
         result
     }
 
@@ -210,6 +218,7 @@ impl<S: ResourceSource> Pass<'_, S> {
 
         let db = introspect::tenant_db(logins.get(As::Owner).await?).await?;
         self.all_are_read(&db)?;
+        let settled = self.memory.settled.clone();
         self.keys(state, &mut desired, &db).await?;
         let closed = self.closed();
         let unfinished = keys::unfinished(&desired, &db);
@@ -229,6 +238,9 @@ impl<S: ResourceSource> Pass<'_, S> {
         self.tell_rotated(state, &rotated).await?;
 
         let generation = db.state.as_ref().map_or(0, |state| state.generation);
+        let drifted = record.generation != generation && settled == self.memory.settled;
+        let same = |last: &&TenantState| last.done && last.generation == state.generation && !drifted;
+        report::since(state, generation, self.memory.last.as_ref().filter(same));
         let operator = logins.get(As::Operator).await?;
         if record.generation != generation || record.phase != tenants::Phase::Live {
             let mut open = leader::fence(operator, self.lead).await?;
@@ -244,6 +256,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         state.served = Some(generation);
         state.done = true;
+        self.remember(&desired);
         Ok(db)
     }
 

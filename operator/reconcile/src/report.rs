@@ -89,6 +89,7 @@ pub(crate) fn known_key(key: &ApiKey, last: Option<KeyState>) -> KeyState {
         gone: false,
         id: status.api_key_id.as_deref().and_then(|id| id.parse().ok()),
         role: status.role,
+        served: None,
         secret_name: String::new(),
         expires_at: None,
         revoked_at: status.revoked_at.map(|time| time.0.to_string()),
@@ -145,6 +146,28 @@ pub(crate) fn outcome(
         told.findings.stalled.extend(problems.map(|finding| (finding.reason, finding.message.clone())));
     }
     state.next_look = next_look(&state.keys, now);
+}
+
+/// From which generation on each key is as it is: the one of `last`, unless something of the key is another now. Without
+/// `last` it is the newest. So a change of one key does not make all others wait for the replicas.
+pub(crate) fn since(state: &mut TenantState, generation: i64, last: Option<&TenantState>) {
+    let before: BTreeMap<&str, &KeyState> =
+        last.iter().flat_map(|last| &last.keys).map(|key| (key.object.uid.as_str(), key)).collect();
+    for key in &mut state.keys {
+        let same = before.get(key.object.uid.as_str()).filter(|before| is_as(key, before));
+        key.served = same.and_then(|before| before.served).or(Some(generation));
+    }
+}
+
+/// Whether a key is in the database as it was before.
+fn is_as(key: &KeyState, before: &KeyState) -> bool {
+    let tuple = |key: &KeyState| {
+        let secrets = (key.current_secret.clone(), key.previous_secret_expires_at);
+        let ends = (key.expires_at.clone(), key.revoked_at.clone());
+        let told = (key.findings.stalled.clone(), key.permissions.clone());
+        (key.generation, key.id.clone(), key.role.clone(), secrets, ends, told)
+    };
+    tuple(key) == tuple(before)
 }
 
 /// How far the time of a key's last use has moved when it is told again: a key in use must not write its status with

@@ -5,18 +5,20 @@ use rowgate_pg::installation::Installation;
 use rowgate_pg::{keys, leader, migrate, session, tenants};
 
 use crate::apply::Logins;
+use crate::kept::Kept;
 use crate::plan::As;
 
 /// Revokes the keys of a tenant whose ApiKey is none of `uids`, and says how many that were. `epoch`: the tenant's
 /// fence, taken here if nobody has. A database that was never finished, or that somebody dropped, has no keys.
 pub(crate) async fn revoke_others(
     installation: &Installation,
+    kept: &Kept,
     lead: i64,
     epoch: &mut Option<i64>,
     record: &tenants::Record,
     uids: &[String],
 ) -> Result<u64, PgError> {
-    let mut logins = Logins::new(installation, lead, &record.id, &record.database);
+    let mut logins = Logins::new(installation, kept, lead, &record.id, &record.database);
     let revoked = revoke(installation, lead, epoch, &mut logins, uids).await;
     logins.close().await;
     match revoked {

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::glance::{Glance, Tables, glance};
 use crate::job::{Job, Passed, Shared, bury, retire};
+use crate::kept::Kept;
 use crate::lanes::Lanes;
 use crate::pass::{Memory, REMEDY};
 use crate::report::{self, Told};
@@ -68,7 +69,14 @@ pub async fn run<S: ResourceSource + 'static>(
         return Ended::Shutdown;
     };
     let (reporter, lanes) = (Reporter::default(), Lanes::new());
-    let shared = Arc::new(Shared { source: source.clone(), installation, reporter, lanes, lead });
+    let shared = Arc::new(Shared {
+        source: source.clone(),
+        installation,
+        reporter,
+        lanes,
+        kept: Kept::default(),
+        lead,
+    });
     let mut looker = Looker {
         told: Told::new(settings.api_url.clone()),
         relook: settings.relook,
@@ -328,6 +336,7 @@ impl<S: ResourceSource + 'static> Looker<S> {
             return true;
         }
         self.heard = Instant::now();
+        self.shared.kept.tidy();
         let stirred: BTreeSet<_> = self.tables.stirred(&glance.seen).into_iter().collect();
         self.replicas = Some(Replicas { live: glance.live, silent: None });
         let mut awaiting = false;

@@ -58,6 +58,9 @@ pub(crate) struct KeyState {
     pub(crate) gone: bool,
     pub(crate) id: Option<Ulid>,
     pub(crate) role: Option<String>,
+    /// The generation of the tenant's database from which on the key is as it is: what every live replica must serve.
+    /// `None`: the newest.
+    pub(crate) served: Option<i64>,
     /// Empty: the name that the manifest gives is another key's.
     pub(crate) secret_name: String,
     pub(crate) expires_at: Option<String>,
@@ -84,7 +87,11 @@ pub(crate) struct Replicas {
 
 /// How many live replicas serve what a tenant is now.
 pub(crate) fn serving(state: &TenantState, replicas: &Replicas) -> usize {
-    let (Some(id), Some(wanted)) = (&state.id, state.served) else { return 0 };
+    n_serving(state, state.served, replicas)
+}
+
+fn n_serving(state: &TenantState, wanted: Option<i64>, replicas: &Replicas) -> usize {
+    let (Some(id), Some(wanted)) = (&state.id, wanted) else { return 0 };
     replicas.live.iter().filter(|served| served.get(id).is_some_and(|served| wanted <= *served)).count()
 }
 
@@ -102,7 +109,8 @@ enum Verdict {
     Ended(Reason, String),
 }
 
-fn verdict(findings: &Findings, tenant: &TenantState, replicas: &Replicas) -> Verdict {
+/// `wanted`: the generation that is to be served.
+fn verdict(findings: &Findings, tenant: &TenantState, wanted: Option<i64>, replicas: &Replicas) -> Verdict {
     if let Some((reason, message)) = &findings.retry {
         return Verdict::Reconciling(*reason, message.clone());
     }
@@ -118,7 +126,7 @@ fn verdict(findings: &Findings, tenant: &TenantState, replicas: &Replicas) -> Ve
             format!("{error}; nobody knows which data-plane replicas live, so it is asked again and again");
         return Verdict::Reconciling(Reason::DatabaseUnavailable, message);
     }
-    let serving = serving(tenant, replicas);
+    let serving = n_serving(tenant, wanted, replicas);
     if replicas.live.is_empty() {
         let message = "done in the database; no data-plane replica is alive to serve it: start one";
         return Verdict::Reconciling(Reason::NoReplica, message.to_owned());
@@ -140,7 +148,7 @@ pub(crate) fn tenant(
     api_url: &str,
     now: jiff::Timestamp,
 ) -> TenantStatus {
-    let verdict = verdict(&state.findings, state, replicas);
+    let verdict = verdict(&state.findings, state, state.served, replicas);
     TenantStatus {
         observed_generation: state.generation,
         conditions: conditions(verdict, state.generation, before, now),
@@ -214,7 +222,7 @@ fn key_verdict(
             let reason = told.map(|(reason, _)| *reason).filter(|it| of_itself.contains(it));
             Verdict::Reconciling(reason.unwrap_or(Reason::TenantNotReady), message)
         }
-        Some(tenant) => verdict(&key.findings, tenant, replicas),
+        Some(tenant) => verdict(&key.findings, tenant, key.served.or(tenant.served), replicas),
         None => match (key.findings.stalled.first(), &key.findings.retry) {
             (Some((reason, message)), _) => Verdict::Stalled(*reason, message.clone()),
             (None, Some((reason, message))) => Verdict::Reconciling(*reason, message.clone()),

@@ -29,8 +29,8 @@ pub(crate) async fn read(
 
 /// Makes the Secret, or gives the one of `owner` these entries.
 ///
-/// A new one is created and never applied, and an old one changed only in the version that we saw: of two operators one is
-/// refused.
+/// A new one, as most are, is created and never applied, and an old one changed only in the version that we saw: of two
+/// operators one is refused.
 pub(crate) async fn write(
     client: &Client,
     owner: &ObjectRef,
@@ -40,14 +40,12 @@ pub(crate) async fn write(
 ) -> Result<(), SourceError> {
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let attempt = || format!("write Secret {namespace}/{name}");
-    let before = ask(attempt, api.get_metadata_opt(name)).await?;
     let mut secret = secret(owner, namespace, name, data);
-    let written = match before {
-        None => {
-            let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-            ask_unless_refused(attempt, api.create(&params, &secret)).await?
-        }
-        Some(before) => {
+    let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+    let created = ask_unless_refused(attempt, api.create(&params, &secret)).await?;
+    let written = match created {
+        Err(status) if status.reason == "AlreadyExists" => {
+            let before = ask(attempt, api.get_metadata(name)).await?;
             if before.owner_references().iter().any(|other| other.uid != owner.uid) {
                 let (namespace, name) = (namespace.to_owned(), name.to_owned());
                 return Err(SourceError::SecretTaken { namespace, name });
@@ -58,6 +56,7 @@ pub(crate) async fn write(
             ask_unless_refused(attempt, async { api.patch(name, &params, &Patch::Apply(&secret)).await })
                 .await?
         }
+        created => created,
     };
     written.map(drop).map_err(|status| refused(attempt(), &status))
 }

@@ -4,6 +4,7 @@ mod account;
 mod control;
 mod load;
 mod peer;
+mod reconcile;
 mod report;
 mod rounds;
 mod stage;
@@ -28,9 +29,12 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page, fairness
+    /// Only scenes whose name holds this word: row, keys, latency, page, fairness; or reconcile, which runs by itself only
     #[arg(long)]
     only: Option<String>,
+    /// How many objects there are while reconciling is measured
+    #[arg(long, default_value_t = 1000)]
+    objects: usize,
     /// Folder with the other servers, which tests/setup/bench.sh fills
     #[arg(long, env = "ROWGATE_BENCH_TOOLS")]
     tools: Option<PathBuf>,
@@ -50,6 +54,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cli = Cli::parse();
     match &cli.role {
         Some(Role::Control { uri, port }) => control::serve(uri, *port).await,
+        None if cli.only.as_deref() == Some("reconcile") => {
+            reconcile::run(cli.objects).await;
+            Ok(())
+        }
         None => bench(&cli).await,
     }
 }

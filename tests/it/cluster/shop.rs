@@ -152,3 +152,29 @@ async fn a_secret_that_is_somebody_elses_is_left_alone_and_one_that_vanished_is_
     });
     assert!(events.await.contains("rowgate-operator"));
 }
+
+#[tokio::test]
+async fn a_new_key_writes_nothing_about_the_others() {
+    let namespace = Cluster::shared().await.namespace().await;
+    let server = Server::own().await;
+    let operator = Operator::start(&namespace, &server, "a").await;
+    let _data_plane = operator.data_plane(&namespace, &server).await;
+    apply(&namespace).await;
+    for name in KEYS {
+        namespace.told("apikeys", name, 1, "Served").await;
+    }
+    namespace.told("tenants", "shop", 1, "Served").await;
+    let mut more = namespace.get("apikeys", "north").await.expect("it is there");
+    more["metadata"] = json!({ "name": "more" });
+    more["status"].take();
+    let mark = namespace.cluster().audit_mark();
+    namespace.apply(&more.to_string()).await.ok();
+    namespace.told("apikeys", "more", 1, "Served").await;
+    namespace.told("tenants", "shop", 1, "Served").await;
+    let writes = namespace.writes_since(&mark);
+    let about =
+        |resource: &str| writes.iter().filter(|it| it.resource == resource).map(|it| &*it.name).collect();
+    let statuses: BTreeSet<&str> = about("apikeys/status");
+    let secrets: BTreeSet<&str> = about("secrets");
+    assert_eq!((statuses, secrets), (BTreeSet::from(["more"]), BTreeSet::from(["more"])), "{writes:?}");
+}

@@ -78,3 +78,30 @@ async fn a_server_that_is_not_there_is_named_and_a_wrong_password_is_something_e
     assert!(matches!(error, PgError::Unavailable { .. }));
     assert!(error.to_string().contains("/no/such/folder:5432"), "{error}");
 }
+
+#[tokio::test]
+async fn a_session_that_is_used_again_holds_nothing_of_what_was_done_in_it() {
+    let server = shared().await;
+    let mut conn = server.database("renewed").await;
+    let look = async |conn: &mut sqlx::PgConnection| {
+        let text = "select current_setting('statement_timeout'), to_regclass('pg_temp.t') is null, current_user::text, \
+                    (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid())";
+        let row: (String, bool, String, i64) = sqlx::query_as(text).fetch_one(conn).await.unwrap();
+        row
+    };
+    let fresh = look(&mut conn).await;
+    execute(
+        &mut conn,
+        "set statement_timeout = '7s'; create temp table t (); set role pg_monitor; select pg_advisory_lock(7); listen x",
+    )
+    .await;
+    assert_ne!(look(&mut conn).await, fresh);
+    session::renew(&mut conn).await.unwrap();
+    // by a statement that was prepared before
+    assert_eq!(look(&mut conn).await, fresh);
+
+    let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut conn).await.unwrap();
+    execute(&mut server.connect("postgres").await, &format!("select pg_terminate_backend({pid}, 60000)"))
+        .await;
+    session::renew(&mut conn).await.unwrap_err();
+}

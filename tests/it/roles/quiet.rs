@@ -33,7 +33,8 @@ pub(crate) fn statements(log: &str) -> Vec<String> {
 }
 
 pub(crate) fn reads_only(statement: &str) -> bool {
-    let starts = ["select", "with", "begin", "rollback", "set local", "set ", "show"];
+    // the last one begins what a session that is used again is rid of
+    let starts = ["select", "with", "begin", "rollback", "set local", "set ", "show", "close all"];
     let writes =
         ["insert into", "update dl", "delete from", "dl.fence(", "dl.bump(", "dl.assign(", "dl.revoke("];
     starts.iter().any(|start| statement.trim_start().starts_with(start))

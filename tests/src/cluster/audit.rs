@@ -35,13 +35,25 @@ pub(super) fn mark(log: &Path) -> AuditMark {
 }
 
 pub(super) fn writes_since(log: &Path, mark: &AuditMark) -> Vec<Write> {
+    lines_since(log, mark).lines().filter_map(write).collect()
+}
+
+pub(super) fn n_requests_since(log: &Path, mark: &AuditMark, user: &str) -> usize {
+    let event = |line: &str| -> Value { serde_json::from_str(line).expect("an audit log is JSON") };
+    let lines = lines_since(log, mark);
+    // a watch has a second line when it ends
+    let begins = |event: &Value| event["verb"] != "watch" || event["stage"] == "ResponseStarted";
+    lines.lines().map(event).filter(|event| event["user"]["username"] == user && begins(event)).count()
+}
+
+fn lines_since(log: &Path, mark: &AuditMark) -> String {
     let mut text = String::new();
     let mut file = File::open(log).expect("the server writes it from the start");
     file.seek(SeekFrom::Start(mark.0)).expect("it only grows");
     file.read_to_string(&mut text).expect("an audit log is UTF-8");
     // What stands behind the last line break is half a line as yet.
-    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-    whole.lines().filter_map(write).collect()
+    text.truncate(text.rfind('\n').unwrap_or_default());
+    text
 }
 
 /// `None` for a line about reading.

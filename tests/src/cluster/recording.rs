@@ -40,6 +40,13 @@ impl Recording {
         Recording { window, path, states, watching }
     }
 
+    /// When the first object was shown for which `is_it` holds; `None`: not yet.
+    #[must_use]
+    pub fn first(&self, is_it: impl Fn(&Value) -> bool) -> Option<Timestamp> {
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        states.iter().find(|state| is_it(&state.object)).map(|state| state.time)
+    }
+
     /// What was shown so far.
     #[must_use]
     pub fn states(&self) -> Vec<State> {

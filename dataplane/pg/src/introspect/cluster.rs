@@ -88,11 +88,14 @@ pub(super) async fn memberships(
     conn: &mut PgConnection,
     tenant: &Ulid,
 ) -> Result<BTreeSet<Membership>, PgError> {
+    // two look-ups in indexes: with an OR every membership of the cluster would be read
     let rows: Vec<MembershipRow> = sqlx::query_as(with_mine!(
-        "select pg_get_userbyid(m.roleid)::text as role, pg_get_userbyid(m.member)::text as member, \
+        ", ours as (select m.* from pg_auth_members m where m.roleid in (select oid from mine) union all \
+                    select m.* from pg_auth_members m where m.member in (select oid from mine)) \
+         select pg_get_userbyid(m.roleid)::text as role, pg_get_userbyid(m.member)::text as member, \
                 pg_get_userbyid(m.grantor)::text as grantor, m.admin_option as admin, m.inherit_option as inherit, \
                 m.set_option as set \
-         from pg_auth_members m where m.roleid in (select oid from mine) or m.member in (select oid from mine)"
+         from ours m"
     ))
     .bind(named(tenant))
     .bind(TenantLogin::Keys.role(tenant))

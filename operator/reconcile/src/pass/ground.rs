@@ -4,7 +4,7 @@ use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
 use rowgate_pg::actual::Cluster;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::{introspect, leader, migrate, session, tenants};
+use rowgate_pg::{introspect, leader, migrate, tenants};
 
 use super::settle::abouts;
 use super::{Pass, PassError};
@@ -19,9 +19,11 @@ use crate::status::TenantState;
 impl<S: ResourceSource> Pass<'_, S> {
     /// The tenant's row in the control database, made before anything else exists.
     pub(super) async fn record(&self, state: &TenantState) -> Result<tenants::Record, PassError> {
-        let mut conn = session::connect(&self.installation.operator()).await?;
+        let operator = self.installation.operator();
+        let mut conn = self.kept.connect(&operator).await?;
         let uid = &state.object.uid;
         if let Some(record) = tenants::find_by_uid(&mut conn, uid).await? {
+            self.kept.keep(operator, conn);
             return Ok(record);
         }
         if let Some(old) = tenants::find_by_slug(&mut conn, &state.slug).await? {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::{StreamExt as _, stream};
 use jiff::Timestamp;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::DbRole;
@@ -9,10 +10,23 @@ use rowgate_crds::{Kind, NotServedYet as _, Reason};
 use rowgate_pg::actual::TenantDb;
 
 use super::{Pass, PassError};
-use crate::desired::{Desired, KeySpec};
+use crate::desired::{Desired, KeySpec, SecretSpec};
+use crate::inputs::Mark;
 use crate::source::{Event, ResourceSource};
 use crate::status::{KeyState, TenantState};
 use crate::{annotations, chance, convert, rotation, secrets};
+
+/// Secrets that are asked for at once.
+const AT_ONCE: usize = 16;
+
+/// What the Secrets of keys held when a pass came to its end: a change of one key is no reason to read those of all others.
+/// Every look without a change reads them anew.
+#[derive(Debug)]
+pub(super) struct Remembered {
+    tenant: Mark,
+    /// By uid, each with the version of the key that it belongs to.
+    keys: BTreeMap<String, (Mark, SecretSpec)>,
+}
 
 /// Keys whose Secret holds a key string that the database does not know yet, and that replaces one it knows.
 pub(super) fn unfinished(desired: &Desired, db: &TenantDb) -> Vec<(Ulid, [u8; 32])> {
@@ -49,9 +63,19 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
     }
 
+    /// What the next pass need not read.
+    pub(super) fn remember(&mut self, desired: &Desired) {
+        let specs = self.keys.iter().zip(&desired.keys);
+        let keys = specs.filter_map(|(key, spec)| {
+            Some((spec.uid.clone(), (Mark::of(&key.metadata), spec.secret.clone()?)))
+        });
+        let tenant = Mark::of(&self.tenant.metadata);
+        self.memory.secrets = Some(Remembered { tenant, keys: keys.collect() });
+    }
+
     /// Identifiers and secrets of the keys; a key that has a problem is told so and gets no secret.
     pub(super) async fn keys(
-        &self,
+        &mut self,
         state: &mut TenantState,
         desired: &mut Desired,
         db: &TenantDb,
@@ -59,7 +83,14 @@ impl<S: ResourceSource> Pass<'_, S> {
         let pepper = self.installation.roots().dataplane.pepper();
         let ids: BTreeMap<&str, &Ulid> = db.keys.iter().map(|(id, row)| (row.uid.as_str(), id)).collect();
         let holders = secrets::holders(&self.keys, &db.keys);
-        for (key, told) in self.keys.iter().zip(&mut state.keys) {
+        // a pass that is cut off may leave Secrets that are others by then
+        let remembered = self
+            .memory
+            .secrets
+            .take()
+            .filter(|it| !self.probe && it.tenant == Mark::of(&self.tenant.metadata));
+        let mut unread = Vec::new();
+        for (i, (key, told)) in self.keys.iter().zip(&mut state.keys).enumerate() {
             let id = ids.get(told.object.uid.as_str()).map_or_else(chance::ulid, |id| (*id).clone());
             let row = db.keys.get(&id);
             let mut spec = convert::key(key, id, None, self.installation);
@@ -75,16 +106,36 @@ impl<S: ResourceSource> Pass<'_, S> {
                 told.findings.stalled.push((Reason::Taken, taken.to_string()));
                 told.secret_name.clear();
             } else if !dead {
-                let role = spec.role();
-                match secrets::ensure(self.source, &place(told, desired, &role), &pepper, row).await {
-                    Ok(secret) => spec.secret = Some(secret),
-                    Err(secrets::SecretProblem::Source(error)) => {
-                        told.findings.retry = Some((Reason::SecretUnavailable, error.to_string()));
-                    }
-                    Err(problem) => told.findings.stalled.push((Reason::SecretInvalid, problem.to_string())),
+                let place = (told.object.namespace.clone(), told.secret_name.clone());
+                let known = remembered.as_ref().and_then(|it| it.keys.get(&spec.uid));
+                let known = known.filter(|(mark, _)| *mark == Mark::of(&key.metadata));
+                let known = known.filter(|_| self.snapshot.secrets.contains(&place));
+                spec.secret = known.and_then(|(_, secret)| secrets::known(secret, row));
+                if spec.secret.is_none() {
+                    unread.push(i);
                 }
             }
             desired.keys.push(spec);
+        }
+        let (source, told, specs) = (self.source, &state.keys, &desired.keys);
+        let read = stream::iter(unread).map(|i| {
+            let (desired, pepper) = (&*desired, &pepper);
+            async move {
+                let role = specs[i].role();
+                let place = place(&told[i], desired, &role);
+                (i, secrets::ensure(source, &place, pepper, db.keys.get(&specs[i].id)).await)
+            }
+        });
+        let read: Vec<_> = read.buffer_unordered(AT_ONCE).collect().await;
+        for (i, result) in read {
+            let findings = &mut state.keys[i].findings;
+            match result {
+                Ok(secret) => desired.keys[i].secret = Some(secret),
+                Err(secrets::SecretProblem::Source(error)) => {
+                    findings.retry = Some((Reason::SecretUnavailable, error.to_string()));
+                }
+                Err(problem) => findings.stalled.push((Reason::SecretInvalid, problem.to_string())),
+            }
         }
         Ok(())
     }

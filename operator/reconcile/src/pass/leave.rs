@@ -59,7 +59,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         state.id = Some(record.id.clone());
         state.database.clone_from(&record.database);
         let epoch = &mut self.memory.epoch;
-        let revoked = revocation::revoke_others(self.installation, self.lead, epoch, &record, &[]).await;
+        let revoked =
+            revocation::revoke_others(self.installation, self.kept, self.lead, epoch, &record, &[]).await;
         if revoked.is_ok() {
             let now = jiff::Timestamp::now().to_string();
             for key in &mut state.keys {
@@ -109,7 +110,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let sessions = tenants::sessions(conn, &record.database).await?.into_iter().collect();
         let operator = self.installation.operator().role;
         let ops = plan::removal(&record.id, &database, &cluster, &sessions, &operator);
-        let mut logins = Logins::new(self.installation, self.lead, &record.id, &record.database);
+        let mut logins = Logins::new(self.installation, self.kept, self.lead, &record.id, &record.database);
         let applied = logins.apply(&ops, None).await;
         logins.close().await;
         applied?;

@@ -1,0 +1,70 @@
+//! Connections kept between passes: to open one costs more than what a small change does with it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rowgate_pg::failure::PgError;
+use rowgate_pg::login::Login;
+use rowgate_pg::session;
+use sqlx::PgConnection;
+use tokio::time::Instant;
+
+/// Of the operator, and of the owners of the tenants that were passed over last.
+const MOST: usize = 32;
+/// A tenant that nothing happens to holds none.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Those that nobody uses at this moment, the one used last at the end.
+#[derive(Default)]
+pub(crate) struct Kept(Mutex<Vec<Idle>>);
+
+struct Idle {
+    role: String,
+    database: String,
+    since: Instant,
+    conn: PgConnection,
+}
+
+impl Kept {
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection of `login`, which is as a new one: nothing of what was set in it before is left.
+    pub(crate) async fn connect(&self, login: &Login) -> Result<PgConnection, PgError> {
+        while let Some(mut conn) = self.take(login) {
+            // one that the server has ended meanwhile is no reason to fail
+            if session::renew(&mut conn).await.is_ok() {
+                return Ok(conn);
+            }
+        }
+        session::connect(login).await
+    }
+
+    /// As [`Kept::connect`], with the password: those kept show nothing of whether it still holds.
+    pub(crate) async fn connect_anew(&self, login: &Login) -> Result<PgConnection, PgError> {
+        while self.take(login).is_some() {}
+        session::connect(login).await
+    }
+
+    fn take(&self, login: &Login) -> Option<PgConnection> {
+        let mut idle = self.idle();
+        let at = idle.iter().rposition(|it| it.role == login.role && it.database == login.database)?;
+        Some(idle.remove(at).conn)
+    }
+
+    /// Keeps a connection that was left in good order.
+    pub(crate) fn keep(&self, login: Login, conn: PgConnection) {
+        let Login { role, database, .. } = login;
+        let mut idle = self.idle();
+        idle.push(Idle { role, database, since: Instant::now(), conn });
+        if MOST < idle.len() {
+            idle.remove(0);
+        }
+    }
+
+    /// Closes those that nobody has used for a while.
+    pub(crate) fn tidy(&self) {
+        self.idle().retain(|it| it.since.elapsed() < IDLE);
+    }
+}
