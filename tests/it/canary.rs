@@ -55,7 +55,7 @@ async fn no_secret_stands_where_it_does_not_belong() {
     let server = Server::with(&LOUD).await;
     let mut admin = server.connect("postgres").await;
     execute(&mut admin, "create extension pg_stat_statements").await;
-    let mut world = World::shop_on(&server).await;
+    let mut world = World::shop_on(&server);
     world.write("broken.yaml", BROKEN);
     world
         .start_with(|command| {

@@ -119,7 +119,7 @@ impl Asker {
 #[tokio::test]
 async fn what_is_counted_is_what_was_asked_and_no_word_of_a_caller_is_shown() {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server).await;
+    let mut world = World::shop_on(&server);
     world.write("guest.yaml", GUEST);
     world.start().await;
     let (client, asked, refused) = (Client::new(), BTreeMap::new(), BTreeMap::new());
@@ -190,7 +190,7 @@ async fn what_is_counted_is_what_was_asked_and_no_word_of_a_caller_is_shown() {
 #[tokio::test]
 async fn a_replica_tells_of_its_tenants_as_long_as_it_has_them() {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server).await;
+    let mut world = World::shop_on(&server);
     world.write("guest.yaml", GUEST);
     world.start().await;
     let client = Client::new();

@@ -29,7 +29,7 @@ async fn a_policy_may_call_a_function_of_the_owner_from_the_first_pass_on() {
 #[tokio::test]
 async fn code_of_the_owner_never_runs_as_the_role_that_creates_roles() {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server).await;
+    let mut world = World::shop_on(&server);
     let trap = "    create function shop.trap() returns trigger language plpgsql as $$ begin \
                 if current_user like '%\\_keys' then execute 'create role pwned'; end if; return null; end $$;\n    \
                 create or replace function dl.fence(wanted bigint) returns void language plpgsql as $$ begin \

@@ -75,7 +75,7 @@ spec: {tenantRef: {name: busy}}
 #[tokio::test]
 async fn every_refusal_of_a_read_says_what_to_change() {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server).await;
+    let mut world = World::shop_on(&server);
     world.write("more.yaml", MORE);
     world.start().await;
     let mut superuser = server.connect("postgres").await;

@@ -32,7 +32,7 @@ fn place(endpoint: &Endpoint) -> String {
 async fn postgresql_on_another_machine_is_met_by_its_verified_name_or_not_at_all() {
     let authority = Authority::new();
     let server = Server::with_tls(&[], &authority, &authority.issue("localhost", Validity::Now)).await;
-    let mut world = World::shop_on(&server).await;
+    let mut world = World::shop_on(&server);
     world.start().await;
     let (control, key) = (place(&server.way()), world.key("shop-admin"));
     let plane = DataPlane::start_with(Path::new(&control), &root(&world), |command| {
@@ -86,7 +86,7 @@ async fn refused(control: &str, root: &Path, ca: &Path, expected: &str) {
 #[tokio::test]
 async fn requests_go_through_the_pooler_and_everything_else_does_not() {
     let server = Server::with_pooler(&[], 3).await;
-    let mut world = World::shop_on(&server).await;
+    let mut world = World::shop_on(&server);
     world.start().await;
     let plane = DataPlane::start_with(Path::new(&place(server.endpoint())), &root(&world), |command| {
         command.args(["--pooler", &place(&server.way()), "--database-tls", "disable"]);

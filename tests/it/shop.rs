@@ -54,7 +54,7 @@ struct Shop {
 impl Shop {
     async fn open() -> Shop {
         let server = Server::own().await;
-        let mut world = World::shop_on(&server).await;
+        let mut world = World::shop_on(&server);
         world.start().await;
         Shop { world, client: Client::new(), server }
     }

@@ -62,7 +62,7 @@ async fn every_message_of_a_stalled_object_says_what_to_change() {
         fs::write(path, text).expect("the folder is ours");
     }
     reconciler.write("common.yaml", &cases::common());
-    reconciler.start_with(SELDOM, |source, _| source);
+    reconciler.start_every(SELDOM);
     reconciler.told("apikey", "first", 1, DONE).await;
     let cases = cases();
     for case in &cases {
@@ -137,7 +137,7 @@ async fn a_permission_set_too_many_is_told_and_all_others_work() {
     let mut reconciler = Reconciler::new(&[]).await;
     reconciler.stop().await;
     reconciler.write("all.yaml", &(tenant + &keys));
-    reconciler.start_with(SELDOM, |source, _| source);
+    reconciler.start_every(SELDOM);
     reconciler.told("tenant", "wide", 1, DONE).await;
     let all = (1..=1_501).map(|n| reconciler.file("apikey", &format!("key-{n}")).expect("each is told"));
     let stalled: Vec<Value> = all.filter(|file| is_stalled(&file["status"])).collect();

@@ -183,7 +183,7 @@ async fn another_data_plane_over_the_same_control_database_gives_the_same_answer
 #[tokio::test]
 async fn a_running_postgresql_is_used_and_left_running() {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server).await;
+    let mut world = World::shop_on(&server);
     world.start().await;
     let answer = world.get(&world.key("north"), "/auth/shop/api/orders?$first=1").await;
     assert_eq!(answer.status, 200, "{answer:?}");

@@ -18,14 +18,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nix::sys::signal::Signal;
 pub use reqwest::{Method, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 pub use audit::{AuditMark, Write};
 pub use gate::Gate;
 pub use kstatus::{Verdict, kstatus};
 pub use kubectl::Said;
-pub use namespace::Namespace;
+pub use namespace::{Namespace, plural};
 pub use recording::{Recording, State};
 pub use tools::{tool, tools};
 
@@ -102,7 +102,9 @@ impl Cluster {
     /// This namespace, which is made if there is none.
     pub async fn namespace_called(&self, name: &str) -> Namespace<'_> {
         if self.get(&format!("/api/v1/namespaces/{name}")).await.is_none() {
-            self.kubectl(&["create", "namespace", name]).await.ok();
+            let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+            let (status, answer) = self.send(Method::POST, "/api/v1/namespaces", &namespace).await;
+            assert!(status.is_success(), "{status} {answer}");
         }
         Namespace::new(self, name.to_owned())
     }

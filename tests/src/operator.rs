@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::cluster::Namespace;
+use crate::cluster::{Method, Namespace};
 use crate::data_plane::{DataPlane, send};
 use crate::postgres::Server;
 use crate::scratch::Scratch;
@@ -40,7 +40,7 @@ impl Operator {
         identity: &str,
     ) -> Operator {
         let kubeconfig = namespace.kubeconfig_for(ACCOUNT).await;
-        namespace.apply(&rights(namespace.name())).await.ok();
+        grant(namespace).await;
         Operator::spawn(&kubeconfig, namespace.name(), &server.url(), identity, relook, &[])
     }
 
@@ -92,6 +92,16 @@ impl Operator {
 
     /// A data plane over what this operator has installed, once it has.
     pub async fn data_plane(&self, namespace: &Namespace<'_>, server: &Server) -> DataPlane {
+        self.data_plane_with(namespace, server, &[]).await
+    }
+
+    /// As [`Operator::data_plane`], with further flags.
+    pub async fn data_plane_with(
+        &self,
+        namespace: &Namespace<'_>,
+        server: &Server,
+        flags: &[&str],
+    ) -> DataPlane {
         let state = self.scratch.path().join("state");
         fs::create_dir_all(&state).expect("the folder is ours");
         for name in ["operator", "dataplane"] {
@@ -99,7 +109,10 @@ impl Operator {
             let root = until(&secret, async || namespace.secret(&secret).await).await;
             fs::write(state.join(format!("{name}.root")), &root["root"]).expect("the folder is ours");
         }
-        DataPlane::start(&server.socket(), &state.join("dataplane.root")).await
+        let change = |command: &mut Command| {
+            command.args(flags);
+        };
+        DataPlane::start_with(&server.socket(), &state.join("dataplane.root"), change).await
     }
 
     /// What it answers at `/healthz`, `/readyz` or `/metrics`: the status and the text; `None`: nobody listens.
@@ -151,6 +164,28 @@ impl Operator {
             until("the end of an operator", async || self.child.try_wait().expect("our child")).await;
         self.scratch.forget(self.child.id());
         status
+    }
+}
+
+/// Gives [`ACCOUNT`] the rights of the chart, and returns when the API server knows of them.
+pub async fn grant(namespace: &Namespace<'_>) {
+    namespace.put_all(&rights(namespace.name())).await;
+    let user = format!("system:serviceaccount:{}:{ACCOUNT}", namespace.name());
+    for (group, resource, verb) in
+        [("rowgate.dev", "apikeys", "list"), ("coordination.k8s.io", "leases", "create")]
+    {
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": { "user": user, "resourceAttributes": {
+                "namespace": namespace.name(), "group": group, "resource": resource, "verb": verb,
+            } },
+        });
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        until("the rights of the operator", async || {
+            let (_, answer) = namespace.cluster().send(Method::POST, path, &review).await;
+            (answer["status"]["allowed"] == true).then_some(())
+        })
+        .await;
     }
 }
 

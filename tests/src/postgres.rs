@@ -171,10 +171,16 @@ impl Server {
     /// The superuser as an address for `--database-url`.
     #[must_use]
     pub fn url(&self) -> String {
+        self.url_in(&self.socket())
+    }
+
+    /// As [`Server::url`], by way of a socket of the same name in another folder: for a test that stands between.
+    #[must_use]
+    pub fn url_in(&self, folder: &Path) -> String {
         let login = self.superuser("postgres");
-        let Endpoint::Unix { directory, port } = &login.endpoint else { panic!("it has a socket") };
+        let Endpoint::Unix { port, .. } = &login.endpoint else { panic!("it has a socket") };
         let (role, password) = (&login.role, login.password.reveal());
-        format!("postgres://{role}:{password}@/postgres?host={}&port={port}", directory.display())
+        format!("postgres://{role}:{password}@/postgres?host={}&port={port}", folder.display())
     }
 
     /// The folder of its socket, as `--control` takes it.

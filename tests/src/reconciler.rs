@@ -12,7 +12,6 @@ use rowgate_core::role::TenantLogin;
 use rowgate_pg::installation::{Installation, Roots, open};
 use rowgate_pg::login::Login;
 use rowgate_reconcile::dir_source::DirSource;
-use rowgate_reconcile::source::ResourceSource;
 use rowgate_reconcile::{Settings, run};
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -25,7 +24,7 @@ use crate::wait::until_ok;
 /// No data plane runs, so an object that is done in the database says `NoReplica` and not `Served`.
 pub const DONE: &str = "NoReplica";
 
-/// The loop, its folders and its server. It ends with this value, and with [`Reconciler::stop`].
+/// The loop, its folders and its server. It ends with this value.
 #[derive(Debug)]
 pub struct Reconciler {
     pub server: Server,
@@ -36,9 +35,9 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Reconciles `files`, by name, on a fresh PostgreSQL with these further `settings`.
-    pub async fn with(settings: &[&str], files: &[(&str, &str)]) -> Reconciler {
-        let server = Server::with(settings).await;
+    /// Reconciles `files`, by name, on a fresh PostgreSQL.
+    pub async fn new(files: &[(&str, &str)]) -> Reconciler {
+        let server = Server::own().await;
         let roots = Roots { operator: Root::new([1; 32]), dataplane: Root::new([2; 32]) };
         let id = Ulid::from_parts(1_700_000_000_000, [1; 10]);
         let installation = open(server.superuser("postgres"), &roots, id).await;
@@ -53,32 +52,17 @@ impl Reconciler {
         let shutdown = CancellationToken::new();
         let mut reconciler = Reconciler { server, installation, folder, shutdown, running: None };
         files.iter().for_each(|(name, text)| reconciler.write(name, text));
-        reconciler.start();
+        reconciler.start_every(Duration::from_secs(1));
         reconciler
     }
 
-    pub async fn new(files: &[(&str, &str)]) -> Reconciler {
-        Reconciler::with(&[], files).await
-    }
-
-    /// Begins, or goes on where it was.
-    pub fn start(&mut self) {
-        self.start_with(Duration::from_secs(1), |source, _| source);
-    }
-
-    /// As [`Reconciler::start`], with what `wrap` makes of the source and of the token that ends the loop wherever it is.
-    /// `relook`: after this long without a change everything is looked at again.
-    pub fn start_with<S: ResourceSource + 'static>(
-        &mut self,
-        relook: Duration,
-        wrap: impl FnOnce(DirSource, CancellationToken) -> S,
-    ) {
+    /// Goes on where it was; everything is looked at again after this long without a change.
+    pub fn start_every(&mut self, relook: Duration) {
         let source = DirSource::open(self.folder.path().join("manifests"), self.state());
         let source = source.unwrap_or_else(|error| panic!("{error}"));
-        let settings = Settings { relook, api_url: "http://127.0.0.1:8080".to_owned() };
         self.shutdown = CancellationToken::new();
-        let source = Arc::new(wrap(source, self.shutdown.clone()));
-        let looping = run(source, self.installation.clone(), settings, self.shutdown.clone());
+        let settings = Settings { relook, api_url: "http://127.0.0.1:8080".to_owned() };
+        let looping = run(Arc::new(source), self.installation.clone(), settings, self.shutdown.clone());
         self.running = Some(tokio::spawn(async move {
             looping.await;
         }));
@@ -103,10 +87,6 @@ impl Reconciler {
         fs::rename(&draft, path).expect("the folder is ours");
     }
 
-    pub fn remove(&self, name: &str) {
-        fs::remove_file(self.folder.path().join("manifests").join(name)).expect("the manifest is there");
-    }
-
     #[must_use]
     pub fn manifests(&self) -> PathBuf {
         self.folder.path().join("manifests")
@@ -127,27 +107,10 @@ impl Reconciler {
     /// Waits until the object's `Ready` condition has this reason at this generation or a later one, and gives its
     /// status.
     pub async fn told(&self, kind: &str, name: &str, generation: i64, reason: &str) -> Value {
-        self.status(kind, name, generation, reason, |told| told == reason).await
-    }
-
-    /// Waits until the object is told that it is done, or why it cannot be.
-    pub async fn settled(&self, kind: &str, name: &str, generation: i64) -> Value {
-        self.status(kind, name, generation, "an end", |told| !["", "Progressing", "Drifted"].contains(&told))
-            .await
-    }
-
-    async fn status(
-        &self,
-        kind: &str,
-        name: &str,
-        generation: i64,
-        what: &str,
-        end: impl Fn(&str) -> bool,
-    ) -> Value {
-        until_ok(&format!("{what} at generation {generation} for {kind} {name}"), async || {
+        until_ok(&format!("{reason} at generation {generation} for {kind} {name}"), async || {
             let status = self.file(kind, name).map(|file| file["status"].clone()).unwrap_or_default();
             let observed = status["observedGeneration"].as_i64().unwrap_or(-1);
-            let is_told = generation <= observed && end(ready(&status).0);
+            let is_told = generation <= observed && ready(&status).0 == reason;
             if is_told { Ok(status) } else { Err(format!("{:?} at {observed}", ready(&status))) }
         })
         .await

@@ -1,27 +1,39 @@
 //! The example shop, and small changes to it.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 
 use crate::postgres::Server;
 use crate::world::{World, examples};
 
+/// The files of the example shop, by name.
+#[must_use]
+pub fn shop() -> BTreeMap<String, String> {
+    let entries = fs::read_dir(examples().join("shop")).expect("the example is committed");
+    let files = entries.map(|entry| entry.expect("a readable folder").path()).filter(|path| path.is_file());
+    let named = |path: PathBuf| {
+        let name = path.file_name()?.to_str()?.to_owned();
+        Some((name, fs::read_to_string(path).ok()?))
+    };
+    files.filter_map(named).collect()
+}
+
 impl World {
     /// The example shop.
     pub async fn shop() -> World {
-        let world = World::new(&[]).await;
-        for entry in fs::read_dir(examples().join("shop")).expect("the example is committed") {
-            let path = entry.expect("a readable folder").path();
-            if path.is_file() {
-                let name = path.file_name().expect("a file");
-                fs::copy(&path, world.manifests().join(name)).expect("the folder is ours");
-            }
-        }
-        world
+        World::new(&[]).await.with_shop()
     }
 
     /// The example shop on a server that runs already.
-    pub async fn shop_on(server: &Server) -> World {
-        World::shop().await.over(server)
+    #[must_use]
+    pub fn shop_on(server: &Server) -> World {
+        World::on(server, &[]).with_shop()
+    }
+
+    fn with_shop(self) -> World {
+        shop().iter().for_each(|(name, text)| self.write(name, text));
+        self
     }
 
     /// Further statements of the shop's script, once it has made its schema. The script runs once.

@@ -45,9 +45,20 @@ pub struct Answer {
 impl World {
     /// Nothing runs yet, and the manifests are what `files` gives by name.
     pub async fn new(files: &[(&str, &str)]) -> World {
+        let world = World::bare(files);
+        seed(&world.state()).await;
+        world
+    }
+
+    /// As [`World::new`], on a server that runs already.
+    #[must_use]
+    pub fn on(server: &Server, files: &[(&str, &str)]) -> World {
+        World::bare(files).over(server, server.url())
+    }
+
+    fn bare(files: &[(&str, &str)]) -> World {
         let scratch = Scratch::new();
         fs::create_dir(scratch.path().join("manifests")).expect("the folder is ours");
-        seed(&scratch.path().join("state")).await;
         let world = World {
             scratch,
             port: free_port(),
@@ -64,13 +75,9 @@ impl World {
         world
     }
 
-    /// As [`World::new`], on a server that runs already.
-    pub async fn on(server: &Server, files: &[(&str, &str)]) -> World {
-        World::new(files).await.over(server)
-    }
-
-    pub(crate) fn over(self, server: &Server) -> World {
-        World { database_url: Some(server.url()), socket: Some(server.socket()), ..self }
+    /// Over this server, which it reaches at `url`.
+    pub(crate) fn over(self, server: &Server, url: String) -> World {
+        World { database_url: Some(url), socket: Some(server.socket()), ..self }
     }
 
     #[must_use]
@@ -198,8 +205,13 @@ impl World {
     }
 
     async fn end(&mut self, signal: Signal) -> ExitStatus {
+        send(self.pid(), signal);
+        self.ended().await
+    }
+
+    /// Waits until the process has ended by itself.
+    pub async fn ended(&mut self) -> ExitStatus {
         let mut child = self.child.take().expect("it was started");
-        send(child.id(), signal);
         let status =
             until("the end of standalone", async || child.try_wait().expect("it is our child")).await;
         self.scratch.forget(child.id());

@@ -17,13 +17,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use rowgate_crds::{ApiKey, Tenant};
+use rowgate_crds::{ApiKey, Kind, Tenant};
 use serde_json::{Value, json};
 
 pub use self::check::check;
 use self::folder::Fingerprint;
 use self::look::{Emptied, GRACE, Memory};
-use self::objects::{FileKind, Stored};
+use self::objects::{FileKind, Key, Stored};
 use self::status::Statuses;
 use crate::source::{Event, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem, StatusReport};
 
@@ -128,6 +128,16 @@ impl Folder {
         Ok(self.contents(looked.problems))
     }
 
+    /// Whether this very object is there.
+    fn knows(&self, object: &ObjectRef) -> bool {
+        let kind = match object.kind {
+            Kind::Tenant => FileKind::Tenant,
+            Kind::ApiKey => FileKind::ApiKey,
+        };
+        let key = Key { kind, namespace: object.namespace.clone(), name: object.name.clone() };
+        self.memory.objects.get(&key).is_some_and(|there| there.uid == object.uid)
+    }
+
     fn contents(&self, problems: Vec<SourceProblem>) -> Snapshot {
         let secrets = self.secrets.iter().filter_map(|path| secrets::name_of(path)).collect();
         let mut snapshot = Snapshot { problems, secrets, ..Snapshot::default() };
@@ -201,6 +211,10 @@ impl ResourceSource for DirSource {
         let (owner, data) = (owner.clone(), data.clone());
         self.blocking(move |folder| {
             let path = secrets::path(&folder.state, &namespace, &name)?;
+            // a pass that began before may still work for it, and nobody would ever remove what it leaves
+            if !folder.knows(&owner) {
+                return Err(SourceError::Gone(owner));
+            }
             secrets::write(&path, &owner, &namespace, &name, &data)?;
             folder.secrets.insert(path);
             Ok(())
@@ -228,8 +242,10 @@ impl ResourceSource for DirSource {
     async fn report(&self, reports: &[StatusReport]) -> Result<(), SourceError> {
         let reports = reports.to_vec();
         self.blocking(move |folder| {
-            let known: BTreeSet<&str> = folder.memory.objects.values().map(|it| it.uid.as_str()).collect();
-            for report in reports.iter().filter(|it| known.contains(it.object.uid.as_str())) {
+            for report in &reports {
+                if !folder.knows(&report.object) {
+                    continue;
+                }
                 folder.statuses.report(&report.object, &report.status)?;
             }
             Ok(())
@@ -248,7 +264,11 @@ impl ResourceSource for DirSource {
             false => tracing::info!(%object, reason = event.reason, "{}", event.note),
         }
         let object = object.clone();
-        self.blocking(move |folder| folder.statuses.event(&object, &event, Timestamp::now())).await
+        self.blocking(move |folder| match folder.knows(&object) {
+            true => folder.statuses.event(&object, &event, Timestamp::now()),
+            false => Ok(()),
+        })
+        .await
     }
 }
 

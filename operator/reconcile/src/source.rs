@@ -178,6 +178,8 @@ pub enum SourceError {
     Cluster { attempt: String, reason: String },
     #[error("the Secret {namespace}/{name} belongs to another object; give this one another secretName")]
     SecretTaken { namespace: String, name: String },
+    #[error("{0} is not there any more; nothing is written for it")]
+    Gone(ObjectRef),
     #[error("{0:?} cannot be the name of a Secret or namespace")]
     BadName(String),
 }

@@ -6,29 +6,28 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Api, Client};
-use rowgate_crds::{ConditionType, Tenant};
+use rowgate_crds::{ConditionType, Reason, Tenant};
 use rowgate_reconcile::source::SourceError;
 
 use super::collection::Name;
 use super::{AT_ONCE, KubeSource, ask, lock};
 
-/// How often those that are named and not there are asked for.
+/// How often those are asked for that keep a Tenant from its script.
 const ASK: Duration = Duration::from_secs(2);
 
 type Data = Arc<BTreeMap<String, String>>;
 
 pub(crate) struct ConfigMaps {
     client: Client,
-    /// Named by a Tenant, and not there when it was last asked for.
-    missing: Mutex<BTreeSet<Name>>,
     /// As they were last read: a Tenant that got ready is to look as it did before.
     read: Mutex<BTreeMap<Name, Data>>,
 }
 
 impl ConfigMaps {
     pub(crate) fn new(client: Client) -> ConfigMaps {
-        ConfigMaps { client, missing: Mutex::default(), read: Mutex::default() }
+        ConfigMaps { client, read: Mutex::default() }
     }
 
     /// Those that Tenants name. The script of one that is ready is not asked for again: it runs once.
@@ -42,8 +41,6 @@ impl ConfigMaps {
             .buffer_unordered(AT_ONCE)
             .try_collect()
             .await?;
-        *lock(&self.missing) =
-            maps.iter().filter(|(_, data)| data.is_none()).map(|(name, _)| name.clone()).collect();
         let mut read = lock(&self.read);
         let kept = ready.into_iter().filter_map(|(name, _)| read.remove_entry(&name)).collect::<Vec<_>>();
         *read = maps.into_iter().filter_map(|(name, data)| Some((name, Arc::new(data?)))).collect();
@@ -60,12 +57,12 @@ impl ConfigMaps {
         Ok(map.map(|map| map.data.unwrap_or_default()))
     }
 
-    /// Whether one that was missing is there now.
-    async fn came(&self) -> bool {
-        let missing = lock(&self.missing).clone();
-        for name in missing {
-            if matches!(self.one(&name).await, Ok(Some(_))) {
-                lock(&self.missing).remove(&name);
+    /// Whether one of them is another one than it was when it was read, or came, or is gone.
+    async fn changed(&self, names: Vec<Name>) -> bool {
+        for name in names {
+            let Ok(now) = self.one(&name).await else { continue };
+            let before = lock(&self.read).get(&name).cloned();
+            if now.as_ref() != before.as_deref() {
                 return true;
             }
         }
@@ -73,11 +70,16 @@ impl ConfigMaps {
     }
 }
 
-/// Wakes the source when a ConfigMap came that was missing.
+/// Wakes the source when a ConfigMap came that was missing, or one was corrected whose script had failed: nobody watches
+/// them.
 pub(crate) async fn follow(source: Arc<KubeSource>) {
     loop {
         tokio::time::sleep(ASK).await;
-        if source.config_maps.came().await {
+        let waiting = source.tenants.map(|held| {
+            let tenant = held.object.as_deref().filter(|tenant| waits(tenant))?;
+            named(tenant)
+        });
+        if source.config_maps.changed(waiting).await {
             source.shared.wake.notify_one();
         }
     }
@@ -88,8 +90,17 @@ fn named(tenant: &Tenant) -> Option<Name> {
     Some((tenant.metadata.namespace.clone()?, reference.name.clone()))
 }
 
-fn is_ready(tenant: &Tenant) -> bool {
+fn ready(tenant: &Tenant) -> Option<&Condition> {
     let ready = format!("{:?}", ConditionType::Ready);
-    let conditions = tenant.status.iter().flat_map(|status| &status.conditions);
-    conditions.into_iter().any(|condition| condition.type_ == ready && condition.status == "True")
+    tenant.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == ready)
+}
+
+fn is_ready(tenant: &Tenant) -> bool {
+    ready(tenant).is_some_and(|ready| ready.status == "True")
+}
+
+/// For its script, or for another one.
+fn waits(tenant: &Tenant) -> bool {
+    let reasons = [Reason::ConfigMapNotFound, Reason::BootstrapFailed].map(Reason::as_str);
+    ready(tenant).is_some_and(|ready| reasons.contains(&&*ready.reason))
 }

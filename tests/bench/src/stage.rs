@@ -51,8 +51,7 @@ impl Stage {
         let mut world = World::on(
             &server,
             &[("bench.yaml", &manifest("bench", KEYS)), ("storm.yaml", &manifest(STORM, 1))],
-        )
-        .await;
+        );
         world.start().await;
         let mut peer = server.database("peer").await;
         execute(&mut peer, &format!("create schema api; {}", TABLE.replace("SCHEMA", "api"))).await;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::roles::quiet::reads_only;
+use crate::scenarios::quiet::reads_only;
 
 /// For a server of [`rowgate_tests::postgres::Server::with_two_ways`]: who comes by the socket is `[local]`, who comes by TCP
 /// its address.

@@ -6,12 +6,9 @@ use rowgate_tests::cluster::{Cluster, Namespace};
 use rowgate_tests::data_plane::DataPlane;
 use rowgate_tests::operator::{ACCOUNT, Operator};
 use rowgate_tests::postgres::Server;
-use rowgate_tests::reconciler::DONE;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::{examples, get};
 use serde_json::json;
-
-use crate::roles::quiet::{reads_only, statements};
 
 const KEYS: [&str; 3] = ["shop-admin", "north", "south"];
 
@@ -86,71 +83,17 @@ async fn the_shop_is_applied_served_revoked_and_deleted() {
     namespace.kubectl(&["delete", "apikey", "--all"]).await.ok();
     assert!(namespace.list("apikeys").await.is_empty());
 
+    let events = until("an Event", async || {
+        let events = namespace.kubectl(&["events", "--for=tenant/shop", "--output=json"]).await.ok();
+        events.contains("DatabaseRetained").then_some(events)
+    });
+    assert!(events.await.contains("rowgate-operator"));
+
     // nothing of this needed a right that the chart does not give
     let user = format!("system:serviceaccount:{}:{ACCOUNT}", namespace.name());
     let refused: Vec<_> =
         namespace.writes_since(&mark).into_iter().filter(|it| it.user == user && it.code == 403).collect();
     assert!(refused.is_empty() && !operator.log().contains("403"), "{refused:?}\n{}", operator.log());
-}
-
-#[tokio::test]
-async fn an_unchanged_cluster_writes_nothing_but_the_lease() {
-    let namespace = Cluster::shared().await.namespace().await;
-    let server = Server::with(&["log_statement=all"]).await;
-    let mut operator = Operator::start(&namespace, &server, "a").await;
-    apply(&namespace).await;
-    for restarted in [false, true] {
-        if restarted {
-            assert!(operator.end(nix::sys::signal::Signal::SIGTERM).await.success(), "{}", operator.log());
-            operator = Operator::start(&namespace, &server, "b").await;
-            operator.leads().await;
-        }
-        namespace.told("tenants", "shop", 1, DONE).await;
-        let looks = || statements(&server.log()).iter().filter(|it| it.contains("from dl.applied")).count();
-        let further = async |n: usize| {
-            let end = looks() + n;
-            until("further looks", async || (end <= looks()).then_some(())).await;
-        };
-        further(2).await;
-        let (mark, start) = (namespace.cluster().audit_mark(), server.log().len());
-        further(5).await;
-        let writes = namespace.writes_since(&mark);
-        assert!(writes.iter().all(|write| write.resource == "leases"), "{writes:?}");
-        let log = server.log();
-        let writes: Vec<_> = statements(&log[start..]).into_iter().filter(|it| !reads_only(it)).collect();
-        assert!(writes.is_empty(), "{writes:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_secret_that_is_somebody_elses_is_left_alone_and_one_that_vanished_is_issued_anew() {
-    let namespace = Cluster::shared().await.namespace().await;
-    let server = Server::own().await;
-    let foreign = ["create", "secret", "generic", "north", "--from-literal=password=theirs"];
-    namespace.kubectl(&foreign).await.ok();
-    let _operator = Operator::start(&namespace, &server, "a").await;
-    apply(&namespace).await;
-    namespace.told("apikeys", "north", 1, "SecretInvalid").await;
-    namespace.told("apikeys", "south", 1, DONE).await;
-    let secret = namespace.get("secrets", "north").await.expect("it stays");
-    assert_eq!(
-        secret["data"].as_object().map(|data| data.keys().collect::<Vec<_>>()),
-        Some(vec![&"password".to_owned()])
-    );
-    assert!(secret["metadata"]["ownerReferences"].is_null(), "{secret}");
-
-    let before = key(&namespace, "south").await;
-    namespace.kubectl(&["delete", "secret", "south"]).await.ok();
-    let after = until("another key", async || namespace.secret("south").await?.remove("apiKey")).await;
-    assert_ne!(before, after);
-    let secret = namespace.get("secrets", "south").await.expect("it was made");
-    let owner = &secret["metadata"]["ownerReferences"][0];
-    assert_eq!((owner["kind"].as_str(), owner["name"].as_str()), (Some("ApiKey"), Some("south")));
-    let events = until("an Event", async || {
-        let events = namespace.kubectl(&["events", "--for=apikey/south", "--output=json"]).await.ok();
-        events.contains("SecretReissued").then_some(events)
-    });
-    assert!(events.await.contains("rowgate-operator"));
 }
 
 #[tokio::test]

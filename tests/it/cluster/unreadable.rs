@@ -8,7 +8,7 @@ use rowgate_tests::wait::until;
 use serde_json::{Value, json};
 
 use super::shop::{apply, gone, key, orders};
-use crate::roles::quiet::statements;
+use crate::scenarios::quiet::statements;
 
 /// Takes the rules from a resource: the server accepts whatever anybody writes.
 async fn relax(cluster: &Cluster, resource: &str) {

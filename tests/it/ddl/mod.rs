@@ -73,7 +73,7 @@ impl Hand {
     /// The tenant, served, on a server with these further settings; everything is compared after `relook` seconds.
     async fn new(settings: &[&str], relook: u32) -> Hand {
         let server = Server::with(settings).await;
-        let mut world = World::on(&server, &[("hand.yaml", MANIFEST)]).await;
+        let mut world = World::on(&server, &[("hand.yaml", MANIFEST)]);
         world.relook = relook;
         world.start().await;
         let key = world.key("reader");

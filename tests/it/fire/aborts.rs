@@ -40,7 +40,7 @@ async fn clients_that_go_away_leave_nobody_their_rows() {
     let (n_aborts, seed) = (given("ROWGATE_CASES", 10_000), given("ROWGATE_SEED", 0));
     let began = Instant::now();
     let server = Server::with(&["log_connections=on"]).await;
-    let mut world = World::on(&server, &[("fire.yaml", &manifest("fire"))]).await;
+    let mut world = World::on(&server, &[("fire.yaml", &manifest("fire"))]);
     world
         .start_with(|command| {
             command.args(["--connections-per-tenant", &LANE.to_string()]);

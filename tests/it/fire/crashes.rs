@@ -34,7 +34,7 @@ struct Load {
 async fn a_postgresql_that_is_killed_under_load_five_times_is_used_again_within_a_second() {
     // What is committed is there after a crash.
     let mut server = Server::with(&["synchronous_commit=on"]).await;
-    let mut world = World::on(&server, &[("fire.yaml", &manifest("fire"))]).await;
+    let mut world = World::on(&server, &[("fire.yaml", &manifest("fire"))]);
     world.start().await;
     // Looked up now: a pass that finds no database has no more to say of a key than that.
     let dana = world.status("ApiKey", "fire-dana")["apiKeyId"].as_str().expect("it has one").to_owned();

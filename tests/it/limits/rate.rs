@@ -25,7 +25,7 @@ struct Tally {
 impl Shop {
     async fn open(per_second: u32) -> Shop {
         let server = Server::own().await;
-        let mut world = World::shop_on(&server).await;
+        let mut world = World::shop_on(&server);
         let limit = format!("  limits:\n    requestsPerSecond: {per_second}\n");
         world.edit("tenant.yaml", "  limits:\n", &limit);
         world.start().await;

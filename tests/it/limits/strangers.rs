@@ -36,7 +36,7 @@ async fn ask(client: &Client, url: &str, key: &str, tenant: &str) -> Reply {
 #[tokio::test]
 async fn a_flood_of_one_tenant_does_not_tell_that_it_exists() {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server).await;
+    let mut world = World::shop_on(&server);
     world.write("guest.yaml", GUEST);
     world.start().await;
     let (client, url, guest) = (Client::new(), world.url(), world.key("guest-key"));

@@ -9,7 +9,7 @@ use rowgate_tests::postgres::{attempt, connect};
 use rowgate_tests::reconciler::{DONE, Reconciler};
 use tokio::time::Instant;
 
-use super::{SPEC, key, one, tenant};
+use crate::acme::{SPEC, key, one, tenant};
 
 const N_KEYS: usize = 3_000;
 /// Every other one lets a key read `region`, every one lets it read `id`; each names other actions.

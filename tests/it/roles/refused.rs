@@ -8,7 +8,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::forbidden::{NO_CALLER, NO_DDL, NO_TENANT, NOBODY};
-use super::{SPEC, key, one, reader, tenant};
+use crate::acme::{SPEC, key, one, reader, tenant};
 
 const DENIED: &str = "42501";
 /// Nobody has such a row, or it is hidden: the statement did nothing.

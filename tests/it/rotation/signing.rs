@@ -27,7 +27,7 @@ struct Two {
 impl Two {
     async fn open() -> Two {
         let server = Server::own().await;
-        let mut world = World::shop_on(&server).await;
+        let mut world = World::shop_on(&server);
         world.start().await;
         let urls = [world.url(), world.serve().await];
         let key = world.key("north");

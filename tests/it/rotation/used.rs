@@ -1,9 +1,9 @@
-//! When a key was last used: written down now and then, shown in its status, and never on a request's path.
+//! When a key was last used: written down now and then, and never on a request's path. `scenarios/used.rs` has the status.
 
 use std::process::Command;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use nix::sys::signal::Signal;
 use rowgate_core::name::Ulid;
 use rowgate_pg::key_uses;
@@ -17,7 +17,7 @@ use super::fixture::PATH;
 /// The example shop, which writes uses down each second.
 async fn shop() -> (Server, World) {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server).await;
+    let mut world = World::shop_on(&server);
     let each_second = |command: &mut Command| {
         command.args(["--last-used-seconds", "1"]);
     };
@@ -29,57 +29,10 @@ fn id(world: &World, name: &str) -> String {
     world.status("ApiKey", name)["apiKeyId"].as_str().expect("it has one").to_owned()
 }
 
-fn last_used(world: &World, name: &str) -> Option<Timestamp> {
-    world.status("ApiKey", name)["lastUsedAt"].as_str().map(|text| text.parse().expect("a time"))
-}
-
-async fn written(server: &Server, key: &str) -> Option<Timestamp> {
+pub(crate) async fn written(server: &Server, key: &str) -> Option<Timestamp> {
     let query = format!("select used_at from control.key_uses where key = '{key}'");
     let rows = rows(&mut server.connect("rowgate").await, &query).await;
     Some(rows.first()?["used_at"].as_str()?.parse().expect("a time"))
-}
-
-/// Seen to fail with a status that follows each written use.
-#[tokio::test]
-async fn the_status_says_when_a_key_was_last_used_and_is_not_written_with_every_use() {
-    let (server, world) = shop().await;
-    assert_eq!(last_used(&world, "north"), None);
-    let before = Timestamp::now();
-    assert_eq!(world.get(&world.key("north"), PATH).await.status, 200);
-    let after = Timestamp::now();
-    let first = until("the time of the first use", async || last_used(&world, "north")).await;
-    let second = SignedDuration::from_secs(1);
-    assert!(before - second <= first && first <= after + second, "{before} {first} {after}");
-    assert_eq!(last_used(&world, "south"), None, "nobody used it");
-
-    // used on and on: written down, and not told anew within a minute
-    let key = id(&world, "north");
-    let noted = written(&server, &key).await.expect("it was used");
-    until("a later use", async || {
-        assert_eq!(world.get(&world.key("north"), PATH).await.status, 200);
-        (noted < written(&server, &key).await?).then_some(())
-    })
-    .await;
-    let file =
-        std::fs::metadata(world.state().join("status/apikey_default_north.yaml")).expect("it is there");
-    let at = file.modified().expect("a time");
-    let mut control = server.connect("rowgate").await;
-    // a whole look lies between what is said of a broken file and of its end
-    world.write("broken.yaml", "kind: [");
-    world.says("broken.yaml").await;
-    std::fs::remove_file(world.manifests().join("broken.yaml")).expect("it was written");
-    world.says("every manifest is good again").await;
-    let file =
-        std::fs::metadata(world.state().join("status/apikey_default_north.yaml")).expect("it is there");
-    assert_eq!(file.modified().expect("a time"), at, "an unchanged folder with traffic writes no status");
-    assert_eq!(last_used(&world, "north"), Some(first));
-    // a minute on, as the database has it
-    let later =
-        format!("update control.key_uses set used_at = used_at + interval '61 s' where key = '{key}'");
-    execute(&mut control, &later).await;
-    let told =
-        until("the time a minute on", async || last_used(&world, "north").filter(|at| *at != first)).await;
-    assert!(SignedDuration::from_secs(60) <= told.duration_since(first), "{told} {first}");
 }
 
 /// Seen to fail with a use that is noted before the database has said that the key lives.
@@ -112,7 +65,7 @@ async fn tokens_count_and_refused_keys_do_not() {
 #[tokio::test]
 async fn uses_are_written_down_at_the_end_of_a_data_plane() {
     let server = Server::own().await;
-    let mut world = World::shop_on(&server).await;
+    let mut world = World::shop_on(&server);
     world.start().await;
     let replica = world.replica().await;
     assert_eq!(get(&format!("{}{PATH}", replica.url()), &world.key("north")).await.status, 200);

@@ -68,7 +68,7 @@ impl Fixture {
         let server = Server::own().await;
         let manifest = |tenant| MANIFEST.replace("{tenant}", tenant).replace("{timeout}", timeout);
         let (big, calm) = (manifest("big"), manifest("calm"));
-        let mut world = World::on(&server, &[("big.yaml", &big), ("calm.yaml", &calm)]).await;
+        let mut world = World::on(&server, &[("big.yaml", &big), ("calm.yaml", &calm)]);
         world
             .start_with(|command| {
                 command.args(flags);

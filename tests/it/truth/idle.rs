@@ -4,7 +4,7 @@ use rowgate_tests::wait::until;
 
 use super::stage::{Stage, key, scoped, tenant};
 use super::turnstile::ask;
-use crate::roles::quiet::{reads_only, statements};
+use crate::scenarios::quiet::{reads_only, statements};
 
 /// A second is a glance of the operator at the replicas; it also compares everything at least five times meanwhile, more often
 /// than one that is installed.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
@@ -52,15 +53,22 @@ enum Held {
 
 impl Gate {
     pub async fn before(cluster: &Cluster) -> Gate {
+        Gate::telling(cluster, |_| true).await
+    }
+
+    /// As [`Gate::before`]. `answered` is told the first line of each request that the server has answered; when it gives
+    /// false, the client is not told.
+    pub async fn telling(cluster: &Cluster, answered: impl Fn(&str) -> bool + Send + Sync + 'static) -> Gate {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
         let acceptor = TlsAcceptor::from(cluster.authority().issue("127.0.0.1", Validity::Now).server());
         let (connector, there) = (TlsConnector::from(cluster.authority().client()), cluster.port());
         let rules = Arc::new(turn::Sender::new(Rules::default()));
-        let shared = Arc::clone(&rules);
+        let (shared, answered) = (Arc::clone(&rules), Arc::new(answered));
         let accepting = tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
                 let (rules, acceptor, connector) = (shared.clone(), acceptor.clone(), connector.clone());
+                let answered = answered.clone();
                 tokio::spawn(async move {
                     let mut turned = rules.subscribe();
                     let cut = async move { drop(turned.wait_for(|rules| rules.closed).await) };
@@ -68,7 +76,7 @@ impl Gate {
                         biased;
                         () = cut => {}
                         // either side ends connections as it likes
-                        _ended = between(&rules, near, &acceptor, &connector, there) => {}
+                        _ended = between(&rules, &*answered, near, &acceptor, &connector, there) => {}
                     }
                 });
             }
@@ -130,6 +138,7 @@ impl Drop for Gate {
 
 async fn between(
     rules: &turn::Sender<Rules>,
+    answered: &(dyn Fn(&str) -> bool + Send + Sync),
     near: TcpStream,
     acceptor: &TlsAcceptor,
     connector: &TlsConnector,
@@ -140,16 +149,18 @@ async fn between(
     let far = connector.connect(name, TcpStream::connect(("127.0.0.1", there)).await?).await?;
     let ((client, to_client), (server, to_server)) = (split(near), split(far));
     // the first line of the request that is under way
-    let asked = turn::Sender::new(String::new());
+    let (asked, waits) = (turn::Sender::new(String::new()), AtomicBool::new(false));
+    let told = || !waits.swap(false, Ordering::Relaxed) || answered(&asked.borrow());
     tokio::select! {
-        ended = requests(rules, &asked, client, to_server) => ended,
-        ended = answers(rules, &asked, server, to_client) => ended,
+        ended = requests(rules, &asked, &waits, client, to_server) => ended,
+        ended = answers(rules, &asked, told, server, to_client) => ended,
     }
 }
 
 async fn requests(
     rules: &turn::Sender<Rules>,
     asked: &turn::Sender<String>,
+    waits: &AtomicBool,
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
@@ -162,6 +173,7 @@ async fn requests(
         let mut bytes = piece[..n].to_vec();
         if let Some(line) = first_line(&bytes) {
             asked.send_replace(line.clone());
+            waits.store(true, Ordering::Relaxed);
             held(rules, &line).await;
             if let Some(older) = aged(rules, &line) {
                 bytes.splice(..line.len(), older.into_bytes());
@@ -176,6 +188,7 @@ async fn requests(
 async fn answers(
     rules: &turn::Sender<Rules>,
     asked: &turn::Sender<String>,
+    told: impl Fn() -> bool,
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
@@ -183,7 +196,7 @@ async fn answers(
     loop {
         let n = from.read(&mut piece).await?;
         heard(rules, asked).await;
-        if n == 0 {
+        if n == 0 || !told() {
             return Ok(());
         }
         to.write_all(&piece[..n]).await?;

@@ -117,6 +117,13 @@ impl Window {
         answer.unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
+    pub(super) async fn apply(&self, path: &str, document: &Value) -> (StatusCode, Value) {
+        let url = format!("{}{path}?fieldManager=tests&force=true&fieldValidation=Strict", self.url);
+        let request = self.client.patch(url).body(document.to_string());
+        let answer = request.header(CONTENT_TYPE, "application/apply-patch+yaml").send().await;
+        read(path, answer.unwrap_or_else(|error| panic!("{path}: {error}"))).await
+    }
+
     pub(super) async fn send(&self, method: Method, path: &str, body: &Value) -> (StatusCode, Value) {
         let kind = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
         let request = self.client.request(method, format!("{}{path}", self.url)).header(CONTENT_TYPE, kind);

@@ -1,17 +1,18 @@
-//! What is done stays done: an unchanged folder writes nothing, and what was changed by hand is repaired and told.
-
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
-use std::time::SystemTime;
+//! What is done stays done: an unchanged source writes nothing, and what was changed by hand is repaired and told.
 
 use rowgate_core::role::{CONTROL_DATABASE, TenantLogin};
 use rowgate_tests::postgres::{connect, execute};
-use rowgate_tests::reconciler::{DONE, Reconciler};
+use rowgate_tests::stage::{DONE, On, Stage, Wish};
 use rowgate_tests::wait::until;
 use sqlx::PgConnection;
 
-use super::acme;
+use super::{acme, acme_with, done};
+
+scenarios!(
+    an_unchanged_source_writes_nothing,
+    what_was_changed_by_hand_is_repaired_and_told,
+    a_password_changed_by_hand_is_set_again_and_told,
+);
 
 /// The statements in a server log, lower-case, continuation lines with them.
 pub(crate) fn statements(log: &str) -> Vec<String> {
@@ -41,47 +42,46 @@ pub(crate) fn reads_only(statement: &str) -> bool {
         && !writes.iter().any(|write| statement.contains(write))
 }
 
-/// Text and time of every file that reconciling writes.
-fn written(reconciler: &Reconciler) -> BTreeMap<PathBuf, (String, SystemTime)> {
-    let mut files = BTreeMap::new();
-    for folder in ["status", "secrets/default", "."] {
-        for entry in fs::read_dir(reconciler.state().join(folder)).expect("the state folder is there") {
-            let path = entry.expect("a readable folder").path();
-            if path.is_file() {
-                let modified = fs::metadata(&path).and_then(|it| it.modified()).expect("it is there");
-                files.insert(path.clone(), (fs::read_to_string(&path).expect("it is text"), modified));
-            }
+/// Without what the data planes do.
+fn of_reconciling(log: &str) -> String {
+    let mut others = false;
+    let is_ours = |line: &&str| {
+        if !line.starts_with('\t') {
+            let user = line.split('|').next().unwrap_or_default();
+            others = user == "rowgate_dataplane" || user.ends_with("_auth");
         }
-    }
-    files
+        !others
+    };
+    log.lines().filter(is_ours).map(|line| format!("{line}\n")).collect()
 }
 
-#[tokio::test]
-async fn an_unchanged_folder_writes_nothing() {
-    let mut reconciler = acme(&["log_statement=all"]).await;
-    reconciler.told("tenant", "acme", 1, DONE).await;
+async fn an_unchanged_source_writes_nothing(on: On) {
+    let postgres: &[&str] = &["log_statement=all", "log_line_prefix=%u|"];
+    let mut stage = acme_with(on, Wish { postgres, ..Wish::default() }).await;
     let looks = |log: &str| statements(log).iter().filter(|it| it.contains("from dl.applied")).count();
-    let further = async |reconciler: &Reconciler, start: usize, n: usize| {
-        until("further looks", async || (n <= looks(&reconciler.server.log()[start..])).then_some(())).await;
+    let further = async |stage: &Stage, start: usize, n: usize| {
+        until("further looks", async || (n <= looks(&stage.server.log()[start..])).then_some(())).await;
     };
-    further(&reconciler, 0, looks(&reconciler.server.log()) + 1).await;
-    assert!(!statements(&reconciler.server.log()).iter().all(|it| reads_only(it)), "making it all did write");
+    let all = statements(&of_reconciling(&stage.server.log()));
+    assert!(!all.iter().all(|it| reads_only(it)), "making it all did write");
+    further(&stage, 0, looks(&stage.server.log()) + 2).await;
     for restarted in [false, true] {
         if restarted {
-            reconciler.stop().await;
-            let start = reconciler.server.log().len();
-            reconciler.start();
+            stage.stop().await;
+            let start = stage.server.log().len();
+            stage.start().await;
             // a new reconciler takes the fence's epoch, once
-            further(&reconciler, start, 2).await;
+            further(&stage, start, 2).await;
+            done(&stage).await;
         }
-        let (start, before) = (reconciler.server.log().len(), written(&reconciler));
-        further(&reconciler, start, 3).await;
-        let log = reconciler.server.log();
-        let seen = statements(&log[start..]);
+        let (start, mark) = (stage.server.log().len(), stage.mark());
+        further(&stage, start, 3).await;
+        let log = of_reconciling(&stage.server.log()[start..]);
+        let seen = statements(&log);
         let wrote: Vec<&String> = seen.iter().filter(|statement| !reads_only(statement)).collect();
         assert!(wrote.is_empty(), "{wrote:#?}");
         assert!(seen.iter().any(|statement| statement.contains("pg_policy")), "the log holds what was read");
-        assert_eq!(written(&reconciler), before);
+        assert_eq!(stage.writes_since(&mark), Vec::<String>::new());
     }
 }
 
@@ -115,11 +115,8 @@ const BY_HAND: &[(&str, &str)] = &[
     ("delete from dl.entities", "select count(*) = 2 from dl.entities"),
 ];
 
-fn n_drifts(reconciler: &Reconciler) -> u64 {
-    let file = reconciler.file("tenant", "acme").expect("it was told something");
-    let events = file["events"].as_array().cloned().unwrap_or_default();
-    let drifts = events.iter().filter(|event| event["reason"] == "Drifted");
-    drifts.map(|event| event["count"].as_u64().expect("events are counted")).sum()
+async fn n_drifts(stage: &Stage) -> u64 {
+    stage.n_events("Tenant", "acme", "Drifted").await
 }
 
 #[expect(clippy::disallowed_methods, reason = "the text is the test's own; no request reaches it")]
@@ -128,43 +125,39 @@ async fn holds(conn: &mut PgConnection, text: &str) -> bool {
     query.fetch_one(conn).await.unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-#[tokio::test]
-async fn what_was_changed_by_hand_is_repaired_and_told() {
-    let reconciler = acme(&[]).await;
-    reconciler.told("tenant", "acme", 1, DONE).await;
-    let mut names = vec![("{north}", reconciler.key("north", "acme").role)];
+async fn what_was_changed_by_hand_is_repaired_and_told(on: On) {
+    let stage = acme(on).await;
+    let mut names = vec![("{north}", stage.role("north", "acme").await.role)];
     for (name, login) in [("{auth}", TenantLogin::Auth), ("{keys}", TenantLogin::Keys)] {
-        names.push((name, reconciler.login("acme", login).role));
+        names.push((name, stage.login("acme", login).await.role));
     }
     let spell =
         |text: &str| names.iter().fold(text.to_owned(), |text, (name, role)| text.replace(name, role));
-    let mut conn = reconciler.server.connect("acme").await;
+    let mut conn = stage.server.connect("acme").await;
     for (change, repaired) in BY_HAND {
-        let before = n_drifts(&reconciler);
+        let before = n_drifts(&stage).await;
         execute(&mut conn, &spell(change)).await;
         let repaired = spell(repaired);
-        assert!(!holds(&mut conn, &repaired).await || before < n_drifts(&reconciler), "{change}");
+        assert!(!holds(&mut conn, &repaired).await || before < n_drifts(&stage).await, "{change}");
         until(&repaired, async || holds(&mut conn, &repaired).await.then_some(())).await;
-        until(change, async || (before < n_drifts(&reconciler)).then_some(())).await;
-        reconciler.told("tenant", "acme", 1, DONE).await;
-        reconciler.told("apikey", "north", 1, DONE).await;
+        until(change, async || (before < n_drifts(&stage).await).then_some(())).await;
+        stage.told("Tenant", "acme", 1, DONE).await;
+        stage.told("ApiKey", "north", 1, DONE).await;
     }
 }
 
-#[tokio::test]
-async fn a_password_changed_by_hand_is_set_again_and_told() {
-    let reconciler = acme(&[]).await;
-    reconciler.told("tenant", "acme", 1, DONE).await;
-    let mut conn = reconciler.server.connect("acme").await;
+async fn a_password_changed_by_hand_is_set_again_and_told(on: On) {
+    let stage = acme(on).await;
+    let mut conn = stage.server.connect("acme").await;
     for login in TenantLogin::ALL {
-        let before = n_drifts(&reconciler);
-        let mut login = reconciler.login("acme", login);
+        let before = n_drifts(&stage).await;
+        let mut login = stage.login("acme", login).await;
         if login.role.ends_with("_keys") {
             login.database = CONTROL_DATABASE.to_owned();
         }
         execute(&mut conn, &format!("alter role {} password 'by hand'", login.role)).await;
         until(&login.role, async || connect(&login).await.ok()).await;
-        until("an event", async || (before < n_drifts(&reconciler)).then_some(())).await;
+        until("an event", async || (before < n_drifts(&stage).await).then_some(())).await;
     }
-    reconciler.told("tenant", "acme", 1, DONE).await;
+    stage.told("Tenant", "acme", 1, DONE).await;
 }

@@ -1,9 +1,13 @@
 //! A policy that reads another table reads it with the caller's grants: who lacks them is told, by name.
 
 use rowgate_tests::postgres::{attempt, connect};
-use rowgate_tests::reconciler::{DONE, Reconciler, ready};
+use rowgate_tests::reconciler::ready;
+use rowgate_tests::stage::{DONE, On, Stage};
 
-use super::{SPEC, acme, key, tenant};
+use super::acme;
+use crate::acme::{SPEC, key, tenant};
+
+scenarios!(a_policy_that_a_key_cannot_read_is_told_with_table_and_key);
 
 /// Notes that are hidden too, by whichever column of `app.hidden`.
 fn spec(column: &str, entity: &str, permission: &str) -> String {
@@ -22,24 +26,23 @@ fn north(hidden: &str) -> String {
     key("north", "acme", &format!("claims: {{region: north}}, {scope}"))
 }
 
-async fn north_reads(reconciler: &Reconciler) -> bool {
-    let mut conn = connect(&reconciler.key("north", "acme")).await.expect("the key's role");
+async fn north_reads(stage: &Stage) -> bool {
+    let mut conn = connect(&stage.role("north", "acme").await).await.expect("the key's role");
     attempt(&mut conn, "select id from app.notes").await.is_ok()
 }
 
 /// The policy is about `datalake_user` alone, and still PostgreSQL refuses everybody who may not read the table.
-#[tokio::test]
-async fn a_policy_that_a_key_cannot_read_is_told_with_table_and_key() {
+async fn a_policy_that_a_key_cannot_read_is_told_with_table_and_key(on: On) {
     const ENTITY: &str =
         "    - {name: hidden, source: {schema: app, object: hidden}, rowLevelSecurity: {none: true}}\n";
     const SHARED: &str = "      - {entity: hidden, actions: [read]}\n";
-    let reconciler = acme(&[]).await;
-    reconciler.told("tenant", "acme", 1, DONE).await;
-    assert!(north_reads(&reconciler).await);
+    let mut stage = acme(on).await;
+    assert!(north_reads(&stage).await);
 
-    reconciler.write("keys.yaml", &format!("{}{}", key("web", "acme", ""), north("")));
-    reconciler.write("acme.yaml", &tenant("acme", &spec("id", "", "")));
-    let told = reconciler.told("tenant", "acme", 2, "PolicyUnreadable").await;
+    stage.remove("ApiKey", "south").await;
+    stage.gone("ApiKey", "south").await;
+    stage.put(&tenant("acme", &spec("id", "", ""))).await;
+    let told = stage.told("Tenant", "acme", 2, "PolicyUnreadable").await;
     let (_, message) = ready(&told);
     for part in [
         "entities[notes]: policy shown reads app.hidden (id)",
@@ -49,21 +52,21 @@ async fn a_policy_that_a_key_cannot_read_is_told_with_table_and_key() {
     ] {
         assert!(message.contains(part), "{part}: {message}");
     }
-    reconciler.told("apikey", "north", 1, "PolicyUnreadable").await;
-    assert!(!north_reads(&reconciler).await, "as PostgreSQL has it");
+    stage.told("ApiKey", "north", 1, "PolicyUnreadable").await;
+    assert!(!north_reads(&stage).await, "as PostgreSQL has it");
 
     // readable for the shared permissions, and for north another column than the policy's
     let only_id = ", {entity: hidden, actions: [read], fields: {include: [id]}}";
-    reconciler.write("keys.yaml", &format!("{}{}", key("web", "acme", ""), north(only_id)));
-    reconciler.write("acme.yaml", &tenant("acme", &spec("word", ENTITY, SHARED)));
-    let told = reconciler.told("apikey", "north", 2, "PolicyUnreadable").await;
+    stage.put(&north(only_id)).await;
+    stage.put(&tenant("acme", &spec("word", ENTITY, SHARED))).await;
+    let told = stage.told("ApiKey", "north", 2, "PolicyUnreadable").await;
     assert!(ready(&told).1.contains("app.hidden (word), which key north may not"), "{told}");
-    let told = reconciler.told("tenant", "acme", 3, "PolicyUnreadable").await;
+    let told = stage.told("Tenant", "acme", 3, "PolicyUnreadable").await;
     assert!(!ready(&told).1.contains("key web"), "{told}");
-    assert!(!north_reads(&reconciler).await);
+    assert!(!north_reads(&stage).await);
 
-    reconciler.write("acme.yaml", &tenant("acme", &spec("id", ENTITY, SHARED)));
-    reconciler.told("tenant", "acme", 4, DONE).await;
-    reconciler.told("apikey", "north", 2, DONE).await;
-    assert!(north_reads(&reconciler).await);
+    stage.put(&tenant("acme", &spec("id", ENTITY, SHARED))).await;
+    stage.told("Tenant", "acme", 4, DONE).await;
+    stage.told("ApiKey", "north", 2, DONE).await;
+    assert!(north_reads(&stage).await);
 }

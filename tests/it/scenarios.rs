@@ -1,0 +1,63 @@
+//! Scenarios of reconciling, as statuses, Secrets, keys and rows tell them. Each is written once and runs on both sources:
+//! `on_folder` in a standalone process, `on_cluster` in the operator under the chart's rights.
+
+use rowgate_tests::stage::{DONE, On, Stage, Wish};
+
+use crate::acme::{SPEC, keys, tenant};
+
+/// Two tests of each scenario, named by their source.
+macro_rules! scenarios {
+    ($($scenario:ident),* $(,)?) => {
+        mod on_folder {
+            $(#[tokio::test]
+            async fn $scenario() {
+                Box::pin(super::$scenario(rowgate_tests::stage::On::Folder)).await;
+            })*
+        }
+
+        mod on_cluster {
+            $(#[tokio::test]
+            async fn $scenario() {
+                Box::pin(super::$scenario(rowgate_tests::stage::On::Cluster)).await;
+            })*
+        }
+    };
+}
+
+mod closing;
+mod crash;
+mod deleting;
+mod edits;
+mod keys;
+pub(crate) mod quiet;
+mod reading;
+mod refused;
+mod rotation;
+mod secrets;
+mod serving;
+mod shop;
+mod told;
+mod turns;
+mod used;
+
+/// What every key of `acme` may read.
+const NOTES: &str = "/auth/acme/api/notes?$first=1";
+
+/// Tenant `acme` with the keys `web` (unscoped), `north` and `south`, done.
+async fn acme(on: On) -> Stage {
+    acme_with(on, Wish::default()).await
+}
+
+async fn acme_with(on: On, wish: Wish<'_>) -> Stage {
+    let stage = Stage::with(on, wish, &format!("{}{}", tenant("acme", SPEC), keys())).await;
+    done(&stage).await;
+    stage
+}
+
+/// Waits until all of [`acme`] is done.
+async fn done(stage: &Stage) {
+    stage.told("Tenant", "acme", 1, DONE).await;
+    for key in ["web", "north", "south"] {
+        stage.told("ApiKey", key, 1, DONE).await;
+    }
+}
