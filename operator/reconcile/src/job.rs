@@ -10,7 +10,7 @@ use rowgate_pg::{leader, replicas, session, tenants};
 use tokio::time::{Instant, timeout};
 
 use crate::kept::Kept;
-use crate::lanes::{Lanes, QUICK};
+use crate::lanes::{Lanes, QUICK, TURN};
 use crate::pass::{Memory, Pass, free_key, is_forced, is_leaving};
 use crate::reporter::Reporter;
 use crate::revocation;
@@ -52,7 +52,7 @@ impl<S: ResourceSource> Job<S> {
     pub(crate) async fn run(mut self) -> Passed {
         let lanes = self.shared.lanes.clone();
         let mut place = lanes.enter(self.slow).await;
-        let mut slow = self.slow;
+        let (mut slow, mut turn) = (self.slow, TURN);
         let began = Instant::now();
         let state = loop {
             let mut pass = Box::pin(pass(
@@ -63,18 +63,29 @@ impl<S: ResourceSource> Job<S> {
                 self.probe,
                 &mut self.memory,
             ));
-            if slow {
-                break pass.await;
+            if !slow {
+                if let Ok(state) = timeout(QUICK, &mut pass).await {
+                    break state;
+                }
+                slow = true;
+                if let Some(aside) = lanes.aside() {
+                    place = aside;
+                } else {
+                    drop(pass);
+                    drop(place);
+                    place = lanes.enter(true).await;
+                    continue;
+                }
             }
-            if let Ok(state) = timeout(QUICK, &mut pass).await {
+            let mut done = timeout(turn, &mut pass).await.ok();
+            while done.is_none() && !lanes.crowded() {
+                done = timeout(turn, &mut pass).await.ok();
+            }
+            if let Some(state) = done {
                 break state;
             }
-            slow = true;
-            if let Some(aside) = lanes.aside() {
-                place = aside;
-                break pass.await;
-            }
-            // begun anew when the slow lane has a place; a pass may be cut off anywhere
+            // begun anew when it is its turn again; a pass may be cut off anywhere
+            turn *= 2;
             drop(pass);
             drop(place);
             place = lanes.enter(true).await;
