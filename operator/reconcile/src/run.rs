@@ -87,6 +87,7 @@ pub async fn run<S: ResourceSource + 'static>(
         jobs: JoinSet::new(),
         control: None,
         heard: Instant::now(),
+        lost: false,
         replicas: None,
         tables: Tables::default(),
         glancing: false,
@@ -143,6 +144,8 @@ struct Looker<S> {
     control: Option<PgConnection>,
     /// When the control database answered last.
     heard: Instant,
+    /// It did not answer the last time.
+    lost: bool,
     /// `None`: nothing is known yet, so nothing is told.
     replicas: Option<Replicas>,
     tables: Tables,
@@ -267,13 +270,15 @@ impl<S: ResourceSource + 'static> Looker<S> {
                 return self.glanced(glance);
             }
             Done::Glanced(Err(error)) => {
-                self.glancing = false;
+                (self.glancing, self.lost) = (false, true);
                 self.next_glance = Instant::now() + RETRY;
                 if SILENCE <= self.heard.elapsed() {
                     let mut replicas = self.replicas.take().unwrap_or_default();
                     replicas.silent = Some(error.to_string());
                     self.replicas = Some(replicas);
                     self.tell();
+                    // whoever answers next may know less, such as a standby that takes over: each tenant is compared first
+                    self.entries.keys().for_each(|uid| self.told.revise(uid));
                 }
             }
             Done::Listed(listed) => {
@@ -340,9 +345,10 @@ impl<S: ResourceSource + 'static> Looker<S> {
         let stirred: BTreeSet<_> = self.tables.stirred(&glance.seen).into_iter().collect();
         self.replicas = Some(Replicas { live: glance.live, silent: None });
         let mut awaiting = false;
+        let was_lost = std::mem::take(&mut self.lost);
         for entry in self.entries.values_mut() {
             let Some(state) = &entry.state else { continue };
-            if state.id.as_ref().is_some_and(|id| stirred.contains(id)) {
+            if was_lost || state.id.as_ref().is_some_and(|id| stirred.contains(id)) {
                 (entry.due, entry.wanted) = (Instant::now(), true);
             }
             awaiting |= self.replicas.as_ref().is_some_and(|replicas| awaits_replicas(state, replicas));
