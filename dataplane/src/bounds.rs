@@ -1,7 +1,7 @@
 //! How large a request may be, whoever sends it: looked at before its key.
 //!
-//! No route reads a body yet. One that comes with a GET is not read: hyper skips what has arrived already, or closes
-//! the connection.
+//! A body that comes with a GET is not read: hyper skips what has arrived already, or closes the connection. One that
+//! does not announce its length is counted while it is read (`sent`).
 
 use axum::extract::Request;
 use axum::http::header::CONTENT_LENGTH;
@@ -12,7 +12,7 @@ const HEAD: usize = 16 * 1024;
 /// What hyper reads of them. What is between the two is told in our words; beyond, hyper answers a bare 431.
 pub const READ: usize = 2 * HEAD;
 /// The body, in bytes.
-const BODY: u64 = 1024 * 1024;
+pub const BODY: u64 = 1024 * 1024;
 
 /// Refuses a request that is too large.
 pub fn check(request: &Request) -> Result<(), Problem> {

@@ -13,7 +13,7 @@ use axum::extract::Request;
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
@@ -28,6 +28,7 @@ use crate::{bounds, compress, cors, proxies};
 
 mod options;
 mod rest;
+mod rows;
 mod tokens;
 
 /// One line of the table.
@@ -41,7 +42,7 @@ pub struct Route {
     handler: fn() -> MethodRouter<Arc<App>>,
 }
 
-static ROUTES: [Route; 5] = [
+static ROUTES: [Route; 7] = [
     Route { method: "GET", path: "/auth/{tenant}/api", needs_key: true, handler: || get(rest::entities) },
     Route {
         method: "GET",
@@ -54,6 +55,18 @@ static ROUTES: [Route; 5] = [
         path: "/auth/{tenant}/api/{entity}/{*key}",
         needs_key: true,
         handler: || get(rest::row),
+    },
+    Route {
+        method: "POST",
+        path: "/auth/{tenant}/api/{entity}",
+        needs_key: true,
+        handler: || post(rows::create),
+    },
+    Route {
+        method: "DELETE",
+        path: "/auth/{tenant}/api/{entity}/{*key}",
+        needs_key: true,
+        handler: || delete(rows::delete),
     },
     Route {
         method: "POST",

@@ -1,7 +1,7 @@
 //! The data plane: REST over each tenant's PostgreSQL, answered as the role of the caller's key.
 //!
-//! A request goes through [`listen`], [`http`] (the table of routes), [`auth`] (whose key), [`reads`] (what the key
-//! may see, as SQL, and its rows) and [`respond`]. At the door stand [`proxies`], [`bounds`], [`cors`] and [`compress`].
+//! A request goes through [`listen`], [`http`] (the table of routes), [`auth`] (whose key), [`reads`] and [`writes`]
+//! (what the key may, as SQL, and the rows) and [`respond`]. At the door stand [`proxies`], [`bounds`], [`cors`] and [`compress`].
 //! Beside them [`replica`] follows the control database and keeps [`catalogs`] current. [`app`] starts and ends all of it.
 
 pub mod app;
@@ -25,7 +25,9 @@ pub mod probes;
 pub mod proxies;
 pub mod reads;
 pub mod respond;
+pub mod sent;
 pub mod streamed;
+pub mod writes;
 
 pub mod catalogs;
 pub mod replica;

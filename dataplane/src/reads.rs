@@ -5,7 +5,7 @@ use std::time::Instant;
 use rowgate_core::cursor::{self, Position};
 use rowgate_core::derive::CursorKey;
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::{Ask, Cause, Failure};
+use rowgate_pg::wire::{Ask, Cause, Failure, Mode};
 use rowgate_sql::compile::Compiled;
 
 use crate::auth::Caller;
@@ -51,7 +51,7 @@ const TRIES: usize = 3;
 const SETTLE: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// Why a try gave no answer.
-enum Miss {
+pub(crate) enum Miss {
     /// The answer stands.
     Settled(Problem),
     /// It may come of an old catalog or key record: look again, and only then answer with the problem.
@@ -125,6 +125,7 @@ async fn attempt(
         sql: compiled.sql,
         shape: compiled.shape.clone(),
         take: compiled.take,
+        mode: Mode::Read,
     };
     let asked = Instant::now();
     let answered = caller.tenant.lane.read(ask).await;
@@ -181,7 +182,7 @@ pub(crate) fn next(
 
 /// A failure of the wire as the caller is told it. What PostgreSQL said goes to the log, where it is a fault of ours.
 /// `misfit` says what is wrong with the value of a parameter, where it is one of the request.
-fn told(
+pub(crate) fn told(
     caller: &Caller,
     known: &Known,
     failure: Failure,
@@ -219,7 +220,11 @@ fn told(
             caller.tenant.note(false, &cause);
             Miss::Settled(Problem::unavailable())
         }
-        Failure::Internal(cause) => {
+        // Only a write gives the first three.
+        Failure::Violation(cause)
+        | Failure::Conflict(cause)
+        | Failure::Unwritable(cause)
+        | Failure::Internal(cause) => {
             trace.fault("the database answered with an unexpected error", &text(&cause));
             Miss::Settled(Problem::internal())
         }
@@ -232,6 +237,9 @@ pub(crate) fn cause(failure: &Failure) -> String {
         Failure::Denied(cause)
         | Failure::Invalid(cause)
         | Failure::Changed(cause)
+        | Failure::Violation(cause)
+        | Failure::Conflict(cause)
+        | Failure::Unwritable(cause)
         | Failure::Internal(cause) => text(cause),
         Failure::Unavailable(text) => text.clone(),
         Failure::DeadKey | Failure::WrongRole(_) | Failure::Timeout | Failure::Busy(_) => failure.to_string(),

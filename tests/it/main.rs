@@ -37,3 +37,4 @@ mod truth;
 mod typing;
 mod values;
 mod wire;
+mod writes;

@@ -71,6 +71,17 @@ metadata: {name: busy-key}
 spec: {tenantRef: {name: busy}}
 ";
 
+/// Only a write is refused with them: `writes::refused` has a row for each.
+pub(crate) const OF_WRITES: [Code; 7] = [
+    Code::Forbidden,
+    Code::ReadOnlyColumn,
+    Code::RowNotFound,
+    Code::UniqueViolation,
+    Code::ForeignKeyViolation,
+    Code::SerializationFailure,
+    Code::ConstraintViolation,
+];
+
 /// Seen to fail with a code without a row, and with a hint taken from all fields of the entity.
 #[tokio::test]
 async fn every_refusal_of_a_read_says_what_to_change() {
@@ -126,7 +137,7 @@ async fn every_refusal_of_a_read_says_what_to_change() {
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!("table", table));
     for code in Code::ALL {
-        assert!(codes.contains(&code), "{code:?} needs a row");
+        assert!(codes.contains(&code) || OF_WRITES.contains(&code), "{code:?} needs a row");
     }
 }
 

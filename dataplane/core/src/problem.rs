@@ -11,12 +11,18 @@ pub enum Code {
     InvalidCursor,
     UnknownField,
     InvalidValue,
+    ReadOnlyColumn,
     Unauthorized,
     RoleMismatch,
     Forbidden,
     EntityNotFound,
+    RowNotFound,
     NotFound,
     MethodNotAllowed,
+    UniqueViolation,
+    ForeignKeyViolation,
+    SerializationFailure,
+    ConstraintViolation,
     TooLarge,
     RateLimited,
     UriTooLong,
@@ -27,19 +33,25 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 19] = [
+    pub const ALL: [Code; 25] = [
         Code::BadRequest,
         Code::InvalidFilter,
         Code::InvalidOrderBy,
         Code::InvalidCursor,
         Code::UnknownField,
         Code::InvalidValue,
+        Code::ReadOnlyColumn,
         Code::Unauthorized,
         Code::RoleMismatch,
         Code::Forbidden,
         Code::EntityNotFound,
+        Code::RowNotFound,
         Code::NotFound,
         Code::MethodNotAllowed,
+        Code::UniqueViolation,
+        Code::ForeignKeyViolation,
+        Code::SerializationFailure,
+        Code::ConstraintViolation,
         Code::TooLarge,
         Code::RateLimited,
         Code::UriTooLong,
@@ -58,11 +70,14 @@ impl Code {
             | Code::InvalidOrderBy
             | Code::InvalidCursor
             | Code::UnknownField
-            | Code::InvalidValue => 400,
+            | Code::InvalidValue
+            | Code::ReadOnlyColumn => 400,
             Code::Unauthorized => 401,
             Code::RoleMismatch | Code::Forbidden => 403,
-            Code::EntityNotFound | Code::NotFound => 404,
+            Code::EntityNotFound | Code::RowNotFound | Code::NotFound => 404,
             Code::MethodNotAllowed => 405,
+            Code::UniqueViolation | Code::ForeignKeyViolation | Code::SerializationFailure => 409,
+            Code::ConstraintViolation => 422,
             Code::TooLarge => 413,
             Code::RateLimited => 429,
             Code::UriTooLong => 414,

@@ -1,8 +1,8 @@
 //! A tenant's catalog, read by the data plane from the tenant's own database in one snapshot.
 
 use rowgate_sql::catalog::{
-    Catalog, ColumnInfo, Entity, EntityRecord, FieldType, Limits, Operators, PermissionRecord, Structures,
-    TableColumns, build,
+    Catalog, ColumnInfo, Entity, EntityRecord, FieldType, Filling, Limits, Operators, PermissionRecord,
+    Structures, TableColumns, build,
 };
 use rowgate_sql::text::Ident;
 use sqlx::types::Json;
@@ -51,6 +51,8 @@ struct Row {
     built_in: bool,
     operators_in: Option<String>,
     granted: bool,
+    has_default: bool,
+    is_computed: bool,
 }
 
 /// The columns of every relation that an entity stands for, in `attnum` order. Type names are spelled with only
@@ -66,6 +68,8 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                                        and c.relkind in ('r', 'p', 'v')
          ), attribute as (
              select r.nspname, r.relname, a.attrelid, a.attnum, a.attname, a.atttypid, a.attacl,
+                    a.attgenerated <> '' or a.attidentity = 'a' as is_computed, a.atthasdef or a.attidentity <> '' or exists (
+                        select from pg_catalog.pg_type d where d.oid = a.atttypid and d.typdefault is not null) as has_default,
                     a.attnotnull and not exists (
                         select from pg_catalog.pg_constraint c
                         where c.conrelid = a.attrelid and c.contype = 'n' and c.conkey = array[a.attnum]
@@ -85,7 +89,7 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                 a.atttypid::int8 as type_oid, a.type_name, base.oid::int8 as base_oid,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then 'a'
                      else base.typtype::text end as base_kind,
-                not a.is_filled as nullable, a.attacl is not null as granted,
+                not a.is_filled as nullable, a.attacl is not null as granted, a.has_default, a.is_computed,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then element.has_order
                      else base.typtype <> 'b' or base.oid < 16384 end as built_in,
                 own.nspname::text as operators_in
@@ -149,7 +153,12 @@ fn column(row: &Row, structures: &Structures) -> Result<ColumnInfo, PgError> {
         },
         nested: structures.nested(oid),
     };
-    Ok(ColumnInfo { name: ident(&row.column)?, ty, nullable: row.nullable, granted: row.granted })
+    let filling = match (row.is_computed, row.has_default) {
+        (true, _) => Filling::Database,
+        (false, true) => Filling::Default,
+        (false, false) => Filling::Caller,
+    };
+    Ok(ColumnInfo { name: ident(&row.column)?, ty, nullable: row.nullable, granted: row.granted, filling })
 }
 
 pub(crate) fn ident(name: &str) -> Result<Ident, PgError> {

@@ -89,6 +89,19 @@ pub struct Field {
     pub nullable: bool,
     /// Somebody holds a right on it; else it is in nobody's [`Scope`].
     pub granted: bool,
+    pub filling: Filling,
+}
+
+/// Who gives a column its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Filling {
+    /// Only who writes the row.
+    #[default]
+    Caller,
+    /// PostgreSQL, where nobody does: a default, an identity.
+    Default,
+    /// PostgreSQL alone: a generated column, an identity that is always generated.
+    Database,
 }
 
 /// A column's type as `pg_type` tells it.

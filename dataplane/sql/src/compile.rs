@@ -5,6 +5,7 @@ mod encoding;
 mod page;
 mod predicate;
 mod value;
+mod write;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::catalog::{Entity, Field, FieldType, Operators};
 use crate::query::Query;
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
+pub use write::{delete, insert};
 
 #[derive(Debug, Clone)]
 pub struct Compiled {
@@ -38,7 +40,8 @@ impl Compiled {
         let Field { name, ty, .. } = self.entity.fields.get(usize::from(field))?;
         let (code, what) = match self.binding {
             Some(_) => (Code::InvalidFilter, "the field"),
-            None => (Code::InvalidValue, "the key field"),
+            None if self.entity.key.contains(&usize::from(field)) => (Code::InvalidValue, "the key field"),
+            None => (Code::InvalidValue, "the field"),
         };
         Some(Problem::new(
             code,

@@ -1,8 +1,10 @@
 //! The compiler: untrusted requests and desired rights become SQL text and binds. Pure; the only place where SQL
 //! text is made from anything but a literal.
 //!
+//! Writes begin with [`body`] instead of `odata`.
 //! `odata` (text to [`request`]) → `resolve` (names to references) → [`query`] (the IR) → `compile` → [`text::Sql`].
 
+pub mod body;
 pub mod catalog;
 pub mod compile;
 pub mod ddl;

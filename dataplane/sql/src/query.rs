@@ -36,6 +36,25 @@ pub struct OrderTerm {
     pub descending: bool,
 }
 
+/// Rows to be made in one statement.
+#[derive(Debug, Clone)]
+pub struct Insert {
+    pub entity: Arc<Entity>,
+    /// The fields that any row names, in declared order.
+    pub fields: Vec<usize>,
+    /// Never empty; each as long as `fields`, `None` where the row does not name the field.
+    pub rows: Vec<Vec<Option<Bind>>>,
+    /// The fields of the answer; empty: nothing is read back.
+    pub returning: Vec<usize>,
+}
+
+/// One row to be deleted.
+#[derive(Debug, Clone)]
+pub struct Delete {
+    pub entity: Arc<Entity>,
+    pub key: Predicate,
+}
+
 /// A condition. It is SQL's three-valued logic: `ne` is `<>`, so a NULL equals nothing and differs from nothing, as
 /// users of PostgREST and Data API builder know it (OData would have `null ne 'x'` true); `ne null` finds the rest.
 #[derive(Debug, Clone, PartialEq)]

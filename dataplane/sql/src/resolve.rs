@@ -4,12 +4,14 @@
 mod arithmetic;
 mod family;
 mod filter;
+mod input;
 mod moment;
 mod order;
 mod signature;
 mod term;
 mod value;
 mod visible;
+mod write;
 
 use std::sync::Arc;
 
@@ -22,6 +24,7 @@ use crate::catalog::{Catalog, Entity, Scope};
 use crate::query::{Predicate, Query, Value};
 use crate::request::{Comparison, ReadRequest};
 use visible::Visible;
+pub use write::{delete, insert};
 
 /// Rows of a page when `$first` is not given.
 pub const DEFAULT_PAGE_SIZE: u32 = 100;
@@ -108,14 +111,19 @@ pub fn row(
 fn find<'a>(catalog: &'a Catalog, scope: &'a Scope, name: &EntityName) -> Result<Visible<'a>, Problem> {
     let entity = catalog.entities.get(name).ok_or_else(Problem::entity_not_found)?;
     let visible = Visible::of(entity, scope).ok_or_else(Problem::entity_not_found)?;
-    // said only to who may read it, and not as absence: it comes back within seconds, and nobody should forget its rows
-    if catalog.unguarded.contains(name) {
-        return Err(Problem::new(
+    guarded(catalog, name)?;
+    Ok(visible)
+}
+
+/// Said only to who has a right on it, and not as absence: it comes back within seconds, and nobody should forget its rows.
+fn guarded(catalog: &Catalog, name: &EntityName) -> Result<(), Problem> {
+    match catalog.unguarded.contains(name) {
+        false => Ok(()),
+        true => Err(Problem::new(
             Code::Unavailable,
             "row-level security of this entity was turned off in the database, so it is closed; it opens by itself when that is repaired",
-        ));
+        )),
     }
-    Ok(visible)
 }
 
 fn by_key(visible: &Visible<'_>, path: &[(String, String)]) -> Result<Predicate, Problem> {

@@ -12,8 +12,8 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::Problem;
 
 use crate::catalog::{
-    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Limits, Operators, PermissionRecord,
-    TableColumns, TypeKind, build,
+    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Filling, Limits, Operators,
+    PermissionRecord, TableColumns, TypeKind, build,
 };
 use crate::compile::{self, Compiled};
 use crate::resolve::{self, Cursors};
@@ -89,6 +89,7 @@ fn catalog() -> Catalog {
             },
             nullable,
             granted: true,
+            filling: Filling::Caller,
         };
         rows.iter().map(column).collect()
     };

@@ -90,21 +90,25 @@ impl<S: Sync> FromRequestParts<S> for Here {
 
 impl Here {
     /// A text that cannot be an entity's name is an entity that does not exist.
-    fn entity(&self) -> Result<EntityName, Problem> {
+    pub(super) fn entity(&self) -> Result<EntityName, Problem> {
         let name = self.uri.path().split('/').nth(4).unwrap_or_default();
         path::decode(name)?.parse().map_err(|_| Problem::entity_not_found())
     }
 
-    fn key(&self) -> Result<Vec<(String, String)>, Problem> {
+    pub(super) fn key(&self) -> Result<Vec<(String, String)>, Problem> {
         let parts: Result<Vec<_>, _> = self.uri.path().split('/').skip(5).map(path::decode).collect();
         path::key_pairs(parts?)
     }
 
-    fn query(&self) -> &str {
+    pub(super) fn path(&self) -> &str {
+        self.uri.path()
+    }
+
+    pub(super) fn query(&self) -> &str {
         self.uri.query().unwrap_or_default()
     }
 
-    fn origin(&self) -> Result<&str, Problem> {
+    pub(super) fn origin(&self) -> Result<&str, Problem> {
         self.origin.as_deref().map_err(Problem::clone)
     }
 

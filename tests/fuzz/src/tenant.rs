@@ -3,8 +3,8 @@
 use rowgate_core::derive::{CursorKey, Root};
 use rowgate_core::problem::Problem;
 use rowgate_sql::catalog::{
-    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Limits, Operators, PermissionRecord,
-    TableColumns, TypeKind, build,
+    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Filling, Limits, Operators,
+    PermissionRecord, TableColumns, TypeKind, build,
 };
 use rowgate_sql::compile::{self, Compiled};
 use rowgate_sql::request::ReadRequest;
@@ -81,6 +81,7 @@ fn catalog() -> Catalog {
         },
         nullable: !KEYS.contains(&column),
         granted: true,
+        filling: Filling::Caller,
     };
     let table = TableColumns {
         schema: name(SCHEMA),

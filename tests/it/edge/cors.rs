@@ -63,18 +63,18 @@ fn opened(reply: &Reply) -> Vec<&str> {
 #[tokio::test]
 async fn a_preflight_of_a_listed_origin_is_told_what_it_may_send() {
     let shop = Shop::open().await;
-    for (path, origin, told) in [
-        ("/auth/shop/api/orders", APP, APP),
-        ("/auth/shop/api/absentee/id/1", APP, APP),
-        ("/auth/%73hop/api", APP, APP),
-        ("/auth/shop/api", "http://localhost:3000", "http://localhost:3000"),
-        ("/auth/open/api", "https://anybody.example", "*"),
-        ("/auth/open/api", "https://other.example", "*"),
+    for (path, origin, told, methods) in [
+        ("/auth/shop/api/orders", APP, APP, "GET,HEAD,POST"),
+        ("/auth/shop/api/absentee/id/1", APP, APP, "GET,HEAD,DELETE"),
+        ("/auth/%73hop/api", APP, APP, "GET,HEAD"),
+        ("/auth/shop/api", "http://localhost:3000", "http://localhost:3000", "GET,HEAD"),
+        ("/auth/open/api", "https://anybody.example", "*", "GET,HEAD"),
+        ("/auth/open/api", "https://other.example", "*", "GET,HEAD"),
     ] {
         let reply = shop.preflight(path, &[origin]).await;
         assert_eq!((reply.status, &*reply.body), (StatusCode::NO_CONTENT, ""), "{path} {origin}: {reply:?}");
         assert_eq!(reply.header("access-control-allow-origin"), Some(told), "{path} {origin}");
-        assert_eq!(reply.header("access-control-allow-methods"), Some("GET,HEAD"), "{path} {origin}");
+        assert_eq!(reply.header("access-control-allow-methods"), Some(methods), "{path} {origin}");
         let sent = reply.header("access-control-allow-headers").expect("a list").to_ascii_lowercase();
         for name in ["x-api-key", "authorization", "x-ms-api-role", "x-request-id"] {
             assert!(sent.split(", ").any(|listed| listed == name), "{sent}");

@@ -9,7 +9,7 @@ use rowgate_core::name::Ulid;
 use rowgate_core::scram::verifier;
 use rowgate_core::secret::{Credential, KeyDigest};
 use rowgate_pg::login::Login;
-use rowgate_pg::wire::{Ask, Failure, Lane, Limits, Page, Sessions};
+use rowgate_pg::wire::{Ask, Failure, Lane, Limits, Mode, Page, Sessions};
 use rowgate_sql::shape::{Column, Encoding, Shape};
 use rowgate_sql::text::Sql;
 use rowgate_tests::postgres::{OVER, Server, execute};
@@ -102,6 +102,7 @@ impl Tenant {
             sql,
             shape: Arc::new(shape),
             take: usize::MAX,
+            mode: Mode::Read,
             watched: None,
         }
     }
@@ -174,6 +175,9 @@ pub(crate) fn name(answer: &Result<Page, Failure>) -> &'static str {
         Err(Failure::Timeout) => "Timeout",
         Err(Failure::Busy(_)) => "Busy",
         Err(Failure::Unavailable(_)) => "Unavailable",
+        Err(Failure::Violation(_)) => "Violation",
+        Err(Failure::Conflict(_)) => "Conflict",
+        Err(Failure::Unwritable(_)) => "Unwritable",
         Err(Failure::Internal(_)) => "Internal",
     }
 }

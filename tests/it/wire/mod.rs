@@ -11,3 +11,4 @@ mod pooler;
 mod session;
 mod standby;
 mod tls;
+mod writes;

@@ -29,6 +29,18 @@ pub struct Ask {
     pub shape: Arc<Shape>,
     /// How many rows are written; the statement may give more.
     pub take: usize,
+    pub mode: Mode,
+}
+
+/// What a statement does to the database.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// In a read-only transaction. It may be asked twice.
+    #[default]
+    Read,
+    /// At most once: PostgreSQL runs it only as the role, and with the tables, that it was made for, and where its answer was
+    /// lost nobody asks again.
+    Write,
 }
 
 /// A question and what tells its statement from others, which is worked out once.
@@ -53,6 +65,8 @@ pub struct Page {
     pub last: Option<Position>,
     /// How many rows there are in all; `None` without rows, or where the shape has no count.
     pub count: Option<i64>,
+    /// How many rows the command has read, made, changed or deleted; `None` while that is not known yet.
+    pub n_affected: Option<u64>,
 }
 
 /// The live key, as the database said in the same transaction.

@@ -7,7 +7,7 @@ use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend::{self, BindError};
 use rowgate_sql::text::Format;
 
-use super::ask::Asked;
+use super::ask::{Asked, Mode};
 use super::key::{self, Prepared};
 use super::lane::Sessions;
 use super::opening;
@@ -38,18 +38,23 @@ pub(super) fn write(
     let named = |name: &'static str| if sessions == Sessions::Pooled { "" } else { name };
     let parses_reset = !prepared.reset;
     opening::write(sessions, named(opening::NAME), parses_reset, out)?;
-    let (form, parses_key) = (key::form(&ask.credential), !prepared.has(&ask.credential));
+    let form = key::form(ask);
+    let parses_key = !prepared.has(form);
     if parses_key {
         frontend::parse(named(form.name), form.text, form.types.iter().copied(), out)?;
     }
-    key::execute(named(form.name), &ask.credential, ask.statement_timeout_ms, out)?;
-    let parses_watch = ask.watched.is_some() && !prepared.watch;
+    key::execute(named(form.name), ask, out)?;
+    let is_watched = match ask.mode {
+        Mode::Read => prepared.watch,
+        Mode::Write => prepared.guard,
+    };
+    let parses_watch = ask.watched.is_some() && !is_watched;
     if let Some(watched) = &ask.watched {
-        watch::write(watched, named(watch::NAME), parses_watch, out)?;
+        watch::write(watched, ask.mode, named, parses_watch, out)?;
     }
 
     let found = statements.find(ask);
-    let statement = found.unwrap_or_else(|| statements.reserve());
+    let statement = found.unwrap_or_else(|| statements.reserve(&ask.sql));
     for closing in statements.closing() {
         frontend::close(b'S', &closing.name(), out)?;
     }

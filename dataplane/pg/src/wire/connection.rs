@@ -6,7 +6,7 @@ use rowgate_sql::shape::Shape;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
-use super::ask::{Asked, KeyRow, Page};
+use super::ask::{Asked, KeyRow, Mode, Page};
 use super::batch::{self, Batch};
 use super::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
 use super::frames::{Fields, Inbox};
@@ -18,6 +18,8 @@ use super::rest::End;
 use super::rows::{self, Rows};
 use super::statements::Statements;
 use super::watch;
+
+mod written;
 
 /// A connection between two exchanges: authenticated, no transaction, nothing unread.
 pub(super) struct Connection<S> {
@@ -66,6 +68,8 @@ pub(super) struct Broken {
     pub(super) failure: Failure,
     /// It broke before the key statement was through, so it may have been stale: on a new connection all may be well.
     pub(super) before_key: bool,
+    /// The server said that nothing of the batch was done.
+    pub(super) is_refused: bool,
 }
 
 impl Session {
@@ -141,7 +145,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let is_expected = key.role == ask.role;
         let mut part = Part::Watch;
         let mut stands = true;
+        let mut n_affected = None;
         let rows = match self.begin_rows(ask, batch, &mut stands, &mut part).await {
+            Ok(false) if ask.mode == Mode::Write => self.skip_rows().await.map(|()| {
+                let message = "rows were written, but those given back have other types than the statement was compiled for";
+                Err(Failure::Internal(Cause::ours(message)))
+            }),
             Ok(false) => self.skip_rows().await.map(|()| {
                 let message = "the columns have other types than the statement was compiled for";
                 Err(Failure::Changed(Cause::ours(message)))
@@ -150,6 +159,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Ok(true) if !is_expected || !stands => {
                 self.skip_rows().await.map(|()| Ok(Rows::new(&ask.shape, 0)))
             }
+            // Nothing is told before it is committed.
+            Ok(true) if ask.mode == Mode::Write => self.read_written(&ask.shape).await.map(|(rows, n)| {
+                n_affected = Some(n);
+                Ok(rows)
+            }),
             Ok(true) => {
                 let mut rows = Rows::new(&ask.shape, ask.take);
                 match self.read_rows(&ask.shape, &mut rows).await {
@@ -186,7 +200,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let page = rows.map(|mut rows| {
             let last = rows.last();
             let (n_rows, more, count) = (rows.n_rows, rows.more, rows.count);
-            Page { key, json: rows.whole(), n_rows, rest: None, more, last, count }
+            Page { key, json: rows.whole(), n_rows, rest: None, more, last, count, n_affected }
         });
         Ok((Exchanged::Whole(page), stands && !batch.parses_data))
     }
@@ -265,7 +279,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if batch.parses_key {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
             if self.sessions == Sessions::Own {
-                self.prepared.note(&ask.credential);
+                self.prepared.note(key::form(ask));
             }
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
@@ -286,10 +300,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if let Some(watched) = &ask.watched {
             if batch.parses_watch {
                 self.expect(backend::PARSE_COMPLETE_TAG).await?;
-                self.prepared.watch = self.sessions == Sessions::Own;
+                let is_kept = self.sessions == Sessions::Own;
+                match ask.mode {
+                    Mode::Read => self.prepared.watch = is_kept,
+                    Mode::Write => self.prepared.guard = is_kept,
+                }
             }
             self.expect(backend::BIND_COMPLETE_TAG).await?;
-            *stands = watch::fits(watched, self.expect(backend::DATA_ROW_TAG).await?)?;
+            let row = self.expect(backend::DATA_ROW_TAG).await?;
+            // A guard that gives a row has not raised.
+            *stands = ask.mode == Mode::Write || watch::fits(watched, row)?;
             self.expect(backend::COMMAND_COMPLETE_TAG).await?;
         }
         *part = Part::DataParse;
@@ -302,11 +322,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
             self.statements.parsed(batch.statement, ask);
             self.expect(backend::PARAMETER_DESCRIPTION_TAG).await?;
-            fits = rows::fit(&ask.shape, self.expect(backend::ROW_DESCRIPTION_TAG).await?)?;
+            fits = match self.answer().await? {
+                (backend::ROW_DESCRIPTION_TAG, body) => rows::fit(&ask.shape, body)?,
+                (backend::NO_DATA_TAG, _) => ask.shape.columns.is_empty(),
+                _ => return Err(Malformed("another message than a description").into()),
+            };
         }
         *part = Part::DataBind;
         self.expect(backend::BIND_COMPLETE_TAG).await?;
-        *part = Part::Data;
+        *part = if ask.mode == Mode::Write { Part::Write } else { Part::Data };
         Ok(fits)
     }
 
@@ -369,5 +393,6 @@ where
 }
 
 fn broken(stop: Stop, part: Part) -> Broken {
-    Broken { failure: stop.failure(part), before_key: part == Part::Key }
+    let is_refused = matches!(stop, Stop::Server(_));
+    Broken { failure: stop.failure(part), before_key: part == Part::Key, is_refused }
 }

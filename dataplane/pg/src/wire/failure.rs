@@ -5,6 +5,7 @@ use std::io;
 
 use super::ask::KeyRow;
 use super::frames::Fields;
+use super::watch;
 
 /// Why there is no page. What PostgreSQL said stands in [`Cause`], for the log alone: `Display` never shows it.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +34,15 @@ pub enum Failure {
     /// No connection, or one that ended; the text is for the log.
     #[error("the database is not available")]
     Unavailable(String),
+    /// A constraint or a trigger of the tenant's own does not allow the write.
+    #[error("a rule of the database refuses the write")]
+    Violation(Cause),
+    /// The write and another one were in each other's way; nothing of it was done.
+    #[error("another write was in the way")]
+    Conflict(Cause),
+    /// The relation, a view, cannot be written to like this.
+    #[error("the relation cannot be written to like this")]
+    Unwritable(Cause),
     /// Any other error of PostgreSQL, or an answer that breaks the protocol.
     #[error("the database answered with an unexpected error")]
     Internal(Cause),
@@ -46,6 +56,8 @@ pub struct Cause {
     pub message: String,
     /// Which value of the statement it is about, from 1, where PostgreSQL could not read one.
     pub parameter: Option<usize>,
+    /// The column that a NOT NULL is about.
+    pub column: Option<String>,
 }
 
 impl Failure {
@@ -57,7 +69,7 @@ impl Failure {
 
 impl Cause {
     pub(super) fn ours(message: impl Into<String>) -> Cause {
-        Cause { sqlstate: None, message: message.into(), parameter: None }
+        Cause { sqlstate: None, message: message.into(), parameter: None, column: None }
     }
 }
 
@@ -89,6 +101,8 @@ pub(super) enum Part {
     /// PostgreSQL reads the values.
     DataBind,
     Data,
+    /// The data statement writes.
+    Write,
 }
 
 /// An ErrorResponse.
@@ -101,6 +115,7 @@ pub(super) struct ServerError {
     routine: String,
     /// As Bind's own context names it: `unnamed portal parameter $2 = ...`, the words in any language.
     parameter: Option<usize>,
+    column: Option<String>,
 }
 
 impl ServerError {
@@ -119,6 +134,7 @@ impl ServerError {
                 b'M' => error.message = text.into_owned(),
                 b'R' => error.routine = text.into_owned(),
                 b'W' => error.parameter = parameter(&text),
+                b'c' => error.column = Some(text.into_owned()),
                 _ => {}
             }
         }
@@ -130,18 +146,24 @@ impl ServerError {
         self.parameter = self.parameter.filter(|_| part == Part::DataBind);
         let state = self.sqlstate.as_str();
         match (state, part) {
+            ("40001" | "40P01", Part::Write) => Failure::Conflict(self.into()),
             ("57014", _) | ("25P04", _) => Failure::Timeout,
             ("40001" | "40P01" | "55P03", _) => Failure::Unavailable(self.to_string()),
             _ if ["08", "53", "57"].contains(&class(state)) => Failure::Unavailable(self.to_string()),
+            (watch::OTHER_TABLES, Part::Watch) => Failure::Changed(self.into()),
             // The login lacks a right, or the session is not what it was.
             (_, Part::Key | Part::Watch) => Failure::Unavailable(self.to_string()),
             ("42501", _) => Failure::Denied(self.into()),
             ("42P01" | "42703", _) => Failure::Changed(self.into()),
             ("42883" | "42804" | "42704" | "3F000", Part::DataParse) => Failure::Changed(self.into()),
             ("0A000", _) if self.routine == "RevalidateCachedQuery" => Failure::Changed(self.into()),
+            ("55000" | "0A000", Part::DataParse) => Failure::Unwritable(self.into()),
             // Columns of two collations beside each other; and input functions that call a wrong value a syntax error:
             // only text of ours can be one where a statement is parsed.
-            ("42P21" | "42P22", _) | ("42601", Part::DataBind | Part::Data) => Failure::Invalid(self.into()),
+            ("42P21" | "42P22", _) | ("42601", Part::DataBind | Part::Data | Part::Write) => {
+                Failure::Invalid(self.into())
+            }
+            (_, Part::Write) if ["23", "P0", "RG"].contains(&class(state)) => Failure::Violation(self.into()),
             ("23514", _) => Failure::Invalid(self.into()),
             _ if class(state) == "22" => Failure::Invalid(self.into()),
             _ => Failure::Internal(self.into()),
@@ -182,7 +204,12 @@ impl fmt::Display for ServerError {
 
 impl From<ServerError> for Cause {
     fn from(error: ServerError) -> Cause {
-        Cause { sqlstate: Some(error.sqlstate), message: error.message, parameter: error.parameter }
+        Cause {
+            sqlstate: Some(error.sqlstate),
+            message: error.message,
+            parameter: error.parameter,
+            column: error.column,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Messages of the server as they come off a stream, every length checked.
 
 use bytes::{Buf as _, BytesMut};
+use futures_util::FutureExt as _;
 use postgres_protocol::message::backend::{self, Header};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
@@ -83,6 +84,15 @@ impl Inbox {
             if stream.read_buf(&mut self.buffer).await? == 0 {
                 return Err(Stop::Io(std::io::ErrorKind::UnexpectedEof.into()));
             }
+        }
+    }
+
+    /// Reads what has arrived, without waiting. False: the stream has ended.
+    pub(super) fn look<S: AsyncRead + Unpin>(&mut self, stream: &mut S) -> bool {
+        match stream.read_buf(&mut self.buffer).now_or_never() {
+            None => true,
+            Some(Ok(n_bytes)) => 0 < n_bytes,
+            Some(Err(_)) => false,
         }
     }
 

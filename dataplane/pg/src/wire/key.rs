@@ -4,12 +4,13 @@ use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use rowgate_core::secret::Credential;
 
-use super::ask::KeyRow;
+use super::ask::{Ask, KeyRow, Mode};
 use super::failure::Malformed;
 use super::frames::Fields;
 
-/// One form of the key statement: by what it finds the key. They differ in one condition.
+/// One form of the key statement: by what it finds the key, and for what.
 pub(super) struct Form {
+    number: usize,
     /// Its name on every connection; data statements are called `s<number>`.
     pub(super) name: &'static str,
     pub(super) text: &'static str,
@@ -21,12 +22,14 @@ pub(super) struct Form {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Prepared {
     pub(super) reset: bool,
-    secret: bool,
-    token: bool,
+    /// By [`Form::number`].
+    forms: [bool; 4],
     pub(super) watch: bool,
+    pub(super) guard: bool,
 }
 
 const BYTEA: u32 = 17;
+const NAME: u32 = 19;
 const TEXT: u32 = 25;
 
 /// SQLSTATE of a refused setting: before the end of the key statement it can only be the role of a dead key.
@@ -41,73 +44,99 @@ pub(super) const NO_SUCH_ROLE: &str = "22023";
 ///
 /// The text is short because PostgreSQL copies it several times for each request.
 macro_rules! text {
-    ($condition:literal) => {
+    ($settings:literal, $role:literal, $condition:literal) => {
         concat!(
             "\
-select id, role, set_role, generation, pg_catalog.num_nonnulls(
-pg_catalog.set_config('transaction_read_only', 'on', true),
+select id, role, set_role, generation, pg_catalog.num_nonnulls(",
+            $settings,
+            "
 pg_catalog.set_config('statement_timeout', $1, true),
-pg_catalog.set_config('role', coalesce(role::pg_catalog.text, ''), true))
+pg_catalog.set_config('role', coalesce(",
+            $role,
+            ", ''), true))
 from dl.state left join dl.live on ",
             $condition
         )
     };
 }
 
-static BY_SECRET: Form =
-    Form { name: "key", text: text!("digest operator(pg_catalog.=) $2"), types: &[TEXT, BYTEA] };
+macro_rules! read {
+    ($condition:literal) => {
+        text!(
+            "
+pg_catalog.set_config('transaction_read_only', 'on', true),",
+            "role::pg_catalog.text",
+            $condition
+        )
+    };
+}
 
-static BY_TOKEN: Form = Form {
-    name: "token",
-    text: text!("id operator(pg_catalog.=) $2 and secret operator(pg_catalog.=) $3"),
-    types: &[TEXT, TEXT, TEXT],
-};
+/// A write was made for the role `$2`; a key that has another one by now is as good as dead to it, so that nothing is
+/// written as somebody else.
+macro_rules! write {
+    ($condition:literal) => {
+        text!("", "case when role operator(pg_catalog.=) $2 then role::pg_catalog.text end", $condition)
+    };
+}
 
-/// The form that finds `credential`.
-pub(super) fn form(credential: &Credential) -> &'static Form {
-    match credential {
-        Credential::Secret(_) => &BY_SECRET,
-        Credential::Token { .. } => &BY_TOKEN,
+static FORMS: [Form; 4] = [
+    Form { number: 0, name: "key", text: read!("digest operator(pg_catalog.=) $2"), types: &[TEXT, BYTEA] },
+    Form {
+        number: 1,
+        name: "token",
+        text: read!("id operator(pg_catalog.=) $2 and secret operator(pg_catalog.=) $3"),
+        types: &[TEXT, TEXT, TEXT],
+    },
+    Form {
+        number: 2,
+        name: "write_key",
+        text: write!("digest operator(pg_catalog.=) $3"),
+        types: &[TEXT, NAME, BYTEA],
+    },
+    Form {
+        number: 3,
+        name: "write_token",
+        text: write!("id operator(pg_catalog.=) $3 and secret operator(pg_catalog.=) $4"),
+        types: &[TEXT, NAME, TEXT, TEXT],
+    },
+];
+
+/// The form that finds the credential of `ask` for what it does.
+pub(super) fn form(ask: &Ask) -> &'static Form {
+    match (ask.mode, &ask.credential) {
+        (Mode::Read, Credential::Secret(_)) => &FORMS[0],
+        (Mode::Read, Credential::Token { .. }) => &FORMS[1],
+        (Mode::Write, Credential::Secret(_)) => &FORMS[2],
+        (Mode::Write, Credential::Token { .. }) => &FORMS[3],
     }
 }
 
 impl Prepared {
-    pub(super) fn has(self, credential: &Credential) -> bool {
-        match credential {
-            Credential::Secret(_) => self.secret,
-            Credential::Token { .. } => self.token,
-        }
+    pub(super) fn has(self, form: &Form) -> bool {
+        self.forms[form.number]
     }
 
     /// ParseComplete came for it.
-    pub(super) fn note(&mut self, credential: &Credential) {
-        match credential {
-            Credential::Secret(_) => self.secret = true,
-            Credential::Token { .. } => self.token = true,
-        }
+    pub(super) fn note(&mut self, form: &Form) {
+        self.forms[form.number] = true;
     }
 }
 
 /// Writes Bind and Execute of the form that is prepared as `name`.
-pub(super) fn execute(
-    name: &str,
-    credential: &Credential,
-    timeout_ms: u32,
-    out: &mut BytesMut,
-) -> std::io::Result<()> {
+pub(super) fn execute(name: &str, ask: &Ask, out: &mut BytesMut) -> std::io::Result<()> {
     let mut number = itoa::Buffer::new();
     // No timeout at all (0) or a number beyond the setting's range would look like a dead key.
-    let timeout = number.format(timeout_ms.clamp(1, i32::MAX as u32));
+    let timeout = number.format(ask.statement_timeout_ms.clamp(1, i32::MAX as u32));
     let timeout = (0, Some(timeout.as_bytes()));
-    match credential {
-        Credential::Secret(digest) => {
-            super::batch::bind(name, [timeout, (1, Some(&digest.0[..]))], [0], out)?;
-        }
+    let role = (ask.mode == Mode::Write).then_some((0, Some(ask.role.as_bytes())));
+    let rest = match &ask.credential {
+        Credential::Secret(digest) => [Some((1, Some(&digest.0[..]))), None],
         Credential::Token { key, secret } => {
-            let (key, secret) = (key.as_str().as_bytes(), secret.as_str().as_bytes());
-            super::batch::bind(name, [timeout, (0, Some(key)), (0, Some(secret))], [0], out)?;
+            [key.as_str(), secret.as_str()].map(|text| Some((0, Some(text.as_bytes()))))
         }
-    }
+    };
+    let values = [Some(timeout), role].into_iter().chain(rest).flatten();
+    super::batch::bind(name, values, [0], out)?;
     frontend::execute("", 0, out)
 }
 

@@ -24,7 +24,7 @@ mod seat;
 mod statements;
 mod watch;
 
-pub use ask::{Ask, KeyRow, Page};
+pub use ask::{Ask, KeyRow, Mode, Page};
 pub use failure::{Cause, Failure};
 pub use lane::{Lane, Limits, Load, Sessions};
 pub use rest::{End, Piece, Rest};

@@ -24,12 +24,19 @@ pub(super) struct Rows {
     /// One entry for each position of the shape; their buffers serve every row.
     last: Position,
     pub(super) count: Option<i64>,
+    /// How long a page may become.
+    full: usize,
 }
 
 impl Rows {
+    /// All of what a write gives back: it is one answer, which no next page continues.
+    pub(super) fn of_write(shape: &Shape) -> Rows {
+        Rows { full: usize::MAX, ..Rows::new(shape, usize::MAX) }
+    }
+
     pub(super) fn new(shape: &Shape, take: usize) -> Rows {
         let last = vec![None; shape.position.len()];
-        Rows { take, json: Vec::new(), n_bytes_cut: 0, n_rows: 0, more: false, last, count: None }
+        Rows { take, json: Vec::new(), n_bytes_cut: 0, n_rows: 0, more: false, last, count: None, full: FULL }
     }
 
     /// Adds one row, or notes that there was one more than are taken, or than a page holds.
@@ -83,7 +90,7 @@ impl Rows {
 
     /// Whether the page holds no further row.
     fn is_full(&self) -> bool {
-        FULL <= self.n_bytes_cut + self.json.len()
+        self.full <= self.n_bytes_cut + self.json.len()
     }
 
     /// What was written since the last cut.

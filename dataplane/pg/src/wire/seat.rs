@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::ask::{Asked, KeyRow, Page};
+use super::ask::{Asked, KeyRow, Mode, Page};
 use super::connect::{cancel, connect};
 use super::connection::{Broken, Connection, Exchanged, Went};
 use super::dial::Socket;
@@ -75,10 +75,14 @@ impl Seat {
     /// A connection that broke before its key statement was through may have been stale, or tenant code spoilt its
     /// session: nothing of the question has run, so it is asked once more on a new one.
     async fn read(mut self, ask: Asked) -> Result<Page, Failure> {
-        self.connection = self.place.as_mut().and_then(Place::connection);
+        let warm = self.place.as_mut().and_then(Place::connection);
+        self.connection = warm.and_then(|mut it| (ask.mode == Mode::Read || it.is_fresh()).then_some(it));
         if self.connection.is_some() {
             match self.exchange(&ask).await {
-                Err(Broken { failure, before_key: true }) => {
+                // A write whose answer was lost may have been done.
+                Err(Broken { failure, before_key: true, is_refused })
+                    if ask.mode == Mode::Read || is_refused =>
+                {
                     tracing::debug!(?failure, lane = ?self.lane.login, "asking again on a new connection");
                 }
                 Err(Broken { failure, .. }) => return Err(failure),
@@ -121,7 +125,7 @@ impl Seat {
                 self.connection = None;
                 Err(broken)
             }
-            Err(_) => Err(Broken { failure: Failure::Timeout, before_key: false }),
+            Err(_) => Err(Broken { failure: Failure::Timeout, before_key: false, is_refused: false }),
         }
     }
 
@@ -142,7 +146,7 @@ impl Seat {
         let lane = self.lane.clone();
         let end = lane.exchanges.spawn(self.go_on(ask, rows, sender, deadline));
         let rest = Some(Rest::new(receiver, end));
-        Page { key, json, n_rows, rest, more: false, last: None, count }
+        Page { key, json, n_rows, rest, more: false, last: None, count, n_affected: None }
     }
 
     async fn go_on(

@@ -12,6 +12,10 @@ use super::places::Mark;
 /// Plans over row-level security belong to one role: shared, PostgreSQL plans again at every change of role.
 const CAPACITY: usize = 128;
 
+/// A text in bytes beyond which a statement is not kept: it is one of many rows, or made of a long list, and hardly ever
+/// asked again.
+const LONG: usize = 8 << 10;
+
 /// The name of a prepared statement is `s` and this number; none is used twice on a connection. 0 has the empty name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Number(u64);
@@ -67,8 +71,8 @@ impl Statements {
 
     /// A number for a statement that will be parsed. When there is no room for it the least recently used one is
     /// forgotten and must be closed.
-    pub(super) fn reserve(&mut self) -> Number {
-        if self.sessions == Sessions::Pooled {
+    pub(super) fn reserve(&mut self, sql: &Sql) -> Number {
+        if self.sessions == Sessions::Pooled || LONG < sql.as_str().len() {
             return UNNAMED;
         }
         if CAPACITY <= self.entries.len() {
@@ -136,7 +140,7 @@ mod tests {
     use rowgate_sql::shape::Shape;
     use rowgate_sql::text::Bind;
 
-    use super::super::ask::Ask;
+    use super::super::ask::{Ask, Mode};
     use super::*;
 
     fn ask(role: &str, number: u64, oid: u32) -> Asked {
@@ -150,6 +154,7 @@ mod tests {
             sql,
             shape: Arc::new(Shape { columns: vec![], position: vec![], count: None }),
             take: 1,
+            mode: Mode::Read,
         })
     }
 
@@ -158,7 +163,7 @@ mod tests {
         let mut statements = Statements::new(Sessions::Own);
         for i in 0..CAPACITY as u64 {
             assert_eq!(statements.find(&ask("a", i, 23)), None);
-            let number = statements.reserve();
+            let number = statements.reserve(&ask("a", 0, 23).sql);
             statements.parsed(number, &ask("a", i, 23));
         }
         assert_eq!(statements.find(&ask("a", 0, 23)), Some(Number(1)));
@@ -166,11 +171,11 @@ mod tests {
         assert_eq!(statements.find(&ask("a", 0, 20)), None);
         assert!(statements.closing().is_empty());
 
-        let number = statements.reserve();
+        let number = statements.reserve(&ask("a", 0, 23).sql);
         assert_eq!(statements.closing(), [Number(2)], "1 was used again");
         // Until it has its ParseComplete it is not there, and nothing more is evicted for it.
         assert_eq!(statements.find(&ask("b", 0, 23)), None);
-        statements.reserve();
+        statements.reserve(&ask("a", 0, 23).sql);
         assert_eq!(statements.closing(), [Number(2)]);
         statements.parsed(number, &ask("b", 0, 23));
         statements.forget(number);
@@ -186,7 +191,7 @@ mod tests {
         let mut statements = Statements::new(Sessions::Pooled);
         for _ in 0..2 * CAPACITY {
             assert_eq!(statements.find(&ask("a", 0, 23)), None);
-            let number = statements.reserve();
+            let number = statements.reserve(&ask("a", 0, 23).sql);
             assert_eq!(number.name(), "");
             statements.parsed(number, &ask("a", 0, 23));
             statements.forget(number);

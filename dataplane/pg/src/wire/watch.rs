@@ -2,24 +2,57 @@
 //! statement and the data statement, as the key's role; so a warm read otherwise is key and data and nothing else.
 
 use std::io;
+use std::sync::LazyLock;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
+use super::ask::Mode;
 use super::failure::Malformed;
 use super::frames::Fields;
 use crate::fingerprint::{self, Watched};
 
-pub(super) const NAME: &str = "watch";
+const NAME: &str = "watch";
+const GUARD_NAME: &str = "guard";
 const OIDS: u32 = 1028;
+const INT8: u32 = 20;
 
-/// Writes Bind and Execute, and Parse where the connection has not prepared it as `name`.
-pub(super) fn write(watched: &Watched, name: &str, parses: bool, out: &mut BytesMut) -> io::Result<()> {
-    if parses {
-        frontend::parse(name, fingerprint::TEXT, [OIDS; 3], out)?;
+/// What the watch statement is before a write, which must not happen where it finds other tables: it raises then, and
+/// PostgreSQL skips the write. `$4` is the fingerprint.
+static GUARD: LazyLock<String> = LazyLock::new(|| {
+    let text = fingerprint::TEXT;
+    format!("select 1 operator(pg_catalog./) case when ({text}) operator(pg_catalog.=) $4 then 1 else 0 end")
+});
+
+/// SQLSTATE of a guard that found other tables.
+pub(super) const OTHER_TABLES: &str = "22012";
+
+/// Writes Bind and Execute, and Parse where the connection has not prepared it. `named` is what a name is there.
+pub(super) fn write(
+    watched: &Watched,
+    mode: Mode,
+    named: impl Fn(&'static str) -> &'static str,
+    parses: bool,
+    out: &mut BytesMut,
+) -> io::Result<()> {
+    let oids = watched.arguments.iter().map(|oids| (1, Some(&oids[..])));
+    match mode {
+        Mode::Read => {
+            let name = named(NAME);
+            if parses {
+                frontend::parse(name, fingerprint::TEXT, [OIDS; 3], out)?;
+            }
+            super::batch::bind(name, oids, [1], out)?;
+        }
+        Mode::Write => {
+            let name = named(GUARD_NAME);
+            if parses {
+                frontend::parse(name, &GUARD, [OIDS, OIDS, OIDS, INT8], out)?;
+            }
+            let fingerprint = watched.fingerprint.to_be_bytes();
+            super::batch::bind(name, oids.chain([(1, Some(&fingerprint[..]))]), [1], out)?;
+        }
     }
-    let arguments = watched.arguments.each_ref().map(|oids| (1, Some(&oids[..])));
-    super::batch::bind(name, arguments, [1], out)?;
     frontend::execute("", 0, out)
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rowgate_core::name::EntityName;
 
 use super::{
-    Action, Catalog, Entity, EntityKind, EntityRecord, Field, FieldType, Limits, PermissionRecord, Rights,
-    Scope,
+    Action, Catalog, Entity, EntityKind, EntityRecord, Field, FieldType, Filling, Limits, PermissionRecord,
+    Rights, Scope,
 };
 use crate::text::Ident;
 
@@ -27,6 +27,7 @@ pub struct ColumnInfo {
     pub nullable: bool,
     /// Somebody holds a right on it. One that was made anew under an old name has none, whatever the records say.
     pub granted: bool,
+    pub filling: Filling,
 }
 
 /// The catalog of one generation. `sets` are permission records by the role that holds the grants.
@@ -88,6 +89,7 @@ fn field(record: &EntityRecord, column: &ColumnInfo) -> Field {
         ty: column.ty.clone(),
         nullable: column.nullable || record.kind == EntityKind::View,
         granted: column.granted,
+        filling: column.filling,
     }
 }
 
@@ -156,6 +158,7 @@ mod tests {
             },
             nullable: false,
             granted: !column.starts_with("new_"),
+            filling: Filling::Caller,
         };
         TableColumns {
             schema: name("app"),

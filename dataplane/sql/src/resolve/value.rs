@@ -25,6 +25,16 @@ pub(super) enum Misfit {
     Bool,
     #[error("write text in single quotes")]
     Unquoted,
+    #[error("write text in double quotes")]
+    NoText,
+    #[error("write text without NUL characters, which PostgreSQL cannot store")]
+    Nul,
+    #[error("write a JSON array")]
+    NoList,
+    #[error("write a JSON object with the attributes of the type")]
+    NoObject,
+    #[error("write one value, no array and no object")]
+    NoScalar,
     #[error("write text of at most {0} bytes")]
     Length(usize),
     #[error("write 8-4-4-4-12 hexadecimal digits")]
@@ -83,6 +93,11 @@ pub(super) fn bind(ty: &FieldType, text: &str) -> Result<Bind, Misfit> {
     if !family::has_equality(ty) {
         return Err(Misfit::Incomparable);
     }
+    stored(ty, text)
+}
+
+/// The bind for a bare text that is to be stored.
+pub(super) fn stored(ty: &FieldType, text: &str) -> Result<Bind, Misfit> {
     let fits = |fits: bool, otherwise: Misfit| fits.then_some(()).ok_or(otherwise);
     match Family::of(ty) {
         Family::Integer(min, max) => {
@@ -111,13 +126,21 @@ pub(super) fn bind(ty: &FieldType, text: &str) -> Result<Bind, Misfit> {
         Family::Time => fits(moment::is_time(text, false), Misfit::Time)?,
         Family::TimeTz => fits(moment::is_time(text, true), Misfit::TimeTz)?,
         Family::Bytea => {
-            let bytes = BASE64.decode(text.replace('-', "+").replace('_', "/")).map_err(|_| Misfit::Bytea)?;
-            return Ok(Bind { value: Some(bytes), format: Format::Binary, ..Bind::text(ty.base_oid, "") });
+            return Ok(Bind {
+                value: Some(bytea(text)?),
+                format: Format::Binary,
+                ..Bind::text(ty.base_oid, "")
+            });
         }
         Family::Other => {}
     }
     // The base type: a domain's checks say what may be stored, not what may be asked for.
     Ok(Bind::text(ty.base_oid, text))
+}
+
+/// Base 64 of either alphabet.
+pub(super) fn bytea(text: &str) -> Result<Vec<u8>, Misfit> {
+    BASE64.decode(text.replace('-', "+").replace('_', "/")).map_err(|_| Misfit::Bytea)
 }
 
 fn float(text: &str, in_range: fn(&str) -> bool) -> Result<(), Misfit> {

@@ -30,6 +30,31 @@ impl<'a> Visible<'a> {
             .filter_map(|(field, read)| read.then_some(field))
     }
 
+    /// `None` when the scope may do nothing at all with it, or when it is not served over REST.
+    pub(super) fn for_write(entity: &'a Arc<Entity>, scope: &'a Scope) -> Option<Visible<'a>> {
+        let rights = scope.entities.get(&entity.name)?;
+        let any = |list: &[bool]| list.contains(&true);
+        let may = any(&rights.read) || any(&rights.create) || any(&rights.update) || rights.delete;
+        (entity.rest && may).then_some(Visible { entity, rights })
+    }
+
+    pub(super) fn rights(&self) -> &'a Rights {
+        self.rights
+    }
+
+    /// The fields that a body may name: those that are read, created or updated.
+    fn named(&self) -> impl Iterator<Item = (usize, &'a Field)> {
+        let Rights { read, create, update, .. } = self.rights;
+        let may = move |i: usize| [read, create, update].iter().any(|list| list.get(i) == Some(&true));
+        self.entity.fields.iter().enumerate().filter(move |(i, _)| may(*i))
+    }
+
+    /// A field that a body names.
+    pub(super) fn written(&self, name: &str) -> Result<usize, Problem> {
+        let found = self.named().find(|(_, field)| field.name == name).map(|(i, _)| i);
+        found.ok_or_else(|| self.unknown_among(name, self.named()))
+    }
+
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.fields().find(|(_, field)| field.name == name).map(|(i, _)| i)
     }
@@ -60,12 +85,16 @@ impl<'a> Visible<'a> {
     }
 
     fn unknown(&self, name: &str) -> Problem {
+        self.unknown_among(name, self.fields())
+    }
+
+    fn unknown_among<'b>(&self, name: &str, fields: impl Iterator<Item = (usize, &'b Field)>) -> Problem {
         let shown: String = name.chars().take(64).collect();
         let problem = Problem::new(
             Code::UnknownField,
             format!("{} has no field {shown:?} for this key", self.entity.name),
         );
-        match nearest(name, self.fields().map(|(_, field)| field.name.as_str())) {
+        match nearest(name, fields.map(|(_, field)| field.name.as_str())) {
             Some(near) => problem.detail(format!("did you mean {near:?}?")),
             None => problem,
         }

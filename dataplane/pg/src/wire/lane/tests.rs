@@ -21,6 +21,7 @@ use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 use tokio_util::either::Either;
 
+use super::super::ask::Mode;
 use super::super::connection::Session;
 use super::super::frames::Inbox;
 use super::super::rest::Piece;
@@ -65,6 +66,7 @@ fn ask(number: u8, watched: bool) -> Ask {
         sql,
         shape: Arc::new(Shape { columns, position: vec![], count: None }),
         take: 100,
+        mode: Mode::Read,
     }
 }
 
@@ -198,6 +200,20 @@ async fn a_connection_that_is_closed_at_any_byte_is_no_answer() {
                 _ => panic!("{plan:?} {at}: {played:?}"),
             }
         }
+    }
+}
+
+/// Seen to fail with a write that is asked again like a read.
+#[tokio::test]
+async fn a_write_whose_answer_is_lost_is_not_sent_again() {
+    let plan = Plan { watched: false, ..SHORT };
+    for at in 0..messages(plan).await.concat().len() {
+        let fault: Fault = Arc::new(move |messages| cut(&messages, at, Step::Close));
+        let (lane, server) = lane(fault, plan, Duration::from_secs(60));
+        let answer = lane.read(Ask { mode: Mode::Write, ..ask(plan.first, false) }).await;
+        assert!(matches!(answer, Err(Failure::Unavailable(_))), "{at}: {answer:?}");
+        assert_eq!(lane.n_connects(), (0, 0), "{at}: nobody knows whether it was done");
+        server.abort();
     }
 }
 

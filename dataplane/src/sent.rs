@@ -1,0 +1,110 @@
+//! The body of a request, read whole before anything is asked, up to the limit.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use rowgate_core::problem::{Code, Problem};
+use tokio::time::timeout;
+
+use crate::app::App;
+use crate::bounds::BODY;
+
+/// A body that takes longer to arrive is not waited for.
+const TIME: Duration = Duration::from_secs(30);
+
+/// A body of JSON, or why it is none, to be told once the key is known to live; and what the caller prefers.
+pub struct Sent {
+    body: Result<Bytes, Problem>,
+    /// `Prefer: return=minimal`
+    pub is_minimal: bool,
+}
+
+impl FromRequest<Arc<App>> for Sent {
+    type Rejection = Infallible;
+
+    async fn from_request(request: Request, _: &Arc<App>) -> Result<Sent, Infallible> {
+        let is_minimal = prefers_minimal(request.headers());
+        let body = match is_json(request.headers()) {
+            false => Err(Problem::new(
+                Code::BadRequest,
+                "send the header Content-Type: application/json with the body",
+            )),
+            true => read(request).await,
+        };
+        Ok(Sent { body, is_minimal })
+    }
+}
+
+impl Sent {
+    pub fn body(&self) -> Result<&[u8], Problem> {
+        self.body.as_deref().map_err(Problem::clone)
+    }
+}
+
+async fn read(request: Request) -> Result<Bytes, Problem> {
+    let limited = Limited::new(request.into_body(), usize::try_from(BODY).unwrap_or(usize::MAX));
+    match timeout(TIME, limited.collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(Problem::new(Code::TooLarge, "the body is larger than 1 MiB; send less at once"))
+        }
+        Ok(Err(_)) => Err(Problem::new(Code::BadRequest, "the body broke off; send it whole")),
+        Err(_) => Err(Problem::new(
+            Code::BadRequest,
+            "the body did not arrive within 30 s; send it faster, or less at once",
+        )),
+    }
+}
+
+/// `application/json`, whatever its parameters, or a type that ends in `+json`.
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return false };
+    let essence =
+        value.to_str().ok().and_then(|text| text.split(';').next()).map(|it| it.trim().to_ascii_lowercase());
+    essence.is_some_and(|it| it == "application/json" || it.ends_with("+json"))
+}
+
+fn prefers_minimal(headers: &HeaderMap) -> bool {
+    let values = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|it| it.trim().eq_ignore_ascii_case("return=minimal"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: &'static str, values: &[&str]) -> HeaderMap {
+        values.iter().map(|value| (name.parse().expect("a name"), value.parse().expect("a value"))).collect()
+    }
+
+    #[test]
+    fn a_body_says_that_it_is_json() {
+        for good in ["application/json", "Application/JSON; charset=utf-8", "application/vnd.x+json"] {
+            assert!(is_json(&headers("content-type", &[good])), "{good}");
+        }
+        for wrong in
+            [&[][..], &["text/plain"], &["application/x-www-form-urlencoded"], &["application/json"; 2]]
+        {
+            assert!(!is_json(&headers("content-type", wrong)), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn preferences_stand_beside_each_other() {
+        for minimal in
+            [&["return=minimal"][..], &["handling=strict, Return=Minimal"], &["wait=5", "return=minimal"]]
+        {
+            assert!(prefers_minimal(&headers("prefer", minimal)), "{minimal:?}");
+        }
+        for other in [&[][..], &["return=representation"], &["minimal"]] {
+            assert!(!prefers_minimal(&headers("prefer", other)), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! A write from key to rows. It is asked again only where PostgreSQL has said that nothing was done.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rowgate_core::problem::{Code, Problem};
+use rowgate_pg::wire::{Ask, Cause, Failure, Mode, Page};
+use rowgate_sql::catalog::Entity;
+use rowgate_sql::compile::Compiled;
+
+use crate::auth::Caller;
+use crate::reads::{Miss, told};
+use crate::tenant::Known;
+
+/// What was written, and of what.
+pub struct Written {
+    /// Its rows, where they are read back; `n_affected` is known.
+    pub page: Page,
+    pub entity: Arc<Entity>,
+}
+
+/// Tries in all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
+const TRIES: usize = 3;
+
+/// Runs what `make` compiles, at most once to its end, in the name of the caller's key. As with reads no problem is told to
+/// a key before the database has said that it lives.
+pub async fn run(
+    caller: &Caller,
+    make: impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync,
+) -> Result<Written, Problem> {
+    let mut known = caller.recognize().await?;
+    for left in (0..TRIES).rev() {
+        caller.note(&known);
+        let problem = match attempt(caller, &known, &make).await {
+            Ok(written) => return Ok(written),
+            Err(Miss::Settled(problem)) => return Err(problem),
+            Err(Miss::Behind) => Problem::unavailable(),
+            Err(Miss::Doubtful(problem) | Miss::Denied(problem)) => problem,
+            Err(Miss::Changed(problem)) => {
+                caller.tenant.reload(Some(&known.snapshot)).await?;
+                problem
+            }
+        };
+        let now = caller.tenant.recognize_anew(&caller.credential).await?;
+        if left == 0 || now.is_same(&known) {
+            return Err(problem);
+        }
+        known = now;
+    }
+    Err(Problem::unavailable())
+}
+
+async fn attempt(
+    caller: &Caller,
+    known: &Known,
+    make: &(impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync),
+) -> Result<Written, Miss> {
+    let compiled =
+        caller.check_role(known).and_then(|()| make(known)).map_err(|problem| match known.fresh {
+            true => Miss::Settled(problem),
+            false => Miss::Doubtful(problem),
+        })?;
+    let (watched, turn) = known.snapshot.turn().unzip();
+    let ask = Ask {
+        watched,
+        credential: caller.credential.clone(),
+        role: known.key.role.clone(),
+        statement_timeout_ms: known.snapshot.catalog.limits.statement_timeout_ms,
+        sql: compiled.sql.clone(),
+        shape: compiled.shape.clone(),
+        take: compiled.take,
+        mode: Mode::Write,
+    };
+    let asked = Instant::now();
+    let answered = caller.tenant.lane.read(ask).await;
+    caller.trace.note_exchange(&caller.tenant, asked.elapsed());
+    let page = answered.map_err(|failure| refused(caller, known, &compiled, failure))?;
+    caller.tenant.note(true, "");
+    caller.tenant.uses.note(&known.used, Instant::now());
+    if let Some(turn) = turn {
+        known.snapshot.confirm(turn);
+    }
+    let _first = caller.trace.rows.set(page.n_rows);
+    Ok(Written { page, entity: compiled.entity })
+}
+
+/// A failure as the caller is told it.
+fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure) -> Miss {
+    match failure {
+        // Dead, or of another role than the statement was made for: the look-up that follows tells.
+        Failure::DeadKey => {
+            known.snapshot.forget(&caller.credential);
+            Miss::Doubtful(Problem::unavailable())
+        }
+        Failure::Denied(_) => Miss::Denied(Problem::new(
+            Code::Forbidden,
+            "a policy of the table does not allow this row for this key, or shows it to somebody else only; change its values",
+        )),
+        Failure::Violation(cause) => Miss::Settled(violation(&cause, known, compiled)),
+        Failure::Conflict(_) => Miss::Settled(Problem::new(
+            Code::SerializationFailure,
+            "another write was in the way and nothing of this one was done; send it again",
+        )),
+        Failure::Unwritable(_) => Miss::Settled(Problem::new(
+            Code::MethodNotAllowed,
+            "PostgreSQL cannot write to this view by itself; write to a table under it, or give the view INSTEAD OF triggers",
+        )),
+        failure => told(caller, known, failure, |parameter| compiled.misfit(parameter)),
+    }
+}
+
+/// Which rule it was, without a word of the database's own: that may hold values of rows that the key does not see.
+fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Problem {
+    match cause.sqlstate.as_deref() {
+        Some("23505") => Problem::new(
+            Code::UniqueViolation,
+            "a row with these values of a unique field, or of the key, is there already; change them",
+        ),
+        Some("23503" | "23001") => Problem::new(
+            Code::ForeignKeyViolation,
+            "a row that this one refers to is not there, or rows refer to this one; write or remove those first",
+        ),
+        Some("23502") => {
+            let scope = known.snapshot.scope(&known.key);
+            let rights = scope.entities.get(&compiled.entity.name);
+            let fields = compiled.entity.fields.iter().enumerate();
+            let named = fields
+                .filter(|(_, field)| cause.column.as_deref() == Some(field.column.as_str()))
+                .find(|(i, _)| {
+                    rights
+                        .is_some_and(|it| it.read.get(*i) == Some(&true) || it.create.get(*i) == Some(&true))
+                });
+            let what = named.map_or_else(
+                || "a field that this key cannot set".to_owned(),
+                |(_, field)| format!("the field {:?}", field.name),
+            );
+            Problem::new(Code::ConstraintViolation, format!("{what} must not be null"))
+        }
+        Some("23P01") => Problem::new(
+            Code::ConstraintViolation,
+            "an exclusion constraint of the table forbids the row beside one that is there; change its values",
+        ),
+        Some("23514") => Problem::new(
+            Code::ConstraintViolation,
+            "a check of the table, or of a field's type, forbids these values; change them",
+        ),
+        _ => {
+            Problem::new(Code::ConstraintViolation, "a rule of the table forbids the row; change its values")
+        }
+    }
+}

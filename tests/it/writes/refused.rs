@@ -1,0 +1,153 @@
+//! What cannot be written: each refusal says what to change, and nothing is stored.
+
+use rowgate_tests::postgres::{attempt, execute};
+use rowgate_tests::wait::until;
+use serde_json::json;
+
+use super::fixture::Desk;
+use crate::refusals::OF_WRITES;
+
+#[tokio::test]
+async fn what_cannot_be_written_is_refused_and_nothing_is_stored() {
+    let desk = Desk::open().await;
+    let before = desk.state().await;
+    let note = |more: &str| format!(r#"{{"region": "north", "Note Title": "new"{more}}}"#);
+    let cases: Vec<(&str, &str, &str, String, u16, &str, &str)> = vec![
+        ("all", "POST", "/notes", "{".into(), 400, "BadRequest", "line 1, column 1"),
+        ("all", "POST", "/notes", "7".into(), 400, "BadRequest", "object"),
+        (
+            "all",
+            "POST",
+            "/notes",
+            r#"{"region": "north", "region": "south"}"#.into(),
+            400,
+            "BadRequest",
+            "twice",
+        ),
+        ("all", "POST", "/notes?$select=id", note(""), 400, "BadRequest", "no options"),
+        ("all", "POST", "/notes", note(r#", "titel": 1"#), 400, "UnknownField", "titel"),
+        ("all", "POST", "/notes", note(r#", "title": 1"#), 400, "UnknownField", "title"),
+        ("all", "POST", "/notes", note(r#", "number": 1"#), 400, "ReadOnlyColumn", "number"),
+        ("all", "POST", "/notes", note(r#", "twice": 1"#), 400, "ReadOnlyColumn", "twice"),
+        ("all", "POST", "/notes", note(r#", "dl_mark": "x""#), 400, "ReadOnlyColumn", "dl_mark"),
+        ("all", "POST", "/notes", r#"{"region": "north"}"#.into(), 400, "InvalidValue", "Note Title"),
+        ("all", "POST", "/notes", note(r#", "size": null"#), 400, "InvalidValue", "size"),
+        ("all", "POST", "/notes", note(r#", "size": 1.5"#), 400, "InvalidValue", "whole number"),
+        ("all", "POST", "/notes", note(r#", "size": 3000000000"#), 400, "InvalidValue", "size"),
+        ("all", "POST", "/notes", note(r#", "tags": "x""#), 400, "InvalidValue", "JSON array"),
+        (
+            "all",
+            "POST",
+            "/notes",
+            r#"{"region": "north", "Note Title": 7}"#.into(),
+            400,
+            "InvalidValue",
+            "double quotes",
+        ),
+        (
+            "all",
+            "POST",
+            "/notes",
+            r#"{"region": "north", "Note Title": "a\u0000"}"#.into(),
+            400,
+            "InvalidValue",
+            "NUL",
+        ),
+        ("all", "POST", "/notes", note(r#", "size": 0"#), 422, "ConstraintViolation", "check"),
+        ("all", "POST", "/notes", note(r#", "id": 100"#), 409, "UniqueViolation", "unique"),
+        (
+            "all",
+            "POST",
+            "/notes",
+            r#"{"region": "west", "Note Title": "x"}"#.into(),
+            409,
+            "ForeignKeyViolation",
+            "refers",
+        ),
+        ("all", "POST", "/late", r#"{"id": 1, "other": 9}"#.into(), 409, "ForeignKeyViolation", "refers"),
+        (
+            "all",
+            "POST",
+            "/pairs",
+            r#"[{"a": "x", "b": 1}, {"a": "x", "b": "y"}]"#.into(),
+            400,
+            "InvalidValue",
+            "whole",
+        ),
+        ("all", "DELETE", "/regions/name/north", String::new(), 409, "ForeignKeyViolation", "refer"),
+        ("all", "DELETE", "/pairs/a/x", String::new(), 400, "BadRequest", "key fields"),
+        ("all", "DELETE", "/pairs/a/x/b/y", String::new(), 400, "InvalidValue", "whole number"),
+        ("all", "DELETE", "/notes", String::new(), 405, "MethodNotAllowed", "Allow"),
+        ("all", "POST", "/notes/id/100", note(""), 405, "MethodNotAllowed", "Allow"),
+        ("all", "POST", "/counted", r#"{"region": "east", "n": 1}"#.into(), 405, "MethodNotAllowed", "view"),
+        ("all", "DELETE", "/counted/region/north", String::new(), 405, "MethodNotAllowed", "view"),
+        ("all", "POST", "/absent", note(""), 404, "EntityNotFound", "entity"),
+        ("all", "DELETE", "/notes/id/7", String::new(), 404, "RowNotFound", "no row"),
+        ("reader", "POST", "/pairs", note(""), 404, "EntityNotFound", "entity"),
+        ("reader", "POST", "/notes", note(""), 403, "Forbidden", "create"),
+        ("reader", "DELETE", "/notes/id/100", String::new(), 403, "Forbidden", "delete"),
+        ("blind", "DELETE", "/notes/id/100", String::new(), 403, "Forbidden", "delete"),
+        ("few", "POST", "/notes", r#"{"region": "north", "id": 7}"#.into(), 403, "Forbidden", "\"id\""),
+        (
+            "few",
+            "POST",
+            "/notes",
+            r#"{"region": "north", "Note Title": "x"}"#.into(),
+            400,
+            "UnknownField",
+            "Note Title",
+        ),
+        // a field that the key does not know is not named to it
+        ("few", "POST", "/notes", r#"{"region": "north"}"#.into(), 422, "ConstraintViolation", "cannot set"),
+    ];
+    for code in OF_WRITES {
+        let code = json!(code);
+        let is_elsewhere = code == "SerializationFailure";
+        assert!(is_elsewhere || cases.iter().any(|case| code == case.5), "{code} needs a row");
+    }
+    for (key, method, path, body, status, code, words) in cases {
+        let reply = desk.ask(key, method, path, &body).await;
+        let error = reply.json()["error"].clone();
+        let told = format!("{} {}", error["message"], error["details"]).replace("\\\"", "\"");
+        assert_eq!(
+            (reply.status.as_u16(), error["code"].as_str()),
+            (status, Some(code)),
+            "{key} {method} {path} {body}: {reply:?}"
+        );
+        assert!(told.contains(words), "{key} {method} {path} {body}: {told}");
+        assert_eq!(desk.state().await, before, "{key} {method} {path} {body}");
+    }
+    let plain = desk.ask_with("all", "POST", "/pairs", "a=1", &[("Content-Type", "text/plain")]).await;
+    assert_eq!(plain.status, 400, "{plain:?}");
+    let large = format!(r#"{{"a": "{}", "b": 1}}"#, "x".repeat(1 << 20));
+    let large = desk.ask("all", "POST", "/pairs", &large).await;
+    assert_eq!((large.status.as_u16(), large.json()["error"]["code"].as_str()), (413, Some("TooLarge")));
+    assert_eq!(desk.state().await, before);
+}
+
+#[tokio::test]
+async fn two_writes_in_each_others_way_are_told_apart_from_a_wrong_one() {
+    let desk = Desk::open().await;
+    let mut other = desk.server.connect("desk").await;
+    // The one who waits first looks first, so it is the request that ends.
+    execute(
+        &mut other,
+        "begin; set local deadlock_timeout = '10min'; insert into d.pairs values ('second', 2)",
+    )
+    .await;
+    let posting = desk.ask("all", "POST", "/pairs", r#"[{"a": "first", "b": 1}, {"a": "second", "b": 2}]"#);
+    let meeting = async {
+        let waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'insert into \"d\".\"pairs\"%'";
+        until("a write that waits", async || (!desk.rows(waits).await.is_empty()).then_some(())).await;
+        attempt(&mut other, "insert into d.pairs values ('first', 1)").await
+    };
+    let (reply, met) = tokio::join!(posting, meeting);
+    assert_eq!(
+        (reply.status.as_u16(), reply.json()["error"]["code"].as_str()),
+        (409, Some("SerializationFailure")),
+        "{reply:?}"
+    );
+    met.expect("the other one goes on");
+    execute(&mut other, "rollback").await;
+    assert!(desk.rows("select 1 from d.pairs").await.is_empty());
+}
