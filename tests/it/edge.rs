@@ -5,4 +5,4 @@ pub(crate) mod compression;
 mod cors;
 mod headers;
 mod proxies;
-mod raw;
+pub(crate) mod raw;

@@ -18,6 +18,18 @@ use crate::scratch::Scratch;
 use crate::sweep;
 use crate::wait::until;
 
+/// A second tenant, `guest`, with nothing in it and the key `guest-key`.
+pub const GUEST: &str = "apiVersion: rowgate.dev/v1alpha1
+kind: Tenant
+metadata: {name: guest}
+spec: {database: {}}
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: ApiKey
+metadata: {name: guest-key}
+spec: {tenantRef: {name: guest}}
+";
+
 /// Folders, ports and the process. Everything ends with this value, or with the test process.
 #[derive(Debug)]
 pub struct World {

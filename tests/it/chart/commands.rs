@@ -9,7 +9,7 @@ use rowgate_tests::postgres::Server;
 use rowgate_tests::scratch::Scratch;
 use rowgate_tests::sweep;
 use rowgate_tests::wait::until;
-use rowgate_tests::world::{World, binary, examples, get};
+use rowgate_tests::world::{GUEST, World, binary, examples, get};
 use serde_json::Value;
 
 use super::accepted::install;
@@ -73,18 +73,6 @@ async fn the_data_plane_takes_every_argument_that_the_chart_gives() {
     let secrets = [("address", text(&socket))];
     Running::start(container(&objects, "rowgate-dataplane"), &binary(), &texts, &secrets, |_| ()).await;
 }
-
-/// A tenant and a key, without which standalone has nobody to greet.
-const GUEST: &str = "apiVersion: rowgate.dev/v1alpha1
-kind: Tenant
-metadata: {name: guest}
-spec: {database: {}}
----
-apiVersion: rowgate.dev/v1alpha1
-kind: ApiKey
-metadata: {name: guest-key}
-spec: {tenantRef: {name: guest}}
-";
 
 /// A Service finds its Pods by label, and their ports by name.
 #[test]

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 /// What came back until the server closed the connection. `bytes` should ask it to; a server that waits for more is
 /// broken after a while.
-pub(super) async fn send(url: &str, bytes: &[u8]) -> String {
+pub(crate) async fn send(url: &str, bytes: &[u8]) -> String {
     let address = url.strip_prefix("http://").expect("our servers speak HTTP");
     let stream = TcpStream::connect(address).await.expect("it listens");
     let (mut read, mut write) = stream.into_split();

@@ -6,23 +6,12 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::postgres::{Server, execute};
-use rowgate_tests::world::World;
+use rowgate_tests::world::{GUEST, World};
 
 /// More than may wait for a tenant's look-ups.
 const FLOOD: usize = 1_100;
 /// The number of those that are refused at once.
 const BEYOND: usize = 100;
-
-const GUEST: &str = "apiVersion: rowgate.dev/v1alpha1
-kind: Tenant
-metadata: {name: guest}
-spec: {database: {}}
----
-apiVersion: rowgate.dev/v1alpha1
-kind: ApiKey
-metadata: {name: guest-key}
-spec: {tenantRef: {name: guest}}
-";
 
 async fn ask(client: &Client, url: &str, key: &str, tenant: &str) -> Reply {
     let invented = format!("{tenant}:{}", key.split_once(':').expect("tenant and secret").1);

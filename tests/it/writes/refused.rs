@@ -5,6 +5,7 @@ use rowgate_tests::wait::until;
 use serde_json::json;
 
 use super::fixture::Desk;
+use crate::edge::raw::send;
 use crate::refusals::OF_WRITES;
 
 #[tokio::test]
@@ -122,6 +123,15 @@ async fn what_cannot_be_written_is_refused_and_nothing_is_stored() {
     let large = format!(r#"{{"a": "{}", "b": 1}}"#, "x".repeat(1 << 20));
     let large = desk.ask("all", "POST", "/pairs", &large).await;
     assert_eq!((large.status.as_u16(), large.json()["error"]["code"].as_str()), (413, Some("TooLarge")));
+    // a length that nobody announced
+    let (key, body) = (desk.world.key("all"), " ".repeat((1 << 20) + 1));
+    let chunked = format!(
+        "POST /auth/desk/api/pairs HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\nContent-Type: application/json\r\n\
+         Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
+        body.len()
+    );
+    let answer = send(&desk.world.url(), chunked.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("\"TooLarge\""), "{answer}");
     assert_eq!(desk.state().await, before);
 }
 
