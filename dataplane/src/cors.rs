@@ -19,8 +19,9 @@ use crate::catalogs::Catalogs;
 use crate::path;
 
 /// What a page may send. `Accept-Encoding` and the like are the browser's own.
-const SENT: HeaderValue =
-    HeaderValue::from_static("X-API-Key, Authorization, X-MS-API-ROLE, X-Request-Id, Content-Type, Prefer");
+const SENT: HeaderValue = HeaderValue::from_static(
+    "X-API-Key, Authorization, X-MS-API-ROLE, X-Request-Id, Content-Type, Prefer, If-Match, If-None-Match",
+);
 /// What a page may read besides the body.
 const SHOWN: HeaderValue =
     HeaderValue::from_static("X-Request-Id, Retry-After, Location, Allow, WWW-Authenticate");

@@ -13,7 +13,7 @@ use axum::extract::Request;
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
@@ -42,7 +42,7 @@ pub struct Route {
     handler: fn() -> MethodRouter<Arc<App>>,
 }
 
-static ROUTES: [Route; 7] = [
+static ROUTES: [Route; 9] = [
     Route { method: "GET", path: "/auth/{tenant}/api", needs_key: true, handler: || get(rest::entities) },
     Route {
         method: "GET",
@@ -61,6 +61,18 @@ static ROUTES: [Route; 7] = [
         path: "/auth/{tenant}/api/{entity}",
         needs_key: true,
         handler: || post(rows::create),
+    },
+    Route {
+        method: "PATCH",
+        path: "/auth/{tenant}/api/{entity}/{*key}",
+        needs_key: true,
+        handler: || patch(rows::patch),
+    },
+    Route {
+        method: "PUT",
+        path: "/auth/{tenant}/api/{entity}/{*key}",
+        needs_key: true,
+        handler: || put(rows::put),
     },
     Route {
         method: "DELETE",
@@ -275,7 +287,7 @@ mod tests {
     #[tokio::test]
     async fn other_methods_and_other_paths_are_told_so() {
         for (method, path, allow) in [
-            ("POST", "/auth/shop/api/orders/id/7", "GET,HEAD,DELETE,OPTIONS"),
+            ("POST", "/auth/shop/api/orders/id/7", "GET,HEAD,PATCH,PUT,DELETE,OPTIONS"),
             ("DELETE", "/auth/shop/api/orders", "GET,HEAD,POST,OPTIONS"),
             ("PUT", "/auth/shop/api", "GET,HEAD,OPTIONS"),
         ] {

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use rowgate_core::problem::{Code, Problem};
+use rowgate_sql::resolve::Only;
 use tokio::time::timeout;
 
 use crate::app::App;
@@ -23,6 +24,8 @@ pub struct Sent {
     body: Result<Bytes, Problem>,
     /// `Prefer: return=minimal`
     pub is_minimal: bool,
+    /// What `If-Match` and `If-None-Match` ask for, or what is wrong with them.
+    pub only: Result<Only, Problem>,
 }
 
 impl FromRequest<Arc<App>> for Sent {
@@ -30,6 +33,7 @@ impl FromRequest<Arc<App>> for Sent {
 
     async fn from_request(request: Request, _: &Arc<App>) -> Result<Sent, Infallible> {
         let is_minimal = prefers_minimal(request.headers());
+        let only = only(request.headers());
         let body = match is_json(request.headers()) {
             false => Err(Problem::new(
                 Code::BadRequest,
@@ -37,7 +41,7 @@ impl FromRequest<Arc<App>> for Sent {
             )),
             true => read(request).await,
         };
-        Ok(Sent { body, is_minimal })
+        Ok(Sent { body, is_minimal, only })
     }
 }
 
@@ -69,6 +73,20 @@ fn is_json(headers: &HeaderMap) -> bool {
     let essence =
         value.to_str().ok().and_then(|text| text.split(';').next()).map(|it| it.trim().to_ascii_lowercase());
     essence.is_some_and(|it| it == "application/json" || it.ends_with("+json"))
+}
+
+fn only(headers: &HeaderMap) -> Result<Only, Problem> {
+    let asked = |name| headers.get_all(name).iter().collect::<Vec<_>>();
+    match (&asked(IF_MATCH)[..], &asked(IF_NONE_MATCH)[..]) {
+        ([], []) => Ok(Only::Either),
+        ([any], []) if *any == "*" => Ok(Only::Present),
+        ([], [any]) if *any == "*" => Ok(Only::Absent),
+        _ => Err(Problem::new(
+            Code::BadRequest,
+            "this table keeps no version of its rows; send If-Match: * to change only a row that is there, or \
+             If-None-Match: * to make only one that is not",
+        )),
+    }
 }
 
 fn prefers_minimal(headers: &HeaderMap) -> bool {

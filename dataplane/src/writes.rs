@@ -120,6 +120,14 @@ fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Problem {
             Code::ForeignKeyViolation,
             "a row that this one refers to is not there, or rows refer to this one; write or remove those first",
         ),
+        Some("23502") if !compiled.missing.is_empty() => Problem::new(
+            Code::InvalidValue,
+            format!(
+                "there is no row with this key, and a new row of {} needs a value that is not null for {}",
+                compiled.entity.name,
+                compiled.missing.join(", ")
+            ),
+        ),
         Some("23502") => {
             let scope = known.snapshot.scope(&known.key);
             let rights = scope.entities.get(&compiled.entity.name);

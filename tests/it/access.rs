@@ -17,9 +17,11 @@ const LIVE: [&str; 3] = ["BadRequest", "RowNotFound", "Forbidden"];
 
 /// Method and pattern of each route, a path that `shop-admin` may read below it, and such of an entity and of a field
 /// that do not exist, with what a live key is told. A route without a line here fails the test.
-const PATHS: [(&str, &str, &str, Wrong); 5] = [
+const PATHS: [(&str, &str, &str, Wrong); 7] = [
     ("GET", "/auth/{tenant}/api", "/api", &[]),
     ("POST", "/auth/{tenant}/api/{entity}", "/api/orders", &[("/api/absentee", 404)]),
+    ("PATCH", "/auth/{tenant}/api/{entity}/{*key}", "/api/orders/id/999999", &[("/api/absentee/id/1", 404)]),
+    ("PUT", "/auth/{tenant}/api/{entity}/{*key}", "/api/orders/id/999999", &[("/api/absentee/id/1", 404)]),
     ("DELETE", "/auth/{tenant}/api/{entity}/{*key}", "/api/orders/id/999999", &[("/api/absentee/id/1", 404)]),
     (
         "GET",
@@ -257,7 +259,7 @@ async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
                 let allow = match route.path.matches('{').count() {
                     1 => "GET,HEAD,OPTIONS",
                     2 => "GET,HEAD,POST,OPTIONS",
-                    _ => "GET,HEAD,DELETE,OPTIONS",
+                    _ => "GET,HEAD,PATCH,PUT,DELETE,OPTIONS",
                 };
                 assert_eq!(reply.header("allow"), Some(allow), "{here}");
                 options.entry(allow).or_default().push(reply);

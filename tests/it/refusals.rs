@@ -72,7 +72,7 @@ spec: {tenantRef: {name: busy}}
 ";
 
 /// Only a write is refused with them: `writes::refused` has a row for each.
-pub(crate) const OF_WRITES: [Code; 7] = [
+pub(crate) const OF_WRITES: [Code; 8] = [
     Code::Forbidden,
     Code::ReadOnlyColumn,
     Code::RowNotFound,
@@ -80,6 +80,7 @@ pub(crate) const OF_WRITES: [Code; 7] = [
     Code::ForeignKeyViolation,
     Code::SerializationFailure,
     Code::ConstraintViolation,
+    Code::PreconditionFailed,
 ];
 
 /// Seen to fail with a code without a row, and with a hint taken from all fields of the entity.

@@ -3,4 +3,5 @@
 mod fixture;
 mod refused;
 mod rows;
+mod upserts;
 mod values;

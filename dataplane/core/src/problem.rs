@@ -23,6 +23,7 @@ pub enum Code {
     ForeignKeyViolation,
     SerializationFailure,
     ConstraintViolation,
+    PreconditionFailed,
     TooLarge,
     RateLimited,
     UriTooLong,
@@ -33,7 +34,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 25] = [
+    pub const ALL: [Code; 26] = [
         Code::BadRequest,
         Code::InvalidFilter,
         Code::InvalidOrderBy,
@@ -52,6 +53,7 @@ impl Code {
         Code::ForeignKeyViolation,
         Code::SerializationFailure,
         Code::ConstraintViolation,
+        Code::PreconditionFailed,
         Code::TooLarge,
         Code::RateLimited,
         Code::UriTooLong,
@@ -78,6 +80,7 @@ impl Code {
             Code::MethodNotAllowed => 405,
             Code::UniqueViolation | Code::ForeignKeyViolation | Code::SerializationFailure => 409,
             Code::ConstraintViolation => 422,
+            Code::PreconditionFailed => 412,
             Code::TooLarge => 413,
             Code::RateLimited => 429,
             Code::UriTooLong => 414,

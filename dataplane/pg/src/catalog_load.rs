@@ -12,6 +12,7 @@ use crate::failure::PgError;
 use crate::fingerprint::{self, Watched};
 
 mod structure;
+mod unique;
 
 /// Reads everything that serving needs, as `t<id>_auth`, and what it was read from.
 pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
@@ -26,7 +27,8 @@ pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError
             .await?;
     sqlx::query("set local search_path = ''").execute(&mut *open).await?;
     let structures = structure::structures(&mut open).await?;
-    let columns = columns(&mut open, &structures).await?;
+    let mut columns = columns(&mut open, &structures).await?;
+    unique::note(&mut open, &mut columns).await?;
     let (watched, unguarded) = fingerprint::watch(&mut open).await?;
     open.rollback().await?;
     let entities = entities.into_iter().map(|Json(record)| record).collect();
@@ -131,7 +133,7 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
     for row in rows {
         let (schema, object) = (ident(&row.schema)?, ident(&row.object)?);
         if tables.last().is_none_or(|table| table.schema != schema || table.object != object) {
-            tables.push(TableColumns { schema, object, columns: Vec::new() });
+            tables.push(TableColumns { schema, object, columns: Vec::new(), unique: Vec::new() });
         }
         let table = tables.last_mut().expect("one was pushed just now");
         table.columns.push(column(&row, structures)?);

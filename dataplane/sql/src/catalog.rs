@@ -68,6 +68,8 @@ pub struct Entity {
     pub fields: Vec<Field>,
     /// Positions in `fields`, in the order of `keyFields` (or of the primary key).
     pub key: Vec<usize>,
+    /// An index sees to it that no two rows have one key.
+    pub key_is_unique: bool,
     /// False: the entity exists for grants and policies and is not served over REST.
     pub rest: bool,
 }

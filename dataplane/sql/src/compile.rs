@@ -16,7 +16,7 @@ use crate::catalog::{Entity, Field, FieldType, Operators};
 use crate::query::Query;
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
-pub use write::{delete, insert};
+pub use write::{delete, insert, upsert};
 
 #[derive(Debug, Clone)]
 pub struct Compiled {
@@ -29,6 +29,8 @@ pub struct Compiled {
     pub entity: Arc<Entity>,
     /// For the cursor of the next page, made of the last row's position.
     pub binding: Option<Binding>,
+    /// See [`crate::query::Upsert`].
+    pub missing: Vec<String>,
 }
 
 impl Compiled {
@@ -87,6 +89,7 @@ pub fn read(query: &Query) -> Compiled {
         is_first_page,
         entity: Arc::clone(&query.entity),
         binding: query.binding,
+        missing: Vec::new(),
     }
 }
 
@@ -136,6 +139,7 @@ pub fn count(query: &Query) -> Compiled {
         is_first_page: true,
         entity: Arc::clone(&query.entity),
         binding: None,
+        missing: Vec::new(),
     }
 }
 

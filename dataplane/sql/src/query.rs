@@ -48,6 +48,23 @@ pub struct Insert {
     pub returning: Vec<usize>,
 }
 
+/// One row to be changed, or made where there is none.
+#[derive(Debug, Clone)]
+pub struct Upsert {
+    pub entity: Arc<Entity>,
+    pub key: Predicate,
+    /// What fields of a row that is there become; empty: none is changed.
+    pub set: Vec<(usize, Bind)>,
+    /// The fields of a row that is not there, key included; `None`: none is made.
+    pub insert: Option<Vec<(usize, Bind)>>,
+    /// A row that is there already is an error, and not passed over.
+    pub is_plain: bool,
+    /// The fields of the answer; empty: nothing is read back.
+    pub returning: Vec<usize>,
+    /// What a new row would need besides, as messages name it: demanded only where the row is not there.
+    pub missing: Vec<String>,
+}
+
 /// One row to be deleted.
 #[derive(Debug, Clone)]
 pub struct Delete {

@@ -24,7 +24,7 @@ use crate::catalog::{Catalog, Entity, Scope};
 use crate::query::{Predicate, Query, Value};
 use crate::request::{Comparison, ReadRequest};
 use visible::Visible;
-pub use write::{delete, insert};
+pub use write::{How, Only, delete, insert, upsert};
 
 /// Rows of a page when `$first` is not given.
 pub const DEFAULT_PAGE_SIZE: u32 = 100;

@@ -94,8 +94,18 @@ fn catalog() -> Catalog {
         rows.iter().map(column).collect()
     };
     let tables = [
-        TableColumns { schema: name("app"), object: name("orders"), columns: columns(ORDERS) },
-        TableColumns { schema: name("app"), object: name("order\"lines"), columns: columns(LINES) },
+        TableColumns {
+            schema: name("app"),
+            object: name("orders"),
+            columns: columns(ORDERS),
+            unique: Vec::new(),
+        },
+        TableColumns {
+            schema: name("app"),
+            object: name("order\"lines"),
+            columns: columns(LINES),
+            unique: Vec::new(),
+        },
     ];
     let record = |entity: &str, object: &str, key: &[&str], mappings: &[(&str, &str)], rest| EntityRecord {
         name: entity_name(entity),

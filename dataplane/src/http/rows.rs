@@ -1,6 +1,7 @@
-//! `/auth/{tenant}/api/{entity}`: rows made and deleted.
+//! `/auth/{tenant}/api/{entity}`: rows made, changed and deleted.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Body;
 use axum::extract::State;
@@ -10,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::catalog::Entity;
+use rowgate_sql::resolve::{How, Only};
 use rowgate_sql::{body, compile, resolve};
 use serde_json::{Map, Value};
 
@@ -58,6 +60,80 @@ pub(super) async fn create(
         response.headers_mut().insert(LOCATION, location);
     }
     Ok(response)
+}
+
+/// `PATCH` of a row's address: the fields that are sent.
+pub(super) async fn patch(
+    caller: Caller,
+    State(_): State<Arc<App>>,
+    here: Here,
+    sent: Sent,
+) -> Result<Response, Refusal> {
+    upsert(caller, here, sent, How::Merge).await
+}
+
+/// `PUT` of a row's address: all fields.
+pub(super) async fn put(
+    caller: Caller,
+    State(_): State<Arc<App>>,
+    here: Here,
+    sent: Sent,
+) -> Result<Response, Refusal> {
+    upsert(caller, here, sent, How::Replace).await
+}
+
+/// A row that somebody makes or removes at the same moment is looked for again so often.
+const TRIES: usize = 3;
+
+async fn upsert(caller: Caller, here: Here, sent: Sent, how: How) -> Result<Response, Refusal> {
+    let makes = AtomicBool::new(false);
+    for _ in 0..TRIES {
+        let written = writes::run(&caller, |known| {
+            let (entity, key) = (here.entity()?, here.key()?);
+            no_options(&here)?;
+            here.origin()?;
+            let (body, wish) =
+                (sent.body().and_then(body::parse), (how, sent.only.clone()?, !sent.is_minimal));
+            let scope = known.snapshot.scope(&known.key);
+            let upsert = resolve::upsert(&known.snapshot.catalog, &scope, &entity, &key, body, wish)?;
+            makes.store(upsert.insert.is_some(), Ordering::Relaxed);
+            Ok(compile::upsert(&upsert))
+        });
+        let Written { page, .. } = written.await?;
+        match page.count {
+            Some(created) => return Ok(upserted(&here, &sent, page.json, created == 1)),
+            None if sent.only == Ok(Only::Absent) => {
+                let what = "a row with this key is there already, and If-None-Match: * asks for a new one";
+                return Err(Problem::new(Code::PreconditionFailed, what).into());
+            }
+            None if makes.load(Ordering::Relaxed) => {}
+            None => {
+                let what = "there is no row with this key for this API key";
+                return Err(Problem::new(Code::RowNotFound, what).into());
+            }
+        }
+    }
+    let what = "a row with this key is there, but this API key may not see it; use another key";
+    Err(Problem::new(Code::Forbidden, what).into())
+}
+
+fn upserted(here: &Here, sent: &Sent, json: Vec<u8>, is_new: bool) -> Response {
+    // Without a field that may be read a row is empty braces.
+    let json = if json == b"{}" { Vec::new() } else { json };
+    let mut response = match sent.is_minimal {
+        true => Response::new(Body::empty()),
+        false => Rows { json, next_link: None, count: None, tail: None }.into_response(),
+    };
+    *response.status_mut() = match (sent.is_minimal, is_new) {
+        (true, _) => StatusCode::NO_CONTENT,
+        (false, true) => StatusCode::CREATED,
+        (false, false) => StatusCode::OK,
+    };
+    let address = here.origin().map(|origin| format!("{origin}{}", here.path()));
+    if let Some(address) = address.ok().filter(|_| is_new).and_then(|it| HeaderValue::try_from(it).ok()) {
+        response.headers_mut().insert(LOCATION, address);
+    }
+    response
 }
 
 /// `DELETE /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`

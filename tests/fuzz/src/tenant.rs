@@ -87,6 +87,7 @@ fn catalog() -> Catalog {
         schema: name(SCHEMA),
         object: name(OBJECT),
         columns: COLUMNS.iter().map(column).collect(),
+        unique: Vec::new(),
     };
     let record = EntityRecord {
         name: "items".parse().expect("a name"),

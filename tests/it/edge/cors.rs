@@ -65,7 +65,7 @@ async fn a_preflight_of_a_listed_origin_is_told_what_it_may_send() {
     let shop = Shop::open().await;
     for (path, origin, told, methods) in [
         ("/auth/shop/api/orders", APP, APP, "GET,HEAD,POST"),
-        ("/auth/shop/api/absentee/id/1", APP, APP, "GET,HEAD,DELETE"),
+        ("/auth/shop/api/absentee/id/1", APP, APP, "GET,HEAD,PATCH,PUT,DELETE"),
         ("/auth/%73hop/api", APP, APP, "GET,HEAD"),
         ("/auth/shop/api", "http://localhost:3000", "http://localhost:3000", "GET,HEAD"),
         ("/auth/open/api", "https://anybody.example", "*", "GET,HEAD"),

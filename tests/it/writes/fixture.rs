@@ -26,6 +26,13 @@ data:
         tags text[]);
     insert into d.notes (id, region, title) values (100, 'north', 'first'), (101, 'south', 'second');
     create table d.pairs (a text, b integer, note text, primary key (a, b));
+    create table d.loose (id integer not null, note text);
+    create table d.shelves (
+        id integer primary key, region text not null, label text not null, note text default 'new', n integer not null default 5);
+    create function d.gate() returns trigger language plpgsql as
+        'begin perform pg_advisory_xact_lock_shared(4712); return new; end';
+    create trigger gate before insert on d.shelves for each row execute function d.gate();
+    insert into d.shelves values (1, 'north', 'one', 'x', 7), (2, 'south', 'two', 'x', 7);
     create table d.late (id integer primary key, other integer references d.late deferrable initially deferred);
     create view d.counted as select region, count(*) as n from d.notes group by region;
     create view d.plain as select id, region, title from d.notes;
@@ -45,6 +52,10 @@ spec:
           - {name: own, column: region, equals: {claim: region}, roles: [north]}
           - {name: others, expression: 'true', roles: [datalake_user, blind, reader, few]}
     - {name: pairs, source: {schema: d, object: pairs}, rowLevelSecurity: {none: true}}
+    - {name: loose, source: {schema: d, object: loose}, keyFields: [id], rowLevelSecurity: {none: true}}
+    - name: shelves
+      source: {schema: d, object: shelves}
+      rowLevelSecurity: {policies: [{name: own, column: region, equals: {claim: region}}]}
     - {name: late, source: {schema: d, object: late}, rowLevelSecurity: {none: true}}
     - {name: counted, source: {schema: d, object: counted}, kind: View, keyFields: [region]}
     - {name: plain, source: {schema: d, object: plain}, kind: View, keyFields: [id]}
@@ -53,6 +64,7 @@ spec:
       - {entity: regions, actions: [read, create, update, delete]}
       - {entity: notes, actions: [read, create, update, delete]}
       - {entity: pairs, actions: [read, create, update, delete]}
+      - {entity: loose, actions: [read, create, update]}
       - {entity: late, actions: [read, create, update, delete]}
       - {entity: counted, actions: [read, create, delete]}
       - {entity: plain, actions: [read, create]}
@@ -72,6 +84,33 @@ spec:
     permissions:
       - {entity: notes, actions: [read, create], fields: {include: ['*']}}
       - {entity: notes, actions: [delete]}
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: ApiKey
+metadata: {name: shelf}
+spec:
+  tenantRef: {name: desk}
+  claims: {region: north}
+  scope: {permissions: [{entity: shelves, actions: [read, create, update], fields: {include: ['*']}}]}
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: ApiKey
+metadata: {name: changer}
+spec:
+  tenantRef: {name: desk}
+  claims: {region: north}
+  scope:
+    permissions:
+      - {entity: shelves, actions: [read], fields: {include: ['*']}}
+      - {entity: shelves, actions: [update], fields: {include: [label]}}
+---
+apiVersion: rowgate.dev/v1alpha1
+kind: ApiKey
+metadata: {name: maker}
+spec:
+  tenantRef: {name: desk}
+  claims: {region: north}
+  scope: {permissions: [{entity: shelves, actions: [create], fields: {include: ['*']}}]}
 ---
 apiVersion: rowgate.dev/v1alpha1
 kind: ApiKey
@@ -142,6 +181,7 @@ impl Desk {
         let notes = self.rows("select id, region, title, size, tags from d.notes order by id").await;
         let pairs = self.rows("select * from d.pairs order by a, b").await;
         let late = self.rows("select * from d.late order by id").await;
-        format!("{notes:?} {pairs:?} {late:?}")
+        let shelves = self.rows("select * from d.shelves order by id").await;
+        format!("{notes:?} {pairs:?} {late:?} {shelves:?}")
     }
 }

@@ -1,4 +1,4 @@
-//! The bytes of one exchange: the settings, key statement, now and then the watch statement, data statement, Sync.
+//! The bytes of one exchange: key statement, now and then the watch statement, data statement, Sync.
 
 use std::io;
 
@@ -17,7 +17,6 @@ use super::watch;
 /// What was sent, which says what must come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Batch {
-    pub(super) parses_reset: bool,
     pub(super) parses_key: bool,
     pub(super) parses_watch: bool,
     pub(super) n_closed: usize,
@@ -36,8 +35,9 @@ pub(super) fn write(
     out: &mut BytesMut,
 ) -> io::Result<Batch> {
     let named = |name: &'static str| if sessions == Sessions::Pooled { "" } else { name };
-    let parses_reset = !prepared.reset;
-    opening::write(sessions, named(opening::NAME), parses_reset, out)?;
+    if sessions == Sessions::Pooled {
+        opening::write(out)?;
+    }
     let form = key::form(ask);
     let parses_key = !prepared.has(form);
     if parses_key {
@@ -68,7 +68,7 @@ pub(super) fn write(
     frontend::execute("", 0, out)?;
     frontend::sync(out);
     let n_closed = statements.closing().len();
-    Ok(Batch { parses_reset, parses_key, parses_watch, n_closed, statement, parses_data: found.is_none() })
+    Ok(Batch { parses_key, parses_watch, n_closed, statement, parses_data: found.is_none() })
 }
 
 /// Writes a Bind of the unnamed portal; the values come with their format codes.

@@ -13,7 +13,7 @@ use super::dial::{Socket, dial};
 use super::failure::{Malformed, STANDBY, Stop};
 use super::frames::{Fields, Inbox};
 use super::lane::Sessions;
-use super::opening::SETTINGS;
+use super::opening::{LOOKED_AFTER, REPORTED};
 use crate::login::Login;
 
 /// Why there is no connection, for the log. It never holds the password.
@@ -72,8 +72,9 @@ where
         ("database", login.database.as_str()),
         ("application_name", "rowgate"),
     ];
-    let n_known = if sessions == Sessions::Pooled { 1 } else { SETTINGS.len() };
-    let parameters = who.into_iter().chain(SETTINGS.into_iter().take(n_known));
+    let settings = REPORTED.into_iter().chain([LOOKED_AFTER]);
+    let n_known = if sessions == Sessions::Pooled { 1 } else { REPORTED.len() + 1 };
+    let parameters = who.into_iter().chain(settings.take(n_known));
     frontend::startup_message(parameters, &mut out).map_err(ConnectError::Unreachable)?;
     send(&mut stream, &mut out).await?;
 

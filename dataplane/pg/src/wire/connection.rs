@@ -101,6 +101,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
+    /// Whether the next caller finds the session as it was opened.
+    pub(super) fn is_as_opened(&self) -> bool {
+        self.sessions == Sessions::Pooled || !self.inbox.has_deviated()
+    }
+
     pub(super) fn session(&self) -> Session {
         self.session
     }
@@ -133,7 +138,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 return Ok((Exchanged::Whole(Err(Failure::Internal(cause))), false));
             }
         };
-        self.send(batch).await.map_err(|stop| broken(stop, Part::Key))?;
+        self.send().await.map_err(|stop| broken(stop, Part::Key))?;
         let key = match self.read_key(ask, batch).await {
             Ok(key) => key,
             Err(Stop::Server(error)) if error.sqlstate == key::NO_SUCH_ROLE && !error.fatal => {
@@ -257,21 +262,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Sends the batch, and reads up to its key statement.
-    async fn send(&mut self, batch: Batch) -> Result<(), Stop> {
+    async fn send(&mut self) -> Result<(), Stop> {
         self.stream.write_all(&self.out).await?;
         self.stream.flush().await?;
-        if batch.parses_reset {
-            self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            self.prepared.reset = self.sessions == Sessions::Own;
-        }
-        self.expect(backend::BIND_COMPLETE_TAG).await?;
         if self.sessions == Sessions::Pooled {
-            let is_standby = opening::is_standby(self.expect(backend::DATA_ROW_TAG).await?)?;
-            if is_standby {
+            self.expect(backend::PARSE_COMPLETE_TAG).await?;
+            self.expect(backend::BIND_COMPLETE_TAG).await?;
+            if opening::is_standby(self.expect(backend::DATA_ROW_TAG).await?)? {
                 return Err(Stop::Standby);
             }
+            self.expect(backend::COMMAND_COMPLETE_TAG).await?;
         }
-        self.expect(backend::COMMAND_COMPLETE_TAG).await?;
         Ok(())
     }
 

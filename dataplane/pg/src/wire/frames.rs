@@ -6,6 +6,7 @@ use postgres_protocol::message::backend::{self, Header};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use super::failure::{Malformed, Stop};
+use super::opening;
 
 /// Before authentication nothing of the server's is long.
 const STARTUP_LIMIT: usize = 64 << 10;
@@ -22,11 +23,18 @@ pub(super) struct Inbox {
     taken: usize,
     limit: usize,
     is_of_standby: bool,
+    has_deviated: bool,
 }
 
 impl Inbox {
     pub(super) fn new() -> Inbox {
-        Inbox { buffer: BytesMut::with_capacity(CHUNK), taken: 0, limit: STARTUP_LIMIT, is_of_standby: false }
+        Inbox {
+            buffer: BytesMut::with_capacity(CHUNK),
+            taken: 0,
+            limit: STARTUP_LIMIT,
+            is_of_standby: false,
+            has_deviated: false,
+        }
     }
 
     /// The server is who it says it is: rows may come.
@@ -58,9 +66,17 @@ impl Inbox {
         self.is_of_standby
     }
 
+    /// Whether the session has reported a setting that is not as we opened it. That stands before the ReadyForQuery of the
+    /// exchange in which it was changed.
+    pub(super) fn has_deviated(&self) -> bool {
+        self.has_deviated
+    }
+
     /// The message that was just taken is a ParameterStatus.
     fn note(&mut self) {
-        self.is_of_standby |= self.buffer[5..self.taken] == *b"in_hot_standby\0on\0";
+        let body = &self.buffer[5..self.taken];
+        self.is_of_standby |= body == b"in_hot_standby\0on\0";
+        self.has_deviated |= opening::deviates(body);
     }
 
     /// Reads until the next message is whole.

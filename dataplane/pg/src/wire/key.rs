@@ -21,7 +21,6 @@ pub(super) struct Form {
 /// Which of the statements that every caller shares a connection has prepared.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Prepared {
-    pub(super) reset: bool,
     /// By [`Form::number`].
     forms: [bool; 4],
     pub(super) watch: bool,
@@ -37,7 +36,8 @@ pub(super) const NO_SUCH_ROLE: &str = "22023";
 
 /// `$1` the statement timeout in milliseconds, then what `$condition` compares. `t<id>_auth` needs SELECT on both.
 ///
-/// Every name is qualified: a search path with other operators must not matter. A dead key gives the role `''`, which no
+/// Every name is qualified: a search path with other operators must not matter. Settings that show in an answer, and that
+/// PostgreSQL does not report, are set for this transaction (`opening` has the others). A dead key gives the role `''`, which no
 /// role can be called: the statement raises, and PostgreSQL skips everything up to the Sync. (An empty result would not
 /// do: the next statement would run as the login.) The role is the last argument, because `dl` is closed to the roles of
 /// keys.
@@ -50,7 +50,14 @@ macro_rules! text {
 select id, role, set_role, generation, pg_catalog.num_nonnulls(",
             $settings,
             "
+pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
 pg_catalog.set_config('statement_timeout', $1, true),
+pg_catalog.set_config('bytea_output', 'hex', true),
+pg_catalog.set_config('lc_monetary', 'C', true),
+pg_catalog.set_config('extra_float_digits', '1', true),
+pg_catalog.set_config('quote_all_identifiers', 'off', true),
+pg_catalog.set_config('transform_null_equals', 'off', true),
+pg_catalog.set_config('row_security', 'on', true),
 pg_catalog.set_config('role', coalesce(",
             $role,
             ", ''), true))

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `ask` what goes in and comes out, `lane` the pool and `places` the queue before it, `seat` the task of an exchange and `rest` what
 //! a long answer's caller holds of it, `key` the statement that checks the key and switches the role, `connection` the
-//! exchange itself. Every batch begins with `opening`.
+//! exchange itself. `opening` has the settings of a session.
 
 mod ask;
 mod batch;

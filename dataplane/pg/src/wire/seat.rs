@@ -187,7 +187,11 @@ impl Seat {
     /// Its exchange came to the proper end.
     fn put_back(&mut self) {
         let (place, connection) = (self.place.take(), self.connection.take());
-        place.expect("it ends with its seat").give_back(connection.expect("it has just been used"));
+        let connection = connection.expect("it has just been used");
+        // Else both are dropped: the connection is closed, and another one takes its place.
+        if connection.is_as_opened() {
+            place.expect("it ends with its seat").give_back(connection);
+        }
     }
 }
 

@@ -17,6 +17,8 @@ pub struct TableColumns {
     pub schema: Ident,
     pub object: Ident,
     pub columns: Vec<ColumnInfo>,
+    /// The columns of each index that keeps all rows apart by them, in any order.
+    pub unique: Vec<Vec<Ident>>,
 }
 
 #[derive(Debug, Clone)]
@@ -70,7 +72,11 @@ fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
     if key.is_empty() {
         return None;
     }
+    let is_key = |columns: &Vec<Ident>| {
+        columns.len() == record.key_columns.len() && record.key_columns.iter().all(|it| columns.contains(it))
+    };
     Some(Entity {
+        key_is_unique: table.unique.iter().any(is_key),
         name: record.name.clone(),
         kind: record.kind,
         schema: record.schema.clone(),
@@ -164,6 +170,7 @@ mod tests {
             schema: name("app"),
             object: name(object),
             columns: columns.iter().map(column).collect(),
+            unique: Vec::new(),
         }
     }
 

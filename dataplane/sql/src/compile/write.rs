@@ -1,10 +1,11 @@
-//! Rows made and deleted, each in one statement, under the caller's own grants and policies.
+//! Rows made, changed and deleted, each in one statement, under the caller's own grants and policies.
 
 use std::sync::Arc;
 
 use super::{Compiled, column, encoding, predicate};
-use crate::query::{Delete, Insert};
-use crate::shape::{Column, Shape, label};
+use crate::catalog::Entity;
+use crate::query::{Delete, Insert, Upsert};
+use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 
 /// All rows or none. PostgreSQL gives the rows of VALUES back in their order. Without fields to give back nothing is read:
@@ -38,14 +39,84 @@ pub fn insert(insert: &Insert) -> Compiled {
         }
         sql.lit(")");
     }
+    let columns = returning(&mut sql, entity, &insert.returning);
+    written(sql, columns, Arc::clone(&insert.entity))
+}
+
+/// Changes the row; where there is none, makes it. Not `insert ... on conflict do update`: that asks for the right to
+/// insert, and for every column that must not be null, though the row is there, and fails on one that is hidden.
+///
+/// The count of its shape is 1 where the row was made, and 0 where it was changed. No row: neither happened. Of
+/// two who make the row the second one makes none; where no index keeps the key unique, nothing can tell them.
+#[must_use]
+pub fn upsert(upsert: &Upsert) -> Compiled {
+    let entity = &*upsert.entity;
+    let mut sql = Sql::new();
     let mut columns = Vec::new();
-    for &i in &insert.returning {
+    let updates = !upsert.set.is_empty();
+    if updates {
+        sql.lit("with u as (update ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t set ");
+        for (i, (field, bind)) in upsert.set.iter().enumerate() {
+            sql.lit(if i == 0 { "" } else { ", " }).ident(&entity.fields[*field].column).lit(" = ");
+            sql.bind(bind.clone());
+        }
+        sql.lit(" where ");
+        predicate::write(&mut sql, entity, &upsert.key, false);
+        columns = mark(&mut sql, entity, &upsert.returning, "0");
+        sql.lit(")");
+    }
+    if let Some(values) = &upsert.insert {
+        sql.lit(if updates { ", i as (insert into " } else { "with i as (insert into " });
+        sql.ident(&entity.schema).lit(".").ident(&entity.object).lit(" as t (");
+        for (i, (field, _)) in values.iter().enumerate() {
+            sql.lit(if i == 0 { "" } else { ", " }).ident(&entity.fields[*field].column);
+        }
+        sql.lit(") select ");
+        for (i, (_, bind)) in values.iter().enumerate() {
+            sql.lit(if i == 0 { "" } else { ", " }).bind(bind.clone());
+        }
+        if updates {
+            sql.lit(" where not exists (select from u)");
+        }
+        if entity.key_is_unique && !upsert.is_plain {
+            for (i, &field) in entity.key.iter().enumerate() {
+                sql.lit(if i == 0 { " on conflict (" } else { ", " }).ident(&entity.fields[field].column);
+            }
+            sql.lit(") do nothing");
+        }
+        columns = mark(&mut sql, entity, &upsert.returning, "1");
+        sql.lit(")");
+    }
+    sql.lit(match (updates, upsert.insert.is_some()) {
+        (true, true) => " select * from u union all select * from i",
+        (true, false) => " select * from u",
+        (false, _) => " select * from i",
+    });
+    let count = Some(columns.len() - 1);
+    let mut compiled = written(sql, columns, Arc::clone(&upsert.entity));
+    compiled.missing.clone_from(&upsert.missing);
+    compiled.shape = Arc::new(Shape { count, ..Shape::clone(&compiled.shape) });
+    compiled
+}
+
+/// The fields to read back, and which of both commands this is.
+fn mark(sql: &mut Sql, entity: &Entity, fields: &[usize], which: &'static str) -> Vec<Column> {
+    let mut columns = returning(sql, entity, fields);
+    sql.lit(if columns.is_empty() { " returning " } else { ", " }).lit(which).lit("::pg_catalog.int8");
+    columns.push(Column { label: None, encoding: Encoding::Int8 });
+    columns
+}
+
+/// Nothing where there are no fields.
+fn returning(sql: &mut Sql, entity: &Entity, fields: &[usize]) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for &i in fields {
         sql.lit(if columns.is_empty() { " returning " } else { ", " });
-        column(&mut sql, entity, i);
+        column(sql, entity, i);
         let field = &entity.fields[i];
         columns.push(Column { label: Some(label(&field.name)), encoding: encoding::of(&field.ty) });
     }
-    written(sql, columns, Arc::clone(&insert.entity))
+    columns
 }
 
 /// Reaches only what the caller's policies for reading show: the condition reads the key.
@@ -58,7 +129,15 @@ pub fn delete(delete: &Delete) -> Compiled {
     written(sql, Vec::new(), Arc::clone(&delete.entity))
 }
 
-fn written(sql: Sql, columns: Vec<Column>, entity: Arc<crate::catalog::Entity>) -> Compiled {
+fn written(sql: Sql, columns: Vec<Column>, entity: Arc<Entity>) -> Compiled {
     let shape = Shape { columns, position: Vec::new(), count: None };
-    Compiled { sql, shape: Arc::new(shape), take: usize::MAX, is_first_page: true, entity, binding: None }
+    Compiled {
+        sql,
+        shape: Arc::new(shape),
+        take: usize::MAX,
+        is_first_page: true,
+        entity,
+        binding: None,
+        missing: Vec::new(),
+    }
 }

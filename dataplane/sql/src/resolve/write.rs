@@ -6,11 +6,12 @@ use std::sync::Arc;
 use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 
+use super::family::Family;
 use super::visible::Visible;
 use super::{by_key, guarded, input};
-use crate::body::{Body, Row};
-use crate::catalog::{Catalog, Field, Filling, Scope};
-use crate::query::{Delete, Insert};
+use crate::body::{Body, Input, Row};
+use crate::catalog::{Catalog, Field, FieldType, Filling, Rights, Scope};
+use crate::query::{Delete, Insert, Predicate, Upsert, Value};
 use crate::text::Bind;
 
 /// As many values as one statement takes.
@@ -62,6 +63,136 @@ pub fn insert(
     Ok(Insert { entity: Arc::clone(visible.entity), fields, rows, returning })
 }
 
+/// What the body of a row's address means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// PATCH: fields that are left out stay as they are.
+    Merge,
+    /// PUT: fields that are left out become NULL, or, in a new row, their default.
+    Replace,
+}
+
+/// Whether the row must be there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Only {
+    #[default]
+    Either,
+    /// `If-Match: *`
+    Present,
+    /// `If-None-Match: *`
+    Absent,
+}
+
+/// `PATCH` and `PUT /{entity}/{pk}/{value}...`
+pub fn upsert(
+    catalog: &Catalog,
+    scope: &Scope,
+    entity: &EntityName,
+    key_path: &[(String, String)],
+    body: Result<Body, Problem>,
+    (how, only, reads_back): (How, Only, bool),
+) -> Result<Upsert, Problem> {
+    let visible = find(catalog, scope, entity)?;
+    let rights = visible.rights();
+    let (may_update, may_create) = (rights.update.contains(&true), rights.create.contains(&true));
+    if !may_update && !may_create {
+        return Err(forbidden(format!("this key may neither change nor create rows of {entity}")));
+    }
+    let key = by_key(&visible, key_path)?;
+    let body = body?;
+    let [row] = &body.rows[..] else {
+        return Err(Problem::new(Code::BadRequest, "a row's address takes one object with its fields"));
+    };
+    let keys = key_binds(&key);
+    let mut values = Vec::with_capacity(row.len());
+    for (name, input) in row {
+        let (at, bind) = value(&visible, name, input)?;
+        match keys.iter().find(|(field, _)| *field == at) {
+            // A row that was read may be sent back whole.
+            Some((_, there)) if there.value == bind.value => {}
+            Some(_) => {
+                let what = format!("the key field {name:?} is not what the address says; leave it out");
+                return Err(Problem::new(Code::BadRequest, what));
+            }
+            None => values.push((at, bind)),
+        }
+    }
+    let mut set = values.clone();
+    if how == How::Replace {
+        for (at, field) in visible.entity.fields.iter().enumerate() {
+            let is_given = |list: &[(usize, Bind)]| list.iter().any(|(field, _)| *field == at);
+            if !is_given(&values) && !is_given(&keys) && !is_read_only(field) {
+                set.push((at, Bind { value: None, ..Bind::text(field.ty.base_oid, "") }));
+            }
+        }
+    }
+    let mut upsert = Upsert {
+        entity: Arc::clone(visible.entity),
+        missing: missing(&visible, &[&values[..], &keys[..]].concat(), true),
+        key,
+        set: Vec::new(),
+        insert: None,
+        is_plain: !may_update && only == Only::Either,
+        returning: if reads_back { visible.fields().map(|(i, _)| i).collect() } else { Vec::new() },
+    };
+    if may_update && only != Only::Absent {
+        if let Some((at, _)) = set.iter().find(|(at, _)| rights.update.get(*at) != Some(&true)) {
+            let name = &visible.entity.fields[*at].name;
+            return Err(forbidden(format!("this key may not change the field {name:?}")));
+        }
+        let is_null =
+            |(at, bind): &&(usize, Bind)| bind.value.is_none() && !visible.entity.fields[*at].nullable;
+        let nulls: Vec<_> = set
+            .iter()
+            .filter(is_null)
+            .map(|(at, _)| format!("{:?}", visible.entity.fields[*at].name))
+            .collect();
+        if !nulls.is_empty() {
+            return Err(needed(entity, &nulls));
+        }
+        if set.is_empty() {
+            return Err(Problem::new(Code::BadRequest, "the body has no field to change; send at least one"));
+        }
+        upsert.set = set;
+    }
+    let may_set = |(at, _): &(usize, Bind)| rights.create.get(*at) == Some(&true);
+    let is_generated = keys.iter().any(|(at, _)| {
+        let field = &visible.entity.fields[*at];
+        field.filling == Filling::Database || field.filling == Filling::Default && is_integer(&field.ty)
+    });
+    if may_create && only != Only::Present && !is_generated {
+        let all = [keys, values].concat();
+        match all.iter().find(|it| !may_set(it)) {
+            None => upsert.insert = Some(all),
+            Some((at, _)) if upsert.set.is_empty() => {
+                let name = &visible.entity.fields[*at].name;
+                return Err(forbidden(format!("this key may not set the field {name:?} of a new row")));
+            }
+            Some(_) => {}
+        }
+    }
+    match upsert.set.is_empty() && upsert.insert.is_none() {
+        true if only == Only::Present => Err(forbidden(format!("this key may not change rows of {entity}"))),
+        true if is_generated => Err(Problem::new(
+            Code::BadRequest,
+            format!("the database gives rows of {entity} their key; make one with POST"),
+        )),
+        true => Err(forbidden(format!("this key may not create rows of {entity}"))),
+        false => Ok(upsert),
+    }
+}
+
+fn key_binds(key: &Predicate) -> Vec<(usize, Bind)> {
+    let Predicate::All(conditions) = key else { return Vec::new() };
+    let bind = |condition: &Predicate| match condition {
+        Predicate::Compare { left: Value::Field(at), right: Value::Bind(bind), .. } => {
+            Some((*at, bind.clone()))
+        }
+        _ => None,
+    };
+    conditions.iter().filter_map(bind).collect()
+}
+
 /// `DELETE /{entity}/{pk}/{value}...`
 pub fn delete(
     catalog: &Catalog,
@@ -87,51 +218,64 @@ fn find<'a>(catalog: &'a Catalog, scope: &'a Scope, name: &EntityName) -> Result
 fn values(visible: &Visible<'_>, row: &Row) -> Result<Vec<(usize, Bind)>, Problem> {
     let mut values = Vec::with_capacity(row.len());
     for (name, input) in row {
-        let at = visible.written(name)?;
-        let field = &visible.entity.fields[at];
-        if is_read_only(field) {
-            return Err(Problem::new(
-                Code::ReadOnlyColumn,
-                format!("the field {name:?} is filled in by the database; leave it out"),
-            ));
-        }
+        let (at, bind) = value(visible, name, input)?;
         if visible.rights().create.get(at) != Some(&true) {
             return Err(forbidden(format!("this key may not set the field {name:?} of a new row")));
         }
-        let mut bind = input::bind(&field.ty, input).map_err(|misfit| {
-            Problem::new(Code::InvalidValue, format!("the field {name:?} is {}: {misfit}", field.ty.name))
-        })?;
-        bind.field = u16::try_from(at).ok();
         values.push((at, bind));
     }
     Ok(values)
 }
 
+/// One field of a body and what it is to hold, whether this key may set it or not.
+fn value(visible: &Visible<'_>, name: &str, input: &Input) -> Result<(usize, Bind), Problem> {
+    let at = visible.written(name)?;
+    let field = &visible.entity.fields[at];
+    if is_read_only(field) {
+        return Err(Problem::new(
+            Code::ReadOnlyColumn,
+            format!("the field {name:?} is filled in by the database; leave it out"),
+        ));
+    }
+    let mut bind = input::bind(&field.ty, input).map_err(|misfit| {
+        Problem::new(Code::InvalidValue, format!("the field {name:?} is {}: {misfit}", field.ty.name))
+    })?;
+    bind.field = u16::try_from(at).ok();
+    Ok((at, bind))
+}
+
 /// Every field without which PostgreSQL would refuse the row, as far as this key may set it.
 fn demand(visible: &Visible<'_>, values: &[(usize, Bind)]) -> Result<(), Problem> {
+    match &missing(visible, values, false)[..] {
+        [] => Ok(()),
+        missing => Err(needed(&visible.entity.name, missing)),
+    }
+}
+
+/// Names of the fields of a new row that need a value and have none. `whole`: those too that this key may not set, but
+/// knows.
+fn missing(visible: &Visible<'_>, values: &[(usize, Bind)], whole: bool) -> Vec<String> {
     let value = |at: usize| values.iter().find(|(field, _)| *field == at).map(|(_, bind)| bind);
-    let is_missing = |(at, field): (usize, &Field)| {
-        let may = visible.rights().create.get(at) == Some(&true);
-        let missing = match value(at) {
+    let Rights { read, create, .. } = visible.rights();
+    let is_missing = |(at, field): &(usize, &Field)| {
+        let may = create.get(*at) == Some(&true) || whole && read.get(*at) == Some(&true);
+        let missing = match value(*at) {
             None => may && field.filling == Filling::Caller,
             Some(bind) => bind.value.is_none(),
         };
         !field.nullable && missing
     };
     let fields = visible.entity.fields.iter().enumerate();
-    let missing: Vec<_> =
-        fields.filter(|it| is_missing(*it)).map(|(_, field)| format!("{:?}", field.name)).collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(Problem::new(
-            Code::InvalidValue,
-            format!(
-                "a row of {} needs a value that is not null for {}",
-                visible.entity.name,
-                missing.join(", ")
-            ),
-        )),
-    }
+    fields.filter(is_missing).map(|(_, field)| format!("{:?}", field.name)).collect()
+}
+
+fn needed(entity: &EntityName, missing: &[String]) -> Problem {
+    let what = format!("a row of {entity} needs a value that is not null for {}", missing.join(", "));
+    Problem::new(Code::InvalidValue, what)
+}
+
+fn is_integer(ty: &FieldType) -> bool {
+    matches!(Family::of(ty), Family::Integer(..))
 }
 
 fn is_read_only(field: &Field) -> bool {

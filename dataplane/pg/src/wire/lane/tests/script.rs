@@ -116,7 +116,6 @@ fn answer(batch: &[(u8, Vec<u8>)]) -> Vec<Vec<u8>> {
             }
             b'E' => {
                 match statement.as_str() {
-                    "reset" => {}
                     "key" | "write_key" => {
                         let role = role(last[0]);
                         let id = b"01k9zv5n2m8q4r6t0w3y7b1d5f";
