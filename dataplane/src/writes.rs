@@ -96,6 +96,17 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
             Code::Forbidden,
             "a policy of the table does not allow this row for this key, or shows it to somebody else only; change its values",
         )),
+        Failure::Unavailable(cause) => {
+            caller.tenant.note(false, &cause);
+            Miss::Settled(Problem::new(
+                Code::Unavailable,
+                "the tenant's database did not answer, and the write may have been done; look before you send it again",
+            ))
+        }
+        Failure::Timeout => Miss::Settled(Problem::new(
+            Code::StatementTimeout,
+            "the write took longer than this tenant allows and was ended; look before you send it again, with fewer rows",
+        )),
         Failure::Violation(cause) => Miss::Settled(violation(&cause, known, compiled)),
         Failure::Conflict(_) => Miss::Settled(Problem::new(
             Code::SerializationFailure,

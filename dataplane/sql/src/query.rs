@@ -40,7 +40,7 @@ pub struct OrderTerm {
 #[derive(Debug, Clone)]
 pub struct Insert {
     pub entity: Arc<Entity>,
-    /// The fields that any row names, in declared order.
+    /// The fields that any row names, in declared order. Never empty where there are several rows.
     pub fields: Vec<usize>,
     /// Never empty; each as long as `fields`, `None` where the row does not name the field.
     pub rows: Vec<Vec<Option<Bind>>>,

@@ -42,7 +42,9 @@ pub(super) async fn create(
         Ok(compile::insert(&insert))
     });
     let Written { page, entity } = written.await?;
-    let location = location(&here, &entity, &page.json, &sent);
+    // A trigger may have passed the row over.
+    let is_made = page.n_affected != Some(0);
+    let location = location(&here, &entity, &page.json, &sent).filter(|_| is_made);
     let mut response = match sent.is_minimal {
         true => {
             let mut response = Response::new(Body::empty());

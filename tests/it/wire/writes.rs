@@ -74,7 +74,13 @@ async fn a_write_that_fails_when_it_is_committed_is_told_and_was_not_done() {
     let lane = tenant.lane();
     let text = "insert into app.late values (1, 9) returning id";
     let ask = Ask { mode: Mode::Write, ..tenant.ask("a", text, &[Int4]) };
+    let pid = tenant.text(&lane, "a", "select pg_backend_pid()").await;
     assert_eq!(name(&lane.read(ask).await), "Violation");
+    assert_eq!(
+        tenant.text(&lane, "a", "select pg_backend_pid()").await,
+        pid,
+        "the session is as good as before"
+    );
     assert!(rows(&mut tenant.superuser, "select 1 from app.late").await.is_empty());
     assert_eq!(name(&lane.read(insert(&tenant, "b", 1)).await), "Page");
 }

@@ -26,6 +26,7 @@ data:
         tags text[]);
     insert into d.notes (id, region, title) values (100, 'north', 'first'), (101, 'south', 'second');
     create table d.pairs (a text, b integer, note text, primary key (a, b));
+    create table d.bare (id integer generated always as identity primary key, note text default 'bare');
     create table d.loose (id integer not null, note text);
     create table d.shelves (
         id integer primary key, region text not null, label text not null, note text default 'new', n integer not null default 5);
@@ -52,6 +53,7 @@ spec:
           - {name: own, column: region, equals: {claim: region}, roles: [north]}
           - {name: others, expression: 'true', roles: [datalake_user, blind, reader, few]}
     - {name: pairs, source: {schema: d, object: pairs}, rowLevelSecurity: {none: true}}
+    - {name: bare, source: {schema: d, object: bare}, rowLevelSecurity: {none: true}}
     - {name: loose, source: {schema: d, object: loose}, keyFields: [id], rowLevelSecurity: {none: true}}
     - name: shelves
       source: {schema: d, object: shelves}
@@ -64,6 +66,7 @@ spec:
       - {entity: regions, actions: [read, create, update, delete]}
       - {entity: notes, actions: [read, create, update, delete]}
       - {entity: pairs, actions: [read, create, update, delete]}
+      - {entity: bare, actions: [read, create]}
       - {entity: loose, actions: [read, create, update]}
       - {entity: late, actions: [read, create, update, delete]}
       - {entity: counted, actions: [read, create, delete]}

@@ -65,6 +65,14 @@ async fn a_list_is_one_statement_in_its_order_all_or_nothing() {
     assert_eq!(reply.json()["value"][1_999]["a"], "many1999");
     let reply = desk.ask("all", "POST", "/pairs", &json!([{"a": "only", "b": 0}]).to_string()).await;
     assert!(reply.header("location").is_some_and(|it| it.ends_with("/pairs/a/only/b/0")), "{reply:?}");
+    let bare = desk.ask("all", "POST", "/bare", "[{}, {}, {}]").await;
+    assert_eq!(bare.json()["value"].as_array().map(Vec::len), Some(3), "{bare:?}");
+    for (path, body) in [("/bare", vec!["{}"; 20_000]), ("/pairs", vec![r#"{"a": "x", "b": 1}"#; 10_000])] {
+        let many = desk.ask("all", "POST", path, &format!("[{}]", body.join(","))).await;
+        assert_eq!(many.status, StatusCode::PAYLOAD_TOO_LARGE, "{path}");
+    }
+    let most: Vec<_> = (0..8_192).map(|i| json!({"a": format!("most{i}"), "b": i})).collect();
+    assert_eq!(desk.ask("all", "POST", "/pairs", &json!(most).to_string()).await.status, StatusCode::CREATED);
     let nothing = desk.ask("all", "POST", "/pairs", "[]").await;
     assert_eq!(nothing.status, StatusCode::BAD_REQUEST);
 }

@@ -4,7 +4,6 @@ use bytes::BytesMut;
 use postgres_protocol::message::backend;
 use rowgate_sql::shape::Shape;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::mpsc;
 
 use super::ask::{Asked, KeyRow, Mode, Page};
 use super::batch::{self, Batch};
@@ -19,6 +18,7 @@ use super::rows::{self, Rows};
 use super::statements::Statements;
 use super::watch;
 
+mod streaming;
 mod written;
 
 /// A connection between two exchanges: authenticated, no transaction, nothing unread.
@@ -57,10 +57,6 @@ pub(super) enum Went {
     /// Nobody takes the pieces any more.
     Unheard,
 }
-
-/// What is read of rows that nobody waits for, rather than closing the connection: what sockets hold anyway. To make a
-/// new connection costs more than this, and to read on may cost anything.
-const DRAIN: usize = 512 << 10;
 
 /// The connection must be closed.
 #[derive(Debug)]
@@ -193,9 +189,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             rows => rows,
         };
-        self.ready().await.map_err(|stop| broken(stop, part))?;
+        let rows = match self.ready().await {
+            Ok(()) => rows,
+            // What is only known when it is committed, such as a deferred constraint; ReadyForQuery follows.
+            Err(Stop::Server(error)) if !error.fatal => {
+                self.ready().await.map_err(|stop| broken(stop, part))?;
+                Err(error.failure(part))
+            }
+            Err(stop) => return Err(broken(stop, part)),
+        };
         self.inbox.shrink();
-        if let Err(Failure::Changed(_)) = rows {
+        let is_write = ask.mode == Mode::Write;
+        if matches!(rows, Err(Failure::Changed(_))) || is_write && matches!(rows, Err(Failure::Internal(_))) {
             self.statements.forget(batch.statement);
         }
         // Whatever went wrong, the wrong role is why: the statement was compiled for another one.
@@ -208,57 +213,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Page { key, json: rows.whole(), n_rows, rest: None, more, last, count, n_affected }
         });
         Ok((Exchanged::Whole(page), stands && !batch.parses_data))
-    }
-
-    /// Goes on after the first chunk was cut, as fast as `pieces` are taken.
-    ///
-    /// It may be dropped at any point where it waits, if [`Connection::drain`] or the end of the connection follows.
-    pub(super) async fn go_on(
-        &mut self,
-        shape: &Shape,
-        rows: &mut Rows,
-        pieces: &mpsc::Sender<Vec<u8>>,
-    ) -> Result<Went, Broken> {
-        let end = |rows: &mut Rows| End { n_rows: rows.n_rows, more: rows.more, last: rows.last() };
-        let ended = loop {
-            match self.read_rows(shape, rows).await {
-                Ok(is_end) => {
-                    let json = rows.cut();
-                    if !json.is_empty() && pieces.send(json).await.is_err() {
-                        return Ok(Went::Unheard);
-                    }
-                    if is_end {
-                        break Ok(end(rows));
-                    }
-                    if rows.is_over() {
-                        return Ok(Went::Full(end(rows)));
-                    }
-                }
-                Err(Stop::Server(error)) if !error.fatal => break Err(error.failure(Part::Data)),
-                Err(stop) => return Err(broken(stop, Part::Data)),
-            }
-        };
-        self.ready().await.map_err(|stop| broken(stop, Part::Data))?;
-        self.inbox.shrink();
-        Ok(Went::Through(ended))
-    }
-
-    /// Reads what is left of an exchange whose answer nobody wants. True when that was little and the connection is
-    /// good for another exchange.
-    pub(super) async fn drain(&mut self) -> bool {
-        let mut n_bytes = 0;
-        while n_bytes < DRAIN {
-            match self.inbox.next(&mut self.stream).await {
-                Ok((backend::READY_FOR_QUERY_TAG, body)) => {
-                    let is_idle = body == b"I";
-                    self.inbox.shrink();
-                    return is_idle;
-                }
-                Ok((_, body)) => n_bytes += body.len(),
-                Err(_) => return false,
-            }
-        }
-        false
     }
 
     /// Sends the batch, and reads up to its key statement.
@@ -394,6 +348,7 @@ where
 }
 
 fn broken(stop: Stop, part: Part) -> Broken {
-    let is_refused = matches!(stop, Stop::Server(_));
+    // A fatal error may be a pooler's, about a server that has done everything.
+    let is_refused = matches!(&stop, Stop::Server(error) if !error.fatal);
     Broken { failure: stop.failure(part), before_key: part == Part::Key, is_refused }
 }

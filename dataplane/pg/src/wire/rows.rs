@@ -88,6 +88,11 @@ impl Rows {
         self.more && self.is_full()
     }
 
+    /// Whether what a write gives back takes more memory than one answer may.
+    pub(super) fn is_long(&self) -> bool {
+        FULL < self.json.len()
+    }
+
     /// Whether the page holds no further row.
     fn is_full(&self) -> bool {
         self.full <= self.n_bytes_cut + self.json.len()

@@ -15,9 +15,7 @@ pub fn insert(insert: &Insert) -> Compiled {
     let entity = &*insert.entity;
     let mut sql = Sql::new();
     sql.lit("insert into ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" as t ");
-    // A row without a value is said by a default; which one does not matter.
-    let nameless = insert.fields.is_empty() && 1 < insert.rows.len();
-    let fields = if nameless { &entity.key[..1] } else { &insert.fields[..] };
+    let fields = &insert.fields;
     if fields.is_empty() {
         sql.lit("default values");
     } else {
@@ -26,9 +24,6 @@ pub fn insert(insert: &Insert) -> Compiled {
         }
         for (i, row) in insert.rows.iter().enumerate() {
             sql.lit(if i == 0 { ") values (" } else { "), (" });
-            if nameless {
-                sql.lit("default");
-            }
             for (j, value) in row.iter().enumerate() {
                 sql.lit(if j == 0 { "" } else { ", " });
                 match value {

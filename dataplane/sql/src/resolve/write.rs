@@ -14,8 +14,9 @@ use crate::catalog::{Catalog, Field, FieldType, Filling, Rights, Scope};
 use crate::query::{Delete, Insert, Predicate, Upsert, Value};
 use crate::text::Bind;
 
-/// As many values as one statement takes.
-const MAX_BINDS: usize = 65_535;
+/// As many values, or rows without any, as one statement takes. PostgreSQL would take 65,535; but it describes them before it
+/// reads their values, and where the description does not fit into a socket, each side waits for the other to read.
+const MAX_VALUES: usize = 16_384;
 
 /// `POST /{entity}`. A `body` that is none is told to whoever may create rows. `reads_back`: the caller wants the rows as
 /// they were stored.
@@ -43,11 +44,20 @@ pub fn insert(
         named.extend(values.iter().map(|(field, _)| *field));
         rows.push(values);
     }
+    if named.is_empty() && 1 < rows.len() {
+        // Rows without a value are said by a default, of a field that this key may set.
+        let mut fields = visible.entity.fields.iter().enumerate();
+        let may_set = |at: usize| rights.create.get(at) == Some(&true);
+        named.extend(fields.find(|(at, field)| may_set(*at) && !is_read_only(field)).map(|(at, _)| at));
+    }
     let fields: Vec<usize> = named.into_iter().collect();
-    if MAX_BINDS < fields.len() * rows.len() {
+    if fields.is_empty() && 1 < rows.len() {
+        return Err(Problem::new(Code::BadRequest, "the rows have no values; send them one by one"));
+    }
+    if MAX_VALUES < fields.len().max(1) * rows.len() {
         return Err(Problem::new(
             Code::TooLarge,
-            format!("the rows have more than {MAX_BINDS} values; send fewer rows at once"),
+            format!("the rows have more than {MAX_VALUES} values; send fewer rows at once"),
         ));
     }
     let aligned = |values: Vec<(usize, Bind)>| -> Vec<Option<Bind>> {

@@ -14,7 +14,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut rows = Rows::of_write(shape);
         loop {
             match self.answer().await? {
-                (backend::DATA_ROW_TAG, body) => rows.add(shape, body)?,
+                (backend::DATA_ROW_TAG, body) => {
+                    rows.add(shape, body)?;
+                    if rows.is_long() {
+                        return Err(Malformed("more rows back from a write than are kept in memory").into());
+                    }
+                }
                 (backend::COMMAND_COMPLETE_TAG, body) => return Ok((rows, n_affected(body)?)),
                 _ => return Err(Malformed("another message than a row").into()),
             }
