@@ -69,6 +69,8 @@ async fn a_secret_that_was_removed_by_hand_takes_its_tokens_with_it() {
     let text = fs::read_to_string(&path).expect("the new Secret was written before the old one died");
     let secret: serde_json::Value = serde_yaml::from_str(&text).expect("YAML");
     let key = secret["stringData"]["apiKey"].as_str().expect("a key");
+    // Its digest is stored after it was written, and after the old one died.
+    until("the new key", async || (shop.world.get(key, PATHS[1]).await.status == 200).then_some(())).await;
     let new = shop.exchange(key).await;
     assert_eq!(shop.get(PATHS[1], &new).await.status, 200);
     assert_eq!(new.claims().key, old.claims().key);
