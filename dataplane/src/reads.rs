@@ -1,12 +1,15 @@
 //! A read from key to rows: made for the catalog at hand, run, and made again when the database knows better.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use rowgate_core::cursor::{self, Position};
 use rowgate_core::derive::CursorKey;
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::{Ask, Cause, Failure, Mode};
+use rowgate_pg::wire::{Ask, Cause, Failure, Mode, Page};
 use rowgate_sql::compile::Compiled;
+use rowgate_sql::shape::Shape;
+use rowgate_sql::text::Sql;
 
 use crate::auth::Caller;
 use crate::streamed::Tail;
@@ -45,7 +48,7 @@ impl Count {
 pub(crate) struct TooLong;
 
 /// Tries in all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
-const TRIES: usize = 3;
+pub(crate) const TRIES: usize = 3;
 
 /// How long reconciling takes between a membership and the record of it, several times over.
 const SETTLE: std::time::Duration = std::time::Duration::from_millis(50);
@@ -110,35 +113,13 @@ async fn attempt(
     make: &(impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync),
     is_last: bool,
 ) -> Result<Answer, Miss> {
-    let compiled =
-        caller.check_role(known).and_then(|()| make(known)).map_err(|problem| match known.fresh {
-            true => Miss::Settled(problem),
-            false => Miss::Doubtful(problem),
-        })?;
+    let compiled = compiled(caller, known, make)?;
+    let (sql, shape, take) = (compiled.sql, compiled.shape.clone(), compiled.take);
     // The last try takes what it gets: where tables change without end, answers must come all the same.
-    let (watched, turn) = known.snapshot.turn().filter(|_| !is_last).unzip();
-    let ask = Ask {
-        watched,
-        credential: caller.credential.clone(),
-        role: known.key.role.clone(),
-        statement_timeout_ms: known.snapshot.catalog.limits.statement_timeout_ms,
-        sql: compiled.sql,
-        shape: compiled.shape.clone(),
-        take: compiled.take,
-        mode: Mode::Read,
-    };
-    let asked = Instant::now();
-    let answered = caller.tenant.lane.read(ask).await;
-    caller.trace.note_exchange(&caller.tenant, asked.elapsed());
-    let page = answered.map_err(|failure| {
+    let page = ask(caller, known, !is_last, sql, shape, take, Mode::Read).await.map_err(|failure| {
         // made anew, because the statement went along with the question
         told(caller, known, failure, |parameter| make(known).ok()?.misfit(parameter))
     })?;
-    caller.tenant.note(true, "");
-    caller.tenant.uses.note(&known.used, Instant::now());
-    if let Some(turn) = turn {
-        known.snapshot.confirm(turn);
-    }
     if page.key.generation > known.snapshot.catalog.generation && !is_last {
         return Err(Miss::Behind);
     }
@@ -165,6 +146,52 @@ async fn attempt(
         trace: caller.trace.clone(),
     });
     Ok(Answer { json: page.json, after, count, tail })
+}
+
+/// What `make` makes of the request for the key as it is known.
+pub(crate) fn compiled(
+    caller: &Caller,
+    known: &Known,
+    make: impl Fn(&Known) -> Result<Compiled, Problem>,
+) -> Result<Compiled, Miss> {
+    caller.check_role(known).and_then(|()| make(known)).map_err(|problem| match known.fresh {
+        true => Miss::Settled(problem),
+        false => Miss::Doubtful(problem),
+    })
+}
+
+/// Asks, and notes what an answer tells of the tenant and of the key. `watches`: also whether the catalog still fits, when it
+/// is this request's turn.
+pub(crate) async fn ask(
+    caller: &Caller,
+    known: &Known,
+    watches: bool,
+    sql: Sql,
+    shape: Arc<Shape>,
+    take: usize,
+    mode: Mode,
+) -> Result<Page, Failure> {
+    let (watched, turn) = known.snapshot.turn().filter(|_| watches).unzip();
+    let ask = Ask {
+        watched,
+        credential: caller.credential.clone(),
+        role: known.key.role.clone(),
+        statement_timeout_ms: known.snapshot.catalog.limits.statement_timeout_ms,
+        sql,
+        shape,
+        take,
+        mode,
+    };
+    let asked = Instant::now();
+    let answered = caller.tenant.lane.read(ask).await;
+    caller.trace.note_exchange(&caller.tenant, asked.elapsed());
+    let page = answered?;
+    caller.tenant.note(true, "");
+    caller.tenant.uses.note(&known.used, Instant::now());
+    if let Some(turn) = turn {
+        known.snapshot.confirm(turn);
+    }
+    Ok(page)
 }
 
 /// The cursor of the page after the row that stands at `last`; without a row, or where no page can follow, there is none.

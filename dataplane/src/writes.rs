@@ -1,15 +1,14 @@
 //! A write from key to rows. It is asked again only where PostgreSQL has said that nothing was done.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::{Ask, Cause, Failure, Mode, Page};
+use rowgate_pg::wire::{Cause, Failure, Mode, Page};
 use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile::Compiled;
 
 use crate::auth::Caller;
-use crate::reads::{Miss, told};
+use crate::reads::{Miss, TRIES, ask, compiled, told};
 use crate::tenant::Known;
 
 /// What was written, and of what.
@@ -18,9 +17,6 @@ pub struct Written {
     pub page: Page,
     pub entity: Arc<Entity>,
 }
-
-/// Tries in all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
-const TRIES: usize = 3;
 
 /// Runs what `make` compiles, at most once to its end, in the name of the caller's key. As with reads no problem is told to
 /// a key before the database has said that it lives.
@@ -55,31 +51,10 @@ async fn attempt(
     known: &Known,
     make: &(impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync),
 ) -> Result<Written, Miss> {
-    let compiled =
-        caller.check_role(known).and_then(|()| make(known)).map_err(|problem| match known.fresh {
-            true => Miss::Settled(problem),
-            false => Miss::Doubtful(problem),
-        })?;
-    let (watched, turn) = known.snapshot.turn().unzip();
-    let ask = Ask {
-        watched,
-        credential: caller.credential.clone(),
-        role: known.key.role.clone(),
-        statement_timeout_ms: known.snapshot.catalog.limits.statement_timeout_ms,
-        sql: compiled.sql.clone(),
-        shape: compiled.shape.clone(),
-        take: compiled.take,
-        mode: Mode::Write,
-    };
-    let asked = Instant::now();
-    let answered = caller.tenant.lane.read(ask).await;
-    caller.trace.note_exchange(&caller.tenant, asked.elapsed());
+    let compiled = compiled(caller, known, make)?;
+    let (sql, shape, take) = (compiled.sql.clone(), compiled.shape.clone(), compiled.take);
+    let answered = ask(caller, known, true, sql, shape, take, Mode::Write).await;
     let page = answered.map_err(|failure| refused(caller, known, &compiled, failure))?;
-    caller.tenant.note(true, "");
-    caller.tenant.uses.note(&known.used, Instant::now());
-    if let Some(turn) = turn {
-        known.snapshot.confirm(turn);
-    }
     let _first = caller.trace.rows.set(page.n_rows);
     Ok(Written { page, entity: compiled.entity })
 }

@@ -96,13 +96,7 @@ pub fn read(query: &Query) -> Compiled {
 /// The select list: the fields asked for, then what the position needs and does not find among them.
 fn select(sql: &mut Sql, query: &Query) -> Shape {
     let entity = &*query.entity;
-    let mut columns = Vec::new();
-    for &i in &query.select {
-        let field = &entity.fields[i];
-        sql.lit(if columns.is_empty() { "select " } else { ", " });
-        column(sql, entity, i);
-        columns.push(Column { label: Some(label(&field.name)), encoding: encoding::of(&field.ty) });
-    }
+    let mut columns = shown(sql, entity, "select ", &query.select);
     let mut position = Vec::new();
     for term in &query.order {
         let shown = query.select.iter().position(|&i| i == term.field);
@@ -154,6 +148,17 @@ fn number_of_rows(sql: &mut Sql, query: &Query) {
 
 fn from(sql: &mut Sql, entity: &Entity) {
     sql.lit(" from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t");
+}
+
+/// Fields that the answer shows, after `word`; nothing where there are none.
+fn shown(sql: &mut Sql, entity: &Entity, word: &'static str, fields: &[usize]) -> Vec<Column> {
+    let show = |(n, &i): (usize, &usize)| {
+        sql.lit(if n == 0 { word } else { ", " });
+        column(sql, entity, i);
+        let field = &entity.fields[i];
+        Column { label: Some(label(&field.name)), encoding: encoding::of(&field.ty) }
+    };
+    fields.iter().enumerate().map(show).collect()
 }
 
 fn column(sql: &mut Sql, entity: &Entity, field: usize) {

@@ -50,7 +50,7 @@ pub fn collection(
     request: &ReadRequest,
     cursors: Cursors<'_>,
 ) -> Result<Query, Problem> {
-    let visible = find(catalog, scope, entity)?;
+    let visible = find(catalog, scope, entity, Visible::of)?;
     let max = catalog.limits.max_page_size;
     let select = visible.select(request.select.as_deref())?;
     let filter = request.filter.as_ref().map(|expr| filter::predicate(&visible, expr)).transpose()?;
@@ -87,7 +87,7 @@ pub fn row(
     key_path: &[(String, String)],
     request: &ReadRequest,
 ) -> Result<Query, Problem> {
-    let visible = find(catalog, scope, entity)?;
+    let visible = find(catalog, scope, entity, Visible::of)?;
     let only_select = ReadRequest { select: request.select.clone(), ..ReadRequest::default() } == *request;
     if !only_select {
         return Err(Problem::new(
@@ -108,22 +108,23 @@ pub fn row(
     })
 }
 
-fn find<'a>(catalog: &'a Catalog, scope: &'a Scope, name: &EntityName) -> Result<Visible<'a>, Problem> {
+/// The entity as `see` shows it to the scope. That its rows are closed is said only to who has a right on it, and not as
+/// absence: it comes back within seconds, and nobody should forget its rows.
+fn find<'a>(
+    catalog: &'a Catalog,
+    scope: &'a Scope,
+    name: &EntityName,
+    see: fn(&'a Arc<Entity>, &'a Scope) -> Option<Visible<'a>>,
+) -> Result<Visible<'a>, Problem> {
     let entity = catalog.entities.get(name).ok_or_else(Problem::entity_not_found)?;
-    let visible = Visible::of(entity, scope).ok_or_else(Problem::entity_not_found)?;
-    guarded(catalog, name)?;
-    Ok(visible)
-}
-
-/// Said only to who has a right on it, and not as absence: it comes back within seconds, and nobody should forget its rows.
-fn guarded(catalog: &Catalog, name: &EntityName) -> Result<(), Problem> {
-    match catalog.unguarded.contains(name) {
-        false => Ok(()),
-        true => Err(Problem::new(
+    let visible = see(entity, scope).ok_or_else(Problem::entity_not_found)?;
+    if catalog.unguarded.contains(name) {
+        return Err(Problem::new(
             Code::Unavailable,
             "row-level security of this entity was turned off in the database, so it is closed; it opens by itself when that is repaired",
-        )),
+        ));
     }
+    Ok(visible)
 }
 
 fn by_key(visible: &Visible<'_>, path: &[(String, String)]) -> Result<Predicate, Problem> {

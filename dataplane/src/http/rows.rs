@@ -1,10 +1,7 @@
 //! `/auth/{tenant}/api/{entity}`: rows made, changed and deleted.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use axum::body::Body;
-use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -16,7 +13,6 @@ use rowgate_sql::{body, compile, resolve};
 use serde_json::{Map, Value};
 
 use super::rest::Here;
-use crate::app::App;
 use crate::auth::Caller;
 use crate::respond::{Refusal, Rows};
 use crate::sent::Sent;
@@ -26,12 +22,7 @@ use crate::writes::{self, Written};
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// `POST /auth/{tenant}/api/{entity}`: one row or a list of them, all or none.
-pub(super) async fn create(
-    caller: Caller,
-    State(_): State<Arc<App>>,
-    here: Here,
-    sent: Sent,
-) -> Result<Response, Refusal> {
+pub(super) async fn create(caller: Caller, here: Here, sent: Sent) -> Result<Response, Refusal> {
     let written = writes::run(&caller, |known| {
         let entity = here.entity()?;
         no_options(&here)?;
@@ -45,42 +36,16 @@ pub(super) async fn create(
     // A trigger may have passed the row over.
     let is_made = page.n_affected != Some(0);
     let location = location(&here, &entity, &page.json, &sent).filter(|_| is_made);
-    let mut response = match sent.is_minimal {
-        true => {
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::NO_CONTENT;
-            response
-        }
-        false => {
-            let rows = Rows { json: page.json, next_link: None, count: None, tail: None };
-            let mut response = rows.into_response();
-            *response.status_mut() = StatusCode::CREATED;
-            response
-        }
-    };
-    if let Some(location) = location {
-        response.headers_mut().insert(LOCATION, location);
-    }
-    Ok(response)
+    Ok(answer(&sent, StatusCode::CREATED, page.json, location))
 }
 
 /// `PATCH` of a row's address: the fields that are sent.
-pub(super) async fn patch(
-    caller: Caller,
-    State(_): State<Arc<App>>,
-    here: Here,
-    sent: Sent,
-) -> Result<Response, Refusal> {
+pub(super) async fn patch(caller: Caller, here: Here, sent: Sent) -> Result<Response, Refusal> {
     upsert(caller, here, sent, How::Merge).await
 }
 
 /// `PUT` of a row's address: all fields.
-pub(super) async fn put(
-    caller: Caller,
-    State(_): State<Arc<App>>,
-    here: Here,
-    sent: Sent,
-) -> Result<Response, Refusal> {
+pub(super) async fn put(caller: Caller, here: Here, sent: Sent) -> Result<Response, Refusal> {
     upsert(caller, here, sent, How::Replace).await
 }
 
@@ -103,47 +68,47 @@ async fn upsert(caller: Caller, here: Here, sent: Sent, how: How) -> Result<Resp
         });
         let Written { page, .. } = written.await?;
         match page.count {
-            Some(created) => return Ok(upserted(&here, &sent, page.json, created == 1)),
+            Some(1) => {
+                let address = format!("{}{}", here.origin()?, here.path());
+                let location = HeaderValue::try_from(address).ok();
+                return Ok(answer(&sent, StatusCode::CREATED, shown(page.json), location));
+            }
+            Some(_) => return Ok(answer(&sent, StatusCode::OK, shown(page.json), None)),
             None if sent.only == Ok(Only::Absent) => {
                 let what = "a row with this key is there already, and If-None-Match: * asks for a new one";
                 return Err(Problem::new(Code::PreconditionFailed, what).into());
             }
             None if makes.load(Ordering::Relaxed) => {}
-            None => {
-                let what = "there is no row with this key for this API key";
-                return Err(Problem::new(Code::RowNotFound, what).into());
-            }
+            None => return Err(row_not_found()),
         }
     }
     let what = "a row with this key is there, but this API key may not see it; use another key";
     Err(Problem::new(Code::Forbidden, what).into())
 }
 
-fn upserted(here: &Here, sent: &Sent, json: Vec<u8>, is_new: bool) -> Response {
-    // Without a field that may be read a row is empty braces.
-    let json = if json == b"{}" { Vec::new() } else { json };
+/// Without a field that may be read a row is empty braces.
+fn shown(json: Vec<u8>) -> Vec<u8> {
+    if json == b"{}" { Vec::new() } else { json }
+}
+
+/// 204 where the caller wants no rows, else `status` with them.
+fn answer(sent: &Sent, status: StatusCode, json: Vec<u8>, location: Option<HeaderValue>) -> Response {
     let mut response = match sent.is_minimal {
-        true => Response::new(Body::empty()),
-        false => Rows { json, next_link: None, count: None, tail: None }.into_response(),
+        true => StatusCode::NO_CONTENT.into_response(),
+        false => (status, Rows { json, next_link: None, count: None, tail: None }).into_response(),
     };
-    *response.status_mut() = match (sent.is_minimal, is_new) {
-        (true, _) => StatusCode::NO_CONTENT,
-        (false, true) => StatusCode::CREATED,
-        (false, false) => StatusCode::OK,
-    };
-    let address = here.origin().map(|origin| format!("{origin}{}", here.path()));
-    if let Some(address) = address.ok().filter(|_| is_new).and_then(|it| HeaderValue::try_from(it).ok()) {
-        response.headers_mut().insert(LOCATION, address);
+    if let Some(location) = location {
+        response.headers_mut().insert(LOCATION, location);
     }
     response
 }
 
+fn row_not_found() -> Refusal {
+    Problem::new(Code::RowNotFound, "there is no row with this key for this API key").into()
+}
+
 /// `DELETE /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
-pub(super) async fn delete(
-    caller: Caller,
-    State(_): State<Arc<App>>,
-    here: Here,
-) -> Result<StatusCode, Refusal> {
+pub(super) async fn delete(caller: Caller, here: Here) -> Result<StatusCode, Refusal> {
     let written = writes::run(&caller, |known| {
         let (entity, key) = (here.entity()?, here.key()?);
         no_options(&here)?;
@@ -151,9 +116,7 @@ pub(super) async fn delete(
         Ok(compile::delete(&resolve::delete(&known.snapshot.catalog, &scope, &entity, &key)?))
     });
     match written.await?.page.n_affected {
-        Some(0) => {
-            Err(Problem::new(Code::RowNotFound, "there is no row with this key for this API key").into())
-        }
+        Some(0) => Err(row_not_found()),
         _ => Ok(StatusCode::NO_CONTENT),
     }
 }

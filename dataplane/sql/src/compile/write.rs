@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Compiled, column, encoding, predicate};
+use super::{Compiled, predicate, shown};
 use crate::catalog::Entity;
 use crate::query::{Delete, Insert, Upsert};
-use crate::shape::{Column, Encoding, Shape, label};
+use crate::shape::{Column, Encoding, Shape};
 use crate::text::Sql;
 
 /// All rows or none. PostgreSQL gives the rows of VALUES back in their order. Without fields to give back nothing is read:
@@ -34,8 +34,8 @@ pub fn insert(insert: &Insert) -> Compiled {
         }
         sql.lit(")");
     }
-    let columns = returning(&mut sql, entity, &insert.returning);
-    written(sql, columns, Arc::clone(&insert.entity))
+    let columns = shown(&mut sql, entity, " returning ", &insert.returning);
+    written(sql, columns, None, Arc::clone(&insert.entity))
 }
 
 /// Changes the row; where there is none, makes it. Not `insert ... on conflict do update`: that asks for the right to
@@ -88,29 +88,14 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         (false, _) => " select * from i",
     });
     let count = Some(columns.len() - 1);
-    let mut compiled = written(sql, columns, Arc::clone(&upsert.entity));
-    compiled.missing.clone_from(&upsert.missing);
-    compiled.shape = Arc::new(Shape { count, ..Shape::clone(&compiled.shape) });
-    compiled
+    Compiled { missing: upsert.missing.clone(), ..written(sql, columns, count, Arc::clone(&upsert.entity)) }
 }
 
 /// The fields to read back, and which of both commands this is.
 fn mark(sql: &mut Sql, entity: &Entity, fields: &[usize], which: &'static str) -> Vec<Column> {
-    let mut columns = returning(sql, entity, fields);
+    let mut columns = shown(sql, entity, " returning ", fields);
     sql.lit(if columns.is_empty() { " returning " } else { ", " }).lit(which).lit("::pg_catalog.int8");
     columns.push(Column { label: None, encoding: Encoding::Int8 });
-    columns
-}
-
-/// Nothing where there are no fields.
-fn returning(sql: &mut Sql, entity: &Entity, fields: &[usize]) -> Vec<Column> {
-    let mut columns = Vec::new();
-    for &i in fields {
-        sql.lit(if columns.is_empty() { " returning " } else { ", " });
-        column(sql, entity, i);
-        let field = &entity.fields[i];
-        columns.push(Column { label: Some(label(&field.name)), encoding: encoding::of(&field.ty) });
-    }
     columns
 }
 
@@ -121,11 +106,11 @@ pub fn delete(delete: &Delete) -> Compiled {
     let mut sql = Sql::new();
     sql.lit("delete from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t where ");
     predicate::write(&mut sql, entity, &delete.key, false);
-    written(sql, Vec::new(), Arc::clone(&delete.entity))
+    written(sql, Vec::new(), None, Arc::clone(&delete.entity))
 }
 
-fn written(sql: Sql, columns: Vec<Column>, entity: Arc<Entity>) -> Compiled {
-    let shape = Shape { columns, position: Vec::new(), count: None };
+fn written(sql: Sql, columns: Vec<Column>, count: Option<usize>, entity: Arc<Entity>) -> Compiled {
+    let shape = Shape { columns, position: Vec::new(), count };
     Compiled {
         sql,
         shape: Arc::new(shape),

@@ -8,7 +8,7 @@ use rowgate_core::problem::{Code, Problem};
 
 use super::family::Family;
 use super::visible::Visible;
-use super::{by_key, guarded, input};
+use super::{by_key, find, input};
 use crate::body::{Body, Input, Row};
 use crate::catalog::{Catalog, Field, FieldType, Filling, Rights, Scope};
 use crate::query::{Delete, Insert, Predicate, Upsert, Value};
@@ -27,7 +27,7 @@ pub fn insert(
     body: Result<Body, Problem>,
     reads_back: bool,
 ) -> Result<Insert, Problem> {
-    let visible = find(catalog, scope, entity)?;
+    let visible = find(catalog, scope, entity, Visible::for_write)?;
     let rights = visible.rights();
     if !rights.create.contains(&true) {
         return Err(forbidden(format!("this key may not create rows of {entity}")));
@@ -102,7 +102,7 @@ pub fn upsert(
     body: Result<Body, Problem>,
     (how, only, reads_back): (How, Only, bool),
 ) -> Result<Upsert, Problem> {
-    let visible = find(catalog, scope, entity)?;
+    let visible = find(catalog, scope, entity, Visible::for_write)?;
     let rights = visible.rights();
     let (may_update, may_create) = (rights.update.contains(&true), rights.create.contains(&true));
     if !may_update && !may_create {
@@ -210,18 +210,11 @@ pub fn delete(
     entity: &EntityName,
     key_path: &[(String, String)],
 ) -> Result<Delete, Problem> {
-    let visible = find(catalog, scope, entity)?;
+    let visible = find(catalog, scope, entity, Visible::for_write)?;
     if !visible.rights().delete {
         return Err(forbidden(format!("this key may not delete rows of {entity}")));
     }
     Ok(Delete { entity: Arc::clone(visible.entity), key: by_key(&visible, key_path)? })
-}
-
-fn find<'a>(catalog: &'a Catalog, scope: &'a Scope, name: &EntityName) -> Result<Visible<'a>, Problem> {
-    let entity = catalog.entities.get(name).ok_or_else(Problem::entity_not_found)?;
-    let visible = Visible::for_write(entity, scope).ok_or_else(Problem::entity_not_found)?;
-    guarded(catalog, name)?;
-    Ok(visible)
 }
 
 /// The values of one row by their fields.
