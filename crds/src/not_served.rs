@@ -100,8 +100,6 @@ impl Found {
             self.leave_out(graphql.singular.is_some(), &at("graphql.singular"));
             self.leave_out(graphql.plural.is_some(), &at("graphql.plural"));
         }
-        self.leave_out(entity.concurrency_protection.is_some(), &at("concurrencyProtection"));
-        self.leave_out(entity.hide_soft_deleted == Some(true), &at("hideSoftDeleted"));
         self.leave_out(entity.events == Some(true), &at("events"));
         self.leave_out(entity.allow_definer == Some(true), &at("allowDefiner"));
     }
@@ -146,8 +144,6 @@ mod tests {
             ("graphql: {singular: order}", "graphql.singular; leave it out"),
             ("graphql: {plural: all}", "graphql.plural; leave it out"),
             ("events: true", "events; leave it out"),
-            ("concurrencyProtection: {}", "concurrencyProtection; leave it out"),
-            ("hideSoftDeleted: true", "hideSoftDeleted; leave it out"),
             ("allowDefiner: true", "allowDefiner; leave it out"),
         ] {
             let yaml = format!("{{entities: [{{name: orders, source: {{object: o}}, {field}}}]}}");
@@ -180,7 +176,8 @@ mod tests {
         let served = "{slug: a, database: {name: b, deletionPolicy: Delete, bootstrap: {configMapRef: {name: c}}},
             limits: {maxPageSize: 5, statementTimeout: 5s, requestsPerSecond: 5}, shared: {permissions: [{entity: o, actions: [read, delete]}]},
             cors: {origins: ['https://a']},
-            entities: [{name: o, source: {object: o}, rest: {enabled: false}, events: false, graphql: {enabled: false}}]}";
+            entities: [{name: o, source: {object: o}, rest: {enabled: false}, events: false, graphql: {enabled: false},
+                concurrencyProtection: {softDeleteColumn: gone}, hideSoftDeleted: true}]}";
         assert_eq!(tenant(served), Vec::<String>::new());
         assert_eq!(tenant("{}"), Vec::<String>::new());
     }

@@ -24,7 +24,8 @@ pub struct Catalog {
     pub entities: BTreeMap<EntityName, Arc<Entity>>,
     /// By the role that holds the grants: `datalake_user` or `set_<id>`.
     pub scopes: HashMap<String, Arc<Scope>>,
-    /// Entities left out, because the relation or a key column is not there or two columns have one exposed name.
+    /// Entities left out, because the relation, a key column or one that protection or hiding stands on is not there, or
+    /// two columns have one exposed name.
     pub missing: Vec<String>,
     /// Entities that must not be read now: row-level security of a table that they show is not enabled and forced.
     pub unguarded: HashSet<EntityName>,
@@ -72,7 +73,22 @@ pub struct Entity {
     pub key_is_unique: bool,
     /// False: the entity exists for grants and policies and is not served over REST.
     pub rest: bool,
+    /// Under Concurrency Protection. Triggers refuse what does not keep to it (`ddl::protection`).
+    pub protection: Option<Protection>,
+    /// The boolean column whose `true` takes a row out of reads; NULL does not. One of `fields`, by its column's name.
+    pub hide_soft_deleted: Option<String>,
 }
+
+/// Every update says which version of the row it knows ([`EXPECTED_TS`]), and no row is deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Protection {
+    /// The boolean column that marks a row as deleted, by its name in the database.
+    pub soft_delete: String,
+}
+
+/// The column of a protected table that holds the version of a row.
+pub const EXPECTED_TS: &str = "dl_expected_ts";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntityKind {
@@ -173,6 +189,11 @@ pub struct EntityRecord {
     #[serde(default)]
     pub mappings: BTreeMap<String, String>,
     pub rest: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protection: Option<Protection>,
+    /// Column name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hide_soft_deleted: Option<String>,
 }
 
 /// One permission of a set, as `dl.permission_sets.permissions` holds it: an array of these, sorted.

@@ -115,6 +115,8 @@ fn catalog() -> Catalog {
         key_columns: key.iter().map(|k| name(k)).collect(),
         mappings: mappings.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
         rest,
+        protection: None,
+        hide_soft_deleted: None,
     };
     let mappings = [("placed_at", "placed"), ("id_number", "ID Number")];
     let read = |entity: &str, rows: &[ColumnRow]| PermissionRecord {

@@ -6,7 +6,7 @@ use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::{self as crds, ApiKey, Tenant};
 use rowgate_pg::installation::Installation;
-use rowgate_sql::catalog::{Action, EntityKind, Limits};
+use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
 use rowgate_sql::text::Ident;
 
 use crate::desired::{
@@ -100,6 +100,10 @@ fn entity(entity: &crds::Entity) -> Option<EntitySpec> {
             policies.iter().map(policy).collect::<Option<_>>().map_or(Security::LeftOut, Security::Policies)
         }
     };
+    let protection = entity
+        .concurrency_protection
+        .as_ref()
+        .map(|protection| Protection { soft_delete: protection.soft_delete_column.clone() });
     Some(EntitySpec {
         name: entity.name.parse().ok()?,
         kind,
@@ -108,6 +112,8 @@ fn entity(entity: &crds::Entity) -> Option<EntitySpec> {
         key_fields: entity.key_fields.clone(),
         mappings: entity.mappings.clone(),
         rest: entity.rest.enabled,
+        protection,
+        hide_soft_deleted: entity.hide_soft_deleted == Some(true),
         security,
     })
 }

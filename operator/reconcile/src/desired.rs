@@ -7,7 +7,7 @@ use rowgate_core::name::{EntityName, TenantSlug, Ulid};
 use rowgate_core::role::DbRole;
 use rowgate_crds::{ApiKey, Tenant};
 use rowgate_pg::installation::Installation;
-use rowgate_sql::catalog::{Action, EntityKind, Limits};
+use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
 use rowgate_sql::text::Ident;
 
 use crate::convert;
@@ -41,6 +41,8 @@ pub struct EntitySpec {
     /// Column name to exposed name.
     pub mappings: BTreeMap<String, String>,
     pub rest: bool,
+    pub protection: Option<Protection>,
+    pub hide_soft_deleted: bool,
     pub security: Security,
 }
 

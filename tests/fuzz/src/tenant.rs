@@ -97,6 +97,8 @@ fn catalog() -> Catalog {
         key_columns: KEYS.map(name).into(),
         mappings: [("big".to_owned(), "ID Number".to_owned()), ("day".to_owned(), "größe".to_owned())].into(),
         rest: true,
+        protection: None,
+        hide_soft_deleted: None,
     };
     let mut columns: Vec<String> = COLUMNS.iter().map(|column| column.0.to_owned()).collect();
     columns.sort();

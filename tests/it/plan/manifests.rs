@@ -184,6 +184,8 @@ fn entity(name: &str, kind: EntityKind, object: &str, security: Security) -> Ent
         key_fields: vec!["id".to_owned()],
         mappings: BTreeMap::new(),
         rest: true,
+        protection: None,
+        hide_soft_deleted: false,
         security,
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rowgate_core::name::EntityName;
 
 use super::{
-    Action, Catalog, Entity, EntityKind, EntityRecord, Field, FieldType, Filling, Limits, PermissionRecord,
-    Rights, Scope,
+    Action, Catalog, EXPECTED_TS, Entity, EntityKind, EntityRecord, Field, FieldType, Filling, Limits,
+    PermissionRecord, Rights, Scope,
 };
 use crate::text::Ident;
 
@@ -35,7 +35,7 @@ pub struct ColumnInfo {
 /// The catalog of one generation. `sets` are permission records by the role that holds the grants.
 ///
 /// An entity whose relation or key column is missing, or two of whose columns have one exposed name, is left out and
-/// named in [`Catalog::missing`]. A permission on a column that is not there gives nothing, and none on one that nobody
+/// named in [`Catalog::missing`]; so is one that is to be protected, or to hide rows, without the column for it. A permission on a column that is not there gives nothing, and none on one that nobody
 /// holds a right on.
 #[must_use]
 pub fn build(
@@ -72,6 +72,13 @@ fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
     if key.is_empty() {
         return None;
     }
+    let has = |column: &str, oid: u32| {
+        fields.iter().any(|field| field.column.as_str() == column && field.ty.base_oid == oid)
+    };
+    let is_protected = record.protection.is_none() || has(EXPECTED_TS, TIMESTAMPTZ);
+    if !is_protected || !record.hide_soft_deleted.as_ref().is_none_or(|column| has(column, BOOL)) {
+        return None;
+    }
     let is_key = |columns: &Vec<Ident>| {
         columns.len() == record.key_columns.len() && record.key_columns.iter().all(|it| columns.contains(it))
     };
@@ -83,9 +90,14 @@ fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
         object: record.object.clone(),
         key,
         rest: record.rest,
+        protection: record.protection.clone(),
+        hide_soft_deleted: record.hide_soft_deleted.clone(),
         fields,
     })
 }
+
+const BOOL: u32 = 16;
+const TIMESTAMPTZ: u32 = 1184;
 
 fn field(record: &EntityRecord, column: &ColumnInfo) -> Field {
     let exposed = record.mappings.get(column.name.as_str()).map_or(column.name.as_str(), String::as_str);
@@ -141,7 +153,7 @@ fn grant(rights: &mut Rights, entity: &Entity, permission: &PermissionRecord) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{Operators, TypeKind};
+    use crate::catalog::{Operators, Protection, TypeKind};
 
     fn name(text: &str) -> Ident {
         Ident::new(text).expect("a name")
@@ -183,6 +195,8 @@ mod tests {
             key_columns: vec![name(key)],
             mappings: mappings.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
             rest: true,
+            protection: None,
+            hide_soft_deleted: None,
         }
     }
 
@@ -209,6 +223,36 @@ mod tests {
         let fields: Vec<_> =
             catalog.entities[&entity_name("good")].fields.iter().map(|f| f.name.as_str()).collect();
         assert_eq!(fields, ["id", "first", "b"]);
+    }
+
+    #[test]
+    fn without_its_column_nothing_is_protected_or_hidden_so_it_is_left_out() {
+        let protected = |entity, object| EntityRecord {
+            protection: Some(Protection { soft_delete: "gone".to_owned() }),
+            ..record(entity, object, "id", &[])
+        };
+        let hiding = |entity, column: &str| EntityRecord {
+            hide_soft_deleted: Some(column.to_owned()),
+            ..record(entity, "t", "id", &[])
+        };
+        let mut t = table("t", &["id", EXPECTED_TS, "flag"]);
+        t.columns[1].ty.base_oid = TIMESTAMPTZ;
+        t.columns[2].ty.base_oid = BOOL;
+        let tables = [t, table("text", &["id", EXPECTED_TS]), table("without", &["id"])];
+        let records = vec![
+            protected("good", "t"),
+            protected("text", "text"),
+            protected("without", "without"),
+            hiding("hides", "flag"),
+            hiding("no_flag", "no_such"),
+            hiding("no_bool", "id"),
+        ];
+        let catalog = build(7, Limits::default(), records, &tables, Vec::new());
+        assert_eq!(catalog.missing, ["text", "without", "no_flag", "no_bool"]);
+        let old = r#"{"name": "a", "kind": "Table", "schema": "s", "object": "o", "keyColumns": ["id"], "rest": true}"#;
+        let old: EntityRecord = serde_json::from_str(old).expect("a record of an earlier version");
+        assert_eq!((&old.protection, &old.hide_soft_deleted), (&None, &None));
+        assert!(!serde_json::to_string(&old).expect("plain values").contains("protection"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use rowgate_pg::actual::{QName, Relation, RelationKind, TenantDb};
 use rowgate_sql::catalog::{EntityKind, EntityRecord};
 use rowgate_sql::text::Ident;
 
-use super::Finding;
+use super::{Finding, protection};
 use crate::desired::{Desired, EntitySpec, Security};
 
 /// An entity that stands on something.
@@ -152,6 +152,8 @@ fn one<'a>(
             ),
         ));
     }
+    let twins = desired.entities.iter().filter(|other| qname(other) == qname(spec));
+    protection::agreed(spec, twins)?;
     record(spec, relation).map(|record| Accepted { spec, relation, record })
 }
 
@@ -195,6 +197,8 @@ fn record(spec: &EntitySpec, relation: &Relation) -> Result<EntityRecord, Findin
         key_columns: key_columns.expect("columns of PostgreSQL have names"),
         mappings: spec.mappings.clone(),
         rest: spec.rest,
+        protection: spec.protection.clone(),
+        hide_soft_deleted: protection::hides_by(spec, relation)?,
     })
 }
 

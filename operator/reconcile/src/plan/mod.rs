@@ -14,6 +14,7 @@ mod closed;
 mod contents;
 mod foreign;
 mod keys;
+mod protection;
 mod readers;
 mod removal;
 mod rights;
