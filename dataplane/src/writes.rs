@@ -87,12 +87,21 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
             Code::SerializationFailure,
             "another write was in the way and nothing of this one was done; send it again",
         )),
-        Failure::Unwritable(_) => Miss::Settled(Problem::new(
-            Code::MethodNotAllowed,
-            "PostgreSQL cannot write to this view by itself; write to a table under it, or give the view INSTEAD OF triggers",
-        )),
+        Failure::Unwritable(cause) => Miss::Settled(unwritable(&cause)),
         failure => told(caller, known, failure, |parameter| compiled.misfit(parameter)),
     }
+}
+
+/// What a view cannot do, or not with these fields.
+fn unwritable(cause: &Cause) -> Problem {
+    if cause.sqlstate.as_deref() == Some("428C9") {
+        return Problem::new(
+            Code::ReadOnlyColumn,
+            "a field that is sent is filled in by the database, in a table under this view; leave it out",
+        );
+    }
+    let what = "PostgreSQL cannot write to this view by itself; write to a table under it, or give the view INSTEAD OF triggers";
+    Problem { allow: Some("GET, HEAD, OPTIONS"), ..Problem::new(Code::MethodNotAllowed, what) }
 }
 
 /// Which rule it was, without a word of the database's own: that may hold values of rows that the key does not see.
@@ -137,6 +146,18 @@ fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Problem {
         Some("23514") => Problem::new(
             Code::ConstraintViolation,
             "a check of the table, or of a field's type, forbids these values; change them",
+        ),
+        Some("44000") => Problem::new(
+            Code::ConstraintViolation,
+            "the view would not show the row, and its check option forbids that; change its values",
+        ),
+        Some("54000") => Problem::new(
+            Code::ConstraintViolation,
+            "a value is too long for an index of the table; shorten it",
+        ),
+        Some("21000") => Problem::new(
+            Code::ConstraintViolation,
+            "several rows have this key, and nothing was done to any; name fields in keyFields that tell the rows apart",
         ),
         _ => {
             Problem::new(Code::ConstraintViolation, "a rule of the table forbids the row; change its values")

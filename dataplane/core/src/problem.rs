@@ -101,12 +101,14 @@ pub struct Problem {
     pub details: Vec<String>,
     /// Seconds after which another try may succeed, for the header `Retry-After`.
     pub retry_after: Option<u32>,
+    /// The methods that the address does answer, for the header `Allow`: `GET, HEAD, OPTIONS`.
+    pub allow: Option<&'static str>,
 }
 
 impl Problem {
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Problem {
-        Problem { code, message: message.into(), details: Vec::new(), retry_after: None }
+        Problem { code, message: message.into(), details: Vec::new(), retry_after: None, allow: None }
     }
 
     #[must_use]

@@ -68,6 +68,30 @@ async fn a_write_for_other_tables_is_not_done() {
     assert_eq!(name(&lane.read(ask).await), "Page");
 }
 
+/// Seen to fail with a write that is sent along with its description, and with an error of Bind taken for a fault of ours.
+#[tokio::test]
+async fn a_write_that_would_give_back_other_types_is_not_done() {
+    let mut tenant = found("wire_write_types").await;
+    let (lane, used) = (tenant.lane(), tenant.lane());
+    assert_eq!(name(&used.read(insert(&tenant, "a", 1)).await), "Page");
+    // read back as text, and, in the second round, not to be cast at all
+    for change in ["type text", "type point using point(1, 1)"] {
+        execute(
+            &mut tenant.superuser,
+            &format!("alter table app.written drop constraint if exists written_pkey, alter id {change}"),
+        )
+        .await;
+        for lane in [&lane, &used] {
+            assert_eq!(name(&lane.read(insert(&tenant, "a", 2)).await), "Changed", "{change}");
+        }
+        assert_eq!(rows(&mut tenant.superuser, "select id::text from app.written").await.len(), 1);
+    }
+    execute(&mut tenant.superuser, "alter table app.written alter id type int using 1").await;
+    for lane in [&lane, &used] {
+        assert_eq!(name(&lane.read(insert(&tenant, "a", 3)).await), "Page");
+    }
+}
+
 #[tokio::test]
 async fn a_write_that_fails_when_it_is_committed_is_told_and_was_not_done() {
     let mut tenant = found("wire_write_commit").await;

@@ -37,6 +37,13 @@ data:
     create table d.late (id integer primary key, other integer references d.late deferrable initially deferred);
     create view d.counted as select region, count(*) as n from d.notes group by region;
     create view d.plain as select id, region, title from d.notes;
+    create view d.northern as select id, region, title from d.notes where region = 'north' with check option;
+    create view d.numbered as select id, note from d.bare;
+    create view d.regional as select region, size from d.notes;
+    create table d.raising (id integer primary key, state text not null, owner regrole);
+    create function d.raise() returns trigger language plpgsql as
+        'begin raise exception using errcode = new.state, message = ''secret words''; end';
+    create trigger raise before insert on d.raising for each row execute function d.raise();
 ---
 apiVersion: rowgate.dev/v1alpha1
 kind: Tenant
@@ -61,6 +68,10 @@ spec:
     - {name: late, source: {schema: d, object: late}, rowLevelSecurity: {none: true}}
     - {name: counted, source: {schema: d, object: counted}, kind: View, keyFields: [region]}
     - {name: plain, source: {schema: d, object: plain}, kind: View, keyFields: [id]}
+    - {name: northern, source: {schema: d, object: northern}, kind: View, keyFields: [id]}
+    - {name: numbered, source: {schema: d, object: numbered}, kind: View, keyFields: [id]}
+    - {name: regional, source: {schema: d, object: regional}, kind: View, keyFields: [region]}
+    - {name: raising, source: {schema: d, object: raising}, rowLevelSecurity: {none: true}}
   shared:
     permissions:
       - {entity: regions, actions: [read, create, update, delete]}
@@ -71,6 +82,10 @@ spec:
       - {entity: late, actions: [read, create, update, delete]}
       - {entity: counted, actions: [read, create, delete]}
       - {entity: plain, actions: [read, create]}
+      - {entity: northern, actions: [read, create]}
+      - {entity: numbered, actions: [read, create]}
+      - {entity: regional, actions: [read, update, delete]}
+      - {entity: raising, actions: [read, create]}
 ---
 apiVersion: rowgate.dev/v1alpha1
 kind: ApiKey

@@ -82,6 +82,34 @@ async fn what_cannot_be_written_is_refused_and_nothing_is_stored() {
         ("all", "POST", "/notes/id/100", note(""), 405, "MethodNotAllowed", "Allow"),
         ("all", "POST", "/counted", r#"{"region": "east", "n": 1}"#.into(), 405, "MethodNotAllowed", "view"),
         ("all", "DELETE", "/counted/region/north", String::new(), 405, "MethodNotAllowed", "view"),
+        (
+            "all",
+            "POST",
+            "/northern",
+            note("").replace("Note Title", "title").replace("north", "south"),
+            422,
+            "ConstraintViolation",
+            "check option",
+        ),
+        ("all", "POST", "/numbered", r#"{"id": 7}"#.into(), 400, "ReadOnlyColumn", "view"),
+        (
+            "all",
+            "POST",
+            "/notes",
+            format!(r#"{{"region": "north", "Note Title": "{}"}}"#, noise()),
+            422,
+            "ConstraintViolation",
+            "index",
+        ),
+        (
+            "all",
+            "POST",
+            "/raising",
+            r#"{"id": 1, "state": "P0001", "owner": "no_such_role"}"#.into(),
+            400,
+            "InvalidValue",
+            "owner",
+        ),
         ("all", "POST", "/absent", note(""), 404, "EntityNotFound", "entity"),
         ("all", "DELETE", "/notes/id/7", String::new(), 404, "RowNotFound", "no row"),
         ("reader", "POST", "/pairs", note(""), 404, "EntityNotFound", "entity"),
@@ -118,6 +146,10 @@ async fn what_cannot_be_written_is_refused_and_nothing_is_stored() {
         assert!(told.contains(words), "{key} {method} {path} {body}: {told}");
         assert_eq!(desk.state().await, before, "{key} {method} {path} {body}");
     }
+    for (method, path) in [("POST", "/counted"), ("DELETE", "/counted/region/north")] {
+        let reply = desk.ask("all", method, path, r#"{"region": "east"}"#).await;
+        assert_eq!(reply.header("allow"), Some("GET, HEAD, OPTIONS"), "{method} {path}: {reply:?}");
+    }
     let plain = desk.ask_with("all", "POST", "/pairs", "a=1", &[("Content-Type", "text/plain")]).await;
     assert_eq!(plain.status, 400, "{plain:?}");
     let large = format!(r#"{{"a": "{}", "b": 1}}"#, "x".repeat(1 << 20));
@@ -133,6 +165,59 @@ async fn what_cannot_be_written_is_refused_and_nothing_is_stored() {
     let answer = send(&desk.world.url(), chunked.as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("\"TooLarge\""), "{answer}");
     assert_eq!(desk.state().await, before);
+}
+
+/// Text that does not get shorter, for an index that takes 2,700 bytes.
+fn noise() -> String {
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b'!' + u8::try_from((state >> 33) % 90).expect("small"))
+    };
+    (0..9000).map(|_| next()).filter(|c| !matches!(c, '"' | '\\')).collect()
+}
+
+/// Whatever a trigger raises: a state that PostgreSQL uses for an outage, for a name or for a value is its own word.
+#[tokio::test]
+async fn what_a_trigger_raises_is_a_rule_of_the_table() {
+    let desk = Desk::open().await;
+    for state in ["P0001", "RG001", "08006", "42P01", "42703", "22023", "22P02", "0A000", "55000"] {
+        let body = format!(r#"{{"id": 1, "state": "{state}"}}"#);
+        for _parsed_and_prepared in 0..2 {
+            let reply = desk.ask("all", "POST", "/raising", &body).await;
+            assert_eq!(reply.status, 422, "{state}: {reply:?}");
+            assert!(!format!("{reply:?}").contains("secret"), "{reply:?}");
+        }
+    }
+}
+
+/// Seen to fail when the statements do not look for a second row.
+#[tokio::test]
+async fn of_several_rows_behind_one_key_none_is_touched() {
+    let desk = Desk::open().await;
+    execute(
+        &mut desk.server.connect("desk").await,
+        "insert into d.notes (region, title) values ('north', 'third'); insert into d.loose values (1, 'a'), (1, 'b');",
+    )
+    .await;
+    let (before, loose) = (desk.state().await, desk.rows("select * from d.loose order by note").await);
+    for (method, path, body) in [
+        ("DELETE", "/regional/region/north", ""),
+        ("PATCH", "/regional/region/north", r#"{"size": 9}"#),
+        ("PATCH", "/loose/id/1", r#"{"note": "c"}"#),
+        ("PUT", "/loose/id/1", r#"{"note": "c"}"#),
+    ] {
+        let reply = desk.ask("all", method, path, body).await;
+        let told = reply.json()["error"]["message"].to_string();
+        assert_eq!(reply.status, 422, "{method} {path}: {reply:?}");
+        assert!(told.contains("keyFields"), "{told}");
+        assert_eq!(desk.state().await, before, "{method} {path}");
+        assert_eq!(desk.rows("select * from d.loose order by note").await, loose, "{method} {path}");
+    }
+    for (method, status) in [("PATCH", 200), ("DELETE", 204), ("DELETE", 404)] {
+        let reply = desk.ask("all", method, "/regional/region/south", r#"{"size": 9}"#).await;
+        assert_eq!(reply.status, status, "{method}: {reply:?}");
+    }
 }
 
 #[tokio::test]

@@ -67,12 +67,8 @@ async fn a_list_is_one_statement_in_its_order_all_or_nothing() {
     assert!(reply.header("location").is_some_and(|it| it.ends_with("/pairs/a/only/b/0")), "{reply:?}");
     let bare = desk.ask("all", "POST", "/bare", "[{}, {}, {}]").await;
     assert_eq!(bare.json()["value"].as_array().map(Vec::len), Some(3), "{bare:?}");
-    for (path, body) in [("/bare", vec!["{}"; 20_000]), ("/pairs", vec![r#"{"a": "x", "b": 1}"#; 10_000])] {
-        let many = desk.ask("all", "POST", path, &format!("[{}]", body.join(","))).await;
-        assert_eq!(many.status, StatusCode::PAYLOAD_TOO_LARGE, "{path}");
-    }
-    let most: Vec<_> = (0..8_192).map(|i| json!({"a": format!("most{i}"), "b": i})).collect();
-    assert_eq!(desk.ask("all", "POST", "/pairs", &json!(most).to_string()).await.status, StatusCode::CREATED);
+    let many = desk.ask("all", "POST", "/bare", &format!("[{}]", vec!["{}"; 65_536].join(","))).await;
+    assert_eq!(many.status, StatusCode::PAYLOAD_TOO_LARGE);
     let nothing = desk.ask("all", "POST", "/pairs", "[]").await;
     assert_eq!(nothing.status, StatusCode::BAD_REQUEST);
 }
@@ -129,4 +125,20 @@ async fn a_key_writes_what_its_policies_let_through_and_dies_at_once() {
         assert_eq!(reply.status, StatusCode::UNAUTHORIZED, "{method} {path}: {reply:?}");
     }
     assert_eq!(desk.state().await, before);
+}
+
+/// Seen to hang with a statement that is described and run in one go: its description of so many values does not fit into a
+/// socket, and each side waited for the other to read.
+#[tokio::test]
+async fn a_list_has_as_many_values_as_postgresql_takes() {
+    let desk = Desk::open().await;
+    let list = |n: usize| {
+        let rows: Vec<String> = (0..n).map(|b| format!(r#"{{"a":"x","b":{b}}}"#)).collect();
+        format!("[{}]", rows.join(","))
+    };
+    let most = desk.ask("all", "POST", "/pairs", &list(32_767)).await;
+    assert_eq!(most.status, 201);
+    assert_eq!(most.json()["value"].as_array().map(Vec::len), Some(32_767));
+    let more = desk.ask("all", "POST", "/pairs", &list(32_768)).await;
+    assert_eq!((more.status.as_u16(), more.json()["error"]["code"].as_str()), (413, Some("TooLarge")));
 }

@@ -22,11 +22,16 @@ pub(super) struct Batch {
     pub(super) n_closed: usize,
     pub(super) statement: Number,
     pub(super) parses_data: bool,
+    /// The batch ends with the description of the data statement: [`run`] or a Sync must follow.
+    pub(super) waits: bool,
 }
 
 /// Writes the batch to `out`. The data statement is parsed after the key's Execute, so that nobody without a live key
 /// makes PostgreSQL look at it; evicted statements are closed there too. Behind a pooler nothing has a name, and all
 /// of it is parsed in this one transaction, which a pooler leaves in one session.
+///
+/// A write whose statement is parsed runs only once its description has been read: what it gives back may be of other
+/// types by now. PostgreSQL reads the values, however many, with nothing left to say.
 pub(super) fn write(
     ask: &Asked,
     sessions: Sessions,
@@ -63,12 +68,29 @@ pub(super) fn write(
         frontend::parse(&name, ask.sql.as_str(), ask.sql.binds().iter().map(|bind| bind.oid), out)?;
         frontend::describe(b'S', &name, out)?;
     }
+    let parses_data = found.is_none();
+    let waits = parses_data && ask.mode == Mode::Write;
+    if waits {
+        frontend::flush(out);
+    } else {
+        run(ask, statement, out)?;
+    }
+    let n_closed = statements.closing().len();
+    Ok(Batch { parses_key, parses_watch, n_closed, statement, parses_data, waits })
+}
+
+/// Writes what runs the data statement and ends the exchange.
+pub(super) fn run(ask: &Asked, statement: Number, out: &mut BytesMut) -> io::Result<()> {
     let values = ask.sql.binds().iter().map(|bind| (code(bind.format), bind.value.as_deref()));
-    bind(&name, values, ask.shape.columns.iter().map(|column| code(column.encoding.format())), out)?;
+    bind(
+        &statement.name(),
+        values,
+        ask.shape.columns.iter().map(|column| code(column.encoding.format())),
+        out,
+    )?;
     frontend::execute("", 0, out)?;
     frontend::sync(out);
-    let n_closed = statements.closing().len();
-    Ok(Batch { parses_key, parses_watch, n_closed, statement, parses_data: found.is_none() })
+    Ok(())
 }
 
 /// Writes a Bind of the unnamed portal; the values come with their format codes.

@@ -30,6 +30,8 @@ pub(super) struct Connection<S> {
     prepared: Prepared,
     statements: Statements,
     session: Session,
+    /// The batch was sent without its Sync, and the server waits for it.
+    owes_sync: bool,
 }
 
 /// Process and secret by which the server knows the session when it is asked to cancel what runs there.
@@ -94,6 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             prepared: Prepared::default(),
             statements: Statements::new(sessions),
             session,
+            owes_sync: false,
         }
     }
 
@@ -134,6 +137,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 return Ok((Exchanged::Whole(Err(Failure::Internal(cause))), false));
             }
         };
+        self.owes_sync = batch.waits;
         self.send().await.map_err(|stop| broken(stop, Part::Key))?;
         let key = match self.read_key(ask, batch).await {
             Ok(key) => key,
@@ -148,10 +152,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut stands = true;
         let mut n_affected = None;
         let rows = match self.begin_rows(ask, batch, &mut stands, &mut part).await {
-            Ok(false) if ask.mode == Mode::Write => self.skip_rows().await.map(|()| {
-                let message = "rows were written, but those given back have other types than the statement was compiled for";
-                Err(Failure::Internal(Cause::ours(message)))
-            }),
+            // Of a write nothing is sent that would run it.
             Ok(false) => self.skip_rows().await.map(|()| {
                 let message = "the columns have other types than the statement was compiled for";
                 Err(Failure::Changed(Cause::ours(message)))
@@ -199,8 +200,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Err(stop) => return Err(broken(stop, part)),
         };
         self.inbox.shrink();
-        let is_write = ask.mode == Mode::Write;
-        if matches!(rows, Err(Failure::Changed(_))) || is_write && matches!(rows, Err(Failure::Internal(_))) {
+        if matches!(rows, Err(Failure::Changed(_))) {
             self.statements.forget(batch.statement);
         }
         // Whatever went wrong, the wrong role is why: the statement was compiled for another one.
@@ -282,8 +282,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 (backend::NO_DATA_TAG, _) => ask.shape.columns.is_empty(),
                 _ => return Err(Malformed("another message than a description").into()),
             };
+            if batch.waits && !fits {
+                return Ok(false);
+            }
         }
         *part = Part::DataBind;
+        if batch.waits {
+            self.run(ask, batch).await?;
+        }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         *part = if ask.mode == Mode::Write { Part::Write } else { Part::Data };
         Ok(fits)
@@ -303,19 +309,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Reads all rows and writes none.
+    /// Reads all rows, if any were asked for, and writes none.
     async fn skip_rows(&mut self) -> Result<(), Stop> {
-        loop {
+        while !self.owes_sync {
             match self.answer().await? {
                 (backend::DATA_ROW_TAG, _) => {}
                 (backend::COMMAND_COMPLETE_TAG, _) => return Ok(()),
                 _ => return Err(Malformed("another message than a row").into()),
             }
         }
+        Ok(())
     }
 
     /// Reads up to the end of the exchange. A transaction that is still open must never meet the next caller.
     async fn ready(&mut self) -> Result<(), Stop> {
+        self.sync().await?;
         match self.expect(backend::READY_FOR_QUERY_TAG).await? {
             b"I" => Ok(()),
             _ => Err(Malformed("ReadyForQuery inside a transaction").into()),

@@ -116,6 +116,8 @@ pub(super) struct ServerError {
     /// As Bind's own context names it: `unnamed portal parameter $2 = ...`, the words in any language.
     parameter: Option<usize>,
     column: Option<String>,
+    /// It has a context: while a statement runs, that of a function of the tenant's.
+    is_inside: bool,
 }
 
 impl ServerError {
@@ -133,11 +135,20 @@ impl ServerError {
                 b'C' => error.sqlstate = text.into_owned(),
                 b'M' => error.message = text.into_owned(),
                 b'R' => error.routine = text.into_owned(),
-                b'W' => error.parameter = parameter(&text),
+                b'W' => {
+                    error.is_inside = true;
+                    error.parameter = parameter(&text);
+                }
                 b'c' => error.column = Some(text.into_owned()),
                 _ => {}
             }
         }
+    }
+
+    /// Raised by code of the tenant's while the statement wrote, and about neither a right nor a shortage of the server.
+    fn is_said_inside(&self, part: Part) -> bool {
+        let is_ours = self.sqlstate == "42501" || ["53", "57", "XX"].contains(&class(&self.sqlstate));
+        part == Part::Write && self.is_inside && !self.fatal && !is_ours
     }
 
     /// What a caller is told of it.
@@ -146,24 +157,33 @@ impl ServerError {
         self.parameter = self.parameter.filter(|_| part == Part::DataBind);
         let state = self.sqlstate.as_str();
         match (state, part) {
-            ("40001" | "40P01", Part::Write) => Failure::Conflict(self.into()),
+            ("40001" | "40P01" | "55P03", Part::Write) => Failure::Conflict(self.into()),
             ("57014", _) | ("25P04", _) => Failure::Timeout,
+            // A trigger's own word, which may be that of another server that it asked.
+            _ if self.is_said_inside(part) => Failure::Violation(self.into()),
             ("40001" | "40P01" | "55P03", _) => Failure::Unavailable(self.to_string()),
             _ if ["08", "53", "57"].contains(&class(state)) => Failure::Unavailable(self.to_string()),
             (watch::OTHER_TABLES, Part::Watch) => Failure::Changed(self.into()),
             // The login lacks a right, or the session is not what it was.
             (_, Part::Key | Part::Watch) => Failure::Unavailable(self.to_string()),
+            // A name in a value, such as one of regclass, may be unknown too.
+            (_, Part::DataBind) if self.parameter.is_some() => Failure::Invalid(self.into()),
             ("42501", _) => Failure::Denied(self.into()),
             ("42P01" | "42703", _) => Failure::Changed(self.into()),
-            ("42883" | "42804" | "42704" | "3F000", Part::DataParse) => Failure::Changed(self.into()),
+            // Bind analyses a statement anew whose tables have changed.
+            ("42883" | "42804" | "42846" | "42704" | "3F000", Part::DataParse | Part::DataBind) => {
+                Failure::Changed(self.into())
+            }
             ("0A000", _) if self.routine == "RevalidateCachedQuery" => Failure::Changed(self.into()),
-            ("55000" | "0A000", Part::DataParse) => Failure::Unwritable(self.into()),
+            ("55000" | "0A000" | "428C9", Part::DataParse) => Failure::Unwritable(self.into()),
             // Columns of two collations beside each other; and input functions that call a wrong value a syntax error:
             // only text of ours can be one where a statement is parsed.
             ("42P21" | "42P22", _) | ("42601", Part::DataBind | Part::Data | Part::Write) => {
                 Failure::Invalid(self.into())
             }
-            (_, Part::Write) if ["23", "P0", "RG"].contains(&class(state)) => Failure::Violation(self.into()),
+            (_, Part::Write) if ["21", "23", "44", "54", "P0", "RG"].contains(&class(state)) => {
+                Failure::Violation(self.into())
+            }
             ("23514", _) => Failure::Invalid(self.into()),
             _ if class(state) == "22" => Failure::Invalid(self.into()),
             _ => Failure::Internal(self.into()),

@@ -82,11 +82,12 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         columns = mark(&mut sql, entity, &upsert.returning, "1");
         sql.lit(")");
     }
-    sql.lit(match (updates, upsert.insert.is_some()) {
-        (true, true) => " select * from u union all select * from i",
-        (true, false) => " select * from u",
-        (false, _) => " select * from i",
-    });
+    sql.lit(if updates { " select * from u" } else { " select * from i" });
+    if updates && !entity.key_is_unique {
+        // raises (21000) for a second row
+        sql.lit(" where (select true from u)");
+    }
+    sql.lit(if updates && upsert.insert.is_some() { " union all select * from i" } else { "" });
     let count = Some(columns.len() - 1);
     Compiled { missing: upsert.missing.clone(), ..written(sql, columns, count, Arc::clone(&upsert.entity)) }
 }
@@ -100,12 +101,20 @@ fn mark(sql: &mut Sql, entity: &Entity, fields: &[usize], which: &'static str) -
 }
 
 /// Reaches only what the caller's policies for reading show: the condition reads the key.
+///
+/// Where no index keeps the key unique a subquery raises (21000) for a second row; else the number of the command is that of
+/// the rows deleted, either way.
 #[must_use]
 pub fn delete(delete: &Delete) -> Compiled {
     let entity = &*delete.entity;
+    let (begin, end) = match entity.key_is_unique {
+        true => ("", ""),
+        false => ("with d as (", " returning true) select from d where (select true from d)"),
+    };
     let mut sql = Sql::new();
-    sql.lit("delete from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t where ");
+    sql.lit(begin).lit("delete from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t where ");
     predicate::write(&mut sql, entity, &delete.key, false);
+    sql.lit(end);
     written(sql, Vec::new(), None, Arc::clone(&delete.entity))
 }
 

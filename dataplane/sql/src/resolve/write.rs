@@ -14,9 +14,8 @@ use crate::catalog::{Catalog, Field, FieldType, Filling, Rights, Scope};
 use crate::query::{Delete, Insert, Predicate, Upsert, Value};
 use crate::text::Bind;
 
-/// As many values, or rows without any, as one statement takes. PostgreSQL would take 65,535; but it describes them before it
-/// reads their values, and where the description does not fit into a socket, each side waits for the other to read.
-const MAX_VALUES: usize = 16_384;
+/// As many values, or rows without any, as PostgreSQL takes in one statement.
+const MAX_VALUES: usize = 65_535;
 
 /// `POST /{entity}`. A `body` that is none is told to whoever may create rows. `reads_back`: the caller wants the rows as
 /// they were stored.

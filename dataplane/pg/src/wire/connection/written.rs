@@ -1,14 +1,40 @@
-//! What a write needs besides: a connection that is known to live, and all of its answer before any of it is told.
+//! What a write needs besides: a connection that is known to live, a statement that is known to fit before it runs, and all
+//! of its answer before any of it is told.
 
-use postgres_protocol::message::backend;
+use postgres_protocol::message::{backend, frontend};
 use rowgate_sql::shape::Shape;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use super::Connection;
+use crate::wire::ask::Asked;
+use crate::wire::batch::{self, Batch};
 use crate::wire::failure::{Malformed, Stop};
 use crate::wire::rows::Rows;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// Runs the data statement, which was parsed and fits.
+    pub(super) async fn run(&mut self, ask: &Asked, batch: Batch) -> Result<(), Stop> {
+        self.out.clear();
+        batch::run(ask, batch.statement, &mut self.out)?;
+        self.owes_sync = false;
+        self.flush().await
+    }
+
+    /// Ends the exchange where that was not sent along: what came before was refused, or does not fit.
+    pub(super) async fn sync(&mut self) -> Result<(), Stop> {
+        if std::mem::take(&mut self.owes_sync) {
+            self.out.clear();
+            frontend::sync(&mut self.out);
+            self.flush().await?;
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), Stop> {
+        self.stream.write_all(&self.out).await?;
+        Ok(self.stream.flush().await?)
+    }
+
     /// Reads all that a write gives back, and how many rows it has written.
     pub(super) async fn read_written(&mut self, shape: &Shape) -> Result<(Rows, u64), Stop> {
         let mut rows = Rows::of_write(shape);
