@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use rowgate_core::name::Ulid;
 use rowgate_sql::catalog::{EntityRecord, Limits, PermissionRecord};
 
+use crate::declared::Declared;
+
 /// Privileges by grantee (`public` for PUBLIC): `SELECT`, or `SELECT*` where it may be granted on. The owner's own
 /// entries are left out; a NULL acl stands here as PostgreSQL's default for the object.
 pub type Acl = BTreeMap<String, BTreeSet<String>>;
@@ -75,6 +77,8 @@ pub struct TenantDb {
     pub relations: BTreeMap<QName, Relation>,
     /// Functions and procedures in those schemas by `regprocedure` text, members of extensions left out.
     pub routines: BTreeMap<String, Routine>,
+    /// Names of those that are members of extensions.
+    pub extension_routines: BTreeSet<QName>,
     /// The owner's default privileges (`pg_default_acl` without a schema), by object type (`r S f T n`), owner's
     /// entries left out; no entry: PostgreSQL's own default.
     pub default_acl: BTreeMap<char, Acl>,
@@ -207,10 +211,7 @@ pub struct Policy {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routine {
-    pub schema: String,
     pub owner: String,
-    pub security_definer: bool,
-    /// True for a procedure (`CALL`).
-    pub procedure: bool,
+    pub declared: Declared,
     pub acl: Acl,
 }

@@ -11,8 +11,11 @@ use sqlx::{Connection as _, PgConnection};
 use crate::failure::PgError;
 use crate::fingerprint::{self, Watched};
 
+mod routines;
 mod structure;
 mod unique;
+
+pub(crate) use structure::kind;
 
 /// Reads everything that serving needs, as `t<id>_auth`, and what it was read from.
 pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
@@ -29,14 +32,18 @@ pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError
     let structures = structure::structures(&mut open).await?;
     let mut columns = columns(&mut open, &structures).await?;
     unique::note(&mut open, &mut columns).await?;
+    let routines = routines::routines(&mut open, &structures).await?;
     let (watched, unguarded) = fingerprint::watch(&mut open).await?;
     open.rollback().await?;
     let entities = entities.into_iter().map(|Json(record)| record).collect();
     let sets = sets.into_iter().map(|(role, Json(permissions))| (role, permissions)).collect();
-    let mut catalog = build(generation, limits, entities, &columns, sets);
-    let shows = |entity: &Entity| unguarded.contains(&(entity.schema.clone(), entity.object.clone()));
-    catalog.unguarded =
-        catalog.entities.values().filter(|entity| shows(entity)).map(|it| it.name.clone()).collect();
+    let mut catalog = build(generation, limits, entities, &columns, &routines, sets);
+    let shows = |entity: &Entity| {
+        entity.routine.is_none() && unguarded.contains(&(entity.schema.clone(), entity.object.clone()))
+    };
+    let shown = catalog.entities.values().filter(|entity| shows(entity)).map(|it| it.name.clone());
+    let shown: Vec<_> = shown.collect();
+    catalog.unguarded.extend(shown);
     Ok((catalog, watched))
 }
 
@@ -146,7 +153,7 @@ fn column(row: &Row, structures: &Structures) -> Result<ColumnInfo, PgError> {
     let ty = FieldType {
         oid,
         name: row.type_name.clone(),
-        kind: structure::kind(&row.base_kind),
+        kind: kind(&row.base_kind),
         base_oid: structure::oid(row.base_oid)?,
         operators: match (row.built_in, &row.operators_in) {
             (true, _) => Operators::BuiltIn,

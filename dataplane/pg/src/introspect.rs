@@ -58,6 +58,7 @@ pub async fn tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
         schemas: relations::schemas(&mut snapshot).await?,
         relations: relations::relations(&mut snapshot, policies).await?,
         routines: routines::routines(&mut snapshot).await?,
+        extension_routines: routines::of_extensions(&mut snapshot).await?,
         default_acl: routines::default_acl(&mut snapshot).await?,
         default_acl_in: routines::default_acl_in(&mut snapshot).await?,
         extensions: routines::extensions(&mut snapshot).await?,

@@ -16,6 +16,7 @@ pub mod tenants;
 pub mod tls;
 
 pub mod actual;
+pub mod declared;
 pub mod introspect;
 
 pub mod catalog_load;

@@ -11,9 +11,11 @@ use crate::text::Ident;
 
 mod build;
 mod nesting;
+mod routine;
 
 pub use build::{ColumnInfo, TableColumns, build};
 pub use nesting::{MAX_NESTING, Structures, TypeRow};
+pub use routine::{Mode, Output, Param, Returns, Routine, RoutineInfo, RoutineKind, Volatility};
 
 /// A tenant's entities and permission sets at one generation of `dl.state`.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +29,8 @@ pub struct Catalog {
     /// Entities left out, because the relation, a key column or one that protection or hiding stands on is not there, or
     /// two columns have one exposed name.
     pub missing: Vec<String>,
-    /// Entities that must not be read now: row-level security of a table that they show is not enabled and forced.
+    /// Entities that must not be used now: row-level security of a table that they show is not enabled and forced, or
+    /// their routine became SECURITY DEFINER, or one of several of its name.
     pub unguarded: HashSet<EntityName>,
 }
 
@@ -58,16 +61,17 @@ impl Default for Limits {
     }
 }
 
-/// One exposed table or view.
+/// One exposed table, view or routine.
 #[derive(Debug, Clone)]
 pub struct Entity {
     pub name: EntityName,
     pub kind: EntityKind,
     pub schema: Ident,
     pub object: Ident,
-    /// Every column that the database has now and the mappings name; what a key may see of them is its [`Scope`].
+    /// Every column that the database has now and the mappings name; what a key may see of them is its [`Scope`]. A
+    /// routine has none.
     pub fields: Vec<Field>,
-    /// Positions in `fields`, in the order of `keyFields` (or of the primary key).
+    /// Positions in `fields`, in the order of `keyFields` (or of the primary key). Empty for a routine.
     pub key: Vec<usize>,
     /// An index sees to it that no two rows have one key.
     pub key_is_unique: bool,
@@ -77,6 +81,8 @@ pub struct Entity {
     pub protection: Option<Protection>,
     /// The boolean column whose `true` takes a row out of reads; NULL does not. One of `fields`, by its column's name.
     pub hide_soft_deleted: Option<String>,
+    /// Of a [`EntityKind::Procedure`], and of nothing else.
+    pub routine: Option<Routine>,
 }
 
 /// Every update says which version of the row it knows ([`EXPECTED_TS`]), and no row is deleted.
@@ -94,6 +100,8 @@ pub const EXPECTED_TS: &str = "dl_expected_ts";
 pub enum EntityKind {
     Table,
     View,
+    /// A function or a procedure.
+    Procedure,
 }
 
 /// One column under its exposed name.
@@ -173,6 +181,8 @@ pub struct Rights {
     pub create: Vec<bool>,
     pub update: Vec<bool>,
     pub delete: bool,
+    /// The routine may be called.
+    pub execute: bool,
 }
 
 /// One row of `dl.entities`, as reconciling writes it and a data plane reads it.
@@ -183,9 +193,9 @@ pub struct EntityRecord {
     pub kind: EntityKind,
     pub schema: Ident,
     pub object: Ident,
-    /// Column names, in key order. Never empty.
+    /// Column names, in key order. Empty for a routine, and for nothing else.
     pub key_columns: Vec<Ident>,
-    /// Column name to exposed name, only where they differ.
+    /// Column name to exposed name, only where they differ; of a routine, names of parameters and of what it gives.
     #[serde(default)]
     pub mappings: BTreeMap<String, String>,
     pub rest: bool,
@@ -194,6 +204,9 @@ pub struct EntityRecord {
     /// Column name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hide_soft_deleted: Option<String>,
+    /// Its routine may be SECURITY DEFINER.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_definer: bool,
 }
 
 /// One permission of a set, as `dl.permission_sets.permissions` holds it: an array of these, sorted.
@@ -202,7 +215,7 @@ pub struct EntityRecord {
 pub struct PermissionRecord {
     pub entity: EntityName,
     pub action: Action,
-    /// Database column names for read, create and update, sorted; empty for delete.
+    /// Database column names for read, create and update, sorted; empty for delete and execute.
     pub columns: Vec<String>,
 }
 
@@ -213,4 +226,19 @@ pub enum Action {
     Create,
     Update,
     Delete,
+    Execute,
+}
+
+impl Action {
+    /// The word of manifests.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Action::Read => "read",
+            Action::Create => "create",
+            Action::Update => "update",
+            Action::Delete => "delete",
+            Action::Execute => "execute",
+        }
+    }
 }

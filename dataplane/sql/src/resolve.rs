@@ -20,7 +20,7 @@ use rowgate_core::derive::CursorKey;
 use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 
-use crate::catalog::{Catalog, Entity, Scope};
+use crate::catalog::{Catalog, Entity, EntityKind, Scope};
 use crate::query::{Predicate, Query, Value};
 use crate::request::{Comparison, ReadRequest};
 use visible::Visible;
@@ -118,13 +118,24 @@ fn find<'a>(
 ) -> Result<Visible<'a>, Problem> {
     let entity = catalog.entities.get(name).ok_or_else(Problem::entity_not_found)?;
     let visible = see(entity, scope).ok_or_else(Problem::entity_not_found)?;
-    if catalog.unguarded.contains(name) {
-        return Err(Problem::new(
-            Code::Unavailable,
-            "row-level security of this entity was turned off in the database, so it is closed; it opens by itself when that is repaired",
-        ));
-    }
+    open(catalog, entity)?;
     Ok(visible)
+}
+
+/// Whether the entity may be used as it stands in the database now.
+fn open(catalog: &Catalog, entity: &Entity) -> Result<(), Problem> {
+    if !catalog.unguarded.contains(&entity.name) {
+        return Ok(());
+    }
+    let what = match entity.kind {
+        EntityKind::Table | EntityKind::View => {
+            "row-level security of this entity was turned off in the database, so it is closed; it opens by itself when that is repaired"
+        }
+        EntityKind::Procedure => {
+            "what this entity calls was changed in the database, so it is closed; it opens by itself when that is repaired"
+        }
+    };
+    Err(Problem::new(Code::Unavailable, what))
 }
 
 fn by_key(visible: &Visible<'_>, path: &[(String, String)]) -> Result<Predicate, Problem> {

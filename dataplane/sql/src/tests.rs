@@ -117,6 +117,7 @@ fn catalog() -> Catalog {
         rest,
         protection: None,
         hide_soft_deleted: None,
+        allow_definer: false,
     };
     let mappings = [("placed_at", "placed"), ("id_number", "ID Number")];
     let read = |entity: &str, rows: &[ColumnRow]| PermissionRecord {
@@ -136,6 +137,7 @@ fn catalog() -> Catalog {
             record("other", "order\"lines", &["line"], &[], true),
         ],
         &tables,
+        &[],
         vec![(
             "set_x".into(),
             vec![

@@ -84,12 +84,12 @@ pub(crate) fn key(
     }
 }
 
-/// `None`: a kind that this version does not serve.
+/// `None`: a name that PostgreSQL cannot hold.
 fn entity(entity: &crds::Entity) -> Option<EntitySpec> {
     let kind = match entity.kind {
         crds::EntityKind::Table => EntityKind::Table,
         crds::EntityKind::View => EntityKind::View,
-        crds::EntityKind::Procedure => return None,
+        crds::EntityKind::Procedure => EntityKind::Procedure,
     };
     let security = match entity.row_level_security.as_ref().map(crds::RowLevelSecurity::choice) {
         None => Security::LeftOut,
@@ -114,6 +114,7 @@ fn entity(entity: &crds::Entity) -> Option<EntitySpec> {
         rest: entity.rest.enabled,
         protection,
         hide_soft_deleted: entity.hide_soft_deleted == Some(true),
+        allow_definer: entity.allow_definer == Some(true),
         security,
     })
 }
@@ -154,12 +155,12 @@ fn permissions(permissions: &[crds::Permission]) -> Vec<Permission> {
 /// A name that is none of an entity's cannot be spelled; it is reported with those that are not served.
 fn permission(permission: &crds::Permission) -> Option<Permission> {
     let entity: EntityName = permission.entity.parse().ok()?;
-    let actions = permission.actions.iter().filter_map(|action| match action {
-        crds::Action::Create => Some(Action::Create),
-        crds::Action::Read => Some(Action::Read),
-        crds::Action::Update => Some(Action::Update),
-        crds::Action::Delete => Some(Action::Delete),
-        crds::Action::Execute => None,
+    let actions = permission.actions.iter().map(|action| match action {
+        crds::Action::Create => Action::Create,
+        crds::Action::Read => Action::Read,
+        crds::Action::Update => Action::Update,
+        crds::Action::Delete => Action::Delete,
+        crds::Action::Execute => Action::Execute,
     });
     let fields = permission.fields.clone().unwrap_or_default();
     Some(Permission {

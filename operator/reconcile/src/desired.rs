@@ -38,11 +38,13 @@ pub struct EntitySpec {
     pub object: Ident,
     /// Exposed names; empty: the primary key.
     pub key_fields: Vec<String>,
-    /// Column name to exposed name.
+    /// Column name to exposed name; of a routine, names of parameters and of what it gives.
     pub mappings: BTreeMap<String, String>,
     pub rest: bool,
     pub protection: Option<Protection>,
     pub hide_soft_deleted: bool,
+    /// Its routine may be SECURITY DEFINER.
+    pub allow_definer: bool,
     pub security: Security,
 }
 

@@ -219,6 +219,7 @@ fn resolved(desired: &Desired, record: &PermissionRecord) -> ResolvedPermission 
             Action::Create => crds::Action::Create,
             Action::Update => crds::Action::Update,
             Action::Delete => crds::Action::Delete,
+            Action::Execute => crds::Action::Execute,
         },
         fields: record.columns.iter().map(|column| exposed(mappings, column).to_owned()).collect(),
     }

@@ -99,10 +99,11 @@ fn catalog() -> Catalog {
         rest: true,
         protection: None,
         hide_soft_deleted: None,
+        allow_definer: false,
     };
     let mut columns: Vec<String> = COLUMNS.iter().map(|column| column.0.to_owned()).collect();
     columns.sort();
     let read = PermissionRecord { entity: record.name.clone(), action: Action::Read, columns };
     let scopes = vec![("set_x".into(), vec![read])];
-    build(1, Limits::default(), vec![record], &[table], scopes)
+    build(1, Limits::default(), vec![record], &[table], &[], scopes)
 }

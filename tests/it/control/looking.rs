@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use rowgate_core::role::TenantLogin;
 use rowgate_pg::actual::{Acl, RelationKind, TenantDb};
+use rowgate_pg::declared::Kind;
 use rowgate_pg::{introspect, session};
 use rowgate_sql::ddl::records;
 use rowgate_tests::postgres::{Server, execute};
@@ -119,7 +120,7 @@ async fn schemas_routines_defaults_and_extensions_are_read() {
     assert_eq!(db.schemas["public"].acl, acl(&[("public", &["USAGE"])]));
     assert_eq!(db.routines["app.twice(integer)"].acl, Acl::new());
     let go = &db.routines["app.go()"];
-    assert!(go.procedure && go.security_definer);
+    assert!(go.declared.kind == Kind::Procedure && go.declared.definer);
     assert_eq!(go.acl, acl(&[("public", &["EXECUTE"])]), "PostgreSQL's default stands for a NULL acl");
     assert!(!db.routines.keys().any(|name| name.contains("trgm")), "members of extensions are left out");
     assert_eq!(db.extensions, names(&["pg_trgm", "plpgsql"]));

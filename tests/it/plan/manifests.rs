@@ -186,6 +186,7 @@ fn entity(name: &str, kind: EntityKind, object: &str, security: Security) -> Ent
         rest: true,
         protection: None,
         hide_soft_deleted: false,
+        allow_definer: false,
         security,
     }
 }

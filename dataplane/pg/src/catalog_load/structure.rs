@@ -16,7 +16,8 @@ struct Row {
     attributes: Json<Vec<(String, i64)>>,
 }
 
-/// Every type that is reached from a column of a relation that an entity stands for.
+/// Every type that is reached from a column of a relation that an entity stands for, or from what a routine takes and
+/// gives.
 pub(super) async fn structures(conn: &mut PgConnection) -> Result<Structures, PgError> {
     let rows: Vec<Row> = sqlx::query_as(
         "with recursive reached (oid) as (
@@ -26,6 +27,14 @@ pub(super) async fn structures(conn: &mut PgConnection) -> Result<Structures, Pg
              join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = e.definition ->> 'object'
                                        and c.relkind in ('r', 'p', 'v')
              join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+             where e.definition ->> 'kind' <> 'Procedure'
+             union
+             select a.type
+             from dl.entities e
+             join pg_catalog.pg_namespace n on n.nspname = e.definition ->> 'schema'
+             join pg_catalog.pg_proc p on p.pronamespace = n.oid and p.proname = e.definition ->> 'object'
+             cross join pg_catalog.unnest(p.prorettype || coalesce(p.proallargtypes, p.proargtypes::oid[])) a (type)
+             where e.definition ->> 'kind' = 'Procedure'
              union
              select part.oid
              from reached r
@@ -71,7 +80,7 @@ fn row(row: Row) -> Result<TypeRow, PgError> {
 }
 
 /// From `pg_type.typtype`, with `a` for arrays.
-pub(super) fn kind(letter: &str) -> TypeKind {
+pub(crate) fn kind(letter: &str) -> TypeKind {
     match letter {
         "a" => TypeKind::Array,
         "b" => TypeKind::Base,

@@ -3,47 +3,53 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::PgConnection;
+use sqlx::postgres::types::Oid;
 use sqlx::types::Json;
 
 use super::acl;
-use crate::actual::{Acl, Routine};
+use crate::actual::{Acl, QName, Routine};
+use crate::declared;
 use crate::failure::PgError;
 
 #[derive(sqlx::FromRow)]
 struct RoutineRow {
+    oid: Oid,
     signature: String,
-    schema: String,
     owner: String,
-    security_definer: bool,
-    procedure: bool,
     acl: Json<Acl>,
 }
 
 /// Aggregates and window functions too: they are granted and revoked alike.
 pub(super) async fn routines(conn: &mut PgConnection) -> Result<BTreeMap<String, Routine>, PgError> {
     let rows: Vec<RoutineRow> = sqlx::query_as(concat!(
-        "select p.oid::regprocedure::text as signature, n.nspname::text as schema, \
-                pg_get_userbyid(p.proowner)::text as owner, p.prosecdef as security_definer, \
-                p.prokind = 'p' as procedure, ",
+        "select p.oid, p.oid::regprocedure::text as signature, pg_get_userbyid(p.proowner)::text as owner, ",
         acl!("p.proacl", "'f'", "p.proowner"),
         " as acl from pg_proc p join pg_namespace n on n.oid = p.pronamespace \
           where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
             and not exists (select from pg_depend e where e.classid = 'pg_proc'::regclass and e.objid = p.oid \
                             and e.deptype = 'e')"
     ))
+    .fetch_all(&mut *conn)
+    .await?;
+    let oids: Vec<Oid> = rows.iter().map(|row| row.oid).collect();
+    let mut declared = declared::routines(conn, &oids).await?;
+    let routine = |row: RoutineRow| {
+        let declared = declared.remove(&row.oid.0)?;
+        Some((row.signature, Routine { owner: row.owner, declared, acl: row.acl.0 }))
+    };
+    Ok(rows.into_iter().filter_map(routine).collect())
+}
+
+/// Schema and name of the members of extensions.
+pub(super) async fn of_extensions(conn: &mut PgConnection) -> Result<BTreeSet<QName>, PgError> {
+    let names: Vec<QName> = sqlx::query_as(
+        "select distinct n.nspname::text, p.proname::text from pg_depend e \
+         join pg_proc p on p.oid = e.objid join pg_namespace n on n.oid = p.pronamespace \
+         where e.classid = 'pg_proc'::regclass and e.deptype = 'e'",
+    )
     .fetch_all(conn)
     .await?;
-    let routine = |row: RoutineRow| {
-        let routine = Routine {
-            schema: row.schema,
-            owner: row.owner,
-            security_definer: row.security_definer,
-            procedure: row.procedure,
-            acl: row.acl.0,
-        };
-        (row.signature, routine)
-    };
-    Ok(rows.into_iter().map(routine).collect())
+    Ok(names.into_iter().collect())
 }
 
 /// Of the role that is logged in.

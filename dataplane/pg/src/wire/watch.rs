@@ -18,10 +18,10 @@ const OIDS: u32 = 1028;
 const INT8: u32 = 20;
 
 /// What the watch statement is before a write, which must not happen where it finds other tables: it raises then, and
-/// PostgreSQL skips the write. `$4` is the fingerprint.
+/// PostgreSQL skips the write. `$5` is the fingerprint.
 static GUARD: LazyLock<String> = LazyLock::new(|| {
     let text = fingerprint::TEXT;
-    format!("select 1 operator(pg_catalog./) case when ({text}) operator(pg_catalog.=) $4 then 1 else 0 end")
+    format!("select 1 operator(pg_catalog./) case when ({text}) operator(pg_catalog.=) $5 then 1 else 0 end")
 });
 
 /// SQLSTATE of a guard that found other tables.
@@ -40,14 +40,14 @@ pub(super) fn write(
         Mode::Read => {
             let name = named(NAME);
             if parses {
-                frontend::parse(name, fingerprint::TEXT, [OIDS; 3], out)?;
+                frontend::parse(name, fingerprint::TEXT, [OIDS; 4], out)?;
             }
             super::batch::bind(name, oids, [1], out)?;
         }
         Mode::Write => {
             let name = named(GUARD_NAME);
             if parses {
-                frontend::parse(name, &GUARD, [OIDS, OIDS, OIDS, INT8], out)?;
+                frontend::parse(name, &GUARD, [OIDS, OIDS, OIDS, OIDS, INT8], out)?;
             }
             let fingerprint = watched.fingerprint.to_be_bytes();
             super::batch::bind(name, oids.chain([(1, Some(&fingerprint[..]))]), [1], out)?;

@@ -7,7 +7,7 @@ use rowgate_core::name::EntityName;
 
 use super::{
     Action, Catalog, EXPECTED_TS, Entity, EntityKind, EntityRecord, Field, FieldType, Filling, Limits,
-    PermissionRecord, Rights, Scope,
+    PermissionRecord, Rights, RoutineInfo, Scope,
 };
 use crate::text::Ident;
 
@@ -34,8 +34,10 @@ pub struct ColumnInfo {
 
 /// The catalog of one generation. `sets` are permission records by the role that holds the grants.
 ///
-/// An entity whose relation or key column is missing, or two of whose columns have one exposed name, is left out and
-/// named in [`Catalog::missing`]; so is one that is to be protected, or to hide rows, without the column for it. A permission on a column that is not there gives nothing, and none on one that nobody
+/// An entity whose relation, routine or key column is missing, or two of whose columns have one exposed name, is left out
+/// and named in [`Catalog::missing`]; so is one that is to be protected, or to hide rows, without the column for it. One
+/// whose routine is SECURITY DEFINER without leave, or not the only one of its name, is in [`Catalog::unguarded`]. A
+/// permission on a column that is not there gives nothing, and none on one that nobody
 /// holds a right on.
 #[must_use]
 pub fn build(
@@ -43,12 +45,27 @@ pub fn build(
     limits: Limits,
     entities: Vec<EntityRecord>,
     columns: &[TableColumns],
+    routines: &[RoutineInfo],
     sets: Vec<(String, Vec<PermissionRecord>)>,
 ) -> Catalog {
     let tables: HashMap<_, _> = columns.iter().map(|t| ((&t.schema, &t.object), t)).collect();
     let mut catalog = Catalog { generation, limits, ..Catalog::default() };
     for record in entities {
-        match tables.get(&(&record.schema, &record.object)).and_then(|table| entity(&record, table)) {
+        let found = match record.kind {
+            EntityKind::Table | EntityKind::View => {
+                let table = tables.get(&(&record.schema, &record.object));
+                table.and_then(|table| entity(&record, table))
+            }
+            EntityKind::Procedure => {
+                let named = |it: &&RoutineInfo| it.schema == record.schema && it.object == record.object;
+                let named: Vec<&RoutineInfo> = routines.iter().filter(named).collect();
+                if 1 < named.len() || named.iter().any(|it| it.definer && !record.allow_definer) {
+                    catalog.unguarded.insert(record.name.clone());
+                }
+                named.first().and_then(|info| callable(&record, info))
+            }
+        };
+        match found {
             Some(entity) => {
                 catalog.entities.insert(record.name, Arc::new(entity));
             }
@@ -92,12 +109,29 @@ fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
         rest: record.rest,
         protection: record.protection.clone(),
         hide_soft_deleted: record.hide_soft_deleted.clone(),
+        routine: None,
         fields,
     })
 }
 
 const BOOL: u32 = 16;
 const TIMESTAMPTZ: u32 = 1184;
+
+fn callable(record: &EntityRecord, info: &RoutineInfo) -> Option<Entity> {
+    Some(Entity {
+        name: record.name.clone(),
+        kind: record.kind,
+        schema: record.schema.clone(),
+        object: record.object.clone(),
+        fields: Vec::new(),
+        key: Vec::new(),
+        key_is_unique: false,
+        rest: record.rest,
+        protection: None,
+        hide_soft_deleted: None,
+        routine: Some(info.routine.clone()?.exposed(&record.mappings)?),
+    })
+}
 
 fn field(record: &EntityRecord, column: &ColumnInfo) -> Field {
     let exposed = record.mappings.get(column.name.as_str()).map_or(column.name.as_str(), String::as_str);
@@ -123,7 +157,7 @@ fn scope(entities: &BTreeMap<EntityName, Arc<Entity>>, permissions: &[Permission
 
 fn nothing(entity: &Entity) -> Rights {
     let none = vec![false; entity.fields.len()];
-    Rights { read: none.clone(), create: none.clone(), update: none, delete: false }
+    Rights { read: none.clone(), create: none.clone(), update: none, delete: false, execute: false }
 }
 
 fn grant(rights: &mut Rights, entity: &Entity, permission: &PermissionRecord) {
@@ -131,16 +165,20 @@ fn grant(rights: &mut Rights, entity: &Entity, permission: &PermissionRecord) {
         Action::Read => Some(&mut rights.read),
         Action::Create => Some(&mut rights.create),
         Action::Update => Some(&mut rights.update),
-        Action::Delete => None,
-    };
-    match list {
-        Some(list) => {
-            let columns: HashSet<&str> = permission.columns.iter().map(String::as_str).collect();
-            for (granted, field) in list.iter_mut().zip(&entity.fields) {
-                *granted |= field.granted && columns.contains(field.column.as_str());
-            }
+        Action::Delete => {
+            rights.delete = true;
+            None
         }
-        None => rights.delete = true,
+        Action::Execute => {
+            rights.execute = entity.routine.is_some();
+            None
+        }
+    };
+    if let Some(list) = list {
+        let columns: HashSet<&str> = permission.columns.iter().map(String::as_str).collect();
+        for (granted, field) in list.iter_mut().zip(&entity.fields) {
+            *granted |= field.granted && columns.contains(field.column.as_str());
+        }
     }
     // Reading the key goes with each of these three: a row that cannot be named cannot be updated or deleted.
     if permission.action != Action::Create {
@@ -197,6 +235,7 @@ mod tests {
             rest: true,
             protection: None,
             hide_soft_deleted: None,
+            allow_definer: false,
         }
     }
 
@@ -217,7 +256,7 @@ mod tests {
             record("no_key", "t", "no_such", &[]),
             record("ambiguous", "t", "id", &[("a", "b")]),
         ];
-        let catalog = build(7, Limits::default(), records, &tables, Vec::new());
+        let catalog = build(7, Limits::default(), records, &tables, &[], Vec::new());
         assert_eq!(catalog.missing, ["gone", "no_key", "ambiguous"]);
         assert_eq!(catalog.entities.len(), 1);
         let fields: Vec<_> =
@@ -261,7 +300,7 @@ mod tests {
         let records = vec![record("t", "t", "id", &[("a", "first")])];
         let read = |permissions: Vec<PermissionRecord>| {
             let sets = vec![("set_x".to_owned(), permissions)];
-            let catalog = build(1, Limits::default(), records.clone(), &tables, sets);
+            let catalog = build(1, Limits::default(), records.clone(), &tables, &[], sets);
             catalog.scopes["set_x"].entities.get(&entity_name("t")).cloned()
         };
         let rights = |permissions| read(permissions).expect("rights").read;

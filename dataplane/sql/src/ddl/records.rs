@@ -49,6 +49,12 @@ pub fn stand(relations: &str) -> Sql {
     with("select dl.stand($1::jsonb)", &[Some(relations)])
 }
 
+/// `select dl.stand_routines(routines)`: the same for what is called.
+#[must_use]
+pub fn stand_routines(routines: &str) -> Sql {
+    with("select dl.stand_routines($1::jsonb)", &[Some(routines)])
+}
+
 /// A new generation: data planes reload.
 #[must_use]
 pub fn bump() -> Sql {

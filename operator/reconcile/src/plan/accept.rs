@@ -4,25 +4,48 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
 use rowgate_crds::Reason;
-use rowgate_pg::actual::{QName, Relation, RelationKind, TenantDb};
+use rowgate_pg::actual::{QName, Relation, RelationKind, Routine, TenantDb};
 use rowgate_sql::catalog::{EntityKind, EntityRecord};
 use rowgate_sql::text::Ident;
 
 use super::{Finding, protection};
 use crate::desired::{Desired, EntitySpec, Security};
 
+mod routine;
+
 /// An entity that stands on something.
 #[derive(Debug, Clone)]
 pub(super) struct Accepted<'a> {
     pub(super) spec: &'a EntitySpec,
-    pub(super) relation: &'a Relation,
+    pub(super) on: On<'a>,
     pub(super) record: EntityRecord,
 }
 
-impl Accepted<'_> {
+/// What an entity stands on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum On<'a> {
+    Relation(&'a Relation),
+    /// With its signature, under which [`TenantDb::routines`] has it.
+    Routine(&'a str, &'a Routine),
+}
+
+impl<'a> Accepted<'a> {
+    /// `None` for a routine.
+    pub(super) fn relation(&self) -> Option<&'a Relation> {
+        match self.on {
+            On::Relation(relation) => Some(relation),
+            On::Routine(..) => None,
+        }
+    }
+
+    /// Whether it stands on this table or view.
+    pub(super) fn is_over(&self, relation: &QName) -> bool {
+        self.relation().is_some() && qname(self.spec) == *relation
+    }
+
     /// The column behind an exposed name.
-    pub(super) fn column(&self, field: &str) -> Option<&str> {
-        let columns = self.relation.columns.iter().map(|column| column.name.as_str());
+    pub(super) fn column(&self, field: &str) -> Option<&'a str> {
+        let columns = self.relation()?.columns.iter().map(|column| column.name.as_str());
         columns.into_iter().find(|column| exposed(&self.spec.mappings, column) == field)
     }
 }
@@ -55,6 +78,7 @@ pub(super) fn accept<'a>(
     for spec in &desired.entities {
         let judged = match closed.get(spec.name.as_str()) {
             Some(reason) => Err(reason.clone()),
+            None if spec.kind == EntityKind::Procedure => routine::one(spec, db, owner),
             None => one(spec, desired, db, owner),
         };
         match judged {
@@ -152,9 +176,9 @@ fn one<'a>(
             ),
         ));
     }
-    let twins = desired.entities.iter().filter(|other| qname(other) == qname(spec));
+    let twins = desired.entities.iter().filter(|other| qname(other) == qname(spec) && other.kind == spec.kind);
     protection::agreed(spec, twins)?;
-    record(spec, relation).map(|record| Accepted { spec, relation, record })
+    record(spec, relation).map(|record| Accepted { spec, on: On::Relation(relation), record })
 }
 
 fn record(spec: &EntitySpec, relation: &Relation) -> Result<EntityRecord, Finding> {
@@ -199,6 +223,7 @@ fn record(spec: &EntitySpec, relation: &Relation) -> Result<EntityRecord, Findin
         rest: spec.rest,
         protection: spec.protection.clone(),
         hide_soft_deleted: protection::hides_by(spec, relation)?,
+        allow_definer: false,
     })
 }
 
@@ -209,7 +234,8 @@ fn under(
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
     db: &TenantDb,
 ) -> Result<(), Finding> {
-    let mut todo: Vec<&QName> = entity.relation.reads.iter().collect();
+    let Some(view) = entity.relation() else { return Ok(()) };
+    let mut todo: Vec<&QName> = view.reads.iter().collect();
     let mut seen = BTreeSet::new();
     while let Some(name) = todo.pop() {
         if !seen.insert(name) {
@@ -223,9 +249,9 @@ fn under(
             ));
         };
         match relation.kind {
-            RelationKind::View if relation.owner == entity.relation.owner => todo.extend(&relation.reads),
+            RelationKind::View if relation.owner == view.owner => todo.extend(&relation.reads),
             RelationKind::Table | RelationKind::PartitionedTable => {
-                if !accepted.values().any(|other| qname(other.spec) == *name) {
+                if !accepted.values().any(|other| other.is_over(name)) {
                     return Err(Finding::new(
                         Reason::ViewUnsafe,
                         format!(
@@ -240,7 +266,7 @@ fn under(
                 {
                     let existing = accepted
                         .values()
-                        .any(|other| qname(other.spec) == *name && other.spec.security == Security::Existing);
+                        .any(|other| other.is_over(name) && other.spec.security == Security::Existing);
                     if existing {
                         return Err(Finding::new(
                             Reason::ViewUnsafe,

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
 use rowgate_core::role::{SHARED_ROLE, TenantLogin};
-use rowgate_pg::actual::{Acl, Cluster, RelationKind, TenantDb};
+use rowgate_pg::actual::{Acl, Cluster, Relation, RelationKind, TenantDb};
 use rowgate_sql::catalog::{Action, PermissionRecord};
 use rowgate_sql::ddl::grants::{self, DefaultFor, Target};
 use rowgate_sql::text::Ident;
 
-use super::accept::{Accepted, qname};
+use super::accept::{Accepted, On, qname};
 use super::rows::of_set;
 use super::{Of, Statement, foreign, rights};
 use crate::desired::Desired;
@@ -117,6 +117,9 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
         want(dl(table), &auth, "SELECT");
     }
     want(routine("dl.revoke(text)"), &auth, "EXECUTE");
+    for privilege in ["SELECT", "INSERT", "DELETE"] {
+        want(dl("backends"), &auth, privilege);
+    }
     for (role, permissions) in *permissions {
         if role.starts_with("set_") {
             want(database.clone(), role, "CONNECT");
@@ -129,11 +132,21 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
             let (schema, object) = qname(entity.spec);
             let (schema, object) = (ident(&schema), ident(&object));
             want(Target::Schema(schema.clone()), role, "USAGE");
+            let relation = match entity.on {
+                On::Relation(relation) => relation,
+                // nothing of what it does: that runs with the caller's rights
+                On::Routine(signature, _) => {
+                    want(routine(signature), role, "EXECUTE");
+                    continue;
+                }
+            };
             let privilege = match permission.action {
                 Action::Read => "SELECT",
                 Action::Create => "INSERT",
                 Action::Update => "UPDATE",
                 Action::Delete => "DELETE",
+                // resolving lets this through on routines only
+                Action::Execute => continue,
             };
             if permission.action == Action::Delete {
                 want(Target::Relation(schema.clone(), object.clone()), role, privilege);
@@ -143,13 +156,15 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
                 want(target, role, privilege);
             }
             if permission.action == Action::Create {
-                for (schema, sequence) in &entity.relation.sequences {
+                for (schema, sequence) in &relation.sequences {
                     want(Target::Sequence(ident(schema), ident(sequence)), role, "USAGE");
                 }
             }
-            for signature in called(entity, db) {
-                if let Some(called) = db.routines.get(signature).filter(|routine| routine.schema != "dl") {
-                    want(Target::Schema(ident(&called.schema)), role, "USAGE");
+            for signature in called(relation, db) {
+                if let Some(called) =
+                    db.routines.get(signature).filter(|routine| routine.declared.schema != "dl")
+                {
+                    want(Target::Schema(ident(&called.declared.schema)), role, "USAGE");
                     want(routine(signature), role, "EXECUTE");
                 }
             }
@@ -158,11 +173,11 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
     wanted
 }
 
-/// Routines that run when the entity is used: its own, and those of every relation under a view.
-fn called<'a>(entity: &Accepted<'a>, db: &'a TenantDb) -> BTreeSet<&'a String> {
+/// Routines that run when the relation is used: its own, and those of every relation under a view.
+fn called<'a>(relation: &'a Relation, db: &'a TenantDb) -> BTreeSet<&'a String> {
     let mut routines = BTreeSet::new();
     let mut seen = BTreeSet::new();
-    let mut todo = vec![entity.relation];
+    let mut todo = vec![relation];
     while let Some(relation) = todo.pop() {
         if seen.insert(relation.oid) {
             routines.extend(&relation.routines);
@@ -177,12 +192,15 @@ fn of(subjects: &Subjects<'_>, target: &Target, role: &str) -> Of {
     if let Some(records) = subjects.permissions.get(role).filter(|_| role != SHARED_ROLE) {
         return of_set(role, &rights::hash(records));
     }
-    let (Target::Relation(schema, object) | Target::Columns(schema, object, _)) = target else {
-        return Of::Tenant;
+    let is_on = |entity: &&Accepted<'_>| match target {
+        Target::Relation(schema, object) | Target::Columns(schema, object, _) => {
+            entity.relation().is_some() && entity.spec.schema == *schema && entity.spec.object == *object
+        }
+        Target::Routine(signature) => matches!(entity.on, On::Routine(its, _) if its == signature),
+        Target::Database(_) | Target::Schema(_) | Target::Sequence(..) => false,
     };
-    let mut entities = subjects.accepted.values().map(|entity| entity.spec);
-    let entity = entities.find(|spec| spec.schema == *schema && spec.object == *object);
-    entity.filter(|_| role == SHARED_ROLE).map_or(Of::Tenant, |spec| Of::Entity(spec.name.to_string()))
+    let entity = subjects.accepted.values().find(is_on).filter(|_| role == SHARED_ROLE);
+    entity.map_or(Of::Tenant, |entity| Of::Entity(entity.spec.name.to_string()))
 }
 
 fn diff(

@@ -145,6 +145,7 @@ pub fn contents(
     if !statements.is_empty() {
         statements.push(records::bump().into());
         statements.extend(rows::stand(db, &accepted).map(Statement::from));
+        statements.extend(rows::stand_routines(&accepted).map(Statement::from));
     }
     push("grants, policies, claims and what is served", As::Owner, statements);
 

@@ -32,8 +32,9 @@ impl Readers<'_> {
         let mut found = BTreeMap::new();
         let mut done = BTreeSet::new();
         for entity in self.accepted.values().filter(|entity| entity.spec.kind == EntityKind::Table) {
+            let Some(relation) = entity.relation() else { continue };
             let table = qname(entity.spec);
-            for (name, policy) in entity.relation.policies.iter().filter(|(_, it)| !it.reads.is_empty()) {
+            for (name, policy) in relation.policies.iter().filter(|(_, it)| !it.reads.is_empty()) {
                 for role in self.permissions.keys().filter(|role| self.is_judged(role, &table, policy)) {
                     if done.insert((table.clone(), name, role)) {
                         found.extend(
@@ -92,7 +93,7 @@ impl Readers<'_> {
     fn records<'a>(&'a self, role: &str, table: &'a QName) -> impl Iterator<Item = &'a PermissionRecord> {
         let records = self.permissions.get(role).into_iter().flatten();
         records.filter(move |record| {
-            self.accepted.get(&record.entity).is_some_and(|entity| qname(entity.spec) == *table)
+            self.accepted.get(&record.entity).is_some_and(|entity| entity.is_over(table))
         })
     }
 }

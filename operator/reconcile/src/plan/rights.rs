@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::Finding;
-use super::accept::{Accepted, qname};
+use super::accept::{Accepted, On, qname};
 use crate::desired::Permission;
 
 /// What `['*']` meant when a generation was applied: a column added later stays closed until the resource changes.
@@ -67,6 +67,10 @@ pub(super) fn resolve(
             continue;
         };
         for &action in &permission.actions {
+            if (action == Action::Execute) != matches!(entity.on, On::Routine(..)) {
+                problems.push(unfit(entity, action));
+                continue;
+            }
             let (columns, unknown) = columns(entity, action, permission);
             problems.extend(unknown.into_iter().map(|field| {
                 let message = format!(
@@ -75,7 +79,8 @@ pub(super) fn resolve(
                 );
                 Finding::new(Reason::FieldNotFound, message)
             }));
-            if action != Action::Create {
+            let needs_key = matches!(action, Action::Read | Action::Update | Action::Delete);
+            if needs_key {
                 problems.extend(excluded_key(entity, permission));
             }
             let held = rights.entry((permission.entity.clone(), action)).or_default();
@@ -84,7 +89,7 @@ pub(super) fn resolve(
                 Some(fields) if fields.iter().any(|field| field == "*") => held.starred.extend(columns),
                 Some(_) => held.named.extend(columns),
             }
-            if action != Action::Create {
+            if needs_key {
                 let key = entity.record.key_columns.iter().map(|column| column.as_str().to_owned());
                 rights.entry((permission.entity.clone(), Action::Read)).or_default().named.extend(key);
             }
@@ -104,13 +109,27 @@ pub(super) fn resolve(
             starred.retain(|column| before.record.columns.contains(column));
         }
         let columns: Vec<String> = named.union(&starred).cloned().collect();
-        let empty = columns.is_empty() && action != Action::Delete;
+        let empty = columns.is_empty() && !matches!(action, Action::Delete | Action::Execute);
         (!empty)
             .then_some(ResolvedPermission { source, record: PermissionRecord { entity, action, columns } })
     });
     problems.sort();
     problems.dedup();
     (Resolved { generation, permissions: permissions.collect() }, problems)
+}
+
+/// What is called is not read, and the other way round.
+fn unfit(entity: &Accepted<'_>, action: Action) -> Finding {
+    let name = &entity.spec.name;
+    let message = match action {
+        Action::Execute => {
+            format!(
+                "permissions on {name} name execute, which only a Procedure takes; say read, create, update or delete"
+            )
+        }
+        _ => format!("permissions on {name} name {}, but it is a Procedure; say execute", action.as_str()),
+    };
+    Finding::new(Reason::InvalidSpec, message)
 }
 
 /// Reading, updating and deleting need the key, so it cannot be left out.
@@ -134,14 +153,14 @@ fn columns(
     action: Action,
     permission: &Permission,
 ) -> (BTreeSet<String>, Vec<String>) {
-    if action == Action::Delete {
+    let Some(relation) = entity.relation().filter(|_| action != Action::Delete) else {
         return (BTreeSet::new(), Vec::new());
-    }
+    };
     let writable = |name: &str| {
-        let column = entity.relation.columns.iter().find(|column| column.name == name);
+        let column = relation.columns.iter().find(|column| column.name == name);
         column.is_some_and(|c| !c.generated && !c.identity_always && !c.name.starts_with("dl_"))
     };
-    let all = || entity.relation.columns.iter().map(|column| column.name.clone());
+    let all = || relation.columns.iter().map(|column| column.name.clone());
     let mut unknown = Vec::new();
     let mut named = |fields: &[String]| -> BTreeSet<String> {
         let mut columns = BTreeSet::new();

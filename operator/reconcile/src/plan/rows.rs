@@ -9,7 +9,7 @@ use rowgate_sql::catalog::PermissionRecord;
 use rowgate_sql::ddl::records;
 use rowgate_sql::text::Sql;
 
-use super::accept::{Accepted, qname};
+use super::accept::{Accepted, On, qname};
 use super::{Closed, Of, Statement, rights};
 use crate::desired::{Desired, KeySpec};
 
@@ -57,7 +57,8 @@ pub(super) fn entities(db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'
 
 /// What every entity stands on must be what it was when the plan was made, by the time that the plan's rights stand.
 pub(super) fn stand(db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'_>>) -> Option<Sql> {
-    let mut todo: Vec<QName> = accepted.values().map(|entity| qname(entity.spec)).collect();
+    let relations = accepted.values().filter(|entity| entity.relation().is_some());
+    let mut todo: Vec<QName> = relations.map(|entity| qname(entity.spec)).collect();
     let mut all: BTreeSet<QName> = BTreeSet::new();
     while let Some(name) = todo.pop() {
         let reads = db.relations.get(&name).map(|relation| relation.reads.iter().cloned());
@@ -70,6 +71,18 @@ pub(super) fn stand(db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'_>>
     });
     let relations: Vec<serde_json::Value> = each.collect();
     (!relations.is_empty()).then(|| records::stand(&serde_json::Value::from(relations).to_string()))
+}
+
+/// The same of every routine: the only one of its name, and SECURITY DEFINER or not as it was.
+pub(super) fn stand_routines(accepted: &BTreeMap<EntityName, Accepted<'_>>) -> Option<Sql> {
+    let each = accepted.values().filter_map(|entity| match entity.on {
+        On::Relation(_) => None,
+        On::Routine(_, routine) => Some(&routine.declared),
+    });
+    let routines: Vec<serde_json::Value> = each
+        .map(|it| serde_json::json!({"schema": it.schema, "name": it.name, "oid": it.oid, "definer": it.definer}))
+        .collect();
+    (!routines.is_empty()).then(|| records::stand_routines(&serde_json::Value::from(routines).to_string()))
 }
 
 /// What a statement about the role of a permission set belongs to.

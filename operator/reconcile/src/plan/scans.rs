@@ -21,13 +21,14 @@ pub(super) fn sentences(
     for record in read {
         readable.entry(&record.entity).or_default().extend(record.columns.iter().map(String::as_str));
     }
+    let tables = accepted.iter().filter(|(_, it)| it.spec.kind == EntityKind::Table);
     let tables =
-        accepted.iter().filter(|(_, it)| it.spec.kind == EntityKind::Table && is_filtered(it.relation));
-    let columns = tables.flat_map(|(name, entity)| {
+        tables.filter_map(|(name, it)| Some((name, it, it.relation().filter(|it| is_filtered(it))?)));
+    let columns = tables.flat_map(|(name, entity, relation)| {
         let read = readable.get(name).cloned().unwrap_or_default();
-        let leaky = entity.relation.leaky.iter().filter(move |(column, _)| read.contains(column.as_str()));
+        let leaky = relation.leaky.iter().filter(move |(column, _)| read.contains(column.as_str()));
         leaky.map(move |(column, operators)| {
-            let declared = entity.relation.columns.iter().find(|it| it.name == *column);
+            let declared = relation.columns.iter().find(|it| it.name == *column);
             let declared = declared.map_or("its type", |column| column.type_name.as_str());
             format!(
                 "entities[{name}]: a $filter on {} reads every row: under row-level security {operators} of {declared} cannot use its index (not leakproof); filter by another indexed field too",

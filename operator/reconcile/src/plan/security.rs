@@ -37,9 +37,7 @@ pub(super) fn changes(
     let mut tables: Vec<_> = tables.collect();
     tables.sort_by_key(|entity| entity.spec.security == Security::LeftOut);
     for entity in tables {
-        if !done.insert(qname(entity.spec)) {
-            continue;
-        }
+        let Some(relation) = entity.relation().filter(|_| done.insert(qname(entity.spec))) else { continue };
         if entity.spec.security == Security::LeftOut {
             changes.notes.push(format!(
                 "entities[{}]: rowLevelSecurity is left out, so no key sees a row; add policies or say none",
@@ -49,7 +47,7 @@ pub(super) fn changes(
         changes.notes.extend(nobodies(desired, entity));
         match definitions(desired, entity) {
             Ok(wanted) => {
-                let statements = table(db, entity, &wanted);
+                let statements = table(db, entity, relation, &wanted);
                 let of = Of::Policies(entity.spec.name.to_string());
                 changes.statements.extend(statements.into_iter().map(|sql| of.clone().says(sql)));
             }
@@ -98,7 +96,7 @@ fn one(desired: &Desired, entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Ve
         false => every
             .iter()
             .filter(|action| spec.actions.contains(action))
-            .map(|action| command(*action))
+            .filter_map(|action| command(*action))
             .collect(),
     };
     let one_only = commands.len() == 1;
@@ -125,12 +123,14 @@ fn one(desired: &Desired, entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Ve
     commands.into_iter().map(definition).collect()
 }
 
-fn command(action: Action) -> Command {
+/// `None`: rows have nothing to do with it.
+fn command(action: Action) -> Option<Command> {
     match action {
-        Action::Read => Command::Select,
-        Action::Create => Command::Insert,
-        Action::Update => Command::Update,
-        Action::Delete => Command::Delete,
+        Action::Read => Some(Command::Select),
+        Action::Create => Some(Command::Insert),
+        Action::Update => Some(Command::Update),
+        Action::Delete => Some(Command::Delete),
+        Action::Execute => None,
     }
 }
 
@@ -178,7 +178,7 @@ fn rows(entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Rows, Finding> {
     let typed = |field: &str| -> Result<(Ident, String), Finding> {
         let column = entity
             .column(field)
-            .and_then(|name| entity.relation.columns.iter().find(|column| column.name == name))
+            .and_then(|name| entity.relation()?.columns.iter().find(|column| column.name == name))
             .ok_or_else(|| {
                 let message = format!(
                     "policy {:?} names the field {field}, which it does not have; correct column",
@@ -202,9 +202,13 @@ fn rows(entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Rows, Finding> {
     })
 }
 
-fn table(db: &TenantDb, entity: &Accepted<'_>, wanted: &Option<Vec<PolicyDef>>) -> Vec<Sql> {
+fn table(
+    db: &TenantDb,
+    entity: &Accepted<'_>,
+    relation: &Relation,
+    wanted: &Option<Vec<PolicyDef>>,
+) -> Vec<Sql> {
     let (schema, object) = (&entity.spec.schema, &entity.spec.object);
-    let relation: &Relation = entity.relation;
     let mut statements = Vec::new();
     if !relation.rls_enabled || !relation.rls_forced {
         statements.push(policies::enable(schema, object));
