@@ -19,6 +19,7 @@ mod metrics;
 mod owners_code;
 mod paging;
 mod plan;
+mod protection;
 mod ready;
 mod refusals;
 mod revocation;

@@ -29,6 +29,7 @@ mod crash;
 mod deleting;
 mod edits;
 mod keys;
+mod protection;
 pub(crate) mod quiet;
 mod reading;
 mod refused;

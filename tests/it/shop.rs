@@ -9,7 +9,7 @@ use rowgate_tests::world::World;
 use serde_json::Value;
 
 /// Entity, table, key, and every field with its column.
-const ENTITIES: [(&str, &str, &str, &str); 5] = [
+const ENTITIES: [(&str, &str, &str, &str); 6] = [
     (
         "customers",
         "shop.customers",
@@ -24,6 +24,7 @@ const ENTITIES: [(&str, &str, &str, &str); 5] = [
         "order_id,line_no,product_id,region,quantity,unit_price",
     ),
     ("products", "shop.products", "id", "id,sku,title,price,attributes,tags,discontinued"),
+    ("stock", "shop.stock", "product_id", "product_id,shelf,quantity,dl_expected_ts,is_deleted"),
     (
         "order_summary",
         "shop.order_summary",
@@ -33,10 +34,11 @@ const ENTITIES: [(&str, &str, &str, &str); 5] = [
 ];
 
 /// What `south` may not read, by entity; `None`: the whole entity.
-const HIDDEN_FROM_SOUTH: [(&str, Option<&[&str]>); 4] = [
+const HIDDEN_FROM_SOUTH: [(&str, Option<&[&str]>); 5] = [
     ("customers", Some(&["email"])),
     ("order_lines", Some(&["region", "unit_price"])),
     ("products", None),
+    ("stock", None),
     ("order_summary", None),
 ];
 

@@ -3,6 +3,7 @@
 //! be read before it is committed.
 
 mod cases;
+mod protection;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,12 +20,14 @@ use cases::{Object, cases};
 /// With this the last part of a message begins that tells somebody what to do.
 const TELLS: &[&str] = &[
     "a DBA can run: ",
+    "add it",
     "alter table ",
     "apply it",
     "correct ",
     "create it ",
     "declare it ",
     "delete ",
+    "detach it",
     "drop it",
     "expose ",
     "give ",
@@ -33,9 +36,12 @@ const TELLS: &[&str] = &[
     "make it one",
     "mend ",
     "name ",
+    "partition it",
     "permit ",
+    "protect ",
     "remove it",
     "rename it",
+    "say the same",
     "set secretName",
     "take ",
     "test current_user",

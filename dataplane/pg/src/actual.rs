@@ -170,6 +170,30 @@ pub struct Relation {
     pub routines: BTreeSet<String>,
     /// Sequences owned by a column of this relation (`serial`, identity), or named in a column's default.
     pub sequences: BTreeSet<QName>,
+    /// Those that Concurrency Protection made, or that run after its own (`ddl::protection`), by name.
+    pub triggers: BTreeMap<String, Trigger>,
+    /// What it inherits from: for a partition the partitioned table.
+    pub parents: BTreeSet<QName>,
+    pub is_partition: bool,
+}
+
+/// A trigger; its name says the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trigger {
+    /// `tgtype`.
+    pub kind: i16,
+    /// Of UPDATE OF, sorted.
+    pub columns: Vec<String>,
+    /// `regprocedure` text.
+    pub function: String,
+    /// `tgargs` in hexadecimal digits: each argument and a zero byte.
+    pub arguments: String,
+    /// Whether it has a WHEN.
+    pub conditional: bool,
+    /// `tgenabled`: `A` for one that always fires.
+    pub enabled: String,
+    /// It came with the partitioned table's, and goes with it.
+    pub cloned: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,6 +217,10 @@ pub struct Column {
     /// `GENERATED ALWAYS AS IDENTITY`.
     pub identity_always: bool,
     pub acl: Acl,
+    /// Of `dl_expected_ts` alone: its default as PostgreSQL prints it.
+    pub default: Option<String>,
+    /// Of `dl_expected_ts` alone: what would have to be dropped with it, as PostgreSQL describes it.
+    pub needed_by: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,5 +241,7 @@ pub struct Policy {
 pub struct Routine {
     pub owner: String,
     pub declared: Declared,
+    /// Of the functions of Concurrency Protection alone: `pg_get_functiondef`.
+    pub definition: Option<String>,
     pub acl: Acl,
 }

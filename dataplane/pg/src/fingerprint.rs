@@ -44,7 +44,9 @@ select coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(c
         from pg_catalog.pg_namespace n where n.oid = any($3)), 0)
     # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(p.oid, p.xmin), 9))
         from pg_catalog.pg_proc p where (p.proname, p.pronamespace) in (
-            select k.proname, k.pronamespace from pg_catalog.pg_proc k where k.oid = any($4))), 0)";
+            select k.proname, k.pronamespace from pg_catalog.pg_proc k where k.oid = any($4))), 0)
+    # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(g.oid, g.xmin), 10))
+        from pg_catalog.pg_trigger g where g.tgrelid = any($1)), 0)";
 
 impl Watched {
     /// The fingerprint of now. Its names are of `pg_catalog`, so any login and any search path without operators of

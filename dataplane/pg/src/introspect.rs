@@ -12,6 +12,7 @@ mod columns;
 mod records;
 mod relations;
 mod routines;
+mod triggers;
 
 /// Privileges in `$acl` of an object of `$kind` (as `acldefault` names it) that belongs to `$owner`, as JSON of
 /// [`Acl`](crate::actual::Acl).

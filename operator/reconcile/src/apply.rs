@@ -33,12 +33,18 @@ pub(crate) struct Logins<'a> {
 /// What `dl.stand` raises.
 const MOVED: &str = "RG002";
 
+/// `lock_not_available`.
+const LOCKED: &str = "55P03";
+
 /// Why a plan stopped. What stands behind the failed operation was not run; what stands before it stays.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
     /// What the plan was made for is no longer there, or somebody else works on it: look and plan again.
     #[error("{about}: {message}")]
     Moved { about: String, message: String },
+    /// Somebody holds what the operation needs for longer than it waits.
+    #[error("{about}: {message}")]
+    Busy { about: String, message: String },
     /// `of` can be closed, and the rest go on.
     #[error("{about}: {message}")]
     Refused { of: Of, about: String, message: String },
@@ -221,6 +227,9 @@ fn refused(op: &Op, before: usize, error: TransactionError) -> ApplyError {
     };
     if code == leader::REPLACED || error.error.is_shortage() {
         return ApplyError::Unavailable(error.error);
+    }
+    if code == LOCKED {
+        return ApplyError::Busy { about: op.about.clone(), message: message.clone() };
     }
     let moved = code == MOVED || error.error.is_collision();
     let message = format!("PostgreSQL answered {code}: {message}");

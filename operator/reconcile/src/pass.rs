@@ -81,6 +81,8 @@ pub(crate) enum PassError {
     Source(#[from] SourceError),
     #[error("{0}")]
     Moved(String),
+    #[error("{0}")]
+    Busy(String),
     #[error("{1}")]
     Refused(Reason, String),
 }
@@ -90,6 +92,7 @@ impl From<ApplyError> for PassError {
         match error {
             ApplyError::Unavailable(error) => PassError::Pg(error),
             moved @ ApplyError::Moved { .. } => PassError::Moved(moved.to_string()),
+            busy @ ApplyError::Busy { .. } => PassError::Busy(busy.to_string()),
             other => {
                 let message =
                     format!("{other}; mend in the database what refuses it: it is tried with each look");
@@ -168,6 +171,12 @@ impl<S: ResourceSource> Pass<'_, S> {
             Err(PassError::Moved(message)) => {
                 let message = format!("{message}; somebody else is changing the same, so it is tried again");
                 state.findings.retry = Some((Reason::Drifted, message));
+            }
+            Err(PassError::Busy(message)) => {
+                let message = format!(
+                    "{message}; somebody holds the table, and nobody is made to wait behind us, so it is tried again: end the transactions that hold it (pg_locks, pg_stat_activity) to be done sooner"
+                );
+                state.findings.retry = Some((Reason::Retrying, message));
             }
             Err(PassError::Source(error)) => {
                 state.findings.retry = Some((Reason::SecretUnavailable, error.to_string()))

@@ -49,6 +49,19 @@ const BY_HAND: &[&str] = &[
     "drop policy all_rows on shop.products; create policy all_rows on shop.products for select using (true)",
     "alter table shop.orders disable row level security",
     "alter table shop.orders no force row level security",
+    // concurrency protection
+    "drop trigger \"~dl_1_echo\" on shop.stock",
+    "drop trigger \"~dl_4_keep_all\" on shop.stock",
+    "alter table shop.stock disable trigger \"~dl_2_stamp\"",
+    "alter table shop.stock enable trigger \"~dl_3_keep\"",
+    "alter table shop.stock enable replica trigger \"~dl_1_echo\"",
+    "drop function dl.protect_keep() cascade",
+    "alter function dl.protect_echo() security definer",
+    "create or replace function dl.protect_stamp() returns trigger language plpgsql as 'begin return new; end'",
+    "grant execute on function dl.protect_stamp() to public",
+    "alter table shop.stock alter column dl_expected_ts drop default",
+    "alter table shop.stock alter column dl_expected_ts drop not null",
+    "revoke update (dl_expected_ts), select (dl_expected_ts) on shop.stock from datalake_user",
     // memberships that the operator's or the keys login can take back
     "grant {set_north} to {south} with inherit true granted by {keys}",
     "grant {north} to {south} with inherit false, set true granted by {keys}",
@@ -86,7 +99,7 @@ const BY_HAND: &[&str] = &[
     "delete from dl.permission_sets where role = 'datalake_user'",
     "insert into dl.permission_sets values ('joe', 'x', '[]')",
     "update dl.state set limits = '{}'",
-    "delete from dl.applied",
+    "delete from dl.applied where kind <> 'protection'",
     "delete from dl.key_secrets",
 ];
 

@@ -138,3 +138,20 @@ async fn a_removed_entity() {
     let desired = shop.desired(&world.installation);
     snapshot("removed_entity", &world.settle(&desired).await);
 }
+
+#[tokio::test]
+async fn a_table_that_comes_under_protection_and_out_of_it() {
+    let (mut world, mut shop) = whole_shop().await;
+    shop.tenant["metadata"]["generation"] = json!(2);
+    shop.entity("products")["concurrencyProtection"] = json!({"softDeleteColumn": "gone"});
+    let desired = shop.desired(&world.installation);
+    snapshot("protected_table", &world.settle(&desired).await);
+    world.by_hand("alter table shop.products disable trigger \"~dl_3_keep\"").await;
+    snapshot("disabled_trigger", &world.settle(&desired).await);
+    shop.tenant["metadata"]["generation"] = json!(3);
+    shop.entity("products").as_object_mut().expect("an object").remove("concurrencyProtection");
+    let desired = shop.desired(&world.installation);
+    let outcome = world.settle(&desired).await;
+    snapshot("unprotected_table", &outcome);
+    assert_eq!(outcome.told.len(), 1, "{:?}", outcome.told);
+}

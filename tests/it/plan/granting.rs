@@ -42,7 +42,9 @@ fn swap(world: &World, text: &str) -> String {
 #[tokio::test]
 async fn a_table_that_was_swapped_after_the_plan_gets_no_grant() {
     for text in SWAPS {
-        let (mut world, shop) = empty_shop().await;
+        let (mut world, mut shop) = empty_shop().await;
+        // its columns come before the grants, and would meet the swap first
+        shop.entity("stock").as_object_mut().expect("an object").remove("concurrencyProtection");
         let desired = shop.desired(&world.installation);
         let ops = world.plan(&desired).await.ops;
         world.by_hand(&swap(&world, text)).await;

@@ -8,7 +8,7 @@ use rowgate_pg::installation::Installation;
 use rowgate_reconcile::desired::{
     Desired, EntitySpec, KeySpec, Permission, PolicySpec, RowsSpec, Scope, SecretSpec, Security,
 };
-use rowgate_sql::catalog::{Action, EntityKind, Limits};
+use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
 use rowgate_sql::text::Ident;
 
 use super::id;
@@ -76,6 +76,9 @@ pub(super) fn next(old: &Desired, dice: &mut Dice, installation: &Installation) 
     let percent = dice.pick(&[15, 40, 100]);
     if dice.chance(percent) {
         new.entities = entities(dice, &new.keys);
+    }
+    if dice.chance(percent) {
+        protect(&mut new.entities, dice);
     }
     for entity in new.entities.iter_mut().filter(|entity| entity.kind == EntityKind::Table) {
         if dice.chance(percent) {
@@ -172,7 +175,21 @@ fn entities(dice: &mut Dice, keys: &[KeySpec]) -> Vec<EntitySpec> {
     if dice.chance(75) {
         entities.push(entity("v", EntityKind::View, "v", Security::LeftOut));
     }
+    protect(&mut entities, dice);
     entities
+}
+
+/// Some tables are protected. Now and then the entities over one do not agree.
+fn protect(entities: &mut [EntitySpec], dice: &mut Dice) {
+    let protection = |dice: &mut Dice| {
+        dice.chance(40).then(|| Protection { soft_delete: dice.pick(&["is_deleted", "gone"]).to_owned() })
+    };
+    let of = [protection(dice), protection(dice)];
+    for entity in entities.iter_mut().filter(|entity| entity.kind == EntityKind::Table) {
+        let of = of[usize::from(entity.object.as_str() == "b")].clone();
+        entity.protection = if dice.chance(5) { protection(dice) } else { of };
+        entity.hide_soft_deleted = entity.protection.is_some() && dice.chance(30);
+    }
 }
 
 fn entity(name: &str, kind: EntityKind, object: &str, security: Security) -> EntitySpec {

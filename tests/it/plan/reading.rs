@@ -23,6 +23,8 @@ pub(super) struct Moment {
     /// Tables on which a key's role holds something, directly or through a view, although row-level security is not
     /// enabled and forced.
     pub(super) naked: Vec<String>,
+    /// Tables with all triggers of Concurrency Protection.
+    pub(super) protected: BTreeSet<String>,
 }
 
 impl Moment {
@@ -51,6 +53,12 @@ impl World {
             .into_iter()
             .collect(),
             naked: sqlx::query_scalar(NAKED).fetch_all(&mut admin).await.expect("tables"),
+            protected: sqlx::query_scalar(PROTECTED)
+                .fetch_all(&mut admin)
+                .await
+                .expect("triggers")
+                .into_iter()
+                .collect(),
             ..Moment::default()
         };
         let policies: Vec<(String, String)> = sqlx::query_as(
@@ -103,6 +111,10 @@ const NAKED: &str = "
     )
     select c.oid::regclass::text from granted join pg_class c using (oid)
     where c.relkind = 'r' and not (c.relrowsecurity and c.relforcerowsecurity)";
+
+const PROTECTED: &str = "
+    select tgrelid::regclass::text from pg_trigger
+    where tgname like '~dl%' and tgenabled = 'A' group by tgrelid having count(*) = 4";
 
 /// As the role that the connection has: rows by key, times the columns that it may read.
 async fn reach(conn: &mut PgConnection) -> Reach {

@@ -115,12 +115,12 @@ const BY_HAND: &[(&str, &str)] = &[
     ("delete from dl.entities", "select count(*) = 2 from dl.entities"),
 ];
 
-async fn n_drifts(stage: &Stage) -> u64 {
+pub(crate) async fn n_drifts(stage: &Stage) -> u64 {
     stage.n_events("Tenant", "acme", "Drifted").await
 }
 
 #[expect(clippy::disallowed_methods, reason = "the text is the test's own; no request reaches it")]
-async fn holds(conn: &mut PgConnection, text: &str) -> bool {
+pub(crate) async fn holds(conn: &mut PgConnection, text: &str) -> bool {
     let query = sqlx::query_scalar(sqlx::AssertSqlSafe(text.to_owned()));
     query.fetch_one(conn).await.unwrap_or_else(|error| panic!("{error}: {text}"))
 }

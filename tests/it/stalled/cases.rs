@@ -2,6 +2,8 @@
 
 use rowgate_crds::Reason;
 
+use super::protection;
+
 /// Whose status is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Object {
@@ -24,7 +26,8 @@ pub(super) struct Case {
     pub(super) then: String,
 }
 
-const NOTES: &str = "{name: notes, source: {schema: app, object: notes}, rowLevelSecurity: {none: true}}";
+pub(super) const NOTES: &str =
+    "{name: notes, source: {schema: app, object: notes}, rowLevelSecurity: {none: true}}";
 const SCRIPT: &str = "create schema app;
     create table app.notes (id bigint primary key, region text not null, body text);
     create table app.hidden (id integer primary key, word text);
@@ -44,7 +47,9 @@ pub(super) fn common() -> String {
         )
     };
     let good = tenant("first", "", &[NOTES]) + &key("first", "first", "");
-    script("script", SCRIPT) + &script("broken", "create table half (") + &good
+    script("script", &[SCRIPT, protection::SCRIPT].concat())
+        + &script("broken", "create table half (")
+        + &good
 }
 
 /// Secrets that are there before their ApiKeys.
@@ -54,7 +59,7 @@ pub(super) fn secrets() -> Vec<(&'static str, &'static str)> {
 }
 
 /// `top` is further lines of the spec, indented by two.
-fn tenant(name: &str, top: &str, entities: &[&str]) -> String {
+pub(super) fn tenant(name: &str, top: &str, entities: &[&str]) -> String {
     let entities: String = entities.iter().map(|entity| format!("    - {entity}\n")).collect();
     format!(
         "apiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {{name: {name}}}\nspec:\n  \
@@ -84,12 +89,13 @@ fn bare(name: &str, spec: &str) -> String {
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = of_tenants();
     cases.extend(of_entities());
+    cases.extend(protection::cases());
     cases.extend(of_keys());
     cases.extend(of_databases());
     cases
 }
 
-fn case(
+pub(super) fn case(
     object: Object,
     (name, reason): (&'static str, Reason),
     why: &'static str,

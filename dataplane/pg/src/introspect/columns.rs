@@ -18,6 +18,8 @@ struct Row {
     not_null: bool,
     generated: bool,
     identity_always: bool,
+    default_value: Option<String>,
+    needed_by: Option<String>,
     acl: Json<Acl>,
 }
 
@@ -27,10 +29,20 @@ pub(super) async fn columns(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<
         "select a.attrelid::int8 as relation, a.attname::text as name, a.atttypid::int8 as type_oid, \
                 format_type(a.atttypid, a.atttypmod) as type_name, a.attnotnull as not_null, \
                 a.attgenerated <> '' as generated, a.attidentity = 'a' as identity_always, \
+                v.default_value, v.needed_by, \
                 case when a.attacl is null then '{}' else ",
         acl!("a.attacl", "'c'", "c.relowner"),
         " end as acl from pg_attribute a join pg_class c on c.oid = a.attrelid \
           join pg_namespace n on n.oid = c.relnamespace \
+          left join lateral ( \
+              select (select pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d \
+                      where d.adrelid = a.attrelid and d.adnum = a.attnum) as default_value, \
+                     (select string_agg(distinct pg_describe_object(d.classid, d.objid, d.objsubid), ', ') \
+                      from pg_depend d left join pg_trigger t on d.classid = 'pg_trigger'::regclass and t.oid = d.objid \
+                      where d.refclassid = 'pg_class'::regclass and d.refobjid = a.attrelid \
+                        and d.refobjsubid = a.attnum and d.deptype = 'n' \
+                        and coalesce(t.tgname !~ '^~dl', true)) as needed_by \
+          ) v on a.attname = 'dl_expected_ts' \
           where a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p', 'v', 'm', 'f') \
             and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
           order by a.attrelid, a.attnum"
@@ -47,6 +59,8 @@ pub(super) async fn columns(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<
             generated: row.generated,
             identity_always: row.identity_always,
             acl: row.acl.0,
+            default: row.default_value,
+            needed_by: row.needed_by,
         });
     }
     Ok(by_relation)

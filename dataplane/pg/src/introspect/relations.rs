@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use super::{acl, columns, oid};
+use super::{acl, columns, oid, triggers};
 use crate::actual::{Acl, Policy, QName, Relation, RelationKind, Schema};
 use crate::failure::PgError;
 
@@ -30,6 +30,7 @@ struct Row {
     rls_enabled: bool,
     rls_forced: bool,
     rule: Option<i64>,
+    is_partition: bool,
     acl: Json<Acl>,
 }
 
@@ -43,7 +44,7 @@ pub(super) async fn relations(
     let rows: Vec<Row> = sqlx::query_as(concat!(
         "select c.oid::int8, n.nspname::text as schema, c.relname::text as name, c.relkind::text as kind, \
                 pg_get_userbyid(c.relowner)::text as owner, c.relrowsecurity as rls_enabled, \
-                c.relforcerowsecurity as rls_forced, \
+                c.relforcerowsecurity as rls_forced, c.relispartition as is_partition, \
                 (select max(w.xmin::text::int8) from pg_rewrite w where w.ev_class = c.oid) as rule, ",
         acl!("c.relacl", "case c.relkind when 'S' then 's' else 'r' end::\"char\"", "c.relowner"),
         " as acl from pg_class c join pg_namespace n on n.oid = c.relnamespace \
@@ -60,6 +61,8 @@ pub(super) async fn relations(
     let mut reads = reads(conn).await?;
     let mut routines = routines(conn).await?;
     let mut sequences = sequences(conn).await?;
+    let mut parents = triggers::parents(conn).await?;
+    let mut triggers = triggers::triggers(conn).await?;
     rows.into_iter()
         .map(|row| {
             let id = row.oid;
@@ -78,6 +81,9 @@ pub(super) async fn relations(
                 reads: reads.remove(&id).unwrap_or_default(),
                 routines: routines.remove(&id).unwrap_or_default(),
                 sequences: sequences.remove(&id).unwrap_or_default(),
+                triggers: triggers.remove(&id).unwrap_or_default(),
+                parents: parents.remove(&id).unwrap_or_default(),
+                is_partition: row.is_partition,
             };
             Ok(((row.schema, row.name), relation))
         })
@@ -229,7 +235,7 @@ async fn sequences(conn: &mut PgConnection) -> Result<HashMap<i64, BTreeSet<QNam
     Ok(by_relation(rows.into_iter().map(|(relation, schema, name)| (relation, (schema, name)))))
 }
 
-fn by_relation<T: Ord>(rows: impl IntoIterator<Item = (i64, T)>) -> HashMap<i64, BTreeSet<T>> {
+pub(super) fn by_relation<T: Ord>(rows: impl IntoIterator<Item = (i64, T)>) -> HashMap<i64, BTreeSet<T>> {
     let mut map: HashMap<i64, BTreeSet<T>> = HashMap::new();
     for (relation, value) in rows {
         map.entry(relation).or_default().insert(value);

@@ -16,13 +16,16 @@ struct RoutineRow {
     oid: Oid,
     signature: String,
     owner: String,
+    definition: Option<String>,
     acl: Json<Acl>,
 }
 
 /// Aggregates and window functions too: they are granted and revoked alike.
 pub(super) async fn routines(conn: &mut PgConnection) -> Result<BTreeMap<String, Routine>, PgError> {
     let rows: Vec<RoutineRow> = sqlx::query_as(concat!(
-        "select p.oid, p.oid::regprocedure::text as signature, pg_get_userbyid(p.proowner)::text as owner, ",
+        "select p.oid, p.oid::regprocedure::text as signature, pg_get_userbyid(p.proowner)::text as owner, \
+                case when n.nspname = 'dl' and p.proname like 'protect\\_%' and p.prokind = 'f' \
+                     then pg_get_functiondef(p.oid) end as definition, ",
         acl!("p.proacl", "'f'", "p.proowner"),
         " as acl from pg_proc p join pg_namespace n on n.oid = p.pronamespace \
           where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
@@ -35,7 +38,10 @@ pub(super) async fn routines(conn: &mut PgConnection) -> Result<BTreeMap<String,
     let mut declared = declared::routines(conn, &oids).await?;
     let routine = |row: RoutineRow| {
         let declared = declared.remove(&row.oid.0)?;
-        Some((row.signature, Routine { owner: row.owner, declared, acl: row.acl.0 }))
+        Some((
+            row.signature,
+            Routine { owner: row.owner, declared, definition: row.definition, acl: row.acl.0 },
+        ))
     };
     Ok(rows.into_iter().filter_map(routine).collect())
 }

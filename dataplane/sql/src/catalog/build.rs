@@ -286,7 +286,7 @@ mod tests {
             hiding("no_flag", "no_such"),
             hiding("no_bool", "id"),
         ];
-        let catalog = build(7, Limits::default(), records, &tables, Vec::new());
+        let catalog = build(7, Limits::default(), records, &tables, &[], Vec::new());
         assert_eq!(catalog.missing, ["text", "without", "no_flag", "no_bool"]);
         let old = r#"{"name": "a", "kind": "Table", "schema": "s", "object": "o", "keyColumns": ["id"], "rest": true}"#;
         let old: EntityRecord = serde_json::from_str(old).expect("a record of an earlier version");

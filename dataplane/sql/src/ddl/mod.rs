@@ -4,5 +4,6 @@
 
 pub mod grants;
 pub mod policies;
+pub mod protection;
 pub mod records;
 pub mod roles;

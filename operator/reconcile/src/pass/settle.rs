@@ -66,7 +66,14 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
             drift = false;
             match logins.apply(&outcome.ops, self.memory.epoch).await {
-                Ok(()) => n_applied += 1,
+                Ok(()) => {
+                    n_applied += 1;
+                    for note in outcome.told {
+                        tracing::info!(tenant = %desired.slug, "{note}");
+                        let event = Event { reason: "Unprotected".to_owned(), note, warning: false };
+                        self.source.event(&state.object, event).await?;
+                    }
+                }
                 // somebody works on the tables at this moment; nothing of the operation stands
                 Err(error @ ApplyError::Moved { .. }) if n_moved < ROUNDS => {
                     tracing::info!(tenant = %desired.slug, %error, "planning again");

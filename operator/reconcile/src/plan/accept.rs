@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rowgate_core::name::EntityName;
 use rowgate_crds::Reason;
 use rowgate_pg::actual::{QName, Relation, RelationKind, Routine, TenantDb};
-use rowgate_sql::catalog::{EntityKind, EntityRecord};
+use rowgate_sql::catalog::{EXPECTED_TS, EntityKind, EntityRecord};
 use rowgate_sql::text::Ident;
 
 use super::{Finding, protection};
@@ -19,6 +19,8 @@ pub(super) struct Accepted<'a> {
     pub(super) spec: &'a EntitySpec,
     pub(super) on: On<'a>,
     pub(super) record: EntityRecord,
+    /// Its `dl_expected_ts` is about to be dropped, so it counts as gone.
+    pub(super) is_leaving: bool,
 }
 
 /// What an entity stands on.
@@ -45,9 +47,19 @@ impl<'a> Accepted<'a> {
 
     /// The column behind an exposed name.
     pub(super) fn column(&self, field: &str) -> Option<&'a str> {
-        let columns = self.relation()?.columns.iter().map(|column| column.name.as_str());
-        columns.into_iter().find(|column| exposed(&self.spec.mappings, column) == field)
+        self.columns().find(|column| exposed(&self.spec.mappings, column) == field)
     }
+
+    /// Those that it goes on having.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &'a str> {
+        let is_leaving = self.is_leaving;
+        self.relation().into_iter().flat_map(move |relation| columns(relation, is_leaving))
+    }
+}
+
+fn columns(relation: &Relation, is_leaving: bool) -> impl Iterator<Item = &str> {
+    let names = relation.columns.iter().map(|column| column.name.as_str());
+    names.filter(move |name| !is_leaving || *name != EXPECTED_TS)
 }
 
 pub(super) fn qname(spec: &EntitySpec) -> QName {
@@ -59,12 +71,13 @@ pub(super) fn exposed<'a>(mappings: &'a BTreeMap<String, String>, column: &'a st
 }
 
 /// The entities that can be served, and a sentence for each that cannot. `closed` are those that failed while being
-/// applied, with the reason.
+/// applied, with the reason; `leaving` the tables whose `dl_expected_ts` is about to be dropped.
 pub(super) fn accept<'a>(
     desired: &'a Desired,
     db: &'a TenantDb,
     owner: &str,
     closed: &BTreeMap<String, Finding>,
+    leaving: &BTreeSet<QName>,
 ) -> (BTreeMap<EntityName, Accepted<'a>>, Vec<Finding>) {
     let mut accepted = BTreeMap::new();
     let mut problems = Vec::new();
@@ -79,7 +92,7 @@ pub(super) fn accept<'a>(
         let judged = match closed.get(spec.name.as_str()) {
             Some(reason) => Err(reason.clone()),
             None if spec.kind == EntityKind::Procedure => routine::one(spec, db, owner),
-            None => one(spec, desired, db, owner),
+            None => one(spec, desired, db, owner, leaving),
         };
         match judged {
             Ok(entity) => {
@@ -124,6 +137,7 @@ fn one<'a>(
     desired: &Desired,
     db: &'a TenantDb,
     owner: &str,
+    leaving: &BTreeSet<QName>,
 ) -> Result<Accepted<'a>, Finding> {
     let (schema, object) = (spec.schema.as_str(), spec.object.as_str());
     let relation = db.relations.get(&qname(spec)).filter(|_| schema != "dl").ok_or_else(|| {
@@ -176,13 +190,16 @@ fn one<'a>(
             ),
         ));
     }
-    let twins = desired.entities.iter().filter(|other| qname(other) == qname(spec) && other.kind == spec.kind);
+    let twins =
+        desired.entities.iter().filter(|other| qname(other) == qname(spec) && other.kind == spec.kind);
     protection::agreed(spec, twins)?;
-    record(spec, relation).map(|record| Accepted { spec, on: On::Relation(relation), record })
+    let is_leaving = leaving.contains(&qname(spec));
+    let record = record(spec, relation, is_leaving)?;
+    Ok(Accepted { spec, on: On::Relation(relation), record, is_leaving })
 }
 
-fn record(spec: &EntitySpec, relation: &Relation) -> Result<EntityRecord, Finding> {
-    let columns: BTreeSet<&str> = relation.columns.iter().map(|column| column.name.as_str()).collect();
+fn record(spec: &EntitySpec, relation: &Relation, is_leaving: bool) -> Result<EntityRecord, Finding> {
+    let columns: BTreeSet<&str> = columns(relation, is_leaving).collect();
     if let Some(missing) = spec.mappings.keys().find(|column| !columns.contains(column.as_str())) {
         return Err(Finding::new(
             Reason::FieldNotFound,

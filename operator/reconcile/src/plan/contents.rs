@@ -14,7 +14,7 @@ use super::keys::Keys;
 use super::readers::Readers;
 use super::rights::{self, Resolved};
 use super::shell::ident;
-use super::{As, Closed, Finding, Op, Statement, acl, foreign, rows, scans, security};
+use super::{As, Closed, Finding, Op, Statement, acl, foreign, protection, rows, scans, security};
 use crate::desired::{Desired, KeySpec, Scope};
 
 /// More distinct permission sets than this make PostgreSQL's ACLs too large for a row (architecture, section 3).
@@ -35,6 +35,8 @@ pub struct Outcome {
     pub key_problems: BTreeMap<Ulid, Vec<Finding>>,
     /// Names of the entities that are served.
     pub entities: Vec<EntityName>,
+    /// To be told once, when `ops` have run.
+    pub told: Vec<String>,
 }
 
 /// The plan for what stands inside. `closed`: what PostgreSQL refused a statement of in this pass, with the reason.
@@ -49,9 +51,13 @@ pub fn contents(
     new_id: &mut dyn FnMut() -> Ulid,
 ) -> Outcome {
     let owner = TenantLogin::Owner.role(&desired.tenant);
+    let protection = protection::changes(desired, db, &owner, &closed.entities);
+    // the rights on a column that is about to be made stand in the same plan
+    let db = protection.ahead.as_ref().unwrap_or(db);
     let mut entities = closed.entities.clone();
+    entities.extend(protection.problems);
     let (accepted, problems, security) = loop {
-        let (accepted, problems) = accept(desired, db, &owner, &entities);
+        let (accepted, problems) = accept(desired, db, &owner, &entities, &protection.leaving);
         let security = security::changes(desired, db, &accepted);
         if security.problems.is_empty() {
             break (accepted, problems, security);
@@ -62,6 +68,7 @@ pub fn contents(
         problems,
         notes: security.notes.clone(),
         entities: accepted.keys().cloned().collect(),
+        told: protection.told,
         ..Outcome::default()
     };
 
@@ -126,6 +133,8 @@ pub fn contents(
     push("take them out of every role", As::Keys, emptied);
     push("let the tenant's own logins in", As::Owner, changes.logins);
     push(CLOSE_KEYS, As::Keys, keys.closures());
+    let protect = protection.before.into_iter().map(|op| (op.about, op.login, op.statements));
+    protect.for_each(|(about, login, statements)| push(&about, login, statements));
     if rows_change {
         let (rows, memberships) = keys.pauses();
         push("pause keys that change their permission set", As::Owner, rows);
@@ -158,6 +167,9 @@ pub fn contents(
     let rows = db.permission_sets.keys().filter(|role| !subjects.contains_key(*role));
     forgotten.extend(rows.map(|role| Statement::from(records::drop_permission_set(role))));
     push("empty permission sets that nobody has", As::Owner, forgotten);
+    // after everything that names a column which goes
+    let unprotect = protection.after.into_iter().map(|op| (op.about, op.login, op.statements));
+    unprotect.for_each(|(about, login, statements)| push(&about, login, statements));
     let dropped = retiring.iter().filter(|role| cluster.roles.contains_key(*role)).cloned();
     // PostgreSQL keeps a role that still holds something; what only a DBA can take back must not stop the pass
     let held = foreign::grantees(desired, db);

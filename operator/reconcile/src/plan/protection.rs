@@ -1,13 +1,52 @@
-//! Concurrency Protection: what the manifests ask of a table.
+//! Concurrency Protection: from the tables, triggers and functions that are there to those that the manifests ask for.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_crds::Reason;
-use rowgate_pg::actual::Relation;
+use rowgate_pg::actual::{Column, QName, Relation, RelationKind, TenantDb, Trigger};
+use rowgate_sql::catalog::{EXPECTED_TS, EntityKind};
+use rowgate_sql::ddl::{protection as ddl, records};
+use rowgate_sql::text::{Ident, Sql};
+use serde::{Deserialize, Serialize};
 
-use super::Finding;
-use crate::desired::EntitySpec;
+use super::accept::qname;
+use super::shell::ident;
+use super::{As, Finding, Of, Op, Statement};
+use crate::desired::{Desired, EntitySpec};
+
+mod judge;
 
 /// The column that marks rows as deleted where nobody names one.
 const SOFT_DELETE: &str = "is_deleted";
+const VERSION_TYPE: &str = "timestamp with time zone";
+/// In `dl.applied`.
+const KIND: &str = "protection";
+
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// One for each table, so that only one is locked at a time. They narrow.
+    pub(super) before: Vec<Op>,
+    /// Tables that are no longer protected; nobody may rest on it any more.
+    pub(super) after: Vec<Op>,
+    /// By entity.
+    pub(super) problems: BTreeMap<String, Finding>,
+    /// To be told once `after` has run.
+    pub(super) told: Vec<String>,
+    /// The database with the columns that it will have besides those that it has.
+    pub(super) ahead: Option<TenantDb>,
+    /// Tables whose `dl_expected_ts` goes: nobody is to hold anything on it any more.
+    pub(super) leaving: BTreeSet<QName>,
+}
+
+/// What is known of a protected table that it does not say itself; in `dl.applied`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Recorded {
+    oid: u32,
+    soft_delete: String,
+    /// `dl_expected_ts` is ours, and goes when the protection does.
+    adds_version: bool,
+}
 
 /// It belongs to the table, so all entities over it say the same. `over`: they, `spec` among them.
 pub(super) fn agreed<'a>(
@@ -37,4 +76,255 @@ pub(super) fn hides_by(spec: &EntitySpec, relation: &Relation) -> Result<Option<
             Err(Finding::new(Reason::FieldNotFound, message))
         }
     }
+}
+
+/// `closed`: the names of entities that stay as they are.
+pub(super) fn changes(
+    desired: &Desired,
+    db: &TenantDb,
+    owner: &str,
+    closed: &BTreeMap<String, Finding>,
+) -> Changes {
+    let mut changes = Changes::default();
+    let mut wanted: BTreeSet<QName> = BTreeSet::new();
+    let mut done: BTreeSet<QName> = BTreeSet::new();
+    for spec in desired.entities.iter().filter(|spec| spec.kind == EntityKind::Table) {
+        let Some(protection) = &spec.protection else { continue };
+        let name = qname(spec);
+        wanted.insert(name.clone());
+        // what is wrong with the source itself is told by `accept`
+        let Some(relation) = db.relations.get(&name).filter(|relation| relation.owner == owner) else {
+            continue;
+        };
+        let is_table = matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable);
+        let twins = desired.entities.iter().filter(|other| qname(other) == name && other.kind == spec.kind);
+        if !is_table || closed.contains_key(spec.name.as_str()) || agreed(spec, twins).is_err() {
+            continue;
+        }
+        let recorded = recorded(db, &name, relation.oid);
+        match judge::table(db, &name, relation, &protection.soft_delete, recorded.is_some()) {
+            Err(finding) => {
+                changes.problems.insert(spec.name.to_string(), finding);
+            }
+            Ok(flag) if done.insert(name.clone()) => {
+                changes.protect(db, spec, &name, relation, &flag, recorded);
+            }
+            Ok(_) => {}
+        }
+    }
+    let gone = |record: &&String| !wanted.iter().any(|name| key(name) == **record);
+    let kept = db.applied.keys().filter(|(kind, _)| kind == KIND).map(|(_, record)| record);
+    let gone: Vec<&String> = kept.filter(gone).collect();
+    for record in &gone {
+        let mut over = desired.entities.iter().filter(|spec| key(&qname(spec)) == **record);
+        if !over.any(|spec| closed.contains_key(spec.name.as_str())) {
+            changes.unprotect(desired, db, record);
+        }
+    }
+    changes.functions(db, !wanted.is_empty(), &gone);
+    changes
+}
+
+impl Changes {
+    fn protect(
+        &mut self,
+        db: &TenantDb,
+        spec: &EntitySpec,
+        name: &QName,
+        relation: &Relation,
+        flag: &Ident,
+        recorded: Option<Recorded>,
+    ) {
+        let (schema, table) = (&spec.schema, &spec.object);
+        let has = |column: &str| relation.columns.iter().any(|it| it.name == column);
+        let (version, flag_missing) = (!has(EXPECTED_TS), !has(flag.as_str()));
+        let mut statements: Vec<Sql> = Vec::new();
+        if version || flag_missing {
+            statements.push(ddl::add_columns(schema, table, version, flag_missing.then_some(flag)));
+            self.add(db, name, version, flag_missing.then_some(flag));
+        }
+        let is_whole = |column: &&Column| column.not_null && column.default.as_deref() == Some("now()");
+        if !version && !relation.columns.iter().filter(|it| it.name == EXPECTED_TS).any(|it| is_whole(&it)) {
+            statements.push(ddl::mend_column(schema, table));
+        }
+        let stands = |relation: &Relation, trigger: &ddl::Trigger| {
+            relation.triggers.get(trigger.name).is_some_and(|it| is_the(it, trigger, flag))
+        };
+        let parts = partitions(db, name);
+        for trigger in &ddl::TRIGGERS {
+            let cloned = parts.iter().filter(|_| trigger.is_per_row());
+            if !stands(relation, trigger)
+                || !cloned.into_iter().all(|part| stands(&db.relations[*part], trigger))
+            {
+                statements.extend(drop_if_there(relation, schema, table, trigger));
+                statements.extend(ddl::create(schema, table, trigger, flag));
+            }
+        }
+        for part in &parts {
+            let (relation, schema, table) = (&db.relations[*part], ident(&part.0), ident(&part.1));
+            if !stands(relation, &ddl::KEEP_ALL) {
+                statements.extend(drop_if_there(relation, &schema, &table, &ddl::KEEP_ALL));
+                statements.extend(ddl::create(&schema, &table, &ddl::KEEP_ALL, flag));
+            }
+        }
+        let adds_version = version || recorded.as_ref().is_some_and(|recorded| recorded.adds_version);
+        let record = Recorded { oid: relation.oid, soft_delete: flag.as_str().to_owned(), adds_version };
+        if recorded.as_ref() != Some(&record) {
+            let text = serde_json::to_string(&record).expect("a record is plain values");
+            statements.push(records::put_applied(KIND, &key(name), "", &text));
+        }
+        if !statements.is_empty() {
+            statements.insert(0, ddl::patience());
+            let of = Of::Entity(spec.name.to_string());
+            let about = format!("protect {}", key(name));
+            self.before.push(op(&about, statements.into_iter().map(|sql| of.clone().says(sql)).collect()));
+        }
+    }
+
+    fn unprotect(&mut self, desired: &Desired, db: &TenantDb, record: &str) {
+        let mut statements = Vec::new();
+        let table = db.relations.iter().find(|(name, relation)| {
+            key(name) == record
+                && matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable)
+        });
+        if let Some((name, relation)) = table {
+            statements.push(ddl::patience());
+            let tables = [name].into_iter().chain(partitions(db, name));
+            for name in tables {
+                let (relation, schema, table) = (&db.relations[name], ident(&name.0), ident(&name.1));
+                let there = ddl::TRIGGERS.iter().filter(|it| is_ours_there(relation, it));
+                statements.extend(there.map(|trigger| ddl::drop(&schema, &table, trigger)));
+            }
+            let recorded = recorded(db, name, relation.oid);
+            let version = relation.columns.iter().find(|column| column.name == EXPECTED_TS);
+            let mut stays: Vec<String> = Vec::new();
+            if let Some(column) = version.filter(|_| recorded.as_ref().is_some_and(|it| it.adds_version)) {
+                match &column.needed_by {
+                    None => {
+                        statements.push(ddl::drop_column(&ident(&name.0), &ident(&name.1)));
+                        self.leaving.extend([name].into_iter().chain(partitions(db, name)).cloned());
+                    }
+                    Some(by) => stays.push(format!("{EXPECTED_TS}, which {by} needs")),
+                }
+            }
+            let flag = recorded.map(|recorded| recorded.soft_delete);
+            stays.extend(flag.map(|flag| format!("{flag}, which says what was deleted")));
+            let stays = match &stays[..] {
+                [] => String::new(),
+                stays => format!("; it keeps {}: drop it if nobody needs it", stays.join(", and ")),
+            };
+            self.told.push(format!("{record} is no longer under concurrencyProtection{stays}"));
+        }
+        statements.push(records::drop_applied(KIND, record));
+        let mut entities = desired.entities.iter();
+        let entity = entities.find(|spec| key(&qname(spec)) == record);
+        let of = entity.map_or(Of::Tenant, |spec| Of::Entity(spec.name.to_string()));
+        let statements = statements.into_iter().map(|sql| of.clone().says(sql)).collect();
+        self.after.push(op(&format!("take the protection off {record}"), statements));
+    }
+
+    /// The functions are made when a table needs them, and go with the last.
+    fn functions(&mut self, db: &TenantDb, is_wanted: bool, gone: &[&String]) {
+        let there = |signature: &str| db.routines.get(signature);
+        if is_wanted {
+            let differs = |(signature, definition): &&(&'static str, &'static str)| {
+                there(signature).and_then(|it| it.definition.as_deref()) != Some(*definition)
+            };
+            let statements: Vec<Statement> =
+                ddl::FUNCTIONS.iter().filter(differs).map(|it| ddl::function(it.1).into()).collect();
+            if !statements.is_empty() {
+                self.before.insert(0, op("the functions of concurrency protection", statements));
+            }
+            return;
+        }
+        let runs = |(name, relation): (&QName, &Relation), signature: &str| {
+            let is_leaving = |trigger: &str| {
+                ddl::TRIGGERS.iter().any(|it| it.name == trigger) && gone.iter().any(|it| **it == key(name))
+            };
+            let mut triggers = relation.triggers.iter();
+            triggers.any(|(name, it)| it.function == signature && !it.cloned && !is_leaving(name))
+        };
+        let is_idle = |signature: &str| !db.relations.iter().any(|it| runs(it, signature));
+        let statements: Vec<Statement> = ddl::FUNCTIONS
+            .iter()
+            .filter(|(signature, _)| there(signature).is_some() && is_idle(signature))
+            .map(|(signature, _)| ddl::drop_function(signature).into())
+            .collect();
+        if !statements.is_empty() {
+            self.after.push(op("drop the functions of concurrency protection", statements));
+        }
+    }
+
+    /// What the columns of `name` and its partitions will be.
+    fn add(&mut self, db: &TenantDb, name: &QName, version: bool, flag: Option<&Ident>) {
+        let column = |name: &str, type_oid: u32, type_name: &str| Column {
+            name: name.to_owned(),
+            type_oid,
+            type_name: type_name.to_owned(),
+            not_null: true,
+            generated: false,
+            identity_always: false,
+            acl: BTreeMap::new(),
+            default: None,
+            needed_by: None,
+        };
+        let version = version.then(|| column(EXPECTED_TS, 1184, VERSION_TYPE));
+        let flag = flag.map(|flag| column(flag.as_str(), 16, "boolean"));
+        let added: Vec<Column> = version.into_iter().chain(flag).collect();
+        let ahead = self.ahead.get_or_insert_with(|| db.clone());
+        for name in [name].into_iter().chain(partitions(db, name)) {
+            let relation = ahead.relations.get_mut(name);
+            relation.into_iter().for_each(|it| it.columns.extend(added.iter().cloned()));
+        }
+    }
+}
+
+fn op(about: &str, statements: Vec<Statement>) -> Op {
+    Op::new(about, As::Owner, statements)
+}
+
+fn key(name: &QName) -> String {
+    format!("{}.{}", name.0, name.1)
+}
+
+/// Unless it speaks of another table that had the name.
+fn recorded(db: &TenantDb, name: &QName, oid: u32) -> Option<Recorded> {
+    let applied = db.applied.get(&(KIND.to_owned(), key(name)))?;
+    serde_json::from_str::<Recorded>(&applied.recorded).ok().filter(|recorded| recorded.oid == oid)
+}
+
+/// Those of `name`, at every level.
+fn partitions<'a>(db: &'a TenantDb, name: &QName) -> Vec<&'a QName> {
+    let mut found: Vec<&QName> = Vec::new();
+    let mut todo = vec![name.clone()];
+    while let Some(parent) = todo.pop() {
+        let parts = db.relations.iter().filter(|(_, it)| it.is_partition && it.parents.contains(&parent));
+        for (part, _) in parts {
+            found.push(part);
+            todo.push(part.clone());
+        }
+    }
+    found
+}
+
+fn is_the(there: &Trigger, wanted: &ddl::Trigger, flag: &Ident) -> bool {
+    let arguments = match wanted.takes_flag {
+        true => flag.as_str().bytes().chain([0]).map(|byte| format!("{byte:02x}")).collect(),
+        false => String::new(),
+    };
+    there.kind == wanted.kind
+        && there.columns == wanted.columns
+        && there.function == wanted.function
+        && there.arguments == arguments
+        && !there.conditional
+        && there.enabled == "A"
+}
+
+/// A partition's own goes with its table's.
+fn is_ours_there(relation: &Relation, trigger: &ddl::Trigger) -> bool {
+    relation.triggers.get(trigger.name).is_some_and(|there| !there.cloned)
+}
+
+fn drop_if_there(relation: &Relation, schema: &Ident, table: &Ident, trigger: &ddl::Trigger) -> Option<Sql> {
+    is_ours_there(relation, trigger).then(|| ddl::drop(schema, table, trigger))
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
 use rowgate_crds::Reason;
-use rowgate_sql::catalog::{Action, PermissionRecord};
+use rowgate_sql::catalog::{Action, EXPECTED_TS, PermissionRecord};
+use rowgate_sql::text::Ident;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -90,8 +91,12 @@ pub(super) fn resolve(
                 Some(_) => held.named.extend(columns),
             }
             if needs_key {
-                let key = entity.record.key_columns.iter().map(|column| column.as_str().to_owned());
-                rights.entry((permission.entity.clone(), Action::Read)).or_default().named.extend(key);
+                let needed = needed(entity).map(str::to_owned);
+                rights.entry((permission.entity.clone(), Action::Read)).or_default().named.extend(needed);
+            }
+            if action == Action::Update && entity.record.protection.is_some() {
+                let update = rights.entry((permission.entity.clone(), Action::Update)).or_default();
+                update.named.insert(EXPECTED_TS.to_owned());
             }
         }
     }
@@ -132,17 +137,27 @@ fn unfit(entity: &Accepted<'_>, action: Action) -> Finding {
     Finding::new(Reason::InvalidSpec, message)
 }
 
-/// Reading, updating and deleting need the key, so it cannot be left out.
+/// The columns that reading, updating and deleting need: the key, the version that each update says, and what rows are
+/// hidden by.
+fn needed<'a>(entity: &'a Accepted<'_>) -> impl Iterator<Item = &'a str> {
+    let record = &entity.record;
+    let version = record.protection.as_ref().map(|_| EXPECTED_TS);
+    let key = record.key_columns.iter().map(Ident::as_str);
+    key.chain(version).chain(record.hide_soft_deleted.as_deref())
+}
+
+/// None of them can be left out.
 fn excluded_key(entity: &Accepted<'_>, permission: &Permission) -> Option<Finding> {
-    let key = |field: &&String| {
-        entity
-            .column(field)
-            .is_some_and(|column| entity.record.key_columns.iter().any(|key| key.as_str() == column))
-    };
-    let field = permission.exclude.iter().find(key)?;
+    let is_needed =
+        |field: &&String| entity.column(field).is_some_and(|column| needed(entity).any(|it| it == column));
+    let field = permission.exclude.iter().find(is_needed)?;
+    let is_key = entity
+        .column(field)
+        .is_some_and(|column| entity.record.key_columns.iter().any(|key| key.as_str() == column));
     let message = format!(
-        "permissions on {} exclude the key field {field}, which reading, updating and deleting need; take it out of exclude",
-        permission.entity
+        "permissions on {} exclude the {}field {field}, which reading, updating and deleting need; take it out of exclude",
+        permission.entity,
+        if is_key { "key " } else { "" }
     );
     Some(Finding::new(Reason::KeyFieldExcluded, message))
 }
@@ -160,7 +175,7 @@ fn columns(
         let column = relation.columns.iter().find(|column| column.name == name);
         column.is_some_and(|c| !c.generated && !c.identity_always && !c.name.starts_with("dl_"))
     };
-    let all = || relation.columns.iter().map(|column| column.name.clone());
+    let all = || entity.columns().map(str::to_owned);
     let mut unknown = Vec::new();
     let mut named = |fields: &[String]| -> BTreeSet<String> {
         let mut columns = BTreeSet::new();

@@ -55,7 +55,7 @@ pub(super) fn one<'a>(spec: &'a EntitySpec, db: &'a TenantDb, owner: &str) -> Re
         hide_soft_deleted: None,
         allow_definer: spec.allow_definer,
     };
-    Ok(Accepted { spec, on: On::Routine(signature, routine), record })
+    Ok(Accepted { spec, on: On::Routine(signature, routine), record, is_leaving: false })
 }
 
 /// The one routine of that name.

@@ -1,0 +1,22 @@
+CREATE OR REPLACE FUNCTION dl.protect_echo()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+-- Runs only for updates that name dl_expected_ts, and leaves NULL there for dl.protect_stamp: the column is NOT NULL, so
+-- that no row holds it, and nobody's value is taken for it.
+begin
+    if new.dl_expected_ts is null then
+        raise exception using errcode = 'DL428',
+            message = pg_catalog.format('an update of %I.%I has to say which version of the row it knows', tg_table_schema, tg_table_name),
+            hint = 'Set dl_expected_ts to the value that was read with the row, not to NULL.';
+    end if;
+    if new.dl_expected_ts is distinct from old.dl_expected_ts then
+        raise exception using errcode = 'DL409',
+            message = pg_catalog.format('the row of %I.%I is no longer the one that was read', tg_table_schema, tg_table_name),
+            hint = 'Read it again, and set dl_expected_ts to the value that it has now.';
+    end if;
+    new.dl_expected_ts := null;
+    return new;
+end
+$function$

@@ -1,0 +1,25 @@
+CREATE OR REPLACE FUNCTION dl.protect_stamp()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+-- The version of a row always moves forward, whatever the clock does.
+begin
+    if tg_op = 'INSERT' then
+        new.dl_expected_ts := pg_catalog.clock_timestamp();
+        return new;
+    end if;
+    -- NULL says that dl.protect_echo has compared it
+    if new.dl_expected_ts is not null then
+        raise exception using errcode = 'DL428',
+            message = pg_catalog.format('an update of %I.%I has to say which version of the row it knows', tg_table_schema, tg_table_name),
+            hint = 'Set dl_expected_ts to the value that was read with the row.';
+    end if;
+    new.dl_expected_ts := pg_catalog.clock_timestamp();
+    -- a row from before the table was protected may hold infinity, after which nothing comes
+    if new.dl_expected_ts <= old.dl_expected_ts and pg_catalog.isfinite(old.dl_expected_ts) then
+        new.dl_expected_ts := old.dl_expected_ts + interval '1 microsecond';
+    end if;
+    return new;
+end
+$function$
