@@ -31,6 +31,8 @@ pub struct Leadership {
     identity: String,
     /// The Lease as it was last seen, and when it was first seen so.
     seen: Option<(Observed, Instant)>,
+    /// As we wrote it last, while nothing has failed since.
+    ours: Option<Lease>,
 }
 
 /// What shows that a holder is alive: any change.
@@ -71,6 +73,7 @@ impl Leadership {
             name: name.to_owned(),
             identity: identity.to_owned(),
             seen: None,
+            ours: None,
         }
     }
 
@@ -103,7 +106,7 @@ impl Leadership {
             tokio::time::sleep(next).await;
             // by our own clock, which goes on while we are paused: then nobody is asked any more
             let Some(left) = DEADLINE.checked_sub(renewed.elapsed()) else { return self.late(&reason) };
-            match tokio::time::timeout(left, self.step()).await {
+            match tokio::time::timeout(left, self.renew()).await {
                 Err(_) => return self.late("no answer"),
                 Ok(Ok(true)) => {
                     renewed = Instant::now();
@@ -144,6 +147,27 @@ impl Leadership {
         }
     }
 
+    /// Changes the Lease in the version that we wrote last: nobody else has written it since, or it is looked at. True: it is
+    /// ours.
+    async fn renew(&mut self) -> Result<bool, SourceError> {
+        let Some(ours) = self.ours.take() else { return self.step().await };
+        let attempt = || format!("write the Lease {}", self.name);
+        let wanted = written(Some(ours), &self.name, &self.identity, true, Timestamp::now());
+        let params = PostParams::default();
+        match ask_unless_refused(attempt, self.api.replace(&self.name, &params, &wanted)).await? {
+            Ok(lease) => {
+                self.wrote(lease);
+                Ok(true)
+            }
+            Err(_) => self.step().await,
+        }
+    }
+
+    fn wrote(&mut self, lease: Lease) {
+        self.seen = Some((observed(&lease), Instant::now()));
+        self.ours = Some(lease);
+    }
+
     /// One look at the Lease, with what follows from it. True: it is ours.
     async fn step(&mut self) -> Result<bool, SourceError> {
         let attempt = || format!("read the Lease {}", self.name);
@@ -169,7 +193,7 @@ impl Leadership {
         };
         match answer {
             Ok(lease) => {
-                self.seen = Some((observed(&lease), Instant::now()));
+                self.wrote(lease);
                 Ok(true)
             }
             // somebody was quicker; whoever holds it already looks again before that counts

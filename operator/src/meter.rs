@@ -8,8 +8,8 @@ use rowgate_program::metrics::{Count, Histogram, Kind, Text, process};
 use crate::api::Progress;
 use crate::source::KubeSource;
 
-/// The kinds that are watched, as their plurals.
-const WATCHES: [&str; 2] = ["tenants", "apikeys"];
+/// The kinds that are watched, as their plurals; of Secrets the metadata only.
+const WATCHES: [&str; 3] = ["tenants", "apikeys", "secrets"];
 
 /// Everything that is counted.
 #[derive(Default)]

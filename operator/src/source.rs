@@ -12,7 +12,8 @@ use kube::runtime::watcher;
 use kube::{Client, Resource};
 use rowgate_crds::{ApiKey, Kind, Tenant};
 use rowgate_reconcile::source::{
-    Event, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem, StatusReport,
+    Event, Found, ObjectRef, ResourceSource, Sight, Snapshot, SourceError, SourceProblem, StatusReport,
+    Version,
 };
 use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, watch as turn};
@@ -30,6 +31,7 @@ mod finalizer;
 mod listed;
 mod secrets;
 mod shelf;
+mod sightings;
 mod status;
 mod watch;
 
@@ -93,6 +95,7 @@ pub struct KubeSource {
     client: Client,
     tenants: Shelves<Tenant>,
     api_keys: Shelves<ApiKey>,
+    secrets: secrets::Watched,
     config_maps: config_maps::ConfigMaps,
     events: events::Events,
     shared: Arc<Shared>,
@@ -120,6 +123,7 @@ impl KubeSource {
         let source = Arc::new(KubeSource {
             tenants: Shelves::new(namespaces),
             api_keys: Shelves::new(namespaces),
+            secrets: secrets::Watched::new(namespaces),
             config_maps: config_maps::ConfigMaps::new(client.clone()),
             events: events::Events::new(client.clone(), identity, shared.meter.clone()),
             client,
@@ -127,6 +131,11 @@ impl KubeSource {
         });
         source.watch(&source.tenants, watch, tasks);
         source.watch(&source.api_keys, watch, tasks);
+        for (namespace, sighted) in source.secrets.each() {
+            let api = scoped(&source.client, namespace);
+            let config = config(watch).labels(&secrets::selector());
+            tasks.spawn(watch::secrets(sighted.clone(), source.shared.clone(), api, config));
+        }
         tasks.spawn(config_maps::follow(source.clone()));
         source
     }
@@ -243,16 +252,11 @@ impl ResourceSource for KubeSource {
         problems.extend(self.api_keys.problems());
         let unread = self.tenants.unread().into_iter().chain(self.api_keys.unread()).collect();
         self.shared.meter.looks.observe(began.elapsed());
-        // a right to list Secrets would be one to read them all; the next look at a key finds out that its is gone
-        let secrets = api_keys.iter().map(secret_of).collect();
+        let secrets = self.secrets.there(api_keys.iter().map(secret_of));
         Ok(Snapshot { tenants, api_keys, config_maps, secrets, problems, unread })
     }
 
-    async fn read_secret(
-        &self,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Option<BTreeMap<String, String>>, SourceError> {
+    async fn read_secret(&self, namespace: &str, name: &str) -> Result<Option<Found>, SourceError> {
         secrets::read(&self.client, namespace, name).await
     }
 
@@ -262,8 +266,12 @@ impl ResourceSource for KubeSource {
         namespace: &str,
         name: &str,
         data: &BTreeMap<String, String>,
-    ) -> Result<(), SourceError> {
+    ) -> Result<Option<Version>, SourceError> {
         secrets::write(&self.client, owner, namespace, name, data).await
+    }
+
+    fn sight(&self, namespace: &str, name: &str) -> Sight {
+        self.secrets.sight(&(namespace.to_owned(), name.to_owned()))
     }
 
     async fn delete_secret(&self, owner: &ObjectRef, namespace: &str, name: &str) -> Result<(), SourceError> {

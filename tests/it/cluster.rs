@@ -7,5 +7,6 @@ mod leading;
 mod outage;
 mod paused;
 mod reading;
+mod secrets;
 mod shop;
 mod unreadable;

@@ -13,6 +13,7 @@ mod recording;
 mod server;
 mod tools;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -168,10 +169,11 @@ impl Cluster {
         audit::writes_since(&self.server.audit_log(), mark)
     }
 
-    /// How many requests of `user` the server has answered since `mark`, watches that have only begun included.
+    /// How many requests of `user` the server has answered since `mark`, by verb and resource, such as `get secrets`;
+    /// watches that have only begun included.
     #[must_use]
-    pub fn n_requests_since(&self, mark: &AuditMark, user: &str) -> usize {
-        audit::n_requests_since(&self.server.audit_log(), mark, user)
+    pub fn requests_since(&self, mark: &AuditMark, user: &str) -> BTreeMap<String, usize> {
+        audit::requests_since(&self.server.audit_log(), mark, user)
     }
 
     /// What the server has logged so far.

@@ -169,7 +169,12 @@ impl Operator {
 
 /// Gives [`ACCOUNT`] the rights of the chart, and returns when the API server knows of them.
 pub async fn grant(namespace: &Namespace<'_>) {
-    namespace.put_all(&rights(namespace.name())).await;
+    grant_these(namespace, &rights(namespace.name())).await;
+}
+
+/// As [`grant`], with `rights` instead of those of the chart: [`rights`] changed in what an operator can do without.
+pub async fn grant_these(namespace: &Namespace<'_>, rights: &str) {
+    namespace.put_all(rights).await;
     let user = format!("system:serviceaccount:{}:{ACCOUNT}", namespace.name());
     for (group, resource, verb) in
         [("rowgate.dev", "apikeys", "list"), ("coordination.k8s.io", "leases", "create")]

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rowgate_crds::ApiKey;
 use rowgate_reconcile::source::{
-    Event, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem, StatusReport,
+    Event, Found, ObjectRef, ResourceSource, Sight, Snapshot, SourceError, SourceProblem, StatusReport,
+    Version,
 };
 use serde_json::{Value, json};
 
@@ -70,7 +71,7 @@ impl<S: ResourceSource> Narrator<S> {
             };
             let namespace = key.metadata.namespace.as_deref().unwrap_or_default();
             let Some(secret) = self.source.read_secret(namespace, &secret_name).await? else { continue };
-            let Some(text) = secret.get("apiKey") else { continue };
+            let Some(text) = secret.data.get("apiKey") else { continue };
             let siblings: Vec<ApiKey> = snapshot
                 .api_keys
                 .iter()
@@ -190,11 +191,7 @@ impl<S: ResourceSource> ResourceSource for Narrator<S> {
         Ok(snapshot)
     }
 
-    async fn read_secret(
-        &self,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Option<BTreeMap<String, String>>, SourceError> {
+    async fn read_secret(&self, namespace: &str, name: &str) -> Result<Option<Found>, SourceError> {
         self.source.read_secret(namespace, name).await
     }
 
@@ -204,8 +201,12 @@ impl<S: ResourceSource> ResourceSource for Narrator<S> {
         namespace: &str,
         name: &str,
         data: &BTreeMap<String, String>,
-    ) -> Result<(), SourceError> {
+    ) -> Result<Option<Version>, SourceError> {
         self.source.write_secret(owner, namespace, name, data).await
+    }
+
+    fn sight(&self, namespace: &str, name: &str) -> Sight {
+        self.source.sight(namespace, name)
     }
 
     async fn delete_secret(&self, owner: &ObjectRef, namespace: &str, name: &str) -> Result<(), SourceError> {

@@ -25,7 +25,9 @@ use self::folder::Fingerprint;
 use self::look::{Emptied, GRACE, Memory};
 use self::objects::{FileKind, Key, Stored};
 use self::status::Statuses;
-use crate::source::{Event, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem, StatusReport};
+use crate::source::{
+    Event, Found, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem, StatusReport, Version,
+};
 
 /// How often the folder's file list is looked at.
 const POLL: Duration = Duration::from_millis(200);
@@ -191,13 +193,12 @@ impl ResourceSource for DirSource {
         self.blocking(|folder| folder.snapshot(Instant::now())).await
     }
 
-    async fn read_secret(
-        &self,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Option<BTreeMap<String, String>>, SourceError> {
+    async fn read_secret(&self, namespace: &str, name: &str) -> Result<Option<Found>, SourceError> {
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        self.blocking(move |folder| secrets::read(&secrets::path(&folder.state, &namespace, &name)?)).await
+        let data = self
+            .blocking(move |folder| secrets::read(&secrets::path(&folder.state, &namespace, &name)?))
+            .await?;
+        Ok(data.map(|data| Found { data, version: None }))
     }
 
     async fn write_secret(
@@ -206,7 +207,7 @@ impl ResourceSource for DirSource {
         namespace: &str,
         name: &str,
         data: &BTreeMap<String, String>,
-    ) -> Result<(), SourceError> {
+    ) -> Result<Option<Version>, SourceError> {
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
         let (owner, data) = (owner.clone(), data.clone());
         self.blocking(move |folder| {
@@ -217,7 +218,7 @@ impl ResourceSource for DirSource {
             }
             secrets::write(&path, &owner, &namespace, &name, &data)?;
             folder.secrets.insert(path);
-            Ok(())
+            Ok(None)
         })
         .await
     }

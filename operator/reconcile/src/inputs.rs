@@ -64,6 +64,11 @@ impl Inputs {
         Inputs { objects, script, missing, unread }
     }
 
+    /// The Secret was seen to be there since: its absence is news again.
+    pub(crate) fn is_there(&mut self, name: &str) {
+        self.missing.remove(name);
+    }
+
     /// Whether a pass is due that followed `before`. A Secret that came is no reason: the pass itself made it.
     pub(crate) fn differ(&self, before: &Inputs) -> bool {
         self.objects != before.objects
@@ -148,7 +153,13 @@ mod tests {
         ] {
             assert_eq!(after.differ(&before), due, "{what}");
         }
-        let without = inputs(&tenant, &key, "select 1", &[]);
+        let mut without = inputs(&tenant, &key, "select 1", &[]);
         assert!(!before.differ(&without), "the Secret that a pass made");
+        assert!(!without.clone().differ(&without), "a Secret that nobody saw yet");
+        without.is_there("k");
+        assert!(
+            inputs(&tenant, &key, "select 1", &[]).differ(&without),
+            "the Secret that a pass made, deleted"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! One piece of the loop's work, run beside the others: a pass over a Tenant, the end of one that vanished, the release of
 //! a key without a Tenant.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rowgate_crds::{ApiKey, Tenant};
@@ -117,6 +118,7 @@ async fn pass<S: ResourceSource>(
         keys,
         leaving,
         probe,
+        versions: BTreeMap::new(),
         memory,
     };
     pass.run().await

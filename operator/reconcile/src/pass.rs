@@ -1,7 +1,7 @@
 //! One pass over one Tenant: look, plan, apply, look again. The same whatever happened before, so that it may be cut
 //! off anywhere and begun again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_crds::{ApiKey, DeletionPolicy, Kind, NotServedYet as _, Part, Reason, Tenant};
 use rowgate_pg::actual::TenantDb;
@@ -14,7 +14,7 @@ use crate::kept::Kept;
 use crate::plan::{As, Closed, Finding};
 use crate::report::Told;
 use crate::reporter::Reporter;
-use crate::source::{ResourceSource, Snapshot, SourceError};
+use crate::source::{ResourceSource, Snapshot, SourceError, Version};
 use crate::status::TenantState;
 use crate::{annotations, convert, report, revocation};
 
@@ -46,6 +46,11 @@ impl Memory {
     pub(crate) fn new(told: Told) -> Memory {
         Memory { told, epoch: None, settled: None, closed: Closed::default(), last: None, secrets: None }
     }
+
+    /// Namespaces and names of the Secrets that the last pass found or made, if it came to its end.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &(String, String)> {
+        self.secrets.iter().flat_map(keys::Remembered::places)
+    }
 }
 
 /// What a pass needs besides the Tenant.
@@ -64,6 +69,8 @@ pub(crate) struct Pass<'a, S> {
     pub(crate) leaving: Vec<&'a ApiKey>,
     /// Whether the passwords of all logins are tried, too.
     pub(crate) probe: bool,
+    /// Of the Secrets that this pass has read, written or known, by uid of the key.
+    pub(crate) versions: BTreeMap<String, Version>,
     pub(crate) memory: &'a mut Memory,
 }
 

@@ -22,7 +22,7 @@ use crate::lanes::Lanes;
 use crate::pass::{Memory, REMEDY};
 use crate::report::{self, Told};
 use crate::reporter::Reporter;
-use crate::source::{ResourceSource, Snapshot};
+use crate::source::{ResourceSource, Sight, Snapshot};
 use crate::status::{Replicas, TenantState, awaits_replicas, serving};
 
 mod entries;
@@ -299,6 +299,8 @@ impl<S: ResourceSource + 'static> Looker<S> {
         self.told.settle(&uid);
         let Some(entry) = self.entries.get_mut(&uid) else { return false };
         entry.finish(state, slow, memory, self.relook);
+        let source = &self.shared.source;
+        entry.note_secrets(|namespace, name| source.sight(namespace, name) != Sight::Unseen);
         if let (Some(replicas), Some(state)) = (&self.replicas, &entry.state) {
             if awaits_replicas(state, replicas) {
                 (self.pace, self.next_glance) = (SOON, Instant::now());

@@ -11,7 +11,7 @@ use rowgate_pg::actual::{Key, KeySecret};
 
 use crate::chance;
 use crate::desired::SecretSpec;
-use crate::source::{Event, ObjectRef, ResourceSource, SourceError};
+use crate::source::{Event, Found, ObjectRef, ResourceSource, SourceError, Version};
 
 /// What the entries of the Secret are called.
 const API_KEY: &str = "apiKey";
@@ -27,6 +27,13 @@ pub(crate) struct Place<'a> {
     pub(crate) name: &'a str,
     pub(crate) slug: &'a TenantSlug,
     pub(crate) role: &'a DbRole,
+}
+
+/// What a Secret was found to hold, or was given.
+pub(crate) struct Held {
+    pub(crate) spec: SecretSpec,
+    /// Of the Secret.
+    pub(crate) version: Option<Version>,
 }
 
 /// Why a key gets no secret; each says what to change.
@@ -64,10 +71,10 @@ pub(crate) async fn ensure<S: ResourceSource>(
     place: &Place<'_>,
     pepper: &Pepper,
     row: Option<&Key>,
-) -> Result<SecretSpec, SecretProblem> {
+) -> Result<Held, SecretProblem> {
     let known = row.map(|row| &row.secrets[..]).unwrap_or_default();
     let found = source.read_secret(place.namespace, place.name).await?;
-    if let Some(data) = &found {
+    if let Some(Found { data, version }) = &found {
         let presented = data.get(API_KEY).and_then(|text| PresentedKey::parse(text).ok());
         let presented = presented.filter(|key| key.tenant == *place.slug);
         let Some(key) = presented else { return Err(SecretProblem::Foreign(place.name.to_owned())) };
@@ -77,13 +84,14 @@ pub(crate) async fn ensure<S: ResourceSource>(
         let spec = spec(&key.secret, pepper, replaces);
         let is_old = known.iter().any(|known| known.digest == spec.digest && !is_current(known));
         if !is_old {
-            if data.get(ROLE).map(String::as_str) != Some(place.role.as_str()) {
-                write(source, place, &key.secret, spec.replaces.as_ref()).await?;
-            }
-            return Ok(spec);
+            let version = match data.get(ROLE).map(String::as_str) == Some(place.role.as_str()) {
+                true => version.clone(),
+                false => write(source, place, &key.secret, spec.replaces.as_ref()).await?,
+            };
+            return Ok(Held { spec, version });
         }
     }
-    let spec = issue(source, place, pepper, None).await?;
+    let held = issue(source, place, pepper, None).await?;
     if known.iter().any(|known| known.revoked_at.is_none()) || found.is_some() {
         let note = format!(
             "Secret {} was gone or out of date; a new key was issued and the old one revoked",
@@ -92,7 +100,7 @@ pub(crate) async fn ensure<S: ResourceSource>(
         let event = Event { reason: "SecretReissued".to_owned(), note, warning: true };
         source.event(place.object, event).await?;
     }
-    Ok(spec)
+    Ok(held)
 }
 
 /// Writes a new key into the Secret. With `replaces` it is a rotation: that secret works on for a while.
@@ -101,10 +109,10 @@ pub(crate) async fn issue<S: ResourceSource>(
     place: &Place<'_>,
     pepper: &Pepper,
     replaces: Option<Ulid>,
-) -> Result<SecretSpec, SourceError> {
+) -> Result<Held, SourceError> {
     let secret = ApiKeySecret::generate(&chance::bytes::<ENTROPY_LEN>());
-    write(source, place, &secret, replaces.as_ref()).await?;
-    Ok(spec(&secret, pepper, replaces))
+    let version = write(source, place, &secret, replaces.as_ref()).await?;
+    Ok(Held { spec: spec(&secret, pepper, replaces), version })
 }
 
 async fn write<S: ResourceSource>(
@@ -112,7 +120,7 @@ async fn write<S: ResourceSource>(
     place: &Place<'_>,
     secret: &ApiKeySecret,
     replaces: Option<&Ulid>,
-) -> Result<(), SourceError> {
+) -> Result<Option<Version>, SourceError> {
     let mut data = BTreeMap::from([
         (API_KEY.to_owned(), secret.reveal(place.slug)),
         (TENANT.to_owned(), place.slug.to_string()),

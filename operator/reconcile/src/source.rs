@@ -18,21 +18,27 @@ pub trait ResourceSource: Send + Sync {
     /// Everything that is wanted now.
     fn snapshot(&self) -> impl Future<Output = Result<Snapshot, SourceError>> + Send;
 
-    /// The text entries of a Secret; `None`: there is none.
+    /// The Secret as it is now; `None`: there is none.
     fn read_secret(
         &self,
         namespace: &str,
         name: &str,
-    ) -> impl Future<Output = Result<Option<BTreeMap<String, String>>, SourceError>> + Send;
+    ) -> impl Future<Output = Result<Option<Found>, SourceError>> + Send;
 
-    /// Makes or replaces a Secret that belongs to `owner`. Another owner's Secret is left alone.
+    /// Makes or replaces a Secret that belongs to `owner`, and gives its version. Another owner's Secret is left alone.
     fn write_secret(
         &self,
         owner: &ObjectRef,
         namespace: &str,
         name: &str,
         data: &BTreeMap<String, String>,
-    ) -> impl Future<Output = Result<(), SourceError>> + Send;
+    ) -> impl Future<Output = Result<Option<Version>, SourceError>> + Send;
+
+    /// What is to be seen of a Secret at this moment, without asking for it. It may lag: what is done about a Secret follows
+    /// from [`read_secret`](ResourceSource::read_secret) alone.
+    fn sight(&self, _namespace: &str, _name: &str) -> Sight {
+        Sight::Unwatched
+    }
 
     /// Removes a Secret that belongs to `owner`. Another owner's is left alone; one that is not there is no error.
     fn delete_secret(
@@ -87,6 +93,29 @@ impl Snapshot {
     pub(crate) fn unread_of(&self, kind: Kind) -> impl Iterator<Item = &ObjectRef> {
         self.unread.iter().filter(move |object| object.kind == kind)
     }
+}
+
+/// A Secret as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The entries that are text.
+    pub data: BTreeMap<String, String>,
+    /// `None` where nobody watches.
+    pub version: Option<Version>,
+}
+
+/// Of one Secret: whatever is changed in it gives it another, and so does its being made anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version(pub Box<str>);
+
+/// What a source sees of a Secret without asking for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sight {
+    /// Nobody watches: only who reads it knows.
+    Unwatched,
+    /// It is not there, or not to be seen: not yet, or because it does not say that it is ours.
+    Unseen,
+    Seen(Version),
 }
 
 /// Something in a source that a person has to mend.

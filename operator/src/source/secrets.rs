@@ -1,33 +1,71 @@
-//! Secrets, each asked for by its name when it is needed: none is kept in memory, none is listed.
+//! Secrets. Each is read by its name when it is needed, and none is kept in memory; of ours a watch shows the metadata, so
+//! that those that are as they were are not read again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Client, ResourceExt as _};
 use rowgate_crds::API_VERSION;
-use rowgate_reconcile::source::{ObjectRef, SourceError};
+use rowgate_reconcile::source::{Found, ObjectRef, Sight, SourceError, Version};
 
+use super::collection::Name;
 use super::finalizer::refused;
-use super::{MANAGED_BY, MANAGER, ask, ask_unless_refused};
+use super::sightings::{Sightings, version};
+use super::{MANAGED_BY, MANAGER, ask, ask_unless_refused, lock};
 
-/// The text entries of a Secret; `None`: there is none.
-pub(crate) async fn read(
-    client: &Client,
-    namespace: &str,
-    name: &str,
-) -> Result<Option<BTreeMap<String, String>>, SourceError> {
+pub(crate) type Sighted = Arc<Mutex<Sightings>>;
+
+/// What is seen of our Secrets: in the cluster, or in each namespace that is watched. `None`: all.
+pub(crate) struct Watched(Vec<(Option<String>, Sighted)>);
+
+impl Watched {
+    pub(crate) fn new(namespaces: &[String]) -> Watched {
+        match namespaces {
+            [] => Watched(vec![(None, Sighted::default())]),
+            names => Watched(names.iter().map(|name| (Some(name.clone()), Sighted::default())).collect()),
+        }
+    }
+
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Option<&str>, &Sighted)> {
+        self.0.iter().map(|(namespace, sighted)| (namespace.as_deref(), sighted))
+    }
+
+    pub(crate) fn sight(&self, name: &Name) -> Sight {
+        let of = |(of, _): &(Option<&str>, &Sighted)| of.is_none_or(|of| of == name.0);
+        let Some((_, sighted)) = self.each().find(of) else { return Sight::Unwatched };
+        match lock(sighted).known() {
+            None => Sight::Unwatched,
+            Some(known) => known.get(name).cloned().map_or(Sight::Unseen, Sight::Seen),
+        }
+    }
+
+    /// Without those that are watched and not to be seen.
+    pub(crate) fn there(&self, names: impl Iterator<Item = Name>) -> BTreeSet<Name> {
+        names.filter(|name| self.sight(name) != Sight::Unseen).collect()
+    }
+}
+
+/// The labels of our Secrets, by which they are watched.
+pub(crate) fn selector() -> String {
+    format!("{MANAGED_BY}={MANAGER}")
+}
+
+/// The Secret as it is now, whether it says that it is ours or not; `None`: there is none.
+pub(crate) async fn read(client: &Client, namespace: &str, name: &str) -> Result<Option<Found>, SourceError> {
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let attempt = || format!("read Secret {namespace}/{name}");
     let secret = ask(attempt, api.get_opt(name)).await?;
     Ok(secret.map(|secret| {
         let entries = secret.data.unwrap_or_default().into_iter();
-        entries.filter_map(|(name, value)| Some((name, String::from_utf8(value.0).ok()?))).collect()
+        let data = entries.filter_map(|(name, value)| Some((name, String::from_utf8(value.0).ok()?)));
+        Found { data: data.collect(), version: version(&secret.metadata) }
     }))
 }
 
-/// Makes the Secret, or gives the one of `owner` these entries.
+/// Makes the Secret, or gives the one of `owner` these entries, and our label.
 ///
 /// A new one, as most are, is created and never applied, and an old one changed only in the version that we saw: of two
 /// operators one is refused.
@@ -37,7 +75,7 @@ pub(crate) async fn write(
     namespace: &str,
     name: &str,
     data: &BTreeMap<String, String>,
-) -> Result<(), SourceError> {
+) -> Result<Option<Version>, SourceError> {
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let attempt = || format!("write Secret {namespace}/{name}");
     let mut secret = secret(owner, namespace, name, data);
@@ -58,7 +96,7 @@ pub(crate) async fn write(
         }
         created => created,
     };
-    written.map(drop).map_err(|status| refused(attempt(), &status))
+    written.map(|secret| version(&secret.metadata)).map_err(|status| refused(attempt(), &status))
 }
 
 /// Removes the Secret of `owner`; another one is left alone.

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::{Stream, StreamExt as _};
+use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
+use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Event, watcher};
+use tokio::time::Instant;
 
 use super::listed::Listed;
+use super::secrets::Sighted;
 use super::shelf::Shelf;
 use super::{Declared, Shared, changes, lock};
 use crate::meter::WatchMeter;
@@ -15,6 +19,9 @@ use crate::meter::WatchMeter;
 /// After a failure, and what it grows to while failures go on.
 const FIRST: Duration = Duration::from_millis(200);
 const LAST: Duration = Duration::from_secs(5);
+
+/// A watch of Secrets that fails for so long shows nothing any more: they are read by their names again, with each look.
+const BLIND: Duration = Duration::from_secs(20);
 
 /// What a watch keeps current.
 pub(crate) struct Watch<T> {
@@ -30,32 +37,8 @@ impl<T: Declared> Watch<T> {
         let path = api.resource_url().to_owned();
         self.shared.progress.expect(&path);
         let meter = self.shared.meter.watch(self.name);
-        let mut events = std::pin::pin!(watcher(api, config));
-        let mut pause = FIRST;
-        let mut failing = false;
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => {
-                    // a list that has only begun proves nothing
-                    if !matches!(event, Event::Init | Event::InitApply(_)) {
-                        pause = FIRST;
-                        self.shared.progress.note(&path);
-                        if std::mem::take(&mut failing) {
-                            tracing::info!(watch = path, "the watch goes on");
-                        }
-                    }
-                    self.take(&meter, event);
-                }
-                Err(error) => {
-                    meter.errors.add_one();
-                    if !std::mem::replace(&mut failing, true) {
-                        tracing::warn!(watch = path, %error, "the watch failed; what is known stays, and it is tried again");
-                    }
-                    tokio::time::sleep(pause.mul_f64(0.75 + 0.5 * rand::random::<f64>())).await;
-                    pause = LAST.min(pause * 2);
-                }
-            }
-        }
+        let take = |event| self.take(&meter, event);
+        each(&self.shared, &meter, &path, watcher(api, config), take, |_| ()).await;
     }
 
     fn take(&self, meter: &WatchMeter, event: Event<Listed<T>>) {
@@ -86,6 +69,73 @@ impl<T: Declared> Watch<T> {
         }
         if turned {
             self.shared.wake.notify_one();
+        }
+    }
+}
+
+/// Watches the metadata of our Secrets for ever. Nothing waits for it: where the rights to it are missing, as with the rules
+/// of an older chart, Secrets are read by their names.
+pub(crate) async fn secrets(
+    sighted: Sighted,
+    shared: Arc<Shared>,
+    api: Api<PartialObjectMeta<Secret>>,
+    config: watcher::Config,
+) {
+    let path = api.resource_url().to_owned();
+    let meter = shared.meter.watch("secrets");
+    let take = |event| {
+        meter.count(&event);
+        if matches!(event, Event::InitDone) {
+            // from now on its silence counts
+            shared.progress.expect(&path);
+        }
+        if lock(&sighted).take(event) {
+            shared.wake.notify_one();
+        }
+    };
+    let failing = |since: Instant| {
+        if BLIND <= since.elapsed() {
+            lock(&sighted).forget();
+        }
+    };
+    each(&shared, &meter, &path, watcher(api, config), take, failing).await;
+}
+
+/// Takes each event. `failing` is told with each failure since when there was nothing else.
+async fn each<K>(
+    shared: &Shared,
+    meter: &WatchMeter,
+    path: &str,
+    events: impl Stream<Item = watcher::Result<Event<K>>>,
+    take: impl Fn(Event<K>),
+    failing: impl Fn(Instant),
+) {
+    let mut events = std::pin::pin!(events);
+    let mut pause = FIRST;
+    let mut failed: Option<Instant> = None;
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => {
+                // a list that has only begun proves nothing
+                if !matches!(event, Event::Init | Event::InitApply(_)) {
+                    pause = FIRST;
+                    shared.progress.note(path);
+                    if failed.take().is_some() {
+                        tracing::info!(watch = path, "the watch goes on");
+                    }
+                }
+                take(event);
+            }
+            Err(error) => {
+                meter.errors.add_one();
+                let since = *failed.get_or_insert_with(|| {
+                    tracing::warn!(watch = path, %error, "the watch failed; what is known stays, and it is tried again");
+                    Instant::now()
+                });
+                failing(since);
+                tokio::time::sleep(pause.mul_f64(0.75 + 0.5 * rand::random::<f64>())).await;
+                pause = LAST.min(pause * 2);
+            }
         }
     }
 }

@@ -58,7 +58,7 @@ pub(crate) async fn run(n_objects: usize) {
     let mark = cluster.audit_mark();
     sleep(Duration::from_secs(60)).await;
     let user = format!("system:serviceaccount:{}:{ACCOUNT}", namespace.name());
-    let n_requests = cluster.n_requests_since(&mark, &user);
+    let requests = cluster.requests_since(&mark, &user);
 
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
@@ -77,7 +77,10 @@ pub(crate) async fn run(n_objects: usize) {
     println!("| all {n_objects} objects made | {:.1} s |", created.as_secs_f64());
     println!("| all {n_objects} objects ready | {:.1} s |", all.as_secs_f64());
     println!("| operator's memory | {:.0} MB |", account::megabytes(&[operator.pid()]));
-    println!("| its requests to the API server in an idle minute | {n_requests} |");
+    println!(
+        "| its requests to the API server in an idle minute | {} {requests:?} |",
+        requests.values().sum::<usize>()
+    );
 }
 
 async fn make(namespace: &Namespace<'_>, objects: Vec<(&str, Value)>) {

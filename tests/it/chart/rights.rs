@@ -41,7 +41,7 @@ apiVersion: v1";
     let rules = "rbac/rules.yaml";
     let (roles, accounts) = ("templates/rbac.yaml", "templates/serviceaccounts.yaml");
     for (file, from, to, fault) in [
-        (rules, "verbs: [get, create, patch, delete]", "verbs: ['*']", "a wildcard"),
+        (rules, "verbs: [get, list, watch, create, patch, delete]", "verbs: ['*']", "a wildcard"),
         (rules, "resources: [configmaps]", "resources: ['*']", "a wildcard"),
         (rules, "resources: [configmaps]", "resources: ['*/scale']", "a wildcard"),
         (rules, "apiGroups: [events.k8s.io]", "apiGroups: ['*']", "a wildcard"),

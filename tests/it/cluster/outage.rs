@@ -222,8 +222,9 @@ async fn nothing_that_changes_in_an_outage_is_lost() {
 
     let expected = expected(&[0, 1]);
     settled(&namespace, &expected).await;
+    // and the metadata of Secrets
     let lists = operator.metric("rowgate_operator_lists_total").await.expect("it counts them");
-    assert_eq!(lists, n_lists + 2.0, "each kind was listed once more");
+    assert_eq!(lists, n_lists + 3.0, "each kind was listed once more");
     let after = keys(&namespace).await;
     let all: BTreeMap<String, String> = before.into_iter().chain(after.clone()).collect();
     let live = |name: &String| expected.get(name) == Some(&"Served");

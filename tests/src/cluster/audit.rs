@@ -1,5 +1,6 @@
 //! What changed objects, by the audit log of the API server.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -38,12 +39,19 @@ pub(super) fn writes_since(log: &Path, mark: &AuditMark) -> Vec<Write> {
     lines_since(log, mark).lines().filter_map(write).collect()
 }
 
-pub(super) fn n_requests_since(log: &Path, mark: &AuditMark, user: &str) -> usize {
+pub(super) fn requests_since(log: &Path, mark: &AuditMark, user: &str) -> BTreeMap<String, usize> {
     let event = |line: &str| -> Value { serde_json::from_str(line).expect("an audit log is JSON") };
     let lines = lines_since(log, mark);
     // a watch has a second line when it ends
     let begins = |event: &Value| event["verb"] != "watch" || event["stage"] == "ResponseStarted";
-    lines.lines().map(event).filter(|event| event["user"]["username"] == user && begins(event)).count()
+    let mut requests = BTreeMap::new();
+    for event in lines.lines().map(event).filter(|it| it["user"]["username"] == user && begins(it)) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        *requests
+            .entry(format!("{} {}", text(&event["verb"]), resource(&event["objectRef"])))
+            .or_default() += 1;
+    }
+    requests
 }
 
 fn lines_since(log: &Path, mark: &AuditMark) -> String {
@@ -56,6 +64,15 @@ fn lines_since(log: &Path, mark: &AuditMark) -> String {
     text
 }
 
+/// Such as `tenants`, or `tenants/status` for a part of it.
+fn resource(object: &Value) -> String {
+    let resource = object["resource"].as_str().unwrap_or_default();
+    match object["subresource"].as_str() {
+        Some(part) => format!("{resource}/{part}"),
+        None => resource.to_owned(),
+    }
+}
+
 /// `None` for a line about reading.
 fn write(line: &str) -> Option<Write> {
     let event: Value = serde_json::from_str(line).expect("an audit log is a line of JSON per request");
@@ -65,14 +82,10 @@ fn write(line: &str) -> Option<Write> {
         return None;
     }
     let object = &event["objectRef"];
-    let resource = match object["subresource"].as_str() {
-        Some(part) => format!("{}/{part}", text(&object["resource"])),
-        None => text(&object["resource"]),
-    };
     Some(Write {
         user: text(&event["user"]["username"]),
         verb,
-        resource,
+        resource: resource(object),
         namespace: text(&object["namespace"]),
         name: text(&object["name"]),
         code: event["responseStatus"]["code"].as_u64().unwrap_or_default(),

@@ -12,20 +12,39 @@ use rowgate_pg::actual::TenantDb;
 use super::{Pass, PassError};
 use crate::desired::{Desired, KeySpec, SecretSpec};
 use crate::inputs::Mark;
-use crate::source::{Event, ResourceSource};
+use crate::source::{Event, ResourceSource, Sight, Version};
 use crate::status::{KeyState, TenantState};
 use crate::{annotations, chance, convert, rotation, secrets};
 
 /// Secrets that are asked for at once.
 const AT_ONCE: usize = 16;
 
-/// What the Secrets of keys held when a pass came to its end: a change of one key is no reason to read those of all others.
-/// Every look without a change reads them anew.
+/// What the Secrets of keys held when a pass came to its end: those that are as they were are not read again. Where nobody
+/// watches them, every look without a change reads them all.
 #[derive(Debug)]
 pub(super) struct Remembered {
     tenant: Mark,
-    /// By uid, each with the version of the key that it belongs to.
-    keys: BTreeMap<String, (Mark, SecretSpec)>,
+    /// By uid of the key.
+    keys: BTreeMap<String, Known>,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct Known {
+    /// The version of the key that it belongs to.
+    key: Mark,
+    /// Namespace and name of the Secret.
+    place: (String, String),
+    spec: SecretSpec,
+    /// Of the Secret that it was derived from.
+    version: Option<Version>,
+}
+
+impl Remembered {
+    /// Namespaces and names of the Secrets that were there.
+    pub(super) fn places(&self) -> impl Iterator<Item = &(String, String)> {
+        self.keys.values().map(|known| &known.place)
+    }
 }
 
 /// Keys whose Secret holds a key string that the database does not know yet, and that replaces one it knows.
@@ -67,7 +86,14 @@ impl<S: ResourceSource> Pass<'_, S> {
     pub(super) fn remember(&mut self, desired: &Desired) {
         let specs = self.keys.iter().zip(&desired.keys);
         let keys = specs.filter_map(|(key, spec)| {
-            Some((spec.uid.clone(), (Mark::of(&key.metadata), spec.secret.clone()?)))
+            let namespace = key.metadata.namespace.clone().unwrap_or_default();
+            let known = Known {
+                key: Mark::of(&key.metadata),
+                place: (namespace, key.secret_name().to_owned()),
+                spec: spec.secret.clone()?,
+                version: self.versions.get(&spec.uid).cloned(),
+            };
+            Some((spec.uid.clone(), known))
         });
         let tenant = Mark::of(&self.tenant.metadata);
         self.memory.secrets = Some(Remembered { tenant, keys: keys.collect() });
@@ -84,11 +110,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let ids: BTreeMap<&str, &Ulid> = db.keys.iter().map(|(id, row)| (row.uid.as_str(), id)).collect();
         let holders = secrets::holders(&self.keys, &db.keys);
         // a pass that is cut off may leave Secrets that are others by then
-        let remembered = self
-            .memory
-            .secrets
-            .take()
-            .filter(|it| !self.probe && it.tenant == Mark::of(&self.tenant.metadata));
+        let remembered = self.memory.secrets.take().filter(|it| it.tenant == Mark::of(&self.tenant.metadata));
         let mut unread = Vec::new();
         for (i, (key, told)) in self.keys.iter().zip(&mut state.keys).enumerate() {
             let id = ids.get(told.object.uid.as_str()).map_or_else(chance::ulid, |id| (*id).clone());
@@ -106,13 +128,14 @@ impl<S: ResourceSource> Pass<'_, S> {
                 told.findings.stalled.push((Reason::Taken, taken.to_string()));
                 told.secret_name.clear();
             } else if !dead {
-                let place = (told.object.namespace.clone(), told.secret_name.clone());
                 let known = remembered.as_ref().and_then(|it| it.keys.get(&spec.uid));
-                let known = known.filter(|(mark, _)| *mark == Mark::of(&key.metadata));
-                let known = known.filter(|_| self.snapshot.secrets.contains(&place));
-                spec.secret = known.and_then(|(_, secret)| secrets::known(secret, row));
-                if spec.secret.is_none() {
-                    unread.push(i);
+                let known = known.filter(|it| it.key == Mark::of(&key.metadata) && self.is_as_it_was(it));
+                spec.secret = known.and_then(|it| secrets::known(&it.spec, row));
+                match (&spec.secret, known) {
+                    (Some(_), Some(it)) => {
+                        self.versions.extend(it.version.clone().map(|it| (spec.uid.clone(), it)));
+                    }
+                    _ => unread.push(i),
                 }
             }
             desired.keys.push(spec);
@@ -130,7 +153,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         for (i, result) in read {
             let findings = &mut state.keys[i].findings;
             match result {
-                Ok(secret) => desired.keys[i].secret = Some(secret),
+                Ok(held) => self.hold(&mut desired.keys[i], held),
                 Err(secrets::SecretProblem::Source(error)) => {
                     findings.retry = Some((Reason::SecretUnavailable, error.to_string()));
                 }
@@ -140,10 +163,28 @@ impl<S: ResourceSource> Pass<'_, S> {
         Ok(())
     }
 
+    /// Whether the Secret is the one that this was derived from. What is seen may lag behind the Secret, as what was read may.
+    fn is_as_it_was(&self, known: &Known) -> bool {
+        let (namespace, name) = &known.place;
+        match self.source.sight(namespace, name) {
+            Sight::Seen(version) => known.version.as_ref() == Some(&version),
+            Sight::Unseen => false,
+            Sight::Unwatched => !self.probe && self.snapshot.secrets.contains(&known.place),
+        }
+    }
+
+    fn hold(&mut self, spec: &mut KeySpec, held: secrets::Held) {
+        spec.secret = Some(held.spec);
+        match held.version {
+            Some(version) => drop(self.versions.insert(spec.uid.clone(), version)),
+            None => drop(self.versions.remove(&spec.uid)),
+        }
+    }
+
     /// Writes a new key string into the Secret of each key whose rotation is due; true when there was one. Its digest is
     /// the plan's to store, in this pass or, if it is cut off here, in the next.
     pub(super) async fn rotate(
-        &self,
+        &mut self,
         state: &mut TenantState,
         desired: &mut Desired,
         db: &TenantDb,
@@ -156,8 +197,8 @@ impl<S: ResourceSource> Pass<'_, S> {
             let Some(current) = due(spec, db, now) else { continue };
             let role = spec.role();
             match secrets::issue(self.source, &place(told, desired, &role), &pepper, Some(current)).await {
-                Ok(secret) => {
-                    desired.keys[i].secret = Some(secret);
+                Ok(held) => {
+                    self.hold(&mut desired.keys[i], held);
                     any = true;
                 }
                 Err(error) => {

@@ -100,6 +100,14 @@ impl Entry {
         (self.state, self.memory) = (Some(state), Some(memory));
     }
 
+    /// Takes note of the Secrets that the last pass left, and that are `seen` to be there.
+    pub(super) fn note_secrets(&mut self, seen: impl Fn(&str, &str) -> bool) {
+        let Some(memory) = &self.memory else { return };
+        for (_, name) in memory.secrets().filter(|(namespace, name)| seen(namespace, name)) {
+            self.inputs.is_there(name);
+        }
+    }
+
     /// After an end that could not be seen to.
     pub(super) fn failed_vanished(&mut self, memory: Memory, relook: Duration) {
         self.n_failed += 1;

@@ -122,7 +122,8 @@ async fn secrets_are_private_files_with_an_owner() {
     let data = BTreeMap::from([("apiKey".to_owned(), "shop:dlk_x".to_owned())]);
     assert_eq!(rig.source.read_secret("default", "k").await.expect("readable"), None);
     rig.source.write_secret(&owner, "default", "k", &data).await.expect("writable");
-    assert_eq!(rig.source.read_secret("default", "k").await.expect("readable"), Some(data.clone()));
+    let found = rig.source.read_secret("default", "k").await.expect("readable");
+    assert_eq!(found, Some(Found { data: data.clone(), version: None }));
 
     let path = rig.state.path().join("secrets/default/k.yaml");
     let mode = fs::metadata(&path).expect("there").permissions().mode();
