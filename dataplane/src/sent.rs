@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use rowgate_core::problem::{Code, Problem};
@@ -34,12 +34,13 @@ impl FromRequest<Arc<App>> for Sent {
     async fn from_request(request: Request, _: &Arc<App>) -> Result<Sent, Infallible> {
         let is_minimal = prefers_minimal(request.headers());
         let only = only(request.headers());
-        let body = match is_json(request.headers()) {
-            false => Err(Problem::new(
-                Code::BadRequest,
-                "send the header Content-Type: application/json with the body",
-            )),
-            true => read(request).await,
+        let refused = |what: &str| Err(Problem::new(Code::BadRequest, what));
+        let body = match request.headers() {
+            headers if !is_json(headers) => {
+                refused("send the header Content-Type: application/json with the body")
+            }
+            headers if is_encoded(headers) => refused("send the body as it is, without Content-Encoding"),
+            _ => read(request).await,
         };
         Ok(Sent { body, is_minimal, only })
     }
@@ -73,6 +74,11 @@ fn is_json(headers: &HeaderMap) -> bool {
     let essence =
         value.to_str().ok().and_then(|text| text.split(';').next()).map(|it| it.trim().to_ascii_lowercase());
     essence.is_some_and(|it| it == "application/json" || it.ends_with("+json"))
+}
+
+/// It would have to be taken apart before its size is known.
+fn is_encoded(headers: &HeaderMap) -> bool {
+    headers.get_all(CONTENT_ENCODING).iter().any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
 fn only(headers: &HeaderMap) -> Result<Only, Problem> {

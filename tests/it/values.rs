@@ -1,5 +1,6 @@
-//! Values of every type of PostgreSQL, written by SQL and read through HTTP.
+//! Values of every type of PostgreSQL, written by SQL and read through HTTP, and written through HTTP again.
 
 mod fixed;
 mod fixture;
 mod random;
+mod returned;

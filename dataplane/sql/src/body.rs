@@ -1,5 +1,6 @@
 //! The body of a write: JSON with nothing lost. Numbers keep their text, and no field stands twice, at any depth.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use rowgate_core::problem::{Code, Problem};
@@ -12,29 +13,28 @@ const MAX_DEPTH: usize = 32;
 
 /// What a write sends: one row or a list of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Body {
-    pub rows: Vec<Row>,
+pub struct Body<'a> {
+    pub rows: Vec<Row<'a>>,
     /// It was an array, so that the caller gets one answer for all.
     pub is_list: bool,
 }
 
 /// Fields in the order sent, each once.
-pub type Row = Vec<(String, Input)>;
+pub type Row<'a> = Vec<(String, Input<'a>)>;
 
-/// One JSON value.
+/// One JSON value; numbers, arrays and objects with their text as it was sent.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Input {
+pub enum Input<'a> {
     Null,
     Bool(bool),
-    /// As it was written.
-    Number(String),
+    Number(&'a str),
     Text(String),
-    List(Vec<Input>),
-    Object(Vec<(String, Input)>),
+    List(Vec<Input<'a>>, &'a str),
+    Object(Row<'a>, &'a str),
 }
 
 /// Reads a body; what is wrong with it is a 400 that says where.
-pub fn parse(bytes: &[u8]) -> Result<Body, Problem> {
+pub fn parse(bytes: &[u8]) -> Result<Body<'_>, Problem> {
     let text = std::str::from_utf8(bytes).map_err(|_| refused("the body is not UTF-8"))?;
     let whole: &RawValue = serde_json::from_str(text).map_err(|error| {
         let at = if bytes.is_empty() { "it is empty".to_owned() } else { place(&error) };
@@ -43,10 +43,10 @@ pub fn parse(bytes: &[u8]) -> Result<Body, Problem> {
         ))
     })?;
     match input(whole.get(), 0)? {
-        Input::Object(row) => Ok(Body { rows: vec![row], is_list: false }),
-        Input::List(items) => {
+        Input::Object(row, _) => Ok(Body { rows: vec![row], is_list: false }),
+        Input::List(items, _) => {
             let rows = items.into_iter().enumerate().map(|(i, item)| match item {
-                Input::Object(row) => Ok(row),
+                Input::Object(row, _) => Ok(row),
                 _ => {
                     Err(refused(format!("item {} of the array is no object with the fields of a row", i + 1)))
                 }
@@ -57,42 +57,21 @@ pub fn parse(bytes: &[u8]) -> Result<Body, Problem> {
     }
 }
 
-impl Input {
-    /// The same value as JSON text.
-    pub(crate) fn write_json(&self, out: &mut String) {
+impl Input<'_> {
+    /// The same value as JSON text: for the type json, which keeps its text, as it was sent.
+    pub(crate) fn json(&self) -> Cow<'_, str> {
         match self {
-            Input::Null => out.push_str("null"),
-            Input::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-            Input::Number(text) => out.push_str(text),
-            Input::Text(text) => out.push_str(&quoted(text)),
-            Input::List(items) => {
-                out.push('[');
-                for (i, item) in items.iter().enumerate() {
-                    out.push_str(if i == 0 { "" } else { "," });
-                    item.write_json(out);
-                }
-                out.push(']');
-            }
-            Input::Object(fields) => {
-                out.push('{');
-                for (i, (name, value)) in fields.iter().enumerate() {
-                    out.push_str(if i == 0 { "" } else { "," });
-                    out.push_str(&quoted(name));
-                    out.push(':');
-                    value.write_json(out);
-                }
-                out.push('}');
-            }
+            Input::Null => "null".into(),
+            Input::Bool(true) => "true".into(),
+            Input::Bool(false) => "false".into(),
+            Input::Number(text) | Input::List(_, text) | Input::Object(_, text) => (*text).into(),
+            Input::Text(text) => serde_json::to_string(text).expect("a string is always JSON").into(),
         }
     }
 }
 
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("a string is always JSON")
-}
-
 /// `raw` is well-formed JSON. What stands in it is read again, level by level, which the depth bounds.
-fn input(raw: &str, depth: usize) -> Result<Input, Problem> {
+fn input(raw: &str, depth: usize) -> Result<Input<'_>, Problem> {
     // The row, or the list and its row.
     if MAX_DEPTH + 2 < depth {
         return Err(refused(format!("the body is nested deeper than {MAX_DEPTH} levels")));
@@ -107,11 +86,8 @@ fn input(raw: &str, depth: usize) -> Result<Input, Problem> {
         Some(b'"') => serde_json::from_str(raw).map(Input::Text).map_err(unreadable),
         Some(b'[') => {
             let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(unreadable)?;
-            items
-                .into_iter()
-                .map(|item| input(item.get(), depth + 1))
-                .collect::<Result<_, _>>()
-                .map(Input::List)
+            let items = items.into_iter().map(|item| input(item.get(), depth + 1));
+            Ok(Input::List(items.collect::<Result<_, _>>()?, raw))
         }
         Some(b'{') => {
             let Pairs(pairs) = serde_json::from_str(raw).map_err(unreadable)?;
@@ -122,10 +98,10 @@ fn input(raw: &str, depth: usize) -> Result<Input, Problem> {
                     "the body has {shown:?} twice in one object; send each field once"
                 )));
             }
-            let fields = pairs.iter().map(|(name, value)| Ok((name.clone(), input(value.get(), depth + 1)?)));
-            fields.collect::<Result<_, Problem>>().map(Input::Object)
+            let fields = pairs.into_iter().map(|(name, value)| Ok((name, input(value.get(), depth + 1)?)));
+            Ok(Input::Object(fields.collect::<Result<_, Problem>>()?, raw))
         }
-        _ => Ok(Input::Number(raw.to_owned())),
+        _ => Ok(Input::Number(raw)),
     }
 }
 
@@ -176,14 +152,12 @@ mod tests {
     #[test]
     fn numbers_and_order_stay_as_they_were_sent() {
         let body =
-            parse(br#" {"b": 1.50, "a": 12345678901234567890123, "c": [1, {"x": "\u00e4"}], "d": null} "#);
+            parse(br#" {"b": 1.50, "a": 12345678901234567890123, "c": [ 1,{"x": "\u00e4"}], "d": null} "#);
         let row = &body.expect("JSON").rows[0];
         assert_eq!(row.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["b", "a", "c", "d"]);
-        assert_eq!(row[0].1, Input::Number("1.50".to_owned()));
-        assert_eq!(row[1].1, Input::Number("12345678901234567890123".to_owned()));
-        let mut text = String::new();
-        row[2].1.write_json(&mut text);
-        assert_eq!(text, r#"[1,{"x":"ä"}]"#);
+        assert_eq!(row[0].1, Input::Number("1.50"));
+        assert_eq!(row[1].1, Input::Number("12345678901234567890123"));
+        assert_eq!(row[2].1.json(), r#"[ 1,{"x": "\u00e4"}]"#);
     }
 
     #[test]
@@ -211,9 +185,9 @@ mod tests {
         #[test]
         fn no_bytes_make_it_panic_and_what_it_takes_is_the_same_json(text in r#"[\[\]{},:"a-c0-9.eE+\\ untrlsf-]{0,60}"#) {
             if let Ok(body) = parse(text.as_bytes()) {
-                let mut again = String::new();
-                let rows: Vec<Input> = body.rows.into_iter().map(Input::Object).collect();
-                Input::List(rows).write_json(&mut again);
+                let field = |(name, value): &(String, Input<'_>)| format!("{}:{}", serde_json::json!(name), value.json());
+                let row = |row: &Row<'_>| format!("{{{}}}", row.iter().map(field).collect::<Vec<_>>().join(","));
+                let again = format!("[{}]", body.rows.iter().map(row).collect::<Vec<_>>().join(","));
                 let whole: serde_json::Value = serde_json::from_str(&text).expect("it was taken");
                 let whole = if whole.is_array() { whole } else { serde_json::Value::Array(vec![whole]) };
                 prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&again).expect("JSON"), whole);

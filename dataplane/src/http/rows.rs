@@ -130,7 +130,11 @@ fn no_options(here: &Here) -> Result<(), Problem> {
     }
 }
 
-/// Where the one new row is. `None`: there are several, or the key's values are not known.
+/// As long as an address may be that is answered, with its host and headers beside it.
+const LONGEST: usize = 8 << 10;
+
+/// Where the one new row is. `None`: there are several, or the key's values are not known, or no client could ask for it: what
+/// is too long, or a part that is a step upwards, however it is escaped.
 fn location(here: &Here, entity: &Entity, json: &[u8], sent: &Sent) -> Option<HeaderValue> {
     // Rows that were read back are objects joined by commas; one alone is JSON.
     let row: Map<String, Value> = match json.is_empty() {
@@ -147,9 +151,12 @@ fn location(here: &Here, entity: &Entity, json: &[u8], sent: &Sent) -> Option<He
             Value::Null | Value::Array(_) | Value::Object(_) => return None,
         };
         for part in [name.as_str(), &value] {
+            if matches!(part, "" | "." | "..") {
+                return None;
+            }
             address.push('/');
             address.extend(utf8_percent_encode(part, PART));
         }
     }
-    HeaderValue::try_from(address).ok()
+    HeaderValue::try_from(address).ok().filter(|address| address.len() <= LONGEST)
 }

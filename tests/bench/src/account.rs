@@ -43,6 +43,18 @@ pub(crate) fn megabytes(pids: &[u32]) -> f64 {
     pids.iter().filter_map(pss).sum::<f64>() / 1024.0
 }
 
+/// The most memory that a process held at once since [`forget_most`], in megabytes.
+pub(crate) fn most_megabytes(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|it| it.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1024.0
+}
+
+/// From here on the most memory is counted anew.
+pub(crate) fn forget_most(pid: u32) {
+    fs::write(format!("/proc/{pid}/clear_refs"), "5").expect("the process is ours");
+}
+
 struct Stat {
     parent: u32,
     ticks: u64,

@@ -15,7 +15,7 @@ pub(crate) type Requests = Arc<dyn Fn(u64) -> Vec<u8> + Send + Sync>;
 /// What came of one run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome {
-    /// Answers of status 200.
+    /// Answers of status 200 and 201.
     pub(crate) n_answers: u64,
     pub(crate) n_failures: u64,
     pub(crate) seconds: f64,
@@ -72,7 +72,7 @@ async fn one(
         let began = Instant::now();
         stream.write_all(&requests(n)).await?;
         match answer(&mut stream, &mut buffer).await? {
-            200 => latencies.push(u32::try_from(began.elapsed().as_micros()).unwrap_or(u32::MAX)),
+            200 | 201 => latencies.push(u32::try_from(began.elapsed().as_micros()).unwrap_or(u32::MAX)),
             _ => n_failures += 1,
         }
         n = n.wrapping_add(step as u64);

@@ -1,4 +1,4 @@
-//! `make bench`: how fast a read is, as ratios against `pgbench`, other servers and a control, from one interleaved run.
+//! `make bench`: how fast reads and writes are, as ratios against `pgbench`, other servers and a control, from one interleaved run.
 
 mod account;
 mod control;
@@ -20,7 +20,7 @@ use peer::{Ask, Peer};
 use rounds::{Contestant, Work};
 use stage::Stage;
 
-/// Measures Rowgate's reads beside pgbench, PostgREST, Postrust and a control of our own.
+/// Measures Rowgate's reads and writes beside pgbench, PostgREST, Postrust and a control of our own.
 #[derive(Debug, Parser)]
 struct Cli {
     /// Rounds of each scene; the median counts
@@ -29,7 +29,7 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page, fairness; or reconcile, which runs by itself only
+    /// Only scenes whose name holds this word: row, keys, latency, page, post, patch, fairness, long; or reconcile, which runs by itself only
     #[arg(long)]
     only: Option<String>,
     /// How many objects there are while reconciling is measured
@@ -93,7 +93,19 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
         })
     };
     let pgbench = |n_clients| Contestant { name: "pgbench -S".to_owned(), work: Work::PgBench { n_clients } };
-    let scenes: [(&str, Vec<Contestant>); 5] = [
+    let durable = |it: Contestant| Contestant {
+        name: format!("{}, durable", it.name),
+        work: Work::Durable(Box::new(it.work)),
+    };
+    let writers = |own: fn(&Stage) -> load::Requests, ask: Ask| {
+        let all = || {
+            let ours = ours("Rowgate", own(&stage), 32);
+            let writing = peers.iter().zip(others(ask)).filter(|(peer, _)| peer.writes());
+            [ours].into_iter().chain(writing.map(|(_, it)| it)).collect::<Vec<_>>()
+        };
+        all().into_iter().chain(all().into_iter().map(durable)).collect::<Vec<_>>()
+    };
+    let scenes: [(&str, Vec<Contestant>); 7] = [
         ("row: one row by its key, 32 connections", {
             let own = [ours("Rowgate", stage.row(1), 32), pgbench(32)];
             own.into_iter().chain(others(Peer::row)).collect()
@@ -110,6 +122,8 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
             let own = [ours("Rowgate", stage.page(), 32)];
             own.into_iter().chain(others(Peer::page)).collect()
         }),
+        ("post: one row made, 32 connections", writers(Stage::post, Peer::post)),
+        ("patch: one row changed, 32 connections", writers(Stage::patch, Peer::patch)),
         ("fairness: one row, 4 connections, while 200 requests of another tenant wait for a lock", {
             let calm = ours("Rowgate", stage.row(1), 4);
             let work = Box::new(ours("", stage.row(1), 4).work);
@@ -133,12 +147,42 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
             report::growth(&measured);
         }
     }
+    if cli.only.as_ref().is_none_or(|word| "long".contains(word.as_str())) {
+        report::long(&long(&stage).await?);
+    }
     report::memory(fresh, account::megabytes(&[stage.data_plane.pid()]), &peers);
     Ok(())
 }
 
+/// The most memory that the data plane held while pages of 10,000 and of 100,000 rows were read one after the other, in
+/// megabytes.
+async fn long(stage: &Stage) -> Result<[(usize, f64); 2], Box<dyn std::error::Error>> {
+    let pid = stage.data_plane.pid();
+    let mut most = [(10_000, 0.0), (100_000, 0.0)];
+    for (n_rows, megabytes) in &mut most {
+        account::forget_most(pid);
+        for _ in 0..5 {
+            let (status, body) = load::ask(stage.address(), &stage.lines(*n_rows)).await?;
+            let n_found = serde_json::from_slice::<Value>(&body)?["value"].as_array().map_or(0, Vec::len);
+            assert_eq!((status, n_found), (200, *n_rows));
+        }
+        *megabytes = account::most_megabytes(pid);
+    }
+    Ok(most)
+}
+
 /// Everybody gives the same rows; without that no rate means anything.
 async fn same_answers(stage: &Stage, peers: &[Peer]) -> Result<(), Box<dyn std::error::Error>> {
+    let writes: [(load::Requests, Ask, u16); 2] =
+        [(stage.post(), Peer::post, 201), (stage.patch(), Peer::patch, 200)];
+    for (ours, theirs, expected) in writes {
+        let others = peers.iter().filter(|it| it.writes()).map(|it| (it.name, it.address, theirs(it)(7)));
+        for (name, address, request) in [("Rowgate", stage.address(), ours(7))].into_iter().chain(others) {
+            let (status, body) = load::ask(address, &request).await?;
+            let told = String::from_utf8_lossy(&body);
+            assert!(status == expected && told.contains("\"stock\":7"), "{name}: {status} {told}");
+        }
+    }
     let kinds: [(load::Requests, Ask); 2] = [(stage.row(1), Peer::row), (stage.page(), Peer::page)];
     for (ours, theirs) in kinds {
         for n in [0, 1, 77, 4_000] {

@@ -13,10 +13,12 @@ use rowgate_tests::wait::until_ok;
 use rowgate_tests::world::free_port;
 
 use crate::load::{self, Requests};
-use crate::stage::{CONNECTIONS, id, page_start, request};
+use crate::stage::{CONNECTIONS, changed, id, made, page_start, request, sent};
 
 /// What a peer is asked.
 pub(crate) type Ask = fn(&Peer) -> Requests;
+
+const TOLD: &str = "Prefer: return=representation\r\n";
 
 /// A server in a process of its own.
 #[derive(Debug)]
@@ -41,6 +43,26 @@ impl Peer {
     pub(crate) fn page(&self) -> Requests {
         let root = self.root;
         Arc::new(move |n| request(&format!("{root}/items?id=gt.{}&order=id&limit=100", page_start(n)), ""))
+    }
+
+    /// One row made, and told as it is.
+    pub(crate) fn post(&self) -> Requests {
+        let root = self.root;
+        Arc::new(move |n| sent("POST", &format!("{root}/made"), TOLD, &made(n)))
+    }
+
+    /// One row changed, and told as it is.
+    pub(crate) fn patch(&self) -> Requests {
+        let root = self.root;
+        Arc::new(move |n| {
+            let (id, body) = changed(n);
+            sent("PATCH", &format!("{root}/counters?id=eq.{id}"), TOLD, &body)
+        })
+    }
+
+    /// Whether it writes: the control does not, and the benchmark's goal is PostgREST.
+    pub(crate) fn writes(&self) -> bool {
+        self.name == "PostgREST"
     }
 
     pub(crate) async fn postgrest(server: &Server, tools: &Path) -> Option<Peer> {

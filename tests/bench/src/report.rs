@@ -7,7 +7,7 @@ use crate::rounds::{Contestant, Measured, median, quiet};
 
 pub(crate) fn header(n_rounds: usize, seconds: u64, peers: &[Peer]) {
     let names: Vec<&str> = peers.iter().map(|peer| peer.name).collect();
-    println!("# Reads, {n_rounds} interleaved rounds of {seconds} s each\n");
+    println!("# Reads and writes, {n_rounds} interleaved rounds of {seconds} s each\n");
     println!("Beside Rowgate: pgbench, {}.", names.join(", "));
     println!(
         "`x`: the first line's requests per second divided by this line's, median of the ratio within a round."
@@ -57,6 +57,16 @@ pub(crate) fn growth(all: &[Vec<Measured>]) {
 /// pgbench tells neither its percentiles nor a server of its own.
 fn known(value: f64, digits: usize) -> String {
     if value.is_nan() { "-".to_owned() } else { format!("{value:.digits$}") }
+}
+
+/// The most memory while long pages were read.
+pub(crate) fn long(most: &[(usize, f64); 2]) {
+    println!("## long: pages read to their end, the most memory of the data plane\n");
+    println!("| rows of 130 bytes | MB |\n|---|---|");
+    for (n_rows, megabytes) in most {
+        println!("| {n_rows} | {megabytes:.1} |");
+    }
+    println!("\nThe longer one takes {:.1} MB more (the goal is below 16).\n", most[1].1 - most[0].1);
 }
 
 pub(crate) fn memory(fresh: f64, after: f64, peers: &[Peer]) {

@@ -33,6 +33,8 @@ pub(crate) enum Work {
     },
     /// As `Http`, while requests of another tenant wait.
     Stormed(Box<Work>),
+    /// As `Http`, while PostgreSQL answers a commit only once the disk has it.
+    Durable(Box<Work>),
 }
 
 /// One contestant in one round.
@@ -93,11 +95,22 @@ fn measure(stage: &Stage, work: &Work, time: Duration) -> Measured {
         let _storm = storm.unwrap_or_else(|error| panic!("no storm: {error}"));
         return measure(stage, work, time);
     }
+    if let Work::Durable(work) = work {
+        // The first moment of new sessions does not count.
+        let keep = |on| {
+            Handle::current().block_on(stage.keep_commits(on));
+            measure(stage, work, Duration::from_millis(500));
+        };
+        keep(true);
+        let measured = measure(stage, work, time);
+        keep(false);
+        return measured;
+    }
     let postgres = account::tree(stage.server.pid());
     let own = std::process::id();
     let server: Vec<u32> = match work {
         Work::Http { pid, .. } => vec![*pid],
-        Work::PgBench { .. } | Work::Stormed(_) => Vec::new(),
+        Work::PgBench { .. } | Work::Stormed(_) | Work::Durable(_) => Vec::new(),
     };
     let before = (account::machine(), account::cpu(&[own]), account::cpu(&server), account::cpu(&postgres));
     let began = std::time::Instant::now();
@@ -111,7 +124,7 @@ fn measure(stage: &Stage, work: &Work, time: Duration) -> Measured {
                 ..Measured::default()
             }
         }
-        Work::Stormed(_) => unreachable!("measured above"),
+        Work::Stormed(_) | Work::Durable(_) => unreachable!("measured above"),
         Work::Http { address, requests, n_connections, .. } => {
             let outcome = load::run(*address, requests, *n_connections, time)
                 .unwrap_or_else(|error| panic!("a connection broke under load: {error}"));

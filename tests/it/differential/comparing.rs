@@ -243,13 +243,13 @@ fn meant(drawn: &Drawn, key: &Key) -> Vec<String> {
     meant
 }
 
-fn parts(entity: &Entity, relation: &Relation, values: &[Option<String>]) -> String {
+pub(super) fn parts(entity: &Entity, relation: &Relation, values: &[Option<String>]) -> String {
     let value = |value: &Option<String>| escape(value.as_deref().unwrap_or("no such value"));
     let pairs = relation.key.iter().zip(values);
     pairs.map(|(name, text)| format!("/{}/{}", entity.exposed(name), value(text))).collect()
 }
 
-fn named(relation: &Relation, values: &[Option<String>]) -> String {
+pub(super) fn named(relation: &Relation, values: &[Option<String>]) -> String {
     let one = |(name, value): (&&str, &Option<String>)| {
         let value = value.as_deref().unwrap_or("no such value");
         format!("r.{name}::text = '{}'", value.replace('\'', "''"))

@@ -4,6 +4,7 @@
 use rowgate_tests::postgres::execute;
 
 use super::comparing::{Tenant, texts};
+use super::draw::draw;
 use super::model::Who;
 use super::running;
 use super::world::{Body, Scope};
@@ -18,7 +19,7 @@ struct Leak {
 /// The reconciler would repair them, so a data plane alone serves the tenant.
 #[tokio::test]
 async fn a_planted_leak_is_caught() {
-    let (mut world, mut tenants) = running::start(&[SEED]).await;
+    let (mut world, mut tenants) = running::start(&[SEED], draw).await;
     let replica = world.replica().await;
     assert!(!world.kill().await.success(), "nobody repairs any more");
     let tenant = &mut tenants[0];

@@ -37,6 +37,31 @@ impl Drawn {
         relation.columns.iter().copied().filter(|column| names.contains(column.name)).collect()
     }
 
+    /// The columns that a key may write with an action; of `delete` all, or none.
+    pub(super) fn settable(&self, key: &Key, entity: usize, action: &str) -> BTreeSet<&'static str> {
+        let relation = self.relation(&self.entities[entity]);
+        let all = || relation.columns.iter().map(|c| c.name).collect::<Vec<_>>();
+        let mut names = BTreeSet::new();
+        for permission in self.permissions(key).iter().filter(|permission| permission.entity == entity) {
+            match permission.actions.contains(&action) {
+                true if action == "delete" => names.extend(all()),
+                true => {
+                    let included = permission.include.clone().unwrap_or_else(all);
+                    names.extend(included.into_iter().filter(|name| !permission.exclude.contains(name)));
+                }
+                false => {}
+            }
+        }
+        names
+    }
+
+    /// Those that the key's role writes by SQL: of every entity over the relation.
+    pub(super) fn reach(&self, key: &Key, relation: usize, action: &str) -> BTreeSet<&'static str> {
+        let over = |entity: &Entity| entity.relation == relation;
+        let entities = self.entities.iter().enumerate().filter(|(_, entity)| over(entity));
+        entities.flat_map(|(i, _)| self.settable(key, i, action)).collect()
+    }
+
     /// The columns that the key's role reads by SQL: those of every entity over the relation.
     pub(super) fn reached(&self, key: &Key, relation: usize) -> BTreeSet<&'static str> {
         let over = |entity: &Entity| entity.relation == relation;
@@ -49,7 +74,7 @@ impl Drawn {
         let of = &self.relations[relation];
         match &of.body {
             Body::Table { security, .. } => {
-                let condition = self.condition(&of.name, security, who);
+                let condition = self.condition(&of.name, security, who, "read");
                 format!("(select * from app.{0} {0} where {condition})", of.name)
             }
             // The rows under a view are those that its caller sees.
@@ -66,15 +91,17 @@ impl Drawn {
         }
     }
 
-    fn condition(&self, table: &str, security: &Security, who: Who<'_>) -> String {
+    /// What policies say of a row that is read, made, changed or deleted, as it is or as it becomes.
+    pub(super) fn condition(&self, table: &str, security: &Security, who: Who<'_>, action: &str) -> String {
         let policies = match security {
             Security::LeftOut => return "false".to_owned(),
             Security::None => return "true".to_owned(),
             Security::Existing(policies) | Security::Policies(policies) => policies,
         };
-        let reading = || policies.iter().filter(|policy| policy.reads());
-        let opens = reading().filter(|policy| !policy.restrictive && about(policy, who));
-        let closes = reading().filter(|policy| policy.restrictive && about(policy, who));
+        let is_scripts = matches!(security, Security::Existing(_));
+        let saying = || policies.iter().filter(|policy| policy.says(action, is_scripts));
+        let opens = saying().filter(|policy| !policy.restrictive && about(policy, who));
+        let closes = saying().filter(|policy| policy.restrictive && about(policy, who));
         let opens: Vec<String> = opens.map(|policy| self.rows(table, policy, who)).collect();
         let closes: Vec<String> = closes.map(|policy| self.rows(table, policy, who)).collect();
         if opens.is_empty() {

@@ -112,9 +112,9 @@ fn policy(rng: &mut StdRng, name: String, names: &[String], reach: Reach) -> Pol
 }
 
 impl Policy {
-    /// Whether it has a say in reading.
-    pub(super) fn reads(&self) -> bool {
-        self.actions.is_empty() || self.actions.contains(&"read")
+    /// Whether it has a say in an action. The owner's script makes none for rows that are made.
+    pub(super) fn says(&self, action: &str, is_scripts: bool) -> bool {
+        self.actions.is_empty() || self.actions.contains(&action) && !(is_scripts && action == "create")
     }
 }
 

@@ -9,10 +9,11 @@ use rowgate_tests::world::World;
 use sqlx::{PgConnection, Row as _};
 
 use super::asking::Case;
+use super::changing::Outcome;
 use super::comparing::{Kind, Tenant};
-use super::draw::draw;
 use super::manifest::{key_name, manifest};
 use super::world::Drawn;
+use super::writing::Write;
 
 /// How many cases a tenant is asked; a tenant's cases are the same whoever asks them.
 pub(super) const N_CASES: u64 = 750;
@@ -20,8 +21,8 @@ pub(super) const N_CASES: u64 = 750;
 /// How many cases came out how.
 pub(super) type Tally = BTreeMap<Kind, usize>;
 
-/// Starts one process with a tenant for each seed.
-pub(super) async fn start(seeds: &[u64]) -> (World, Vec<Tenant>) {
+/// Starts one process with a tenant for each seed, as `draw` makes it.
+pub(super) async fn start(seeds: &[u64], draw: fn(u64) -> Drawn) -> (World, Vec<Tenant>) {
     let mut world = World::new(&[]).await;
     let drawn: Vec<Drawn> = seeds.iter().map(|seed| draw(*seed)).collect();
     for tenant in &drawn {
@@ -65,7 +66,11 @@ async fn connection(world: &World, slug: &str) -> PgConnection {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the text is the test's own; no request reaches it")]
-async fn keys(connection: &mut PgConnection, key: &[&str], from: &str) -> Vec<Vec<Option<String>>> {
+pub(super) async fn keys(
+    connection: &mut PgConnection,
+    key: &[&str],
+    from: &str,
+) -> Vec<Vec<Option<String>>> {
     let columns: Vec<String> = key.iter().map(|name| format!("{name}::text")).collect();
     let sql = format!("select array[{}] from {from} r order by 1", columns.join(", "));
     let rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_all(connection).await;
@@ -89,6 +94,25 @@ pub(super) async fn ask(tenant: &mut Tenant, n: u64) -> Result<Tally, String> {
                 return Err(format!(
                     "tenant {}, case {number}: {} asks {} {:?}\n{difference}",
                     tenant.drawn.slug, key.name, entity.name, case.question
+                ));
+            }
+        }
+    }
+    Ok(tally)
+}
+
+/// Makes `n` writes, which follow on each other, and stops at the first that differs.
+pub(super) async fn write(tenant: &mut Tenant, n: u64) -> Result<BTreeMap<Outcome, usize>, String> {
+    let mut tally = BTreeMap::new();
+    for number in 0..n {
+        let case = Write::draw(&tenant.drawn, case_seed(&tenant.drawn.slug, number), number);
+        match tenant.write(&case).await {
+            Ok(outcome) => *tally.entry(outcome).or_default() += 1,
+            Err(difference) => {
+                let (key, entity) = (&tenant.drawn.keys[case.key], &tenant.drawn.entities[case.entity]);
+                return Err(format!(
+                    "tenant {}, case {number}: {} sends {} {case:?}\n{difference}",
+                    tenant.drawn.slug, key.name, entity.name
                 ));
             }
         }

@@ -26,7 +26,7 @@ impl Fixture {
             writeln!(text, "    - {{name: {entity}, {source}, {policy}}}").expect("writing to a string");
             writeln!(
                 permissions,
-                "      - {{entity: {entity}, actions: [read], fields: {{include: ['*']}}}}"
+                "      - {{entity: {entity}, actions: [read, create, update], fields: {{include: ['*']}}}}"
             )
             .expect("writing to a string");
         }
@@ -40,6 +40,17 @@ impl Fixture {
         world.start().await;
         let key = world.key("reader");
         Fixture { world, client: reqwest::Client::new(), key }
+    }
+
+    /// Status and body of a request with a body of JSON.
+    pub(super) async fn send(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+        let url = format!("{}/auth/values/api/{path}", self.world.url());
+        let method = reqwest::Method::from_bytes(method.as_bytes()).expect("a method");
+        let request = self.client.request(method, &url).header("X-API-Key", &self.key);
+        let request = request.header("Content-Type", "application/json").body(body.to_owned());
+        let response = request.send().await.unwrap_or_else(|error| panic!("{url}: {error}"));
+        let status = response.status().as_u16();
+        (status, response.text().await.unwrap_or_else(|error| panic!("{url}: {error}")))
     }
 
     /// Status and body of `GET /auth/values/api/<path>`.

@@ -11,7 +11,7 @@ use super::fixture::Fixture;
 
 /// Values of each type.
 const POOL: usize = 40;
-const ROWS: usize = 60;
+pub(super) const ROWS: usize = 60;
 
 struct Kind {
     name: &'static str,
@@ -233,7 +233,18 @@ const FORMS: &[Form] = &[
     },
 ];
 
-fn script(rng: &mut StdRng) -> String {
+/// Which values are drawn.
+pub(super) fn seed() -> u64 {
+    std::env::var("VALUES_SEED").map_or(1, |seed| seed.parse().expect("a seed is a number"))
+}
+
+/// The columns of `v.random` behind its key.
+pub(super) fn columns() -> Vec<String> {
+    let of = |kind: &Kind| (0..FORMS.len()).map(|f| format!("{}_{f}", kind.name)).collect::<Vec<_>>();
+    KINDS.iter().flat_map(of).collect()
+}
+
+pub(super) fn script(rng: &mut StdRng) -> String {
     let mut script = "create schema v;\n\
         set timezone = 'UTC'; set intervalstyle = 'iso_8601'; set datestyle = 'ISO, MDY'; set extra_float_digits = 1;\n\
         create type v.mood as enum ('glad', 'so \"so\"', 'NULL', 'a,b(c){d}\\');\n\
@@ -285,7 +296,7 @@ fn script(rng: &mut StdRng) -> String {
 /// Seen to fail with the same eight faults as the fixed values.
 #[tokio::test]
 async fn values_are_the_same_wherever_they_stand() {
-    let seed = std::env::var("VALUES_SEED").map_or(1, |seed| seed.parse().expect("a seed is a number"));
+    let seed = seed();
     let mut rng = StdRng::seed_from_u64(seed);
     let mut fixture = Fixture::new(&script(&mut rng), &["random", "expected"]).await;
     let (expected, _) = fixture.page("expected?$first=-1&$select=e").await;

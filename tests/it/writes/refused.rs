@@ -152,6 +152,10 @@ async fn what_cannot_be_written_is_refused_and_nothing_is_stored() {
     }
     let plain = desk.ask_with("all", "POST", "/pairs", "a=1", &[("Content-Type", "text/plain")]).await;
     assert_eq!(plain.status, 400, "{plain:?}");
+    let packed = desk
+        .ask_with("all", "POST", "/pairs", r#"{"a": "x", "b": 1}"#, &[("Content-Encoding", "gzip")])
+        .await;
+    assert_eq!(packed.status, 400, "{packed:?}");
     let large = format!(r#"{{"a": "{}", "b": 1}}"#, "x".repeat(1 << 20));
     let large = desk.ask("all", "POST", "/pairs", &large).await;
     assert_eq!((large.status.as_u16(), large.json()["error"]["code"].as_str()), (413, Some("TooLarge")));

@@ -69,6 +69,11 @@ async fn a_list_is_one_statement_in_its_order_all_or_nothing() {
     assert_eq!(bare.json()["value"].as_array().map(Vec::len), Some(3), "{bare:?}");
     let many = desk.ask("all", "POST", "/bare", &format!("[{}]", vec!["{}"; 65_536].join(","))).await;
     assert_eq!(many.status, StatusCode::PAYLOAD_TOO_LARGE);
+    // of no use as addresses
+    for key in ["", ".", "..", &"x".repeat(9_000)] {
+        let reply = desk.ask("all", "POST", "/pairs", &json!({"a": key, "b": 3}).to_string()).await;
+        assert_eq!((reply.status, reply.header("location")), (StatusCode::CREATED, None), "{key}");
+    }
     let nothing = desk.ask("all", "POST", "/pairs", "[]").await;
     assert_eq!(nothing.status, StatusCode::BAD_REQUEST);
 }

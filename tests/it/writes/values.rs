@@ -57,6 +57,7 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
         "{\"street\": \"Main \\\"St\\\", 5\", \"number\": null, \"tags\": [\"x\"]}",
         "(\"Main \"\"St\"\", 5\",,{x})",
     ),
+    ("grids", "v.row[]", "[[1, 2], [3]]", "{\"{1,2}\",\"{3}\"}"),
     ("places", "v.place[]", "[{\"street\": \"a\\\\b\", \"number\": 2}]", "{\"(\\\"a\\\\\\\\b\\\",2,)\"}"),
     ("nothing", "text", "null", ""),
 ];
@@ -66,6 +67,7 @@ async fn every_type_is_stored_as_it_was_sent_and_comes_back() {
     let columns: Vec<_> = VALUES.iter().map(|(name, ty, ..)| format!("{name} {ty}")).collect();
     let script = format!(
         "create schema v; create type v.mood as enum ('so so', 'well'); create domain v.positive as integer check (value > 0);
+         create domain v.row as integer[];
          create type v.place as (street text, number integer, tags text[]);
          create table v.things (key integer primary key, {});",
         columns.join(", ")
@@ -95,6 +97,23 @@ async fn every_type_is_stored_as_it_was_sent_and_comes_back() {
         let query = format!("select coalesce({name}::text, '') as it from v.things");
         let stored = rowgate_tests::postgres::rows(&mut superuser, &query).await[0]["it"].clone();
         assert_eq!(stored, json!(printed), "{name} {ty}: {sent}");
+    }
+    for (field, sent) in [
+        ("list", "[1.5]"),
+        ("list", "[true]"),
+        ("list", "[3000000000]"),
+        ("grid", "[7]"),
+        ("grids", "[1]"),
+        ("places", "[{\"number\": \"x\"}]"),
+        ("place", "{\"number\": true}"),
+    ] {
+        let refused =
+            client.send("POST", &url, &headers, &format!("{{\"key\": 9, \"{field}\": {sent}}}")).await;
+        assert_eq!(refused.json()["error"]["code"], "InvalidValue", "{field} {sent}: {refused:?}");
+        assert!(
+            refused.json()["error"]["message"].to_string().contains(field),
+            "{field} {sent}: {refused:?}"
+        );
     }
     // what is read goes in again and gives the same
     let read = client.get(&format!("{url}/key/1"), &headers).await;

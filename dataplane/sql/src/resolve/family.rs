@@ -1,6 +1,7 @@
 //! Which types stand beside each other, and which can be compared or ordered at all.
 
 use crate::catalog::{FieldType, Operators, TypeKind};
+use crate::shape::Encoding;
 
 /// What values of a column are to a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,33 @@ impl Family {
             1700 => Family::Numeric,
             2950 => Family::Uuid,
             _ => Family::Other,
+        }
+    }
+
+    /// Of an element of an array, or an attribute of a composite.
+    pub(super) fn of_part(encoding: &Encoding) -> Family {
+        match encoding {
+            Encoding::Bool => Family::Bool,
+            Encoding::Int2 => Family::Integer(i16::MIN as i64, i16::MAX as i64),
+            Encoding::Int4 => Family::Integer(i32::MIN as i64, i32::MAX as i64),
+            Encoding::Int8 => Family::Integer(i64::MIN, i64::MAX),
+            Encoding::Oid => Family::Integer(0, u32::MAX as i64),
+            Encoding::Float4 => Family::Float4,
+            Encoding::Float8 => Family::Float8,
+            Encoding::Numeric => Family::Numeric,
+            Encoding::Text => Family::Text(usize::MAX),
+            Encoding::Uuid => Family::Uuid,
+            Encoding::Bytea => Family::Bytea,
+            Encoding::Date => Family::Date,
+            Encoding::Time => Family::Time,
+            Encoding::TimeTz => Family::TimeTz,
+            Encoding::Timestamp => Family::Timestamp,
+            Encoding::TimestampTz => Family::TimestampTz,
+            Encoding::Interval
+            | Encoding::Json
+            | Encoding::Jsonb
+            | Encoding::Quoted
+            | Encoding::Nested(_) => Family::Other,
         }
     }
 

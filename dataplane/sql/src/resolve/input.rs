@@ -11,49 +11,50 @@ const JSON: u32 = 114;
 const JSONB: u32 = 3802;
 
 /// The bind for `input` in a column of type `ty`, declared as what stands below domains: assigning it asks them.
-pub(super) fn bind(ty: &FieldType, input: &Input) -> Result<Bind, Misfit> {
+pub(super) fn bind(ty: &FieldType, input: &Input<'_>) -> Result<Bind, Misfit> {
     if matches!(input, Input::Null) {
         return Ok(Bind { value: None, ..Bind::text(ty.base_oid, "") });
     }
     if matches!(ty.base_oid, JSON | JSONB) && ty.kind == TypeKind::Base {
-        let mut text = String::new();
-        input.write_json(&mut text);
-        return Ok(Bind::text(ty.base_oid, text));
+        return Ok(Bind::text(ty.base_oid, input.json().into_owned()));
     }
     if let Some(nested) = &ty.nested {
         return Ok(Bind::text(nested.oid, whole(nested, input)?));
     }
-    let text = scalar(input)?;
-    let is_quoted = matches!(input, Input::Text(_));
-    match Family::of(ty) {
-        Family::Text(_) if !is_quoted => Err(Misfit::NoText),
-        Family::Bool if matches!(input, Input::Number(_)) => Err(Misfit::Bool),
-        Family::Other if matches!(input, Input::Bool(_)) => Err(Misfit::NoText),
-        _ => value::stored(ty, text),
+    value::stored(ty, bare(Family::of(ty), input)?)
+}
+
+/// The text of a value that may stand for one of `family`.
+fn bare<'a>(family: Family, input: &'a Input<'_>) -> Result<&'a str, Misfit> {
+    match (family, input) {
+        (Family::Text(_), Input::Bool(_) | Input::Number(_)) => Err(Misfit::NoText),
+        (Family::Bool, Input::Number(_)) => Err(Misfit::Bool),
+        (Family::Other, Input::Bool(_)) => Err(Misfit::NoText),
+        _ => scalar(input),
     }
 }
 
 /// The text of a value that is neither array nor object.
-fn scalar(input: &Input) -> Result<&str, Misfit> {
+fn scalar<'a>(input: &'a Input<'_>) -> Result<&'a str, Misfit> {
     match input {
         Input::Bool(true) => Ok("true"),
         Input::Bool(false) => Ok("false"),
         Input::Number(text) => Ok(text),
         Input::Text(text) if text.contains('\0') => Err(Misfit::Nul),
         Input::Text(text) => Ok(text),
-        Input::Null | Input::List(_) | Input::Object(_) => Err(Misfit::NoScalar),
+        Input::Null | Input::List(..) | Input::Object(..) => Err(Misfit::NoScalar),
     }
 }
 
 /// The text form of an array or a composite.
-fn whole(nested: &Nested, input: &Input) -> Result<String, Misfit> {
+fn whole(nested: &Nested, input: &Input<'_>) -> Result<String, Misfit> {
     let mut out = String::new();
     match (&nested.body, input) {
-        (Body::Array { element, delimiter }, Input::List(items)) => {
+        (Body::Array { element, delimiter }, Input::List(items, _)) => {
             array(element, char::from(*delimiter), items, &mut out)?;
         }
         (Body::Array { .. }, _) => return Err(Misfit::NoList),
-        (Body::Composite(attributes), Input::Object(fields)) => {
+        (Body::Composite(attributes), Input::Object(fields, _)) => {
             let is_known = |name: &str| attributes.iter().any(|attribute| attribute.label == label(name));
             if !fields.iter().all(|(name, _)| is_known(name)) {
                 return Err(Misfit::NoObject);
@@ -76,7 +77,7 @@ fn whole(nested: &Nested, input: &Input) -> Result<String, Misfit> {
 }
 
 /// Lists within lists are the dimensions of one array.
-fn array(element: &Part, delimiter: char, items: &[Input], out: &mut String) -> Result<(), Misfit> {
+fn array(element: &Part, delimiter: char, items: &[Input<'_>], out: &mut String) -> Result<(), Misfit> {
     out.push('{');
     for (i, item) in items.iter().enumerate() {
         if 0 < i {
@@ -84,7 +85,7 @@ fn array(element: &Part, delimiter: char, items: &[Input], out: &mut String) -> 
         }
         match item {
             Input::Null => out.push_str("NULL"),
-            Input::List(items) if !is_json(&element.encoding) => array(element, delimiter, items, out)?,
+            Input::List(items, _) if !is_list(&element.encoding) => array(element, delimiter, items, out)?,
             item => quoted(&part(element, item)?, '\\', out),
         }
     }
@@ -92,23 +93,29 @@ fn array(element: &Part, delimiter: char, items: &[Input], out: &mut String) -> 
     Ok(())
 }
 
+/// Whether a list is one element: JSON, or a domain over an array.
+fn is_list(encoding: &Encoding) -> bool {
+    let is_array = |nested: &Nested| matches!(nested.body, Body::Array { .. });
+    is_json(encoding) || matches!(encoding, Encoding::Nested(nested) if is_array(nested))
+}
+
 fn is_json(encoding: &Encoding) -> bool {
     matches!(encoding, Encoding::Json | Encoding::Jsonb)
 }
 
 /// One element or attribute in its text form.
-fn part(part: &Part, input: &Input) -> Result<String, Misfit> {
+fn part(part: &Part, input: &Input<'_>) -> Result<String, Misfit> {
     match &part.encoding {
-        encoding if is_json(encoding) => {
-            let mut text = String::new();
-            input.write_json(&mut text);
-            Ok(text)
-        }
+        encoding if is_json(encoding) => Ok(input.json().into_owned()),
         Encoding::Nested(nested) => whole(nested, input),
         Encoding::Bytea => value::bytea(scalar(input)?)
             .map(|bytes| bytes.iter().fold("\\x".to_owned(), |text, byte| text + &format!("{byte:02x}"))),
-        Encoding::Text if !matches!(input, Input::Text(_)) => Err(Misfit::NoText),
-        _ => scalar(input).map(str::to_owned),
+        encoding => {
+            let family = Family::of_part(encoding);
+            let text = bare(family, input)?;
+            value::judge(family, text)?;
+            Ok(text.to_owned())
+        }
     }
 }
 

@@ -98,8 +98,20 @@ pub(super) fn bind(ty: &FieldType, text: &str) -> Result<Bind, Misfit> {
 
 /// The bind for a bare text that is to be stored.
 pub(super) fn stored(ty: &FieldType, text: &str) -> Result<Bind, Misfit> {
+    let family = Family::of(ty);
+    if family == Family::Bytea {
+        let value = Some(bytea(text)?);
+        return Ok(Bind { value, format: Format::Binary, ..Bind::text(ty.base_oid, "") });
+    }
+    judge(family, text)?;
+    // The base type: a domain's checks say what may be stored, not what may be asked for.
+    Ok(Bind::text(ty.base_oid, text))
+}
+
+/// Whether a bare text is of a family, as far as it is judged here.
+pub(super) fn judge(family: Family, text: &str) -> Result<(), Misfit> {
     let fits = |fits: bool, otherwise: Misfit| fits.then_some(()).ok_or(otherwise);
-    match Family::of(ty) {
+    match family {
         Family::Integer(min, max) => {
             let number: Option<i64> = if text.starts_with('+') { None } else { text.parse().ok() };
             fits(number.is_some_and(|n| min <= n && n <= max), Misfit::Integer(min, max))?;
@@ -126,16 +138,11 @@ pub(super) fn stored(ty: &FieldType, text: &str) -> Result<Bind, Misfit> {
         Family::Time => fits(moment::is_time(text, false), Misfit::Time)?,
         Family::TimeTz => fits(moment::is_time(text, true), Misfit::TimeTz)?,
         Family::Bytea => {
-            return Ok(Bind {
-                value: Some(bytea(text)?),
-                format: Format::Binary,
-                ..Bind::text(ty.base_oid, "")
-            });
+            bytea(text)?;
         }
         Family::Other => {}
     }
-    // The base type: a domain's checks say what may be stored, not what may be asked for.
-    Ok(Bind::text(ty.base_oid, text))
+    Ok(())
 }
 
 /// Base 64 of either alphabet.

@@ -23,7 +23,7 @@ pub fn insert(
     catalog: &Catalog,
     scope: &Scope,
     entity: &EntityName,
-    body: Result<Body, Problem>,
+    body: Result<Body<'_>, Problem>,
     reads_back: bool,
 ) -> Result<Insert, Problem> {
     let visible = find(catalog, scope, entity, Visible::for_write)?;
@@ -98,7 +98,7 @@ pub fn upsert(
     scope: &Scope,
     entity: &EntityName,
     key_path: &[(String, String)],
-    body: Result<Body, Problem>,
+    body: Result<Body<'_>, Problem>,
     (how, only, reads_back): (How, Only, bool),
 ) -> Result<Upsert, Problem> {
     let visible = find(catalog, scope, entity, Visible::for_write)?;
@@ -217,7 +217,7 @@ pub fn delete(
 }
 
 /// The values of one row by their fields.
-fn values(visible: &Visible<'_>, row: &Row) -> Result<Vec<(usize, Bind)>, Problem> {
+fn values(visible: &Visible<'_>, row: &Row<'_>) -> Result<Vec<(usize, Bind)>, Problem> {
     let mut values = Vec::with_capacity(row.len());
     for (name, input) in row {
         let (at, bind) = value(visible, name, input)?;
@@ -230,7 +230,7 @@ fn values(visible: &Visible<'_>, row: &Row) -> Result<Vec<(usize, Bind)>, Proble
 }
 
 /// One field of a body and what it is to hold, whether this key may set it or not.
-fn value(visible: &Visible<'_>, name: &str, input: &Input) -> Result<(usize, Bind), Problem> {
+fn value(visible: &Visible<'_>, name: &str, input: &Input<'_>) -> Result<(usize, Bind), Problem> {
     let at = visible.written(name)?;
     let field = &visible.entity.fields[at];
     if is_read_only(field) {
@@ -289,6 +289,6 @@ fn forbidden(what: String) -> Problem {
 }
 
 /// Says which row of a list it is about.
-fn in_row(problem: Problem, body: &Body, i: usize) -> Problem {
+fn in_row(problem: Problem, body: &Body<'_>, i: usize) -> Problem {
     if body.is_list { problem.detail(format!("in item {} of the array", i + 1)) } else { problem }
 }
