@@ -1,6 +1,7 @@
 //! Drawn tenants in a real process, and the cases that are asked of them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rowgate_tests::client::Client;
 use rowgate_tests::postgres::execute;
@@ -101,10 +102,13 @@ pub(super) async fn ask(tenant: &mut Tenant, n: u64) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Makes `n` writes, which follow on each other, and stops at the first that differs.
-pub(super) async fn write(tenant: &mut Tenant, n: u64) -> Result<BTreeMap<Outcome, usize>, String> {
+/// Makes the writes with these numbers, which follow on each other, and stops at the first that differs.
+pub(super) async fn write(
+    tenant: &mut Tenant,
+    numbers: Range<u64>,
+) -> Result<BTreeMap<Outcome, usize>, String> {
     let mut tally = BTreeMap::new();
-    for number in 0..n {
+    for number in numbers {
         let case = Write::draw(&tenant.drawn, case_seed(&tenant.drawn.slug, number), number);
         match tenant.write(&case).await {
             Ok(outcome) => *tally.entry(outcome).or_default() += 1,
