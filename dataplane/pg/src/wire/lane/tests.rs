@@ -9,6 +9,7 @@
 mod script;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -91,6 +92,11 @@ async fn read(lane: &Lane, number: u8, watched: bool) -> Result<(), Failure> {
 
 /// One connection, and nowhere to get another one.
 fn lane(fault: Fault, plan: Plan, grace: Duration) -> (Lane, tokio::task::AbortHandle) {
+    lane_with(fault, usize::from(plan.warm), grace)
+}
+
+/// As [`lane`], where the fault happens to the answer with this number.
+fn lane_with(fault: Fault, faulty: usize, grace: Duration) -> (Lane, tokio::task::AbortHandle) {
     let password = Root::new([7; 32]).password("test", "auth", 1);
     let endpoint = Endpoint::Unix { directory: "/nonexistent".into(), port: 1 };
     let login = Login { endpoint, database: "d".to_owned(), role: "auth".to_owned(), password };
@@ -101,7 +107,7 @@ fn lane(fault: Fault, plan: Plan, grace: Duration) -> (Lane, tokio::task::AbortH
     let session = Session { pid: 1, secret: 1 };
     let place = lane.shared.places.take(0, Duration::ZERO).now_or_never().expect("it is free");
     place.expect("open").give_back(Connection::new(Either::Left(ours), inbox, session, Sessions::Own));
-    let server = tokio::spawn(serve(theirs, usize::from(plan.warm), fault)).abort_handle();
+    let server = tokio::spawn(serve(theirs, faulty, fault)).abort_handle();
     (lane, server)
 }
 
@@ -206,14 +212,27 @@ async fn a_connection_that_is_closed_at_any_byte_is_no_answer() {
 /// Seen to fail with a write that is asked again like a read.
 #[tokio::test]
 async fn a_write_whose_answer_is_lost_is_not_sent_again() {
-    let plan = Plan { watched: false, ..SHORT };
-    for at in 0..messages(plan).await.concat().len() {
-        let fault: Fault = Arc::new(move |messages| cut(&messages, at, Step::Close));
-        let (lane, server) = lane(fault, plan, Duration::from_secs(60));
-        let answer = lane.read(Ask { mode: Mode::Write, ..ask(plan.first, false) }).await;
-        assert!(matches!(answer, Err(Failure::Unavailable(_))), "{at}: {answer:?}");
-        assert_eq!(lane.n_connects(), (0, 0), "{at}: nobody knows whether it was done");
-        server.abort();
+    // First it is parsed and described, then it runs.
+    for part in [0, 1] {
+        let mut at = 0;
+        loop {
+            let len = Arc::new(AtomicUsize::new(0));
+            let told = Arc::clone(&len);
+            let fault: Fault = Arc::new(move |messages| {
+                told.store(messages.concat().len(), Ordering::Relaxed);
+                cut(&messages, at, Step::Close)
+            });
+            let (lane, server) = lane_with(fault, part, Duration::from_secs(60));
+            let answer = lane.read(Ask { mode: Mode::Write, ..ask(SHORT.first, false) }).await;
+            assert!(matches!(answer, Err(Failure::Unavailable(_))), "{part} {at}: {answer:?}");
+            assert_eq!(lane.n_connects(), (0, 0), "{part} {at}: nobody knows whether it was done");
+            server.abort();
+            at += 1;
+            if at == len.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        assert!(20 < at, "{part}: there were {at} bytes");
     }
 }
 

@@ -84,7 +84,7 @@ pub(super) async fn serve(mut stream: UnixStream, faulty: usize, fault: Fault) {
     }
 }
 
-/// The messages up to a Sync; `None`: the client has closed.
+/// The messages up to a Sync or a Flush; `None`: the client has closed.
 async fn batch(stream: &mut UnixStream) -> Option<Vec<(u8, Vec<u8>)>> {
     let mut batch = Vec::new();
     loop {
@@ -93,7 +93,7 @@ async fn batch(stream: &mut UnixStream) -> Option<Vec<(u8, Vec<u8>)>> {
         let mut body = vec![0; len as usize - 4];
         stream.read_exact(&mut body).await.ok()?;
         batch.push((tag, body));
-        if tag == b'S' {
+        if tag == b'S' || tag == b'H' {
             return Some(batch);
         }
     }
@@ -132,6 +132,7 @@ fn answer(batch: &[(u8, Vec<u8>)]) -> Vec<Vec<u8>> {
                 messages.push(message(b'C', b"SELECT 1\0"));
             }
             b'S' => messages.push(message(b'Z', b"I")),
+            b'H' => {}
             other => panic!("no such message is sent: {other}"),
         }
     }
