@@ -55,7 +55,6 @@ const BY_HAND: &[&str] = &[
     "alter table shop.stock disable trigger \"~dl_2_stamp\"",
     "alter table shop.stock enable trigger \"~dl_3_keep\"",
     "alter table shop.stock enable replica trigger \"~dl_1_echo\"",
-    "drop function dl.protect_keep() cascade",
     "alter function dl.protect_echo() security definer",
     "create or replace function dl.protect_stamp() returns trigger language plpgsql as 'begin return new; end'",
     "grant execute on function dl.protect_stamp() to public",

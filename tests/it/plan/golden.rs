@@ -155,3 +155,46 @@ async fn a_table_that_comes_under_protection_and_out_of_it() {
     snapshot("unprotected_table", &outcome);
     assert_eq!(outcome.told.len(), 1, "{:?}", outcome.told);
 }
+
+/// Partitions have triggers of their own, and one that is detached keeps them.
+#[tokio::test]
+async fn nothing_of_a_protection_is_left() {
+    let (mut world, mut shop) = whole_shop().await;
+    world
+        .by_hand(
+            "set role none; create table shop.parts (id int primary key) partition by range (id);
+             create table shop.part_a partition of shop.parts for values from (0) to (9);
+             create table shop.part_b partition of shop.parts for values from (9) to (99)",
+        )
+        .await;
+    let owner = rowgate_core::role::TenantLogin::Owner.role(&world.tenant);
+    for table in ["parts", "part_a", "part_b"] {
+        world.by_hand(&format!("alter table shop.{table} owner to {owner}")).await;
+    }
+    let part = json!({"name": "parts", "source": {"schema": "shop", "object": "parts"}, "concurrencyProtection": {}});
+    shop.tenant["spec"]["entities"].as_array_mut().expect("a list").push(part);
+    let triggers = async |world: &mut World| {
+        let (_, db) = world.look().await;
+        db.relations.values().map(|relation| relation.triggers.len()).sum::<usize>()
+    };
+    for (script, generation, wanted) in [
+        ("select", 2, 4 + 4 + 4 + 4),
+        ("alter table shop.parts detach partition shop.part_b", 2, 4 + 4 + 4),
+        ("delete from dl.applied where name = 'shop.parts'", 2, 4 + 4 + 4),
+        ("select", 3, 0),
+    ] {
+        world.by_hand(script).await;
+        shop.tenant["metadata"]["generation"] = json!(generation);
+        if generation == 3 {
+            let entities = shop.tenant["spec"]["entities"].as_array_mut().expect("a list");
+            entities.retain(|entity| entity["name"] != "parts" && entity["name"] != "stock");
+            let permissions = shop.tenant["spec"]["shared"]["permissions"].as_array_mut().expect("a list");
+            permissions.retain(|permission| permission["entity"] != "stock");
+        }
+        let desired = shop.desired(&world.installation);
+        world.settle(&desired).await;
+        assert_eq!(triggers(&mut world).await, wanted, "{script}");
+    }
+    let (_, db) = world.look().await;
+    assert!(!db.routines.keys().any(|signature| signature.starts_with("dl.protect")), "no function is left");
+}

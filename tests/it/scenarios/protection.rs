@@ -3,18 +3,19 @@
 use rowgate_core::role::TenantLogin;
 use rowgate_tests::postgres::{attempt, connect, execute};
 use rowgate_tests::reconciler::ready;
-use rowgate_tests::stage::{DONE, On, Stage};
+use rowgate_tests::stage::{DONE, On, Stage, Wish};
 use rowgate_tests::wait::until;
 use sqlx::PgConnection;
 
-use super::acme;
 use super::quiet::{holds, n_drifts};
+use super::{acme, acme_with};
 use crate::acme::one;
 
 scenarios!(
     a_table_with_rows_is_protected_while_others_use_it,
     what_was_changed_by_hand_of_the_protection_is_repaired_and_told,
     what_protected_a_table_goes_and_what_was_deleted_stays,
+    a_trigger_that_goes_is_missed_before_the_next_look,
     a_version_that_was_there_before_stays,
     a_version_that_a_view_shows_stays,
 );
@@ -147,6 +148,22 @@ async fn what_was_changed_by_hand_of_the_protection_is_repaired_and_told(on: On)
             .await,
         ""
     );
+}
+
+/// A data plane sees that the table is another one, and says so. Seen to fail with a fingerprint without triggers.
+async fn a_trigger_that_goes_is_missed_before_the_next_look(on: On) {
+    let mut stage = acme_with(on, Wish { relook: 600, ..Wish::default() }).await;
+    stage.edit("Tenant", "acme", SOURCE, PROTECTED).await;
+    stage.told("Tenant", "acme", 2, DONE).await;
+    let mut conn = stage.server.connect("acme").await;
+    let key = stage.key("web").await;
+    execute(&mut conn, "drop trigger \"~dl_2_stamp\" on app.notes").await;
+    until("a trigger that is there again", async || {
+        // who asks makes the data plane look
+        stage.get(&key, super::NOTES).await;
+        holds(&mut conn, GUARDED).await.then_some(())
+    })
+    .await;
 }
 
 /// `dl_expected_ts` is ours, and the flag holds what the callers said.

@@ -30,6 +30,8 @@ pub(super) struct Changes {
     pub(super) after: Vec<Op>,
     /// By entity.
     pub(super) problems: BTreeMap<String, Finding>,
+    /// Tables from which `after` takes the triggers.
+    released: BTreeSet<QName>,
     /// To be told once `after` has run.
     pub(super) told: Vec<String>,
     /// The database with the columns that it will have besides those that it has.
@@ -112,17 +114,28 @@ pub(super) fn changes(
             Ok(_) => {}
         }
     }
-    let gone = |record: &&String| !wanted.iter().any(|name| key(name) == **record);
-    let kept = db.applied.keys().filter(|(kind, _)| kind == KIND).map(|(_, record)| record);
-    let gone: Vec<&String> = kept.filter(gone).collect();
-    for record in &gone {
-        let mut over = desired.entities.iter().filter(|spec| key(&qname(spec)) == **record);
+    for record in gone(db, &wanted) {
+        let mut over = desired.entities.iter().filter(|spec| key(&qname(spec)) == record);
         if !over.any(|spec| closed.contains_key(spec.name.as_str())) {
-            changes.unprotect(desired, db, record);
+            changes.unprotect(desired, db, owner, &record);
         }
     }
-    changes.functions(db, !wanted.is_empty(), &gone);
+    changes.functions(db, !wanted.is_empty());
     changes
+}
+
+/// Tables that were protected and are not wanted so: those with a record, and those that only have our triggers, such as
+/// a partition that was detached.
+fn gone(db: &TenantDb, wanted: &BTreeSet<QName>) -> BTreeSet<String> {
+    let records = db.applied.keys().filter(|(kind, _)| kind == KIND).map(|(_, record)| record.clone());
+    let is_stray = |(name, relation): &(&QName, &Relation)| {
+        let ours = |it: &ddl::Trigger| {
+            relation.triggers.get(it.name).is_some_and(|there| !there.cloned && there.function == it.function)
+        };
+        !wanted.contains(*name) && !relation.is_partition && ddl::TRIGGERS.iter().any(ours)
+    };
+    let strays = db.relations.iter().filter(is_stray).map(|(name, _)| key(name));
+    records.filter(|record| !wanted.iter().any(|name| key(name) == *record)).chain(strays).collect()
 }
 
 impl Changes {
@@ -181,16 +194,20 @@ impl Changes {
         }
     }
 
-    fn unprotect(&mut self, desired: &Desired, db: &TenantDb, record: &str) {
+    fn unprotect(&mut self, desired: &Desired, db: &TenantDb, owner: &str, record: &str) {
         let mut statements = Vec::new();
         let table = db.relations.iter().find(|(name, relation)| {
             key(name) == record
                 && matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable)
         });
         if let Some((name, relation)) = table {
+            // nothing of it can be changed
+            if relation.owner != owner {
+                return;
+            }
             statements.push(ddl::patience());
-            let tables = [name].into_iter().chain(partitions(db, name));
-            for name in tables {
+            for name in [name].into_iter().chain(partitions(db, name)) {
+                self.released.insert(name.clone());
                 let (relation, schema, table) = (&db.relations[name], ident(&name.0), ident(&name.1));
                 let there = ddl::TRIGGERS.iter().filter(|it| is_ours_there(relation, it));
                 statements.extend(there.map(|trigger| ddl::drop(&schema, &table, trigger)));
@@ -224,7 +241,7 @@ impl Changes {
     }
 
     /// The functions are made when a table needs them, and go with the last.
-    fn functions(&mut self, db: &TenantDb, is_wanted: bool, gone: &[&String]) {
+    fn functions(&mut self, db: &TenantDb, is_wanted: bool) {
         let there = |signature: &str| db.routines.get(signature);
         if is_wanted {
             let differs = |(signature, definition): &&(&'static str, &'static str)| {
@@ -239,7 +256,7 @@ impl Changes {
         }
         let runs = |(name, relation): (&QName, &Relation), signature: &str| {
             let is_leaving = |trigger: &str| {
-                ddl::TRIGGERS.iter().any(|it| it.name == trigger) && gone.iter().any(|it| **it == key(name))
+                ddl::TRIGGERS.iter().any(|it| it.name == trigger) && self.released.contains(name)
             };
             let mut triggers = relation.triggers.iter();
             triggers.any(|(name, it)| it.function == signature && !it.cloned && !is_leaving(name))
