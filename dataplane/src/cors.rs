@@ -24,7 +24,7 @@ const SENT: HeaderValue = HeaderValue::from_static(
 );
 /// What a page may read besides the body.
 const SHOWN: HeaderValue =
-    HeaderValue::from_static("X-Request-Id, Retry-After, Location, Allow, WWW-Authenticate");
+    HeaderValue::from_static("X-Request-Id, Retry-After, Location, Allow, WWW-Authenticate, ETag");
 /// Seconds for which a browser need not ask again.
 const KEPT: HeaderValue = HeaderValue::from_static("600");
 

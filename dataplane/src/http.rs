@@ -24,7 +24,7 @@ use crate::app::App;
 use crate::ending::Ending;
 use crate::respond::{Refusal, RequestId, finish};
 use crate::telemetry::Trace;
-use crate::{bounds, compress, cors, proxies};
+use crate::{bounds, compress, cors, entity_tags, proxies};
 
 mod options;
 mod rest;
@@ -149,6 +149,7 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
     let method = request.method().clone();
     let (accepted, listed) =
         (compress::accepted(request.headers()), cors::listed(&request, &api.app.catalogs));
+    let held = entity_tags::held(&method, request.headers());
     request.extensions_mut().insert(trace.clone());
     let ending = Ending::new(api.app, trace, method.clone(), began);
     if let Some(listed) = &listed {
@@ -178,6 +179,7 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
         listed.allow(response.headers_mut());
     }
     let response = compress::compressed(response, accepted).await;
+    let response = entity_tags::finish(response, held.as_ref());
     Ok(ending.follow(response, refused))
 }
 
@@ -297,6 +299,9 @@ mod tests {
             assert_eq!(told, Some(allow.as_bytes()), "{method} {path}");
             assert!(text(response).await.contains("\"MethodNotAllowed\""));
         }
+        let row = ask(router(), "OPTIONS", "/auth/shop/api/orders/id/7", None).await;
+        let told = row.headers()["allow"].to_str().expect("ASCII").replace(",DELETE", "");
+        assert_eq!(told, Problem::KEPT.replace(' ', ""));
         for path in ["/", "/auth", "/auth/shop", "/auth/shop/api/", "/auth/shop/api/orders/"] {
             let response = ask(router(), "GET", path, None).await;
             assert_eq!(response.status(), 404, "{path}");

@@ -13,6 +13,7 @@ pub mod bounds;
 pub mod compress;
 pub mod cors;
 pub mod ending;
+pub mod entity_tags;
 pub mod freshness;
 pub mod http;
 mod linger;

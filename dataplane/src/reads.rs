@@ -12,6 +12,7 @@ use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
 use crate::auth::Caller;
+use crate::entity_tags::Tagged;
 use crate::streamed::Tail;
 use crate::tenant::Known;
 
@@ -23,6 +24,8 @@ pub struct Answer {
     /// `None` where nobody asked.
     pub count: Option<Count>,
     pub tail: Option<Tail>,
+    /// Of the one row that was asked for, where it keeps its version.
+    pub tagged: Option<Tagged>,
 }
 
 /// How many rows there are, on this page and on all others.
@@ -135,6 +138,8 @@ async fn attempt(
         None if compiled.is_first_page => Count::Known(0),
         None => Count::Unsaid,
     });
+    let is_tagged = compiled.is_tagged.then_some(page.last.as_ref()).flatten();
+    let tagged = Tagged::new(known, &compiled.entity, &compiled.shape, is_tagged);
     if page.rest.is_none() {
         // A second look at the same question gave no rows.
         let _first = caller.trace.rows.set(page.n_rows);
@@ -145,7 +150,7 @@ async fn attempt(
         binding: compiled.binding,
         trace: caller.trace.clone(),
     });
-    Ok(Answer { json: page.json, after, count, tail })
+    Ok(Answer { json: page.json, after, count, tail, tagged })
 }
 
 /// What `make` makes of the request for the key as it is known.

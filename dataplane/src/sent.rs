@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use rowgate_core::problem::{Code, Problem};
@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::app::App;
 use crate::bounds::BODY;
+use crate::entity_tags::only;
 
 /// A body that takes longer to arrive is not waited for.
 const TIME: Duration = Duration::from_secs(30);
@@ -79,20 +80,6 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// It would have to be taken apart before its size is known.
 fn is_encoded(headers: &HeaderMap) -> bool {
     headers.get_all(CONTENT_ENCODING).iter().any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
-}
-
-fn only(headers: &HeaderMap) -> Result<Only, Problem> {
-    let asked = |name| headers.get_all(name).iter().collect::<Vec<_>>();
-    match (&asked(IF_MATCH)[..], &asked(IF_NONE_MATCH)[..]) {
-        ([], []) => Ok(Only::Either),
-        ([any], []) if *any == "*" => Ok(Only::Present),
-        ([], [any]) if *any == "*" => Ok(Only::Absent),
-        _ => Err(Problem::new(
-            Code::BadRequest,
-            "this table keeps no version of its rows; send If-Match: * to change only a row that is there, or \
-             If-None-Match: * to make only one that is not",
-        )),
-    }
 }
 
 fn prefers_minimal(headers: &HeaderMap) -> bool {

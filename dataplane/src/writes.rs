@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::{Cause, Failure, Mode, Page};
-use rowgate_sql::catalog::Entity;
+use rowgate_pg::wire::{Cause, Failure, Mode, Page, Rule};
+use rowgate_sql::catalog::{Constraint, EXPECTED_TS, Entity};
 use rowgate_sql::compile::Compiled;
+use rowgate_sql::query::Nothing;
 
 use crate::auth::Caller;
+use crate::entity_tags::Tagged;
 use crate::reads::{Miss, TRIES, ask, compiled, told};
 use crate::tenant::Known;
 
@@ -16,6 +18,10 @@ pub struct Written {
     /// Its rows, where they are read back; `n_affected` is known.
     pub page: Page,
     pub entity: Arc<Entity>,
+    /// What it means where no row was written.
+    pub nothing: Nothing,
+    /// Of the one row that was read back, where it keeps its version.
+    pub tagged: Option<Tagged>,
 }
 
 /// Runs what `make` compiles, at most once to its end, in the name of the caller's key. As with reads no problem is told to
@@ -56,7 +62,9 @@ async fn attempt(
     let answered = ask(caller, known, true, sql, shape, take, Mode::Write).await;
     let page = answered.map_err(|failure| refused(caller, known, &compiled, failure))?;
     let _first = caller.trace.rows.set(page.n_rows);
-    Ok(Written { page, entity: compiled.entity })
+    let one = (compiled.is_tagged && page.n_rows == 1).then_some(page.last.as_ref()).flatten();
+    let tagged = Tagged::new(known, &compiled.entity, &compiled.shape, one);
+    Ok(Written { page, entity: compiled.entity, nothing: compiled.nothing, tagged })
 }
 
 /// A failure as the caller is told it.
@@ -82,7 +90,9 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
             Code::StatementTimeout,
             "the write took longer than this tenant allows and was ended; look before you send it again, with fewer rows",
         )),
-        Failure::Violation(cause) => Miss::Settled(violation(&cause, known, compiled)),
+        Failure::Violation(cause) => {
+            Miss::Settled(about(violation(&cause, known, compiled), &cause, known, &compiled.entity))
+        }
         Failure::Conflict(_) => Miss::Settled(Problem::new(
             Code::SerializationFailure,
             "another write was in the way and nothing of this one was done; send it again",
@@ -104,9 +114,55 @@ fn unwritable(cause: &Cause) -> Problem {
     Problem { allow: Some("GET, HEAD, OPTIONS"), ..Problem::new(Code::MethodNotAllowed, what) }
 }
 
+/// What a stale write is told; `nothing` says by what it named the row's version.
+pub fn stale(nothing: Nothing) -> Problem {
+    match nothing {
+        Nothing::Unmatched => Problem::new(
+            Code::PreconditionFailed,
+            "the row has another version than If-Match names, or is gone; read it again, and make the change to what you find",
+        ),
+        _ => Problem::new(
+            Code::StaleRow,
+            format!(
+                "the row was changed since {EXPECTED_TS} was read, or is gone; read it again, and make the change to what you find"
+            ),
+        ),
+    }
+}
+
+/// Adds which constraint it was and the fields that it is about, for a key that may read all of these.
+fn about(problem: Problem, cause: &Cause, known: &Known, entity: &Entity) -> Problem {
+    let own = cause.rule.as_deref().filter(|_| !is_elsewhere(cause, entity));
+    let known_as = |rule: &Rule| entity.constraints.iter().find(|it| it.name == rule.constraint);
+    let Some(Constraint { name, fields }) = own.and_then(known_as) else { return problem };
+    let scope = known.snapshot.scope(&known.key);
+    let may_read = |at: &usize| {
+        scope.entities.get(&entity.name).is_some_and(|rights| rights.read.get(*at) == Some(&true))
+    };
+    if !fields.iter().all(may_read) {
+        return problem;
+    }
+    let named = problem.detail(format!("constraint {name:?}"));
+    fields.iter().fold(named, |it, at| it.detail(format!("field {:?}", entity.fields[*at].name)))
+}
+
 /// Which rule it was, without a word of the database's own: that may hold values of rows that the key does not see.
 fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Problem {
     match cause.sqlstate.as_deref() {
+        Some("DL409") => stale(compiled.nothing),
+        Some("DL428") => Problem::new(
+            Code::ExpectedTsRequired,
+            format!(
+                "the row is there, and its table wants to know which version is changed: send {EXPECTED_TS} as it was read, or If-Match with its ETag"
+            ),
+        ),
+        Some("DL405") if is_elsewhere(cause, &compiled.entity) => Problem::new(
+            Code::ForeignKeyViolation,
+            "rows of a table whose rows are never deleted refer to this one; change those first",
+        ),
+        Some("DL405") => Problem::delete_blocked(
+            "rows of this table are not deleted; set their flag for that with PATCH instead",
+        ),
         Some("23505") => Problem::new(
             Code::UniqueViolation,
             "a row with these values of a unique field, or of the key, is there already; change them",
@@ -163,4 +219,10 @@ fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Problem {
             Problem::new(Code::ConstraintViolation, "a rule of the table forbids the row; change its values")
         }
     }
+}
+
+/// It is about another table than the one that is written to.
+fn is_elsewhere(cause: &Cause, entity: &Entity) -> bool {
+    let is_own = |rule: &Rule| rule.schema == entity.schema.as_str() && rule.table == entity.object.as_str();
+    cause.rule.as_deref().is_some_and(|rule| !is_own(rule))
 }

@@ -71,8 +71,8 @@ metadata: {name: busy-key}
 spec: {tenantRef: {name: busy}}
 ";
 
-/// Only a write is refused with them: `writes::refused` has a row for each.
-pub(crate) const OF_WRITES: [Code; 8] = [
+/// Only a write is refused with them: `writes::refused` has a row for each, or `writes::protected`.
+pub(crate) const OF_WRITES: [Code; 11] = [
     Code::Forbidden,
     Code::ReadOnlyColumn,
     Code::RowNotFound,
@@ -81,6 +81,9 @@ pub(crate) const OF_WRITES: [Code; 8] = [
     Code::SerializationFailure,
     Code::ConstraintViolation,
     Code::PreconditionFailed,
+    Code::DirectDeleteBlocked,
+    Code::StaleRow,
+    Code::ExpectedTsRequired,
 ];
 
 /// Seen to fail with a code without a row, and with a hint taken from all fields of the entity.

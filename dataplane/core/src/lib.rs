@@ -13,6 +13,7 @@ pub mod jwt;
 pub mod signing;
 
 pub mod cursor;
+pub mod entity_tag;
 pub mod nearest;
 pub mod problem;
 pub mod rate;

@@ -19,11 +19,14 @@ pub enum Code {
     RowNotFound,
     NotFound,
     MethodNotAllowed,
+    DirectDeleteBlocked,
+    StaleRow,
     UniqueViolation,
     ForeignKeyViolation,
     SerializationFailure,
     ConstraintViolation,
     PreconditionFailed,
+    ExpectedTsRequired,
     TooLarge,
     RateLimited,
     UriTooLong,
@@ -34,7 +37,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 26] = [
+    pub const ALL: [Code; 29] = [
         Code::BadRequest,
         Code::InvalidFilter,
         Code::InvalidOrderBy,
@@ -49,11 +52,14 @@ impl Code {
         Code::RowNotFound,
         Code::NotFound,
         Code::MethodNotAllowed,
+        Code::DirectDeleteBlocked,
+        Code::StaleRow,
         Code::UniqueViolation,
         Code::ForeignKeyViolation,
         Code::SerializationFailure,
         Code::ConstraintViolation,
         Code::PreconditionFailed,
+        Code::ExpectedTsRequired,
         Code::TooLarge,
         Code::RateLimited,
         Code::UriTooLong,
@@ -77,10 +83,14 @@ impl Code {
             Code::Unauthorized => 401,
             Code::RoleMismatch | Code::Forbidden => 403,
             Code::EntityNotFound | Code::RowNotFound | Code::NotFound => 404,
-            Code::MethodNotAllowed => 405,
-            Code::UniqueViolation | Code::ForeignKeyViolation | Code::SerializationFailure => 409,
+            Code::MethodNotAllowed | Code::DirectDeleteBlocked => 405,
+            Code::StaleRow
+            | Code::UniqueViolation
+            | Code::ForeignKeyViolation
+            | Code::SerializationFailure => 409,
             Code::ConstraintViolation => 422,
             Code::PreconditionFailed => 412,
+            Code::ExpectedTsRequired => 428,
             Code::TooLarge => 413,
             Code::RateLimited => 429,
             Code::UriTooLong => 414,
@@ -133,6 +143,15 @@ impl Problem {
         let told = "this API key asks more often than its tenant allows; wait for the seconds in Retry-After, and spread requests";
         Problem { retry_after: Some(retry_after), ..Problem::new(Code::RateLimited, told) }
     }
+
+    /// A DELETE of a row of a table whose rows are never deleted.
+    #[must_use]
+    pub fn delete_blocked(what: impl Into<String>) -> Problem {
+        Problem { allow: Some(Problem::KEPT), ..Problem::new(Code::DirectDeleteBlocked, what) }
+    }
+
+    /// The methods that such a row answers.
+    pub const KEPT: &str = "GET, HEAD, PATCH, PUT, OPTIONS";
 
     /// One answer for an entity that is absent and for one that is not granted.
     #[must_use]

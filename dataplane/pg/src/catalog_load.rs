@@ -11,6 +11,7 @@ use sqlx::{Connection as _, PgConnection};
 use crate::failure::PgError;
 use crate::fingerprint::{self, Watched};
 
+mod constraints;
 mod routines;
 mod structure;
 mod unique;
@@ -32,6 +33,7 @@ pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError
     let structures = structure::structures(&mut open).await?;
     let mut columns = columns(&mut open, &structures).await?;
     unique::note(&mut open, &mut columns).await?;
+    constraints::note(&mut open, &mut columns).await?;
     let routines = routines::routines(&mut open, &structures).await?;
     let (watched, unguarded) = fingerprint::watch(&mut open).await?;
     open.rollback().await?;
@@ -140,7 +142,13 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
     for row in rows {
         let (schema, object) = (ident(&row.schema)?, ident(&row.object)?);
         if tables.last().is_none_or(|table| table.schema != schema || table.object != object) {
-            tables.push(TableColumns { schema, object, columns: Vec::new(), unique: Vec::new() });
+            tables.push(TableColumns {
+                schema,
+                object,
+                columns: Vec::new(),
+                unique: Vec::new(),
+                constraints: Vec::new(),
+            });
         }
         let table = tables.last_mut().expect("one was pushed just now");
         table.columns.push(column(&row, structures)?);

@@ -83,6 +83,34 @@ pub struct Entity {
     pub hide_soft_deleted: Option<String>,
     /// Of a [`EntityKind::Procedure`], and of nothing else.
     pub routine: Option<Routine>,
+    /// Constraints of the table and unique indexes, of which all columns are known.
+    pub constraints: Vec<Constraint>,
+}
+
+/// What an error of PostgreSQL may name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Constraint {
+    pub name: String,
+    /// Positions in the entity's `fields` of all columns that it is about. Never empty.
+    pub fields: Vec<usize>,
+}
+
+impl Entity {
+    /// The field that holds the version of a row, where every change must name it.
+    #[must_use]
+    pub fn version(&self) -> Option<usize> {
+        self.protection.as_ref().and_then(|_| self.position(EXPECTED_TS))
+    }
+
+    /// The field whose `true` takes a row out of reads.
+    #[must_use]
+    pub fn hidden_by(&self) -> Option<usize> {
+        self.hide_soft_deleted.as_ref().and_then(|column| self.position(column))
+    }
+
+    fn position(&self, column: &str) -> Option<usize> {
+        self.fields.iter().position(|field| field.column.as_str() == column)
+    }
 }
 
 /// Every update says which version of the row it knows ([`EXPECTED_TS`]), and no row is deleted.

@@ -9,11 +9,11 @@ mod write;
 
 use std::sync::Arc;
 
-use rowgate_core::cursor::Binding;
+use rowgate_core::cursor::{Binding, Position};
 use rowgate_core::problem::{Code, Problem};
 
 use crate::catalog::{Entity, Field, FieldType, Operators};
-use crate::query::Query;
+use crate::query::{Nothing, Query};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 pub use write::{delete, insert, upsert};
@@ -31,6 +31,9 @@ pub struct Compiled {
     pub binding: Option<Binding>,
     /// See [`crate::query::Upsert`].
     pub missing: Vec<String>,
+    pub nothing: Nothing,
+    /// The first position of the shape is the row's version; where there is a second one, it is whether reads hide the row.
+    pub is_tagged: bool,
 }
 
 impl Compiled {
@@ -58,18 +61,7 @@ pub fn read(query: &Query) -> Compiled {
     let entity = &*query.entity;
     let mut sql = Sql::new();
     let shape = select(&mut sql, query);
-    from(&mut sql, entity);
-
-    let mut word = " where ";
-    if let Some(filter) = &query.filter {
-        sql.lit(word);
-        predicate::write(&mut sql, entity, filter, query.after.is_some());
-        word = " and ";
-    }
-    if let Some(position) = &query.after {
-        sql.lit(word);
-        page::after(&mut sql, entity, &query.order, position);
-    }
+    rows(&mut sql, query, query.after.as_ref());
     for (i, term) in query.order.iter().enumerate() {
         sql.lit(if i == 0 { " order by " } else { ", " });
         column(&mut sql, entity, term.field);
@@ -90,6 +82,8 @@ pub fn read(query: &Query) -> Compiled {
         entity: Arc::clone(&query.entity),
         binding: query.binding,
         missing: Vec::new(),
+        nothing: Nothing::NoRow,
+        is_tagged: query.version.is_some(),
     }
 }
 
@@ -106,6 +100,9 @@ fn select(sql: &mut Sql, query: &Query) -> Shape {
             column(sql, entity, term.field);
             columns.push(Column { label: None, encoding: position_encoding(entity, term.field) });
         }
+    }
+    if let Some(version) = query.version {
+        position.push(mark(sql, entity, &mut columns, version));
     }
     let count = query.count.then(|| {
         // Uncorrelated, so PostgreSQL works it out once and not for each row, in the snapshot of the page.
@@ -134,20 +131,38 @@ pub fn count(query: &Query) -> Compiled {
         entity: Arc::clone(&query.entity),
         binding: None,
         missing: Vec::new(),
+        nothing: Nothing::NoRow,
+        is_tagged: false,
     }
 }
 
 fn number_of_rows(sql: &mut Sql, query: &Query) {
     sql.lit("select pg_catalog.count(*)");
-    from(sql, &query.entity);
-    if let Some(filter) = &query.filter {
-        sql.lit(" where ");
-        predicate::write(sql, &query.entity, filter, false);
-    }
+    rows(sql, query, None);
 }
 
-fn from(sql: &mut Sql, entity: &Entity) {
+/// The rows that a question is about, behind a position if there is one. Every read of an entity goes through here, so that
+/// rows that are flagged as deleted are in none where the entity hides them. Writes reach them, and give them back.
+fn rows(sql: &mut Sql, query: &Query, after: Option<&Position>) {
+    let entity = &*query.entity;
     sql.lit(" from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t");
+    let mut word = " where ";
+    let hidden_by = entity.hidden_by();
+    if let Some(flag) = hidden_by {
+        sql.lit(word);
+        column(sql, entity, flag);
+        sql.lit(" is not true");
+        word = " and ";
+    }
+    if let Some(filter) = &query.filter {
+        sql.lit(word);
+        predicate::write(sql, entity, filter, after.is_some() || hidden_by.is_some());
+        word = " and ";
+    }
+    if let Some(position) = after {
+        sql.lit(word);
+        page::after(sql, entity, &query.order, position);
+    }
 }
 
 /// Fields that the answer shows, after `word`; nothing where there are none.
@@ -159,6 +174,14 @@ fn shown(sql: &mut Sql, entity: &Entity, word: &'static str, fields: &[usize]) -
         Column { label: Some(label(&field.name)), encoding: encoding::of(&field.ty) }
     };
     fields.iter().enumerate().map(show).collect()
+}
+
+/// Asks for a field beside the answer: where it stands among `columns`, one of which there is.
+fn mark(sql: &mut Sql, entity: &Entity, columns: &mut Vec<Column>, field: usize) -> usize {
+    sql.lit(", ");
+    column(sql, entity, field);
+    columns.push(Column { label: None, encoding: encoding::of(&entity.fields[field].ty) });
+    columns.len() - 1
 }
 
 fn column(sql: &mut Sql, entity: &Entity, field: usize) {

@@ -27,6 +27,8 @@ pub struct Query {
     pub count: bool,
     /// What cursors of this question are bound to; `None` where no page can follow.
     pub binding: Option<Binding>,
+    /// The field that holds the row's version, to be known beside the answer; only where `order` is empty.
+    pub version: Option<usize>,
 }
 
 /// Ascending puts NULLs last and descending first, as PostgreSQL does when nothing is said.
@@ -46,6 +48,8 @@ pub struct Insert {
     pub rows: Vec<Vec<Option<Bind>>>,
     /// The fields of the answer; empty: nothing is read back.
     pub returning: Vec<usize>,
+    /// Fields to be known beside the answer: see [`Upsert::marks`].
+    pub marks: Vec<usize>,
 }
 
 /// One row to be changed, or made where there is none.
@@ -63,6 +67,27 @@ pub struct Upsert {
     pub returning: Vec<usize>,
     /// What a new row would need besides, as messages name it: demanded only where the row is not there.
     pub missing: Vec<String>,
+    /// The versions, an array, one of which the row must have; `None`: nobody said which.
+    pub expected: Option<Bind>,
+    /// The field that holds the version, and the one that hides the row from reads, to be known beside the answer.
+    /// Empty: the answer is not what a read of the row would give, or nobody could know that.
+    pub marks: Vec<usize>,
+    pub nothing: Nothing,
+}
+
+/// What it means when a statement ran and did nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nothing {
+    /// There is no such row that the caller could reach.
+    NoRow,
+    /// Somebody makes or removes the row at this moment, or it is hidden: it is looked for again.
+    Again,
+    /// The row is there, and only a new one was asked for.
+    Taken,
+    /// The row has another version than the body says, or is not there.
+    Stale,
+    /// The row has none of the versions that `If-Match` names, or is not there.
+    Unmatched,
 }
 
 /// One row to be deleted.

@@ -10,6 +10,7 @@ mod order;
 mod signature;
 mod term;
 mod value;
+mod version;
 mod visible;
 mod write;
 
@@ -23,8 +24,9 @@ use rowgate_core::problem::{Code, Problem};
 use crate::catalog::{Catalog, Entity, EntityKind, Scope};
 use crate::query::{Predicate, Query, Value};
 use crate::request::{Comparison, ReadRequest};
+pub use version::Only;
 use visible::Visible;
-pub use write::{How, Only, delete, insert, upsert};
+pub use write::{How, delete, insert, is_delete_blocked, upsert};
 
 /// Rows of a page when `$first` is not given.
 pub const DEFAULT_PAGE_SIZE: u32 = 100;
@@ -76,6 +78,7 @@ pub fn collection(
         max_take: max as usize,
         count: request.count,
         binding: Some(binding),
+        version: None,
     })
 }
 
@@ -105,6 +108,7 @@ pub fn row(
         max_take: 1,
         count: false,
         binding: None,
+        version: visible.version(),
     })
 }
 

@@ -3,6 +3,7 @@
 mod properties;
 mod reads;
 mod refusals;
+mod writes;
 
 use std::sync::Arc;
 
@@ -99,12 +100,14 @@ fn catalog() -> Catalog {
             object: name("orders"),
             columns: columns(ORDERS),
             unique: Vec::new(),
+            constraints: Vec::new(),
         },
         TableColumns {
             schema: name("app"),
             object: name("order\"lines"),
             columns: columns(LINES),
             unique: Vec::new(),
+            constraints: Vec::new(),
         },
     ];
     let record = |entity: &str, object: &str, key: &[&str], mappings: &[(&str, &str)], rest| EntityRecord {

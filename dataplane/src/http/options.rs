@@ -1,19 +1,25 @@
 //! OPTIONS of every address: its methods, out of the table of routes.
 //!
-//! Anybody may ask, without a key, and nothing but the table is asked: the answer is the same whether the tenant, the
-//! entity or the row exists or not. A browser's preflight is the one exception: see [`cors`].
+//! Anybody may ask, without a key, and then nothing but the table is asked: the answer is the same whether the tenant, the
+//! entity or the row exists or not. A browser's preflight is the one exception: see [`cors`]. To whoever sends a live key
+//! that may use an entity whose rows are not deleted, its rows say so; every other key is told what a stranger is.
 
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::{FromRequestParts as _, State};
 use axum::http::header::ALLOW;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::{self, MethodRouter};
+use rowgate_core::problem::Problem;
+use rowgate_sql::resolve;
 
+use super::rest::Here;
 use super::routes;
 use crate::app::App;
+use crate::auth::Caller;
 use crate::cors;
 use crate::respond::Refusal;
 use crate::telemetry::Trace;
@@ -22,17 +28,35 @@ use crate::telemetry::Trace;
 pub(super) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
     let methods = methods(path);
     let (allow, methods) = (header(&[&methods[..], &["OPTIONS"]].concat()), header(&methods));
-    routing::options(move |parts: Parts| std::future::ready(answer(&parts, &allow, &methods)))
+    let has_rows = path == ROW;
+    routing::options(async move |State(app): State<Arc<App>>, parts: Parts| {
+        let is_protected = has_rows && is_protected(parts.clone(), &app).await;
+        let allow = if is_protected { HeaderValue::from_static(Problem::KEPT) } else { allow.clone() };
+        answer(&parts, allow, &methods)
+    })
 }
 
-fn answer(parts: &Parts, allow: &HeaderValue, methods: &HeaderValue) -> Result<Response, Refusal> {
+/// The path of a row.
+const ROW: &str = "/auth/{tenant}/api/{entity}/{*key}";
+
+/// Whether the request holds a live key that may use the entity in its path, and rows of that are not deleted.
+async fn is_protected(mut parts: Parts, app: &Arc<App>) -> bool {
+    let here = Here::of(&parts);
+    let Ok(caller) = Caller::from_request_parts(&mut parts, app).await else { return false };
+    let Ok(known) = caller.recognize_anew().await else { return false };
+    let Ok(entity) = here.entity() else { return false };
+    let scope = known.snapshot.scope(&known.key);
+    caller.check_role(&known).is_ok() && resolve::is_delete_blocked(&known.snapshot.catalog, &scope, &entity)
+}
+
+fn answer(parts: &Parts, allow: HeaderValue, methods: &HeaderValue) -> Result<Response, Refusal> {
     Trace::of(parts);
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     if let Some(told) = cors::preflight(parts, methods) {
         *response.headers_mut() = told?;
     }
-    response.headers_mut().insert(ALLOW, allow.clone());
+    response.headers_mut().insert(ALLOW, allow);
     Ok(response)
 }
 

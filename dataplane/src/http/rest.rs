@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, State};
-use axum::http::Uri;
+use axum::http::header::CACHE_CONTROL;
 use axum::http::request::Parts;
-use axum::response::Response;
+use axum::http::{HeaderValue, Uri};
+use axum::response::{IntoResponse as _, Response};
 use rowgate_core::name::EntityName;
 use rowgate_core::problem::Problem;
 use rowgate_sql::catalog::{Entity, Rights};
@@ -50,7 +51,7 @@ pub(super) async fn collection(caller: Caller, State(app): State<Arc<App>>, here
 }
 
 /// `GET /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
-pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Rows> {
+pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Response> {
     let answer = reads::run(&caller, &app.cursor_key, |known| {
         let (entity, request) = (here.entity()?, odata::parse(here.query())?);
         let scope = known.snapshot.scope(&known.key);
@@ -59,7 +60,13 @@ pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here)
     });
     let answer = answer.await?;
     let tail = answer.tail.map(|tail| (tail, here.link()));
-    Ok(Rows { json: answer.json, next_link: None, count: None, tail })
+    let mut response = Rows { json: answer.json, next_link: None, count: None, tail }.into_response();
+    if let Some(tagged) = answer.tagged {
+        // Kept, but asked for anew each time.
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        response.extensions_mut().insert(tagged);
+    }
+    Ok(response)
 }
 
 /// `GET /auth/{tenant}/api`: the entities that this key may read.
@@ -84,11 +91,15 @@ impl<S: Sync> FromRequestParts<S> for Here {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Here, Infallible> {
-        Ok(Here { uri: parts.uri.clone(), origin: origin(parts) })
+        Ok(Here::of(parts))
     }
 }
 
 impl Here {
+    pub(super) fn of(parts: &Parts) -> Here {
+        Here { uri: parts.uri.clone(), origin: origin(parts) }
+    }
+
     /// A text that cannot be an entity's name is an entity that does not exist.
     pub(super) fn entity(&self) -> Result<EntityName, Problem> {
         let name = self.uri.path().split('/').nth(4).unwrap_or_default();

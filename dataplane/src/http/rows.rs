@@ -1,19 +1,23 @@
 //! `/auth/{tenant}/api/{entity}`: rows made, changed and deleted.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::convert::Infallible;
 
+use axum::extract::FromRequestParts;
 use axum::http::header::LOCATION;
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::catalog::Entity;
+use rowgate_sql::query::Nothing;
 use rowgate_sql::resolve::{How, Only};
 use rowgate_sql::{body, compile, resolve};
 use serde_json::{Map, Value};
 
 use super::rest::Here;
 use crate::auth::Caller;
+use crate::entity_tags::{self, Tagged};
 use crate::respond::{Refusal, Rows};
 use crate::sent::Sent;
 use crate::writes::{self, Written};
@@ -32,11 +36,11 @@ pub(super) async fn create(caller: Caller, here: Here, sent: Sent) -> Result<Res
         let insert = resolve::insert(&known.snapshot.catalog, &scope, &entity, body, !sent.is_minimal)?;
         Ok(compile::insert(&insert))
     });
-    let Written { page, entity } = written.await?;
+    let Written { page, entity, tagged, .. } = written.await?;
     // A trigger may have passed the row over.
     let is_made = page.n_affected != Some(0);
     let location = location(&here, &entity, &page.json, &sent).filter(|_| is_made);
-    Ok(answer(&sent, StatusCode::CREATED, page.json, location))
+    Ok(answer(&sent, StatusCode::CREATED, page.json, location, tagged))
 }
 
 /// `PATCH` of a row's address: the fields that are sent.
@@ -53,33 +57,37 @@ pub(super) async fn put(caller: Caller, here: Here, sent: Sent) -> Result<Respon
 const TRIES: usize = 3;
 
 async fn upsert(caller: Caller, here: Here, sent: Sent, how: How) -> Result<Response, Refusal> {
-    let makes = AtomicBool::new(false);
     for _ in 0..TRIES {
         let written = writes::run(&caller, |known| {
             let (entity, key) = (here.entity()?, here.key()?);
             no_options(&here)?;
             here.origin()?;
-            let (body, wish) =
-                (sent.body().and_then(body::parse), (how, sent.only.clone()?, !sent.is_minimal));
+            let (body, wish) = (
+                sent.body().and_then(body::parse),
+                (how, sent.only.as_ref().map_err(Problem::clone)?, !sent.is_minimal),
+            );
             let scope = known.snapshot.scope(&known.key);
             let upsert = resolve::upsert(&known.snapshot.catalog, &scope, &entity, &key, body, wish)?;
-            makes.store(upsert.insert.is_some(), Ordering::Relaxed);
             Ok(compile::upsert(&upsert))
         });
-        let Written { page, .. } = written.await?;
+        let Written { page, nothing, tagged, .. } = written.await?;
         match page.count {
             Some(1) => {
                 let address = format!("{}{}", here.origin()?, here.path());
                 let location = HeaderValue::try_from(address).ok();
-                return Ok(answer(&sent, StatusCode::CREATED, shown(page.json), location));
+                return Ok(answer(&sent, StatusCode::CREATED, shown(page.json), location, tagged));
             }
-            Some(_) => return Ok(answer(&sent, StatusCode::OK, shown(page.json), None)),
-            None if sent.only == Ok(Only::Absent) => {
-                let what = "a row with this key is there already, and If-None-Match: * asks for a new one";
-                return Err(Problem::new(Code::PreconditionFailed, what).into());
-            }
-            None if makes.load(Ordering::Relaxed) => {}
-            None => return Err(row_not_found()),
+            Some(_) => return Ok(answer(&sent, StatusCode::OK, shown(page.json), None, tagged)),
+            None => match nothing {
+                Nothing::Again => {}
+                Nothing::NoRow => return Err(row_not_found()),
+                Nothing::Taken => {
+                    let what =
+                        "a row with this key is there already, and If-None-Match: * asks for a new one";
+                    return Err(Problem::new(Code::PreconditionFailed, what).into());
+                }
+                Nothing::Stale | Nothing::Unmatched => return Err(writes::stale(nothing).into()),
+            },
         }
     }
     let what = "a row with this key is there, but this API key may not see it; use another key";
@@ -91,14 +99,24 @@ fn shown(json: Vec<u8>) -> Vec<u8> {
     if json == b"{}" { Vec::new() } else { json }
 }
 
-/// 204 where the caller wants no rows, else `status` with them.
-fn answer(sent: &Sent, status: StatusCode, json: Vec<u8>, location: Option<HeaderValue>) -> Response {
+/// 204 where the caller wants no rows, else `status` with them, and the tag that a read of the row would have now (RFC 9110,
+/// 8.8).
+fn answer(
+    sent: &Sent,
+    status: StatusCode,
+    json: Vec<u8>,
+    location: Option<HeaderValue>,
+    tagged: Option<Tagged>,
+) -> Response {
     let mut response = match sent.is_minimal {
         true => StatusCode::NO_CONTENT.into_response(),
         false => (status, Rows { json, next_link: None, count: None, tail: None }).into_response(),
     };
     if let Some(location) = location {
         response.headers_mut().insert(LOCATION, location);
+    }
+    if let Some(tagged) = tagged {
+        response.extensions_mut().insert(tagged);
     }
     response
 }
@@ -108,16 +126,35 @@ fn row_not_found() -> Refusal {
 }
 
 /// `DELETE /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
-pub(super) async fn delete(caller: Caller, here: Here) -> Result<StatusCode, Refusal> {
+pub(super) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<StatusCode, Refusal> {
     let written = writes::run(&caller, |known| {
         let (entity, key) = (here.entity()?, here.key()?);
         no_options(&here)?;
         let scope = known.snapshot.scope(&known.key);
-        Ok(compile::delete(&resolve::delete(&known.snapshot.catalog, &scope, &entity, &key)?))
+        let delete = resolve::delete(&known.snapshot.catalog, &scope, &entity, &key)?;
+        match asked.0.as_ref().map_err(Problem::clone)? {
+            // A row that is not there is a 404 in either case.
+            Only::Either | Only::Present => Ok(compile::delete(&delete)),
+            Only::Absent | Only::Tagged(_) => Err(Problem::new(
+                Code::BadRequest,
+                "rows that can be deleted keep no version; leave If-Match and If-None-Match out",
+            )),
+        }
     });
     match written.await?.page.n_affected {
         Some(0) => Err(row_not_found()),
         _ => Ok(StatusCode::NO_CONTENT),
+    }
+}
+
+/// What the headers of a request ask of the row.
+pub(super) struct Asked(Result<Only, Problem>);
+
+impl<S: Sync> FromRequestParts<S> for Asked {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Asked, Infallible> {
+        Ok(Asked(entity_tags::only(&parts.headers)))
     }
 }
 

@@ -88,6 +88,7 @@ fn catalog() -> Catalog {
         object: name(OBJECT),
         columns: COLUMNS.iter().map(column).collect(),
         unique: Vec::new(),
+        constraints: Vec::new(),
     };
     let record = EntityRecord {
         name: "items".parse().expect("a name"),

@@ -70,7 +70,16 @@ async fn what_a_key_may_not_change_or_make_stays_as_it_is() {
     let cases: Vec<Case> = vec![
         ("shelf", "PATCH", "/shelves/id/9", new, Some(present), 404, "RowNotFound", "no row"),
         ("shelf", "PATCH", "/shelves/id/1", new, Some(absent), 412, "PreconditionFailed", "already"),
-        ("shelf", "PATCH", "/shelves/id/1", new, Some(("If-Match", "\"x\"")), 400, "BadRequest", "version"),
+        (
+            "shelf",
+            "PATCH",
+            "/shelves/id/1",
+            new,
+            Some(("If-Match", "\"x\"")),
+            400,
+            "BadRequest",
+            "keeps no version",
+        ),
         ("shelf", "PATCH", "/shelves/id/9", r#"{"region": "north"}"#, None, 400, "InvalidValue", "\"label\""),
         (
             "shelf",

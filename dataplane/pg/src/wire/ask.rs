@@ -57,7 +57,7 @@ pub struct Page {
     /// JSON objects joined by commas, without brackets around them.
     pub json: Vec<u8>,
     pub n_rows: usize,
-    /// `None`: this is all. Else `more` and `last` are not known yet; [`End`](super::End) says them.
+    /// `None`: this is all. Else `more` is not known yet, and `last` is the last row so far; [`End`](super::End) says both.
     pub rest: Option<Rest>,
     /// The statement gave more rows than were taken.
     pub more: bool,

@@ -58,6 +58,17 @@ pub struct Cause {
     pub parameter: Option<usize>,
     /// The column that a NOT NULL is about.
     pub column: Option<String>,
+    /// The rule that it is about, where PostgreSQL names its relation.
+    pub rule: Option<Box<Rule>>,
+}
+
+/// A rule of a relation. What is not said is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rule {
+    pub schema: String,
+    pub table: String,
+    /// Or a unique index.
+    pub constraint: String,
 }
 
 impl Failure {
@@ -69,7 +80,7 @@ impl Failure {
 
 impl Cause {
     pub(super) fn ours(message: impl Into<String>) -> Cause {
-        Cause { sqlstate: None, message: message.into(), parameter: None, column: None }
+        Cause { sqlstate: None, message: message.into(), parameter: None, column: None, rule: None }
     }
 }
 
@@ -118,6 +129,7 @@ pub(super) struct ServerError {
     column: Option<String>,
     /// It has a context: while a statement runs, that of a function of the tenant's.
     is_inside: bool,
+    rule: Option<Box<Rule>>,
 }
 
 impl ServerError {
@@ -140,6 +152,9 @@ impl ServerError {
                     error.parameter = parameter(&text);
                 }
                 b'c' => error.column = Some(text.into_owned()),
+                b's' => error.rule.get_or_insert_default().schema = text.into_owned(),
+                b't' => error.rule.get_or_insert_default().table = text.into_owned(),
+                b'n' => error.rule.get_or_insert_default().constraint = text.into_owned(),
                 _ => {}
             }
         }
@@ -181,7 +196,7 @@ impl ServerError {
             ("42P21" | "42P22", _) | ("42601", Part::DataBind | Part::Data | Part::Write) => {
                 Failure::Invalid(self.into())
             }
-            (_, Part::Write) if ["21", "23", "44", "54", "P0", "RG"].contains(&class(state)) => {
+            (_, Part::Write) if ["21", "23", "44", "54", "DL", "P0", "RG"].contains(&class(state)) => {
                 Failure::Violation(self.into())
             }
             ("23514", _) => Failure::Invalid(self.into()),
@@ -229,6 +244,8 @@ impl From<ServerError> for Cause {
             message: error.message,
             parameter: error.parameter,
             column: error.column,
+            // A domain's constraint has no table.
+            rule: error.rule.filter(|rule| !rule.table.is_empty()),
         }
     }
 }
@@ -258,7 +275,7 @@ mod tests {
 
     #[test]
     fn an_error_becomes_what_the_caller_is_told() {
-        use Part::{Data, DataBind, DataParse, Key};
+        use Part::{Data, DataBind, DataParse, Key, Watch, Write};
         for (sqlstate, part, expected) in [
             ("42501", Data, "Denied"),
             ("42501", DataParse, "Denied"),
@@ -284,11 +301,26 @@ mod tests {
             ("08006", Data, "Unavailable"),
             ("53300", Data, "Unavailable"),
             ("XX000", Data, "Internal"),
+            ("DL409", Write, "Violation"),
+            ("DL428", Write, "Violation"),
+            ("DL405", Data, "Internal"),
+            ("DL409", Watch, "Unavailable"),
+            ("23505", Write, "Violation"),
+            ("23505", Data, "Internal"),
             ("", Data, "Internal"),
         ] {
             assert_eq!(said(sqlstate, "any", part), expected, "{sqlstate} {part:?}");
         }
         assert_eq!(said("0A000", "RevalidateCachedQuery", Data), "Changed");
+    }
+
+    #[test]
+    fn what_a_violation_is_about_is_kept() {
+        let body = b"VERROR\0C23505\0sd\0tnotes\0nnotes_title_key\0ctitle\0\0";
+        let cause = Cause::from(ServerError::parse(body).expect("well-formed"));
+        let rule = Rule { schema: "d".into(), table: "notes".into(), constraint: "notes_title_key".into() };
+        assert_eq!(cause.rule, Some(Box::new(rule)));
+        assert_eq!(cause.column.as_deref(), Some("title"));
     }
 
     #[test]

@@ -25,6 +25,6 @@ mod statements;
 mod watch;
 
 pub use ask::{Ask, KeyRow, Mode, Page};
-pub use failure::{Cause, Failure};
+pub use failure::{Cause, Failure, Rule};
 pub use lane::{Lane, Limits, Load, Sessions};
 pub use rest::{End, Piece, Rest};

@@ -111,6 +111,11 @@ impl Rows {
         self.json
     }
 
+    /// Where the last row stands that was written so far.
+    pub(super) fn position(&self) -> Option<Position> {
+        (0 < self.n_rows && !self.last.is_empty()).then(|| self.last.clone())
+    }
+
     /// Where the last written row stands.
     pub(super) fn last(&mut self) -> Option<Position> {
         (0 < self.n_rows && !self.last.is_empty()).then(|| std::mem::take(&mut self.last))

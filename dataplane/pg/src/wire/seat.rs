@@ -142,11 +142,11 @@ impl Seat {
     /// The beginning of a long answer; the rest is read in a task that owns the seat.
     fn begun(self, ask: Asked, key: KeyRow, mut rows: Rows, deadline: Instant) -> Page {
         let (sender, receiver) = mpsc::channel(PIECES);
-        let (json, n_rows, count) = (rows.cut(), rows.n_rows, rows.count);
+        let (json, n_rows, count, last) = (rows.cut(), rows.n_rows, rows.count, rows.position());
         let lane = self.lane.clone();
         let end = lane.exchanges.spawn(self.go_on(ask, rows, sender, deadline));
         let rest = Some(Rest::new(receiver, end));
-        Page { key, json, n_rows, rest, more: false, last: None, count, n_affected: None }
+        Page { key, json, n_rows, rest, more: false, last, count, n_affected: None }
     }
 
     async fn go_on(

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rowgate_core::name::EntityName;
 
 use super::{
-    Action, Catalog, EXPECTED_TS, Entity, EntityKind, EntityRecord, Field, FieldType, Filling, Limits,
-    PermissionRecord, Rights, RoutineInfo, Scope,
+    Action, Catalog, Constraint, EXPECTED_TS, Entity, EntityKind, EntityRecord, Field, FieldType, Filling,
+    Limits, PermissionRecord, Rights, RoutineInfo, Scope,
 };
 use crate::text::Ident;
 
@@ -19,6 +19,8 @@ pub struct TableColumns {
     pub columns: Vec<ColumnInfo>,
     /// The columns of each index that keeps all rows apart by them, in any order.
     pub unique: Vec<Vec<Ident>>,
+    /// Name and columns of each constraint and unique index that is about columns alone.
+    pub constraints: Vec<(String, Vec<Ident>)>,
 }
 
 #[derive(Debug, Clone)]
@@ -99,7 +101,12 @@ fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
     let is_key = |columns: &Vec<Ident>| {
         columns.len() == record.key_columns.len() && record.key_columns.iter().all(|it| columns.contains(it))
     };
+    let constraints = table.constraints.iter().filter_map(|(name, columns)| {
+        let fields: Vec<usize> = columns.iter().map(position).collect::<Option<_>>()?;
+        (!fields.is_empty()).then(|| Constraint { name: name.clone(), fields })
+    });
     Some(Entity {
+        constraints: constraints.collect(),
         key_is_unique: table.unique.iter().any(is_key),
         name: record.name.clone(),
         kind: record.kind,
@@ -129,6 +136,7 @@ fn callable(record: &EntityRecord, info: &RoutineInfo) -> Option<Entity> {
         rest: record.rest,
         protection: None,
         hide_soft_deleted: None,
+        constraints: Vec::new(),
         routine: Some(info.routine.clone()?.exposed(&record.mappings)?),
     })
 }
@@ -221,6 +229,7 @@ mod tests {
             object: name(object),
             columns: columns.iter().map(column).collect(),
             unique: Vec::new(),
+            constraints: Vec::new(),
         }
     }
 

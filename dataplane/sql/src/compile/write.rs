@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Compiled, predicate, shown};
+use super::{Compiled, mark, predicate, shown};
 use crate::catalog::Entity;
-use crate::query::{Delete, Insert, Upsert};
+use crate::query::{Delete, Insert, Nothing, Upsert};
 use crate::shape::{Column, Encoding, Shape};
 use crate::text::Sql;
 
@@ -34,8 +34,9 @@ pub fn insert(insert: &Insert) -> Compiled {
         }
         sql.lit(")");
     }
-    let columns = shown(&mut sql, entity, " returning ", &insert.returning);
-    written(sql, columns, None, Arc::clone(&insert.entity))
+    let mut columns = shown(&mut sql, entity, " returning ", &insert.returning);
+    let marks = marks(&mut sql, entity, &mut columns, &insert.marks);
+    written(sql, Shape { columns, position: marks, count: None }, &insert.entity)
 }
 
 /// Changes the row; where there is none, makes it. Not `insert ... on conflict do update`: that asks for the right to
@@ -47,7 +48,9 @@ pub fn insert(insert: &Insert) -> Compiled {
 pub fn upsert(upsert: &Upsert) -> Compiled {
     let entity = &*upsert.entity;
     let mut sql = Sql::new();
-    let mut columns = Vec::new();
+    let mut shape = Shape { columns: Vec::new(), position: Vec::new(), count: None };
+    let version = entity.version().map(|field| &entity.fields[field].column);
+    let expected = version.zip(upsert.expected.as_ref());
     let updates = !upsert.set.is_empty();
     if updates {
         sql.lit("with u as (update ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t set ");
@@ -55,9 +58,17 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
             sql.lit(if i == 0 { "" } else { ", " }).ident(&entity.fields[*field].column).lit(" = ");
             sql.bind(bind.clone());
         }
+        // The row says its version itself once it is known to be one of those: told with the row's lock held, so that of two
+        // who name the same one the second finds another. The table's triggers see to it for everybody else.
+        if let Some((version, _)) = expected {
+            sql.lit(", ").ident(version).lit(" = t.").ident(version);
+        }
         sql.lit(" where ");
         predicate::write(&mut sql, entity, &upsert.key, false);
-        columns = mark(&mut sql, entity, &upsert.returning, "0");
+        if let Some((version, versions)) = expected {
+            sql.lit(" and t.").ident(version).lit(" = any (").bind(versions.clone()).lit(")");
+        }
+        shape = returning(&mut sql, upsert, "0");
         sql.lit(")");
     }
     if let Some(values) = &upsert.insert {
@@ -79,7 +90,7 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
             }
             sql.lit(") do nothing");
         }
-        columns = mark(&mut sql, entity, &upsert.returning, "1");
+        shape = returning(&mut sql, upsert, "1");
         sql.lit(")");
     }
     sql.lit(if updates { " select * from u" } else { " select * from i" });
@@ -88,16 +99,22 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         sql.lit(" where (select true from u)");
     }
     sql.lit(if updates && upsert.insert.is_some() { " union all select * from i" } else { "" });
-    let count = Some(columns.len() - 1);
-    Compiled { missing: upsert.missing.clone(), ..written(sql, columns, count, Arc::clone(&upsert.entity)) }
+    let (missing, nothing) = (upsert.missing.clone(), upsert.nothing);
+    Compiled { missing, nothing, ..written(sql, shape, &upsert.entity) }
 }
 
-/// The fields to read back, and which of both commands this is.
-fn mark(sql: &mut Sql, entity: &Entity, fields: &[usize], which: &'static str) -> Vec<Column> {
-    let mut columns = shown(sql, entity, " returning ", fields);
+/// The fields to read back, which of both commands this is, and what is to be known besides.
+fn returning(sql: &mut Sql, upsert: &Upsert, which: &'static str) -> Shape {
+    let mut columns = shown(sql, &upsert.entity, " returning ", &upsert.returning);
     sql.lit(if columns.is_empty() { " returning " } else { ", " }).lit(which).lit("::pg_catalog.int8");
     columns.push(Column { label: None, encoding: Encoding::Int8 });
-    columns
+    let count = Some(columns.len() - 1);
+    let position = marks(sql, &upsert.entity, &mut columns, &upsert.marks);
+    Shape { columns, position, count }
+}
+
+fn marks(sql: &mut Sql, entity: &Entity, columns: &mut Vec<Column>, fields: &[usize]) -> Vec<usize> {
+    fields.iter().map(|field| mark(sql, entity, columns, *field)).collect()
 }
 
 /// Reaches only what the caller's policies for reading show: the condition reads the key.
@@ -115,18 +132,19 @@ pub fn delete(delete: &Delete) -> Compiled {
     sql.lit(begin).lit("delete from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t where ");
     predicate::write(&mut sql, entity, &delete.key, false);
     sql.lit(end);
-    written(sql, Vec::new(), None, Arc::clone(&delete.entity))
+    written(sql, Shape { columns: Vec::new(), position: Vec::new(), count: None }, &delete.entity)
 }
 
-fn written(sql: Sql, columns: Vec<Column>, count: Option<usize>, entity: Arc<Entity>) -> Compiled {
-    let shape = Shape { columns, position: Vec::new(), count };
+fn written(sql: Sql, shape: Shape, entity: &Arc<Entity>) -> Compiled {
     Compiled {
+        is_tagged: !shape.position.is_empty(),
         sql,
         shape: Arc::new(shape),
         take: usize::MAX,
         is_first_page: true,
-        entity,
+        entity: Arc::clone(entity),
         binding: None,
         missing: Vec::new(),
+        nothing: Nothing::NoRow,
     }
 }

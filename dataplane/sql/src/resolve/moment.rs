@@ -48,6 +48,46 @@ pub(super) fn is_timestamp(text: &str, offset: bool) -> bool {
         }
 }
 
+/// Microseconds from 2000-01-01 UTC to the moment that `text`, a [`is_timestamp`] with an offset or none, names.
+/// The infinities are the ends of the numbers. `None`: it lies beyond what can be counted.
+pub(super) fn micros(text: &str) -> Option<i64> {
+    match text {
+        "infinity" => return Some(i64::MAX),
+        "-infinity" => return Some(i64::MIN),
+        _ => {}
+    }
+    let (text, is_bc) = text.strip_suffix(" BC").map_or((text, false), |text| (text, true));
+    let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
+    let (year, month_day) = date.split_once('-')?;
+    let year: i64 = year.parse().ok()?;
+    let year = if is_bc { 1 - year } else { year };
+    let (month, day) = (number(month_day.get(..2)?), number(month_day.get(3..)?));
+    let (clock, offset) = time.split_at(time.find(['Z', '+', '-']).unwrap_or(time.len()));
+    let minutes = match offset.strip_prefix(['+', '-']) {
+        None => 0,
+        Some(digits) => {
+            let minutes = if digits.len() == 2 { 0 } else { number(digits.get(digits.len() - 2..)?) };
+            let ahead = i64::from(60 * number(digits.get(..2)?) + minutes);
+            if offset.starts_with('-') { -ahead } else { ahead }
+        }
+    };
+    let (whole, fraction) = clock.split_once('.').unwrap_or((clock, ""));
+    let part = |at: usize| whole.get(at..at + 2).map_or(0, number);
+    let seconds = i64::from(3600 * part(0) + 60 * part(3) + part(6)) - 60 * minutes;
+    // Nine digits at most, rounded as PostgreSQL rounds them.
+    let nanos: i64 = format!("{fraction:0<9}").parse().ok()?;
+    let micros = seconds * 1_000_000 + (nanos + 500) / 1_000;
+    days(year, month, day).checked_mul(86_400_000_000)?.checked_add(micros)
+}
+
+/// Days from 2000-01-01, in a calendar whose years begin in March.
+fn days(year: i64, month: u32, day: u32) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let month = i64::from(if month <= 2 { month + 9 } else { month - 3 });
+    let day_of_year = (153 * month + 2) / 5 + i64::from(day) - 1;
+    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year - 730_425
+}
+
 fn is_clock(text: &str) -> bool {
     let (whole, fraction) = match text.split_once('.') {
         Some((whole, fraction)) => (whole, Some(fraction)),
@@ -123,6 +163,21 @@ mod tests {
             ("2024-01-31Té0:00", false, false),
         ] {
             assert_eq!((is_timestamp(text, false), is_timestamp(text, true)), (without, with), "{text}");
+        }
+        for (text, expected) in [
+            ("2000-01-01T00:00:00Z", Some(0)),
+            ("1999-12-31T23:59:59.999999Z", Some(-1)),
+            ("2000-01-01 02:00:00+02", Some(0)),
+            ("1999-12-31T18:30:00-05:30", Some(0)),
+            ("2000-01-01", Some(0)),
+            ("2024-02-29T12:34:56.7Z", Some(762_525_296_700_000)),
+            ("2024-02-29T12:34:56.7000004Z", Some(762_525_296_700_000)),
+            ("2000-03-01T00:00:00Z", Some(60 * 86_400_000_000)),
+            ("infinity", Some(i64::MAX)),
+            // 2,000 years, of 146,097 days each 400, before 1957-03-15
+            ("0044-03-15 BC", Some(-64_464_508_800_000_000)),
+        ] {
+            assert_eq!(micros(text), expected, "{text}");
         }
         assert!(is_time("10:00", false) && is_time("10:00:00.5+02", true) && !is_time("10:00+02", false));
     }

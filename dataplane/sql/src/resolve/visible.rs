@@ -42,6 +42,22 @@ impl<'a> Visible<'a> {
         self.rights
     }
 
+    /// The field with the row's version, where there is one and it may be read.
+    pub(super) fn version(&self) -> Option<usize> {
+        self.entity.version().filter(|at| self.rights.read.get(*at) == Some(&true))
+    }
+
+    /// What tells, beside rows that were written, of which version they are and whether reads show them; empty where this
+    /// key may not know both.
+    pub(super) fn marks(&self) -> Vec<usize> {
+        let Some(version) = self.version() else { return Vec::new() };
+        match self.entity.hidden_by() {
+            None => vec![version],
+            Some(flag) if self.rights.read.get(flag) == Some(&true) => vec![version, flag],
+            Some(_) => Vec::new(),
+        }
+    }
+
     /// The fields that a body may name: those that are read, created or updated.
     fn named(&self) -> impl Iterator<Item = (usize, &'a Field)> {
         let Rights { read, create, update, .. } = self.rights;

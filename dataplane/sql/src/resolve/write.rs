@@ -7,11 +7,12 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 
 use super::family::Family;
+use super::version::{self, Only};
 use super::visible::Visible;
 use super::{by_key, find, input};
 use crate::body::{Body, Input, Row};
-use crate::catalog::{Catalog, Field, FieldType, Filling, Rights, Scope};
-use crate::query::{Delete, Insert, Predicate, Upsert, Value};
+use crate::catalog::{Catalog, Entity, Field, FieldType, Filling, Rights, Scope};
+use crate::query::{Delete, Insert, Nothing, Predicate, Upsert, Value};
 use crate::text::Bind;
 
 /// As many values, or rows without any, as PostgreSQL takes in one statement.
@@ -69,7 +70,8 @@ pub fn insert(
     };
     let rows = rows.into_iter().map(aligned).collect();
     let returning = if reads_back { visible.fields().map(|(i, _)| i).collect() } else { Vec::new() };
-    Ok(Insert { entity: Arc::clone(visible.entity), fields, rows, returning })
+    let marks = if reads_back && !body.is_list { visible.marks() } else { Vec::new() };
+    Ok(Insert { entity: Arc::clone(visible.entity), fields, rows, returning, marks })
 }
 
 /// What the body of a row's address means.
@@ -81,17 +83,6 @@ pub enum How {
     Replace,
 }
 
-/// Whether the row must be there.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Only {
-    #[default]
-    Either,
-    /// `If-Match: *`
-    Present,
-    /// `If-None-Match: *`
-    Absent,
-}
-
 /// `PATCH` and `PUT /{entity}/{pk}/{value}...`
 pub fn upsert(
     catalog: &Catalog,
@@ -99,7 +90,7 @@ pub fn upsert(
     entity: &EntityName,
     key_path: &[(String, String)],
     body: Result<Body<'_>, Problem>,
-    (how, only, reads_back): (How, Only, bool),
+    (how, only, reads_back): (How, &Only, bool),
 ) -> Result<Upsert, Problem> {
     let visible = find(catalog, scope, entity, Visible::for_write)?;
     let rights = visible.rights();
@@ -114,7 +105,12 @@ pub fn upsert(
     };
     let keys = key_binds(&key);
     let mut values = Vec::with_capacity(row.len());
+    let (version, mut sent) = (visible.entity.version(), None);
     for (name, input) in row {
+        if version.is_some() && visible.written(name).ok() == version {
+            sent = Some(input);
+            continue;
+        }
         let (at, bind) = value(&visible, name, input)?;
         match keys.iter().find(|(field, _)| *field == at) {
             // A row that was read may be sent back whole.
@@ -126,6 +122,7 @@ pub fn upsert(
             None => values.push((at, bind)),
         }
     }
+    let expected = version::expected(&visible, sent, only)?;
     let mut set = values.clone();
     if how == How::Replace {
         for (at, field) in visible.entity.fields.iter().enumerate() {
@@ -141,10 +138,17 @@ pub fn upsert(
         key,
         set: Vec::new(),
         insert: None,
-        is_plain: !may_update && only == Only::Either,
+        is_plain: !may_update && *only == Only::Either,
         returning: if reads_back { visible.fields().map(|(i, _)| i).collect() } else { Vec::new() },
+        expected: None,
+        // RFC 9110, 9.3.4: the answer to a PUT carries no tag unless the row was stored as it was sent, and its version never is.
+        marks: if reads_back && how == How::Merge { visible.marks() } else { Vec::new() },
+        nothing: Nothing::NoRow,
     };
-    if may_update && only != Only::Absent {
+    if !may_update && expected.is_some() {
+        return Err(forbidden(format!("this key may not change rows of {entity}")));
+    }
+    if may_update && *only != Only::Absent {
         if let Some((at, _)) = set.iter().find(|(at, _)| rights.update.get(*at) != Some(&true)) {
             let name = &visible.entity.fields[*at].name;
             return Err(forbidden(format!("this key may not change the field {name:?}")));
@@ -164,12 +168,17 @@ pub fn upsert(
         }
         upsert.set = set;
     }
+    if let Some(expected) = expected {
+        // No row is made then, and none is looked for again: what was said about the row is not true.
+        (upsert.expected, upsert.nothing) = (Some(expected.versions), expected.nothing);
+        return Ok(upsert);
+    }
     let may_set = |(at, _): &(usize, Bind)| rights.create.get(*at) == Some(&true);
     let is_generated = keys.iter().any(|(at, _)| {
         let field = &visible.entity.fields[*at];
         field.filling == Filling::Database || field.filling == Filling::Default && is_integer(&field.ty)
     });
-    if may_create && only != Only::Present && !is_generated {
+    if may_create && *only != Only::Present && !is_generated {
         let all = [keys, values].concat();
         match all.iter().find(|it| !may_set(it)) {
             None => upsert.insert = Some(all),
@@ -180,8 +189,13 @@ pub fn upsert(
             Some(_) => {}
         }
     }
+    upsert.nothing = match (only, &upsert.insert) {
+        (Only::Absent, _) => Nothing::Taken,
+        (_, Some(_)) => Nothing::Again,
+        (_, None) => Nothing::NoRow,
+    };
     match upsert.set.is_empty() && upsert.insert.is_none() {
-        true if only == Only::Present => Err(forbidden(format!("this key may not change rows of {entity}"))),
+        true if *only == Only::Present => Err(forbidden(format!("this key may not change rows of {entity}"))),
         true if is_generated => Err(Problem::new(
             Code::BadRequest,
             format!("the database gives rows of {entity} their key; make one with POST"),
@@ -210,10 +224,25 @@ pub fn delete(
     key_path: &[(String, String)],
 ) -> Result<Delete, Problem> {
     let visible = find(catalog, scope, entity, Visible::for_write)?;
+    if let Some(protection) = &visible.entity.protection {
+        return Err(delete_blocked(visible.entity, &protection.soft_delete));
+    }
     if !visible.rights().delete {
         return Err(forbidden(format!("this key may not delete rows of {entity}")));
     }
     Ok(Delete { entity: Arc::clone(visible.entity), key: by_key(&visible, key_path)? })
+}
+
+/// Whether a DELETE of its rows is refused to everybody, as far as this scope may know that.
+pub fn is_delete_blocked(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> bool {
+    find(catalog, scope, entity, Visible::for_write).is_ok_and(|visible| visible.entity.protection.is_some())
+}
+
+fn delete_blocked(entity: &Entity, flag: &str) -> Problem {
+    let field = entity.fields.iter().find(|field| field.column.as_str() == flag);
+    let name = field.map_or(flag, |field| field.name.as_str());
+    let what = format!("rows of {} are not deleted; set {name:?} to true with PATCH instead", entity.name);
+    Problem::delete_blocked(what)
 }
 
 /// The values of one row by their fields.

@@ -1,0 +1,292 @@
+//! Writes of a table that keeps the versions of its rows, from body and headers to SQL; and reads that hide rows.
+
+use rowgate_core::entity_tag::Version;
+use rowgate_core::problem::Code;
+
+use super::*;
+use crate::body;
+use crate::catalog::{EXPECTED_TS, Protection};
+use crate::query::Nothing;
+use crate::resolve::{How, Only};
+
+/// `kept` is protected, `hiding` leaves flagged rows out besides, `plain` is neither. `set_x` may do everything; `set_new`
+/// may create, and read.
+fn catalog() -> Catalog {
+    let column = |name: &str, ty: &str, oid, nullable, filling| ColumnInfo {
+        name: super::name(name),
+        ty: FieldType {
+            oid,
+            name: ty.into(),
+            kind: TypeKind::Base,
+            base_oid: oid,
+            operators: Operators::BuiltIn,
+            nested: None,
+        },
+        nullable,
+        granted: true,
+        filling,
+    };
+    let columns = vec![
+        column("id", "integer", 23, false, Filling::Caller),
+        column("title", "text", 25, true, Filling::Caller),
+        column("gone", "boolean", 16, false, Filling::Default),
+        column(EXPECTED_TS, "timestamp with time zone", 1184, false, Filling::Default),
+    ];
+    let names: Vec<String> = columns.iter().map(|it| it.name.as_str().to_owned()).collect();
+    let protection = Protection { soft_delete: "gone".to_owned() };
+    let record = |entity: &str, protection: Option<&Protection>, hides: bool| EntityRecord {
+        name: entity_name(entity),
+        kind: EntityKind::Table,
+        schema: name("app"),
+        object: name("kept"),
+        key_columns: vec![name("id")],
+        mappings: [("gone".to_owned(), "is gone".to_owned())].into(),
+        rest: true,
+        protection: protection.cloned(),
+        hide_soft_deleted: hides.then(|| "gone".to_owned()),
+        allow_definer: false,
+    };
+    let table = TableColumns {
+        schema: name("app"),
+        object: name("kept"),
+        columns,
+        unique: vec![vec![name("id")]],
+        constraints: vec![("kept_pkey".to_owned(), vec![name("id")]), ("odd".to_owned(), vec![name("none")])],
+    };
+    let entities = vec![
+        record("kept", Some(&protection), false),
+        record("hiding", Some(&protection), true),
+        record("plain", None, false),
+    ];
+    let all = |actions: &[Action]| -> Vec<PermissionRecord> {
+        let of = |action: &Action| {
+            let (action, columns) = (*action, names.clone());
+            ["kept", "hiding", "plain"].map(|entity| PermissionRecord {
+                entity: entity_name(entity),
+                action,
+                columns: columns.clone(),
+            })
+        };
+        actions.iter().flat_map(of).collect()
+    };
+    let sets = vec![
+        ("set_x".to_owned(), all(&[Action::Read, Action::Create, Action::Update, Action::Delete])),
+        ("set_new".to_owned(), all(&[Action::Read, Action::Create])),
+    ];
+    build(1, Limits::default(), entities, &[table], &[], sets)
+}
+
+fn change(set: &str, entity: &str, body: &str, how: How, only: &Only) -> Result<Compiled, Problem> {
+    let catalog = catalog();
+    let key = [("id".to_owned(), "7".to_owned())];
+    let body = body::parse(body.as_bytes());
+    let scope = &catalog.scopes[set];
+    resolve::upsert(&catalog, scope, &entity_name(entity), &key, body, (how, only, true))
+        .map(|upsert| compile::upsert(&upsert))
+}
+
+const READ: &str = "2024-02-29T12:34:56.7Z";
+
+fn tagged(versions: &[i64]) -> Only {
+    Only::Tagged(versions.iter().map(|version| Version(*version)).collect())
+}
+
+#[test]
+fn a_version_that_is_named_must_be_the_rows_and_no_row_is_made() {
+    let body = format!(r#"{{"title": "x", "{EXPECTED_TS}": "{READ}"}}"#);
+    let of_body = r#"with u as (update "app"."kept" t set "title" = $1, "dl_expected_ts" = t."dl_expected_ts" where t."id" = $2 and t."dl_expected_ts" = any ($3)"#;
+    let told = r#" returning t."id", t."title", t."gone", t."dl_expected_ts", 0::pg_catalog.int8, t."dl_expected_ts""#;
+    for (how, only, body, binds, nothing, mark) in [
+        (How::Merge, Only::Either, &*body, format!(r#"1185:"{{\"{READ}\"}}""#), Nothing::Stale, told),
+        (How::Merge, Only::Present, &body, format!(r#"1185:"{{\"{READ}\"}}""#), Nothing::Stale, told),
+        (
+            How::Merge,
+            tagged(&[1, 762_525_296_700_000]),
+            &body,
+            format!(r#"1185:"{{\"{READ}\"}}""#),
+            Nothing::Unmatched,
+            told,
+        ),
+        (
+            How::Merge,
+            tagged(&[1]),
+            r#"{"title": "x"}"#,
+            format!(
+                "1185:{:02x?}",
+                [
+                    0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 160, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0,
+                    0, 0, 1_u8
+                ]
+            ),
+            Nothing::Unmatched,
+            told,
+        ),
+        (
+            How::Merge,
+            tagged(&[]),
+            r#"{"title": "x"}"#,
+            format!("1185:{:02x?}", [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 160_u8]),
+            Nothing::Unmatched,
+            told,
+        ),
+    ] {
+        let compiled =
+            change("set_x", "kept", body, how, &only).unwrap_or_else(|it| panic!("{only:?}: {it:?}"));
+        assert_eq!(show(&compiled), format!(r#"{of_body}{mark}) select * from u <- 25:"x" 23:"7" {binds}"#));
+        assert_eq!((compiled.nothing, compiled.is_tagged), (nothing, true), "{only:?}");
+        assert_eq!((compiled.shape.count, &*compiled.shape.position), (Some(4), &[5][..]));
+    }
+    let put = change(
+        "set_x",
+        "kept",
+        &body.replace("title", "is gone").replace("\"x\"", "true"),
+        How::Replace,
+        &Only::Either,
+    );
+    let put = put.expect("a PUT");
+    assert!(
+        !put.is_tagged
+            && put.sql.as_str().contains(r#"set "gone" = $1, "title" = $2, "dl_expected_ts" = t."#),
+        "{}",
+        put.sql.as_str()
+    );
+}
+
+#[test]
+fn without_a_version_a_row_is_made_and_the_table_refuses_to_change_one() {
+    let title = r#"{"title": "x"}"#;
+    for (set, only, nothing, updates, inserts) in [
+        ("set_x", Only::Either, Nothing::Again, true, true),
+        ("set_x", Only::Present, Nothing::NoRow, true, false),
+        ("set_x", Only::Absent, Nothing::Taken, false, true),
+        ("set_new", Only::Either, Nothing::Again, false, true),
+    ] {
+        let compiled = change(set, "kept", title, How::Merge, &only).expect("a PATCH");
+        let text = compiled.sql.as_str();
+        assert_eq!(compiled.nothing, nothing, "{set} {only:?}");
+        assert_eq!((text.contains("update"), text.contains("insert")), (updates, inserts), "{text}");
+        assert!(!text.contains(r#"set "dl_expected_ts""#) && !text.contains("any ("), "{text}");
+    }
+}
+
+#[test]
+fn what_says_nothing_or_two_things_about_the_version_is_refused() {
+    let with = |value: &str| format!(r#"{{"title": "x", "{EXPECTED_TS}": {value}}}"#);
+    let read = with(&format!("\"{READ}\""));
+    for (set, entity, body, only, code, words) in [
+        ("set_x", "kept", &*with("null"), Only::Either, Code::InvalidValue, "as it was read"),
+        ("set_x", "kept", &with("7"), Only::Either, Code::InvalidValue, "as it was read"),
+        ("set_x", "kept", &with("\"now\""), Only::Either, Code::InvalidValue, "as it was read"),
+        ("set_x", "kept", &with("[]"), Only::Either, Code::InvalidValue, "as it was read"),
+        ("set_x", "kept", &read, Only::Absent, Code::BadRequest, "leave one out"),
+        ("set_x", "kept", &read, tagged(&[1]), Code::BadRequest, "different versions"),
+        ("set_x", "kept", &read, tagged(&[]), Code::BadRequest, "different versions"),
+        ("set_x", "kept", &with("\"infinity\""), tagged(&[i64::MIN]), Code::BadRequest, "different versions"),
+        (
+            "set_x",
+            "kept",
+            &read.replace(r#""title": "x", "#, ""),
+            Only::Either,
+            Code::BadRequest,
+            "no field to change",
+        ),
+        ("set_new", "kept", &read, Only::Either, Code::Forbidden, "may not change"),
+        ("set_new", "kept", r#"{"title": "x"}"#, tagged(&[1]), Code::Forbidden, "may not change"),
+        ("set_x", "plain", &read, Only::Either, Code::ReadOnlyColumn, "filled in"),
+        ("set_x", "plain", r#"{"title": "x"}"#, tagged(&[1]), Code::BadRequest, "no version"),
+    ] {
+        let problem = change(set, entity, body, How::Merge, &only).expect_err(body);
+        assert_eq!(problem.code, code, "{body} {only:?}: {problem:?}");
+        assert!(problem.message.contains(words), "{body} {only:?}: {problem:?}");
+    }
+    let catalog = catalog();
+    let body = body::parse(read.as_bytes());
+    let made = resolve::insert(&catalog, &catalog.scopes["set_x"], &entity_name("kept"), body, true);
+    assert_eq!(made.expect_err("a POST").code, Code::ReadOnlyColumn);
+}
+
+#[test]
+fn rows_of_a_protected_table_are_not_deleted() {
+    let catalog = catalog();
+    let key = [("id".to_owned(), "7".to_owned())];
+    for (set, entity, code) in [
+        ("set_x", "kept", Some(Code::DirectDeleteBlocked)),
+        ("set_new", "hiding", Some(Code::DirectDeleteBlocked)),
+        ("set_x", "plain", None),
+        ("set_new", "plain", Some(Code::Forbidden)),
+        ("set_x", "absent", Some(Code::EntityNotFound)),
+    ] {
+        let (scope, name) = (&catalog.scopes[set], entity_name(entity));
+        let refused = resolve::delete(&catalog, scope, &name, &key).err();
+        assert_eq!(refused.as_ref().map(|problem| problem.code), code, "{set} {entity}");
+        let is_blocked = code == Some(Code::DirectDeleteBlocked);
+        assert_eq!(resolve::is_delete_blocked(&catalog, scope, &name), is_blocked);
+        if is_blocked {
+            let problem = refused.expect("it is refused");
+            assert!(
+                problem.message.contains("\"is gone\"") && problem.allow == Some(Problem::KEPT),
+                "{problem:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn flagged_rows_are_in_no_read_of_an_entity_that_hides_them() {
+    let catalog = catalog();
+    let read = |entity: &str, query: &str| {
+        let request = odata::parse(query).expect("a query");
+        let cursors = Cursors { key: &key(), caller: "k1" };
+        resolve::collection(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &request, cursors)
+            .expect(query)
+    };
+    let hidden = r#" from "app"."kept" t where t."gone" is not true"#;
+    for (query, rest) in [
+        ("$select=id", " order by"),
+        ("$select=id&$filter=id eq 1 or id eq 2", r#" and (t."id" = $1 or t."id" = $2) order by"#),
+        ("$select=id&$count=true", r#") from "app"."kept" t where t."gone" is not true order by"#),
+        (
+            "$select=id&$count=true&$filter=id eq 1",
+            r#" and t."id" = $1) from "app"."kept" t where t."gone" is not true and t."id" = $2"#,
+        ),
+    ] {
+        let query = query.replace(' ', "%20");
+        let text = compile::read(&read("hiding", &query)).sql.as_str().to_owned();
+        assert!(text.contains(&format!("{hidden}{rest}")), "{text}");
+        let count = compile::count(&read("hiding", &query)).sql.as_str().to_owned();
+        assert!(count.contains(hidden), "{count}");
+        let all = compile::read(&read("kept", &query)).sql.as_str().to_owned();
+        assert!(!all.contains("is not true"), "{all}");
+    }
+    let row = |entity: &str, query: &str| {
+        let request = odata::parse(query).expect("a query");
+        let path = [("id".to_owned(), "7".to_owned())];
+        let found = resolve::row(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &path, &request);
+        compile::read(&found.expect(query))
+    };
+    let one = row("hiding", "$select=id");
+    assert_eq!(
+        show(&one),
+        format!(r#"select t."id", t."dl_expected_ts"{hidden} and t."id" = $1 limit 1 <- 23:"7""#)
+    );
+    assert_eq!((one.is_tagged, &*one.shape.position), (true, &[1][..]));
+    assert!(row("kept", "").is_tagged && !row("plain", "").is_tagged);
+    // what is written is given back, and whether reads show it
+    let patch = change(
+        "set_x",
+        "hiding",
+        &format!(r#"{{"is gone": true, "{EXPECTED_TS}": "{READ}"}}"#),
+        How::Merge,
+        &Only::Either,
+    );
+    let patch = patch.expect("a PATCH");
+    assert!(
+        patch.sql.as_str().contains(r#"where t."id" = $2 and t."dl_expected_ts" = any ($3) returning"#),
+        "{}",
+        patch.sql.as_str()
+    );
+    assert_eq!(&*patch.shape.position, &[5, 6]);
+    let constraints: Vec<_> =
+        catalog.entities[&entity_name("kept")].constraints.iter().map(|it| &*it.name).collect();
+    assert_eq!(constraints, ["kept_pkey"], "one about a column that is not there is not known");
+}

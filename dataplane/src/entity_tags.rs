@@ -1,0 +1,168 @@
+//! Entity tags of rows that keep their version, and 304 to who has the row as it is.
+//!
+//! Nothing is answered from memory: the key was checked and the row was read before a 304, in the statement that a 200
+//! needs too. What is saved is the body.
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::Response;
+use rowgate_core::cursor::Position;
+use rowgate_core::entity_tag::{Basis, EntityTag, Tag, Tags, Version};
+use rowgate_core::problem::{Code, Problem};
+use rowgate_sql::catalog::Entity;
+use rowgate_sql::resolve::Only;
+use rowgate_sql::shape::Shape;
+
+use crate::tenant::Known;
+
+/// In the extensions of an answer: the row that it shows, and what the answer hangs on besides, its encoding apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tagged {
+    version: Version,
+    basis: Basis,
+}
+
+impl Tagged {
+    /// `last`: the position of the one row of an answer, as [`rowgate_sql::compile::Compiled::is_tagged`] has it. `None`: there
+    /// is no row, or one that reads hide.
+    #[must_use]
+    pub fn new(known: &Known, entity: &Entity, shape: &Shape, last: Option<&Position>) -> Option<Tagged> {
+        let (version, flags) = last?.split_first()?;
+        if flags.iter().any(|flag| flag.as_deref() == Some(&[1])) {
+            return None;
+        }
+        let columns =
+            format!("{:?}", shape.columns.iter().filter(|it| it.label.is_some()).collect::<Vec<_>>());
+        let set = known.key.set_role.as_deref().unwrap_or_default();
+        let basis = Basis::new([set, entity.name.as_str(), &columns].map(str::as_bytes));
+        Some(Tagged { version: Version::from_binary(version.as_deref()?)?, basis })
+    }
+}
+
+/// What a client says that it has of what it asks for; what is no list of tags says nothing.
+pub fn held(method: &Method, headers: &HeaderMap) -> Option<Tags> {
+    let is_read = method == Method::GET || method == Method::HEAD;
+    let lines = headers.get_all(IF_NONE_MATCH).iter().map(HeaderValue::as_bytes);
+    (is_read && headers.contains_key(IF_NONE_MATCH)).then(|| Tags::parse(lines).ok()).flatten()
+}
+
+/// Gives a tagged answer its `ETag`, after it was encoded, and takes the body away from who has it.
+pub fn finish(mut response: Response, held: Option<&Tags>) -> Response {
+    let Some(Tagged { version, basis }) = response.extensions_mut().remove() else { return response };
+    let encoding = response.headers().get(CONTENT_ENCODING).and_then(|it| it.to_str().ok());
+    let tag = EntityTag::new(version, &basis, encoding.unwrap_or_default());
+    if response.status() == StatusCode::OK && held.is_some_and(|held| held.hold(&tag)) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.body_mut() = Body::empty();
+        for name in [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_ENCODING] {
+            response.headers_mut().remove(name);
+        }
+    }
+    let tag = HeaderValue::try_from(tag.as_str()).expect("a tag is hexadecimal digits");
+    response.headers_mut().insert(ETAG, tag);
+    response
+}
+
+/// What `If-Match` and `If-None-Match` ask of the row that is to be written.
+///
+/// A weak tag never matches (RFC 9110, 13.1.1), nor does one that is not ours; of ours the version counts, see
+/// [`rowgate_core::entity_tag`].
+pub fn only(headers: &HeaderMap) -> Result<Only, Problem> {
+    let tags = |name| {
+        let lines = headers.get_all(&name).iter().map(HeaderValue::as_bytes);
+        let refused =
+            |no_tags| Problem::new(Code::BadRequest, format!("{name} holds something else: {no_tags}"));
+        headers.contains_key(&name).then(|| Tags::parse(lines).map_err(refused)).transpose()
+    };
+    match (tags(IF_MATCH)?, tags(IF_NONE_MATCH)?) {
+        (None, None) => Ok(Only::Either),
+        (Some(Tags::Any), None) => Ok(Only::Present),
+        (Some(Tags::List(list)), None) => Ok(Only::Tagged(list.iter().filter_map(Tag::version).collect())),
+        (None, Some(Tags::Any)) => Ok(Only::Absent),
+        (None, Some(Tags::List(_))) => Err(Problem::new(
+            Code::BadRequest,
+            "a write takes If-None-Match: * only, to make a row that is not there; name the version that is to be changed in If-Match",
+        )),
+        (Some(_), Some(_)) => Err(Problem::new(
+            Code::BadRequest,
+            "the request holds both If-Match and If-None-Match; send one of them",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(list: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in list {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    fn answer(encoding: Option<&'static str>) -> Response {
+        let mut response = Response::new(Body::from("{}"));
+        response.extensions_mut().insert(Tagged { version: Version(1), basis: Basis::new([&b"x"[..]]) });
+        for (name, value) in
+            encoding.map(|it| (CONTENT_ENCODING, it)).into_iter().chain([(CONTENT_TYPE, "x")])
+        {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+
+    #[test]
+    fn who_has_the_row_gets_no_body_and_another_encoding_is_another_row() {
+        let tag = |response: &Response| response.headers()[ETAG].to_str().expect("ASCII").to_owned();
+        let plain = tag(&finish(answer(None), None));
+        let held = |text: &str| Tags::parse([text.as_bytes()]).expect("tags");
+        for (encoding, have, status) in [
+            (None, held(&plain), 304),
+            (None, held(&format!("\"a\", W/{plain}")), 304),
+            (None, held("*"), 304),
+            (None, held("\"a\""), 200),
+            (Some("gzip"), held(&plain), 200),
+        ] {
+            let response = finish(answer(encoding), Some(&have));
+            assert_eq!(response.status().as_u16(), status, "{encoding:?} {have:?}");
+            assert_eq!(response.headers().contains_key(CONTENT_TYPE), status == 200);
+            assert!(status == 200 || !response.headers().contains_key(CONTENT_ENCODING));
+            assert_eq!(tag(&response) == plain, encoding.is_none());
+        }
+        let untagged = finish(Response::new(Body::empty()), Some(&Tags::Any));
+        assert!(untagged.status() == 200 && !untagged.headers().contains_key(ETAG));
+        let mut refused = answer(None);
+        *refused.status_mut() = StatusCode::CREATED;
+        assert_eq!(finish(refused, Some(&Tags::Any)).status(), 201);
+    }
+
+    #[test]
+    fn a_write_asks_for_a_version_for_any_row_or_for_none() {
+        let ours = "\"000000000000002a-0123456789abcdef\"";
+        for (list, expected) in [
+            (&[][..], Ok(Only::Either)),
+            (&[("if-match", "*")], Ok(Only::Present)),
+            (&[("if-none-match", "*")], Ok(Only::Absent)),
+            (&[("if-match", ours)], Ok(Only::Tagged(vec![Version(42)]))),
+            (&[("if-match", "\"a\""), ("if-match", ours)], Ok(Only::Tagged(vec![Version(42)]))),
+            (&[("if-match", "W/\"000000000000002a-0123456789abcdef\"")], Ok(Only::Tagged(Vec::new()))),
+            (&[("if-match", "")], Err(Code::BadRequest)),
+            (&[("if-match", "x")], Err(Code::BadRequest)),
+            (&[("if-none-match", ours)], Err(Code::BadRequest)),
+            (&[("if-match", "*"), ("if-none-match", "*")], Err(Code::BadRequest)),
+        ] {
+            assert_eq!(only(&headers(list)).map_err(|problem| problem.code), expected, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_read_says_what_it_has() {
+        let sent = headers(&[("if-none-match", "\"a\"")]);
+        assert!(held(&Method::GET, &sent).is_some() && held(&Method::HEAD, &sent).is_some());
+        assert!(held(&Method::PATCH, &sent).is_none() && held(&Method::GET, &HeaderMap::new()).is_none());
+        assert!(held(&Method::GET, &headers(&[("if-none-match", "a")])).is_none());
+    }
+}

@@ -1,0 +1,225 @@
+//! Rows that keep their version: every change names it, and none is deleted.
+
+use serde_json::{Value, json};
+
+use super::vault::{TS, Vault, code, moment, tag, version};
+
+/// Seen to fail with an update that does not look at the version it is told, and with an insert that is tried though one was told.
+#[tokio::test]
+async fn a_change_names_the_version_that_it_read_and_moves_it_forward() {
+    let vault = Vault::open().await;
+    let first = vault.make("/docs", &json!({"id": 1, "title": "one"})).await;
+    let read = vault.get("all", "/docs/id/1").await;
+    let row = json!({"id": 1, "title": "one", "Doc Size": 1, "folder": null, "body": null, "is_deleted": false, TS: first});
+    assert_eq!(read.rows(), [row]);
+
+    let changed = vault.patch("/docs/id/1", &json!({"title": "two", TS: first})).await;
+    let second = version(&changed);
+    assert_eq!(
+        (changed.status.as_u16(), &changed.json()["value"][0]["title"]),
+        (200, &json!("two")),
+        "{changed:?}"
+    );
+    assert!(moment(&first) < moment(&second), "{first} {second}");
+    // the whole row, as it was read
+    let whole = vault.get("all", "/docs/id/1").await.rows().remove(0);
+    let put = vault.ask("all", "PUT", "/docs/id/1", &whole.to_string(), &[]).await;
+    let third = version(&put);
+    assert!(put.status == 200 && moment(&second) < moment(&third), "{put:?}");
+    // the same moment in other words
+    let spelt = format!(
+        "select to_char({TS} at time zone 'UTC' + interval '5:30', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"000+05:30\"') as it from v.docs where id = 1"
+    );
+    let spelt = vault.rows(&spelt).await[0]["it"].clone();
+    let quiet = vault
+        .ask(
+            "all",
+            "PATCH",
+            "/docs/id/1",
+            &json!({"title": "3", TS: spelt}).to_string(),
+            &[("Prefer", "return=minimal")],
+        )
+        .await;
+    assert_eq!((quiet.status.as_u16(), &*quiet.body, quiet.header("etag")), (204, "", None));
+    let fourth = version(&vault.get("all", "/docs/id/1").await);
+    assert!(moment(&third) < moment(&fourth));
+
+    // without a version a row is made, once
+    let made = vault.patch("/docs/id/2", &json!({"title": "new"})).await;
+    assert_eq!(code(&made).0, 201, "{made:?}");
+    assert_eq!(tag(&made), vault.tag("all", "/docs/id/2").await.0);
+    let again = vault.patch("/docs/id/2", &json!({"title": "newer"})).await;
+    assert_eq!(code(&again), (428, Some("ExpectedTsRequired".to_owned())), "{again:?}");
+    let put = vault.ask("all", "PUT", "/docs/id/3", r#"{"Doc Size": 2, "is_deleted": false}"#, &[]).await;
+    assert_eq!((code(&put).0, put.header("etag")), (201, None), "{put:?}");
+    let made = vault.ask("maker", "PATCH", "/docs/id/4", r#"{"title": "made"}"#, &[]).await;
+    assert_eq!(code(&made).0, 201, "{made:?}");
+}
+
+/// Key, method, path, body, a header; status, code, and words of the message.
+type Case = (
+    &'static str,
+    &'static str,
+    &'static str,
+    Value,
+    Option<(&'static str, &'static str)>,
+    u16,
+    &'static str,
+    &'static str,
+);
+
+#[tokio::test]
+async fn what_does_not_know_the_row_changes_nothing() {
+    let vault = Vault::open().await;
+    let old = vault.make("/docs", &json!({"id": 1, "title": "one", "folder": 1})).await;
+    let now = version(&vault.patch("/docs/id/1", &json!({"title": "two", TS: old})).await);
+    vault.make("/docs", &json!({"id": 901, "title": "hidden from narrow"})).await;
+    let before = vault.state().await;
+    let (any, none) = (Some(("If-Match", "*")), Some(("If-None-Match", "*")));
+    let with = |ts: Value| json!({"title": "x", TS: ts});
+    let cases: Vec<Case> = vec![
+        ("all", "PATCH", "/docs/id/1", with(json!(old)), None, 409, "StaleRow", "read it again"),
+        ("all", "PATCH", "/docs/id/1", with(json!(old)), any, 409, "StaleRow", "read it again"),
+        ("narrow", "PATCH", "/docs/id/1", with(json!(old)), None, 409, "StaleRow", "read it again"),
+        (
+            "all",
+            "PUT",
+            "/docs/id/1",
+            json!({"Doc Size": 1, "is_deleted": false, TS: old}),
+            None,
+            409,
+            "StaleRow",
+            "read it again",
+        ),
+        ("all", "PATCH", "/docs/id/1", with(json!("2199-01-01T00:00:00Z")), None, 409, "StaleRow", "changed"),
+        ("all", "PATCH", "/docs/id/1", with(json!("infinity")), None, 409, "StaleRow", "changed"),
+        // no row is made
+        ("all", "PATCH", "/docs/id/9", with(json!(now)), None, 409, "StaleRow", "gone"),
+        (
+            "all",
+            "PUT",
+            "/docs/id/9",
+            json!({"Doc Size": 1, "is_deleted": false, TS: now}),
+            None,
+            409,
+            "StaleRow",
+            "gone",
+        ),
+        ("narrow", "PATCH", "/docs/id/901", with(json!(now)), None, 409, "StaleRow", "gone"),
+        ("all", "PATCH", "/docs/id/1", json!({"title": "x"}), None, 428, "ExpectedTsRequired", TS),
+        ("all", "PATCH", "/docs/id/1", json!({"title": "x"}), any, 428, "ExpectedTsRequired", TS),
+        (
+            "all",
+            "PUT",
+            "/docs/id/1",
+            json!({"Doc Size": 1, "is_deleted": false}),
+            None,
+            428,
+            "ExpectedTsRequired",
+            TS,
+        ),
+        ("narrow", "PATCH", "/docs/id/1", json!({"title": "x"}), None, 428, "ExpectedTsRequired", TS),
+        ("all", "PATCH", "/titles/id/1", json!({"title": "x"}), None, 428, "ExpectedTsRequired", TS),
+        ("all", "PATCH", "/docs/id/9", json!({"title": "x"}), any, 404, "RowNotFound", "no row"),
+        ("all", "PATCH", "/docs/id/1", json!({"title": "x"}), none, 412, "PreconditionFailed", "already"),
+        ("narrow", "PATCH", "/docs/id/901", json!({"title": "x"}), None, 404, "RowNotFound", "no row"),
+        ("maker", "PUT", "/docs/id/1", json!({"title": "x"}), None, 409, "UniqueViolation", "already"),
+        // who only makes rows knows no version
+        ("maker", "PATCH", "/docs/id/1", with(json!(now)), None, 400, "UnknownField", TS),
+        // no version
+        ("all", "PATCH", "/docs/id/1", with(Value::Null), None, 400, "InvalidValue", "as it was read"),
+        ("all", "PATCH", "/docs/id/9", with(Value::Null), None, 400, "InvalidValue", "as it was read"),
+        (
+            "all",
+            "PATCH",
+            "/docs/id/1",
+            with(json!(1_700_000_000)),
+            None,
+            400,
+            "InvalidValue",
+            "as it was read",
+        ),
+        ("all", "PATCH", "/docs/id/1", with(json!("now")), None, 400, "InvalidValue", "as it was read"),
+        (
+            "all",
+            "PATCH",
+            "/docs/id/1",
+            with(json!("2024-02-30T00:00:00Z")),
+            None,
+            400,
+            "InvalidValue",
+            "as it was read",
+        ),
+        ("all", "PATCH", "/docs/id/1", with(json!("999999-01-01T00:00:00Z")), None, 400, "InvalidValue", TS),
+        ("all", "PATCH", "/docs/id/1", with(json!("\"},{\"")), None, 400, "InvalidValue", "as it was read"),
+        ("all", "PATCH", "/docs/id/1", with(json!(now)), none, 400, "BadRequest", "leave one out"),
+        ("all", "PATCH", "/docs/id/1", json!({TS: now}), None, 400, "BadRequest", "no field to change"),
+        ("all", "POST", "/docs", json!({"id": 7, TS: now}), None, 400, "ReadOnlyColumn", TS),
+        ("all", "POST", "/docs", json!([{"id": 7}, {"id": 8, TS: now}]), None, 400, "ReadOnlyColumn", TS),
+        ("all", "PATCH", "/plain/id/1", with(json!(now)), None, 400, "UnknownField", TS),
+        ("all", "PATCH", "/plain/id/1", json!({"dl_mark": "x"}), None, 400, "ReadOnlyColumn", "dl_mark"),
+        ("all", "PATCH", "/titles/id/1", with(json!(now)), None, 400, "UnknownField", TS),
+        // no row is deleted, by whatever way
+        ("all", "DELETE", "/docs/id/1", Value::Null, None, 405, "DirectDeleteBlocked", "is_deleted"),
+        ("all", "DELETE", "/docs/id/9", Value::Null, None, 405, "DirectDeleteBlocked", "is_deleted"),
+        ("narrow", "DELETE", "/docs/id/1", Value::Null, None, 405, "DirectDeleteBlocked", "is_deleted"),
+        ("all", "DELETE", "/bins/id/1", Value::Null, None, 405, "DirectDeleteBlocked", "is_deleted"),
+        ("all", "DELETE", "/folders/id/1", Value::Null, None, 409, "ForeignKeyViolation", "never deleted"),
+    ];
+    for (key, method, path, body, header, status, expected, words) in cases {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let headers: Vec<_> = header.into_iter().collect();
+        let reply = vault.ask(key, method, path, &body, &headers).await;
+        let what = format!("{key} {method} {path} {body} {header:?}: {reply:?}");
+        assert_eq!(code(&reply), (status, Some(expected.to_owned())), "{what}");
+        let error = reply.json()["error"].clone();
+        assert!(error["message"].as_str().is_some_and(|told| told.contains(words)), "{what}");
+        assert_eq!(vault.state().await, before, "{what}");
+    }
+    assert_eq!(vault.ask("all", "DELETE", "/folders/id/2", "", &[]).await.status, 204);
+}
+
+/// A data plane that does not know yet that the table is protected tells the same of a DELETE, by what the database says. A
+/// view over the table never knows.
+#[tokio::test]
+async fn what_a_row_takes_is_said_beforehand_and_by_the_database() {
+    let vault = Vault::open().await;
+    vault.make("/docs", &json!({"id": 1, "title": "one"})).await;
+    let kept = "GET, HEAD, PATCH, PUT, OPTIONS";
+    let all = "GET,HEAD,PATCH,PUT,DELETE,OPTIONS";
+    for path in ["/docs/id/1", "/docs/id/9"] {
+        let refused = vault.ask("all", "DELETE", path, "", &[]).await;
+        assert_eq!((refused.status.as_u16(), refused.header("allow")), (405, Some(kept)), "{refused:?}");
+    }
+    for (key, path, allow) in [
+        ("all", "/docs/id/1", kept),
+        ("narrow", "/docs/id/1", kept),
+        ("all", "/docs/id/9", kept),
+        ("all", "/plain/id/1", all),
+        ("all", "/absent/id/1", all),
+        // what a key may not know of is like what is not there
+        ("narrow", "/bins/id/1", all),
+    ] {
+        let told = vault.ask(key, "OPTIONS", path, "", &[]).await;
+        assert_eq!((told.status.as_u16(), told.header("allow")), (204, Some(allow)), "{key} {path}");
+    }
+    let stranger = vault.client.ask("OPTIONS", &vault.url("/docs/id/1"), &[]).await;
+    assert_eq!(stranger.header("allow"), Some(all));
+    let before = vault.state().await;
+    let refused = vault.ask("all", "DELETE", "/titles/id/1", "", &[]).await;
+    assert!(matches!(code(&refused).0, 405 | 409), "{refused:?}");
+    assert_eq!(vault.state().await, before);
+}
+
+/// What a key may see of versions it may see of every row, so that nobody is told to send what cannot be read.
+#[tokio::test]
+async fn whoever_may_change_a_row_may_read_its_version() {
+    let vault = Vault::open().await;
+    let first = vault.make("/docs", &json!({"id": 1, "title": "one"})).await;
+    let read = vault.get("narrow", "/docs/id/1").await.rows();
+    assert_eq!(read, [json!({"id": 1, "title": "one", TS: first})]);
+    let body = json!({"title": "two", TS: first}).to_string();
+    let changed = vault.ask("narrow", "PATCH", "/docs/id/1", &body, &[]).await;
+    assert_eq!(code(&changed).0, 200, "{changed:?}");
+    assert_eq!(code(&vault.ask("narrow", "PATCH", "/docs/id/1", &body, &[]).await).0, 409);
+}
