@@ -68,7 +68,7 @@ async fn a_write_for_other_tables_is_not_done() {
     assert_eq!(name(&lane.read(ask).await), "Page");
 }
 
-/// Seen to fail with a write that is sent along with its description, and with an error of Bind taken for a fault of ours.
+/// Seen to fail with a write that is sent along with its description.
 #[tokio::test]
 async fn a_write_that_would_give_back_other_types_is_not_done() {
     let mut tenant = found("wire_write_types").await;

@@ -188,7 +188,7 @@ fn noise() -> String {
     (0..9000).map(|_| next()).filter(|c| !matches!(c, '"' | '\\')).collect()
 }
 
-/// Whatever a trigger raises: a state that PostgreSQL uses for an outage, for a name or for a value is its own word.
+/// Seen to fail where the context is not looked at. Whatever a trigger raises: a state that PostgreSQL uses for an outage, for a name or for a value is its own word.
 #[tokio::test]
 async fn what_a_trigger_raises_is_a_rule_of_the_table() {
     let desk = Desk::open().await;
