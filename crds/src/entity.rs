@@ -21,6 +21,10 @@ use crate::row_level_security::RowLevelSecurity;
         .message("concurrencyProtection belongs to a Table"),
     validation = Rule::new("self.kind != 'Procedure' || !has(self.keyFields)")
         .message("a Procedure has no keyFields"),
+    validation = Rule::new("self.kind != 'Procedure' || !has(self.events) || !self.events")
+        .message("a Procedure has no events; what it changes is captured at the tables"),
+    validation = Rule::new("self.kind == 'Procedure' || !has(self.allowDefiner) || !self.allowDefiner")
+        .message("allowDefiner belongs to a Procedure"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct Entity {
@@ -38,7 +42,8 @@ pub struct Entity {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 32), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "set"))]
     pub key_fields: Vec<String>,
-    /// Exposed names of columns, `column: exposedName`. Columns that are not listed keep their name.
+    /// Exposed names of columns, `column: exposedName`; of a Procedure, of parameters and of columns of its result. What is
+    /// not listed keeps its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "mappings_schema")]
     pub mappings: BTreeMap<String, String>,
@@ -57,7 +62,7 @@ pub struct Entity {
     /// Whether row changes are captured as events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<bool>,
-    /// Whether a SECURITY DEFINER routine may be exposed: it runs with its owner's rights.
+    /// Whether the routine may be SECURITY DEFINER: it does what its owner may do, and not what its caller may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_definer: Option<bool>,
     /// Which rows a key sees. Left out: row-level security is on and shows no row. Of several entities over one table

@@ -1,8 +1,7 @@
 //! Fields that the contract has and this version does not serve. Set, they stall the resource; nothing is ignored.
 
 use crate::api_key::ApiKeySpec;
-use crate::entity::{Entity, EntityKind};
-use crate::permission::{Action, Permission};
+use crate::entity::Entity;
 use crate::tenant::TenantSpec;
 
 /// One field, set.
@@ -47,9 +46,6 @@ impl NotServedYet for TenantSpec {
             found.entity(entity);
         }
         found.part = Part::Field;
-        if let Some(shared) = &self.shared {
-            found.permissions("shared.permissions", &shared.permissions);
-        }
         if let Some(limits) = &self.limits {
             found.leave_out(limits.max_export_rows.is_some(), "limits.maxExportRows");
         }
@@ -61,11 +57,7 @@ impl NotServedYet for TenantSpec {
 
 impl NotServedYet for ApiKeySpec {
     fn not_served_yet(&self) -> Vec<NotServed> {
-        let mut found = Found::new();
-        if let Some(scope) = &self.scope {
-            found.permissions("scope.permissions", &scope.permissions);
-        }
-        found.list
+        Vec::new()
     }
 }
 
@@ -93,22 +85,12 @@ impl Found {
 
     fn entity(&mut self, entity: &Entity) {
         let at = |field: &str| format!("entities[{}].{field}", entity.name);
-        let is_procedure = entity.kind == EntityKind::Procedure;
-        self.say(is_procedure, &at("kind: Procedure"), "leave the entity out");
         if let Some(graphql) = &entity.graphql {
             self.leave_out(graphql.enabled == Some(true), &at("graphql.enabled"));
             self.leave_out(graphql.singular.is_some(), &at("graphql.singular"));
             self.leave_out(graphql.plural.is_some(), &at("graphql.plural"));
         }
         self.leave_out(entity.events == Some(true), &at("events"));
-        self.leave_out(entity.allow_definer == Some(true), &at("allowDefiner"));
-    }
-
-    fn permissions(&mut self, at: &str, permissions: &[Permission]) {
-        for permission in permissions {
-            let executes = permission.actions.contains(&Action::Execute);
-            self.leave_out(executes, &format!("{at}[{}].actions: execute", permission.entity));
-        }
     }
 }
 
@@ -131,20 +113,14 @@ mod tests {
             ),
             ("{limits: {maxExportRows: 5}}", "limits.maxExportRows; leave it out"),
             ("{webhooks: {allowHttp: true}}", "webhooks.allowHttp; leave it out"),
-            (
-                "{shared: {permissions: [{entity: p, actions: [execute]}]}}",
-                "shared.permissions[p].actions: execute; leave it out",
-            ),
         ] {
             assert_eq!(tenant(yaml), [format!("not served yet: {message}")], "{yaml}");
         }
         for (field, message) in [
-            ("kind: Procedure", "kind: Procedure; leave the entity out"),
             ("graphql: {enabled: true}", "graphql.enabled; leave it out"),
             ("graphql: {singular: order}", "graphql.singular; leave it out"),
             ("graphql: {plural: all}", "graphql.plural; leave it out"),
             ("events: true", "events; leave it out"),
-            ("allowDefiner: true", "allowDefiner; leave it out"),
         ] {
             let yaml = format!("{{entities: [{{name: orders, source: {{object: o}}, {field}}}]}}");
             assert_eq!(tenant(&yaml), [format!("not served yet: entities[orders].{message}")], "{yaml}");
@@ -166,18 +142,18 @@ mod tests {
             [Part::Database, Part::Field]
         );
         let entities = "entities: [{name: 'a]b', source: {object: o}, events: true}]";
-        let shared = "shared: {permissions: [{entity: a, actions: [execute]}]}";
-        let found = parts(&format!("{{{entities}, {shared}}}"));
+        let found = parts(&format!("{{{entities}, webhooks: {{allowHttp: true}}}}"));
         assert_eq!(found, [Part::Entity("a]b".to_owned()), Part::Field]);
     }
 
     #[test]
     fn defaults_and_served_fields_are_silent() {
         let served = "{slug: a, database: {name: b, deletionPolicy: Delete, bootstrap: {configMapRef: {name: c}}},
-            limits: {maxPageSize: 5, statementTimeout: 5s, requestsPerSecond: 5}, shared: {permissions: [{entity: o, actions: [read, delete]}]},
+            limits: {maxPageSize: 5, statementTimeout: 5s, requestsPerSecond: 5}, shared: {permissions: [{entity: o, actions: [read, delete]}, {entity: p, actions: [execute]}]},
             cors: {origins: ['https://a']},
             entities: [{name: o, source: {object: o}, rest: {enabled: false}, events: false, graphql: {enabled: false},
-                concurrencyProtection: {softDeleteColumn: gone}, hideSoftDeleted: true}]}";
+                concurrencyProtection: {softDeleteColumn: gone}, hideSoftDeleted: true},
+                {name: p, kind: Procedure, source: {object: p}, allowDefiner: true}]}";
         assert_eq!(tenant(served), Vec::<String>::new());
         assert_eq!(tenant("{}"), Vec::<String>::new());
     }

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
     crates(kube_core = "::kube_core"),
     validation = Rule::new("!has(self.fields) || self.actions.all(a, a in ['read', 'create', 'update'])")
         .message("fields apply to read, create and update only; give delete and execute an entry of their own"),
+    validation = Rule::new("!('execute' in self.actions) || self.actions.size() == 1")
+        .message("a Procedure takes execute and nothing else; a Table or View takes the other actions"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct Permission {

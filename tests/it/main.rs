@@ -26,6 +26,7 @@ mod revocation;
 mod roles;
 mod rotation;
 mod round_trips;
+mod routines;
 mod scenarios;
 mod serve;
 mod shop;

@@ -20,6 +20,7 @@ mod manifests;
 mod meaning;
 mod prefixes;
 mod reading;
+mod routines;
 mod shop;
 
 /// An installation with one tenant, and the connections that its plans run on.

@@ -34,6 +34,7 @@ pub(crate) mod quiet;
 mod reading;
 mod refused;
 mod rotation;
+mod routines;
 mod secrets;
 mod serving;
 mod shop;

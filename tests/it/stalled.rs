@@ -4,6 +4,7 @@
 
 mod cases;
 mod protection;
+mod routines;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,6 +22,7 @@ use cases::{Object, cases};
 const TELLS: &[&str] = &[
     "a DBA can run: ",
     "add it",
+    "alter routine ",
     "alter table ",
     "apply it",
     "correct ",
@@ -40,13 +42,19 @@ const TELLS: &[&str] = &[
     "permit ",
     "protect ",
     "remove it",
-    "rename it",
-    "say the same",
+    "rename ",
+    "say ",
     "set secretName",
     "take ",
     "test current_user",
     "change ",
 ];
+
+/// Name and text of a Secret that somebody else has made.
+const THEIRS: (&str, &str) = (
+    "theirs",
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: theirs, namespace: default}\nstringData: {password: theirs}\n",
+);
 
 /// Needs 1,501 keys, and stands below.
 const ELSEWHERE: [Reason; 1] = [Reason::TooManyPermissionSets];
@@ -62,11 +70,10 @@ async fn every_message_of_a_stalled_object_says_what_to_change() {
     reconciler.stop().await;
     let mut superuser = reconciler.server.connect("postgres").await;
     execute(&mut superuser, "create database byhand").await;
-    for (name, text) in cases::secrets() {
-        let path = reconciler.secret_file(name);
-        fs::create_dir_all(path.parent().expect("a folder of Secrets")).expect("the folder is ours");
-        fs::write(path, text).expect("the folder is ours");
-    }
+    let (name, text) = THEIRS;
+    let path = reconciler.secret_file(name);
+    fs::create_dir_all(path.parent().expect("a folder of Secrets")).expect("the folder is ours");
+    fs::write(path, text).expect("the folder is ours");
     reconciler.write("common.yaml", &cases::common());
     reconciler.start_every(SELDOM);
     reconciler.told("apikey", "first", 1, DONE).await;

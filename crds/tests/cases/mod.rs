@@ -150,6 +150,11 @@ fn tenants() -> Vec<Case> {
                 "{shared: {permissions: [{entity: a, actions: [read, delete], fields: {include: [b]}}]}}",
                 "spec.shared.permissions[0]: fields apply to read, create and update only; give delete and execute an entry of their own",
             ),
+            ("{shared: {permissions: [{entity: a, actions: [execute]}]}}", ""),
+            (
+                "{shared: {permissions: [{entity: a, actions: [read, execute]}]}}",
+                "spec.shared.permissions[0]: a Procedure takes execute and nothing else; a Table or View takes the other actions",
+            ),
             (
                 "{shared: {permissions: [{entity: a, actions: [read], fields: {include: ['*', b]}}]}}",
                 "spec.shared.permissions[0].fields: fields.include is either ['*'] or names, not both",
@@ -172,7 +177,20 @@ fn entities() -> Vec<Case> {
         ("kind: Table", ""),
         ("kind: View, keyFields: [id]", ""),
         ("kind: View", ": a View needs keyFields: the fields that identify one row"),
+        ("kind: Procedure", ""),
+        ("kind: Procedure, allowDefiner: true, mappings: {a: b}", ""),
         ("kind: Procedure, keyFields: [id]", ": a Procedure has no keyFields"),
+        (
+            "kind: Procedure, rowLevelSecurity: {none: true}",
+            ": rowLevelSecurity belongs to a Table; rows of a View are filtered by the policies of the tables under it",
+        ),
+        ("kind: Procedure, concurrencyProtection: {}", ": concurrencyProtection belongs to a Table"),
+        (
+            "kind: Procedure, events: true",
+            ": a Procedure has no events; what it changes is captured at the tables",
+        ),
+        ("allowDefiner: true", ": allowDefiner belongs to a Procedure"),
+        ("allowDefiner: false", ""),
         (
             "kind: View, keyFields: [id], rowLevelSecurity: {none: true}",
             ": rowLevelSecurity belongs to a Table; rows of a View are filtered by the policies of the tables under it",
@@ -261,6 +279,10 @@ fn keys() -> Vec<Case> {
             (
                 "{tenantRef: {name: t}, scope: {permissions: [{entity: a, actions: [delete]}, {entity: p, actions: [execute]}]}}",
                 "",
+            ),
+            (
+                "{tenantRef: {name: t}, scope: {permissions: [{entity: a, actions: [execute, delete]}]}}",
+                "spec.scope.permissions[0]: a Procedure takes execute and nothing else; a Table or View takes the other actions",
             ),
             (
                 "{tenantRef: {name: t}, scope: {permissions: [{entity: a, actions: [read], fields: {include: ['*'], exclude: [b]}}]}}",

@@ -16,6 +16,7 @@ pub mod tenants;
 pub mod tls;
 
 pub mod actual;
+pub mod backends;
 pub mod declared;
 pub mod introspect;
 

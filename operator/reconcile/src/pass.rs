@@ -18,6 +18,7 @@ use crate::source::{ResourceSource, Snapshot, SourceError, Version};
 use crate::status::TenantState;
 use crate::{annotations, convert, report, revocation};
 
+mod ending;
 mod ground;
 mod keys;
 mod leave;

@@ -23,12 +23,19 @@ const BY_HAND: &[&str] = &[
     "grant create on schema shop to {south}",
     "grant usage on schema public to public; grant create on schema public to {north}",
     "grant execute on function shop.secret() to public",
+    "grant execute on function shop.best_sellers(integer) to public",
+    "grant execute on procedure shop.place_order(bigint, jsonb) to {set_north}",
+    "grant execute on function shop.best_sellers(integer) to datalake_user with grant option",
     "grant execute on function dl.fence(bigint), dl.revoke(text) to {north}",
     "grant select on dl.key_secrets to datalake_user",
     "grant connect, temporary on database shop to public",
     "grant create on database shop to {north}",
     // and rights that are missing
     "revoke select (id, region) on shop.orders from {set_south}",
+    "revoke execute on function shop.best_sellers(integer) from {set_north}",
+    "revoke execute on procedure shop.place_order(bigint, jsonb) from datalake_user",
+    "revoke all on dl.backends from {auth}",
+    "grant select on dl.backends to datalake_user",
     "revoke all on schema dl from {auth}, {keys}",
     "revoke connect on database shop from {auth}, {keys}, {set_north}",
     "revoke select on dl.own_claims from {set_north}; revoke execute on function dl.claim(text) from datalake_user",
@@ -162,6 +169,8 @@ async fn named(world: &mut World, text: &str) -> String {
 async fn looked(world: &mut World) -> (Cluster, TenantDb) {
     let (cluster, mut db) = world.look().await;
     db.state.as_mut().expect("dl is there").generation = 0;
+    // a function that was made again is another one
+    db.routines.values_mut().for_each(|routine| routine.declared.oid = 0);
     let secrets = db.keys.values_mut().flat_map(|key| &mut key.secrets);
     // one that was deleted by hand comes back younger
     secrets.for_each(|secret| secret.created_at = jiff::Timestamp::UNIX_EPOCH);

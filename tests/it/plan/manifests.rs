@@ -1,4 +1,4 @@
-//! Random manifests over two small tables and a view, as plain values, from a seed.
+//! Random manifests over two small tables, a view and two functions, as plain values, from a seed.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +19,8 @@ pub(super) const TABLES: &str = "
     create table app.a (id int primary key, region text not null, grade int not null, note text);
     create table app.b (id int primary key, region text not null, grade int not null, owner text);
     create view app.v as select a.id, a.region, a.note, b.owner from app.a a join app.b b on b.id = a.id + 1;
+    create function app.f() returns bigint language sql as 'select count(*) from app.a';
+    create function app.g() returns bigint language sql as 'select count(*) from app.b';
     insert into app.a select n, (array['n', 's', 'w'])[1 + n % 3], n % 4, 'note ' || n from generate_series(1, 9) n;
     insert into app.b select n, (array['s', 'w', 'n'])[1 + n % 3], n % 3, 'owner ' || n from generate_series(1, 9) n;
 ";
@@ -176,6 +178,10 @@ fn entities(dice: &mut Dice, keys: &[KeySpec]) -> Vec<EntitySpec> {
         entities.push(entity("v", EntityKind::View, "v", Security::LeftOut));
     }
     protect(&mut entities, dice);
+    if dice.chance(60) {
+        let function = entity("f", EntityKind::Procedure, dice.pick(&["f", "f", "g"]), Security::LeftOut);
+        entities.push(EntitySpec { key_fields: Vec::new(), ..function });
+    }
     entities
 }
 
@@ -269,6 +275,15 @@ fn permissions(dice: &mut Dice) -> Vec<Permission> {
             actions,
             include: dice.chance(50).then(|| dice.some(&columns, 70)),
             exclude: dice.some(&columns, 8),
+        });
+    }
+    if dice.chance(50) {
+        let entity = "f".parse().expect("an entity's name");
+        permissions.push(Permission {
+            entity,
+            actions: vec![Action::Execute],
+            include: None,
+            exclude: Vec::new(),
         });
     }
     permissions

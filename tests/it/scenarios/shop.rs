@@ -12,7 +12,7 @@ scenarios!(the_shop_comes_up_and_its_keys_see_what_they_should);
 async fn the_shop_comes_up_and_its_keys_see_what_they_should(on: On) {
     let stage = Stage::shop(on).await;
     let status = stage.told("Tenant", "shop", 1, DONE).await;
-    assert_eq!((&status["entities"], &status["keys"]), (&6.into(), &3.into()));
+    assert_eq!((&status["entities"], &status["keys"]), (&8.into(), &3.into()));
     for (key, sees) in
         [("shop-admin", &["north", "south"][..]), ("north", &["north"][..]), ("south", &["south"][..])]
     {

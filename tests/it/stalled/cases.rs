@@ -2,7 +2,7 @@
 
 use rowgate_crds::Reason;
 
-use super::protection;
+use super::{protection, routines};
 
 /// Whose status is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,9 @@ const SCRIPT: &str = "create schema app;
     create view app.leak as select id, word from app.hidden;
     create view app.listing as select id from app.listed;
     create materialized view app.frozen as select id from app.hidden;
-    create view app.thaw as select id from app.frozen;";
+    create view app.thaw as select id from app.frozen;
+    create function app.twice(a int) returns int language sql return a; create function app.twice(a text) returns text language sql return a;
+    create function app.definer() returns int language sql security definer return 1;";
 
 /// What all the others need: the script, one that does not run, a Tenant that is in order, and a key of it.
 pub(super) fn common() -> String {
@@ -52,12 +54,6 @@ pub(super) fn common() -> String {
         + &good
 }
 
-/// Secrets that are there before their ApiKeys.
-pub(super) fn secrets() -> Vec<(&'static str, &'static str)> {
-    let theirs = "apiVersion: v1\nkind: Secret\nmetadata: {name: theirs, namespace: default}\nstringData: {password: theirs}\n";
-    vec![("theirs", theirs)]
-}
-
 /// `top` is further lines of the spec, indented by two.
 pub(super) fn tenant(name: &str, top: &str, entities: &[&str]) -> String {
     let entities: String = entities.iter().map(|entity| format!("    - {entity}\n")).collect();
@@ -68,7 +64,7 @@ pub(super) fn tenant(name: &str, top: &str, entities: &[&str]) -> String {
 }
 
 /// `spec` follows in braces of YAML.
-fn key(name: &str, tenant: &str, spec: &str) -> String {
+pub(super) fn key(name: &str, tenant: &str, spec: &str) -> String {
     format!(
         "apiVersion: rowgate.dev/v1alpha1\nkind: ApiKey\nmetadata: {{name: {name}}}\n\
          spec: {{tenantRef: {{name: {tenant}}}{spec}}}\n---\n"
@@ -91,6 +87,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(of_entities());
     cases.extend(protection::cases());
     cases.extend(of_keys());
+    cases.extend(routines::cases());
     cases.extend(of_databases());
     cases
 }

@@ -199,7 +199,9 @@ fn grant(rights: &mut Rights, entity: &Entity, permission: &PermissionRecord) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{Operators, Protection, TypeKind};
+    use crate::catalog::{
+        Mode, Operators, Output, Param, Protection, Returns, Routine, RoutineKind, TypeKind, Volatility,
+    };
 
     fn name(text: &str) -> Ident {
         Ident::new(text).expect("a name")
@@ -301,6 +303,63 @@ mod tests {
         let old: EntityRecord = serde_json::from_str(old).expect("a record of an earlier version");
         assert_eq!((&old.protection, &old.hide_soft_deleted), (&None, &None));
         assert!(!serde_json::to_string(&old).expect("plain values").contains("protection"));
+    }
+
+    fn routine(param: &str, gives: &str) -> Routine {
+        let ty = table("t", &["x"]).columns[0].ty.clone();
+        let named = |text: &str| Param {
+            name: text.into(),
+            argument: name(text),
+            ty: ty.clone(),
+            mode: Mode::In,
+            has_default: false,
+        };
+        Routine {
+            kind: RoutineKind::Function,
+            params: vec![named(param), named("other")],
+            returns: Returns::Row(vec![Output { name: gives.into(), column: name(gives), ty: ty.clone() }]),
+            strict: false,
+            volatility: Volatility::Stable,
+        }
+    }
+
+    #[test]
+    fn a_routine_is_called_only_as_what_it_was_accepted_for() {
+        let info =
+            |definer, routine| RoutineInfo { schema: name("app"), object: name("f"), routine, definer };
+        let good = || Some(routine("a", "f"));
+        let record = |mappings: &[(&str, &str)], allow_definer| EntityRecord {
+            kind: EntityKind::Procedure,
+            key_columns: Vec::new(),
+            allow_definer,
+            ..record("f", "f", "none", mappings)
+        };
+        let is = |record: EntityRecord, found: &[RoutineInfo]| {
+            let permissions =
+                vec![permission("f", Action::Execute, &[]), permission("f", Action::Read, &["a"])];
+            let sets = vec![("set_x".to_owned(), permissions)];
+            let catalog = build(1, Limits::default(), vec![record], &[], found, sets);
+            let Some(entity) = catalog.entities.get(&entity_name("f")) else { return "missing" };
+            let rights = &catalog.scopes["set_x"].entities[&entity.name];
+            assert_eq!((rights.execute, rights.delete, rights.read.len()), (true, false, 0));
+            if catalog.unguarded.contains(&entity.name) { "closed" } else { "open" }
+        };
+        assert_eq!(is(record(&[("a", "b")], false), &[info(false, good())]), "open");
+        assert_eq!(is(record(&[], false), &[info(true, good())]), "closed");
+        assert_eq!(is(record(&[], true), &[info(true, good())]), "open");
+        assert_eq!(is(record(&[], true), &[info(false, good()), info(false, None)]), "closed");
+        assert_eq!(is(record(&[], false), &[info(false, None)]), "missing");
+        assert_eq!(is(record(&[], false), &[]), "missing");
+        assert_eq!(
+            is(record(&[("a", "other")], false), &[info(false, good())]),
+            "missing",
+            "two of one name"
+        );
+        assert_eq!(
+            is(record(&[("f", "a")], false), &[info(false, good())]),
+            "open",
+            "one is taken, one given"
+        );
     }
 
     #[test]

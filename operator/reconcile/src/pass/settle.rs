@@ -44,6 +44,8 @@ impl<S: ResourceSource> Pass<'_, S> {
             // what PostgreSQL refused the last time is tried in each pass, in case that somebody has mended it
             let tries_again = || plan(&self.memory.closed).ops.is_empty();
             if outcome.ops.is_empty() {
+                // those of unscoped keys, which have no role to close
+                self.end_calls(desired, logins).await;
                 self.memory.settled = Some(generations);
                 self.memory.closed = closed;
                 return Ok((outcome, db));
@@ -65,7 +67,14 @@ impl<S: ResourceSource> Pass<'_, S> {
                 }
             }
             drift = false;
-            match logins.apply(&outcome.ops, self.memory.epoch).await {
+            let closing = outcome.ops.iter().position(|op| op.about == plan::CLOSE_KEYS);
+            let (first, rest) = outcome.ops.split_at(closing.unwrap_or(outcome.ops.len()));
+            let mut applied = logins.apply(first, self.memory.epoch).await;
+            if applied.is_ok() && !rest.is_empty() {
+                self.end_calls(desired, logins).await;
+                applied = logins.apply(rest, self.memory.epoch).await;
+            }
+            match applied {
                 Ok(()) => {
                     n_applied += 1;
                     for note in outcome.told {

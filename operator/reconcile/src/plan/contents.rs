@@ -153,8 +153,8 @@ pub fn contents(
     statements.extend(keys.rows(&scopes.resolved));
     if !statements.is_empty() {
         statements.push(records::bump().into());
-        statements.extend(rows::stand(db, &accepted).map(Statement::from));
         statements.extend(rows::stand_routines(&accepted).map(Statement::from));
+        statements.extend(rows::stand(db, &accepted).map(Statement::from));
     }
     push("grants, policies, claims and what is served", As::Owner, statements);
 
