@@ -145,6 +145,7 @@ impl Replica {
         let rows = tenants::list(&mut open.conn).await?;
         app.catalogs.take_over(&open.installation, rows);
         let served = app.catalogs.served();
+        let mut is_news = false;
         for tenant in self.written.keys().filter(|old| !served.contains_key(old)).cloned().collect::<Vec<_>>()
         {
             replicas::unserved(&mut open.conn, &self.id, &tenant).await?;
@@ -154,7 +155,11 @@ impl Replica {
             if self.written.get(&tenant) != Some(&served) {
                 replicas::served(&mut open.conn, &self.id, &tenant, served).await?;
                 self.written.insert(tenant, served);
+                is_news = true;
             }
+        }
+        if is_news {
+            replicas::wake_reconciler(&mut open.conn).await?;
         }
         if self.note_uses_every <= self.noted.elapsed() {
             self.note_uses(app).await?;

@@ -12,6 +12,7 @@ use crate::session;
 
 /// NOTIFY channel of the control database. Its messages carry nothing.
 const CHANNEL: &str = "rowgate";
+const SERVED: &str = "rowgate_served";
 
 /// A replica starts, or starts again: it serves nothing yet.
 pub async fn register(
@@ -131,15 +132,30 @@ pub async fn wake(conn: &mut PgConnection) -> Result<(), PgError> {
     Ok(())
 }
 
+/// Tells whoever reconciles that a replica serves something else. After that was written down.
+pub async fn wake_reconciler(conn: &mut PgConnection) -> Result<(), PgError> {
+    sqlx::query("notify rowgate_served").execute(conn).await?;
+    Ok(())
+}
+
 /// A connection that waits for wakes. It opens again by itself; wakes in between are lost, so poll as well.
 pub struct Wakes(PgListener);
 
 impl Wakes {
-    /// `login` on the control database.
+    /// Of replicas. `login` on the control database.
     pub async fn listen(login: &Login) -> Result<Wakes, PgError> {
+        Wakes::on(CHANNEL, login).await
+    }
+
+    /// Of whoever reconciles. `login` on the control database.
+    pub async fn of_reconciler(login: &Login) -> Result<Wakes, PgError> {
+        Wakes::on(SERVED, login).await
+    }
+
+    async fn on(channel: &str, login: &Login) -> Result<Wakes, PgError> {
         let pool = PgPoolOptions::new().max_connections(1).connect_with(session::options(login)).await?;
         let mut listener = PgListener::connect_with(&pool).await?;
-        listener.listen(CHANNEL).await?;
+        listener.listen(channel).await?;
         Ok(Wakes(listener))
     }
 

@@ -77,7 +77,9 @@ pub async fn execute(conn: &mut PgConnection, sql: &Sql) -> Result<u64, PgError>
         let value = bind::Raw::new(value).map_err(PgError::unexpected)?;
         arguments.add(value).map_err(|source| PgError::from(sqlx::Error::Encode(source)))?;
     }
-    let query = sqlx::query_with(safe(sql.as_str()), arguments).persistent(false);
+    // with values the text is one of a few, which PostgreSQL takes apart once for each connection; without, it names roles
+    let is_one_of_a_few = !sql.binds().is_empty();
+    let query = sqlx::query_with(safe(sql.as_str()), arguments).persistent(is_one_of_a_few);
     Ok(query.execute(conn).await?.rows_affected())
 }
 

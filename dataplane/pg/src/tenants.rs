@@ -141,6 +141,12 @@ pub async fn claim_epoch(conn: &mut PgConnection) -> Result<i64, PgError> {
     Ok(row.try_get(0)?)
 }
 
+/// Of what stands in a tenant's database.
+pub async fn generation(conn: &mut PgConnection) -> Result<i64, PgError> {
+    let row = sqlx::query("select generation from dl.state").fetch_one(conn).await?;
+    Ok(row.try_get(0)?)
+}
+
 /// True once the bootstrap script has run, or `false` before.
 pub async fn bootstrapped(conn: &mut PgConnection) -> Result<bool, PgError> {
     let row = sqlx::query("select bootstrapped_at is not null from dl.state").fetch_one(conn).await?;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{CONTROL_DATABASE, TenantLogin};
+use rowgate_pg::actual::{Cluster, TenantDb};
 use rowgate_pg::failure::{PgError, TransactionError};
 use rowgate_pg::installation::Installation;
 use rowgate_pg::login::Login;
-use rowgate_pg::{leader, session};
+use rowgate_pg::{introspect, leader, session};
 use rowgate_sql::ddl::{records, roles};
 use rowgate_sql::text::{Ident, Sql};
 use sqlx::{Connection as _, PgConnection};
@@ -98,6 +99,21 @@ impl<'a> Logins<'a> {
         Ok(self.open.get_mut(name).expect("it was put there"))
     }
 
+    /// What PostgreSQL holds: roles and database, and what is inside, read side by side.
+    pub(crate) async fn look(&mut self) -> Result<(Cluster, TenantDb), PgError> {
+        self.get(As::Operator).await?;
+        self.get(As::Owner).await?;
+        // when one fails, neither is used again: the other was left half-way
+        let taken = (self.open.remove("operator"), self.open.remove("owner"));
+        let (Some(mut operator), Some(mut owner)) = taken else { unreachable!("both were opened just now") };
+        let (cluster, db) = tokio::try_join!(
+            introspect::cluster(&mut operator, self.tenant, self.database),
+            introspect::tenant_db(&mut owner)
+        )?;
+        self.open.extend([("operator", operator), ("owner", owner)]);
+        Ok((cluster, db))
+    }
+
     /// Tries the logins that nothing else here uses: what only the data plane needs would stay broken unnoticed.
     pub(crate) async fn probe(&mut self) -> Result<(), PgError> {
         for login in [TenantLogin::Keys, TenantLogin::Auth, TenantLogin::Sql] {
@@ -135,7 +151,7 @@ impl<'a> Logins<'a> {
 
     /// After a pass that came to its end: what a next one begins with is kept.
     pub(crate) async fn keep(mut self) {
-        for login in [As::Operator, As::Owner] {
+        for login in [As::Operator, As::Owner, As::Keys] {
             let (name, login) = self.login(login);
             self.open.remove(name).into_iter().for_each(|conn| self.kept.keep(login.clone(), conn));
         }

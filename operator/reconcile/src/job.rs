@@ -119,6 +119,7 @@ async fn pass<S: ResourceSource>(
         leaving,
         probe,
         versions: BTreeMap::new(),
+        announced: None,
         memory,
     };
     pass.run().await

@@ -9,8 +9,8 @@ use rowgate_pg::session;
 use sqlx::PgConnection;
 use tokio::time::Instant;
 
-/// Of the operator, and of the owners of the tenants that were passed over last.
-const MOST: usize = 32;
+/// Of the operator, and of owners and keys logins of the tenants that were passed over last.
+const MOST: usize = 48;
 /// A tenant that nothing happens to holds none.
 const IDLE: Duration = Duration::from_secs(60);
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rowgate_core::name::Ulid;
 use rowgate_crds::{ApiKey, DeletionPolicy, Kind, NotServedYet as _, Part, Reason, Tenant};
 use rowgate_pg::actual::TenantDb;
 use rowgate_pg::failure::PgError;
@@ -72,6 +73,8 @@ pub(crate) struct Pass<'a, S> {
     pub(crate) probe: bool,
     /// Of the Secrets that this pass has read, written or known, by uid of the key.
     pub(crate) versions: BTreeMap<String, Version>,
+    /// Which generation the replicas were called for, if the tenant is served.
+    pub(crate) announced: Option<(Ulid, i64)>,
     pub(crate) memory: &'a mut Memory,
 }
 
@@ -227,19 +230,30 @@ impl<S: ResourceSource> Pass<'_, S> {
     ) -> Result<TenantDb, PassError> {
         let mut desired = convert::tenant(self.tenant, &record.id, self.installation)
             .map_err(|message| PassError::Refused(Reason::InvalidSpec, message))?;
-        let cluster = self.shell(state, &desired, logins).await?;
-        self.open(state, logins).await?;
+        // a tenant that was passed over before stands, mostly; where it does not, step by step
+        let looked = match self.memory.epoch.filter(|_| !self.probe) {
+            Some(_) => logins.look().await.ok(),
+            None => None,
+        };
+        let (cluster, db) = looked.unzip();
+        let (cluster, repaired) = self.shell(state, &desired, logins, cluster).await?;
+        let opened = self.open(state, logins).await?;
         if self.probe {
             logins.probe().await?;
         }
-
-        let db = introspect::tenant_db(logins.get(As::Owner).await?).await?;
+        let db = match db.filter(|_| !repaired && !opened) {
+            Some(db) => db,
+            None => introspect::tenant_db(logins.get(As::Owner).await?).await?,
+        };
+        self.announced =
+            (record.phase == tenants::Phase::Live).then(|| (record.id.clone(), record.generation));
         self.all_are_read(&db)?;
         let settled = self.memory.settled.clone();
         self.keys(state, &mut desired, &db).await?;
         let closed = self.closed();
         let unfinished = keys::unfinished(&desired, &db);
-        let (mut outcome, mut db) = self.settle(&desired, cluster, db, closed.clone(), logins, state).await?;
+        let (mut outcome, mut db) =
+            self.settle(&desired, (cluster, db), closed.clone(), logins, state).await?;
         let mut rotated = keys::finished(unfinished, &db);
         // begun only where nothing else is left to do: between its two steps the Secret holds a key that does not work yet
         let now = introspect::clock(logins.get(As::Owner).await?).await?;
@@ -247,7 +261,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             let unfinished = keys::unfinished(&desired, &db);
             let name = desired.database.as_str();
             let cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, name).await?;
-            (outcome, db) = self.settle(&desired, cluster, db, closed, logins, state).await?;
+            (outcome, db) = self.settle(&desired, (cluster, db), closed, logins, state).await?;
             rotated.extend(keys::finished(unfinished, &db));
         }
         report::outcome(state, &desired, &outcome, &db, now);
@@ -259,7 +273,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         let same = |last: &&TenantState| last.done && last.generation == state.generation && !drifted;
         report::since(state, generation, self.memory.last.as_ref().filter(same));
         let operator = logins.get(As::Operator).await?;
-        if record.generation != generation || record.phase != tenants::Phase::Live {
+        let announced = self.announced.as_ref().map(|(_, generation)| *generation);
+        if announced != Some(generation) {
             let mut open = leader::fence(operator, self.lead).await?;
             tenants::set_live(&mut open, &record.id, generation).await?;
             // sent with the COMMIT

@@ -9,8 +9,10 @@ use std::time::Duration;
 use rowgate_crds::Reason;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
+use rowgate_pg::replicas::Wakes;
 use rowgate_pg::{leader, session, tenants};
 use sqlx::PgConnection;
+use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -77,7 +79,9 @@ pub async fn run<S: ResourceSource + 'static>(
         kept: Kept::default(),
         lead,
     });
+    let served = Arc::new(Notify::new());
     let mut looker = Looker {
+        served: served.clone(),
         told: Told::new(settings.api_url.clone()),
         relook: settings.relook,
         shared: shared.clone(),
@@ -91,6 +95,7 @@ pub async fn run<S: ResourceSource + 'static>(
         replicas: None,
         tables: Tables::default(),
         glancing: false,
+        glances_again: false,
         next_glance: Instant::now(),
         pace: SOON,
         listing: false,
@@ -100,10 +105,28 @@ pub async fn run<S: ResourceSource + 'static>(
     let ended = tokio::select! {
         () = shutdown.cancelled() => Ended::Shutdown,
         () = shared.reporter.run(&*source) => Ended::Shutdown,
+        () = hear(&shared.installation, &served) => Ended::Shutdown,
         ended = looker.run() => ended,
     };
     looker.jobs.shutdown().await;
     ended
+}
+
+/// Wakes for a glance when a replica serves something else. A lost wake costs no more than a glance's pause.
+async fn hear(installation: &Installation, served: &Notify) {
+    loop {
+        let heard: Result<(), PgError> = async {
+            let mut wakes = Wakes::of_reconciler(&installation.operator()).await?;
+            loop {
+                wakes.wait().await?;
+                served.notify_one();
+            }
+        }
+        .await;
+        // glances tell of a control database that does not answer
+        drop(heard);
+        tokio::time::sleep(RETRY).await;
+    }
 }
 
 async fn take_over(installation: &Installation) -> i64 {
@@ -131,6 +154,8 @@ enum Done {
 }
 
 struct Looker<S> {
+    /// A replica serves something else.
+    served: Arc<Notify>,
     shared: Arc<Shared<S>>,
     told: Told,
     relook: Duration,
@@ -150,6 +175,8 @@ struct Looker<S> {
     replicas: Option<Replicas>,
     tables: Tables,
     glancing: bool,
+    /// Another glance is wanted after the one that is under way.
+    glances_again: bool,
     next_glance: Instant,
     pace: Duration,
     listing: bool,
@@ -160,7 +187,7 @@ struct Looker<S> {
 
 impl<S: ResourceSource + 'static> Looker<S> {
     async fn run(&mut self) -> Ended {
-        let source = self.shared.source.clone();
+        let (source, served) = (self.shared.source.clone(), self.served.clone());
         let mut look = Some(Instant::now());
         let mut changed = changed(&source);
         loop {
@@ -191,6 +218,9 @@ impl<S: ResourceSource + 'static> Looker<S> {
                         Err(Ok(panic)) => std::panic::resume_unwind(panic),
                         Err(Err(_)) => {}
                     }
+                }
+                () = served.notified() => {
+                    (self.next_glance, self.glances_again) = (Instant::now(), self.glancing);
                 }
                 () = tokio::time::sleep_until(next) => {}
             }
@@ -302,11 +332,17 @@ impl<S: ResourceSource + 'static> Looker<S> {
         let source = &self.shared.source;
         entry.note_secrets(|namespace, name| source.sight(namespace, name) != Sight::Unseen);
         if let (Some(replicas), Some(state)) = (&self.replicas, &entry.state) {
-            if awaits_replicas(state, replicas) {
+            let awaits = awaits_replicas(state, replicas);
+            if awaits {
                 (self.pace, self.next_glance) = (SOON, Instant::now());
             }
-            entry.told = Some(standing(state, replicas));
-            self.shared.reporter.push(self.told.tenant(state, replicas, entry.whole));
+            // a replica may serve it by now, so it is told after the next glance, unless that may not come
+            if awaits && !self.lost {
+                entry.told = None;
+            } else {
+                entry.told = Some(standing(state, replicas));
+                self.shared.reporter.push(self.told.tenant(state, replicas, entry.whole));
+            }
         }
         false
     }
@@ -356,7 +392,11 @@ impl<S: ResourceSource + 'static> Looker<S> {
             awaiting |= self.replicas.as_ref().is_some_and(|replicas| awaits_replicas(state, replicas));
         }
         self.tell();
-        let pace = if awaiting { self.pace } else { GLANCE };
+        let pace = match std::mem::take(&mut self.glances_again) {
+            true => Duration::ZERO,
+            false if awaiting => self.pace,
+            false => GLANCE,
+        };
         self.pace = (self.pace * 2).min(AWAITING);
         self.next_glance = Instant::now() + pace;
         false
@@ -371,8 +411,9 @@ impl<S: ResourceSource + 'static> Looker<S> {
             };
             let now = standing(state, replicas);
             if entry.told.as_ref() != Some(&now) {
+                let whole = entry.whole && entry.told.is_none();
                 entry.told = Some(now);
-                self.shared.reporter.push(self.told.tenant(state, replicas, false));
+                self.shared.reporter.push(self.told.tenant(state, replicas, whole));
             }
         }
     }

@@ -35,7 +35,18 @@ pub(crate) fn statements(log: &str) -> Vec<String> {
 
 pub(crate) fn reads_only(statement: &str) -> bool {
     // the last one begins what a session that is used again is rid of
-    let starts = ["select", "with", "begin", "rollback", "set local", "set ", "show", "close all"];
+    let starts = [
+        "select",
+        "with",
+        "begin",
+        "rollback",
+        "set local",
+        "set ",
+        "show",
+        "listen",
+        "unlisten",
+        "close all",
+    ];
     let writes =
         ["insert into", "update dl", "delete from", "dl.fence(", "dl.bump(", "dl.assign(", "dl.revoke("];
     starts.iter().any(|start| statement.trim_start().starts_with(start))

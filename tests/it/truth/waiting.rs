@@ -7,6 +7,7 @@ use rowgate_tests::postgres::execute;
 use rowgate_tests::wait::until;
 
 use super::stage::{Stage, key, tenant};
+use super::turnstile::ask;
 
 const ALL: &str = "['*']";
 
@@ -89,14 +90,23 @@ async fn kubectl_waits_for_the_replica_and_for_nothing_else() {
     let loading = async {
         until("the generation that is to be published", async || turnstile.is_met().await.then_some(()))
             .await;
+        // every replica looks here before it learns what is to be served, and no pass does
+        let mut replicas = stage.server.connect("rowgate").await;
+        execute(&mut replicas, "begin; lock table control.signing_keys in access exclusive mode").await;
+        turnstile.open().await;
+        stage.namespace.told("tenants", "acme", 2, "AwaitingReplicas").await;
         // every pass looks here, and no replica does
         let mut passes = stage.server.connect("acme").await;
         execute(&mut passes, "begin; lock table dl.applied in access exclusive mode").await;
         // what replicas load
         let mut catalogs = stage.server.connect("acme").await;
         execute(&mut catalogs, "begin; lock table dl.entities in access exclusive mode").await;
-        turnstile.open().await;
-        stage.namespace.told("tenants", "acme", 2, "AwaitingReplicas").await;
+        execute(&mut replicas, "rollback").await;
+        until("a replica that loads", async || {
+            let waiting = "select exists (select from pg_locks where not granted and relation = 'dl.entities'::regclass)";
+            ask::<bool>(&mut catalogs, waiting.to_owned()).await.then_some(())
+        })
+        .await;
         stage.glances(5).await;
         is_loaded.set(true);
         execute(&mut catalogs, "rollback").await;

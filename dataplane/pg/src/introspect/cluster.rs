@@ -15,9 +15,9 @@ use crate::failure::PgError;
 macro_rules! with_mine {
     ($rest:literal) => {
         concat!(
-            "with mine as (select oid from pg_roles where rolname = any($1) union ",
-            "select m.roleid from pg_auth_members m join pg_roles k on k.oid = m.member ",
-            "where k.rolname = $2 and m.admin_option) ",
+            "with mine as materialized (select oid from pg_roles where rolname = any($1) union ",
+            "select m.roleid from pg_auth_members m ",
+            "where m.member = (select oid from pg_roles where rolname = $2) and m.admin_option) ",
             $rest
         )
     };
@@ -48,10 +48,11 @@ pub(super) async fn roles(conn: &mut PgConnection, tenant: &Ulid) -> Result<BTre
                 r.rolcreaterole as create_role, r.rolcreatedb as create_db, r.rolinherit as inherit, \
                 r.rolreplication as replication, r.rolbypassrls as bypass_rls, r.rolconnlimit as connection_limit, \
                 coalesce(s.settings, '{}') as settings \
-         from mine join pg_roles r using (oid) \
+         from pg_roles r \
          left join (select s.setrole, array_agg(coalesce(d.datname || '/', '') || setting) as settings \
                     from pg_db_role_setting s left join pg_database d on d.oid = s.setdatabase \
-                    cross join unnest(s.setconfig) setting group by s.setrole) s on s.setrole = r.oid"
+                    cross join unnest(s.setconfig) setting group by s.setrole) s on s.setrole = r.oid \
+         where r.oid = any(array(select oid from mine))"
     ))
     .bind(named(tenant))
     .bind(TenantLogin::Keys.role(tenant))
@@ -88,10 +89,10 @@ pub(super) async fn memberships(
     conn: &mut PgConnection,
     tenant: &Ulid,
 ) -> Result<BTreeSet<Membership>, PgError> {
-    // two look-ups in indexes: with an OR every membership of the cluster would be read
+    // two look-ups in indexes: with an OR, or a join, every membership of the cluster would be read
     let rows: Vec<MembershipRow> = sqlx::query_as(with_mine!(
-        ", ours as (select m.* from pg_auth_members m where m.roleid in (select oid from mine) union all \
-                    select m.* from pg_auth_members m where m.member in (select oid from mine)) \
+        ", ours as (select m.* from pg_auth_members m where m.roleid = any(array(select oid from mine)) union all \
+                    select m.* from pg_auth_members m where m.member = any(array(select oid from mine))) \
          select pg_get_userbyid(m.roleid)::text as role, pg_get_userbyid(m.member)::text as member, \
                 pg_get_userbyid(m.grantor)::text as grantor, m.admin_option as admin, m.inherit_option as inherit, \
                 m.set_option as set \

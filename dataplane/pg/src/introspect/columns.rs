@@ -23,7 +23,8 @@ struct Row {
     acl: Json<Acl>,
 }
 
-/// Of everything but sequences, in `attnum` order.
+/// Of everything but sequences, in `attnum` order. Here and below: what has a lower oid than 16384 came with PostgreSQL, and is
+/// most of what there is.
 pub(super) async fn columns(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<Column>>, PgError> {
     let rows: Vec<Row> = sqlx::query_as(concat!(
         "select a.attrelid::int8 as relation, a.attname::text as name, a.atttypid::int8 as type_oid, \
@@ -43,7 +44,7 @@ pub(super) async fn columns(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<
                         and d.refobjsubid = a.attnum and d.deptype = 'n' \
                         and coalesce(t.tgname !~ '^~dl', true)) as needed_by \
           ) v on a.attname = 'dl_expected_ts' \
-          where a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p', 'v', 'm', 'f') \
+          where a.attrelid >= 16384 and a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p', 'v', 'm', 'f') \
             and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
           order by a.attrelid, a.attnum"
     ))
@@ -72,7 +73,7 @@ pub(super) async fn primary_keys(conn: &mut PgConnection) -> Result<HashMap<i64,
         "select i.indrelid::int8, array_agg(a.attname::text order by k.position) from pg_index i \
          cross join unnest(i.indkey) with ordinality k(attnum, position) \
          join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum \
-         where i.indisprimary and k.position <= i.indnkeyatts group by i.indrelid",
+         where i.indrelid >= 16384 and i.indisprimary and k.position <= i.indnkeyatts group by i.indrelid",
     )
     .fetch_all(conn)
     .await?;
@@ -85,17 +86,25 @@ pub(super) async fn leaky(
     conn: &mut PgConnection,
 ) -> Result<HashMap<i64, BTreeMap<String, String>>, PgError> {
     let rows: Vec<(i64, String, String)> = sqlx::query_as(
-        "select relation, name, string_agg(operator, ' ' order by operator) from ( \
-             select i.indrelid::int8 as relation, a.attname::text as name, o.oprname::text as operator \
+        // each kind of index is looked up once, however many there are of it
+        "with headed as materialized ( \
+             select i.indrelid as relation, i.indkey[0] as attnum, s.opcfamily as family, s.opcintype as type \
              from pg_index i join pg_class c on c.oid = i.indrelid join pg_namespace n on n.oid = c.relnamespace \
-             join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0] \
              join pg_opclass s on s.oid = i.indclass[0] \
-             join pg_amop m on m.amopfamily = s.opcfamily and m.amoppurpose = 's' \
-                           and m.amoplefttype = s.opcintype and m.amoprighttype = s.opcintype \
+             where i.indrelid >= 16384 and i.indisvalid and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
+         ), compared as materialized ( \
+             select k.family, k.type, o.oprname, bool_or(p.proleakproof) as is_leakproof \
+             from (select distinct family, type from headed) k \
+             join pg_amop m on m.amopfamily = k.family and m.amoppurpose = 's' \
+                           and m.amoplefttype = k.type and m.amoprighttype = k.type \
              join pg_operator o on o.oid = m.amopopr join pg_proc p on p.oid = o.oprcode \
-             where i.indisvalid and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
-               and o.oprname in ('=', '<', '<=', '>', '>=') \
-             group by 1, 2, 3 having not bool_or(p.proleakproof) \
+             where o.oprname in ('=', '<', '<=', '>', '>=') group by 1, 2, 3 \
+         ) \
+         select relation, name, string_agg(operator, ' ' order by operator) from ( \
+             select l.relation::int8 as relation, a.attname::text as name, c.oprname::text as operator \
+             from headed l join compared c using (family, type) \
+             join pg_attribute a on a.attrelid = l.relation and a.attnum = l.attnum \
+             group by 1, 2, 3 having not bool_or(c.is_leakproof) \
          ) operators group by 1, 2",
     )
     .fetch_all(conn)

@@ -48,7 +48,7 @@ pub(super) async fn relations(
                 (select max(w.xmin::text::int8) from pg_rewrite w where w.ev_class = c.oid) as rule, ",
         acl!("c.relacl", "case c.relkind when 'S' then 's' else 'r' end::\"char\"", "c.relowner"),
         " as acl from pg_class c join pg_namespace n on n.oid = c.relnamespace \
-          where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and n.nspname !~ '^pg_' \
+          where c.oid >= 16384 and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and n.nspname !~ '^pg_' \
             and n.nspname <> 'information_schema' \
             and not exists (select from pg_depend e where e.classid = 'pg_class'::regclass and e.objid = c.oid \
                             and e.objsubid = 0 and e.deptype = 'e')"
@@ -177,7 +177,7 @@ async fn reads(conn: &mut PgConnection) -> Result<HashMap<i64, BTreeSet<QName>>,
          join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid \
                          and d.refclassid = 'pg_class'::regclass and d.refobjid <> r.ev_class \
          join pg_class c on c.oid = d.refobjid join pg_namespace n on n.oid = c.relnamespace \
-         where c.relkind <> 'S'",
+         where r.ev_class >= 16384 and c.relkind <> 'S'",
     )
     .fetch_all(conn)
     .await?;
@@ -189,14 +189,14 @@ async fn reads(conn: &mut PgConnection) -> Result<HashMap<i64, BTreeSet<QName>>,
 async fn routines(conn: &mut PgConnection) -> Result<HashMap<i64, BTreeSet<String>>, PgError> {
     let rows: Vec<(i64, String)> = sqlx::query_as(
         "with part as ( \
-             select adrelid as relation, 'pg_attrdef'::regclass::oid as classid, oid from pg_attrdef \
-             union all select conrelid, 'pg_constraint'::regclass, oid from pg_constraint where conrelid <> 0 \
+             select adrelid as relation, 'pg_attrdef'::regclass::oid as classid, oid from pg_attrdef where adrelid >= 16384 \
+             union all select conrelid, 'pg_constraint'::regclass, oid from pg_constraint where conrelid >= 16384 \
              union all select a.attrelid, 'pg_constraint'::regclass, c.oid from pg_attribute a \
-                       join pg_constraint c on c.contypid = a.atttypid where a.attnum > 0 and c.contypid <> 0 \
-             union all select indrelid, 'pg_class'::regclass, indexrelid from pg_index \
+                       join pg_constraint c on c.contypid = a.atttypid where a.attrelid >= 16384 and a.attnum > 0 and c.contypid <> 0 \
+             union all select indrelid, 'pg_class'::regclass, indexrelid from pg_index where indrelid >= 16384 \
              union all select partrelid, 'pg_class'::regclass, partrelid from pg_partitioned_table \
              union all select polrelid, 'pg_policy'::regclass, oid from pg_policy \
-             union all select ev_class, 'pg_rewrite'::regclass, oid from pg_rewrite \
+             union all select ev_class, 'pg_rewrite'::regclass, oid from pg_rewrite where ev_class >= 16384 \
          ), called as ( \
              select part.relation, d.refobjid as routine from part \
              join pg_depend d on d.classid = part.classid and d.objid = part.oid and d.refclassid = 'pg_proc'::regclass \

@@ -28,7 +28,7 @@ pub(super) async fn routines(conn: &mut PgConnection) -> Result<BTreeMap<String,
                      then pg_get_functiondef(p.oid) end as definition, ",
         acl!("p.proacl", "'f'", "p.proowner"),
         " as acl from pg_proc p join pg_namespace n on n.oid = p.pronamespace \
-          where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
+          where p.oid >= 16384 and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
             and not exists (select from pg_depend e where e.classid = 'pg_proc'::regclass and e.objid = p.oid \
                             and e.deptype = 'e')"
     ))

@@ -68,16 +68,20 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
     }
 
-    /// Login roles and the database.
+    /// Login roles and the database. True: something was done. `looked`: what PostgreSQL holds, if that was read just now.
     pub(super) async fn shell(
         &self,
         state: &TenantState,
         desired: &Desired,
         logins: &mut Logins<'_>,
-    ) -> Result<Cluster, PassError> {
+        looked: Option<Cluster>,
+    ) -> Result<(Cluster, bool), PassError> {
         let database = desired.database.as_str();
         let operator = self.installation.operator().role;
-        let cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?;
+        let cluster = match looked {
+            Some(cluster) => cluster,
+            None => introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?,
+        };
         let foreign =
             cluster.database.as_ref().filter(|there| there.owner != TenantLogin::Owner.role(&desired.tenant));
         if let Some(there) = foreign {
@@ -89,34 +93,32 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         let ops = plan::shell(desired, &cluster, &operator);
         if ops.is_empty() {
-            return Ok(cluster);
+            return Ok((cluster, false));
         }
         if self.memory.settled.is_some() {
             self.drifted(state, &abouts(&ops)).await?;
         }
         tracing::info!(tenant = %desired.slug, database, "creating or repairing the tenant's roles and database");
         logins.apply(&ops, None).await?;
-        Ok(introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?)
+        let cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?;
+        Ok((cluster, true))
     }
 
-    /// Schema `dl`, the fence, the bootstrap script.
+    /// Schema `dl`, the fence, the bootstrap script. True: something was done.
     pub(super) async fn open(
         &mut self,
         state: &TenantState,
         logins: &mut Logins<'_>,
-    ) -> Result<(), PassError> {
+    ) -> Result<bool, PassError> {
         let conn = logins.get(As::Owner).await?;
-        let epoch = match self.memory.epoch {
-            Some(epoch) => {
-                migrate::tenant(conn).await?;
-                epoch
-            }
-            None => revocation::claim(self.installation, self.lead, conn, true).await?,
+        let (epoch, done) = match self.memory.epoch {
+            Some(epoch) => (epoch, 0 < migrate::tenant(conn).await?),
+            None => (revocation::claim(self.installation, self.lead, conn, true).await?, true),
         };
         self.memory.epoch = Some(epoch);
-        let Some(bootstrap) = &self.tenant.spec.database.bootstrap else { return Ok(()) };
+        let Some(bootstrap) = &self.tenant.spec.database.bootstrap else { return Ok(done) };
         if tenants::bootstrapped(conn).await? {
-            return Ok(());
+            return Ok(done);
         }
         let reference = &bootstrap.config_map_ref;
         let map = self.snapshot.config_maps.get(&(state.object.namespace.clone(), reference.name.clone()));
@@ -140,7 +142,8 @@ impl<S: ResourceSource> Pass<'_, S> {
                 ),
             ),
             _ => error.into(),
-        })
+        })?;
+        Ok(true)
     }
 }
 

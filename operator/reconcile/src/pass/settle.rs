@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use rowgate_crds::Reason;
 use rowgate_pg::actual::{Cluster, TenantDb};
-use rowgate_pg::introspect;
+use rowgate_pg::failure::PgError;
+use rowgate_pg::{leader, replicas, tenants};
 
 use super::{Pass, PassError};
 use crate::apply::{ApplyError, Logins};
@@ -27,8 +28,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     pub(super) async fn settle(
         &mut self,
         desired: &Desired,
-        mut cluster: Cluster,
-        mut db: TenantDb,
+        (mut cluster, mut db): (Cluster, TenantDb),
         mut closed: Closed,
         logins: &mut Logins<'_>,
         state: &mut TenantState,
@@ -77,6 +77,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             match applied {
                 Ok(()) => {
                     n_applied += 1;
+                    self.announce(logins).await?;
                     for note in outcome.told {
                         tracing::info!(tenant = %desired.slug, "{note}");
                         let event = Event { reason: "Unprotected".to_owned(), note, warning: false };
@@ -96,10 +97,25 @@ impl<S: ResourceSource> Pass<'_, S> {
                 }
                 Err(error) => return Err(error.into()),
             }
-            let database = desired.database.as_str();
-            cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?;
-            db = introspect::tenant_db(logins.get(As::Owner).await?).await?;
+            (cluster, db) = logins.look().await?;
         }
+    }
+
+    /// Calls the replicas as soon as a plan was applied: they load what stands there while it is looked at again. What is said
+    /// of it follows from that look.
+    async fn announce(&mut self, logins: &mut Logins<'_>) -> Result<(), PassError> {
+        // one that is not served yet is called when it is whole
+        let Some((id, announced)) = self.announced.clone() else { return Ok(()) };
+        let generation = tenants::generation(logins.get(As::Owner).await?).await?;
+        if announced != generation {
+            let mut open = leader::fence(logins.get(As::Operator).await?, self.lead).await?;
+            tenants::set_live(&mut open, &id, generation).await?;
+            // sent with the COMMIT
+            replicas::wake(&mut open).await?;
+            open.commit().await.map_err(PgError::from)?;
+            self.announced = Some((id, generation));
+        }
+        Ok(())
     }
 
     /// Says before it is mended that the database is not what was said of it.
