@@ -8,19 +8,19 @@ use rowgate_core::derive::{CursorKey, Pepper, Root};
 use rowgate_core::name::Ulid;
 use rowgate_pg::installation::InstallationError;
 use rowgate_pg::login::Endpoint;
-use rowgate_pg::wire::Limits;
+use rowgate_pg::wire::{CallLimits, Limits};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::catalogs::Catalogs;
+use crate::catalogs::{Catalogs, Ways};
 use crate::config::ServerSettings;
 use crate::meter::{Meter, Unread};
 use crate::proxies::TrustedProxies;
 use crate::replica::Replica;
 use crate::signing::Signing;
-use crate::{http, listen, probes};
+use crate::{dead_calls, http, listen, probes};
 
 /// What a replica needs to run. Its ports are bound already, so that a busy one is told before anything starts.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct AppConfig {
     pub trusted_proxies: TrustedProxies,
     /// Of each tenant's database.
     pub lane: Limits,
+    /// Of each tenant's functions and procedures.
+    pub calls: CallLimits,
     /// PgBouncer before the tenants' databases, in transaction mode.
     pub pooler: Option<Endpoint>,
     /// How long a client may take nothing of its answer.
@@ -109,7 +111,9 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     let (background, connections) = (Tasks::default(), Tasks::default());
     // `cut` ends requests that outlast the drain; `done` ends what must outlive them.
     let (cut, done) = (CancellationToken::new(), CancellationToken::new());
-    let catalogs = Arc::new(Catalogs::new(config.lane, config.pooler, background.clone()));
+    let id = new_id();
+    let ways = Ways { replica: id.clone(), lane: config.lane, calls: config.calls, pooler: config.pooler };
+    let catalogs = Arc::new(Catalogs::new(ways, background.clone()));
     let app = Arc::new(App {
         catalogs,
         pepper: config.root.pepper(),
@@ -142,7 +146,8 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     );
     let accepting = background.start(api);
     background.start(looks);
-    let replica = Replica::new(new_id(), address, config.control, config.root, config.note_uses_every);
+    let replica = Replica::new(id, address, config.control, config.root, config.note_uses_every);
+    background.start(dead_calls::follow(app.clone(), background.clone(), done.clone()));
     let following = background.start(replica.follow(app.clone(), background.clone(), shutdown.clone()));
 
     // It ends early only where no later try can help, such as with another installation's root.

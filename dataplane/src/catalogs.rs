@@ -11,11 +11,11 @@ use rowgate_pg::installation::DataplaneInstallation;
 use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::replicas::Served;
 use rowgate_pg::tenants::TenantRow;
-use rowgate_pg::wire::{Lane, Limits, Sessions};
+use rowgate_pg::wire::{CallLimits, CallLogins, Lane, Limits, Sessions};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
-use crate::tenant::{Place, Tenant};
+use crate::tenant::{Place, Roads, Tenant};
 
 /// Every tenant, to be found by slug and in the order of slugs.
 #[derive(Default)]
@@ -24,14 +24,23 @@ struct All {
     sorted: Vec<Arc<Tenant>>,
 }
 
+/// How requests reach each tenant's database.
+pub struct Ways {
+    /// Who we are there.
+    pub replica: Ulid,
+    pub lane: Limits,
+    pub calls: CallLimits,
+    /// A PgBouncer, which only the lane goes through: a call needs a session that is the key's own.
+    pub pooler: Option<Endpoint>,
+}
+
 /// Every tenant of the installation.
 pub struct Catalogs {
     /// `None` until the control database was read once.
     tenants: RwLock<Option<Arc<All>>>,
     /// Nobody outside can tell for which tenant a slug that is nobody's stands.
     stand_ins: RandomState,
-    lane: Limits,
-    pooler: Option<Endpoint>,
+    ways: Ways,
     tasks: Tasks,
     tried: AtomicBool,
     /// Wakes the loop that follows the control database: something there, or here, is new.
@@ -39,15 +48,15 @@ pub struct Catalogs {
 }
 
 impl Catalogs {
-    /// No tenant yet; each will get a lane with these limits, through this PgBouncer if there is one.
+    /// No tenant yet.
     #[must_use]
-    pub fn new(limits: Limits, pooler: Option<Endpoint>, tasks: Tasks) -> Catalogs {
-        let sessions = if pooler.is_some() { Sessions::Pooled } else { Sessions::Own };
+    pub fn new(ways: Ways, tasks: Tasks) -> Catalogs {
+        let sessions = if ways.pooler.is_some() { Sessions::Pooled } else { Sessions::Own };
+        let lane = Limits { sessions, ..ways.lane };
         Catalogs {
             tenants: RwLock::default(),
             stand_ins: RandomState::new(),
-            lane: Limits { sessions, ..limits },
-            pooler,
+            ways: Ways { lane, ..ways },
             tasks,
             tried: AtomicBool::new(false),
             wake: Arc::default(),
@@ -122,13 +131,20 @@ impl Catalogs {
             return kept.clone();
         }
         let login = installation.auth(&id, place.endpoint.as_ref(), &place.database);
-        let lane = Lane::with_limits(self.way(login.clone()), self.lane);
-        Arc::new(Tenant::new(id, slug, place, login, lane, self.tasks.clone(), self.wake.clone()))
+        let lane = Lane::with_limits(self.way(login.clone()), self.ways.lane);
+        let logins = {
+            let (installation, place) = (installation.clone(), place.clone());
+            let sql = installation.sql(&id, place.endpoint.as_ref(), &place.database);
+            let key = move |role: &str| installation.key(role, place.endpoint.as_ref(), &place.database);
+            CallLogins { key: Box::new(key), sql }
+        };
+        let roads = Roads { login, lane, logins, calls: self.ways.calls, replica: self.ways.replica.clone() };
+        Arc::new(Tenant::new(id, slug, place, roads, self.tasks.clone(), self.wake.clone()))
     }
 
     /// The login as requests use it: through the pooler, where there is one.
     fn way(&self, login: Login) -> Login {
-        match &self.pooler {
+        match &self.ways.pooler {
             Some(pooler) => Login { endpoint: pooler.clone(), ..login },
             None => login,
         }

@@ -8,7 +8,7 @@ use clap::Args;
 use rowgate_core::derive::Root;
 use rowgate_pg::login::Endpoint;
 use rowgate_pg::tls::Tls;
-use rowgate_pg::wire::Limits;
+use rowgate_pg::wire::{CallLimits, Limits};
 use rowgate_program::log::{self, LogFormat};
 use rowgate_program::settings::{Given, Mistakes, address, between, endpoint};
 use rowgate_program::tls;
@@ -27,6 +27,10 @@ pub struct ServerFlags {
     /// Connections to each tenant's database that requests share [default: 8] [example: 16]
     #[arg(long, env = "ROWGATE_CONNECTIONS_PER_TENANT", value_name = "NUMBER")]
     pub connections_per_tenant: Option<String>,
+    /// Calls of functions and procedures that each tenant's database runs at once, each in a connection of its own; of one
+    /// key one less [default: 4] [example: 8]
+    #[arg(long, env = "ROWGATE_CALLS_PER_TENANT", value_name = "NUMBER")]
+    pub calls_per_tenant: Option<String>,
     /// Proxies whose X-Forwarded-Proto and X-Forwarded-Host count, as networks or addresses separated by commas; they must
     /// overwrite what callers send [default: none] [example: 10.0.0.0/8,fd00::/8]
     #[arg(long, env = "ROWGATE_TRUSTED_PROXIES", value_name = "NETWORKS")]
@@ -95,6 +99,7 @@ pub struct ServerSettings {
     pub trusted_proxies: TrustedProxies,
     /// Of each tenant's database.
     pub lane: Limits,
+    pub calls: CallLimits,
     pub client_timeout: Duration,
     pub log_format: LogFormat,
     pub drain: Duration,
@@ -189,6 +194,8 @@ impl ServerFlags {
         let queue = given.or("queue-per-tenant", self.queue_per_tenant.as_deref(), "256", |text| {
             between(text, 0, 100_000)
         });
+        let calls = given
+            .or("calls-per-tenant", self.calls_per_tenant.as_deref(), "4", |text| between(text, 1, 1000));
         let client = self.client_timeout_seconds.as_deref();
         let client = given.or("client-timeout-seconds", client, "10", |text| between(text, 1, 3600));
         let format = given.or("log-format", self.log_format.as_deref(), log::default_format(), log::format);
@@ -196,14 +203,13 @@ impl ServerFlags {
             given.or("drain-seconds", self.drain_seconds.as_deref(), "30", |text| between(text, 0, 3600));
         let last_used = given
             .or("last-used-seconds", self.last_used_seconds.as_deref(), "60", |text| between(text, 1, 3600));
+        let queue = usize::try_from(queue?).expect("at most 100,000");
         Some(ServerSettings {
             listen: listen?,
             probes: probes?,
             trusted_proxies: proxies?,
-            lane: Limits::new(
-                usize::try_from(connections?).expect("at most 1000"),
-                usize::try_from(queue?).expect("at most 100,000"),
-            ),
+            lane: Limits::new(usize::try_from(connections?).expect("at most 1000"), queue),
+            calls: CallLimits::new(usize::try_from(calls?).expect("at most 1000"), queue),
             client_timeout: Duration::from_secs(client?),
             log_format: format?,
             drain: Duration::from_secs(drain?),

@@ -204,12 +204,14 @@ async fn not_found() -> Refusal {
 mod tests {
     use http_body_util::BodyExt as _;
     use rowgate_core::derive::Root;
+    use rowgate_core::name::Ulid;
     use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN};
+    use rowgate_pg::wire::{CallLimits, Limits};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::app::Tasks;
-    use crate::catalogs::Catalogs;
+    use crate::catalogs::{Catalogs, Ways};
     use crate::meter::Meter;
     use crate::proxies::TrustedProxies;
     use crate::signing::Signing;
@@ -217,8 +219,10 @@ mod tests {
     /// A replica that has not read the control database yet.
     fn app() -> Arc<App> {
         let root = Root::new([1; 32]);
+        let (lane, calls) = (Limits::new(1, 1), CallLimits::new(1, 1));
+        let ways = Ways { replica: Ulid::from_parts(1, [1; 10]), lane, calls, pooler: None };
         Arc::new(App {
-            catalogs: Arc::new(Catalogs::new(rowgate_pg::wire::Limits::new(1, 1), None, Tasks::default())),
+            catalogs: Arc::new(Catalogs::new(ways, Tasks::default())),
             pepper: root.pepper(),
             cursor_key: root.cursor_key(),
             signing: Signing::new(root.clone()),

@@ -1,7 +1,7 @@
 //! The data plane: REST over each tenant's PostgreSQL, answered as the role of the caller's key.
 //!
 //! A request goes through [`listen`], [`http`] (the table of routes), [`auth`] (whose key), [`reads`] and [`writes`]
-//! (what the key may, as SQL, and the rows) and [`respond`]. At the door stand [`proxies`], [`bounds`], [`cors`] and [`compress`].
+//! (what the key may, as SQL, and the rows), [`calls`] (of functions and procedures) and [`respond`]. At the door stand [`proxies`], [`bounds`], [`cors`] and [`compress`].
 //! Beside them [`replica`] follows the control database and keeps [`catalogs`] current. [`app`] starts and ends all of it.
 
 pub mod app;
@@ -29,6 +29,9 @@ pub mod respond;
 pub mod sent;
 pub mod streamed;
 pub mod writes;
+
+pub mod calls;
+pub mod dead_calls;
 
 pub mod catalogs;
 pub mod replica;

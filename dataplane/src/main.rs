@@ -93,6 +93,7 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
         root: settings.control.root,
         trusted_proxies: settings.server.trusted_proxies.clone(),
         lane: settings.server.lane,
+        calls: settings.server.calls,
         pooler: settings.pooler,
         client_timeout: settings.server.client_timeout,
         drain: settings.server.drain,

@@ -252,8 +252,17 @@ pub(crate) fn told(
             caller.tenant.note(false, &cause);
             Miss::Settled(Problem::unavailable())
         }
-        // Only a write gives the first three.
+        // Only a write or a call gives these.
+        Failure::NoLogin(cause) | Failure::Lost(cause) | Failure::Raised(cause) => {
+            trace.fault("a read ended as a call does", &cause);
+            Miss::Settled(Problem::internal())
+        }
+        Failure::Ended | Failure::TooLong => {
+            trace.fault("a read ended as a call does", "");
+            Miss::Settled(Problem::internal())
+        }
         Failure::Violation(cause)
+        | Failure::Routine(cause)
         | Failure::Conflict(cause)
         | Failure::Unwritable(cause)
         | Failure::Internal(cause) => {
@@ -270,11 +279,18 @@ pub(crate) fn cause(failure: &Failure) -> String {
         | Failure::Invalid(cause)
         | Failure::Changed(cause)
         | Failure::Violation(cause)
+        | Failure::Routine(cause)
         | Failure::Conflict(cause)
         | Failure::Unwritable(cause)
         | Failure::Internal(cause) => text(cause),
-        Failure::Unavailable(text) => text.clone(),
-        Failure::DeadKey | Failure::WrongRole(_) | Failure::Timeout | Failure::Busy(_) => failure.to_string(),
+        Failure::Unavailable(text) | Failure::NoLogin(text) | Failure::Lost(text) => text.clone(),
+        Failure::DeadKey
+        | Failure::WrongRole(_)
+        | Failure::Timeout
+        | Failure::Busy(_)
+        | Failure::Ended
+        | Failure::Raised(_)
+        | Failure::TooLong => failure.to_string(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! This replica in the control database: its row and beats, what it serves, and the tenants that it learns from there.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,8 @@ pub struct Replica {
     answers: Option<bool>,
     /// What `control.served` says of us, by tenant.
     written: HashMap<Ulid, Served>,
+    /// What `control.calling` says of us.
+    calling: BTreeSet<Ulid>,
     beaten: Option<Instant>,
     /// How often it is written down when keys were last used, and when that was last done.
     note_uses_every: Duration,
@@ -66,6 +68,7 @@ impl Replica {
             open: None,
             answers: None,
             written: HashMap::new(),
+            calling: BTreeSet::new(),
             beaten: None,
             note_uses_every,
             noted: Instant::now(),
@@ -161,9 +164,25 @@ impl Replica {
         if is_news {
             replicas::wake_reconciler(&mut open.conn).await?;
         }
+        self.tell_calls(app).await?;
         if self.note_uses_every <= self.noted.elapsed() {
             self.note_uses(app).await?;
         }
+        Ok(())
+    }
+
+    /// Says in whose databases calls may run here, and hears of those elsewhere.
+    async fn tell_calls(&mut self, app: &App) -> Result<(), PgError> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let tenants = app.catalogs.sorted();
+        let calling = tenants.iter().filter(|it| it.called.is_here() || it.calls.is_in_use());
+        let calling: BTreeSet<Ulid> = calling.map(|tenant| tenant.id.clone()).collect();
+        if calling != self.calling {
+            replicas::calling(&mut open.conn, &self.id, &calling).await?;
+            self.calling = calling;
+        }
+        let elsewhere = replicas::called_elsewhere(&mut open.conn, &self.id).await?;
+        tenants.iter().for_each(|tenant| tenant.called.note_elsewhere(elsewhere.contains(&tenant.id)));
         Ok(())
     }
 
@@ -192,6 +211,7 @@ impl Replica {
         if !present {
             replicas::register(&mut open.conn, &self.id, env!("CARGO_PKG_VERSION"), &self.address).await?;
             self.written.clear();
+            self.calling.clear();
         }
         self.beaten = Some(Instant::now());
         Ok(())

@@ -9,6 +9,7 @@ use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Body as _;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::resolve::Only;
 use tokio::time::timeout;
@@ -23,6 +24,8 @@ const TIME: Duration = Duration::from_secs(30);
 /// A body of JSON, or why it is none, to be told once the key is known to live; and what the caller prefers.
 pub struct Sent {
     body: Result<Bytes, Problem>,
+    /// No body was announced, nor of which type it is.
+    is_absent: bool,
     /// `Prefer: return=minimal`
     pub is_minimal: bool,
     /// What `If-Match` and `If-None-Match` ask for, or what is wrong with them.
@@ -35,6 +38,7 @@ impl FromRequest<Arc<App>> for Sent {
     async fn from_request(request: Request, _: &Arc<App>) -> Result<Sent, Infallible> {
         let is_minimal = prefers_minimal(request.headers());
         let only = only(request.headers());
+        let is_absent = request.body().is_end_stream() && !request.headers().contains_key(CONTENT_TYPE);
         let refused = |what: &str| Err(Problem::new(Code::BadRequest, what));
         let body = match request.headers() {
             headers if !is_json(headers) => {
@@ -43,13 +47,22 @@ impl FromRequest<Arc<App>> for Sent {
             headers if is_encoded(headers) => refused("send the body as it is, without Content-Encoding"),
             _ => read(request).await,
         };
-        Ok(Sent { body, is_minimal, only })
+        Ok(Sent { body, is_absent, is_minimal, only })
     }
 }
 
 impl Sent {
     pub fn body(&self) -> Result<&[u8], Problem> {
         self.body.as_deref().map_err(Problem::clone)
+    }
+
+    /// As [`Sent::body`], where there may be none.
+    pub fn body_if_any(&self) -> Result<Option<&[u8]>, Problem> {
+        match (self.is_absent, &self.body) {
+            (true, _) => Ok(None),
+            (false, Ok(body)) if body.is_empty() => Ok(None),
+            _ => self.body().map(Some),
+        }
     }
 }
 

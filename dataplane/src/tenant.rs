@@ -12,7 +12,7 @@ use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::pool::{self, PgPool};
 use rowgate_pg::replicas::Served;
 use rowgate_pg::tenants::TenantRow;
-use rowgate_pg::wire::Lane;
+use rowgate_pg::wire::{CallLimits, CallLogins, Calls, Lane};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
@@ -20,6 +20,7 @@ use crate::freshness::Freshness;
 use crate::meter::Meter;
 
 mod allowance;
+mod called;
 mod keyring;
 mod recognition;
 mod snapshot;
@@ -27,12 +28,17 @@ mod strangers;
 mod uses;
 
 use allowance::Buckets;
+use called::Called;
 pub use snapshot::{Known, Snapshot};
 use strangers::{AT_ONCE, Strangers};
 pub use uses::{Unwritten, Use, Uses};
 
 /// Connections for key look-ups and catalogs; the requests' own are the lane's. One is never a stranger's.
 const LOOK_UPS: u32 = AT_ONCE + 1;
+/// A session that nobody has called in for this long is closed.
+const IDLE: Duration = Duration::from_secs(60);
+/// A look for calls of dead keys that takes longer is begun anew.
+const LOOK_TIME: Duration = Duration::from_secs(2);
 /// A catalog is read within this, or the tenant counts as unavailable until the next try.
 const LOAD_TIME: Duration = Duration::from_secs(10);
 
@@ -42,6 +48,8 @@ pub struct Tenant {
     pub slug: TenantSlug,
     pub place: Place,
     pub lane: Lane,
+    pub calls: Calls,
+    pub called: Called,
     pub meter: Meter,
     look_ups: PgPool,
     strangers: Strangers,
@@ -74,6 +82,17 @@ impl Place {
     }
 }
 
+/// The ways to a tenant's database.
+pub struct Roads {
+    /// `t<id>_auth`, for look-ups.
+    pub login: Login,
+    pub lane: Lane,
+    pub logins: CallLogins,
+    pub calls: CallLimits,
+    /// Who we are there.
+    pub replica: Ulid,
+}
+
 impl Tenant {
     /// Opens nothing yet: the first request or [`Tenant::catch_up`] does.
     #[must_use]
@@ -81,16 +100,19 @@ impl Tenant {
         id: Ulid,
         slug: TenantSlug,
         place: Place,
-        login: Login,
-        lane: Lane,
+        roads: Roads,
         tasks: Tasks,
         loaded: Arc<Notify>,
     ) -> Tenant {
+        let Roads { login, lane, logins, calls, replica } = roads;
+        let look_ups = pool::lazy(&login, LOOK_UPS);
         Tenant {
             id,
             slug,
             place,
-            look_ups: pool::lazy(&login, LOOK_UPS),
+            calls: Calls::new(logins, lane.clone(), look_ups.clone(), replica, calls),
+            called: Called::default(),
+            look_ups,
             lane,
             meter: Meter::default(),
             strangers: Strangers::default(),
@@ -187,6 +209,28 @@ impl Tenant {
             true => Ok(snapshot.clone()),
             false => self.reload(Some(snapshot)).await,
         }
+    }
+
+    /// Ends the calls of dead keys in this tenant's database, if there may be any; see [`Called`].
+    pub async fn end_dead_calls(&self) {
+        self.calls.trim(IDLE);
+        if !self.called.begin_to_look(self.calls.is_in_use()) {
+            return;
+        }
+        let looked = tokio::time::timeout(LOOK_TIME, self.calls.end_dead()).await;
+        match &looked {
+            Ok(Ok(0)) => {}
+            Ok(Ok(n_ended)) => {
+                tracing::info!(tenant = %self.slug, n_ended, "ended the calls of keys that are dead");
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(tenant = %self.slug, %error, "calls of dead keys could not be looked for");
+            }
+            Err(_) => {
+                tracing::debug!(tenant = %self.slug, "calls of dead keys could not be looked for in time")
+            }
+        }
+        self.called.looked(matches!(looked, Ok(Ok(0))));
     }
 
     /// Ends the connections. Requests that still hold the tenant get 503.

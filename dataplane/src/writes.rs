@@ -1,4 +1,4 @@
-//! A write from key to rows. It is asked again only where PostgreSQL has said that nothing was done.
+//! A write or a call from key to rows. It is asked again only where PostgreSQL has said that nothing was done.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use rowgate_sql::compile::Compiled;
 use rowgate_sql::query::Nothing;
 
 use crate::auth::Caller;
+use crate::calls;
 use crate::entity_tags::Tagged;
 use crate::reads::{Miss, TRIES, ask, compiled, told};
 use crate::tenant::Known;
@@ -58,6 +59,9 @@ async fn attempt(
     make: &(impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync),
 ) -> Result<Written, Miss> {
     let compiled = compiled(caller, known, make)?;
+    if compiled.entity.routine.is_some() {
+        return calls::attempt(caller, known, &compiled).await;
+    }
     let (sql, shape, take) = (compiled.sql.clone(), compiled.shape.clone(), compiled.take);
     let answered = ask(caller, known, true, sql, shape, take, Mode::Write).await;
     let page = answered.map_err(|failure| refused(caller, known, &compiled, failure))?;

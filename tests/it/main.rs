@@ -3,6 +3,7 @@
 mod access;
 mod access_log;
 mod acme;
+mod calls;
 mod canary;
 mod chart;
 mod cluster;

@@ -25,6 +25,7 @@ pub enum Code {
     ForeignKeyViolation,
     SerializationFailure,
     ConstraintViolation,
+    ProcedureError,
     PreconditionFailed,
     ExpectedTsRequired,
     TooLarge,
@@ -37,7 +38,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 29] = [
+    pub const ALL: [Code; 30] = [
         Code::BadRequest,
         Code::InvalidFilter,
         Code::InvalidOrderBy,
@@ -58,6 +59,7 @@ impl Code {
         Code::ForeignKeyViolation,
         Code::SerializationFailure,
         Code::ConstraintViolation,
+        Code::ProcedureError,
         Code::PreconditionFailed,
         Code::ExpectedTsRequired,
         Code::TooLarge,
@@ -88,7 +90,7 @@ impl Code {
             | Code::UniqueViolation
             | Code::ForeignKeyViolation
             | Code::SerializationFailure => 409,
-            Code::ConstraintViolation => 422,
+            Code::ConstraintViolation | Code::ProcedureError => 422,
             Code::PreconditionFailed => 412,
             Code::ExpectedTsRequired => 428,
             Code::TooLarge => 413,
@@ -152,6 +154,13 @@ impl Problem {
 
     /// The methods that such a row answers.
     pub const KEPT: &str = "GET, HEAD, PATCH, PUT, OPTIONS";
+
+    /// What is called is neither read nor written.
+    #[must_use]
+    pub fn only_called() -> Problem {
+        let told = "this entity is a procedure; call it with POST";
+        Problem { allow: Some("POST"), ..Problem::new(Code::MethodNotAllowed, told) }
+    }
 
     /// One answer for an entity that is absent and for one that is not granted.
     #[must_use]

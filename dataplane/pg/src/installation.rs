@@ -139,6 +139,22 @@ impl DataplaneInstallation {
     /// Lane A of a tenant, on the tenant's own server or (`None`) the control database's.
     #[must_use]
     pub fn auth(&self, tenant: &Ulid, endpoint: Option<&Endpoint>, database: &str) -> Login {
+        self.on(TenantLogin::Auth.role(tenant), endpoint, database)
+    }
+
+    /// Calls by unscoped keys, there.
+    #[must_use]
+    pub fn sql(&self, tenant: &Ulid, endpoint: Option<&Endpoint>, database: &str) -> Login {
+        self.on(TenantLogin::Sql.role(tenant), endpoint, database)
+    }
+
+    /// Calls by the scoped key with this role, there.
+    #[must_use]
+    pub fn key(&self, role: &str, endpoint: Option<&Endpoint>, database: &str) -> Login {
+        self.on(role.to_owned(), endpoint, database)
+    }
+
+    fn on(&self, role: String, endpoint: Option<&Endpoint>, database: &str) -> Login {
         let endpoint = match (endpoint.unwrap_or(&self.endpoint).clone(), &self.endpoint) {
             // The tenants' servers are trusted as the control database's is.
             (Endpoint::Tcp { host, port, .. }, Endpoint::Tcp { tls, .. }) => {
@@ -146,7 +162,7 @@ impl DataplaneInstallation {
             }
             (endpoint, _) => endpoint,
         };
-        derived(&self.root, &endpoint, &self.system_identifier, TenantLogin::Auth.role(tenant), database)
+        derived(&self.root, &endpoint, &self.system_identifier, role, database)
     }
 }
 

@@ -126,6 +126,27 @@ pub async fn seen(conn: &mut PgConnection) -> Result<Seen, PgError> {
     Ok(seen)
 }
 
+/// The replica has sessions for calls in these tenants' databases, and in no others.
+pub async fn calling(conn: &mut PgConnection, id: &Ulid, tenants: &BTreeSet<Ulid>) -> Result<(), PgError> {
+    let tenants: Vec<&str> = tenants.iter().map(Ulid::as_str).collect();
+    sqlx::query(
+        "with over as (delete from control.calling where replica = $1 and tenant <> all ($2)) \
+         insert into control.calling (replica, tenant) select $1, t from unnest($2::text[]) t on conflict do nothing",
+    )
+    .bind(id.as_str())
+    .bind(tenants)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// The tenants in whose databases a replica other than this one has sessions for calls, or had when it was last heard of.
+pub async fn called_elsewhere(conn: &mut PgConnection, id: &Ulid) -> Result<BTreeSet<Ulid>, PgError> {
+    let query = sqlx::query_scalar("select distinct tenant from control.calling where replica <> $1");
+    let tenants: Vec<String> = query.bind(id.as_str()).fetch_all(conn).await?;
+    tenants.iter().map(|tenant| ulid(tenant)).collect()
+}
+
 /// Tells every replica to look again. After a pass that changed something, outside its transactions.
 pub async fn wake(conn: &mut PgConnection) -> Result<(), PgError> {
     sqlx::query("notify rowgate").execute(conn).await?;

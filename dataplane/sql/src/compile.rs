@@ -1,6 +1,7 @@
 //! A [`Query`] becomes SQL text, binds, and the [`Shape`] of its result. Equal shapes give equal text, whatever the
 //! values, so that the text can be the text of a prepared statement.
 
+mod call;
 mod encoding;
 mod page;
 mod predicate;
@@ -12,10 +13,11 @@ use std::sync::Arc;
 use rowgate_core::cursor::{Binding, Position};
 use rowgate_core::problem::{Code, Problem};
 
-use crate::catalog::{Entity, Field, FieldType, Operators};
+use crate::catalog::{Entity, Field, FieldType, Operators, Param};
 use crate::query::{Nothing, Query};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
+pub use call::call;
 pub use write::{delete, insert, upsert};
 
 #[derive(Debug, Clone)]
@@ -42,6 +44,11 @@ impl Compiled {
     #[must_use]
     pub fn misfit(&self, n: usize) -> Option<Problem> {
         let field = self.sql.binds().get(n.checked_sub(1)?)?.field?;
+        if let Some(routine) = &self.entity.routine {
+            let Param { name, ty, .. } = routine.params.get(usize::from(field))?;
+            let what = format!("the parameter {name:?} is {}, and its value is none of that type", ty.name);
+            return Some(Problem::new(Code::InvalidValue, what));
+        }
         let Field { name, ty, .. } = self.entity.fields.get(usize::from(field))?;
         let (code, what) = match self.binding {
             Some(_) => (Code::InvalidFilter, "the field"),

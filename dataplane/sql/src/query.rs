@@ -97,6 +97,26 @@ pub struct Delete {
     pub key: Predicate,
 }
 
+/// One call of a routine.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// It has a [`Routine`](crate::catalog::Routine).
+    pub entity: Arc<Entity>,
+    /// What is named in the call; parameters that are not take their default.
+    pub arguments: Vec<Argument>,
+    /// False: what it gives is not told.
+    pub keeps_rows: bool,
+}
+
+/// A parameter and its value.
+#[derive(Debug, Clone)]
+pub struct Argument {
+    /// Position in the routine's `params`.
+    pub param: usize,
+    /// `None`: it comes out only, and its place holds a NULL.
+    pub value: Option<Bind>,
+}
+
 /// A condition. It is SQL's three-valued logic: `ne` is `<>`, so a NULL equals nothing and differs from nothing, as
 /// users of PostgREST and Data API builder know it (OData would have `null ne 'x'` true); `ne null` finds the rest.
 #[derive(Debug, Clone, PartialEq)]

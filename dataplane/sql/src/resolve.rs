@@ -2,6 +2,7 @@
 //! same thing here, because only what the scope may read is ever looked at.
 
 mod arithmetic;
+mod call;
 mod family;
 mod filter;
 mod input;
@@ -24,6 +25,7 @@ use rowgate_core::problem::{Code, Problem};
 use crate::catalog::{Catalog, Entity, EntityKind, Scope};
 use crate::query::{Predicate, Query, Value};
 use crate::request::{Comparison, ReadRequest};
+pub use call::call;
 pub use version::Only;
 use visible::Visible;
 pub use write::{How, delete, insert, is_delete_blocked, upsert};
@@ -121,6 +123,9 @@ fn find<'a>(
     see: fn(&'a Arc<Entity>, &'a Scope) -> Option<Visible<'a>>,
 ) -> Result<Visible<'a>, Problem> {
     let entity = catalog.entities.get(name).ok_or_else(Problem::entity_not_found)?;
+    if call::may(entity, scope) {
+        return Err(Problem::only_called());
+    }
     let visible = see(entity, scope).ok_or_else(Problem::entity_not_found)?;
     open(catalog, entity)?;
     Ok(visible)

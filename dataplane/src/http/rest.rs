@@ -11,7 +11,7 @@ use axum::http::{HeaderValue, Uri};
 use axum::response::{IntoResponse as _, Response};
 use rowgate_core::name::EntityName;
 use rowgate_core::problem::Problem;
-use rowgate_sql::catalog::{Entity, Rights};
+use rowgate_sql::catalog::{Entity, Mode, Rights};
 use rowgate_sql::resolve::Cursors;
 use rowgate_sql::{compile, odata, resolve};
 use serde::Serialize;
@@ -69,7 +69,7 @@ pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here)
     Ok(response)
 }
 
-/// `GET /auth/{tenant}/api`: the entities that this key may read.
+/// `GET /auth/{tenant}/api`: the entities that this key may read, and those that it may call.
 pub(super) async fn entities(caller: Caller, here: Here) -> Answered<Response> {
     let known = caller.recognize_anew().await?;
     caller.check_role(&known)?;
@@ -140,30 +140,48 @@ struct Listing<'a> {
     value: Vec<Listed<'a>>,
 }
 
-/// One entity, as far as the key may read it.
+/// One entity, as far as the key may read or call it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Listed<'a> {
     name: &'a EntityName,
     kind: rowgate_sql::catalog::EntityKind,
     url: String,
-    key_fields: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_fields: Option<Vec<&'a str>>,
+    /// What a call takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Vec<&'a str>>,
+    /// Of its rows, or of what a call gives.
     fields: Vec<&'a str>,
 }
 
 impl<'a> Listed<'a> {
-    /// `None` without a readable field.
+    /// `None` without a readable field, and for a routine that may not be called.
     fn new(base: &str, entity: &'a Entity, rights: &Rights) -> Option<Listed<'a>> {
+        let url = format!("{base}/{}", entity.name);
+        if let Some(routine) = &entity.routine {
+            let parameters = routine.params.iter().filter(|param| param.mode != Mode::Out);
+            let fields = routine.returns.outputs().iter().map(|output| output.name.as_str());
+            return rights.execute.then(|| Listed {
+                name: &entity.name,
+                kind: entity.kind,
+                url,
+                key_fields: None,
+                parameters: Some(parameters.map(|param| param.name.as_str()).collect()),
+                fields: fields.collect(),
+            });
+        }
         let may_read = |i: &usize| rights.read.get(*i).copied().unwrap_or(false);
         let name = |i: usize| entity.fields[i].name.as_str();
         let fields: Vec<_> = (0..entity.fields.len()).filter(may_read).map(name).collect();
         let key_fields = entity.key.iter().copied().filter(may_read).map(name).collect();
-        let url = format!("{base}/{}", entity.name);
         (!fields.is_empty()).then_some(Listed {
             name: &entity.name,
             kind: entity.kind,
             url,
-            key_fields,
+            key_fields: Some(key_fields),
+            parameters: None,
             fields,
         })
     }

@@ -25,21 +25,27 @@ use crate::writes::{self, Written};
 /// What stays as it is in a part of a path.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// `POST /auth/{tenant}/api/{entity}`: one row or a list of them, all or none.
+/// `POST /auth/{tenant}/api/{entity}`: one row or a list of them, all or none; or a call, where a routine stands behind it.
 pub(super) async fn create(caller: Caller, here: Here, sent: Sent) -> Result<Response, Refusal> {
     let written = writes::run(&caller, |known| {
         let entity = here.entity()?;
         no_options(&here)?;
         here.origin()?;
-        let body = sent.body().and_then(body::parse);
         let scope = known.snapshot.scope(&known.key);
-        let insert = resolve::insert(&known.snapshot.catalog, &scope, &entity, body, !sent.is_minimal)?;
+        let catalog = &known.snapshot.catalog;
+        if catalog.entities.get(&entity).is_some_and(|found| found.routine.is_some()) {
+            let body = sent.body_if_any().and_then(|body| body.map(body::parse).transpose());
+            return Ok(compile::call(&resolve::call(catalog, &scope, &entity, body, !sent.is_minimal)?));
+        }
+        let body = sent.body().and_then(body::parse);
+        let insert = resolve::insert(catalog, &scope, &entity, body, !sent.is_minimal)?;
         Ok(compile::insert(&insert))
     });
     let Written { page, entity, tagged, .. } = written.await?;
     // A trigger may have passed the row over.
     let is_made = page.n_affected != Some(0);
-    let location = location(&here, &entity, &page.json, &sent).filter(|_| is_made);
+    let location =
+        location(&here, &entity, &page.json, &sent).filter(|_| is_made && entity.routine.is_none());
     Ok(answer(&sent, StatusCode::CREATED, page.json, location, tagged))
 }
 

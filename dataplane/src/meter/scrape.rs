@@ -99,6 +99,27 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
     gauge(text, tenants, "rowgate_pool_waiting_requests", "Requests that wait for a connection.", |tenant| {
         Some(tenant.lane.load().waiting as u64)
     });
+    text.family("rowgate_call_sessions", Kind::Gauge, "Sessions of functions and procedures, by state.");
+    for tenant in tenants {
+        let load = tenant.calls.load();
+        for (state, n) in [("in_use", load.in_use), ("idle", load.idle)] {
+            text.sample(&[("tenant", tenant.slug.as_str()), ("state", state)], n);
+        }
+    }
+    gauge(text, tenants, "rowgate_call_sessions_max", "Calls at once at most.", |tenant| {
+        Some(tenant.calls.load().size as u64)
+    });
+    gauge(text, tenants, "rowgate_calls_waiting", "Calls that wait for their turn.", |tenant| {
+        Some(tenant.calls.load().waiting as u64)
+    });
+    text.family(
+        "rowgate_calls_abandoned_total",
+        Kind::Counter,
+        "Calls whose client went away while they ran.",
+    );
+    for tenant in tenants {
+        text.sample(&[("tenant", tenant.slug.as_str())], tenant.calls.n_abandoned());
+    }
     let help = "Look-ups of keys: of keys seen before, and of strangers, who may be anybody.";
     text.family("rowgate_key_lookups_total", Kind::Counter, help);
     for tenant in tenants {

@@ -121,6 +121,7 @@ impl Running {
                 root: self.installation.roots().dataplane.clone(),
                 trusted_proxies: self.settings.server.trusted_proxies.clone(),
                 lane: self.settings.server.lane,
+                calls: self.settings.server.calls,
                 pooler: None,
                 client_timeout: self.settings.server.client_timeout,
                 drain: self.settings.server.drain,

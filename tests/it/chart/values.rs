@@ -30,6 +30,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("dataplane.image.pullPolicy", r#""Never""#),
     ("dataplane.connectionsPerTenant", "9"),
     ("dataplane.queuePerTenant", "9"),
+    ("dataplane.callsPerTenant", "9"),
     ("dataplane.trustedProxies", r#"["10.0.0.0/8", "fd00::/8"]"#),
     ("dataplane.clientTimeoutSeconds", "9"),
     ("dataplane.drainSeconds", "9"),

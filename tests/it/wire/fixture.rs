@@ -179,5 +179,13 @@ pub(crate) fn name(answer: &Result<Page, Failure>) -> &'static str {
         Err(Failure::Conflict(_)) => "Conflict",
         Err(Failure::Unwritable(_)) => "Unwritable",
         Err(Failure::Internal(_)) => "Internal",
+        Err(
+            Failure::NoLogin(_)
+            | Failure::Ended
+            | Failure::Lost(_)
+            | Failure::Raised(_)
+            | Failure::Routine(_)
+            | Failure::TooLong,
+        ) => "of a call",
     }
 }

@@ -23,6 +23,9 @@ pub(super) enum ConnectError {
     Unreachable(#[source] io::Error),
     #[error("{0}")]
     Refused(String),
+    /// The role may not come in: not any more, or not yet.
+    #[error("{0}")]
+    NoLogin(String),
     #[error("PostgreSQL asked for {0}: set scram-sha-256 for this role in pg_hba.conf")]
     NotScram(&'static str),
     #[error("{0}")]
@@ -37,8 +40,17 @@ pub(super) enum ConnectError {
 
 /// Opens and authenticates a connection; the caller bounds the time.
 pub(super) async fn connect(login: &Login, sessions: Sessions) -> Result<Connection<Socket>, ConnectError> {
+    connect_with(login, sessions, &[]).await
+}
+
+/// As [`connect`], with further settings that the session begins with and that a reset brings back.
+pub(super) async fn connect_with(
+    login: &Login,
+    sessions: Sessions,
+    settings: &[(&str, &str)],
+) -> Result<Connection<Socket>, ConnectError> {
     let (stream, binding) = dial(&login.endpoint).await?;
-    open(stream, login, binding, sessions).await
+    open(stream, login, binding, sessions, settings).await
 }
 
 /// Asks the server to cancel what runs in `session`, and waits until it has passed that on; the caller bounds the time.
@@ -61,6 +73,7 @@ pub(super) async fn open<S>(
     login: &Login,
     binding: Binding,
     sessions: Sessions,
+    more: &[(&str, &str)],
 ) -> Result<Connection<S>, ConnectError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -74,7 +87,7 @@ where
     ];
     let settings = REPORTED.into_iter().chain([LOOKED_AFTER]);
     let n_known = if sessions == Sessions::Pooled { 1 } else { REPORTED.len() + 1 };
-    let parameters = who.into_iter().chain(settings.take(n_known));
+    let parameters = who.into_iter().chain(settings.take(n_known)).chain(more.iter().copied());
     frontend::startup_message(parameters, &mut out).map_err(ConnectError::Unreachable)?;
     send(&mut stream, &mut out).await?;
 
@@ -168,6 +181,9 @@ impl From<Stop> for ConnectError {
         match stop {
             Stop::Io(error) => ConnectError::Unreachable(error),
             Stop::Malformed(Malformed(what)) => ConnectError::Malformed(what),
+            Stop::Server(error) if error.sqlstate.starts_with("28") || error.sqlstate == "42501" => {
+                ConnectError::NoLogin(error.to_string())
+            }
             Stop::Server(error) => ConnectError::Refused(error.to_string()),
             Stop::Standby => ConnectError::Standby,
         }

@@ -18,6 +18,7 @@ use super::rows::{self, Rows};
 use super::statements::Statements;
 use super::watch;
 
+pub(super) mod called;
 mod streaming;
 mod written;
 

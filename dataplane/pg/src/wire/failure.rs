@@ -43,6 +43,24 @@ pub enum Failure {
     /// The relation, a view, cannot be written to like this.
     #[error("the relation cannot be written to like this")]
     Unwritable(Cause),
+    /// The role of the key may not log in: not any more, or not yet. Nothing was done.
+    #[error("the role of the API key may not log in")]
+    NoLogin(String),
+    /// The key died while its call ran, and the call was ended or its answer is not told.
+    #[error("the API key died during the call")]
+    Ended,
+    /// The answer of a call was lost, and it may have been done; the text is for the log.
+    #[error("the answer of a call was lost")]
+    Lost(String),
+    /// The routine raised an error for its callers, of SQLSTATE class `RG`: what they are told, bounded and in one line.
+    #[error("the routine raised an error")]
+    Raised(String),
+    /// Any other error out of a routine.
+    #[error("the routine failed")]
+    Routine(Cause),
+    /// What a call gave takes more memory than one answer may. What the routine had not committed by itself is undone.
+    #[error("the call gave more than one answer holds")]
+    TooLong,
     /// Any other error of PostgreSQL, or an answer that breaks the protocol.
     #[error("the database answered with an unexpected error")]
     Internal(Cause),
@@ -114,7 +132,12 @@ pub(super) enum Part {
     Data,
     /// The data statement writes.
     Write,
+    /// A routine of the tenant's runs.
+    Call,
 }
+
+/// As much of a routine's error as a caller is told, in characters.
+const RAISED: usize = 1_000;
 
 /// An ErrorResponse.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -149,7 +172,8 @@ impl ServerError {
                 b'R' => error.routine = text.into_owned(),
                 b'W' => {
                     error.is_inside = true;
-                    error.parameter = parameter(&text);
+                    // Bind's own is one line; below a routine there are more.
+                    error.parameter = parameter(&text).filter(|_| !text.contains('\n'));
                 }
                 b'c' => error.column = Some(text.into_owned()),
                 b's' => error.rule.get_or_insert_default().schema = text.into_owned(),
@@ -166,8 +190,41 @@ impl ServerError {
         part == Part::Write && self.is_inside && !self.fatal && !is_ours
     }
 
+    /// What a caller is told of it where a routine ran. Its own errors may have any SQLSTATE, that of another server that it
+    /// asked too, so that hardly one says more than that it failed.
+    fn of_call(self) -> Failure {
+        match self.sqlstate.as_str() {
+            _ if self.fatal => Failure::Unavailable(self.to_string()),
+            "57014" => Failure::Timeout,
+            "40001" | "40P01" | "55P03" => Failure::Conflict(self.into()),
+            state if class(state) == "RG" => Failure::Raised(cleaned(&self.message)),
+            state if class(state) == "23" => Failure::Violation(self.into()),
+            state if class(state) == "53" => Failure::Unavailable(self.to_string()),
+            state if ["58", "XX"].contains(&class(state)) => Failure::Internal(self.into()),
+            _ => Failure::Routine(self.into()),
+        }
+    }
+
+    /// Whether it says that there is no such routine, or another one, where a call was parsed.
+    pub(super) fn is_about_routine(&self) -> bool {
+        ["42725", "42809", "42P02", "42P13"].contains(&self.sqlstate.as_str())
+    }
+
+    /// Whether a statement that was parsed gives something else by now.
+    pub(super) fn is_other_plan(&self) -> bool {
+        self.sqlstate == "0A000" && self.routine == "RevalidateCachedQuery"
+    }
+
+    /// Whether it is about a value that PostgreSQL could not read, before anything ran.
+    pub(super) fn is_about_value(&self) -> bool {
+        self.parameter.is_some()
+    }
+
     /// What a caller is told of it.
     pub(super) fn failure(mut self, part: Part) -> Failure {
+        if part == Part::Call {
+            return self.of_call();
+        }
         // A function's context may hold a `$` of its own.
         self.parameter = self.parameter.filter(|_| part == Part::DataBind);
         let state = self.sqlstate.as_str();
@@ -189,7 +246,7 @@ impl ServerError {
             ("42883" | "42804" | "42846" | "42704" | "3F000", Part::DataParse | Part::DataBind) => {
                 Failure::Changed(self.into())
             }
-            ("0A000", _) if self.routine == "RevalidateCachedQuery" => Failure::Changed(self.into()),
+            _ if self.is_other_plan() => Failure::Changed(self.into()),
             ("55000" | "0A000" | "428C9", Part::DataParse) => Failure::Unwritable(self.into()),
             // Columns of two collations beside each other; and input functions that call a wrong value a syntax error:
             // only text of ours can be one where a statement is parsed.
@@ -204,6 +261,16 @@ impl ServerError {
             _ => Failure::Internal(self.into()),
         }
     }
+}
+
+/// One line of readable characters, cut where it is long.
+fn cleaned(message: &str) -> String {
+    let shown = message.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut text: String = shown.take(RAISED).collect();
+    if RAISED < message.chars().count() {
+        text.push('…');
+    }
+    text
 }
 
 /// The number behind the first `$`.
@@ -321,6 +388,30 @@ mod tests {
         let rule = Rule { schema: "d".into(), table: "notes".into(), constraint: "notes_title_key".into() };
         assert_eq!(cause.rule, Some(Box::new(rule)));
         assert_eq!(cause.column.as_deref(), Some("title"));
+    }
+
+    #[test]
+    fn an_error_of_a_routine_is_told_by_its_class_alone() {
+        for (sqlstate, expected) in [
+            ("57014", "Timeout"),
+            ("40001", "Conflict"),
+            ("55P03", "Conflict"),
+            ("23505", "Violation"),
+            ("22012", "Routine"),
+            ("P0001", "Routine"),
+            ("42501", "Routine"),
+            ("42P01", "Routine"),
+            ("22023", "Routine"),
+            ("RG001", "Raised"),
+            ("53200", "Unavailable"),
+            ("08006", "Routine"),
+            ("XX000", "Internal"),
+        ] {
+            assert_eq!(said(sqlstate, "any", Part::Call), expected, "{sqlstate}");
+        }
+        let told = cleaned("no\nsuch\u{1b}[31m order");
+        assert_eq!(told, "no such [31m order");
+        assert_eq!(cleaned(&"x".repeat(5_000)).chars().count(), RAISED + 1);
     }
 
     #[test]

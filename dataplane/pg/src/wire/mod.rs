@@ -2,11 +2,12 @@
 //!
 //! Read in this order: `ask` what goes in and comes out, `lane` the pool and `places` the queue before it, `seat` the task of an exchange and `rest` what
 //! a long answer's caller holds of it, `key` the statement that checks the key and switches the role, `connection` the
-//! exchange itself. `opening` has the settings of a session.
+//! exchange itself. `opening` has the settings of a session. `calls` is lane C, where routines of the tenant's run.
 
 mod ask;
 mod batch;
 mod binding;
+mod calls;
 mod connect;
 mod connection;
 mod dial;
@@ -25,6 +26,7 @@ mod statements;
 mod watch;
 
 pub use ask::{Ask, KeyRow, Mode, Page};
+pub use calls::{Call, CallLimits, CallLogins, Calls, Given};
 pub use failure::{Cause, Failure, Rule};
 pub use lane::{Lane, Limits, Load, Sessions};
 pub use rest::{End, Piece, Rest};

@@ -34,6 +34,12 @@ impl Rows {
         Rows { full: usize::MAX, ..Rows::new(shape, usize::MAX) }
     }
 
+    /// All of what a call gives, or none of it.
+    pub(super) fn of_call(shape: &Shape, keeps: bool) -> Rows {
+        let take = if keeps { usize::MAX } else { 0 };
+        Rows { full: usize::MAX, ..Rows::new(shape, take) }
+    }
+
     pub(super) fn new(shape: &Shape, take: usize) -> Rows {
         let last = vec![None; shape.position.len()];
         Rows { take, json: Vec::new(), n_bytes_cut: 0, n_rows: 0, more: false, last, count: None, full: FULL }

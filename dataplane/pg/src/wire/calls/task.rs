@@ -1,0 +1,208 @@
+//! One call: its session, the check of its key, the call itself, its answer, and what becomes of the session.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::kept::{Of, Session};
+use super::turns::Turn;
+use super::{Call, Given, Shared};
+use crate::backends::{self, Backend};
+use crate::failure::PgError;
+use crate::wire::ask::{Ask, KeyRow};
+use crate::wire::connect::{ConnectError, cancel, connect_with};
+use crate::wire::connection::called::Called;
+use crate::wire::failure::{Cause, Failure, Part};
+use crate::wire::lane::Sessions;
+
+/// How long a call that nobody waits for, or whose cancellation was asked for, may take to end by itself.
+const LINGER: Duration = Duration::from_secs(1);
+/// The answer of a call that took longer is told only to a key that still lives then.
+const LONG: Duration = Duration::from_secs(1);
+
+type Caller = oneshot::Sender<Result<Given, Failure>>;
+
+/// Everything up to the answer and the session's next use. The caller may go at any time.
+pub(super) async fn run(shared: Arc<Shared>, turn: Turn, check: Ask, call: Call, mut caller: Caller) {
+    let of = Of {
+        key: call.key.clone(),
+        role: call.role.clone(),
+        statement_timeout_ms: call.statement_timeout_ms.clamp(1, i32::MAX as u32),
+    };
+    let mut session = match shared.session(of).await {
+        Ok(session) => session,
+        Err(failure) => return tell(caller, Err(failure)),
+    };
+    // The session was noted before its key is asked for: from here on a revocation finds it.
+    let key = match shared.key(check.clone(), &call).await {
+        Ok(key) => key,
+        Err(failure) => {
+            if !matches!(failure, Failure::DeadKey) {
+                shared.kept.put(session);
+            }
+            return tell(caller, Err(failure));
+        }
+    };
+    if caller.is_closed() {
+        return shared.kept.put(session);
+    }
+    let began = Instant::now();
+    let (answer, is_whole) = shared.ran(&mut session, &call, &mut caller).await;
+    let answer = answer.map_err(|failure| match failure {
+        Failure::Unavailable(cause) => Failure::Lost(cause),
+        failure => failure,
+    });
+    let is_doubtful = matches!(answer, Err(Failure::Lost(_) | Failure::Timeout));
+    let answer = match is_doubtful || LONG <= began.elapsed() {
+        true => shared.still(check, answer).await,
+        false => answer,
+    };
+    // Before the answer: whoever calls again at once finds the session.
+    let (_, role) = shared.login(&call.role);
+    if is_whole && matches!(timeout(LINGER, session.connection.renew(role)).await, Ok(true)) {
+        shared.kept.put(session);
+    }
+    drop(turn);
+    tell(caller, answer.map(|(json, n_rows)| Given { key, json, n_rows }));
+}
+
+fn tell(caller: Caller, answer: Result<Given, Failure>) {
+    // Nobody may be there to hear it.
+    let _heard = caller.send(answer);
+}
+
+impl Shared {
+    /// A session of the key's, one of before or a new one. While none can be made most are refused at once.
+    async fn session(&self, of: Of) -> Result<Session, Failure> {
+        if let Some(session) = self.kept.take(&of) {
+            return Ok(session);
+        }
+        // Those that are open beside the calls under way, this one among them.
+        self.kept.leave(self.limits.size.saturating_sub(self.turns.load().0));
+        let tried = self.outage.turn(Instant::now()).map_err(Failure::Unavailable)?;
+        let failure = match timeout(self.limits.connect, self.open(of)).await {
+            Ok(Ok(session)) => {
+                self.n_opened.fetch_add(1, Ordering::Relaxed);
+                tried.succeeded();
+                return Ok(session);
+            }
+            Ok(Err(failure)) => failure,
+            Err(_) => Failure::Unavailable("PostgreSQL did not accept a session in time".to_owned()),
+        };
+        self.n_unopened.fetch_add(1, Ordering::Relaxed);
+        match &failure {
+            Failure::Unavailable(cause) => tried.failed(Instant::now(), cause),
+            // Who may not log in says nothing of others.
+            _ => tried.succeeded(),
+        }
+        Err(failure)
+    }
+
+    /// Logs in as the key's role, and notes the session where everybody finds it.
+    async fn open(&self, of: Of) -> Result<Session, Failure> {
+        let (login, role) = self.login(&of.role);
+        let timeout_ms = of.statement_timeout_ms.to_string();
+        let settings = [
+            // What the key statement of lane A sets for a transaction. A session begins with it, and a reset brings it back.
+            ("search_path", "pg_catalog, pg_temp"),
+            ("statement_timeout", timeout_ms.as_str()),
+            ("bytea_output", "hex"),
+            ("lc_monetary", "C"),
+            ("extra_float_digits", "1"),
+            ("quote_all_identifiers", "off"),
+            ("transform_null_equals", "off"),
+            ("row_security", "on"),
+            ("default_transaction_read_only", "off"),
+            ("default_transaction_isolation", "read committed"),
+            ("role", role),
+        ];
+        let connected = connect_with(&login, Sessions::Own, &settings).await;
+        let mut connection = connected.map_err(|error| match error {
+            ConnectError::NoLogin(cause) => Failure::NoLogin(cause),
+            error => Failure::Unavailable(error.to_string()),
+        })?;
+        let own = connection.introduce().await.map_err(|stop| stop.failure(Part::Key))?;
+        let backend = Backend { pid: own.pid, since: own.since, login: login.role.clone() };
+        let noted = async {
+            let mut auth = self.registry.acquire().await.map_err(PgError::from)?;
+            backends::register(&mut auth, &backend, &of.key, &self.replica).await
+        };
+        noted
+            .await
+            .map_err(|error| Failure::Unavailable(format!("a session could not be noted: {error}")))?;
+        Ok(Session { connection, of, backend })
+    }
+
+    /// The key, if it lives and is what the call was made for.
+    async fn key(&self, check: Ask, call: &Call) -> Result<KeyRow, Failure> {
+        let key = self.lane.read(check).await?.key;
+        match key.id == call.key && key.generation <= call.generation {
+            true => Ok(key),
+            false => Err(Failure::Changed(Cause::ours("the call was compiled for an older catalog"))),
+        }
+    }
+
+    /// The answer, for a key that has not died meanwhile. A database that cannot be asked lets nothing through: this
+    /// replica may be cut off.
+    async fn still(
+        &self,
+        check: Ask,
+        answer: Result<(Vec<u8>, usize), Failure>,
+    ) -> Result<(Vec<u8>, usize), Failure> {
+        // The key is what matters here; the call is past whatever the catalog says.
+        match self.lane.read(Ask { watched: None, ..check }).await {
+            Err(Failure::DeadKey) => Err(Failure::Ended),
+            Err(failure) if answer.is_ok() && !matches!(failure, Failure::WrongRole(_)) => {
+                Err(Failure::Lost(format!("nobody says whether the key still lives: {failure}")))
+            }
+            _ => answer,
+        }
+    }
+
+    /// The call, up to its end or to ours: when it takes too long, or nobody waits for it. False: the session must go.
+    async fn ran(
+        &self,
+        session: &mut Session,
+        call: &Call,
+        caller: &mut Caller,
+    ) -> (Result<(Vec<u8>, usize), Failure>, bool) {
+        let allowed = Duration::from_millis(call.statement_timeout_ms.into()) + self.limits.grace;
+        let deadline = Instant::now() + allowed;
+        let name = session.connection.session();
+        let exchange = session.connection.call(call);
+        tokio::pin!(exchange);
+        let gone = async {
+            caller.closed().await;
+            self.n_abandoned.fetch_add(1, Ordering::Relaxed);
+            sleep(LINGER).await;
+        };
+        tokio::select! {
+            biased;
+            Called { answer, is_whole } = &mut exchange => return (answer, is_whole),
+            () = gone => {}
+            () = sleep_until(deadline) => {}
+        }
+        // It is asked to end, and then it is ended: a routine can trap the first, and go on without its client.
+        let (login, _) = self.login(&call.role);
+        let asked = timeout(self.limits.connect, cancel(&login, name)).await;
+        tracing::debug!(?asked, ?login, "a call takes too long, or nobody waits for it");
+        if let Ok(Called { answer, .. }) = timeout(LINGER, &mut exchange).await {
+            return (answer, false);
+        }
+        let ended = timeout(self.limits.connect, self.end(&session.backend)).await;
+        match ended {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) | Err(_) => tracing::warn!(?login, "a call that does not end could not be ended"),
+            Ok(Err(error)) => tracing::warn!(?login, %error, "a call that does not end could not be ended"),
+        }
+        (Err(Failure::Timeout), false)
+    }
+
+    async fn end(&self, backend: &Backend) -> Result<bool, PgError> {
+        let mut auth = self.registry.acquire().await.map_err(PgError::from)?;
+        backends::end(&mut auth, &self.logins.sql, backend, 0).await
+    }
+}

@@ -1,0 +1,132 @@
+//! A call of a function or a procedure, from what was compiled to what it gave. A call may have run whatever becomes of its
+//! answer, so that only what PostgreSQL has refused before it ran is asked again.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rowgate_core::problem::{Code, Problem};
+use rowgate_pg::wire::{Ask, Call, Cause, Failure, Mode, Page};
+use rowgate_sql::compile::Compiled;
+use rowgate_sql::shape::Shape;
+use rowgate_sql::text::Sql;
+
+use crate::auth::Caller;
+use crate::reads::{Miss, told};
+use crate::tenant::Known;
+use crate::writes::Written;
+
+pub(crate) async fn attempt(caller: &Caller, known: &Known, compiled: &Compiled) -> Result<Written, Miss> {
+    let (watched, turn) = known.snapshot.turn().unzip();
+    let mut nothing = Sql::new();
+    nothing.lit("select");
+    let catalog = &known.snapshot.catalog;
+    let check = Ask {
+        credential: caller.credential.clone(),
+        role: known.key.role.clone(),
+        statement_timeout_ms: catalog.limits.statement_timeout_ms,
+        watched,
+        sql: nothing,
+        shape: Arc::new(Shape { columns: Vec::new(), position: Vec::new(), count: None }),
+        take: 0,
+        mode: Mode::Read,
+    };
+    let call = Call {
+        key: known.key.id.clone(),
+        role: known.key.role.clone(),
+        generation: catalog.generation,
+        statement_timeout_ms: catalog.limits.statement_timeout_ms,
+        sql: compiled.sql.clone(),
+        shape: compiled.shape.clone(),
+        keeps_rows: 0 < compiled.take,
+    };
+    let asked = Instant::now();
+    let answered = caller.tenant.calls.call(check, call).await;
+    caller.trace.note_exchange(&caller.tenant, asked.elapsed());
+    let given = answered.map_err(|failure| refused(caller, known, compiled, failure))?;
+    caller.tenant.note(true, "");
+    caller.tenant.uses.note(&known.used, Instant::now());
+    if let Some(turn) = turn {
+        known.snapshot.confirm(turn);
+    }
+    let _first = caller.trace.rows.set(given.n_rows);
+    let page = Page {
+        key: given.key,
+        json: given.json,
+        n_rows: given.n_rows,
+        rest: None,
+        more: false,
+        last: None,
+        count: None,
+        n_affected: None,
+    };
+    Ok(Written { page, entity: compiled.entity.clone(), nothing: compiled.nothing, tagged: None })
+}
+
+/// A failure as the caller is told it. What is not settled has not run.
+fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure) -> Miss {
+    let settled = |code, message: &str| Miss::Settled(Problem::new(code, message));
+    match failure {
+        // The look-up that follows tells whether it is dead, or has another role by now.
+        Failure::DeadKey => {
+            known.snapshot.forget(&caller.credential);
+            Miss::Doubtful(Problem::unavailable())
+        }
+        Failure::NoLogin(cause) => {
+            tracing::debug!(tenant = %caller.tenant.slug, cause, "the role of a key may not log in");
+            Miss::Doubtful(Problem::unavailable())
+        }
+        Failure::Ended => {
+            known.snapshot.forget(&caller.credential);
+            Miss::Settled(Problem::unauthorized())
+        }
+        Failure::Raised(text) => Miss::Settled(Problem::new(Code::ProcedureError, text)),
+        Failure::Routine(cause) if cause.sqlstate.as_deref() == Some("42501") => settled(
+            Code::Forbidden,
+            "what the procedure does is not allowed to this key, by a grant or by a policy of a table; what it committed before stays",
+        ),
+        Failure::Routine(cause) => {
+            // Its words may hold values of rows and of the request.
+            caller.trace.fault("a routine failed", cause.sqlstate.as_deref().unwrap_or_default());
+            settled(
+                Code::ProcedureError,
+                "the procedure failed, with an error that it does not tell its callers; what it committed before stays",
+            )
+        }
+        Failure::Violation(cause) => Miss::Settled(violation(&cause)),
+        Failure::Conflict(_) => settled(
+            Code::SerializationFailure,
+            "another transaction was in the way of the procedure, and what it had not committed is undone; call it again",
+        ),
+        Failure::TooLong => settled(
+            Code::TooLarge,
+            "the procedure gives more than 32 MiB, so it was ended, and what it had not committed is undone; let it give less",
+        ),
+        Failure::Timeout => settled(
+            Code::StatementTimeout,
+            "the procedure took longer than this tenant allows and was ended; what it committed before stays",
+        ),
+        Failure::Lost(cause) => {
+            caller.trace.fault("the answer of a call was lost", &cause);
+            settled(
+                Code::Unavailable,
+                "the tenant's database did not answer, and the procedure may have been done; look before you call it again",
+            )
+        }
+        failure => told(caller, known, failure, |parameter| compiled.misfit(parameter)),
+    }
+}
+
+/// Which rule it was, without a word of the database's own.
+fn violation(cause: &Cause) -> Problem {
+    let (code, what) = match cause.sqlstate.as_deref() {
+        Some("23505") => {
+            (Code::UniqueViolation, "a row with these values of a unique field is there already")
+        }
+        Some("23503" | "23001") => (
+            Code::ForeignKeyViolation,
+            "a row that another one refers to is not there, or is still referred to",
+        ),
+        _ => (Code::ConstraintViolation, "a rule of a table forbids a row that it writes"),
+    };
+    Problem::new(code, format!("the procedure failed: {what}; what it committed before stays"))
+}

@@ -1,0 +1,71 @@
+//! Whether calls may run in a tenant's database, here or at another replica: then somebody looks for those of dead keys.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[derive(Debug, Default)]
+pub struct Called {
+    /// There were sessions at the last look, of ours: what they left in `dl.backends` is still to be swept.
+    here: AtomicBool,
+    elsewhere: AtomicBool,
+    is_looking: AtomicBool,
+}
+
+impl Called {
+    /// Whether sessions of this replica are open, or were at the last look.
+    pub fn is_here(&self) -> bool {
+        self.here.load(Ordering::Acquire)
+    }
+
+    /// Another replica has sessions there, or had when it was last heard of.
+    pub fn note_elsewhere(&self, is: bool) {
+        self.elsewhere.store(is, Ordering::Release);
+    }
+
+    /// Whether there is anything to look for. `is_in_use`: sessions of this replica are open.
+    pub fn may_be(&self, is_in_use: bool) -> bool {
+        is_in_use || self.is_here() || self.elsewhere.load(Ordering::Acquire)
+    }
+
+    /// True for the one who is to look now, and says [`Called::looked`] then.
+    pub(super) fn begin_to_look(&self, is_in_use: bool) -> bool {
+        if is_in_use {
+            self.here.store(true, Ordering::Release);
+        }
+        if !self.may_be(is_in_use) || self.is_looking.swap(true, Ordering::AcqRel) {
+            return false;
+        }
+        if !is_in_use {
+            self.here.store(false, Ordering::Release);
+        }
+        true
+    }
+
+    /// `is_swept`: nothing is left to do.
+    pub(super) fn looked(&self, is_swept: bool) {
+        if !is_swept {
+            self.here.store(true, Ordering::Release);
+        }
+        self.is_looking.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn somebody_looks_while_there_may_be_calls_and_once_more_after_them() {
+        let called = Called::default();
+        assert!(!called.begin_to_look(false));
+        assert!(called.begin_to_look(true));
+        assert!(!called.begin_to_look(true), "one at a time");
+        called.looked(true);
+        assert!(called.begin_to_look(false), "what the last one left is swept");
+        called.looked(false);
+        assert!(called.is_here() && called.begin_to_look(false), "until that was done");
+        called.looked(true);
+        assert!(!called.is_here() && !called.begin_to_look(false));
+        called.note_elsewhere(true);
+        assert!(called.begin_to_look(false) && !called.is_here());
+    }
+}
