@@ -150,7 +150,7 @@ async fn what_was_changed_by_hand_of_the_protection_is_repaired_and_told(on: On)
     );
 }
 
-/// A data plane sees that the table is another one, and says so. Seen to fail with a fingerprint without triggers.
+/// A data plane sees that the table is another one, and says so.
 async fn a_trigger_that_goes_is_missed_before_the_next_look(on: On) {
     let mut stage = acme_with(on, Wish { relook: 600, ..Wish::default() }).await;
     stage.edit("Tenant", "acme", SOURCE, PROTECTED).await;

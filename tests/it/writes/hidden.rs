@@ -8,7 +8,7 @@ async fn ids(vault: &Vault, path: &str) -> Vec<Value> {
     vault.get("all", path).await.rows().iter().map(|row| row["id"].clone()).collect()
 }
 
-/// Seen to fail without the condition in the count, in a page, and in a row read by its key.
+/// Seen to fail without the condition in the count, and in a row read by its key.
 #[tokio::test]
 async fn flagged_rows_are_hidden_from_reads_and_from_nothing_else() {
     let vault = Vault::open().await;

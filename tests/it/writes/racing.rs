@@ -105,7 +105,7 @@ async fn whoever_waits_for_the_row_is_told_by_what_it_has_become() {
     }
 }
 
-/// Seen to fail without the unique key in the statement: two were told 201.
+/// Whoever comes second finds the row made.
 #[tokio::test]
 async fn of_writers_without_a_version_one_makes_the_row_and_the_others_are_asked_for_it() {
     let vault = Vault::open().await;

@@ -13,8 +13,7 @@ async fn asks(vault: &Vault, key: &str, method: &str, path: &str, have: &str) ->
     vault.ask(key, method, path, "", &[("If-None-Match", have)]).await
 }
 
-/// Seen to fail with a tag of the version alone, with one without the fields, and with a 304 that is told before the key is
-/// known to live.
+/// Seen to fail with a tag without the permission set, and with a 304 that is told before the key is known to live.
 #[tokio::test]
 async fn whoever_has_the_row_as_it_is_gets_304_and_a_dead_key_does_not() {
     let vault = Vault::open().await;
