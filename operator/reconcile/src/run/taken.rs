@@ -1,0 +1,140 @@
+//! What a look, a pass or a removal came to is taken in.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rowgate_crds::Reason;
+use rowgate_pg::leader;
+use tokio::time::Instant;
+
+use super::{AWAITING, Done, GLANCE, Looker, RETRY, SILENCE, SOON, standing};
+use crate::glance::Glance;
+use crate::job::Passed;
+use crate::pass::{Memory, REMEDY};
+use crate::report;
+use crate::source::{ResourceSource, Sight};
+use crate::status::{Replicas, awaits_replicas};
+
+impl<S: ResourceSource + 'static> Looker<S> {
+    /// Takes in what a piece of work came to. True: another reconciler has taken over.
+    pub(super) fn done(&mut self, done: Done) -> bool {
+        match done {
+            Done::Passed(passed) => return self.passed(*passed),
+            Done::Retired(uid, retired) => match retired {
+                Ok(()) => self.retired(&uid),
+                Err(error) if error.code() == Some(leader::REPLACED) => return true,
+                Err(error) => {
+                    tracing::warn!(tenant = uid, %error, "the Tenant is gone, or cannot be read; keys that are not wanted are revoked as soon as its database answers");
+                    if let Some(entry) = self.entries.get_mut(&uid) {
+                        entry.failed_vanished(Memory::new(self.told.clone()), self.relook);
+                    }
+                }
+            },
+            Done::Buried(uid, buried) => self.buried(&uid, buried),
+            Done::Glanced(Ok((conn, glance))) => {
+                self.control = Some(conn);
+                return self.glanced(glance);
+            }
+            Done::Glanced(Err(error)) => {
+                (self.glancing, self.lost) = (false, true);
+                self.next_glance = Instant::now() + RETRY;
+                if SILENCE <= self.heard.elapsed() {
+                    let mut replicas = self.replicas.take().unwrap_or_default();
+                    replicas.silent = Some(error.to_string());
+                    self.replicas = Some(replicas);
+                    self.tell();
+                    // whoever answers next may know less, such as a standby that takes over: each tenant is compared first
+                    self.entries.keys().for_each(|uid| self.told.revise(uid));
+                }
+            }
+            Done::Listed(listed) => {
+                self.listing = false;
+                self.next_list = Instant::now() + listed.as_ref().map_or(RETRY, |_| self.relook.max(RETRY));
+                self.suspects = listed.unwrap_or_default().into_iter().map(|record| record.uid).collect();
+                self.suspects.retain(|uid| !self.entries.contains_key(uid));
+            }
+        }
+        false
+    }
+
+    fn passed(&mut self, passed: Passed) -> bool {
+        let Passed { uid, state, slow, memory } = passed;
+        if state.replaced {
+            return true;
+        }
+        self.told.settle(&uid);
+        let Some(entry) = self.entries.get_mut(&uid) else { return false };
+        entry.finish(state, slow, memory, self.relook);
+        let source = &self.shared.source;
+        entry.note_secrets(|namespace, name| source.sight(namespace, name) != Sight::Unseen);
+        if let (Some(replicas), Some(state)) = (&self.replicas, &entry.state) {
+            let awaits = awaits_replicas(state, replicas);
+            if awaits {
+                (self.pace, self.next_glance) = (SOON, Instant::now());
+            }
+            // a replica may serve it by now, so it is told after the next glance, unless that may not come
+            if awaits && !self.lost {
+                entry.told = None;
+            } else {
+                entry.told = Some(standing(state, replicas));
+                self.shared.reporter.push(self.told.tenant(state, replicas, entry.whole));
+            }
+        }
+        false
+    }
+
+    /// A Tenant's end was seen to; or it is there again, or something else is to be done for it.
+    fn retired(&mut self, uid: &str) {
+        match self.entries.get_mut(uid) {
+            Some(entry) if entry.tenant.is_some() || entry.wanted => {
+                entry.memory = Some(Memory::new(self.told.clone()))
+            }
+            _ => drop(self.entries.remove(uid)),
+        }
+    }
+
+    fn buried(&mut self, uid: &str, buried: Result<bool, String>) {
+        let Some(orphan) = self.orphans.get_mut(uid) else { return };
+        let trouble = match buried {
+            Ok(true) => {
+                orphan.due = Some(Instant::now() + self.relook);
+                return;
+            }
+            Ok(false) => "its Tenant cannot be read, or is gone and its keys are not revoked yet".to_owned(),
+            Err(error) => error,
+        };
+        orphan.due = Some(Instant::now() + RETRY);
+        let mut state = report::orphan(&orphan.key);
+        state.findings.retry = Some((Reason::Deleting, format!("{trouble}; {REMEDY}")));
+        self.shared.reporter.push(self.told.orphan(&state).into_iter().collect());
+    }
+
+    fn glanced(&mut self, glance: Glance) -> bool {
+        self.glancing = false;
+        if glance.lead != self.shared.lead {
+            return true;
+        }
+        self.heard = Instant::now();
+        self.shared.kept.tidy();
+        let stirred: BTreeSet<_> = self.tables.stirred(&glance.seen).into_iter().collect();
+        self.replicas = Some(Replicas { live: glance.live, silent: None });
+        let mut awaiting = false;
+        let was_lost = std::mem::take(&mut self.lost);
+        for entry in self.entries.values_mut() {
+            let Some(state) = &entry.state else { continue };
+            if was_lost || state.id.as_ref().is_some_and(|id| stirred.contains(id)) {
+                (entry.due, entry.wanted) = (Instant::now(), true);
+            }
+            awaiting |= self.replicas.as_ref().is_some_and(|replicas| awaits_replicas(state, replicas));
+        }
+        self.tell();
+        let pace = match std::mem::take(&mut self.glances_again) {
+            true => Duration::ZERO,
+            false if awaiting => self.pace,
+            false => GLANCE,
+        };
+        self.pace = (self.pace * 2).min(AWAITING);
+        self.next_glance = Instant::now() + pace;
+        false
+    }
+}
