@@ -11,7 +11,7 @@ use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
 use crate::auth::Caller;
-use crate::reads::{Miss, told};
+use crate::reads::{Miss, answers, told};
 use crate::tenant::Known;
 use crate::writes::Written;
 
@@ -43,11 +43,7 @@ pub(crate) async fn attempt(caller: &Caller, known: &Known, compiled: &Compiled)
     let answered = caller.tenant.calls.call(check, call).await;
     caller.trace.note_exchange(&caller.tenant, asked.elapsed());
     let given = answered.map_err(|failure| refused(caller, known, compiled, failure))?;
-    caller.tenant.note(true, "");
-    caller.tenant.uses.note(&known.used, Instant::now());
-    if let Some(turn) = turn {
-        known.snapshot.confirm(turn);
-    }
+    answers(caller, known, turn);
     let _first = caller.trace.rows.set(given.n_rows);
     let page = Page {
         key: given.key,

@@ -13,6 +13,7 @@ use rowgate_sql::text::Sql;
 
 use crate::auth::Caller;
 use crate::entity_tags::Tagged;
+use crate::freshness::Turn;
 use crate::streamed::Tail;
 use crate::tenant::Known;
 
@@ -191,12 +192,18 @@ pub(crate) async fn ask(
     let answered = caller.tenant.lane.read(ask).await;
     caller.trace.note_exchange(&caller.tenant, asked.elapsed());
     let page = answered?;
+    answers(caller, known, turn);
+    Ok(page)
+}
+
+/// Notes what any answer tells: the tenant's database is there, the key was used, and the catalog fits where this was the
+/// `turn` to ask.
+pub(crate) fn answers(caller: &Caller, known: &Known, turn: Option<Turn>) {
     caller.tenant.note(true, "");
     caller.tenant.uses.note(&known.used, Instant::now());
     if let Some(turn) = turn {
         known.snapshot.confirm(turn);
     }
-    Ok(page)
 }
 
 /// The cursor of the page after the row that stands at `last`; without a row, or where no page can follow, there is none.

@@ -12,3 +12,18 @@ mod tags;
 mod upserts;
 mod values;
 mod vault;
+
+use rowgate_tests::client::{Client, Reply};
+
+/// A request with a body of JSON, method and address given, and further headers.
+async fn send(
+    client: &Client,
+    key: &str,
+    (method, url): (&str, &str),
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Reply {
+    let own = [("X-API-Key", key), ("Content-Type", "application/json")];
+    let headers: Vec<_> = own.into_iter().chain(headers.iter().copied()).collect();
+    client.send(method, url, &headers, body).await
+}

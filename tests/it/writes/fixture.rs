@@ -5,6 +5,8 @@ use rowgate_tests::postgres::{Server, rows};
 use rowgate_tests::world::World;
 use serde_json::Value;
 
+use super::send;
+
 /// `all` may do everything; `north` sees and makes rows of its region; `blind` may create and read nothing; `reader` may
 /// only read; `few` may set two fields.
 const MANIFEST: &str = "apiVersion: v1
@@ -182,11 +184,8 @@ impl Desk {
         body: &str,
         headers: &[(&str, &str)],
     ) -> Reply {
-        let key = self.world.key(key);
-        let own = [("X-API-Key", key.as_str()), ("Content-Type", "application/json")];
-        let headers: Vec<_> = own.into_iter().chain(headers.iter().copied()).collect();
         let url = format!("{}/auth/desk/api{path}", self.world.url());
-        self.client.send(method, &url, &headers, body).await
+        send(&self.client, &self.world.key(key), (method, &url), headers, body).await
     }
 
     /// What the superuser sees.

@@ -61,8 +61,8 @@ async fn a_write_that_is_not_done_says_why_and_stores_nothing() {
     let client = Client::new();
     let send = async |tenant: &str, method: &str, path: &str, body: &str| {
         let key = world.key(&format!("{tenant}-key"));
-        let headers = [("X-API-Key", key.as_str()), ("Content-Type", "application/json")];
-        client.send(method, &format!("{}/auth/{tenant}/api{path}", world.url()), &headers, body).await
+        let url = format!("{}/auth/{tenant}/api{path}", world.url());
+        super::send(&client, &key, (method, &url), &[], body).await
     };
     let check = |reply: &Reply, status: u16, code: &str| {
         let told = reply.json()["error"].clone();

@@ -5,6 +5,8 @@ use rowgate_tests::postgres::{Server, execute, rows};
 use rowgate_tests::world::World;
 use serde_json::Value;
 
+use super::send;
+
 /// `all` and `guest` may do everything that the tenant shares; `twin` and `scoped` have one permission set of the same rights;
 /// `narrow` reads and changes less, `maker` only makes rows. `codes` is about rules of which not every key may know the fields.
 const MANIFEST: &str = "apiVersion: v1
@@ -147,10 +149,7 @@ impl Vault {
         body: &str,
         headers: &[(&str, &str)],
     ) -> Reply {
-        let key = self.world.key(key);
-        let own = [("X-API-Key", key.as_str()), ("Content-Type", "application/json")];
-        let headers: Vec<_> = own.into_iter().chain(headers.iter().copied()).collect();
-        self.client.send(method, &self.url(path), &headers, body).await
+        send(&self.client, &self.world.key(key), (method, &self.url(path)), headers, body).await
     }
 
     pub(super) async fn get(&self, key: &str, path: &str) -> Reply {
