@@ -1,6 +1,6 @@
 //! Functions and procedures as the database declares them, and what of them a request can call.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rowgate_sql::catalog::{
     FieldType, Mode, Operators, Output, Param, Returns, Routine, RoutineKind, Structures, Volatility,
@@ -226,7 +226,7 @@ struct PartRow {
 pub(crate) async fn routines(
     conn: &mut PgConnection,
     oids: &[Oid],
-) -> Result<HashMap<u32, Declared>, PgError> {
+) -> Result<BTreeMap<u32, Declared>, PgError> {
     let rows: Vec<Row> = sqlx::query_as(
         "select p.oid, n.nspname::text as schema, p.proname::text as name, p.prokind::text as kind, p.prosecdef as definer,
                 p.prosqlbody is not null or exists (

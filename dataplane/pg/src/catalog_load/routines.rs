@@ -8,8 +8,8 @@ use super::ident;
 use crate::declared;
 use crate::failure::PgError;
 
-/// Every routine under the schema and name of an entity, those of one name one after the other: where there are several,
-/// nobody knows which one a call means.
+/// Every routine under the schema and name of an entity, by oid, so that one database gives one catalog. Where one name
+/// has several, nobody knows which one a call means.
 pub(super) async fn routines(
     conn: &mut PgConnection,
     structures: &Structures,

@@ -64,7 +64,7 @@ pub fn build(
                 if 1 < named.len() || named.iter().any(|it| it.definer && !record.allow_definer) {
                     catalog.unguarded.insert(record.name.clone());
                 }
-                named.first().and_then(|info| callable(&record, info))
+                named.iter().find_map(|info| callable(&record, info))
             }
         };
         match found {
@@ -348,6 +348,7 @@ mod tests {
         assert_eq!(is(record(&[], false), &[info(true, good())]), "closed");
         assert_eq!(is(record(&[], true), &[info(true, good())]), "open");
         assert_eq!(is(record(&[], true), &[info(false, good()), info(false, None)]), "closed");
+        assert_eq!(is(record(&[], true), &[info(false, None), info(false, good())]), "closed");
         assert_eq!(is(record(&[], false), &[info(false, None)]), "missing");
         assert_eq!(is(record(&[], false), &[]), "missing");
         assert_eq!(
