@@ -40,11 +40,11 @@ impl Recording {
         Recording { window, path, states, watching }
     }
 
-    /// When the first object was shown for which `is_it` holds; `None`: not yet.
-    #[must_use]
-    pub fn first(&self, is_it: impl Fn(&Value) -> bool) -> Option<Timestamp> {
+    /// Tells every state from the `seen`th on; gives how many there are by now.
+    pub fn each_from(&self, seen: usize, tell: impl FnMut(&State)) -> usize {
         let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        states.iter().find(|state| is_it(&state.object)).map(|state| state.time)
+        states[seen..].iter().for_each(tell);
+        states.len()
     }
 
     /// What was shown so far.
