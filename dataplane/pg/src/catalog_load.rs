@@ -14,7 +14,6 @@ use crate::fingerprint::{self, Watched};
 mod constraints;
 mod routines;
 mod structure;
-mod unique;
 
 pub(crate) use structure::kind;
 
@@ -32,7 +31,6 @@ pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError
     sqlx::query("set local search_path = ''").execute(&mut *open).await?;
     let structures = structure::structures(&mut open).await?;
     let mut columns = columns(&mut open, &structures).await?;
-    unique::note(&mut open, &mut columns).await?;
     constraints::note(&mut open, &mut columns).await?;
     let routines = routines::routines(&mut open, &structures).await?;
     let (watched, unguarded) = fingerprint::watch(&mut open).await?;
