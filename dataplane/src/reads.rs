@@ -63,6 +63,8 @@ pub(crate) enum Miss {
     Settled(Problem),
     /// It may come of an old catalog or key record: look again, and only then answer with the problem.
     Doubtful(Problem),
+    /// Somebody else made the row at the same time, and nothing of this write stands.
+    Raced(Problem),
     /// The catalog is not what the database holds: load it whatever its generation says.
     Changed(Problem),
     /// A grant is missing: it is on its way, or it went away.
@@ -83,7 +85,7 @@ pub async fn run(
         caller.note(&known);
         let problem = match attempt(caller, &known, cursors, &make, left == 0).await {
             Ok(answer) => return Ok(answer),
-            Err(Miss::Settled(problem)) => return Err(problem),
+            Err(Miss::Settled(problem) | Miss::Raced(problem)) => return Err(problem),
             Err(Miss::Behind) => Problem::unavailable(),
             Err(Miss::Doubtful(problem)) => problem,
             // a key that changes its permission set has the new grants a moment before its record says so; a column made

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Cause, Failure, Mode, Page, Rule};
-use rowgate_sql::catalog::{Constraint, EXPECTED_TS, Entity};
+use rowgate_sql::catalog::{Constraint, EXPECTED_TS, Entity, EntityKind};
 use rowgate_sql::compile::Compiled;
 use rowgate_sql::query::Nothing;
 
@@ -32,11 +32,18 @@ pub async fn run(
     make: impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
     let mut known = caller.recognize().await?;
+    let mut has_raced = false;
     for left in (0..TRIES).rev() {
         caller.note(&known);
         let problem = match attempt(caller, &known, &make).await {
             Ok(written) => return Ok(written),
             Err(Miss::Settled(problem)) => return Err(problem),
+            // Nothing of it stands; who came first has been here by now.
+            Err(Miss::Raced(problem)) if has_raced || left == 0 => return Err(problem),
+            Err(Miss::Raced(_)) => {
+                has_raced = true;
+                continue;
+            }
             Err(Miss::Behind) => Problem::unavailable(),
             Err(Miss::Doubtful(problem) | Miss::Denied(problem)) => problem,
             Err(Miss::Changed(problem)) => {
@@ -95,7 +102,11 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
             "the write took longer than this tenant allows and was ended; look before you send it again, with fewer rows",
         )),
         Failure::Violation(cause) => {
-            Miss::Settled(about(violation(&cause, known, compiled), &cause, known, &compiled.entity))
+            let problem = about(violation(&cause, known, compiled), &cause, known, &compiled.entity);
+            match compiled.may_race && cause.sqlstate.as_deref() == Some("23505") {
+                true => Miss::Raced(problem),
+                false => Miss::Settled(problem),
+            }
         }
         Failure::Conflict(_) => Miss::Settled(Problem::new(
             Code::SerializationFailure,
@@ -115,7 +126,14 @@ fn unwritable(cause: &Cause) -> Problem {
         );
     }
     let what = "PostgreSQL cannot write to this view by itself; write to a table under it, or give the view INSTEAD OF triggers";
-    Problem { allow: Some("GET, HEAD, OPTIONS"), ..Problem::new(Code::MethodNotAllowed, what) }
+    Problem { allow: Some(Problem::ONLY_READ), ..Problem::new(Code::MethodNotAllowed, what) }
+}
+
+/// A trigger gave NULL back for the row.
+pub fn passed_over() -> Problem {
+    let what = "a trigger has passed the row over, and may have done something else instead; look before you send it again, \
+                and let the trigger return the row that it has written (OLD where it has deleted it)";
+    Problem::new(Code::ConstraintViolation, what)
 }
 
 /// What a stale write is told; `nothing` says by what it named the row's version.
@@ -154,6 +172,15 @@ fn about(problem: Problem, cause: &Cause, known: &Known, entity: &Entity) -> Pro
 fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Problem {
     match cause.sqlstate.as_deref() {
         Some("DL409") => stale(compiled.nothing),
+        Some("DL428") if compiled.entity.kind == EntityKind::View && compiled.entity.version().is_none() => {
+            Problem::new(
+                Code::ExpectedTsRequired,
+                format!(
+                    "the row is there, and its table wants to know which version is changed, which this view has no field for: \
+                     write to the table, or add its column {EXPECTED_TS} to the view, under that name and as it is"
+                ),
+            )
+        }
         Some("DL428") => Problem::new(
             Code::ExpectedTsRequired,
             format!(
@@ -225,8 +252,12 @@ fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Problem {
     }
 }
 
-/// It is about another table than the one that is written to.
+/// It is about another table than the one that is written to, or those below a view.
 fn is_elsewhere(cause: &Cause, entity: &Entity) -> bool {
-    let is_own = |rule: &Rule| rule.schema == entity.schema.as_str() && rule.table == entity.object.as_str();
+    let is_own = |rule: &Rule| {
+        let own = entity.under.iter().map(|(schema, table)| (schema, table));
+        own.chain([(&entity.schema, &entity.object)])
+            .any(|(schema, table)| rule.schema == schema.as_str() && rule.table == table.as_str())
+    };
     cause.rule.as_deref().is_some_and(|rule| !is_own(rule))
 }

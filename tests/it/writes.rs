@@ -2,6 +2,7 @@
 
 mod details;
 mod fixture;
+mod gallery;
 mod hidden;
 mod outages;
 mod protected;
@@ -9,9 +10,12 @@ mod racing;
 mod refused;
 mod rows;
 mod tags;
+mod unwritable;
 mod upserts;
 mod values;
 mod vault;
+mod versions;
+mod views;
 
 use rowgate_tests::client::{Client, Reply};
 

@@ -155,6 +155,9 @@ impl Problem {
     /// The methods that such a row answers.
     pub const KEPT: &str = "GET, HEAD, PATCH, PUT, OPTIONS";
 
+    /// The methods of what is only read.
+    pub const ONLY_READ: &str = "GET, HEAD, OPTIONS";
+
     /// What is called is neither read nor written.
     #[must_use]
     pub fn only_called() -> Problem {

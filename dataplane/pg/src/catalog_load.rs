@@ -14,6 +14,7 @@ use crate::fingerprint::{self, Watched};
 mod constraints;
 mod routines;
 mod structure;
+mod views;
 
 pub(crate) use structure::kind;
 
@@ -32,6 +33,7 @@ pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError
     let structures = structure::structures(&mut open).await?;
     let mut columns = columns(&mut open, &structures).await?;
     constraints::note(&mut open, &mut columns).await?;
+    views::note(&mut open, &mut columns).await?;
     let routines = routines::routines(&mut open, &structures).await?;
     let (watched, unguarded) = fingerprint::watch(&mut open).await?;
     open.rollback().await?;
@@ -146,6 +148,7 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                 columns: Vec::new(),
                 unique: Vec::new(),
                 constraints: Vec::new(),
+                view: None,
             });
         }
         let table = tables.last_mut().expect("one was pushed just now");

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use rowgate_core::name::EntityName;
+use rowgate_core::problem::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::Nested;
@@ -13,7 +14,7 @@ mod build;
 mod nesting;
 mod routine;
 
-pub use build::{ColumnInfo, TableColumns, build};
+pub use build::{ColumnInfo, TableColumns, ViewInfo, build};
 pub use nesting::{MAX_NESTING, Structures, TypeRow};
 pub use routine::{Mode, Output, Param, Returns, Routine, RoutineInfo, RoutineKind, Volatility};
 
@@ -85,6 +86,31 @@ pub struct Entity {
     pub routine: Option<Routine>,
     /// Constraints of the table and unique indexes, of which all columns are known.
     pub constraints: Vec<Constraint>,
+    pub ways: Ways,
+    /// Tables below a view, by schema and name.
+    pub under: Vec<(Ident, Ident)>,
+    /// A view with the `dl_expected_ts` of the protected table below it, to which PostgreSQL passes on what is written.
+    pub shows_version: bool,
+}
+
+/// How each kind of write of its rows is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ways {
+    pub insert: Way,
+    pub update: Way,
+    pub delete: Way,
+}
+
+/// Who does a write of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Way {
+    /// PostgreSQL, in a table, or in the one below a view.
+    #[default]
+    Itself,
+    /// An INSTEAD OF trigger of the view, or of one below it: no row is locked before it runs, and it may pass rows over.
+    Trigger,
+    /// Nobody.
+    Never,
 }
 
 /// What an error of PostgreSQL may name.
@@ -99,7 +125,26 @@ impl Entity {
     /// The field that holds the version of a row, where every change must name it.
     #[must_use]
     pub fn version(&self) -> Option<usize> {
-        self.protection.as_ref().and_then(|_| self.position(EXPECTED_TS))
+        (self.protection.is_some() || self.shows_version).then(|| self.position(EXPECTED_TS)).flatten()
+    }
+
+    /// The version, where what a read shows changes with it alone: a view may work out fields from whatever it likes.
+    #[must_use]
+    pub fn tag(&self) -> Option<usize> {
+        self.version().filter(|_| self.fields.iter().all(|field| !self.shows_version || field.updatable))
+    }
+
+    /// The methods that a row answers, where PostgreSQL cannot do all of them.
+    #[must_use]
+    pub fn allowed(&self) -> Option<&'static str> {
+        let changes = self.ways.update != Way::Never || self.ways.insert != Way::Never;
+        let deletes = self.ways.delete != Way::Never && self.version().is_none();
+        match (changes, deletes) {
+            (true, true) => None,
+            (true, false) => Some(Problem::KEPT),
+            (false, true) => Some("GET, HEAD, DELETE, OPTIONS"),
+            (false, false) => Some(Problem::ONLY_READ),
+        }
     }
 
     /// The field whose `true` takes a row out of reads.
@@ -144,6 +189,10 @@ pub struct Field {
     /// Somebody holds a right on it; else it is in nobody's [`Scope`].
     pub granted: bool,
     pub filling: Filling,
+    /// A new row may be given a value: always but in a view that works the field out.
+    pub insertable: bool,
+    /// Likewise of a row that is there.
+    pub updatable: bool,
 }
 
 /// Who gives a column its value.
@@ -232,6 +281,9 @@ pub struct EntityRecord {
     /// Column name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hide_soft_deleted: Option<String>,
+    /// A view over a protected table, with a column [`EXPECTED_TS`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_version: bool,
     /// Its routine may be SECURITY DEFINER.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_definer: bool,

@@ -18,7 +18,7 @@ use crate::query::{Nothing, Query};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 pub use call::call;
-pub use write::{delete, insert, upsert};
+pub use write::{PASSED_OVER, delete, insert, upsert};
 
 #[derive(Debug, Clone)]
 pub struct Compiled {
@@ -34,6 +34,8 @@ pub struct Compiled {
     /// See [`crate::query::Upsert`].
     pub missing: Vec<String>,
     pub nothing: Nothing,
+    /// Where no index tells who came second, a row that is there (23505) may be the one that is meant: it is looked for again.
+    pub may_race: bool,
     /// The first position of the shape is the row's version; where there is a second one, it is whether reads hide the row.
     pub is_tagged: bool,
 }
@@ -90,6 +92,7 @@ pub fn read(query: &Query) -> Compiled {
         binding: query.binding,
         missing: Vec::new(),
         nothing: Nothing::NoRow,
+        may_race: false,
         is_tagged: query.version.is_some(),
     }
 }
@@ -139,6 +142,7 @@ pub fn count(query: &Query) -> Compiled {
         binding: None,
         missing: Vec::new(),
         nothing: Nothing::NoRow,
+        may_race: false,
         is_tagged: false,
     }
 }

@@ -63,6 +63,8 @@ pub struct Upsert {
     pub insert: Option<Vec<(usize, Bind)>>,
     /// A row that is there already is an error, and not passed over.
     pub is_plain: bool,
+    /// The row is looked for by itself: an update that gives no row back does not say that there is none.
+    pub looks: bool,
     /// The fields of the answer; empty: nothing is read back.
     pub returning: Vec<usize>,
     /// What a new row would need besides, as messages name it: demanded only where the row is not there.
@@ -84,6 +86,8 @@ pub enum Nothing {
     Again,
     /// The row is there, and only a new one was asked for.
     Taken,
+    /// A trigger has passed it over, and may have done something else instead, so that nothing is tried again.
+    PassedOver,
     /// The row has another version than the body says, or is not there.
     Stale,
     /// The row has none of the versions that `If-Match` names, or is not there.
@@ -95,6 +99,8 @@ pub enum Nothing {
 pub struct Delete {
     pub entity: Arc<Entity>,
     pub key: Predicate,
+    /// See [`Upsert::looks`].
+    pub looks: bool,
 }
 
 /// One call of a routine.

@@ -1,6 +1,7 @@
 //! Names become references: what a request may ask for under a scope. An absent name and an ungranted one are the
 //! same thing here, because only what the scope may read is ever looked at.
 
+mod able;
 mod arithmetic;
 mod call;
 mod family;
@@ -25,10 +26,11 @@ use rowgate_core::problem::{Code, Problem};
 use crate::catalog::{Catalog, Entity, EntityKind, Scope};
 use crate::query::{Predicate, Query, Value};
 use crate::request::{Comparison, ReadRequest};
+pub use able::allowed;
 pub use call::call;
 pub use version::Only;
 use visible::Visible;
-pub use write::{How, delete, insert, is_delete_blocked, upsert};
+pub use write::{How, delete, insert, upsert};
 
 /// Rows of a page when `$first` is not given.
 pub const DEFAULT_PAGE_SIZE: u32 = 100;
@@ -110,7 +112,7 @@ pub fn row(
         max_take: 1,
         count: false,
         binding: None,
-        version: visible.version(),
+        version: visible.tag(),
     })
 }
 

@@ -102,6 +102,7 @@ fn catalog() -> Catalog {
             columns: columns(ORDERS),
             unique: Vec::new(),
             constraints: Vec::new(),
+            view: None,
         },
         TableColumns {
             schema: name("app"),
@@ -109,6 +110,7 @@ fn catalog() -> Catalog {
             columns: columns(LINES),
             unique: Vec::new(),
             constraints: Vec::new(),
+            view: None,
         },
     ];
     let record = |entity: &str, object: &str, key: &[&str], mappings: &[(&str, &str)], rest| EntityRecord {
@@ -121,6 +123,7 @@ fn catalog() -> Catalog {
         rest,
         protection: None,
         hide_soft_deleted: None,
+        shows_version: false,
         allow_definer: false,
     };
     let mappings = [("placed_at", "placed"), ("id_number", "ID Number")];

@@ -2,7 +2,7 @@
 //!
 //! Anybody may ask, without a key, and then nothing but the table is asked: the answer is the same whether the tenant, the
 //! entity or the row exists or not. A browser's preflight is the one exception: see [`cors`]. To whoever sends a live key
-//! that may use an entity whose rows are not deleted, its rows say so; every other key is told what a stranger is.
+//! that may use an entity, it and its rows say what PostgreSQL does not do to them; every other key is told what a stranger is.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::{self, MethodRouter};
-use rowgate_core::problem::Problem;
 use rowgate_sql::resolve;
 
 use super::rest::Here;
@@ -28,10 +27,17 @@ use crate::telemetry::Trace;
 pub(super) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
     let methods = methods(path);
     let (allow, methods) = (header(&[&methods[..], &["OPTIONS"]].concat()), header(&methods));
-    let has_rows = path == ROW;
+    let of_row = match path {
+        ROW => Some(true),
+        ROWS => Some(false),
+        _ => None,
+    };
     routing::options(async move |State(app): State<Arc<App>>, parts: Parts| {
-        let is_protected = has_rows && is_protected(parts.clone(), &app).await;
-        let allow = if is_protected { HeaderValue::from_static(Problem::KEPT) } else { allow.clone() };
+        let fewer = match of_row {
+            Some(of_row) => fewer(parts.clone(), &app, of_row).await,
+            None => None,
+        };
+        let allow = fewer.map_or_else(|| allow.clone(), HeaderValue::from_static);
         answer(&parts, allow, &methods)
     })
 }
@@ -39,14 +45,18 @@ pub(super) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
 /// The path of a row.
 const ROW: &str = "/auth/{tenant}/api/{entity}/{*key}";
 
-/// Whether the request holds a live key that may use the entity in its path, and rows of that are not deleted.
-async fn is_protected(mut parts: Parts, app: &Arc<App>) -> bool {
+/// The path of an entity.
+const ROWS: &str = "/auth/{tenant}/api/{entity}";
+
+/// What is left where the request holds a live key that may use the entity in its path, and PostgreSQL does not do all of it.
+async fn fewer(mut parts: Parts, app: &Arc<App>, of_row: bool) -> Option<&'static str> {
     let here = Here::of(&parts);
-    let Ok(caller) = Caller::from_request_parts(&mut parts, app).await else { return false };
-    let Ok(known) = caller.recognize_anew().await else { return false };
-    let Ok(entity) = here.entity() else { return false };
+    let caller = Caller::from_request_parts(&mut parts, app).await.ok()?;
+    let known = caller.recognize_anew().await.ok()?;
+    let entity = here.entity().ok()?;
     let scope = known.snapshot.scope(&known.key);
-    caller.check_role(&known).is_ok() && resolve::is_delete_blocked(&known.snapshot.catalog, &scope, &entity)
+    caller.check_role(&known).ok()?;
+    resolve::allowed(&known.snapshot.catalog, &scope, &entity, of_row)
 }
 
 fn answer(parts: &Parts, allow: HeaderValue, methods: &HeaderValue) -> Result<Response, Refusal> {

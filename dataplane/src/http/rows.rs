@@ -83,10 +83,12 @@ async fn upsert(caller: Caller, here: Here, sent: Sent, how: How) -> Result<Resp
                 let location = HeaderValue::try_from(address).ok();
                 return Ok(answer(&sent, StatusCode::CREATED, shown(page.json), location, tagged));
             }
+            Some(compile::PASSED_OVER) => return Err(writes::passed_over().into()),
             Some(_) => return Ok(answer(&sent, StatusCode::OK, shown(page.json), None, tagged)),
             None => match nothing {
                 Nothing::Again => {}
                 Nothing::NoRow => return Err(row_not_found()),
+                Nothing::PassedOver => return Err(writes::passed_over().into()),
                 Nothing::Taken => {
                     let what =
                         "a row with this key is there already, and If-None-Match: * asks for a new one";
@@ -147,8 +149,10 @@ pub(super) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<S
             )),
         }
     });
-    match written.await?.page.n_affected {
-        Some(0) => Err(row_not_found()),
+    let page = written.await?.page;
+    match (page.count, page.n_affected) {
+        (Some(compile::PASSED_OVER), _) => Err(writes::passed_over().into()),
+        (_, Some(0)) => Err(row_not_found()),
         _ => Ok(StatusCode::NO_CONTENT),
     }
 }

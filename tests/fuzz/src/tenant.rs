@@ -89,6 +89,7 @@ fn catalog() -> Catalog {
         columns: COLUMNS.iter().map(column).collect(),
         unique: Vec::new(),
         constraints: Vec::new(),
+        view: None,
     };
     let record = EntityRecord {
         name: "items".parse().expect("a name"),
@@ -100,6 +101,7 @@ fn catalog() -> Catalog {
         rest: true,
         protection: None,
         hide_soft_deleted: None,
+        shows_version: false,
         allow_definer: false,
     };
     let mut columns: Vec<String> = COLUMNS.iter().map(|column| column.0.to_owned()).collect();

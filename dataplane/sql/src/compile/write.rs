@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Compiled, mark, predicate, shown};
 use crate::catalog::Entity;
-use crate::query::{Delete, Insert, Nothing, Upsert};
+use crate::query::{Delete, Insert, Nothing, Predicate, Upsert};
 use crate::shape::{Column, Encoding, Shape};
 use crate::text::Sql;
 
@@ -39,11 +39,14 @@ pub fn insert(insert: &Insert) -> Compiled {
     written(sql, Shape { columns, position: marks, count: None }, &insert.entity)
 }
 
+/// What the count of a shape is where a row was there and a trigger passed it over.
+pub const PASSED_OVER: i64 = 2;
+
 /// Changes the row; where there is none, makes it. Not `insert ... on conflict do update`: that asks for the right to
 /// insert, and for every column that must not be null, though the row is there, and fails on one that is hidden.
 ///
-/// The count of its shape is 1 where the row was made, and 0 where it was changed. No row: neither happened. Of
-/// two who make the row the second one makes none; where no index keeps the key unique, nothing can tell them.
+/// The count of its shape is 1 where the row was made, 0 where it was changed, and [`PASSED_OVER`]. No row: neither
+/// happened. Of two who make the row the second one makes none; where no index keeps the key unique, nothing can tell them.
 #[must_use]
 pub fn upsert(upsert: &Upsert) -> Compiled {
     let entity = &*upsert.entity;
@@ -52,8 +55,12 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
     let version = entity.version().map(|field| &entity.fields[field].column);
     let expected = version.zip(upsert.expected.as_ref());
     let updates = !upsert.set.is_empty();
+    sql.lit("with ");
+    if upsert.looks {
+        look(&mut sql, entity, &upsert.key);
+    }
     if updates {
-        sql.lit("with u as (update ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t set ");
+        sql.lit("u as (update ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t set ");
         for (i, (field, bind)) in upsert.set.iter().enumerate() {
             sql.lit(if i == 0 { "" } else { ", " }).ident(&entity.fields[*field].column).lit(" = ");
             sql.bind(bind.clone());
@@ -72,7 +79,7 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         sql.lit(")");
     }
     if let Some(values) = &upsert.insert {
-        sql.lit(if updates { ", i as (insert into " } else { "with i as (insert into " });
+        sql.lit(if updates { ", i as (insert into " } else { "i as (insert into " });
         sql.ident(&entity.schema).lit(".").ident(&entity.object).lit(" as t (");
         for (i, (field, _)) in values.iter().enumerate() {
             sql.lit(if i == 0 { "" } else { ", " }).ident(&entity.fields[*field].column);
@@ -81,9 +88,12 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         for (i, (_, bind)) in values.iter().enumerate() {
             sql.lit(if i == 0 { "" } else { ", " }).bind(bind.clone());
         }
-        if updates {
-            sql.lit(" where not exists (select from u)");
-        }
+        sql.lit(match (updates, upsert.looks) {
+            (true, true) => " where not exists (select from u) and not exists (select from p)",
+            (true, false) => " where not exists (select from u)",
+            (false, true) => " where not exists (select from p)",
+            (false, false) => "",
+        });
         if entity.key_is_unique && !upsert.is_plain {
             for (i, &field) in entity.key.iter().enumerate() {
                 sql.lit(if i == 0 { " on conflict (" } else { ", " }).ident(&entity.fields[field].column);
@@ -99,8 +109,23 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         sql.lit(" where (select true from u)");
     }
     sql.lit(if updates && upsert.insert.is_some() { " union all select * from i" } else { "" });
+    if updates && upsert.looks {
+        for i in 0..shape.columns.len() {
+            sql.lit(if i == 0 { " union all select " } else { ", " });
+            sql.lit(if shape.count == Some(i) { "2::pg_catalog.int8" } else { "null" });
+        }
+        sql.lit(" where exists (select from p) and not exists (select from u)");
+    }
     let (missing, nothing) = (upsert.missing.clone(), upsert.nothing);
-    Compiled { missing, nothing, ..written(sql, shape, &upsert.entity) }
+    let may_race = !entity.key_is_unique && upsert.insert.is_some() && (updates || upsert.looks);
+    Compiled { missing, nothing, may_race, ..written(sql, shape, &upsert.entity) }
+}
+
+/// Whether the row is there, as it was before the statement: what triggers do meanwhile is not seen.
+fn look(sql: &mut Sql, entity: &Entity, key: &Predicate) {
+    sql.lit("p as (select from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t where ");
+    predicate::write(sql, entity, key, false);
+    sql.lit("), ");
 }
 
 /// The fields to read back, which of both commands this is, and what is to be known besides.
@@ -120,19 +145,34 @@ fn marks(sql: &mut Sql, entity: &Entity, columns: &mut Vec<Column>, fields: &[us
 /// Reaches only what the caller's policies for reading show: the condition reads the key.
 ///
 /// Where no index keeps the key unique a subquery raises (21000) for a second row; else the number of the command is that of
-/// the rows deleted, either way.
+/// the rows deleted, either way. [`PASSED_OVER`] is told by the count of the shape.
 #[must_use]
 pub fn delete(delete: &Delete) -> Compiled {
     let entity = &*delete.entity;
-    let (begin, end) = match entity.key_is_unique {
-        true => ("", ""),
-        false => ("with d as (", " returning true) select from d where (select true from d)"),
-    };
     let mut sql = Sql::new();
-    sql.lit(begin).lit("delete from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t where ");
+    let mut shape = Shape { columns: Vec::new(), position: Vec::new(), count: None };
+    let is_plain = entity.key_is_unique && !delete.looks;
+    sql.lit(if is_plain { "" } else { "with " });
+    if delete.looks {
+        look(&mut sql, entity, &delete.key);
+        shape = Shape {
+            columns: vec![Column { label: None, encoding: Encoding::Int8 }],
+            count: Some(0),
+            ..shape
+        };
+    }
+    sql.lit(if is_plain { "" } else { "d as (" });
+    sql.lit("delete from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t where ");
     predicate::write(&mut sql, entity, &delete.key, false);
-    sql.lit(end);
-    written(sql, Shape { columns: Vec::new(), position: Vec::new(), count: None }, &delete.entity)
+    sql.lit(match (is_plain, delete.looks) {
+        (true, _) => "",
+        (false, false) => " returning true) select from d where (select true from d)",
+        (false, true) => {
+            " returning true) select 0::pg_catalog.int8 from d where (select true from d) \
+             union all select 2::pg_catalog.int8 where exists (select from p) and not exists (select from d)"
+        }
+    });
+    written(sql, shape, &delete.entity)
 }
 
 fn written(sql: Sql, shape: Shape, entity: &Arc<Entity>) -> Compiled {
@@ -146,5 +186,6 @@ fn written(sql: Sql, shape: Shape, entity: &Arc<Entity>) -> Compiled {
         binding: None,
         missing: Vec::new(),
         nothing: Nothing::NoRow,
+        may_race: false,
     }
 }

@@ -42,15 +42,15 @@ impl<'a> Visible<'a> {
         self.rights
     }
 
-    /// The field with the row's version, where there is one and it may be read.
-    pub(super) fn version(&self) -> Option<usize> {
-        self.entity.version().filter(|at| self.rights.read.get(*at) == Some(&true))
+    /// The field with the row's version, where it tells all states of the row apart and may be read.
+    pub(super) fn tag(&self) -> Option<usize> {
+        self.entity.tag().filter(|at| self.rights.read.get(*at) == Some(&true))
     }
 
     /// What tells, beside rows that were written, of which version they are and whether reads show them; empty where this
     /// key may not know both.
     pub(super) fn marks(&self) -> Vec<usize> {
-        let Some(version) = self.version() else { return Vec::new() };
+        let Some(version) = self.tag() else { return Vec::new() };
         match self.entity.hidden_by() {
             None => vec![version],
             Some(flag) if self.rights.read.get(flag) == Some(&true) => vec![version, flag],

@@ -9,9 +9,9 @@ use rowgate_core::problem::{Code, Problem};
 use super::family::Family;
 use super::version::{self, Only};
 use super::visible::Visible;
-use super::{by_key, find, input};
+use super::{able, by_key, find, input};
 use crate::body::{Body, Input, Row};
-use crate::catalog::{Catalog, Entity, Field, FieldType, Filling, Rights, Scope};
+use crate::catalog::{Catalog, Entity, Field, FieldType, Filling, Rights, Scope, Way};
 use crate::query::{Delete, Insert, Nothing, Predicate, Upsert, Value};
 use crate::text::Bind;
 
@@ -32,6 +32,9 @@ pub fn insert(
     if !rights.create.contains(&true) {
         return Err(forbidden(format!("this key may not create rows of {entity}")));
     }
+    if visible.entity.ways.insert == Way::Never {
+        return Err(able::not_made(visible.entity));
+    }
     let body = &body?;
     if body.rows.is_empty() {
         return Err(Problem::new(Code::BadRequest, "the array is empty; send at least one row"));
@@ -48,7 +51,8 @@ pub fn insert(
         // Rows without a value are said by a default, of a field that this key may set.
         let mut fields = visible.entity.fields.iter().enumerate();
         let may_set = |at: usize| rights.create.get(at) == Some(&true);
-        named.extend(fields.find(|(at, field)| may_set(*at) && !is_read_only(field)).map(|(at, _)| at));
+        let found = fields.find(|(at, field)| may_set(*at) && field.insertable && !is_read_only(field));
+        named.extend(found.map(|(at, _)| at));
     }
     let fields: Vec<usize> = named.into_iter().collect();
     if fields.is_empty() && 1 < rows.len() {
@@ -98,6 +102,7 @@ pub fn upsert(
     if !may_update && !may_create {
         return Err(forbidden(format!("this key may neither change nor create rows of {entity}")));
     }
+    let (may_update, may_create) = able(visible.entity, (may_update, may_create), only)?;
     let key = by_key(&visible, key_path)?;
     let body = body?;
     let [row] = &body.rows[..] else {
@@ -127,7 +132,7 @@ pub fn upsert(
     if how == How::Replace {
         for (at, field) in visible.entity.fields.iter().enumerate() {
             let is_given = |list: &[(usize, Bind)]| list.iter().any(|(field, _)| *field == at);
-            if !is_given(&values) && !is_given(&keys) && !is_read_only(field) {
+            if !is_given(&values) && !is_given(&keys) && able::is_replaced(field) {
                 set.push((at, Bind { value: None, ..Bind::text(field.ty.base_oid, "") }));
             }
         }
@@ -139,6 +144,7 @@ pub fn upsert(
         set: Vec::new(),
         insert: None,
         is_plain: !may_update && *only == Only::Either,
+        looks: false,
         returning: if reads_back { visible.fields().map(|(i, _)| i).collect() } else { Vec::new() },
         expected: None,
         // RFC 9110, 9.3.4: the answer to a PUT carries no tag unless the row was stored as it was sent, and its version never is.
@@ -148,7 +154,11 @@ pub fn upsert(
     if !may_update && expected.is_some() {
         return Err(forbidden(format!("this key may not change rows of {entity}")));
     }
+    let field_of = |at: usize| &visible.entity.fields[at];
     if may_update && *only != Only::Absent {
+        if let Some((at, _)) = set.iter().find(|(at, _)| !field_of(*at).updatable) {
+            return Err(able::worked_out(visible.entity, &field_of(*at).name, "changed"));
+        }
         if let Some((at, _)) = set.iter().find(|(at, _)| rights.update.get(*at) != Some(&true)) {
             let name = &visible.entity.fields[*at].name;
             return Err(forbidden(format!("this key may not change the field {name:?}")));
@@ -173,7 +183,7 @@ pub fn upsert(
         (upsert.expected, upsert.nothing) = (Some(expected.versions), expected.nothing);
         return Ok(upsert);
     }
-    let may_set = |(at, _): &(usize, Bind)| rights.create.get(*at) == Some(&true);
+    let may_set = |(at, _): &(usize, Bind)| rights.create.get(*at) == Some(&true) && field_of(*at).insertable;
     let is_generated = keys.iter().any(|(at, _)| {
         let field = &visible.entity.fields[*at];
         field.filling == Filling::Database || field.filling == Filling::Default && is_integer(&field.ty)
@@ -182,6 +192,9 @@ pub fn upsert(
         let all = [keys, values].concat();
         match all.iter().find(|it| !may_set(it)) {
             None => upsert.insert = Some(all),
+            Some((at, _)) if upsert.set.is_empty() && !field_of(*at).insertable => {
+                return Err(able::worked_out(visible.entity, &field_of(*at).name, "set in a new row"));
+            }
             Some((at, _)) if upsert.set.is_empty() => {
                 let name = &visible.entity.fields[*at].name;
                 return Err(forbidden(format!("this key may not set the field {name:?} of a new row")));
@@ -191,9 +204,16 @@ pub fn upsert(
     }
     upsert.nothing = match (only, &upsert.insert) {
         (Only::Absent, _) => Nothing::Taken,
+        // Without a conflict that it passes over, nothing is what a trigger leaves.
+        (_, Some(_)) if upsert.is_plain || !visible.entity.key_is_unique => Nothing::PassedOver,
         (_, Some(_)) => Nothing::Again,
         (_, None) => Nothing::NoRow,
     };
+    upsert.looks = !visible.entity.key_is_unique
+        && match only {
+            Only::Absent => visible.entity.key.iter().all(|at| rights.read.get(*at) == Some(&true)),
+            _ => visible.entity.ways.update == Way::Trigger && !upsert.set.is_empty(),
+        };
     match upsert.set.is_empty() && upsert.insert.is_none() {
         true if *only == Only::Present => Err(forbidden(format!("this key may not change rows of {entity}"))),
         true if is_generated => Err(Problem::new(
@@ -202,6 +222,24 @@ pub fn upsert(
         )),
         true => Err(forbidden(format!("this key may not create rows of {entity}"))),
         false => Ok(upsert),
+    }
+}
+
+/// Which of both can be done, of those that the key `may`.
+fn able(
+    entity: &Entity,
+    (may_update, may_create): (bool, bool),
+    only: &Only,
+) -> Result<(bool, bool), Problem> {
+    let (updates, creates) =
+        (may_update && entity.ways.update != Way::Never, may_create && entity.ways.insert != Way::Never);
+    let refused =
+        |what: &str| Err(Problem::new(Code::BadRequest, format!("rows of {} are {what}", entity.name)));
+    match only {
+        _ if !updates && !creates => Err(able::not_changed(entity)),
+        Only::Present if may_update && !updates => refused("made, but not changed; leave If-Match out"),
+        Only::Absent if may_create && !creates => refused("changed, but not made; leave If-None-Match out"),
+        _ => Ok((updates, creates)),
     }
 }
 
@@ -227,15 +265,19 @@ pub fn delete(
     if let Some(protection) = &visible.entity.protection {
         return Err(delete_blocked(visible.entity, &protection.soft_delete));
     }
+    if visible.entity.shows_version {
+        let what =
+            "rows of the table under this view are not deleted; set their flag for that with PATCH instead";
+        return Err(Problem::delete_blocked(what));
+    }
     if !visible.rights().delete {
         return Err(forbidden(format!("this key may not delete rows of {entity}")));
     }
-    Ok(Delete { entity: Arc::clone(visible.entity), key: by_key(&visible, key_path)? })
-}
-
-/// Whether a DELETE of its rows is refused to everybody, as far as this scope may know that.
-pub fn is_delete_blocked(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> bool {
-    find(catalog, scope, entity, Visible::for_write).is_ok_and(|visible| visible.entity.protection.is_some())
+    if visible.entity.ways.delete == Way::Never {
+        return Err(able::not_deleted(visible.entity));
+    }
+    let looks = visible.entity.ways.delete == Way::Trigger;
+    Ok(Delete { entity: Arc::clone(visible.entity), key: by_key(&visible, key_path)?, looks })
 }
 
 fn delete_blocked(entity: &Entity, flag: &str) -> Problem {
@@ -250,6 +292,9 @@ fn values(visible: &Visible<'_>, row: &Row<'_>) -> Result<Vec<(usize, Bind)>, Pr
     let mut values = Vec::with_capacity(row.len());
     for (name, input) in row {
         let (at, bind) = value(visible, name, input)?;
+        if !visible.entity.fields[at].insertable {
+            return Err(able::worked_out(visible.entity, name, "set in a new row"));
+        }
         if visible.rights().create.get(at) != Some(&true) {
             return Err(forbidden(format!("this key may not set the field {name:?} of a new row")));
         }
@@ -309,7 +354,7 @@ fn is_integer(ty: &FieldType) -> bool {
     matches!(Family::of(ty), Family::Integer(..))
 }
 
-fn is_read_only(field: &Field) -> bool {
+pub(super) fn is_read_only(field: &Field) -> bool {
     field.filling == Filling::Database || field.column.as_str().starts_with("dl_")
 }
 

@@ -6,7 +6,7 @@ use super::{entity_name, name};
 use crate::body;
 use crate::catalog::{
     Catalog, Entity, EntityKind, FieldType, Mode, Operators, Output, Param, Returns, Rights, Routine,
-    RoutineKind, Scope, TypeKind, Volatility,
+    RoutineKind, Scope, TypeKind, Volatility, Ways,
 };
 use crate::{compile, resolve};
 
@@ -50,6 +50,9 @@ fn called(kind: RoutineKind, returns: Returns, may: bool, text: Option<&str>) ->
         protection: None,
         hide_soft_deleted: None,
         constraints: Vec::new(),
+        ways: Ways::default(),
+        under: Vec::new(),
+        shows_version: false,
         routine: Some(routine),
     };
     let mut catalog = Catalog::default();

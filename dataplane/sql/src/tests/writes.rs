@@ -44,6 +44,7 @@ fn catalog() -> Catalog {
         rest: true,
         protection: protection.cloned(),
         hide_soft_deleted: hides.then(|| "gone".to_owned()),
+        shows_version: false,
         allow_definer: false,
     };
     let table = TableColumns {
@@ -52,6 +53,7 @@ fn catalog() -> Catalog {
         columns,
         unique: vec![vec![name("id")]],
         constraints: vec![("kept_pkey".to_owned(), vec![name("id")]), ("odd".to_owned(), vec![name("none")])],
+        view: None,
     };
     let entities = vec![
         record("kept", Some(&protection), false),
@@ -220,7 +222,8 @@ fn rows_of_a_protected_table_are_not_deleted() {
         let refused = resolve::delete(&catalog, scope, &name, &key).err();
         assert_eq!(refused.as_ref().map(|problem| problem.code), code, "{set} {entity}");
         let is_blocked = code == Some(Code::DirectDeleteBlocked);
-        assert_eq!(resolve::is_delete_blocked(&catalog, scope, &name), is_blocked);
+        let allowed = resolve::allowed(&catalog, scope, &name, true);
+        assert_eq!(allowed, is_blocked.then_some(Problem::KEPT));
         if is_blocked {
             let problem = refused.expect("it is refused");
             assert!(

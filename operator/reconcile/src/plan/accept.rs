@@ -194,7 +194,8 @@ fn one<'a>(
         desired.entities.iter().filter(|other| qname(other) == qname(spec) && other.kind == spec.kind);
     protection::agreed(spec, twins)?;
     let is_leaving = leaving.contains(&qname(spec));
-    let record = record(spec, relation, is_leaving)?;
+    let mut record = record(spec, relation, is_leaving)?;
+    record.shows_version = protection::shows_version(spec, relation, desired, db);
     Ok(Accepted { spec, on: On::Relation(relation), record, is_leaving })
 }
 
@@ -240,6 +241,7 @@ fn record(spec: &EntitySpec, relation: &Relation, is_leaving: bool) -> Result<En
         rest: spec.rest,
         protection: spec.protection.clone(),
         hide_soft_deleted: protection::hides_by(spec, relation)?,
+        shows_version: false,
         allow_definer: false,
     })
 }

@@ -18,6 +18,8 @@ mod judge;
 
 /// The column that marks rows as deleted where nobody names one.
 const SOFT_DELETE: &str = "is_deleted";
+/// `timestamp with time zone`
+const TIMESTAMPTZ: u32 = 1184;
 const VERSION_TYPE: &str = "timestamp with time zone";
 /// In `dl.applied`.
 const KIND: &str = "protection";
@@ -285,7 +287,7 @@ impl Changes {
             default: None,
             needed_by: None,
         };
-        let version = version.then(|| column(EXPECTED_TS, 1184, VERSION_TYPE));
+        let version = version.then(|| column(EXPECTED_TS, TIMESTAMPTZ, VERSION_TYPE));
         let flag = flag.map(|flag| column(flag.as_str(), 16, "boolean"));
         let added: Vec<Column> = version.into_iter().chain(flag).collect();
         let ahead = self.ahead.get_or_insert_with(|| db.clone());
@@ -294,6 +296,28 @@ impl Changes {
             relation.into_iter().for_each(|it| it.columns.extend(added.iter().cloned()));
         }
     }
+}
+
+/// Whether the entity is a view with the version of a protected table under it: of its kind and name, at least. Whether
+/// PostgreSQL passes on what is written there the data plane looks at.
+pub(super) fn shows_version(spec: &EntitySpec, view: &Relation, desired: &Desired, db: &TenantDb) -> bool {
+    let is_it = |column: &Column| column.name == EXPECTED_TS && column.type_oid == TIMESTAMPTZ;
+    if spec.kind != EntityKind::View || !view.columns.iter().any(is_it) {
+        return false;
+    }
+    let protected =
+        |name: &QName| desired.entities.iter().any(|it| it.protection.is_some() && qname(it) == *name);
+    let (mut todo, mut seen): (Vec<&QName>, BTreeSet<&QName>) =
+        (view.reads.iter().collect(), BTreeSet::new());
+    while let Some(name) = todo.pop() {
+        if protected(name) {
+            return true;
+        }
+        if seen.insert(name) {
+            todo.extend(db.relations.get(name).into_iter().flat_map(|it| &it.reads));
+        }
+    }
+    false
 }
 
 fn op(about: &str, statements: Vec<Statement>) -> Op {

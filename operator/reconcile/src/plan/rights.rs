@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
 use rowgate_crds::Reason;
-use rowgate_sql::catalog::{Action, EXPECTED_TS, PermissionRecord};
+use rowgate_sql::catalog::{Action, EXPECTED_TS, EntityRecord, PermissionRecord};
 use rowgate_sql::text::Ident;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -94,7 +94,7 @@ pub(super) fn resolve(
                 let needed = needed(entity).map(str::to_owned);
                 rights.entry((permission.entity.clone(), Action::Read)).or_default().named.extend(needed);
             }
-            if action == Action::Update && entity.record.protection.is_some() {
+            if action == Action::Update && keeps_version(&entity.record) {
                 let update = rights.entry((permission.entity.clone(), Action::Update)).or_default();
                 update.named.insert(EXPECTED_TS.to_owned());
             }
@@ -141,9 +141,14 @@ fn unfit(entity: &Accepted<'_>, action: Action) -> Finding {
 /// hidden by.
 fn needed<'a>(entity: &'a Accepted<'_>) -> impl Iterator<Item = &'a str> {
     let record = &entity.record;
-    let version = record.protection.as_ref().map(|_| EXPECTED_TS);
+    let version = keeps_version(record).then_some(EXPECTED_TS);
     let key = record.key_columns.iter().map(Ident::as_str);
     key.chain(version).chain(record.hide_soft_deleted.as_deref())
+}
+
+/// A change of its rows names the version that it knows.
+fn keeps_version(record: &EntityRecord) -> bool {
+    record.protection.is_some() || record.shows_version
 }
 
 /// None of them can be left out.

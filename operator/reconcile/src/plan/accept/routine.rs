@@ -53,6 +53,7 @@ pub(super) fn one<'a>(spec: &'a EntitySpec, db: &'a TenantDb, owner: &str) -> Re
         rest: spec.rest,
         protection: None,
         hide_soft_deleted: None,
+        shows_version: false,
         allow_definer: spec.allow_definer,
     };
     Ok(Accepted { spec, on: On::Routine(signature, routine), record, is_leaving: false })

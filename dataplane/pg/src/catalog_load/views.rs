@@ -1,0 +1,126 @@
+//! What PostgreSQL can write to a view, by itself or by INSTEAD OF triggers.
+
+use rowgate_sql::catalog::{TableColumns, ViewInfo, Way, Ways};
+use rowgate_sql::text::Ident;
+use sqlx::{Connection as _, PgConnection};
+
+use super::ident;
+use crate::failure::PgError;
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    schema: String,
+    object: String,
+    /// One bit for each command that works: 4 UPDATE, 8 INSERT, 16 DELETE.
+    events: i32,
+    /// `tgtype` of the view's INSTEAD OF triggers in one: 4 INSERT, 8 DELETE, 16 UPDATE.
+    own: i32,
+    /// And of those of views below it.
+    fired: i32,
+    /// Columns that are not passed on to a table.
+    fixed: Vec<String>,
+    under_schemas: Vec<String>,
+    under_names: Vec<String>,
+}
+
+/// Notes it in each of `tables` that is a view. PostgreSQL says it only with a lock on the view, for which nobody's
+/// transaction is waited long: a view that somebody is about to change is taken for one that can be written to, and
+/// PostgreSQL answers for itself.
+pub(super) async fn note(conn: &mut PgConnection, tables: &mut [TableColumns]) -> Result<(), PgError> {
+    let mut within = conn.begin().await?;
+    sqlx::query("set local lock_timeout = 200").execute(&mut *within).await?;
+    let rows = match rows(&mut within, true).await {
+        Err(error) if error.as_database_error().and_then(|it| it.code()).as_deref() == Some("55P03") => None,
+        rows => Some(rows?),
+    };
+    let rows = match rows {
+        Some(rows) => {
+            within.commit().await?;
+            rows
+        }
+        None => {
+            within.rollback().await?;
+            self::rows(conn, false).await?
+        }
+    };
+    for row in rows {
+        let (schema, object) = (ident(&row.schema)?, ident(&row.object)?);
+        let info = info(&row)?;
+        if let Some(table) = tables.iter_mut().find(|it| it.schema == schema && it.object == object) {
+            table.view = Some(info);
+        }
+    }
+    Ok(())
+}
+
+fn info(row: &Row) -> Result<ViewInfo, PgError> {
+    let way = |event: i32, trigger: i32| match (row.events & event, row.fired & trigger) {
+        (0, _) => Way::Never,
+        (_, 0) => Way::Itself,
+        _ => Way::Trigger,
+    };
+    let fixed = |trigger: i32| -> Result<Vec<Ident>, PgError> {
+        let fixed = row.fixed.iter().filter(|_| row.own & trigger == 0);
+        fixed.map(|name| ident(name)).collect()
+    };
+    let under = row.under_schemas.iter().zip(&row.under_names);
+    Ok(ViewInfo {
+        ways: Ways { insert: way(8, 4), update: way(4, 16), delete: way(16, 8) },
+        under: under
+            .map(|(schema, name)| Ok((ident(schema)?, ident(name)?)))
+            .collect::<Result<_, PgError>>()?,
+        not_inserted: fixed(4)?,
+        not_updated: fixed(16)?,
+    })
+}
+
+/// `asks`: PostgreSQL is asked what works. A column is judged by what PostgreSQL passes on, and only where that is all that
+/// there is, or all that happens to other commands than those of the view's own triggers.
+async fn rows(conn: &mut PgConnection, asks: bool) -> Result<Vec<Row>, sqlx::Error> {
+    sqlx::query_as(
+        "with recursive view as (
+             select distinct c.oid, n.nspname, c.relname
+             from dl.entities e
+             join pg_catalog.pg_namespace n on n.nspname = e.definition ->> 'schema'
+             join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = e.definition ->> 'object'
+                                       and c.relkind = 'v'
+             where e.definition ->> 'kind' = 'View'
+         ), under as (
+             select oid as root, oid, 'v' as relkind from view
+             union
+             select u.root, b.oid, b.relkind::text
+             from under u
+             join pg_catalog.pg_rewrite w on w.ev_class = u.oid and u.relkind = 'v'
+             join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
+                                        and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> u.oid
+             join pg_catalog.pg_class b on b.oid = d.refobjid and b.relkind in ('r', 'p', 'v')
+         ), fires as (
+             select u.root, coalesce(pg_catalog.bit_or(t.tgtype::int4), 0) as fired,
+                    coalesce(pg_catalog.bit_or(t.tgtype::int4) filter (where u.oid = u.root), 0) as own
+             from under u
+             left join pg_catalog.pg_trigger t on t.tgrelid = u.oid and t.tgtype & 64 <> 0
+             group by u.root
+         ), able as (
+             select v.*, f.own, f.fired,
+                    case when $1 then pg_catalog.pg_relation_is_updatable(v.oid, true) else 28 end as events,
+                    case when $1 then pg_catalog.pg_relation_is_updatable(v.oid, f.own = 0) & 20 = 20 else false end as is_passed_on
+             from view v join fires f on f.root = v.oid
+         )
+         select a.nspname::text as schema, a.relname::text as object, a.events, a.own, a.fired,
+                array(select c.attname::text from pg_catalog.pg_attribute c
+                      where c.attrelid = a.oid and c.attnum > 0 and not c.attisdropped
+                        and case when a.is_passed_on
+                                 then not pg_catalog.pg_column_is_updatable(a.oid, c.attnum, a.own = 0) else false end
+                      order by c.attnum) as fixed,
+                array(select n.nspname::text from under u join pg_catalog.pg_class c on c.oid = u.oid
+                      join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                      where u.root = a.oid and u.relkind <> 'v' order by c.oid) as under_schemas,
+                array(select c.relname::text from under u join pg_catalog.pg_class c on c.oid = u.oid
+                      where u.root = a.oid and u.relkind <> 'v' order by c.oid) as under_names
+         from able a
+         order by 1, 2",
+    )
+    .bind(asks)
+    .fetch_all(conn)
+    .await
+}

@@ -1,0 +1,78 @@
+//! What PostgreSQL cannot write to a view, and what of it can be written instead.
+
+use rowgate_tests::postgres::execute;
+use rowgate_tests::wait::until;
+
+use super::gallery::{Gallery, told};
+use super::views::{ABSENT, PRESENT};
+
+const READ: &str = "GET, HEAD, OPTIONS";
+const NO_DELETE: &str = "GET, HEAD, PATCH, PUT, OPTIONS";
+const ONLY_DELETE: &str = "GET, HEAD, DELETE, OPTIONS";
+
+#[tokio::test]
+async fn what_a_view_cannot_do_is_refused_with_what_it_can() {
+    let gallery = Gallery::open().await;
+    gallery.ask("all", "POST", "/pictures", r#"{"id": 1, "name": "a", "size": 5}"#, &[]).await;
+    let before = gallery.state().await;
+    let size = r#"{"size": 1}"#;
+    for (method, path, body, allow, words) in [
+        ("POST", "/fixed", r#"{"n": 1}"#, READ, "INSERT"),
+        ("PATCH", "/fixed/n/1", r#"{"n": 1}"#, READ, "UPDATE"),
+        ("DELETE", "/fixed/n/1", "", READ, "DELETE"),
+        ("POST", "/only_changes", size, READ, "INSERT"),
+        ("DELETE", "/only_changes/id/1", "", NO_DELETE, "DELETE"),
+        ("DELETE", "/only_makes/id/1", "", NO_DELETE, "DELETE"),
+        ("POST", "/only_drops", size, READ, "INSERT"),
+        ("PATCH", "/only_drops/id/1", size, ONLY_DELETE, "UPDATE"),
+        ("PUT", "/only_drops/id/1", size, ONLY_DELETE, "UPDATE"),
+    ] {
+        let reply = gallery.ask("all", method, path, body, &[]).await;
+        let (status, code, message) = told(&reply);
+        assert_eq!((status, &*code), (405, "MethodNotAllowed"), "{method} {path}: {reply:?}");
+        assert!(message.contains(words) && message.contains("INSTEAD OF"), "{reply:?}");
+        assert_eq!(reply.header("allow"), Some(allow), "{method} {path}: {reply:?}");
+        let options = gallery.ask("all", "OPTIONS", path, "", &[]).await;
+        assert_eq!(options.header("allow"), Some(allow), "{path}: {options:?}");
+    }
+    let whole = gallery.ask("all", "OPTIONS", "/pictures/id/1", "", &[]).await;
+    assert_eq!(whole.header("allow"), Some("GET,HEAD,PATCH,PUT,DELETE,OPTIONS"), "{whole:?}");
+    let stranger = gallery.ask("changer", "OPTIONS", "/fixed/n/1", "", &[]).await;
+    assert_eq!(stranger.header("allow"), Some("GET,HEAD,PATCH,PUT,DELETE,OPTIONS"), "{stranger:?}");
+    for (method, path, body, header, status, code, words) in [
+        ("PATCH", "/only_changes/id/9", size, Some(ABSENT), 400, "BadRequest", "leave If-None-Match out"),
+        ("PATCH", "/only_makes/id/1", size, Some(PRESENT), 400, "BadRequest", "leave If-Match out"),
+        ("PATCH", "/simple/id/1", r#"{"twice": 4}"#, None, 400, "ReadOnlyColumn", "\"twice\""),
+        ("PUT", "/simple/id/1", r#"{"twice": 4}"#, None, 400, "ReadOnlyColumn", "\"twice\""),
+        ("POST", "/simple", r#"{"id": 9, "twice": 4}"#, None, 400, "ReadOnlyColumn", "\"twice\""),
+        ("POST", "/mixed", r#"{"id": 9, "loud": "x"}"#, None, 400, "ReadOnlyColumn", "\"loud\""),
+        ("PATCH", "/mixed/id/9", r#"{"loud": "x"}"#, Some(ABSENT), 400, "ReadOnlyColumn", "\"loud\""),
+        ("PATCH", "/mixed/id/9", r#"{"loud": "x"}"#, None, 404, "RowNotFound", "no row"),
+    ] {
+        let headers: Vec<_> = header.into_iter().collect();
+        let reply = gallery.ask("all", method, path, body, &headers).await;
+        let (is, error, message) = told(&reply);
+        assert_eq!((is, &*error), (status, code), "{method} {path} {body}: {reply:?}");
+        assert!(message.contains(words), "{reply:?}");
+    }
+    assert_eq!(gallery.state().await, before);
+}
+
+/// PostgreSQL says what a view can do only with a lock on it.
+#[tokio::test]
+async fn a_view_that_somebody_is_changing_keeps_no_catalog_from_being_read() {
+    let gallery = Gallery::open().await;
+    gallery.ask("all", "POST", "/pictures", r#"{"id": 1, "name": "a", "size": 5}"#, &[]).await;
+    let mut other = gallery.server.connect("gallery").await;
+    execute(&mut other, "begin; alter view g.fixed set (security_barrier = true)").await;
+    let unique = "alter table g.heap add constraint one_note unique (note)";
+    execute(&mut gallery.server.connect("gallery").await, unique).await;
+    until("a catalog with the constraint", async || {
+        let reply = gallery.ask("all", "POST", "/heap", r#"{"id": 1, "note": "x"}"#, &[]).await;
+        reply.body.contains("one_note").then_some(())
+    })
+    .await;
+    let reply = gallery.ask("all", "PATCH", "/pictures/id/1", r#"{"size": -1}"#, &[]).await;
+    assert!(reply.status == 422 && told(&reply).2.contains("passed the row over"), "{reply:?}");
+    execute(&mut other, "rollback").await;
+}
