@@ -1,4 +1,4 @@
-//! The body of a request, read whole before anything is asked, up to the limit.
+//! The body of a request, read whole, up to the limit, once its key is known: a stranger's is not waited for.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,11 +15,15 @@ use rowgate_sql::resolve::Only;
 use tokio::time::timeout;
 
 use crate::app::App;
+use crate::auth::Caller;
 use crate::bounds::BODY;
 use crate::entity_tags::only;
 
 /// A body that takes longer to arrive is not waited for.
 const TIME: Duration = Duration::from_secs(30);
+
+/// A request whose body nobody has read yet.
+pub struct Coming(Request);
 
 /// A body of JSON, or why it is none, to be told once the key is known to live; and what the caller prefers.
 pub struct Sent {
@@ -32,10 +36,23 @@ pub struct Sent {
     pub only: Result<Only, Problem>,
 }
 
-impl FromRequest<Arc<App>> for Sent {
+impl FromRequest<Arc<App>> for Coming {
     type Rejection = Infallible;
 
-    async fn from_request(request: Request, _: &Arc<App>) -> Result<Sent, Infallible> {
+    async fn from_request(request: Request, _: &Arc<App>) -> Result<Coming, Infallible> {
+        Ok(Coming(request))
+    }
+}
+
+impl Coming {
+    /// The body, for a key that is remembered or found.
+    ///
+    /// # Errors
+    /// 401 for a stranger, or 503 where nobody can tell.
+    pub async fn of(self, caller: &Caller) -> Result<Sent, Problem> {
+        // not counted against the rate limit: the write that follows is
+        caller.tenant.recognize(&caller.credential).await?;
+        let request = self.0;
         let is_minimal = prefers_minimal(request.headers());
         let only = only(request.headers());
         let is_absent = request.body().is_end_stream() && !request.headers().contains_key(CONTENT_TYPE);

@@ -19,14 +19,15 @@ use super::rest::Here;
 use crate::auth::Caller;
 use crate::entity_tags::{self, Tagged};
 use crate::respond::{Refusal, Rows};
-use crate::sent::Sent;
+use crate::sent::{Coming, Sent};
 use crate::writes::{self, Written};
 
 /// What stays as it is in a part of a path.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// `POST /auth/{tenant}/api/{entity}`: one row or a list of them, all or none; or a call, where a routine stands behind it.
-pub(super) async fn create(caller: Caller, here: Here, sent: Sent) -> Result<Response, Refusal> {
+pub(super) async fn create(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
+    let sent = coming.of(&caller).await?;
     let written = writes::run(&caller, |known| {
         let entity = here.entity()?;
         no_options(&here)?;
@@ -50,19 +51,20 @@ pub(super) async fn create(caller: Caller, here: Here, sent: Sent) -> Result<Res
 }
 
 /// `PATCH` of a row's address: the fields that are sent.
-pub(super) async fn patch(caller: Caller, here: Here, sent: Sent) -> Result<Response, Refusal> {
-    upsert(caller, here, sent, How::Merge).await
+pub(super) async fn patch(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
+    upsert(caller, here, coming, How::Merge).await
 }
 
 /// `PUT` of a row's address: all fields.
-pub(super) async fn put(caller: Caller, here: Here, sent: Sent) -> Result<Response, Refusal> {
-    upsert(caller, here, sent, How::Replace).await
+pub(super) async fn put(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
+    upsert(caller, here, coming, How::Replace).await
 }
 
 /// A row that somebody makes or removes at the same moment is looked for again so often.
 const TRIES: usize = 3;
 
-async fn upsert(caller: Caller, here: Here, sent: Sent, how: How) -> Result<Response, Refusal> {
+async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<Response, Refusal> {
+    let sent = coming.of(&caller).await?;
     for _ in 0..TRIES {
         let written = writes::run(&caller, |known| {
             let (entity, key) = (here.entity()?, here.key()?);

@@ -1,6 +1,7 @@
 //! Requests that are too large, or no requests at all.
 
 use rowgate_core::problem::Code;
+use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN};
 use rowgate_tests::client::Client;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
@@ -150,4 +151,31 @@ async fn a_client_that_reads_after_it_has_written_everything_learns_why_it_was_r
     let head = format!("GET /auth/shop/api/orders HTTP/1.1\r\nHost: h\r\nContent-Length: {bytes}\r\n\r\n");
     let answer = raw::send_then_read(&world.url(), &[head.as_bytes(), &vec![b'x'; bytes]].concat()).await;
     assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("\"TooLarge\""), "{answer}");
+}
+
+/// Seen to fail with a body that is read before its key is looked up.
+#[tokio::test]
+async fn a_body_is_waited_for_from_known_keys_only() {
+    let mut world = World::shop().await;
+    world.start().await;
+    let url = world.url();
+    // what was announced never comes
+    let begin = |method: &str, path: &str, key: &str| {
+        let head = format!(
+            "{method} /auth/shop/api/{path} HTTP/1.1\r\nHost: h\r\nX-API-Key: {key}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+        );
+        let url = url.clone();
+        tokio::spawn(async move { raw::send(&url, head.as_bytes()).await })
+    };
+    let known = begin("POST", "customers", &world.key("shop-admin"));
+    let stranger = ApiKeySecret::generate(&[3; ENTROPY_LEN]).reveal(&"shop".parse().expect("a slug"));
+    for (method, path) in
+        [("POST", "customers"), ("PATCH", "customers/id/1"), ("PUT", "customers/id/1"), ("POST", "place_order")]
+    {
+        let answer = begin(method, path, &stranger).await.expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 401 "), "{method}: {answer}");
+    }
+    assert!(!known.is_finished(), "{:?}", known.await);
+    known.abort();
 }
