@@ -134,9 +134,11 @@ impl Catalogs {
         let lane = Lane::with_limits(self.way(login.clone()), self.ways.lane);
         let logins = {
             let (installation, place) = (installation.clone(), place.clone());
+            let own = installation.clone();
+            let verifier = Box::new(move |role: &str| own.verifier(role));
             let sql = installation.sql(&id, place.endpoint.as_ref(), &place.database);
             let key = move |role: &str| installation.key(role, place.endpoint.as_ref(), &place.database);
-            CallLogins { key: Box::new(key), sql }
+            CallLogins { key: Box::new(key), sql, verifier }
         };
         let roads = Roads { login, lane, logins, calls: self.ways.calls, replica: self.ways.replica.clone() };
         Arc::new(Tenant::new(id, slug, place, roads, self.tasks.clone(), self.wake.clone()))

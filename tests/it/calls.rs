@@ -5,6 +5,7 @@ mod ended;
 mod errors;
 mod fixture;
 mod many;
+mod own_role;
 mod revoked;
 mod state;
 mod values;

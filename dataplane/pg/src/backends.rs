@@ -2,6 +2,8 @@
 //! one may be gone, cut off or stopped, and a function can trap every request to cancel it.
 
 use rowgate_core::name::Ulid;
+use rowgate_sql::ddl::roles;
+use rowgate_sql::text::Ident;
 use sqlx::{Connection as _, PgConnection};
 
 use crate::failure::PgError;
@@ -18,19 +20,54 @@ pub struct Backend {
     pub login: String,
 }
 
-/// Notes whose a session is, before its first statement. As `t<id>_auth`; the row goes when the session has.
+/// Notes whose a session is, before its first statement. As `t<id>_auth`; the row goes when the session has. False: the
+/// session may have begun with settings that its role was given since; see [`mend`].
 pub async fn register(
     conn: &mut PgConnection,
     backend: &Backend,
     key: &Ulid,
     replica: &Ulid,
-) -> Result<(), PgError> {
+) -> Result<bool, PgError> {
     let insert = sqlx::query(
         "insert into dl.backends (pid, backend_start, login, key_id, replica) \
          values ($1, timestamptz 'epoch' + $2 * interval '1 microsecond', $3, $4, $5)",
     );
     let insert = insert.bind(backend.pid).bind(backend.since).bind(&backend.login);
-    insert.bind(key.as_str()).bind(replica.as_str()).execute(conn).await?;
+    insert.bind(key.as_str()).bind(replica.as_str()).execute(&mut *conn).await?;
+    Ok(!has_settings(conn, &backend.login).await?)
+}
+
+/// Whether sessions of the role begin with settings of its own. We give it none.
+pub async fn has_settings(conn: &mut PgConnection, role: &str) -> Result<bool, PgError> {
+    let query = sqlx::query_scalar(
+        "select exists (select from pg_catalog.pg_db_role_setting s join pg_catalog.pg_roles r on r.oid = s.setrole
+                        where r.rolname = $1)",
+    );
+    Ok(query.bind(role).fetch_one(conn).await?)
+}
+
+/// Brings back what PostgreSQL lets every role change of itself, and so a statement of the key's: its password, and what its
+/// sessions begin with. `auth` is of `t<id>_auth`, which becomes the role for it.
+pub async fn mend(auth: &mut PgConnection, login: &Login, verifier: &str) -> Result<(), PgError> {
+    let idents = Ident::new(&login.role).zip(Ident::new(&login.database));
+    let (role, database) = idents.ok_or_else(|| PgError::unexpected("a role or database has no name"))?;
+    let mut open = auth.begin().await?;
+    // Whoever changes the role at this moment holds its row for as long as it runs.
+    sqlx::query("set local lock_timeout = '1s'").execute(&mut *open).await?;
+    become_role(&mut open, &login.role).await?;
+    for sql in [
+        roles::set_verifier(&role, verifier),
+        roles::reset_settings(&role, None),
+        roles::reset_settings(&role, Some(&database)),
+    ] {
+        session::execute(&mut open, &sql).await?;
+    }
+    open.commit().await?;
+    Ok(())
+}
+
+async fn become_role(open: &mut PgConnection, role: &str) -> Result<(), PgError> {
+    sqlx::query("select pg_catalog.set_config('role', $1, true)").bind(role).execute(open).await?;
     Ok(())
 }
 
@@ -57,36 +94,21 @@ pub async fn any_dead(conn: &mut PgConnection) -> Result<bool, PgError> {
 }
 
 /// Ends a session, and waits `wait_ms` for it to be gone; 0: for nothing. True unless it is still there. `auth` is of
-/// `t<id>_auth`, which becomes the session's role to end it; `sql` logs in as `t<id>_sql`, which is what unscoped keys
-/// are logged in as.
-pub async fn end(
-    auth: &mut PgConnection,
-    sql: &Login,
-    backend: &Backend,
-    wait_ms: i64,
-) -> Result<bool, PgError> {
-    if backend.login == sql.role {
-        let mut conn = session::connect(sql).await?;
-        let gone = terminate(&mut conn, backend, wait_ms).await;
-        let _ended = conn.close().await;
-        return gone;
-    }
+/// `t<id>_auth`, which becomes the session's role to end it: a login of that role's own is what the key could spoil.
+pub async fn end(auth: &mut PgConnection, backend: &Backend, wait_ms: i64) -> Result<bool, PgError> {
     let mut open = auth.begin().await?;
-    sqlx::query("select pg_catalog.set_config('role', $1, true)")
-        .bind(&backend.login)
-        .execute(&mut *open)
-        .await?;
+    become_role(&mut open, &backend.login).await?;
     let gone = terminate(&mut open, backend, wait_ms).await?;
     open.rollback().await?;
     Ok(gone)
 }
 
 /// Ends all that dead keys still have, as [`end`] does, and says how many sessions that were and whether all are gone.
-pub async fn end_dead(auth: &mut PgConnection, sql: &Login, wait_ms: i64) -> Result<(usize, bool), PgError> {
+pub async fn end_dead(auth: &mut PgConnection, wait_ms: i64) -> Result<(usize, bool), PgError> {
     let dead = dead(auth).await?;
     let mut all_gone = true;
     for backend in &dead {
-        let gone = end(auth, sql, backend, wait_ms).await;
+        let gone = end(auth, backend, wait_ms).await;
         // One that cannot be ended must not keep another alive.
         if let Err(error @ PgError::Sqlstate { .. }) = &gone {
             tracing::warn!(login = backend.login, %error, "a session of a dead key could not be ended");

@@ -154,6 +154,12 @@ impl DataplaneInstallation {
         self.on(role.to_owned(), endpoint, database)
     }
 
+    /// The SCRAM verifier that belongs to [`DataplaneInstallation::sql`] and [`DataplaneInstallation::key`].
+    #[must_use]
+    pub fn verifier(&self, role: &str) -> String {
+        verifier(&self.root, &self.system_identifier, role)
+    }
+
     fn on(&self, role: String, endpoint: Option<&Endpoint>, database: &str) -> Login {
         let endpoint = match (endpoint.unwrap_or(&self.endpoint).clone(), &self.endpoint) {
             // The tenants' servers are trusted as the control database's is.

@@ -6,6 +6,7 @@ mod load;
 mod peer;
 mod reconcile;
 mod report;
+mod revoked;
 mod rounds;
 mod stage;
 mod storm;
@@ -29,7 +30,7 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page, post, patch, fairness, long; or reconcile, which runs by itself only
+    /// Only scenes whose name holds this word: row, keys, latency, page, post, patch, fairness, long; or reconcile and revoked, each of which runs by itself only
     #[arg(long)]
     only: Option<String>,
     /// How many objects there are while reconciling is measured
@@ -56,6 +57,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(Role::Control { uri, port }) => control::serve(uri, *port).await,
         None if cli.only.as_deref() == Some("reconcile") => {
             reconcile::run(cli.objects).await;
+            Ok(())
+        }
+        None if cli.only.as_deref() == Some("revoked") => {
+            revoked::run().await;
             Ok(())
         }
         None => bench(&cli).await,

@@ -153,7 +153,6 @@ impl World {
                         "select dl.fence(1)",
                         "select * from app.notes",
                         "select * from app.loud",
-                        "set role {acme_sql}",
                         "grant {acme_key} to {acme_sql}",
                     ],
                 ]),

@@ -85,14 +85,11 @@ async fn a_backend_is_ended_as_its_own_role_and_only_that_one() {
     let dead = backends::dead(&mut auth).await.expect("lane A reads it");
     let [dead] = &dead[..] else { panic!("{dead:?}") };
     let mut as_sql = session::connect(&sql).await.expect("t_sql's login");
-    backends::end(&mut as_sql, &sql, dead, 1_000).await.expect_err("t_sql is no key");
+    backends::end(&mut as_sql, dead, 1_000).await.expect_err("t_sql is no key");
     let later = backends::Backend { since: dead.since + 1, ..dead.clone() };
-    assert!(
-        backends::end(&mut auth, &sql, &later, 1_000).await.expect("a question"),
-        "there is no such backend"
-    );
+    assert!(backends::end(&mut auth, &later, 1_000).await.expect("a question"), "there is no such backend");
     assert_eq!(one::<i64>(&mut north, "select 1::bigint").await, 1);
-    assert!(backends::end(&mut auth, &sql, dead, 5_000).await.expect("the key's role ends it"));
+    assert!(backends::end(&mut auth, dead, 5_000).await.expect("the key's role ends it"));
     assert!(sqlx::query("select 1").execute(&mut north).await.is_err());
 
     // who looks forgets what is gone

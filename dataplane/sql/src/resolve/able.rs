@@ -11,7 +11,11 @@ use crate::catalog::{Catalog, Entity, Field, Scope, Way};
 /// The methods that an entity, or a row of it, answers, where these are fewer than of others and this scope may know it.
 #[must_use]
 pub fn allowed(catalog: &Catalog, scope: &Scope, entity: &EntityName, of_row: bool) -> Option<&'static str> {
-    let visible = find(catalog, scope, entity, Visible::for_write).ok()?;
+    let visible = match find(catalog, scope, entity, Visible::for_write) {
+        Ok(visible) => visible,
+        // A procedure, for who may call it.
+        Err(problem) => return problem.allow,
+    };
     match of_row {
         true => visible.entity.allowed(),
         false => (visible.entity.ways.insert == Way::Never).then_some(Problem::ONLY_READ),

@@ -33,9 +33,9 @@ impl<S: ResourceSource> Pass<'_, S> {
         if !backends::any_dead(logins.get(As::Owner).await?).await? {
             return Ok(0);
         }
-        let login = |login| self.installation.tenant(&desired.tenant, login, desired.database.as_str());
-        let mut auth = session::connect(&login(TenantLogin::Auth)).await?;
-        let (n, _) = backends::end_dead(&mut auth, &login(TenantLogin::Sql), PATIENCE).await?;
+        let login = self.installation.tenant(&desired.tenant, TenantLogin::Auth, desired.database.as_str());
+        let mut auth = session::connect(&login).await?;
+        let (n, _) = backends::end_dead(&mut auth, PATIENCE).await?;
         // the work is done; a connection that does not close well is the server's to clear
         let _ = auth.close().await;
         Ok(n)

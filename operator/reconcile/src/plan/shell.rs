@@ -54,17 +54,20 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
     if let Some(present) = actual.roles.get(SHARED_ROLE) {
         statements.extend(repaired(&ident(SHARED_ROLE), Kind::Group, present));
     }
-    for login in [TenantLogin::Auth, TenantLogin::Sql] {
-        let member = login.role(&desired.tenant);
-        let there = actual
-            .memberships
-            .iter()
-            .any(|m| m.role == SHARED_ROLE && m.member == member && m.set && !m.inherit && !m.admin);
-        if !there {
-            statements.push(roles::grant(&ident(SHARED_ROLE), [&ident(&member)], Membership::Set).into());
+    for (role, member) in becomes(desired) {
+        let is_it = |m: &&Member| m.role == role && m.member == member;
+        if !actual.memberships.iter().filter(is_it).any(|m| m.set && !m.inherit && !m.admin) {
+            statements.push(roles::grant(&ident(&role), [&ident(&member)], Membership::Set).into());
         }
     }
     statements
+}
+
+/// Which role which login may become. As `t<id>_sql` lane A's login ends the sessions of that role, and brings back its password.
+fn becomes(desired: &Desired) -> [(String, String); 3] {
+    let [auth, sql] = [TenantLogin::Auth, TenantLogin::Sql].map(|login| login.role(&desired.tenant));
+    let shared = SHARED_ROLE.to_owned();
+    [(shared.clone(), auth.clone()), (shared, sql.clone()), (sql, auth)]
 }
 
 /// Statements that bring `present` back to what `kind` is; empty where it is. What only a superuser can take back is
@@ -121,7 +124,8 @@ fn strays(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Statement>
         .memberships
         .iter()
         .filter(|m| m.grantor == operator && concerns(m))
-        .filter(|m| !(m.role == SHARED_ROLE && foreign::is_lane(&m.member)));
+        .filter(|m| !(m.role == SHARED_ROLE && foreign::is_lane(&m.member)))
+        .filter(|m| !becomes(desired).iter().any(|(role, member)| m.role == *role && m.member == *member));
     strays.map(|m| roles::revoke(&ident(&m.role), [&ident(&m.member)]).into()).collect()
 }
 

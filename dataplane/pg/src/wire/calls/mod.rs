@@ -2,8 +2,8 @@
 //! that may do what it wants with its session, and even end transactions: behind a role that is switched, as on lane A, it
 //! would go on as the login.
 //!
-//! A session belongs to one key, from its login to its end. `turns` says whose call is next, `kept` has the sessions between
-//! calls, `task` is one call from its session to its answer.
+//! A session belongs to one key, from its login to its end. `turns` says whose call is next, `opened` makes its session, `kept` has
+//! the sessions between calls, `task` is one call from its session to its answer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ use kept::Kept;
 use turns::Turns;
 
 mod kept;
+mod opened;
 mod task;
 mod turns;
 
@@ -79,6 +80,8 @@ pub struct CallLogins {
     pub key: Box<dyn Fn(&str) -> Login + Send + Sync>,
     /// `t<id>_sql`, for unscoped keys.
     pub sql: Login,
+    /// The SCRAM verifier of such a role's password, to set it again.
+    pub verifier: Box<dyn Fn(&str) -> String + Send + Sync>,
 }
 
 /// A cheap handle; clones share the sessions.
@@ -166,7 +169,7 @@ impl Calls {
     /// Ends what dead keys still run in this database, whoever opened it, and says how many sessions that were.
     pub async fn end_dead(&self) -> Result<usize, PgError> {
         let mut auth = self.shared.registry.acquire().await.map_err(PgError::from)?;
-        let (n_ended, _) = backends::end_dead(&mut auth, &self.shared.logins.sql, 0).await?;
+        let (n_ended, _) = backends::end_dead(&mut auth, 0).await?;
         Ok(n_ended)
     }
 

@@ -13,10 +13,9 @@ use super::{Call, Given, Shared};
 use crate::backends::{self, Backend};
 use crate::failure::PgError;
 use crate::wire::ask::{Ask, KeyRow};
-use crate::wire::connect::{ConnectError, cancel, connect_with};
+use crate::wire::connect::cancel;
 use crate::wire::connection::called::Called;
-use crate::wire::failure::{Cause, Failure, Part};
-use crate::wire::lane::Sessions;
+use crate::wire::failure::{Cause, Failure};
 
 /// How long a call that nobody waits for, or whose cancellation was asked for, may take to end by itself.
 const LINGER: Duration = Duration::from_secs(1);
@@ -101,41 +100,6 @@ impl Shared {
         Err(failure)
     }
 
-    /// Logs in as the key's role, and notes the session where everybody finds it.
-    async fn open(&self, of: Of) -> Result<Session, Failure> {
-        let (login, role) = self.login(&of.role);
-        let timeout_ms = of.statement_timeout_ms.to_string();
-        let settings = [
-            // What the key statement of lane A sets for a transaction. A session begins with it, and a reset brings it back.
-            ("search_path", "pg_catalog, pg_temp"),
-            ("statement_timeout", timeout_ms.as_str()),
-            ("bytea_output", "hex"),
-            ("lc_monetary", "C"),
-            ("extra_float_digits", "1"),
-            ("quote_all_identifiers", "off"),
-            ("transform_null_equals", "off"),
-            ("row_security", "on"),
-            ("default_transaction_read_only", "off"),
-            ("default_transaction_isolation", "read committed"),
-            ("role", role),
-        ];
-        let connected = connect_with(&login, Sessions::Own, &settings).await;
-        let mut connection = connected.map_err(|error| match error {
-            ConnectError::NoLogin(cause) => Failure::NoLogin(cause),
-            error => Failure::Unavailable(error.to_string()),
-        })?;
-        let own = connection.introduce().await.map_err(|stop| stop.failure(Part::Key))?;
-        let backend = Backend { pid: own.pid, since: own.since, login: login.role.clone() };
-        let noted = async {
-            let mut auth = self.registry.acquire().await.map_err(PgError::from)?;
-            backends::register(&mut auth, &backend, &of.key, &self.replica).await
-        };
-        noted
-            .await
-            .map_err(|error| Failure::Unavailable(format!("a session could not be noted: {error}")))?;
-        Ok(Session { connection, of, backend })
-    }
-
     /// The key, if it lives and is what the call was made for.
     async fn key(&self, check: Ask, call: &Call) -> Result<KeyRow, Failure> {
         let key = self.lane.read(check).await?.key;
@@ -203,6 +167,6 @@ impl Shared {
 
     async fn end(&self, backend: &Backend) -> Result<bool, PgError> {
         let mut auth = self.registry.acquire().await.map_err(PgError::from)?;
-        backends::end(&mut auth, &self.logins.sql, backend, 0).await
+        backends::end(&mut auth, backend, 0).await
     }
 }
