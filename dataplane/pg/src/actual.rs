@@ -39,6 +39,8 @@ pub struct Role {
     pub connection_limit: i32,
     /// `pg_db_role_setting` rows of the role, as `name=value`, database-wide ones with `database/` before.
     pub settings: BTreeSet<String>,
+    /// Of a key's role: something belongs to it, a large object or default privileges, so that it cannot be dropped.
+    pub owns: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

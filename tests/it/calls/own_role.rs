@@ -88,3 +88,25 @@ async fn a_key_that_changes_its_own_role_does_not_outlive_its_revocation() {
         assert_eq!(call.await.expect("no panic").status, 401, "{key} after {change}");
     }
 }
+
+/// Seen to fail where the role is dropped whatever belongs to it: PostgreSQL refuses, and the tenant was `Stalled` for good.
+#[tokio::test]
+async fn a_key_whose_role_owns_something_goes_like_any_other() {
+    let desk = Desk::open().await;
+    for how in ["select pg_catalog.lo_create(0)", "alter default privileges grant select on tables to public"]
+    {
+        let told = given(&desk.call("second", "escape", json!({"how": how})).await);
+        assert_eq!(told[0]["outcome"], "done", "{how}: {told}");
+    }
+    let role = desk.world.status("ApiKey", "second")["role"].as_str().expect("a role").to_owned();
+    let manifest = std::fs::read_to_string(desk.world.manifests().join("desk.yaml")).expect("it was written");
+    let documents: Vec<&str> = manifest.split("---\n").filter(|it| !it.contains("name: second")).collect();
+    desk.world.write("desk.yaml", &documents.join("---\n"));
+    let open = format!("select count(*) from pg_roles where rolname = '{role}' and rolcanlogin");
+    rowgate_tests::wait::until_ok("the end of the role", async || {
+        let told = desk.world.status("Tenant", "desk");
+        let is_ready = rowgate_tests::reconciler::ready(&told).0 == "Served";
+        (desk.number(&open).await == 0 && is_ready).then_some(()).ok_or(told)
+    })
+    .await;
+}

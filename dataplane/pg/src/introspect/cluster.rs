@@ -40,6 +40,7 @@ struct RoleRow {
     bypass_rls: bool,
     connection_limit: i32,
     settings: Vec<String>,
+    owns: bool,
 }
 
 pub(super) async fn roles(conn: &mut PgConnection, tenant: &Ulid) -> Result<BTreeMap<String, Role>, PgError> {
@@ -47,7 +48,9 @@ pub(super) async fn roles(conn: &mut PgConnection, tenant: &Ulid) -> Result<BTre
         "select r.rolname::text as name, r.rolcanlogin as login, r.rolsuper as superuser, \
                 r.rolcreaterole as create_role, r.rolcreatedb as create_db, r.rolinherit as inherit, \
                 r.rolreplication as replication, r.rolbypassrls as bypass_rls, r.rolconnlimit as connection_limit, \
-                coalesce(s.settings, '{}') as settings \
+                coalesce(s.settings, '{}') as settings, \
+                starts_with(r.rolname, 'key_') and exists (select from pg_shdepend d \
+                    where d.refclassid = 'pg_authid'::regclass and d.refobjid = r.oid and d.deptype = 'o') as owns \
          from pg_roles r \
          left join (select s.setrole, array_agg(coalesce(d.datname || '/', '') || setting) as settings \
                     from pg_db_role_setting s left join pg_database d on d.oid = s.setdatabase \
@@ -69,6 +72,7 @@ pub(super) async fn roles(conn: &mut PgConnection, tenant: &Ulid) -> Result<BTre
             bypass_rls: row.bypass_rls,
             connection_limit: row.connection_limit,
             settings: row.settings.into_iter().collect(),
+            owns: row.owns,
         };
         (row.name, role)
     };
