@@ -54,6 +54,7 @@ pub(crate) async fn attempt(caller: &Caller, known: &Known, compiled: &Compiled)
         last: None,
         count: None,
         n_affected: None,
+        is_untold: false,
     };
     Ok(Written { page, entity: compiled.entity.clone(), nothing: compiled.nothing, tagged: None })
 }

@@ -10,12 +10,13 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::Method;
+use axum::http::header::CONNECTION;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use futures_util::FutureExt as _;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::service::{Service, service_fn};
 use rowgate_core::problem::{Code, Problem};
 use tower::ServiceExt as _;
@@ -150,6 +151,7 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
     let (accepted, listed) =
         (compress::accepted(request.headers()), cors::listed(&request, &api.app.catalogs));
     let held = entity_tags::held(&method, request.headers());
+    let has_body = !request.body().is_end_stream();
     request.extensions_mut().insert(trace.clone());
     let ending = Ending::new(api.app, trace, method.clone(), began);
     if let Some(listed) = &listed {
@@ -175,6 +177,12 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
     };
     let refused = response.extensions().get::<Problem>().map(|problem| problem.code);
     let mut response = finish(response, &id);
+    // hyper closes a connection on which a body is still to come: a client that is not told sends its next request into it
+    // (and every 401 is one answer, of a key that died while its body came in, too)
+    let is_open = ending.trace.body_is_read.get().is_none() || response.status() == StatusCode::UNAUTHORIZED;
+    if has_body && is_open {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     if let Some(listed) = listed {
         listed.allow(response.headers_mut());
     }

@@ -64,6 +64,8 @@ impl Coming {
             headers if is_encoded(headers) => refused("send the body as it is, without Content-Encoding"),
             _ => read(request).await,
         };
+        // what nobody has read may still be on its way
+        let _first = body.as_ref().map(|_| caller.trace.body_is_read.set(()));
         Ok(Sent { body, is_absent, is_minimal, only })
     }
 }

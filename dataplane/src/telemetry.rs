@@ -35,6 +35,8 @@ pub struct Trace {
     pub key: OnceLock<Arc<Found>>,
     /// How many rows were read, once they all were.
     pub rows: OnceLock<usize>,
+    /// Set when the whole body of the request has come in.
+    pub body_is_read: OnceLock<()>,
     /// Nanoseconds spent on exchanges with the tenant's database.
     database: AtomicU64,
 }
@@ -48,6 +50,7 @@ impl Trace {
             tenant: OnceLock::new(),
             key: OnceLock::new(),
             rows: OnceLock::new(),
+            body_is_read: OnceLock::new(),
             database: AtomicU64::new(0),
         }
     }

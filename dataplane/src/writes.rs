@@ -108,6 +108,10 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
                 false => Miss::Settled(problem),
             }
         }
+        Failure::TooLong => Miss::Settled(Problem::new(
+            Code::TooLarge,
+            "a row would be longer than 64 MiB when it is told, so nothing was done; send Prefer: return=minimal to write it",
+        )),
         Failure::Conflict(_) => Miss::Settled(Problem::new(
             Code::SerializationFailure,
             "another write was in the way and nothing of this one was done; send it again",

@@ -5,10 +5,11 @@ use std::convert::Infallible;
 use axum::extract::FromRequestParts;
 use axum::http::header::LOCATION;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rowgate_core::problem::{Code, Problem};
+use rowgate_pg::wire::Page;
 use rowgate_sql::catalog::Entity;
 use rowgate_sql::query::Nothing;
 use rowgate_sql::resolve::{How, Only};
@@ -24,6 +25,8 @@ use crate::writes::{self, Written};
 
 /// What stays as it is in a part of a path.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// `POST /auth/{tenant}/api/{entity}`: one row or a list of them, all or none; or a call, where a routine stands behind it.
 pub(super) async fn create(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
@@ -45,9 +48,10 @@ pub(super) async fn create(caller: Caller, here: Here, coming: Coming) -> Result
     let Written { page, entity, tagged, .. } = written.await?;
     // A trigger may have passed the row over.
     let is_made = page.n_affected != Some(0);
-    let location =
-        location(&here, &entity, &page.json, &sent).filter(|_| is_made && entity.routine.is_none());
-    Ok(answer(&sent, StatusCode::CREATED, page.json, location, tagged))
+    // Rows that were read back are objects joined by commas; one alone is JSON.
+    let row = if page.json.is_empty() { sent.body().unwrap_or_default() } else { &page.json };
+    let location = location(&here, &entity, row).filter(|_| is_made && entity.routine.is_none());
+    Ok(answer(&sent, StatusCode::CREATED, page, location, tagged))
 }
 
 /// `PATCH` of a row's address: the fields that are sent.
@@ -78,15 +82,21 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
             let upsert = resolve::upsert(&known.snapshot.catalog, &scope, &entity, &key, body, wish)?;
             Ok(compile::upsert(&upsert))
         });
-        let Written { page, nothing, tagged, .. } = written.await?;
+        let Written { mut page, entity, nothing, tagged } = written.await?;
         match page.count {
             Some(1) => {
-                let address = format!("{}{}", here.origin()?, here.path());
-                let location = HeaderValue::try_from(address).ok();
-                return Ok(answer(&sent, StatusCode::CREATED, shown(page.json), location, tagged));
+                let asked = format!("{}{}", here.origin()?, here.path());
+                // A trigger may have given it another key.
+                let made = location(&here, &entity, &page.json).filter(|made| !is_same(made, &asked));
+                let location = made.or_else(|| HeaderValue::try_from(asked).ok());
+                page.json = shown(page.json);
+                return Ok(answer(&sent, StatusCode::CREATED, page, location, tagged));
             }
             Some(compile::PASSED_OVER) => return Err(writes::passed_over().into()),
-            Some(_) => return Ok(answer(&sent, StatusCode::OK, shown(page.json), None, tagged)),
+            Some(_) => {
+                page.json = shown(page.json);
+                return Ok(answer(&sent, StatusCode::OK, page, None, tagged));
+            }
             None => match nothing {
                 Nothing::Again => {}
                 Nothing::NoRow => return Err(row_not_found()),
@@ -110,17 +120,20 @@ fn shown(json: Vec<u8>) -> Vec<u8> {
 }
 
 /// 204 where the caller wants no rows, else `status` with them, and the tag that a read of the row would have now (RFC 9110,
-/// 8.8).
+/// 8.8). More rows than an answer holds are not told, as if they were not wanted, and that is said (RFC 7240, 3).
 fn answer(
     sent: &Sent,
     status: StatusCode,
-    json: Vec<u8>,
+    page: Page,
     location: Option<HeaderValue>,
     tagged: Option<Tagged>,
 ) -> Response {
-    let mut response = match sent.is_minimal {
-        true => StatusCode::NO_CONTENT.into_response(),
-        false => (status, Rows { json, next_link: None, count: None, tail: None }).into_response(),
+    let mut response = match (sent.is_minimal, page.is_untold) {
+        (true, _) => StatusCode::NO_CONTENT.into_response(),
+        (false, true) => (StatusCode::NO_CONTENT, [(PREFERENCE_APPLIED, "return=minimal")]).into_response(),
+        (false, false) => {
+            (status, Rows { json: page.json, next_link: None, count: None, tail: None }).into_response()
+        }
     };
     if let Some(location) = location {
         response.headers_mut().insert(LOCATION, location);
@@ -133,6 +146,16 @@ fn answer(
 
 fn row_not_found() -> Refusal {
     Problem::new(Code::RowNotFound, "there is no row with this key for this API key").into()
+}
+
+/// Whether both are one address, however they are escaped and in whatever order its fields are.
+fn is_same(made: &HeaderValue, asked: &str) -> bool {
+    let parts = |address: &str| {
+        let mut parts: Vec<Vec<u8>> = address.split('/').map(|part| percent_decode_str(part).collect()).collect();
+        parts.sort_unstable();
+        parts
+    };
+    made.to_str().is_ok_and(|made| parts(made) == parts(asked))
 }
 
 /// `DELETE /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
@@ -182,15 +205,13 @@ fn no_options(here: &Here) -> Result<(), Problem> {
 /// As long as an address may be that is answered, with its host and headers beside it.
 const LONGEST: usize = 8 << 10;
 
-/// Where the one new row is. `None`: there are several, or the key's values are not known, or no client could ask for it: what
-/// is too long, or a part that is a step upwards, however it is escaped.
-fn location(here: &Here, entity: &Entity, json: &[u8], sent: &Sent) -> Option<HeaderValue> {
-    // Rows that were read back are objects joined by commas; one alone is JSON.
-    let row: Map<String, Value> = match json.is_empty() {
-        false => serde_json::from_slice(json).ok()?,
-        true => serde_json::from_slice(sent.body().ok()?).ok()?,
-    };
-    let mut address = format!("{}{}", here.origin().ok()?, here.path());
+/// Where the one new row is, which is the whole of `json`. `None`: there are several, or the key's values are not known, or no
+/// client could ask for it: what is too long, or a part that is a step upwards, however it is escaped.
+fn location(here: &Here, entity: &Entity, json: &[u8]) -> Option<HeaderValue> {
+    let row: Map<String, Value> = serde_json::from_slice(json).ok()?;
+    // of `/auth/{tenant}/api/{entity}` and what may follow
+    let path = here.path().match_indices('/').nth(4).map_or(here.path(), |(end, _)| &here.path()[..end]);
+    let mut address = format!("{}{path}", here.origin().ok()?);
     for &field in &entity.key {
         let name = &entity.fields[field].name;
         let value = match row.get(name)? {

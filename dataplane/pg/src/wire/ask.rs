@@ -67,6 +67,8 @@ pub struct Page {
     pub count: Option<i64>,
     /// How many rows the command has read, made, changed or deleted; `None` while that is not known yet.
     pub n_affected: Option<u64>,
+    /// What a write gave back was more than 32 MiB, so that `json` is empty.
+    pub is_untold: bool,
 }
 
 /// The live key, as the database said in the same transaction.

@@ -186,6 +186,7 @@ impl From<Stop> for ConnectError {
             }
             Stop::Server(error) => ConnectError::Refused(error.to_string()),
             Stop::Standby => ConnectError::Standby,
+            Stop::TooLong => ConnectError::Malformed("a message beyond the limit"),
         }
     }
 }

@@ -210,8 +210,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         let page = rows.map(|mut rows| {
             let last = rows.last();
-            let (n_rows, more, count) = (rows.n_rows, rows.more, rows.count);
-            Page { key, json: rows.whole(), n_rows, rest: None, more, last, count, n_affected }
+            let (n_rows, more, count, is_untold) = (rows.n_rows, rows.more, rows.count, rows.is_untold);
+            Page { key, json: rows.whole(), n_rows, rest: None, more, last, count, n_affected, is_untold }
         });
         Ok((Exchanged::Whole(page), stands && !batch.parses_data))
     }

@@ -59,8 +59,9 @@ pub enum Failure {
     /// Any other error out of a routine.
     #[error("the routine failed")]
     Routine(Cause),
-    /// What a call gave takes more memory than one answer may. What the routine had not committed by itself is undone.
-    #[error("the call gave more than one answer holds")]
+    /// What a call gave takes more memory than one answer may, or a row that was written more than one message. What a routine
+    /// had not committed by itself is undone, and a write is.
+    #[error("there was more to tell than one answer holds")]
     TooLong,
     /// Any other error of PostgreSQL, or an answer that breaks the protocol.
     #[error("the database answered with an unexpected error")]
@@ -116,6 +117,8 @@ pub(super) enum Stop {
     Server(ServerError),
     /// The server repeats what another one does, some time later.
     Standby,
+    /// A message beyond the limit. The server is still sending it, and what it is part of was not committed.
+    TooLong,
 }
 
 /// What is said of a standby.
@@ -147,6 +150,8 @@ impl Stop {
             }
             Stop::Server(error) => error.failure(part),
             Stop::Standby => Failure::Unavailable(STANDBY.to_owned()),
+            Stop::TooLong if part == Part::Write => Failure::TooLong,
+            Stop::TooLong => Failure::Internal(Cause::ours("PostgreSQL sent a message beyond the limit")),
         }
     }
 }

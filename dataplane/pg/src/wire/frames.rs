@@ -88,7 +88,7 @@ impl Inbox {
             if let Some(header) = Header::parse(&self.buffer).map_err(|_| Malformed("a length below 4"))? {
                 let len = header.len() as usize + 1;
                 if self.limit < len {
-                    return Err(Malformed("a message beyond the limit").into());
+                    return Err(Stop::TooLong);
                 }
                 if len <= self.buffer.len() {
                     return Ok(header);

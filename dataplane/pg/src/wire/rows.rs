@@ -26,6 +26,8 @@ pub(super) struct Rows {
     pub(super) count: Option<i64>,
     /// How long a page may become.
     full: usize,
+    /// There was too much to keep: nothing of it is told.
+    pub(super) is_untold: bool,
 }
 
 impl Rows {
@@ -42,7 +44,8 @@ impl Rows {
 
     pub(super) fn new(shape: &Shape, take: usize) -> Rows {
         let last = vec![None; shape.position.len()];
-        Rows { take, json: Vec::new(), n_bytes_cut: 0, n_rows: 0, more: false, last, count: None, full: FULL }
+        let (json, is_untold) = (Vec::new(), false);
+        Rows { take, json, n_bytes_cut: 0, n_rows: 0, more: false, last, count: None, full: FULL, is_untold }
     }
 
     /// Adds one row, or notes that there was one more than are taken, or than a page holds.
@@ -94,9 +97,16 @@ impl Rows {
         self.more && self.is_full()
     }
 
-    /// Whether what a write gives back takes more memory than one answer may.
+    /// Whether what was kept takes more memory than one answer may.
     pub(super) fn is_long(&self) -> bool {
         FULL < self.json.len()
+    }
+
+    /// Gives up what a write gives back where that takes more memory than one answer may: the write itself goes on.
+    pub(super) fn give_up_if_long(&mut self) {
+        if self.is_long() {
+            (self.json, self.take, self.is_untold) = (Vec::new(), self.n_rows, true);
+        }
     }
 
     /// Whether the page holds no further row.

@@ -146,7 +146,7 @@ impl Seat {
         let lane = self.lane.clone();
         let end = lane.exchanges.spawn(self.go_on(ask, rows, sender, deadline));
         let rest = Some(Rest::new(receiver, end));
-        Page { key, json, n_rows, rest, more: false, last, count, n_affected: None }
+        Page { key, json, n_rows, rest, more: false, last, count, n_affected: None, is_untold: false }
     }
 
     async fn go_on(

@@ -35,16 +35,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(self.stream.flush().await?)
     }
 
-    /// Reads all that a write gives back, and how many rows it has written.
+    /// Reads all that a write gives back, and how many rows it has written. What is more than an answer holds is left out: it
+    /// is committed by then, and an error would make somebody do it again.
     pub(super) async fn read_written(&mut self, shape: &Shape) -> Result<(Rows, u64), Stop> {
         let mut rows = Rows::of_write(shape);
         loop {
             match self.answer().await? {
                 (backend::DATA_ROW_TAG, body) => {
                     rows.add(shape, body)?;
-                    if rows.is_long() {
-                        return Err(Malformed("more rows back from a write than are kept in memory").into());
-                    }
+                    rows.give_up_if_long();
                 }
                 (backend::COMMAND_COMPLETE_TAG, body) => return Ok((rows, n_affected(body)?)),
                 _ => return Err(Malformed("another message than a row").into()),

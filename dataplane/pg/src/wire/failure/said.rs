@@ -126,7 +126,7 @@ impl ServerError {
             ("42P21" | "42P22", _) | ("42601", Part::DataBind | Part::Data | Part::Write) => {
                 Failure::Invalid(self.into())
             }
-            (_, Part::Write) if ["21", "23", "44", "54", "DL", "P0", "RG"].contains(&class(state)) => {
+            (_, Part::Write) if ["21", "23", "27", "44", "54", "DL", "P0", "RG"].contains(&class(state)) => {
                 Failure::Violation(self.into())
             }
             ("23514", _) => Failure::Invalid(self.into()),
