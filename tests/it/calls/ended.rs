@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::fixture::{Desk, given, refusal};
 
+/// Seen to fail where a call is asked to end and not ended: `stubborn` looks neither at that nor at its client.
 #[tokio::test]
 async fn a_call_ends_by_the_statement_timeout_whatever_it_traps() {
     let desk = Desk::open().await;

@@ -88,9 +88,10 @@ begin
 end $$;
 create function c.sleeps(seconds double precision) returns integer language sql as
     'select 1 from (select pg_catalog.pg_sleep(seconds)) s';
--- traps everything that can be trapped
+-- traps everything that can be trapped, and does not look whether its client is there
 create function c.stubborn() returns integer language plpgsql as $$
 begin
+    perform pg_catalog.set_config('client_connection_check_interval', '0', false);
     loop
         begin
             perform pg_catalog.pg_sleep(0.05);

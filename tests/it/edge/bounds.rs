@@ -170,9 +170,12 @@ async fn a_body_is_waited_for_from_known_keys_only() {
     };
     let known = begin("POST", "customers", &world.key("shop-admin"));
     let stranger = ApiKeySecret::generate(&[3; ENTROPY_LEN]).reveal(&"shop".parse().expect("a slug"));
-    for (method, path) in
-        [("POST", "customers"), ("PATCH", "customers/id/1"), ("PUT", "customers/id/1"), ("POST", "place_order")]
-    {
+    for (method, path) in [
+        ("POST", "customers"),
+        ("PATCH", "customers/id/1"),
+        ("PUT", "customers/id/1"),
+        ("POST", "place_order"),
+    ] {
         let answer = begin(method, path, &stranger).await.expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 401 "), "{method}: {answer}");
     }
