@@ -56,16 +56,17 @@ impl Coming {
         let is_minimal = prefers_minimal(request.headers());
         let only = only(request.headers());
         let is_absent = request.body().is_end_stream() && !request.headers().contains_key(CONTENT_TYPE);
-        let refused = |what: &str| Err(Problem::new(Code::BadRequest, what));
-        let body = match request.headers() {
+        let refused = match request.headers() {
             headers if !is_json(headers) => {
-                refused("send the header Content-Type: application/json with the body")
+                Some("send the header Content-Type: application/json with the body")
             }
-            headers if is_encoded(headers) => refused("send the body as it is, without Content-Encoding"),
-            _ => read(request).await,
+            headers if is_encoded(headers) => Some("send the body as it is, without Content-Encoding"),
+            _ => None,
         };
-        // what nobody has read may still be on its way
-        let _first = body.as_ref().map(|_| caller.trace.body_is_read.set(()));
+        // also what is refused, so that the connection serves on
+        let read = read(request).await;
+        let _first = read.as_ref().map(|_| caller.trace.body_is_read.set(()));
+        let body = refused.map_or(read, |what| Err(Problem::new(Code::BadRequest, what)));
         Ok(Sent { body, is_absent, is_minimal, only })
     }
 }

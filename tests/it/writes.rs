@@ -4,6 +4,7 @@ mod details;
 mod fixture;
 mod gallery;
 mod hidden;
+mod long;
 mod outages;
 mod protected;
 mod racing;

@@ -151,7 +151,8 @@ fn row_not_found() -> Refusal {
 /// Whether both are one address, however they are escaped and in whatever order its fields are.
 fn is_same(made: &HeaderValue, asked: &str) -> bool {
     let parts = |address: &str| {
-        let mut parts: Vec<Vec<u8>> = address.split('/').map(|part| percent_decode_str(part).collect()).collect();
+        let mut parts: Vec<Vec<u8>> =
+            address.split('/').map(|part| percent_decode_str(part).collect()).collect();
         parts.sort_unstable();
         parts
     };

@@ -182,3 +182,25 @@ async fn a_body_is_waited_for_from_known_keys_only() {
     assert!(!known.is_finished(), "{:?}", known.await);
     known.abort();
 }
+
+/// Seen to fail with a connection that ends without a word.
+#[tokio::test]
+async fn a_connection_that_ends_because_of_a_body_says_so() {
+    let mut world = World::shop().await;
+    world.start().await;
+    let (url, key) = (world.url(), world.key("shop-admin"));
+    for (method, path, key, status) in [
+        ("POST", "/auth/shop/api/customers/id/1", &*key, 405),
+        ("POST", "/nothing", &key, 404),
+        ("POST", "/auth/shop/api/customers", "shop:wrong", 401),
+        ("GET", "/auth/shop/api/customers/id/1", &key, 200),
+    ] {
+        // what was announced never comes, so that nobody can read it
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: h\r\nX-API-Key: {key}\r\nContent-Length: 1000\r\n\r\n"
+        );
+        let answer = raw::send(&url, head.as_bytes()).await.to_ascii_lowercase();
+        assert!(answer.starts_with(&format!("http/1.1 {status} ")), "{answer}");
+        assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
+    }
+}
