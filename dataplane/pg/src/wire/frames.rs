@@ -233,8 +233,11 @@ mod tests {
             .await
             .expect("two messages and a half");
         assert_eq!(whole, [(b'Z', b"I".to_vec()), (b'1', vec![])]);
-        for wrong in [b"D\0\0\0\x03", b"D\xff\xff\xff\xff", b"D\x7f\xff\xff\xff", b"D\0\x01\0\0"] {
+        for wrong in [b"D\0\0\0\x03", b"D\xff\xff\xff\xff"] {
             assert!(matches!(read(wrong).await, Err(Stop::Malformed(_))), "{wrong:?}");
+        }
+        for long in [b"D\x7f\xff\xff\xff", b"D\0\x01\0\0"] {
+            assert!(matches!(read(long).await, Err(Stop::TooLong)), "{long:?}");
         }
     }
 
