@@ -10,6 +10,7 @@ const READ: &str = "GET, HEAD, OPTIONS";
 const NO_DELETE: &str = "GET, HEAD, PATCH, PUT, OPTIONS";
 const ONLY_DELETE: &str = "GET, HEAD, DELETE, OPTIONS";
 
+/// Seen to fail with an OPTIONS that does not ask, and with fields that are taken for settable.
 #[tokio::test]
 async fn what_a_view_cannot_do_is_refused_with_what_it_can() {
     let gallery = Gallery::open().await;
@@ -58,7 +59,7 @@ async fn what_a_view_cannot_do_is_refused_with_what_it_can() {
     assert_eq!(gallery.state().await, before);
 }
 
-/// PostgreSQL says what a view can do only with a lock on it.
+/// PostgreSQL says what a view can do only with a lock on it. Seen to fail without `lock_timeout`.
 #[tokio::test]
 async fn a_view_that_somebody_is_changing_keeps_no_catalog_from_being_read() {
     let gallery = Gallery::open().await;
