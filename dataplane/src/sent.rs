@@ -60,6 +60,9 @@ impl Coming {
             headers if !is_json(headers) => {
                 Some("send the header Content-Type: application/json with the body")
             }
+            headers if !is_utf8(headers) => {
+                Some("send the body in UTF-8, and leave charset out of Content-Type")
+            }
             headers if is_encoded(headers) => Some("send the body as it is, without Content-Encoding"),
             _ => None,
         };
@@ -110,6 +113,19 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|it| it == "application/json" || it.ends_with("+json"))
 }
 
+/// `Content-Type` names no other charset.
+fn is_utf8(headers: &HeaderMap) -> bool {
+    let types = headers.get_all(CONTENT_TYPE).iter().filter_map(|value| value.to_str().ok());
+    let charsets = types.flat_map(|it| it.split(';').skip(1)).filter_map(|it| named(it, "charset"));
+    charsets.into_iter().all(|it| it.eq_ignore_ascii_case("utf-8") || it.eq_ignore_ascii_case("utf8"))
+}
+
+/// The value of `name=value`, quoted or not.
+fn named<'a>(parameter: &'a str, name: &str) -> Option<&'a str> {
+    let (found, value) = parameter.split_once('=')?;
+    found.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"'))
+}
+
 /// It would have to be taken apart before its size is known.
 fn is_encoded(headers: &HeaderMap) -> bool {
     headers.get_all(CONTENT_ENCODING).iter().any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
@@ -117,7 +133,8 @@ fn is_encoded(headers: &HeaderMap) -> bool {
 
 fn prefers_minimal(headers: &HeaderMap) -> bool {
     let values = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|it| it.trim().eq_ignore_ascii_case("return=minimal"))
+    let mut preferences = values.flat_map(|value| value.split(',')).filter_map(|it| it.split(';').next());
+    preferences.any(|it| named(it, "return").is_some_and(|it| it.eq_ignore_ascii_case("minimal")))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Cause, Failure, Mode, Page, Rule};
 use rowgate_sql::catalog::{Constraint, EXPECTED_TS, Entity, EntityKind};
-use rowgate_sql::compile::Compiled;
+use rowgate_sql::compile::{Compiled, UNTRUE};
 use rowgate_sql::query::Nothing;
 
 use crate::auth::Caller;
@@ -72,6 +72,10 @@ async fn attempt(
     let (sql, shape, take) = (compiled.sql.clone(), compiled.shape.clone(), compiled.take);
     let answered = ask(caller, known, true, sql, shape, take, Mode::Write).await;
     let page = answered.map_err(|failure| refused(caller, known, &compiled, failure))?;
+    let untrue = page.count.and_then(|count| usize::try_from(count - UNTRUE).ok());
+    if let Some(problem) = untrue.and_then(|at| compiled.checks.get(at)) {
+        return Err(Miss::Settled(problem.clone()));
+    }
     let _first = caller.trace.rows.set(page.n_rows);
     let one = (compiled.is_tagged && page.n_rows == 1).then_some(page.last.as_ref()).flatten();
     let tagged = Tagged::new(known, &compiled.entity, &compiled.shape, one);

@@ -1,5 +1,7 @@
 //! Rows made and deleted over HTTP, under the key's own grants and policies.
 
+mod addresses;
+mod attic;
 mod details;
 mod fixture;
 mod gallery;

@@ -4,7 +4,7 @@ use rowgate_sql::catalog::{
     Catalog, ColumnInfo, Entity, EntityRecord, FieldType, Filling, Limits, Operators, PermissionRecord,
     Structures, TableColumns, build,
 };
-use rowgate_sql::text::Ident;
+use rowgate_sql::text::{BuiltIn, Ident};
 use sqlx::types::Json;
 use sqlx::{Connection as _, PgConnection};
 
@@ -64,6 +64,7 @@ struct Row {
     granted: bool,
     has_default: bool,
     is_computed: bool,
+    rounds_to: Option<String>,
 }
 
 /// The columns of every relation that an entity stands for, in `attnum` order. Type names are spelled with only
@@ -78,7 +79,7 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
              join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = e.definition ->> 'object'
                                        and c.relkind in ('r', 'p', 'v')
          ), attribute as (
-             select r.nspname, r.relname, a.attrelid, a.attnum, a.attname, a.atttypid, a.attacl,
+             select r.nspname, r.relname, a.attrelid, a.attnum, a.attname, a.atttypid, a.atttypmod, a.attacl,
                     a.attgenerated <> '' or a.attidentity = 'a' as is_computed, a.atthasdef or a.attidentity <> '' or exists (
                         select from pg_catalog.pg_type d where d.oid = a.atttypid and d.typdefault is not null) as has_default,
                     a.attnotnull and not exists (
@@ -89,10 +90,12 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
              from relation r
              join pg_catalog.pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
          ), base as (
-             select t.oid as type, t.oid, t.typtype, t.typbasetype, t.typcategory, t.typelem, t.typsubscript
+             select t.oid as type, t.oid, t.typtype, t.typbasetype, t.typcategory, t.typelem, t.typsubscript,
+                    t.typtypmod, null::int4 as modifier
              from pg_catalog.pg_type t where t.oid in (select atttypid from attribute)
              union all
-             select base.type, t.oid, t.typtype, t.typbasetype, t.typcategory, t.typelem, t.typsubscript
+             select base.type, t.oid, t.typtype, t.typbasetype, t.typcategory, t.typelem, t.typsubscript,
+                    t.typtypmod, base.typtypmod
              from base join pg_catalog.pg_type t on t.oid = base.typbasetype
              where base.typtype = 'd'
          )
@@ -101,6 +104,8 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then 'a'
                      else base.typtype::text end as base_kind,
                 not a.is_filled as nullable, a.attacl is not null as granted, a.has_default, a.is_computed,
+                case when base.oid < 16384 and coalesce(base.modifier, a.atttypmod) <> -1
+                     then pg_catalog.format_type(base.oid, coalesce(base.modifier, a.atttypmod)) end as rounds_to,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then element.has_order
                      else base.typtype <> 'b' or base.oid < 16384 end as built_in,
                 own.nspname::text as operators_in
@@ -176,7 +181,9 @@ fn column(row: &Row, structures: &Structures) -> Result<ColumnInfo, PgError> {
         (false, true) => Filling::Default,
         (false, false) => Filling::Caller,
     };
-    Ok(ColumnInfo { name: ident(&row.column)?, ty, nullable: row.nullable, granted: row.granted, filling })
+    let rounds_to = row.rounds_to.as_deref().and_then(BuiltIn::new);
+    let name = ident(&row.column)?;
+    Ok(ColumnInfo { name, ty, nullable: row.nullable, granted: row.granted, filling, rounds_to })
 }
 
 pub(crate) fn ident(name: &str) -> Result<Ident, PgError> {

@@ -8,7 +8,7 @@ use rowgate_core::problem::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::Nested;
-use crate::text::Ident;
+use crate::text::{BuiltIn, Ident};
 
 mod build;
 mod nesting;
@@ -189,6 +189,8 @@ pub struct Field {
     /// Somebody holds a right on it; else it is in nobody's [`Scope`].
     pub granted: bool,
     pub filling: Filling,
+    /// The type below domains with the modifier to which it rounds, cuts or fills up what is stored; `None`: it keeps all.
+    pub rounds_to: Option<BuiltIn>,
     /// A new row may be given a value: always but in a view that works the field out.
     pub insertable: bool,
     /// Likewise of a row that is there.

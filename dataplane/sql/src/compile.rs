@@ -2,6 +2,7 @@
 //! values, so that the text can be the text of a prepared statement.
 
 mod call;
+mod checks;
 mod encoding;
 mod page;
 mod predicate;
@@ -18,7 +19,7 @@ use crate::query::{Nothing, Query};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 pub use call::call;
-pub use write::{PASSED_OVER, delete, insert, upsert};
+pub use write::{PASSED_OVER, UNTRUE, delete, insert, upsert};
 
 #[derive(Debug, Clone)]
 pub struct Compiled {
@@ -34,6 +35,8 @@ pub struct Compiled {
     /// See [`crate::query::Upsert`].
     pub missing: Vec<String>,
     pub nothing: Nothing,
+    /// What is told where a check of [`crate::query::Upsert`] is not true: the count of the shape is [`UNTRUE`] and its place.
+    pub checks: Vec<Problem>,
     /// Where no index tells who came second, a row that is there (23505) may be the one that is meant: it is looked for again.
     pub may_race: bool,
     /// The first position of the shape is the row's version; where there is a second one, it is whether reads hide the row.
@@ -92,6 +95,7 @@ pub fn read(query: &Query) -> Compiled {
         binding: query.binding,
         missing: Vec::new(),
         nothing: Nothing::NoRow,
+        checks: Vec::new(),
         may_race: false,
         is_tagged: query.version.is_some(),
     }
@@ -142,6 +146,7 @@ pub fn count(query: &Query) -> Compiled {
         binding: None,
         missing: Vec::new(),
         nothing: Nothing::NoRow,
+        checks: Vec::new(),
         may_race: false,
         is_tagged: false,
     }

@@ -75,6 +75,17 @@ pub struct Upsert {
     /// Empty: the answer is not what a read of the row would give, or nobody could know that.
     pub marks: Vec<usize>,
     pub nothing: Nothing,
+    /// Where one is not true nothing is written.
+    pub checks: Vec<Check>,
+}
+
+/// What PostgreSQL judges of a key field's values alone.
+#[derive(Debug, Clone)]
+pub enum Check {
+    /// The column would hold the value of the address as it is.
+    Kept { field: usize, path: Bind },
+    /// The body has the value of the address, however it is written.
+    Same { field: usize, path: Bind, body: Bind },
 }
 
 /// What it means when a statement ran and did nothing.

@@ -4,6 +4,7 @@
 mod able;
 mod arithmetic;
 mod call;
+mod delete;
 mod family;
 mod filter;
 mod input;
@@ -11,6 +12,7 @@ mod moment;
 mod order;
 mod signature;
 mod term;
+mod told;
 mod value;
 mod version;
 mod visible;
@@ -28,9 +30,11 @@ use crate::query::{Predicate, Query, Value};
 use crate::request::{Comparison, ReadRequest};
 pub use able::allowed;
 pub use call::call;
+pub use delete::delete;
+pub(crate) use told::another_key;
 pub use version::Only;
 use visible::Visible;
-pub use write::{How, delete, insert, upsert};
+pub use write::{How, insert, upsert};
 
 /// Rows of a page when `$first` is not given.
 pub const DEFAULT_PAGE_SIZE: u32 = 100;

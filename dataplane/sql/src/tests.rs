@@ -92,6 +92,7 @@ fn catalog() -> Catalog {
             nullable,
             granted: true,
             filling: Filling::Caller,
+            rounds_to: None,
         };
         rows.iter().map(column).collect()
     };

@@ -1,4 +1,5 @@
-//! SQL text with its binds. Three ways in, and no fourth: a literal of ours, a quoted identifier, a bound value.
+//! SQL text with its binds. Three ways in, and no fourth: a literal of ours, a quoted identifier, a bound value. (The name of a
+//! built-in type is made of letters, digits and brackets alone.)
 
 use std::fmt;
 
@@ -7,6 +8,10 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Ident(String);
+
+/// A built-in type with its modifier, such as `numeric(5,2)`, as `format_type` writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuiltIn(String);
 
 /// A value for `$n`.
 #[derive(Clone, PartialEq, Eq)]
@@ -49,6 +54,16 @@ impl Ident {
     }
 }
 
+impl BuiltIn {
+    /// `None` for what could be anything else in a statement.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Option<BuiltIn> {
+        let name = name.into();
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || " (),[]-".contains(c);
+        (name.chars().all(is_plain) && !name.contains("--")).then_some(BuiltIn(name))
+    }
+}
+
 impl Bind {
     /// A value in PostgreSQL's text form.
     #[must_use]
@@ -82,6 +97,12 @@ impl Sql {
         self.binds.push(bind);
         self.text.push('$');
         self.text.push_str(&self.binds.len().to_string());
+        self
+    }
+
+    /// The name of a type.
+    pub fn built_in(&mut self, ty: &BuiltIn) -> &mut Sql {
+        self.text.push_str(&ty.0);
         self
     }
 

@@ -82,6 +82,7 @@ fn catalog() -> Catalog {
         nullable: !KEYS.contains(&column),
         granted: true,
         filling: Filling::Caller,
+        rounds_to: None,
     };
     let table = TableColumns {
         schema: name(SCHEMA),

@@ -9,7 +9,7 @@ use super::{
     Action, Catalog, Constraint, EXPECTED_TS, Entity, EntityKind, EntityRecord, Field, FieldType, Filling,
     Limits, PermissionRecord, Rights, RoutineInfo, Scope, Way, Ways,
 };
-use crate::text::Ident;
+use crate::text::{BuiltIn, Ident};
 
 #[cfg(test)]
 mod tests;
@@ -49,6 +49,8 @@ pub struct ColumnInfo {
     /// Somebody holds a right on it. One that was made anew under an old name has none, whatever the records say.
     pub granted: bool,
     pub filling: Filling,
+    /// See [`Field`].
+    pub rounds_to: Option<BuiltIn>,
 }
 
 /// The catalog of one generation. `sets` are permission records by the role that holds the grants.
@@ -182,6 +184,7 @@ fn field(record: &EntityRecord, column: &ColumnInfo, view: &ViewInfo) -> Field {
         nullable: column.nullable || record.kind == EntityKind::View,
         granted: column.granted,
         filling: if insertable || updatable { column.filling } else { Filling::Database },
+        rounds_to: column.rounds_to.clone(),
         insertable,
         updatable,
     }

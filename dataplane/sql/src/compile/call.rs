@@ -51,6 +51,7 @@ pub fn call(call: &Call) -> Compiled {
         binding: None,
         missing: Vec::new(),
         nothing: Nothing::NoRow,
+        checks: Vec::new(),
         may_race: false,
         is_tagged: false,
     }

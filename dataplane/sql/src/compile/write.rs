@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Compiled, mark, predicate, shown};
+use super::{Compiled, checks, mark, predicate, shown};
 use crate::catalog::Entity;
-use crate::query::{Delete, Insert, Nothing, Predicate, Upsert};
+use crate::query::{Check, Delete, Insert, Nothing, Predicate, Upsert};
 use crate::shape::{Column, Encoding, Shape};
 use crate::text::Sql;
 
@@ -42,6 +42,9 @@ pub fn insert(insert: &Insert) -> Compiled {
 /// What the count of a shape is where a row was there and a trigger passed it over.
 pub const PASSED_OVER: i64 = 2;
 
+/// What it is where the first check is not true; it is one more for each that follows.
+pub const UNTRUE: i64 = 3;
+
 /// Changes the row; where there is none, makes it. Not `insert ... on conflict do update`: that asks for the right to
 /// insert, and for every column that must not be null, though the row is there, and fails on one that is hidden.
 ///
@@ -75,6 +78,7 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         if let Some((version, versions)) = expected {
             sql.lit(" and t.").ident(version).lit(" = any (").bind(versions.clone()).lit(")");
         }
+        checks::and(&mut sql, upsert, " and ");
         shape = returning(&mut sql, upsert, "0");
         sql.lit(")");
     }
@@ -85,8 +89,15 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
             sql.lit(if i == 0 { "" } else { ", " }).ident(&entity.fields[*field].column);
         }
         sql.lit(") select ");
-        for (i, (_, bind)) in values.iter().enumerate() {
+        for (i, (field, bind)) in values.iter().enumerate() {
             sql.lit(if i == 0 { "" } else { ", " }).bind(bind.clone());
+            // Written out, so that what does not fit is cut, and not refused before its check can tell which it is.
+            let is_checked = |it: &&Check| matches!(it, Check::Kept { field: at, .. } if at == field);
+            if let (Some(_), Some(ty)) =
+                (upsert.checks.iter().find(is_checked), &entity.fields[*field].rounds_to)
+            {
+                sql.lit("::").built_in(ty);
+            }
         }
         sql.lit(match (updates, upsert.looks) {
             (true, true) => " where not exists (select from u) and not exists (select from p)",
@@ -94,6 +105,7 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
             (false, true) => " where not exists (select from p)",
             (false, false) => "",
         });
+        checks::and(&mut sql, upsert, if updates || upsert.looks { " and " } else { " where " });
         if entity.key_is_unique && !upsert.is_plain {
             for (i, &field) in entity.key.iter().enumerate() {
                 sql.lit(if i == 0 { " on conflict (" } else { ", " }).ident(&entity.fields[field].column);
@@ -116,9 +128,11 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         }
         sql.lit(" where exists (select from p) and not exists (select from u)");
     }
+    checks::which(&mut sql, upsert, &shape);
     let (missing, nothing) = (upsert.missing.clone(), upsert.nothing);
+    let checks = upsert.checks.iter().map(|check| checks::untrue(&upsert.entity, check)).collect();
     let may_race = !entity.key_is_unique && upsert.insert.is_some() && (updates || upsert.looks);
-    Compiled { missing, nothing, may_race, ..written(sql, shape, &upsert.entity) }
+    Compiled { missing, nothing, checks, may_race, ..written(sql, shape, &upsert.entity) }
 }
 
 /// Whether the row is there, as it was before the statement: what triggers do meanwhile is not seen.
@@ -186,6 +200,7 @@ fn written(sql: Sql, shape: Shape, entity: &Arc<Entity>) -> Compiled {
         binding: None,
         missing: Vec::new(),
         nothing: Nothing::NoRow,
+        checks: Vec::new(),
         may_race: false,
     }
 }

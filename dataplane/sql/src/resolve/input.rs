@@ -27,7 +27,7 @@ pub(super) fn bind(ty: &FieldType, input: &Input<'_>) -> Result<Bind, Misfit> {
 /// The text of a value that may stand for one of `family`.
 fn bare<'a>(family: Family, input: &'a Input<'_>) -> Result<&'a str, Misfit> {
     match (family, input) {
-        (Family::Text(_), Input::Bool(_) | Input::Number(_)) => Err(Misfit::NoText),
+        (Family::Text(_) | Family::Bytea, Input::Bool(_) | Input::Number(_)) => Err(Misfit::NoText),
         (Family::Bool, Input::Number(_)) => Err(Misfit::Bool),
         (Family::Other, Input::Bool(_)) => Err(Misfit::NoText),
         _ => scalar(input),
@@ -108,7 +108,7 @@ fn part(part: &Part, input: &Input<'_>) -> Result<String, Misfit> {
     match &part.encoding {
         encoding if is_json(encoding) => Ok(input.json().into_owned()),
         Encoding::Nested(nested) => whole(nested, input),
-        Encoding::Bytea => value::bytea(scalar(input)?)
+        Encoding::Bytea => value::bytea(bare(Family::Bytea, input)?)
             .map(|bytes| bytes.iter().fold("\\x".to_owned(), |text, byte| text + &format!("{byte:02x}"))),
         encoding => {
             let family = Family::of_part(encoding);

@@ -65,6 +65,11 @@ impl<'a> Visible<'a> {
         self.entity.fields.iter().enumerate().filter(move |(i, _)| may(*i))
     }
 
+    /// Whether the field is one of those: no message names another.
+    pub(super) fn knows(&self, field: usize) -> bool {
+        self.named().any(|(at, _)| at == field)
+    }
+
     /// A field that a body names.
     pub(super) fn written(&self, name: &str) -> Result<usize, Problem> {
         let found = self.named().find(|(_, field)| field.name == name).map(|(i, _)| i);

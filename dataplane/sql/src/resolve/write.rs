@@ -7,12 +7,13 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 
 use super::family::Family;
+use super::told::{another_key, forbidden, needed, not_all};
 use super::version::{self, Only};
 use super::visible::Visible;
 use super::{able, by_key, find, input};
 use crate::body::{Body, Input, Row};
 use crate::catalog::{Catalog, Entity, Field, FieldType, Filling, Rights, Scope, Way};
-use crate::query::{Delete, Insert, Nothing, Predicate, Upsert, Value};
+use crate::query::{Check, Insert, Nothing, Predicate, Upsert, Value};
 use crate::text::Bind;
 
 /// As many values, or rows without any, as PostgreSQL takes in one statement.
@@ -105,12 +106,15 @@ pub fn upsert(
     let (may_update, may_create) = able(visible.entity, (may_update, may_create), only)?;
     let key = by_key(&visible, key_path)?;
     let body = body?;
-    let [row] = &body.rows[..] else {
-        return Err(Problem::new(Code::BadRequest, "a row's address takes one object with its fields"));
+    let ([row], false) = (&body.rows[..], body.is_list) else {
+        return Err(Problem::new(
+            Code::BadRequest,
+            "a row's address takes one object with its fields, and no array",
+        ));
     };
     let keys = key_binds(&key);
     let mut values = Vec::with_capacity(row.len());
-    let (version, mut sent) = (visible.entity.version(), None);
+    let (version, mut sent, mut checks) = (visible.entity.version(), None, Vec::new());
     for (name, input) in row {
         if version.is_some() && visible.written(name).ok() == version {
             sent = Some(input);
@@ -120,10 +124,10 @@ pub fn upsert(
         match keys.iter().find(|(field, _)| *field == at) {
             // A row that was read may be sent back whole.
             Some((_, there)) if there.value == bind.value => {}
-            Some(_) => {
-                let what = format!("the key field {name:?} is not what the address says; leave it out");
-                return Err(Problem::new(Code::BadRequest, what));
+            Some((_, there)) if bind.value.is_some() => {
+                checks.push(Check::Same { field: at, path: there.clone(), body: bind });
             }
+            Some(_) => return Err(another_key(name)),
             None => values.push((at, bind)),
         }
     }
@@ -150,6 +154,7 @@ pub fn upsert(
         // RFC 9110, 9.3.4: the answer to a PUT carries no tag unless the row was stored as it was sent, and its version never is.
         marks: if reads_back && how == How::Merge { visible.marks() } else { Vec::new() },
         nothing: Nothing::NoRow,
+        checks,
     };
     if !may_update && expected.is_some() {
         return Err(forbidden(format!("this key may not change rows of {entity}")));
@@ -160,8 +165,7 @@ pub fn upsert(
             return Err(able::worked_out(visible.entity, &field_of(*at).name, "changed"));
         }
         if let Some((at, _)) = set.iter().find(|(at, _)| rights.update.get(*at) != Some(&true)) {
-            let name = &visible.entity.fields[*at].name;
-            return Err(forbidden(format!("this key may not change the field {name:?}")));
+            return Err(not_all(&visible, &set, *at));
         }
         let is_null =
             |(at, bind): &&(usize, Bind)| bind.value.is_none() && !visible.entity.fields[*at].nullable;
@@ -174,7 +178,13 @@ pub fn upsert(
             return Err(needed(entity, &nulls));
         }
         if set.is_empty() {
-            return Err(Problem::new(Code::BadRequest, "the body has no field to change; send at least one"));
+            let what = match upsert.checks.is_empty() {
+                true => "the body has no field to change; send at least one",
+                false => {
+                    "the body has nothing but the key, which the address says; send at least one field to change"
+                }
+            };
+            return Err(Problem::new(Code::BadRequest, what));
         }
         upsert.set = set;
     }
@@ -191,7 +201,14 @@ pub fn upsert(
     if may_create && *only != Only::Present && !is_generated {
         let all = [keys, values].concat();
         match all.iter().find(|it| !may_set(it)) {
-            None => upsert.insert = Some(all),
+            None => {
+                let rounded = all.iter().filter(|(at, _)| field_of(*at).rounds_to.is_some());
+                let rounded = rounded.filter(|(at, _)| visible.entity.key.contains(at));
+                upsert
+                    .checks
+                    .extend(rounded.map(|(at, bind)| Check::Kept { field: *at, path: bind.clone() }));
+                upsert.insert = Some(all);
+            }
             Some((at, _)) if upsert.set.is_empty() && !field_of(*at).insertable => {
                 return Err(able::worked_out(visible.entity, &field_of(*at).name, "set in a new row"));
             }
@@ -254,39 +271,6 @@ fn key_binds(key: &Predicate) -> Vec<(usize, Bind)> {
     conditions.iter().filter_map(bind).collect()
 }
 
-/// `DELETE /{entity}/{pk}/{value}...`
-pub fn delete(
-    catalog: &Catalog,
-    scope: &Scope,
-    entity: &EntityName,
-    key_path: &[(String, String)],
-) -> Result<Delete, Problem> {
-    let visible = find(catalog, scope, entity, Visible::for_write)?;
-    if let Some(protection) = &visible.entity.protection {
-        return Err(delete_blocked(visible.entity, &protection.soft_delete));
-    }
-    if visible.entity.shows_version {
-        let what =
-            "rows of the table under this view are not deleted; set their flag for that with PATCH instead";
-        return Err(Problem::delete_blocked(what));
-    }
-    if !visible.rights().delete {
-        return Err(forbidden(format!("this key may not delete rows of {entity}")));
-    }
-    if visible.entity.ways.delete == Way::Never {
-        return Err(able::not_deleted(visible.entity));
-    }
-    let looks = visible.entity.ways.delete == Way::Trigger;
-    Ok(Delete { entity: Arc::clone(visible.entity), key: by_key(&visible, key_path)?, looks })
-}
-
-fn delete_blocked(entity: &Entity, flag: &str) -> Problem {
-    let field = entity.fields.iter().find(|field| field.column.as_str() == flag);
-    let name = field.map_or(flag, |field| field.name.as_str());
-    let what = format!("rows of {} are not deleted; set {name:?} to true with PATCH instead", entity.name);
-    Problem::delete_blocked(what)
-}
-
 /// The values of one row by their fields.
 fn values(visible: &Visible<'_>, row: &Row<'_>) -> Result<Vec<(usize, Bind)>, Problem> {
     let mut values = Vec::with_capacity(row.len());
@@ -345,21 +329,12 @@ fn missing(visible: &Visible<'_>, values: &[(usize, Bind)], whole: bool) -> Vec<
     fields.filter(is_missing).map(|(_, field)| format!("{:?}", field.name)).collect()
 }
 
-fn needed(entity: &EntityName, missing: &[String]) -> Problem {
-    let what = format!("a row of {entity} needs a value that is not null for {}", missing.join(", "));
-    Problem::new(Code::InvalidValue, what)
-}
-
 fn is_integer(ty: &FieldType) -> bool {
     matches!(Family::of(ty), Family::Integer(..))
 }
 
 pub(super) fn is_read_only(field: &Field) -> bool {
     field.filling == Filling::Database || field.column.as_str().starts_with("dl_")
-}
-
-fn forbidden(what: String) -> Problem {
-    Problem::new(Code::Forbidden, what)
 }
 
 /// Says which row of a list it is about.

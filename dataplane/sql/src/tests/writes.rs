@@ -25,6 +25,7 @@ fn catalog() -> Catalog {
         nullable,
         granted: true,
         filling,
+        rounds_to: None,
     };
     let columns = vec![
         column("id", "integer", 23, false, Filling::Caller),
@@ -161,7 +162,7 @@ fn without_a_version_a_row_is_made_and_the_table_refuses_to_change_one() {
         ("set_x", Only::Either, Nothing::Again, true, true),
         ("set_x", Only::Present, Nothing::NoRow, true, false),
         ("set_x", Only::Absent, Nothing::Taken, false, true),
-        ("set_new", Only::Either, Nothing::Again, false, true),
+        ("set_new", Only::Either, Nothing::PassedOver, false, true),
     ] {
         let compiled = change(set, "kept", title, How::Merge, &only).expect("a PATCH");
         let text = compiled.sql.as_str();

@@ -27,6 +27,7 @@ fn table(object: &str, columns: &[&str]) -> TableColumns {
         nullable: false,
         granted: !column.starts_with("new_"),
         filling: Filling::Caller,
+        rounds_to: None,
     };
     TableColumns {
         schema: name("app"),

@@ -1,0 +1,38 @@
+//! Which row a DELETE means.
+
+use std::sync::Arc;
+
+use rowgate_core::name::EntityName;
+use rowgate_core::problem::Problem;
+
+use super::told::{delete_blocked, forbidden};
+use super::visible::Visible;
+use super::{able, by_key, find};
+use crate::catalog::{Catalog, Scope, Way};
+use crate::query::Delete;
+
+/// `DELETE /{entity}/{pk}/{value}...`
+pub fn delete(
+    catalog: &Catalog,
+    scope: &Scope,
+    entity: &EntityName,
+    key_path: &[(String, String)],
+) -> Result<Delete, Problem> {
+    let visible = find(catalog, scope, entity, Visible::for_write)?;
+    if let Some(protection) = &visible.entity.protection {
+        return Err(delete_blocked(&visible, &protection.soft_delete));
+    }
+    if visible.entity.shows_version {
+        let what =
+            "rows of the table under this view are not deleted; set their flag for that with PATCH instead";
+        return Err(Problem::delete_blocked(what));
+    }
+    if !visible.rights().delete {
+        return Err(forbidden(format!("this key may not delete rows of {entity}")));
+    }
+    if visible.entity.ways.delete == Way::Never {
+        return Err(able::not_deleted(visible.entity));
+    }
+    let looks = visible.entity.ways.delete == Way::Trigger;
+    Ok(Delete { entity: Arc::clone(visible.entity), key: by_key(&visible, key_path)?, looks })
+}
