@@ -107,6 +107,8 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
         )),
         Failure::Violation(cause) => {
             let problem = about(violation(&cause, known, compiled), &cause, known, &compiled.entity);
+            let is_own_key = compiled.may_race && is_key(&cause, &compiled.entity);
+            let problem = if is_own_key { hidden() } else { problem };
             match compiled.may_race && cause.sqlstate.as_deref() == Some("23505") {
                 true => Miss::Raced(problem),
                 false => Miss::Settled(problem),
@@ -135,6 +137,36 @@ fn unwritable(cause: &Cause) -> Problem {
     }
     let what = "PostgreSQL cannot write to this view by itself; write to a table under it, or give the view INSTEAD OF triggers";
     Problem { allow: Some(Problem::ONLY_READ), ..Problem::new(Code::MethodNotAllowed, what) }
+}
+
+/// The unique constraint, or index, of the entity's key.
+fn is_key(cause: &Cause, entity: &Entity) -> bool {
+    let rule = cause
+        .rule
+        .as_deref()
+        .filter(|_| cause.sqlstate.as_deref() == Some("23505") && !is_elsewhere(cause, entity));
+    let found = rule.and_then(|rule| entity.constraints.iter().find(|it| it.name == rule.constraint));
+    found.is_some_and(|it| {
+        it.fields.len() == entity.key.len() && it.fields.iter().all(|at| entity.key.contains(at))
+    })
+}
+
+/// No try has found the row, and none could make it.
+pub fn hidden() -> Problem {
+    let what = "a row with this key is there that this API key may not see, or others make and delete it at this moment; use \
+                another key, or send it again";
+    Problem::new(Code::Forbidden, what)
+}
+
+/// A row was there before, and a DELETE with triggers has not deleted it.
+pub fn kept(entity: &Entity) -> Problem {
+    if entity.kind == EntityKind::View {
+        return passed_over();
+    }
+    let what = "the row was there and this did not delete it: a trigger has passed it over, and may have done something else \
+                instead (let it return OLD), or a policy keeps it from this key, or somebody else deleted it; look before you \
+                send it again";
+    Problem::new(Code::ConstraintViolation, what)
 }
 
 /// A trigger gave NULL back for the row.

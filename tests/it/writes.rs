@@ -8,6 +8,7 @@ mod gallery;
 mod hidden;
 mod long;
 mod outages;
+mod passing;
 mod protected;
 mod racing;
 mod refused;

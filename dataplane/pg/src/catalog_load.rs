@@ -2,7 +2,7 @@
 
 use rowgate_sql::catalog::{
     Catalog, ColumnInfo, Entity, EntityRecord, FieldType, Filling, Limits, Operators, PermissionRecord,
-    Structures, TableColumns, build,
+    Structures, TableColumns, Ways, build,
 };
 use rowgate_sql::text::{BuiltIn, Ident};
 use sqlx::types::Json;
@@ -14,6 +14,7 @@ use crate::fingerprint::{self, Watched};
 mod constraints;
 mod routines;
 mod structure;
+mod triggers;
 mod views;
 
 pub(crate) use structure::kind;
@@ -33,6 +34,7 @@ pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError
     let structures = structure::structures(&mut open).await?;
     let mut columns = columns(&mut open, &structures).await?;
     constraints::note(&mut open, &mut columns).await?;
+    triggers::note(&mut open, &mut columns).await?;
     views::note(&mut open, &mut columns).await?;
     let routines = routines::routines(&mut open, &structures).await?;
     let (watched, unguarded) = fingerprint::watch(&mut open).await?;
@@ -153,6 +155,7 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                 columns: Vec::new(),
                 unique: Vec::new(),
                 constraints: Vec::new(),
+                ways: Ways::default(),
                 view: None,
             });
         }

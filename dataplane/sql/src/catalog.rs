@@ -107,7 +107,8 @@ pub enum Way {
     /// PostgreSQL, in a table, or in the one below a view.
     #[default]
     Itself,
-    /// An INSTEAD OF trigger of the view, or of one below it: no row is locked before it runs, and it may pass rows over.
+    /// It may pass rows over: an INSTEAD OF trigger of the view, or of one below it, for which no row is locked before it
+    /// runs; or a table, by itself, has BEFORE triggers for each row.
     Trigger,
     /// Nobody.
     Never,
@@ -145,6 +146,13 @@ impl Entity {
             (false, true) => Some("GET, HEAD, DELETE, OPTIONS"),
             (false, false) => Some(Problem::ONLY_READ),
         }
+    }
+
+    /// Whoever makes a second row with one key is told with an error, which undoes what triggers did. ON CONFLICT looks only
+    /// after BEFORE triggers, so that it cannot tell a row that they have passed over.
+    #[must_use]
+    pub fn raises_for_a_second(&self) -> bool {
+        !self.key_is_unique || self.ways.insert == Way::Trigger
     }
 
     /// The field whose `true` takes a row out of reads.

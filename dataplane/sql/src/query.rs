@@ -65,6 +65,8 @@ pub struct Upsert {
     pub is_plain: bool,
     /// The row is looked for by itself: an update that gives no row back does not say that there is none.
     pub looks: bool,
+    /// And held meanwhile, as the update would: nobody else changes or removes it between.
+    pub holds: bool,
     /// The fields of the answer; empty: nothing is read back.
     pub returning: Vec<usize>,
     /// What a new row would need besides, as messages name it: demanded only where the row is not there.

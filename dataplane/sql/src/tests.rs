@@ -103,6 +103,7 @@ fn catalog() -> Catalog {
             columns: columns(ORDERS),
             unique: Vec::new(),
             constraints: Vec::new(),
+            ways: crate::catalog::Ways::default(),
             view: None,
         },
         TableColumns {
@@ -111,6 +112,7 @@ fn catalog() -> Catalog {
             columns: columns(LINES),
             unique: Vec::new(),
             constraints: Vec::new(),
+            ways: crate::catalog::Ways::default(),
             view: None,
         },
     ];

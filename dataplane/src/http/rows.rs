@@ -46,11 +46,12 @@ pub(super) async fn create(caller: Caller, here: Here, coming: Coming) -> Result
         Ok(compile::insert(&insert))
     });
     let Written { page, entity, tagged, .. } = written.await?;
-    // A trigger may have passed the row over.
-    let is_made = page.n_affected != Some(0);
+    if page.n_affected == Some(0) && entity.routine.is_none() {
+        return Err(writes::passed_over().into());
+    }
     // Rows that were read back are objects joined by commas; one alone is JSON.
     let row = if page.json.is_empty() { sent.body().unwrap_or_default() } else { &page.json };
-    let location = location(&here, &entity, row).filter(|_| is_made && entity.routine.is_none());
+    let location = location(&here, &entity, row).filter(|_| entity.routine.is_none());
     Ok(answer(&sent, StatusCode::CREATED, page, location, tagged))
 }
 
@@ -110,8 +111,7 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
             },
         }
     }
-    let what = "a row with this key is there, but this API key may not see it; use another key";
-    Err(Problem::new(Code::Forbidden, what).into())
+    Err(writes::hidden().into())
 }
 
 /// Without a field that may be read a row is empty braces.
@@ -175,9 +175,9 @@ pub(super) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<S
             )),
         }
     });
-    let page = written.await?.page;
+    let Written { page, entity, .. } = written.await?;
     match (page.count, page.n_affected) {
-        (Some(compile::PASSED_OVER), _) => Err(writes::passed_over().into()),
+        (Some(compile::PASSED_OVER), _) => Err(writes::kept(&entity).into()),
         (_, Some(0)) => Err(row_not_found()),
         _ => Ok(StatusCode::NO_CONTENT),
     }

@@ -90,6 +90,7 @@ fn catalog() -> Catalog {
         columns: COLUMNS.iter().map(column).collect(),
         unique: Vec::new(),
         constraints: Vec::new(),
+        ways: rowgate_sql::catalog::Ways::default(),
         view: None,
     };
     let record = EntityRecord {

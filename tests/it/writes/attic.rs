@@ -35,6 +35,21 @@ data:
     create table a.files (id integer primary key, data bytea);
     create table a.ids (id uuid primary key, v text);
     create table a.lists (k integer[] primary key, v text);
+    create table a.log (what text);
+    create table a.passing (id integer primary key, v text);
+    insert into a.passing values (1, 'one'), (2, 'stays'), (3, 'hidden');
+    create function a.passes() returns trigger language plpgsql security definer set search_path = '' as $$
+    declare new_row jsonb := to_jsonb(new);
+    begin
+        insert into a.log values (tg_op);
+        if tg_op = 'DELETE' then return case when old.v = 'stays' then null else old end; end if;
+        if new_row ->> 'v' = 'self' then
+            update a.passing set v = 'by itself' where id = new.id;
+            return null;
+        end if;
+        return case when coalesce(new_row ->> 'v', new_row ->> 'pub') = 'pass' then null else new end;
+    end $$;
+    create trigger passes before insert or update or delete on a.passing for each row execute function a.passes();
 {tables}
 ---
 apiVersion: rowgate.dev/v1alpha1
@@ -48,6 +63,9 @@ spec:
     - {name: files, source: {schema: a, object: files}, rowLevelSecurity: {none: true}}
     - {name: ids, source: {schema: a, object: ids}, rowLevelSecurity: {none: true}}
     - {name: lists, source: {schema: a, object: lists}, rowLevelSecurity: {none: true}}
+    - name: passing
+      source: {schema: a, object: passing}
+      rowLevelSecurity: {policies: [{name: shown, expression: id <> 3}]}
 {entities}
   shared:
     permissions:
@@ -56,6 +74,7 @@ spec:
       - {entity: files, actions: [read, create, update, delete]}
       - {entity: ids, actions: [read, create, update, delete]}
       - {entity: lists, actions: [read, create, update, delete]}
+      - {entity: passing, actions: [read, create, update, delete]}
 {permissions}
 ---
 apiVersion: rowgate.dev/v1alpha1

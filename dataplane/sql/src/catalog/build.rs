@@ -24,6 +24,8 @@ pub struct TableColumns {
     pub unique: Vec<Vec<Ident>>,
     /// Name and columns of each constraint and unique index that is about columns alone.
     pub constraints: Vec<(String, Vec<Ident>)>,
+    /// Of a table: a way is none of [`Way::Never`].
+    pub ways: Ways,
     /// `None` for a table.
     pub view: Option<ViewInfo>,
 }
@@ -133,7 +135,7 @@ fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
         && fields.iter().any(passes_on);
     Some(Entity {
         constraints: constraints.collect(),
-        ways: view.ways,
+        ways: table.view.as_ref().map_or(table.ways, |view| view.ways),
         under: view.under,
         shows_version,
         key_is_unique: table.unique.iter().any(is_key),

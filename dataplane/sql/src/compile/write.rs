@@ -60,7 +60,7 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
     let updates = !upsert.set.is_empty();
     sql.lit("with ");
     if upsert.looks {
-        look(&mut sql, entity, &upsert.key);
+        look(&mut sql, entity, &upsert.key, upsert.holds);
     }
     if updates {
         sql.lit("u as (update ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t set ");
@@ -73,7 +73,8 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         if let Some((version, _)) = expected {
             sql.lit(", ").ident(version).lit(" = t.").ident(version);
         }
-        sql.lit(" where ");
+        // first of all: what a trigger has changed itself could not be held any more
+        sql.lit(if upsert.holds { " where exists (select from p) and " } else { " where " });
         predicate::write(&mut sql, entity, &upsert.key, false);
         if let Some((version, versions)) = expected {
             sql.lit(" and t.").ident(version).lit(" = any (").bind(versions.clone()).lit(")");
@@ -106,7 +107,7 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
             (false, false) => "",
         });
         checks::and(&mut sql, upsert, if updates || upsert.looks { " and " } else { " where " });
-        if entity.key_is_unique && !upsert.is_plain {
+        if !entity.raises_for_a_second() && !upsert.is_plain {
             for (i, &field) in entity.key.iter().enumerate() {
                 sql.lit(if i == 0 { " on conflict (" } else { ", " }).ident(&entity.fields[field].column);
             }
@@ -121,25 +122,29 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         sql.lit(" where (select true from u)");
     }
     sql.lit(if updates && upsert.insert.is_some() { " union all select * from i" } else { "" });
-    if updates && upsert.looks {
+    if upsert.looks {
         for i in 0..shape.columns.len() {
             sql.lit(if i == 0 { " union all select " } else { ", " });
             sql.lit(if shape.count == Some(i) { "2::pg_catalog.int8" } else { "null" });
         }
-        sql.lit(" where exists (select from p) and not exists (select from u)");
+        sql.lit(match updates {
+            true => " where exists (select from p) and not exists (select from u)",
+            false => " where not exists (select from p) and not exists (select from i)",
+        });
+        checks::and(&mut sql, upsert, " and ");
     }
     checks::which(&mut sql, upsert, &shape);
     let (missing, nothing) = (upsert.missing.clone(), upsert.nothing);
     let checks = upsert.checks.iter().map(|check| checks::untrue(&upsert.entity, check)).collect();
-    let may_race = !entity.key_is_unique && upsert.insert.is_some() && (updates || upsert.looks);
+    let may_race = entity.raises_for_a_second() && upsert.insert.is_some() && (updates || upsert.looks);
     Compiled { missing, nothing, checks, may_race, ..written(sql, shape, &upsert.entity) }
 }
 
 /// Whether the row is there, as it was before the statement: what triggers do meanwhile is not seen.
-fn look(sql: &mut Sql, entity: &Entity, key: &Predicate) {
+fn look(sql: &mut Sql, entity: &Entity, key: &Predicate, holds: bool) {
     sql.lit("p as (select from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t where ");
     predicate::write(sql, entity, key, false);
-    sql.lit("), ");
+    sql.lit(if holds { " for no key update), " } else { "), " });
 }
 
 /// The fields to read back, which of both commands this is, and what is to be known besides.
@@ -168,7 +173,7 @@ pub fn delete(delete: &Delete) -> Compiled {
     let is_plain = entity.key_is_unique && !delete.looks;
     sql.lit(if is_plain { "" } else { "with " });
     if delete.looks {
-        look(&mut sql, entity, &delete.key);
+        look(&mut sql, entity, &delete.key, false);
         shape = Shape {
             columns: vec![Column { label: None, encoding: Encoding::Int8 }],
             count: Some(0),

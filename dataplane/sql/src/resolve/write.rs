@@ -12,7 +12,7 @@ use super::version::{self, Only};
 use super::visible::Visible;
 use super::{able, by_key, find, input};
 use crate::body::{Body, Input, Row};
-use crate::catalog::{Catalog, Entity, Field, FieldType, Filling, Rights, Scope, Way};
+use crate::catalog::{Catalog, Entity, EntityKind, Field, FieldType, Filling, Rights, Scope, Way};
 use crate::query::{Check, Insert, Nothing, Predicate, Upsert, Value};
 use crate::text::Bind;
 
@@ -149,6 +149,7 @@ pub fn upsert(
         insert: None,
         is_plain: !may_update && *only == Only::Either,
         looks: false,
+        holds: false,
         returning: if reads_back { visible.fields().map(|(i, _)| i).collect() } else { Vec::new() },
         expected: None,
         // RFC 9110, 9.3.4: the answer to a PUT carries no tag unless the row was stored as it was sent, and its version never is.
@@ -219,18 +220,19 @@ pub fn upsert(
             Some(_) => {}
         }
     }
+    let raises = visible.entity.raises_for_a_second();
     upsert.nothing = match (only, &upsert.insert) {
         (Only::Absent, _) => Nothing::Taken,
         // Without a conflict that it passes over, nothing is what a trigger leaves.
-        (_, Some(_)) if upsert.is_plain || !visible.entity.key_is_unique => Nothing::PassedOver,
+        (_, Some(_)) if upsert.is_plain || raises => Nothing::PassedOver,
         (_, Some(_)) => Nothing::Again,
         (_, None) => Nothing::NoRow,
     };
-    upsert.looks = !visible.entity.key_is_unique
-        && match only {
-            Only::Absent => visible.entity.key.iter().all(|at| rights.read.get(*at) == Some(&true)),
-            _ => visible.entity.ways.update == Way::Trigger && !upsert.set.is_empty(),
-        };
+    upsert.looks = match only {
+        Only::Absent => raises && visible.entity.key.iter().all(|at| rights.read.get(*at) == Some(&true)),
+        _ => visible.entity.ways.update == Way::Trigger && !upsert.set.is_empty(),
+    };
+    upsert.holds = upsert.looks && !upsert.set.is_empty() && visible.entity.kind == EntityKind::Table;
     match upsert.set.is_empty() && upsert.insert.is_none() {
         true if *only == Only::Present => Err(forbidden(format!("this key may not change rows of {entity}"))),
         true if is_generated => Err(Problem::new(

@@ -54,6 +54,7 @@ fn catalog() -> Catalog {
         columns,
         unique: vec![vec![name("id")]],
         constraints: vec![("kept_pkey".to_owned(), vec![name("id")]), ("odd".to_owned(), vec![name("none")])],
+        ways: crate::catalog::Ways::default(),
         view: None,
     };
     let entities = vec![

@@ -35,6 +35,7 @@ fn table(object: &str, columns: &[&str]) -> TableColumns {
         columns: columns.iter().map(column).collect(),
         unique: Vec::new(),
         constraints: Vec::new(),
+        ways: Ways::default(),
         view: None,
     }
 }
