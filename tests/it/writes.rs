@@ -9,6 +9,7 @@ mod hidden;
 mod long;
 mod outages;
 mod passing;
+mod place;
 mod protected;
 mod racing;
 mod refused;

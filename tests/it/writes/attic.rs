@@ -1,11 +1,10 @@
 //! A tenant whose keys know some fields, whose key columns round, and whose tables have triggers that pass rows over.
 
-use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::postgres::{Server, execute, rows};
-use rowgate_tests::world::World;
-use serde_json::Value;
+use std::ops::Deref;
 
-use super::send;
+use rowgate_tests::client::Reply;
+
+use super::place::Place;
 
 /// Tables `r_...` have a key `k` of a type that rounds, cuts or fills up, and `v`.
 pub(super) const ROUNDING: [(&str, &str, &str, &str); 9] = [
@@ -103,10 +102,14 @@ spec:
       - {entity: secrets, actions: [update], fields: {include: [pub]}}
 ";
 
-pub(super) struct Attic {
-    world: World,
-    server: Server,
-    client: Client,
+pub(super) struct Attic(Place);
+
+impl Deref for Attic {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.0
+    }
 }
 
 impl Attic {
@@ -134,16 +137,12 @@ impl Attic {
                     format!("      - {{entity: {name}, actions: [read, create, update, delete]}}")
                 }),
             );
-        let server = Server::own().await;
-        let mut world = World::on(&server, &[("attic.yaml", &manifest)]);
-        world.start().await;
-        Attic { world, server, client: Client::new() }
+        Attic(Place::open("attic", &manifest).await)
     }
 
     /// A request of the ApiKey with this name. `path` begins behind the tenant's address.
     pub(super) async fn ask(&self, key: &str, method: &str, path: &str, body: &str) -> Reply {
-        let url = format!("{}/auth/attic/api{path}", self.world.url());
-        send(&self.client, &self.world.key(key), (method, &url), &[], body).await
+        self.0.ask(key, method, path, body, &[]).await
     }
 
     /// As [`Attic::ask`] of `all`, with these headers and no others but the key.
@@ -154,19 +153,9 @@ impl Attic {
         body: &str,
         headers: &[(&str, &str)],
     ) -> Reply {
-        let (url, key) = (format!("{}/auth/attic/api{path}", self.world.url()), self.world.key("all"));
+        let (url, key) = (self.url(path), self.world.key("all"));
         let headers: Vec<_> =
             [("X-API-Key", key.as_str())].into_iter().chain(headers.iter().copied()).collect();
         self.client.send(method, &url, &headers, body).await
-    }
-
-    /// What the superuser sees.
-    pub(super) async fn rows(&self, query: &str) -> Vec<Value> {
-        rows(&mut self.server.connect("attic").await, query).await
-    }
-
-    /// As the superuser.
-    pub(super) async fn execute(&self, script: &str) {
-        execute(&mut self.server.connect("attic").await, script).await;
     }
 }

@@ -1,11 +1,10 @@
 //! A tenant whose tables may be written to, by keys with different rights.
 
-use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::postgres::{Server, rows};
-use rowgate_tests::world::World;
-use serde_json::Value;
+use std::ops::Deref;
 
-use super::send;
+use rowgate_tests::client::Reply;
+
+use super::place::Place;
 
 /// `all` may do everything; `north` sees and makes rows of its region; `blind` may create and read nothing; `reader` may
 /// only read; `few` may set two fields.
@@ -157,18 +156,19 @@ spec:
       - {entity: notes, actions: [create], fields: {include: [region]}}
 ";
 
-pub(super) struct Desk {
-    pub(super) world: World,
-    pub(super) server: Server,
-    client: Client,
+pub(super) struct Desk(Place);
+
+impl Deref for Desk {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.0
+    }
 }
 
 impl Desk {
     pub(super) async fn open() -> Desk {
-        let server = Server::own().await;
-        let mut world = World::on(&server, &[("desk.yaml", MANIFEST)]);
-        world.start().await;
-        Desk { world, server, client: Client::new() }
+        Desk(Place::open("desk", MANIFEST).await)
     }
 
     /// A request of the ApiKey with this name. `path` begins behind the tenant's address.
@@ -184,13 +184,7 @@ impl Desk {
         body: &str,
         headers: &[(&str, &str)],
     ) -> Reply {
-        let url = format!("{}/auth/desk/api{path}", self.world.url());
-        send(&self.client, &self.world.key(key), (method, &url), headers, body).await
-    }
-
-    /// What the superuser sees.
-    pub(super) async fn rows(&self, query: &str) -> Vec<Value> {
-        rows(&mut self.server.connect("desk").await, query).await
+        self.0.ask(key, method, path, body, headers).await
     }
 
     /// Everything that is stored, in one text.

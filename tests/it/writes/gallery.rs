@@ -1,11 +1,10 @@
 //! A tenant with views that PostgreSQL writes to by itself, by triggers, by both, or not at all.
 
-use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::postgres::{Server, execute, rows};
-use rowgate_tests::world::World;
-use serde_json::Value;
+use std::ops::Deref;
 
-use super::send;
+use rowgate_tests::client::Reply;
+
+use super::place::Place;
 
 /// `all` may do everything; `changer` changes rows of `pictures` and makes none, `maker` makes them and reads none; `short`
 /// changes one field of `kept_view`. Each trigger notes in `g.log` that it ran. One that is given a negative size passes
@@ -157,57 +156,33 @@ spec:
   scope: {permissions: [{entity: kept_view, actions: [update], fields: {include: [title]}}]}
 "#;
 
-pub(super) struct Gallery {
-    pub(super) world: World,
-    pub(super) server: Server,
-    client: Client,
-}
+pub(super) struct Gallery(Place);
 
 /// Status, code of the error, and its message or the answer.
 pub(super) type Told = (u16, String, String);
 
+impl Deref for Gallery {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.0
+    }
+}
+
 impl Gallery {
     pub(super) async fn open() -> Gallery {
-        let server = Server::own().await;
-        let mut world = World::on(&server, &[("gallery.yaml", MANIFEST)]);
-        world.start().await;
-        Gallery { world, server, client: Client::new() }
-    }
-
-    pub(super) fn url(&self, path: &str) -> String {
-        format!("{}/auth/gallery/api{path}", self.world.url())
-    }
-
-    /// A request of the ApiKey with this name. `path` begins behind the tenant's address.
-    pub(super) async fn ask(
-        &self,
-        key: &str,
-        method: &str,
-        path: &str,
-        body: &str,
-        headers: &[(&str, &str)],
-    ) -> Reply {
-        send(&self.client, &self.world.key(key), (method, &self.url(path)), headers, body).await
-    }
-
-    /// What the superuser sees.
-    pub(super) async fn rows(&self, query: &str) -> Vec<Value> {
-        rows(&mut self.server.connect("gallery").await, query).await
+        Gallery(Place::open("gallery", MANIFEST).await)
     }
 
     /// Every row of the tables under the views, in one text.
     pub(super) async fn state(&self) -> String {
-        let mut state = String::new();
-        for table in ["items", "kept", "heap"] {
-            state += &format!("{:?}", self.rows(&format!("select * from g.{table} order by id")).await);
-        }
-        state
+        self.contents("g", &["items", "kept", "heap"]).await
     }
 
     /// How often triggers ran since this was asked the last time.
     pub(super) async fn ran(&self) -> usize {
         let n = self.rows("select 1 from g.log").await.len();
-        execute(&mut self.server.connect("gallery").await, "delete from g.log").await;
+        self.execute("delete from g.log").await;
         n
     }
 }

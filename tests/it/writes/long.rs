@@ -1,11 +1,9 @@
 //! Writes whose rows are too long to be told.
 
-use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::postgres::{Server, rows};
-use rowgate_tests::world::World;
+use rowgate_tests::client::Reply;
 use serde_json::{Value, json};
 
-use super::send;
+use super::place::Place;
 
 /// A row of `wide` is told with 1 MB, one of `vast` with 40, one of `huge` with 70.
 const MANIFEST: &str = "apiVersion: v1
@@ -50,42 +48,22 @@ metadata: {name: k}
 spec: {tenantRef: {name: long}}
 ";
 
-struct Long {
-    world: World,
-    server: Server,
-    client: Client,
-}
-
-impl Long {
-    async fn open() -> Long {
-        let server = Server::own().await;
-        let mut world = World::on(&server, &[("long.yaml", MANIFEST)]);
-        world.start().await;
-        Long { world, server, client: Client::new() }
-    }
-
-    async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Reply {
-        let url = format!("{}/auth/long/api/{path}", self.world.url());
-        send(&self.client, &self.world.key("k"), (method, &url), headers, &body.to_string()).await
-    }
-
-    async fn stored(&self, query: &str) -> Vec<Value> {
-        rows(&mut self.server.connect("long").await, query).await
-    }
+async fn ask(long: &Place, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Reply {
+    long.ask("k", method, &format!("/{path}"), &body.to_string(), headers).await
 }
 
 /// Seen to fail with a limit that is an error: 500, and the rows were there or not.
 #[tokio::test]
 async fn rows_that_are_too_long_to_be_told_are_written_and_that_is_said() {
-    let long = Long::open().await;
+    let long = Place::open("long", MANIFEST).await;
     let many: Value = (1..=50).map(|id| json!({ "id": id })).collect();
-    let reply = long.ask("POST", "wide", &[], &many).await;
+    let reply = ask(&long, "POST", "wide", &[], &many).await;
     assert_eq!((reply.status.as_u16(), reply.header("preference-applied")), (204, Some("return=minimal")));
     assert_eq!(reply.body, "");
-    assert_eq!(long.stored("select count(*) from wide").await, [json!({ "count": 50 })]);
+    assert_eq!(long.rows("select count(*) from wide").await, [json!({ "count": 50 })]);
     // the connection goes on
     let few: Value = (51..=52).map(|id| json!({ "id": id })).collect();
-    let reply = long.ask("POST", "wide", &[], &few).await;
+    let reply = ask(&long, "POST", "wide", &[], &few).await;
     assert_eq!((reply.status.as_u16(), reply.header("preference-applied")), (201, None));
     assert_eq!(reply.json()["value"].as_array().map(Vec::len), Some(2));
 
@@ -94,7 +72,7 @@ async fn rows_that_are_too_long_to_be_told_are_written_and_that_is_said() {
         ("PATCH", "vast/id/2", json!({ "n": 1 })),
         ("PATCH", "vast/id/1", json!({ "n": 2 })),
     ] {
-        let reply = long.ask(method, path, &[], &body).await;
+        let reply = ask(&long, method, path, &[], &body).await;
         let made =
             (method == "POST" || path.ends_with('2')).then(|| if method == "POST" { "1" } else { "2" });
         let said = reply.header("preference-applied");
@@ -107,36 +85,36 @@ async fn rows_that_are_too_long_to_be_told_are_written_and_that_is_said() {
         let wanted = made.map(|id| format!("{}/auth/long/api/vast/id/{id}", long.world.url()));
         assert_eq!(reply.header("location").map(str::to_owned), wanted, "{method} {path}");
     }
-    let stored = long.stored("select id, n from vast order by id").await;
+    let stored = long.rows("select id, n from vast order by id").await;
     assert_eq!(stored, [json!({ "id": 1, "n": 2 }), json!({ "id": 2, "n": 1 })]);
 }
 
 /// Seen to fail with such a message taken for one that breaks the protocol.
 #[tokio::test]
 async fn a_row_beyond_one_message_is_written_only_where_it_need_not_be_told() {
-    let long = Long::open().await;
-    let reply = long.ask("POST", "huge", &[], &json!({ "id": 1 })).await;
+    let long = Place::open("long", MANIFEST).await;
+    let reply = ask(&long, "POST", "huge", &[], &json!({ "id": 1 })).await;
     assert_eq!(reply.status, 413, "{}", reply.body);
     assert_eq!(reply.json()["error"]["code"], "TooLarge");
-    assert_eq!(long.stored("select count(*) from huge").await, [json!({ "count": 0 })]);
-    let reply = long.ask("POST", "huge", &[("Prefer", "return=minimal")], &json!({ "id": 1 })).await;
+    assert_eq!(long.rows("select count(*) from huge").await, [json!({ "count": 0 })]);
+    let reply = ask(&long, "POST", "huge", &[("Prefer", "return=minimal")], &json!({ "id": 1 })).await;
     assert_eq!(reply.status, 204, "{}", reply.body);
-    assert_eq!(long.stored("select count(*) from huge").await, [json!({ "count": 1 })]);
+    assert_eq!(long.rows("select count(*) from huge").await, [json!({ "count": 1 })]);
 }
 
 /// Seen to fail with the address that was asked.
 #[tokio::test]
 async fn what_a_trigger_does_to_the_key_is_where_the_row_is() {
-    let long = Long::open().await;
+    let long = Place::open("long", MANIFEST).await;
     let url = format!("{}/auth/long/api/moved/id", long.world.url());
     for (method, path, at) in
         [("POST", "moved", 1001), ("PATCH", "moved/id/2", 1002), ("PUT", "moved/id/3", 1003)]
     {
-        let reply = long.ask(method, path, &[], &json!({ "id": at - 1000, "n": 5 })).await;
+        let reply = ask(&long, method, path, &[], &json!({ "id": at - 1000, "n": 5 })).await;
         assert_eq!(reply.status, 201, "{}", reply.body);
         assert_eq!(reply.header("location"), Some(&*format!("{url}/{at}")), "{method}");
     }
-    let reply = long.ask("PATCH", "gone/id/1", &[], &json!({ "n": 2 })).await;
+    let reply = ask(&long, "PATCH", "gone/id/1", &[], &json!({ "n": 2 })).await;
     assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (422, &json!("ConstraintViolation")));
-    assert_eq!(long.stored("select id, n from gone").await, [json!({ "id": 1, "n": 1 })]);
+    assert_eq!(long.rows("select id, n from gone").await, [json!({ "id": 1, "n": 1 })]);
 }

@@ -1,11 +1,11 @@
 //! A tenant whose tables keep the versions of their rows, hide those that are flagged, or do neither.
 
-use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::postgres::{Server, execute, rows};
-use rowgate_tests::world::World;
+use std::ops::Deref;
+
+use rowgate_tests::client::Reply;
 use serde_json::Value;
 
-use super::send;
+use super::place::Place;
 
 /// `all` and `guest` may do everything that the tenant shares; `twin` and `scoped` have one permission set of the same rights;
 /// `narrow` reads and changes less, `maker` only makes rows. `codes` is about rules of which not every key may know the fields.
@@ -122,34 +122,19 @@ spec:
 /// The field with the version of a row.
 pub(super) const TS: &str = "dl_expected_ts";
 
-pub(super) struct Vault {
-    pub(super) world: World,
-    pub(super) server: Server,
-    pub(super) client: Client,
+pub(super) struct Vault(Place);
+
+impl Deref for Vault {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.0
+    }
 }
 
 impl Vault {
     pub(super) async fn open() -> Vault {
-        let server = Server::own().await;
-        let mut world = World::on(&server, &[("vault.yaml", MANIFEST)]);
-        world.start().await;
-        Vault { world, server, client: Client::new() }
-    }
-
-    pub(super) fn url(&self, path: &str) -> String {
-        format!("{}/auth/vault/api{path}", self.world.url())
-    }
-
-    /// A request of the ApiKey with this name. `path` begins behind the tenant's address.
-    pub(super) async fn ask(
-        &self,
-        key: &str,
-        method: &str,
-        path: &str,
-        body: &str,
-        headers: &[(&str, &str)],
-    ) -> Reply {
-        send(&self.client, &self.world.key(key), (method, &self.url(path)), headers, body).await
+        Vault(Place::open("vault", MANIFEST).await)
     }
 
     pub(super) async fn get(&self, key: &str, path: &str) -> Reply {
@@ -173,23 +158,9 @@ impl Vault {
         (tag(&reply), version(&reply))
     }
 
-    /// What the superuser sees.
-    pub(super) async fn rows(&self, query: &str) -> Vec<Value> {
-        rows(&mut self.server.connect("vault").await, query).await
-    }
-
-    /// As the superuser.
-    pub(super) async fn execute(&self, script: &str) {
-        execute(&mut self.server.connect("vault").await, script).await;
-    }
-
     /// Everything that is stored, in one text.
     pub(super) async fn state(&self) -> String {
-        let mut state = String::new();
-        for table in ["docs", "bins", "trash", "plain", "codes", "folders"] {
-            state += &format!("{:?}", self.rows(&format!("select * from v.{table} order by id")).await);
-        }
-        state
+        self.contents("v", &["docs", "bins", "trash", "plain", "codes", "folders"]).await
     }
 }
 
