@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::sys::signal::Signal;
 use reqwest::StatusCode;
@@ -335,11 +336,21 @@ pub async fn get(url: &str, key: &str) -> Answer {
     Answer { status, body: body.unwrap_or_else(|_| panic!("GET {url}: {status} {text}")) }
 }
 
-/// A port that nobody listens on at this moment.
+/// Ports that the kernel gives to nobody by itself: one that it had given us might be a client's before a server takes it.
+const PORTS: std::ops::Range<u16> = 10_000..32_000;
+
+/// A port that nobody listens on at this moment, and that no other test of this process is given soon.
 #[must_use]
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("some port is free");
-    listener.local_addr().expect("it is bound").port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // apart from those of another run beside us
+    let first = std::process::id().wrapping_mul(997);
+    let n_ports = u32::from(PORTS.end - PORTS.start);
+    let mut ports = (0..n_ports).map(|_| {
+        let offset = first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % n_ports;
+        PORTS.start + u16::try_from(offset).expect("smaller than a port")
+    });
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("some port is free")
 }
 
 /// The program under test: `ROWGATE_BIN`, or what the same build left two folders above the test.
