@@ -93,7 +93,11 @@ async fn the_shop_is_applied_served_revoked_and_deleted() {
     let user = format!("system:serviceaccount:{}:{ACCOUNT}", namespace.name());
     let refused: Vec<_> =
         namespace.writes_since(&mark).into_iter().filter(|it| it.user == user && it.code == 403).collect();
-    assert!(refused.is_empty() && !operator.log().contains("answered 403"), "{refused:?}\n{}", operator.log());
+    assert!(
+        refused.is_empty() && !operator.log().contains("answered 403"),
+        "{refused:?}\n{}",
+        operator.log()
+    );
 }
 
 /// Seen to fail with keys that always await the newest generation.
