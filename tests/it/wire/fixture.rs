@@ -79,6 +79,10 @@ impl Tenant {
         Lane::with_limits(self.login.clone(), limits)
     }
 
+    pub(crate) fn is_pooled(&self) -> bool {
+        self.sessions == Sessions::Pooled
+    }
+
     pub(crate) fn role(&self, key: &str) -> String {
         format!("{}_{key}", self.name)
     }
