@@ -11,25 +11,18 @@ use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
 use crate::auth::Caller;
-use crate::reads::{Miss, answers, told};
 use crate::tenant::Known;
+use crate::told::told;
+use crate::tries::{Miss, answers, question};
 use crate::writes::Written;
 
 pub(crate) async fn attempt(caller: &Caller, known: &Known, compiled: &Compiled) -> Result<Written, Miss> {
     let (watched, turn) = known.snapshot.turn().unzip();
     let mut nothing = Sql::new();
     nothing.lit("select");
+    let no_rows = Shape { columns: Vec::new(), position: Vec::new(), count: None };
+    let check = Ask { watched, ..question(caller, known, (nothing, Arc::new(no_rows), 0), Mode::Read) };
     let catalog = &known.snapshot.catalog;
-    let check = Ask {
-        credential: caller.credential.clone(),
-        role: known.key.role.clone(),
-        statement_timeout_ms: catalog.limits.statement_timeout_ms,
-        watched,
-        sql: nothing,
-        shape: Arc::new(Shape { columns: Vec::new(), position: Vec::new(), count: None }),
-        take: 0,
-        mode: Mode::Read,
-    };
     let call = Call {
         key: known.key.id.clone(),
         role: known.key.role.clone(),

@@ -28,6 +28,8 @@ pub mod reads;
 pub mod respond;
 pub mod sent;
 pub mod streamed;
+mod told;
+mod tries;
 pub mod writes;
 
 pub mod calls;

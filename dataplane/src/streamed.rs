@@ -11,9 +11,9 @@ use rowgate_core::cursor::Binding;
 use rowgate_core::derive::CursorKey;
 use rowgate_pg::wire::{End, Failure, Piece, Rest};
 
-use crate::reads;
 use crate::respond::{BEGIN, end};
 use crate::telemetry::Trace;
+use crate::{reads, told};
 
 /// Rows that are still to come, and what the end of their page is made of.
 pub struct Tail {
@@ -64,7 +64,7 @@ impl Tail {
     }
 
     fn failed(&self, failure: &Failure) -> CutShort {
-        self.cut_short(&reads::cause(failure))
+        self.cut_short(&told::cause(failure))
     }
 
     fn cut_short(&self, cause: &str) -> CutShort {

@@ -3,16 +3,20 @@
 use std::sync::Arc;
 
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::{Cause, Failure, Mode, Page, Rule};
-use rowgate_sql::catalog::{Constraint, EXPECTED_TS, Entity, EntityKind};
+use rowgate_pg::wire::{Failure, Mode, Page};
+use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile::{Compiled, UNTRUE};
 use rowgate_sql::query::Nothing;
 
 use crate::auth::Caller;
 use crate::calls;
 use crate::entity_tags::Tagged;
-use crate::reads::{Miss, TRIES, ask, compiled, told};
 use crate::tenant::Known;
+use crate::told::told;
+use crate::tries::{self, Attempt, Miss, ask, compiled};
+use problems::{about, is_key, unwritable, violation};
+
+pub mod problems;
 
 /// What was written, and of what.
 pub struct Written {
@@ -31,55 +35,33 @@ pub async fn run(
     caller: &Caller,
     make: impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
-    let mut known = caller.recognize().await?;
-    let mut has_raced = false;
-    for left in (0..TRIES).rev() {
-        caller.note(&known);
-        let problem = match attempt(caller, &known, &make).await {
-            Ok(written) => return Ok(written),
-            Err(Miss::Settled(problem)) => return Err(problem),
-            // Nothing of it stands; who came first has been here by now.
-            Err(Miss::Raced(problem)) if has_raced || left == 0 => return Err(problem),
-            Err(Miss::Raced(_)) => {
-                has_raced = true;
-                continue;
-            }
-            Err(Miss::Behind) => Problem::unavailable(),
-            Err(Miss::Doubtful(problem) | Miss::Denied(problem)) => problem,
-            Err(Miss::Changed(problem)) => {
-                caller.tenant.reload(Some(&known.snapshot)).await?;
-                problem
-            }
-        };
-        let now = caller.tenant.recognize_anew(&caller.credential).await?;
-        if left == 0 || now.is_same(&known) {
-            return Err(problem);
-        }
-        known = now;
-    }
-    Err(Problem::unavailable())
+    tries::run(caller, &Write { make }).await
 }
 
-async fn attempt(
-    caller: &Caller,
-    known: &Known,
-    make: &(impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync),
-) -> Result<Written, Miss> {
-    let compiled = compiled(caller, known, make)?;
-    if compiled.entity.routine.is_some() {
-        return calls::attempt(caller, known, &compiled).await;
+struct Write<F> {
+    make: F,
+}
+
+impl<F: Fn(&Known) -> Result<Compiled, Problem> + Send + Sync> Attempt for Write<F> {
+    type Answer = Written;
+
+    async fn attempt(&self, caller: &Caller, known: &Known, _: bool) -> Result<Written, Miss> {
+        let compiled = compiled(caller, known, &self.make)?;
+        if compiled.entity.routine.is_some() {
+            return calls::attempt(caller, known, &compiled).await;
+        }
+        let statement = (compiled.sql.clone(), compiled.shape.clone(), compiled.take);
+        let answered = ask(caller, known, true, statement, Mode::Write).await;
+        let page = answered.map_err(|failure| refused(caller, known, &compiled, failure))?;
+        let untrue = page.count.and_then(|count| usize::try_from(count - UNTRUE).ok());
+        if let Some(problem) = untrue.and_then(|at| compiled.checks.get(at)) {
+            return Err(Miss::Settled(problem.clone()));
+        }
+        let _first = caller.trace.rows.set(page.n_rows);
+        let one = (compiled.is_tagged && page.n_rows == 1).then_some(page.last.as_ref()).flatten();
+        let tagged = Tagged::new(known, &compiled.entity, &compiled.shape, one);
+        Ok(Written { page, entity: compiled.entity, nothing: compiled.nothing, tagged })
     }
-    let (sql, shape, take) = (compiled.sql.clone(), compiled.shape.clone(), compiled.take);
-    let answered = ask(caller, known, true, sql, shape, take, Mode::Write).await;
-    let page = answered.map_err(|failure| refused(caller, known, &compiled, failure))?;
-    let untrue = page.count.and_then(|count| usize::try_from(count - UNTRUE).ok());
-    if let Some(problem) = untrue.and_then(|at| compiled.checks.get(at)) {
-        return Err(Miss::Settled(problem.clone()));
-    }
-    let _first = caller.trace.rows.set(page.n_rows);
-    let one = (compiled.is_tagged && page.n_rows == 1).then_some(page.last.as_ref()).flatten();
-    let tagged = Tagged::new(known, &compiled.entity, &compiled.shape, one);
-    Ok(Written { page, entity: compiled.entity, nothing: compiled.nothing, tagged })
 }
 
 /// A failure as the caller is told it.
@@ -90,7 +72,7 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
             known.snapshot.forget(&caller.credential);
             Miss::Doubtful(Problem::unavailable())
         }
-        Failure::Denied(_) => Miss::Denied(Problem::new(
+        Failure::Denied(_) => Miss::Doubtful(Problem::new(
             Code::Forbidden,
             "a policy of the table does not allow this row for this key, or shows it to somebody else only; change its values",
         )),
@@ -108,7 +90,7 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
         Failure::Violation(cause) => {
             let problem = about(violation(&cause, known, compiled), &cause, known, &compiled.entity);
             let is_own_key = compiled.may_race && is_key(&cause, &compiled.entity);
-            let problem = if is_own_key { hidden() } else { problem };
+            let problem = if is_own_key { problems::hidden() } else { problem };
             match compiled.may_race && cause.sqlstate.as_deref() == Some("23505") {
                 true => Miss::Raced(problem),
                 false => Miss::Settled(problem),
@@ -125,179 +107,4 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
         Failure::Unwritable(cause) => Miss::Settled(unwritable(&cause)),
         failure => told(caller, known, failure, |parameter| compiled.misfit(parameter)),
     }
-}
-
-/// What a view cannot do, or not with these fields.
-fn unwritable(cause: &Cause) -> Problem {
-    if cause.sqlstate.as_deref() == Some("428C9") {
-        return Problem::new(
-            Code::ReadOnlyColumn,
-            "a field that is sent is filled in by the database, in a table under this view; leave it out",
-        );
-    }
-    let what = "PostgreSQL cannot write to this view by itself; write to a table under it, or give the view INSTEAD OF triggers";
-    Problem { allow: Some(Problem::ONLY_READ), ..Problem::new(Code::MethodNotAllowed, what) }
-}
-
-/// The unique constraint, or index, of the entity's key.
-fn is_key(cause: &Cause, entity: &Entity) -> bool {
-    let rule = cause
-        .rule
-        .as_deref()
-        .filter(|_| cause.sqlstate.as_deref() == Some("23505") && !is_elsewhere(cause, entity));
-    let found = rule.and_then(|rule| entity.constraints.iter().find(|it| it.name == rule.constraint));
-    found.is_some_and(|it| {
-        it.fields.len() == entity.key.len() && it.fields.iter().all(|at| entity.key.contains(at))
-    })
-}
-
-/// No try has found the row, and none could make it.
-pub fn hidden() -> Problem {
-    let what = "a row with this key is there that this API key may not see, or others make and delete it at this moment; use \
-                another key, or send it again";
-    Problem::new(Code::Forbidden, what)
-}
-
-/// A row was there before, and a DELETE with triggers has not deleted it.
-pub fn kept(entity: &Entity) -> Problem {
-    if entity.kind == EntityKind::View {
-        return passed_over();
-    }
-    let what = "the row was there and this did not delete it: a trigger has passed it over, and may have done something else \
-                instead (let it return OLD), or a policy keeps it from this key, or somebody else deleted it; look before you \
-                send it again";
-    Problem::new(Code::ConstraintViolation, what)
-}
-
-/// A trigger gave NULL back for the row.
-pub fn passed_over() -> Problem {
-    let what = "a trigger has passed the row over, and may have done something else instead; look before you send it again, \
-                and let the trigger return the row that it has written (OLD where it has deleted it)";
-    Problem::new(Code::ConstraintViolation, what)
-}
-
-/// What a stale write is told; `nothing` says by what it named the row's version.
-pub fn stale(nothing: Nothing) -> Problem {
-    match nothing {
-        Nothing::Unmatched => Problem::new(
-            Code::PreconditionFailed,
-            "the row has another version than If-Match names, or is gone; read it again, and make the change to what you find",
-        ),
-        _ => Problem::new(
-            Code::StaleRow,
-            format!(
-                "the row was changed since {EXPECTED_TS} was read, or is gone; read it again, and make the change to what you find"
-            ),
-        ),
-    }
-}
-
-/// Adds which constraint it was and the fields that it is about, for a key that may read all of these.
-fn about(problem: Problem, cause: &Cause, known: &Known, entity: &Entity) -> Problem {
-    let own = cause.rule.as_deref().filter(|_| !is_elsewhere(cause, entity));
-    let known_as = |rule: &Rule| entity.constraints.iter().find(|it| it.name == rule.constraint);
-    let Some(Constraint { name, fields }) = own.and_then(known_as) else { return problem };
-    let scope = known.snapshot.scope(&known.key);
-    let may_read = |at: &usize| {
-        scope.entities.get(&entity.name).is_some_and(|rights| rights.read.get(*at) == Some(&true))
-    };
-    if !fields.iter().all(may_read) {
-        return problem;
-    }
-    let named = problem.detail(format!("constraint {name:?}"));
-    fields.iter().fold(named, |it, at| it.detail(format!("field {:?}", entity.fields[*at].name)))
-}
-
-/// Which rule it was, without a word of the database's own: that may hold values of rows that the key does not see.
-fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Problem {
-    match cause.sqlstate.as_deref() {
-        Some("DL409") => stale(compiled.nothing),
-        Some("DL428") if compiled.entity.kind == EntityKind::View && compiled.entity.version().is_none() => {
-            Problem::new(
-                Code::ExpectedTsRequired,
-                format!(
-                    "the row is there, and its table wants to know which version is changed, which this view has no field for: \
-                     write to the table, or add its column {EXPECTED_TS} to the view, under that name and as it is"
-                ),
-            )
-        }
-        Some("DL428") => Problem::new(
-            Code::ExpectedTsRequired,
-            format!(
-                "the row is there, and its table wants to know which version is changed: send {EXPECTED_TS} as it was read, or If-Match with its ETag"
-            ),
-        ),
-        Some("DL405") if is_elsewhere(cause, &compiled.entity) => Problem::new(
-            Code::ForeignKeyViolation,
-            "rows of a table whose rows are never deleted refer to this one; change those first",
-        ),
-        Some("DL405") => Problem::delete_blocked(
-            "rows of this table are not deleted; set their flag for that with PATCH instead",
-        ),
-        Some("23505") => Problem::new(
-            Code::UniqueViolation,
-            "a row with these values of a unique field, or of the key, is there already; change them",
-        ),
-        Some("23503" | "23001") => Problem::new(
-            Code::ForeignKeyViolation,
-            "a row that this one refers to is not there, or rows refer to this one; write or remove those first",
-        ),
-        Some("23502") if !compiled.missing.is_empty() => Problem::new(
-            Code::InvalidValue,
-            format!(
-                "there is no row with this key, and a new row of {} needs a value that is not null for {}",
-                compiled.entity.name,
-                compiled.missing.join(", ")
-            ),
-        ),
-        Some("23502") => {
-            let scope = known.snapshot.scope(&known.key);
-            let rights = scope.entities.get(&compiled.entity.name);
-            let fields = compiled.entity.fields.iter().enumerate();
-            let named = fields
-                .filter(|(_, field)| cause.column.as_deref() == Some(field.column.as_str()))
-                .find(|(i, _)| {
-                    rights
-                        .is_some_and(|it| it.read.get(*i) == Some(&true) || it.create.get(*i) == Some(&true))
-                });
-            let what = named.map_or_else(
-                || "a field that this key cannot set".to_owned(),
-                |(_, field)| format!("the field {:?}", field.name),
-            );
-            Problem::new(Code::ConstraintViolation, format!("{what} must not be null"))
-        }
-        Some("23P01") => Problem::new(
-            Code::ConstraintViolation,
-            "an exclusion constraint of the table forbids the row beside one that is there; change its values",
-        ),
-        Some("23514") => Problem::new(
-            Code::ConstraintViolation,
-            "a check of the table, or of a field's type, forbids these values; change them",
-        ),
-        Some("44000") => Problem::new(
-            Code::ConstraintViolation,
-            "the view would not show the row, and its check option forbids that; change its values",
-        ),
-        Some("54000") => Problem::new(
-            Code::ConstraintViolation,
-            "a value is too long for an index of the table; shorten it",
-        ),
-        Some("21000") => Problem::new(
-            Code::ConstraintViolation,
-            "several rows have this key, and nothing was done to any; name fields in keyFields that tell the rows apart",
-        ),
-        _ => {
-            Problem::new(Code::ConstraintViolation, "a rule of the table forbids the row; change its values")
-        }
-    }
-}
-
-/// It is about another table than the one that is written to, or those below a view.
-fn is_elsewhere(cause: &Cause, entity: &Entity) -> bool {
-    let is_own = |rule: &Rule| {
-        let own = entity.under.iter().map(|(schema, table)| (schema, table));
-        own.chain([(&entity.schema, &entity.object)])
-            .any(|(schema, table)| rule.schema == schema.as_str() && rule.table == table.as_str())
-    };
-    cause.rule.as_deref().is_some_and(|rule| !is_own(rule))
 }

@@ -44,6 +44,23 @@ pub struct Compiled {
 }
 
 impl Compiled {
+    /// Of a statement that is no page of a read.
+    fn new(sql: Sql, shape: Shape, take: usize, entity: &Arc<Entity>) -> Compiled {
+        Compiled {
+            sql,
+            shape: Arc::new(shape),
+            take,
+            is_first_page: true,
+            entity: Arc::clone(entity),
+            binding: None,
+            missing: Vec::new(),
+            nothing: Nothing::NoRow,
+            checks: Vec::new(),
+            may_race: false,
+            is_tagged: false,
+        }
+    }
+
     /// What is told of a value that PostgreSQL cannot read as what it is compared with: the `n`-th of the statement, from 1.
     /// `None` for one that stands beside no field.
     #[must_use]
@@ -85,19 +102,11 @@ pub fn read(query: &Query) -> Compiled {
         true => query.take as u64,
         false => page::limit(query.take as u64, query.max_take as u64),
     });
-    let is_first_page = query.after.is_none();
     Compiled {
-        sql,
-        shape: Arc::new(shape),
-        take: query.take,
-        is_first_page,
-        entity: Arc::clone(&query.entity),
+        is_first_page: query.after.is_none(),
         binding: query.binding,
-        missing: Vec::new(),
-        nothing: Nothing::NoRow,
-        checks: Vec::new(),
-        may_race: false,
         is_tagged: query.version.is_some(),
+        ..Compiled::new(sql, shape, query.take, &query.entity)
     }
 }
 
@@ -137,19 +146,7 @@ pub fn count(query: &Query) -> Compiled {
     number_of_rows(&mut sql, query);
     let columns = vec![Column { label: None, encoding: Encoding::Int8 }];
     let shape = Shape { columns, position: Vec::new(), count: Some(0) };
-    Compiled {
-        sql,
-        shape: Arc::new(shape),
-        take: 1,
-        is_first_page: true,
-        entity: Arc::clone(&query.entity),
-        binding: None,
-        missing: Vec::new(),
-        nothing: Nothing::NoRow,
-        checks: Vec::new(),
-        may_race: false,
-        is_tagged: false,
-    }
+    Compiled::new(sql, shape, 1, &query.entity)
 }
 
 fn number_of_rows(sql: &mut Sql, query: &Query) {

@@ -21,7 +21,7 @@ use crate::auth::Caller;
 use crate::entity_tags::{self, Tagged};
 use crate::respond::{Refusal, Rows};
 use crate::sent::{Coming, Sent};
-use crate::writes::{self, Written};
+use crate::writes::{self, Written, problems};
 
 /// What stays as it is in a part of a path.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -47,7 +47,7 @@ pub(super) async fn create(caller: Caller, here: Here, coming: Coming) -> Result
     });
     let Written { page, entity, tagged, .. } = written.await?;
     if page.n_affected == Some(0) && entity.routine.is_none() {
-        return Err(writes::passed_over().into());
+        return Err(problems::passed_over().into());
     }
     // Rows that were read back are objects joined by commas; one alone is JSON.
     let row = if page.json.is_empty() { sent.body().unwrap_or_default() } else { &page.json };
@@ -93,7 +93,7 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
                 page.json = shown(page.json);
                 return Ok(answer(&sent, StatusCode::CREATED, page, location, tagged));
             }
-            Some(compile::PASSED_OVER) => return Err(writes::passed_over().into()),
+            Some(compile::PASSED_OVER) => return Err(problems::passed_over().into()),
             Some(_) => {
                 page.json = shown(page.json);
                 return Ok(answer(&sent, StatusCode::OK, page, None, tagged));
@@ -101,17 +101,17 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
             None => match nothing {
                 Nothing::Again => {}
                 Nothing::NoRow => return Err(row_not_found()),
-                Nothing::PassedOver => return Err(writes::passed_over().into()),
+                Nothing::PassedOver => return Err(problems::passed_over().into()),
                 Nothing::Taken => {
                     let what =
                         "a row with this key is there already, and If-None-Match: * asks for a new one";
                     return Err(Problem::new(Code::PreconditionFailed, what).into());
                 }
-                Nothing::Stale | Nothing::Unmatched => return Err(writes::stale(nothing).into()),
+                Nothing::Stale | Nothing::Unmatched => return Err(problems::stale(nothing).into()),
             },
         }
     }
-    Err(writes::hidden().into())
+    Err(problems::hidden().into())
 }
 
 /// Without a field that may be read a row is empty braces.
@@ -177,7 +177,7 @@ pub(super) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<S
     });
     let Written { page, entity, .. } = written.await?;
     match (page.count, page.n_affected) {
-        (Some(compile::PASSED_OVER), _) => Err(writes::kept(&entity).into()),
+        (Some(compile::PASSED_OVER), _) => Err(problems::kept(&entity).into()),
         (_, Some(0)) => Err(row_not_found()),
         _ => Ok(StatusCode::NO_CONTENT),
     }

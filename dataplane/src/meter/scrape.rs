@@ -73,12 +73,12 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
     let help = "Exchanges with the database whose client went away while they ran.";
     text.family("rowgate_database_exchanges_abandoned_total", Kind::Counter, help);
     for tenant in tenants {
-        text.sample(&[("tenant", tenant.slug.as_str())], tenant.lane.n_abandoned());
+        text.sample(&[("tenant", tenant.slug.as_str())], tenant.lane.counters().n_abandoned());
     }
     let help = "Connections for requests that were opened, and tries that failed.";
     text.family("rowgate_database_connects_total", Kind::Counter, help);
     for tenant in tenants {
-        let (opened, failed) = tenant.lane.n_connects();
+        let (opened, failed) = tenant.lane.counters().n_connects();
         for (result, n) in [("opened", opened), ("failed", failed)] {
             text.sample(&[("tenant", tenant.slug.as_str()), ("result", result)], n);
         }
@@ -118,7 +118,7 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
         "Calls whose client went away while they ran.",
     );
     for tenant in tenants {
-        text.sample(&[("tenant", tenant.slug.as_str())], tenant.calls.n_abandoned());
+        text.sample(&[("tenant", tenant.slug.as_str())], tenant.calls.counters().n_abandoned());
     }
     let help = "Look-ups of keys: of keys seen before, and of strangers, who may be anybody.";
     text.family("rowgate_key_lookups_total", Kind::Counter, help);

@@ -141,7 +141,7 @@ async fn a_statement_that_does_not_heed_its_timeout_loses_its_connection() {
     deaf.statement_timeout_ms = 50;
     assert_eq!(name(&lane.read(deaf).await), "Timeout");
     assert_eq!(tenant.text(&lane, "a", "select 'next'").await, "next");
-    assert_eq!(lane.n_connects(), (2, 0));
+    assert_eq!(lane.counters().n_connects(), (2, 0));
 }
 
 #[tokio::test]
@@ -186,6 +186,6 @@ async fn an_idle_connection_is_trimmed_and_a_new_one_made_when_needed() {
         assert_eq!(name(&lane.read(ask.clone()).await), "Page");
         lane.trim(age);
         assert_eq!(name(&lane.read(ask.clone()).await), "Page");
-        assert_eq!(lane.n_connects(), (n_opened, 0), "after {age:?}");
+        assert_eq!(lane.counters().n_connects(), (n_opened, 0), "after {age:?}");
     }
 }

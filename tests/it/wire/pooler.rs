@@ -82,7 +82,7 @@ async fn what_one_caller_leaves_in_a_shared_session_does_not_matter_to_the_next(
         }
     }
     for lane in [&first, &second] {
-        assert_eq!(lane.n_connects(), (1, 0), "nothing of it cost a connection");
+        assert_eq!(lane.counters().n_connects(), (1, 0), "nothing of it cost a connection");
     }
 }
 

@@ -1,13 +1,13 @@
 //! Lane A of one tenant: a bounded pool of connections as `t<id>_auth`, and the queue before it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
 use super::ask::{Ask, Asked, Page};
 use super::connection::Connection;
+use super::counters::Counters;
 use super::dial::Socket;
 use super::failure::Failure;
 use super::outage::Outage;
@@ -68,11 +68,8 @@ pub(super) struct Shared {
     pub(super) login: Login,
     pub(super) limits: Limits,
     pub(super) places: Places<Connection<Socket>>,
-    /// See [`Lane::n_abandoned`].
-    pub(super) n_abandoned: AtomicU64,
+    pub(super) counters: Counters,
     pub(super) outage: Outage,
-    pub(super) n_opened: AtomicU64,
-    pub(super) n_unopened: AtomicU64,
     pub(super) exchanges: TaskTracker,
 }
 
@@ -100,10 +97,8 @@ impl Lane {
                 login,
                 limits,
                 places: Places::new(limits.size, limits.queue),
-                n_abandoned: AtomicU64::new(0),
+                counters: Counters::default(),
                 outage: Outage::default(),
-                n_opened: AtomicU64::new(0),
-                n_unopened: AtomicU64::new(0),
                 exchanges: TaskTracker::new(),
             }),
         }
@@ -130,17 +125,9 @@ impl Lane {
         Load { size, in_use: size - n_free, idle, waiting }
     }
 
-    /// How many exchanges there were whose caller went away while they ran.
     #[must_use]
-    pub fn n_abandoned(&self) -> u64 {
-        self.shared.n_abandoned.load(Ordering::Relaxed)
-    }
-
-    /// How many connections were opened, and how many tries failed.
-    #[must_use]
-    pub fn n_connects(&self) -> (u64, u64) {
-        let Shared { n_opened, n_unopened, .. } = &*self.shared;
-        (n_opened.load(Ordering::Relaxed), n_unopened.load(Ordering::Relaxed))
+    pub fn counters(&self) -> &Counters {
+        &self.shared.counters
     }
 
     /// Closes the connections that nobody has used for `age`; to be called now and then.

@@ -10,6 +10,7 @@ mod binding;
 mod calls;
 mod connect;
 mod connection;
+mod counters;
 mod dial;
 mod failure;
 mod frames;
@@ -27,6 +28,7 @@ mod watch;
 
 pub use ask::{Ask, KeyRow, Mode, Page};
 pub use calls::{Call, CallLimits, CallLogins, Calls, Given};
+pub use counters::Counters;
 pub use failure::{Cause, Failure, Rule};
 pub use lane::{Lane, Limits, Load, Sessions};
 pub use rest::{End, Piece, Rest};

@@ -1,7 +1,6 @@
 //! The task of one exchange and what it holds: a place of the lane, and a connection that is never left half-way.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -60,7 +59,7 @@ impl Drop for Waiting {
         let Some(mut exchange) = self.exchange.take().filter(|exchange| !exchange.is_finished()) else {
             return;
         };
-        self.lane.n_abandoned.fetch_add(1, Ordering::Relaxed);
+        self.lane.counters.note_abandoned();
         if Handle::try_current().is_ok() {
             self.lane.exchanges.spawn(async move {
                 if timeout(LINGER, &mut exchange).await.is_err() {
@@ -98,18 +97,18 @@ impl Seat {
 
     /// A new connection. While none can be made most are refused at once.
     async fn open(&self) -> Result<Connection<Socket>, Failure> {
-        let Shared { login, limits, outage, n_opened, n_unopened, .. } = &*self.lane;
+        let Shared { login, limits, outage, counters, .. } = &*self.lane;
         let turn = outage.turn(Instant::now()).map_err(Failure::Unavailable)?;
         let cause = match timeout(limits.connect, connect(login, limits.sessions)).await {
             Ok(Ok(connection)) => {
-                n_opened.fetch_add(1, Ordering::Relaxed);
+                counters.note_connect(true);
                 turn.succeeded();
                 return Ok(connection);
             }
             Ok(Err(error)) => error.to_string(),
             Err(_) => "PostgreSQL did not accept a connection in time".to_owned(),
         };
-        n_unopened.fetch_add(1, Ordering::Relaxed);
+        counters.note_connect(false);
         turn.failed(Instant::now(), &cause);
         Err(Failure::Unavailable(cause))
     }
@@ -170,7 +169,7 @@ impl Seat {
             // What is left may be any number of rows: dropping the seat cancels the statement.
             Ok(Ok(Went::Full(end))) => Ok(end),
             Ok(Ok(Went::Unheard)) => {
-                self.lane.n_abandoned.fetch_add(1, Ordering::Relaxed);
+                self.lane.counters.note_abandoned();
                 if matches!(timeout(LINGER, connection.drain()).await, Ok(true)) {
                     self.put_back();
                 }

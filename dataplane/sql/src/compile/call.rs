@@ -1,10 +1,8 @@
 //! A call of a routine, with its parameters by name.
 
-use std::sync::Arc;
-
 use super::{Compiled, encoding};
 use crate::catalog::{Output, Returns, RoutineKind};
-use crate::query::{Call, Nothing};
+use crate::query::Call;
 use crate::shape::{Column, Shape, label};
 use crate::text::Sql;
 
@@ -42,17 +40,6 @@ pub fn call(call: &Call) -> Compiled {
         |output: &Output| Column { label: Some(label(&output.name)), encoding: encoding::of(&output.ty) };
     let columns = outputs.iter().map(show).collect();
     let keeps_rows = call.keeps_rows && routine.returns != Returns::Nothing;
-    Compiled {
-        sql,
-        shape: Arc::new(Shape { columns, position: Vec::new(), count: None }),
-        take: if keeps_rows { usize::MAX } else { 0 },
-        is_first_page: true,
-        entity: Arc::clone(&call.entity),
-        binding: None,
-        missing: Vec::new(),
-        nothing: Nothing::NoRow,
-        checks: Vec::new(),
-        may_race: false,
-        is_tagged: false,
-    }
+    let shape = Shape { columns, position: Vec::new(), count: None };
+    Compiled::new(sql, shape, if keeps_rows { usize::MAX } else { 0 }, &call.entity)
 }

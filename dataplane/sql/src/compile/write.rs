@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Compiled, checks, mark, predicate, shown};
 use crate::catalog::Entity;
-use crate::query::{Check, Delete, Insert, Nothing, Predicate, Upsert};
+use crate::query::{Check, Delete, Insert, Predicate, Upsert};
 use crate::shape::{Column, Encoding, Shape};
 use crate::text::Sql;
 
@@ -195,17 +195,6 @@ pub fn delete(delete: &Delete) -> Compiled {
 }
 
 fn written(sql: Sql, shape: Shape, entity: &Arc<Entity>) -> Compiled {
-    Compiled {
-        is_tagged: !shape.position.is_empty(),
-        sql,
-        shape: Arc::new(shape),
-        take: usize::MAX,
-        is_first_page: true,
-        entity: Arc::clone(entity),
-        binding: None,
-        missing: Vec::new(),
-        nothing: Nothing::NoRow,
-        checks: Vec::new(),
-        may_race: false,
-    }
+    let is_tagged = !shape.position.is_empty();
+    Compiled { is_tagged, ..Compiled::new(sql, shape, usize::MAX, entity) }
 }

@@ -7,7 +7,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rowgate_core::name::Ulid;
@@ -19,6 +18,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
 use super::ask::{Ask, KeyRow, Mode};
+use super::counters::Counters;
 use super::failure::{Cause, Failure};
 use super::lane::{Lane, Load};
 use super::outage::Outage;
@@ -101,9 +101,7 @@ pub(super) struct Shared {
     turns: Turns,
     kept: Kept,
     outage: Outage,
-    n_abandoned: AtomicU64,
-    n_opened: AtomicU64,
-    n_unopened: AtomicU64,
+    counters: Counters,
     tasks: TaskTracker,
 }
 
@@ -131,9 +129,7 @@ impl Calls {
                 turns,
                 kept: Kept::default(),
                 outage: Outage::default(),
-                n_abandoned: AtomicU64::new(0),
-                n_opened: AtomicU64::new(0),
-                n_unopened: AtomicU64::new(0),
+                counters: Counters::default(),
                 tasks: TaskTracker::new(),
             }),
         }
@@ -185,17 +181,10 @@ impl Calls {
         Load { size: self.shared.limits.size, in_use, idle: self.shared.kept.len(), waiting }
     }
 
-    /// How many calls there were whose caller went away while they ran.
+    /// Of sessions and calls.
     #[must_use]
-    pub fn n_abandoned(&self) -> u64 {
-        self.shared.n_abandoned.load(Ordering::Relaxed)
-    }
-
-    /// How many sessions were opened, and how many tries failed.
-    #[must_use]
-    pub fn n_connects(&self) -> (u64, u64) {
-        let Shared { n_opened, n_unopened, .. } = &*self.shared;
-        (n_opened.load(Ordering::Relaxed), n_unopened.load(Ordering::Relaxed))
+    pub fn counters(&self) -> &Counters {
+        &self.shared.counters
     }
 
     /// Waits for calls under way and closes all sessions.

@@ -1,7 +1,6 @@
 //! One call: its session, the check of its key, the call itself, its answer, and what becomes of the session.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -84,14 +83,14 @@ impl Shared {
         let tried = self.outage.turn(Instant::now()).map_err(Failure::Unavailable)?;
         let failure = match timeout(self.limits.connect, self.open(of)).await {
             Ok(Ok(session)) => {
-                self.n_opened.fetch_add(1, Ordering::Relaxed);
+                self.counters.note_connect(true);
                 tried.succeeded();
                 return Ok(session);
             }
             Ok(Err(failure)) => failure,
             Err(_) => Failure::Unavailable("PostgreSQL did not accept a session in time".to_owned()),
         };
-        self.n_unopened.fetch_add(1, Ordering::Relaxed);
+        self.counters.note_connect(false);
         match &failure {
             Failure::Unavailable(cause) => tried.failed(Instant::now(), cause),
             // Who may not log in says nothing of others.
@@ -140,7 +139,7 @@ impl Shared {
         tokio::pin!(exchange);
         let gone = async {
             caller.closed().await;
-            self.n_abandoned.fetch_add(1, Ordering::Relaxed);
+            self.counters.note_abandoned();
             sleep(LINGER).await;
         };
         tokio::select! {

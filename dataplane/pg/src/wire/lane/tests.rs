@@ -225,7 +225,7 @@ async fn a_write_whose_answer_is_lost_is_not_sent_again() {
             let (lane, server) = lane_with(fault, part, Duration::from_secs(60));
             let answer = lane.read(Ask { mode: Mode::Write, ..ask(SHORT.first, false) }).await;
             assert!(matches!(answer, Err(Failure::Unavailable(_))), "{part} {at}: {answer:?}");
-            assert_eq!(lane.n_connects(), (0, 0), "{part} {at}: nobody knows whether it was done");
+            assert_eq!(lane.counters().n_connects(), (0, 0), "{part} {at}: nobody knows whether it was done");
             server.abort();
             at += 1;
             if at == len.load(Ordering::Relaxed) {

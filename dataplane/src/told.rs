@@ -1,0 +1,101 @@
+//! A failure of the wire as the caller is told it, and as the log may hold it.
+
+use rowgate_core::problem::{Code, Problem};
+use rowgate_pg::wire::{Cause, Failure};
+
+use crate::auth::Caller;
+use crate::tenant::Known;
+use crate::tries::Miss;
+
+/// What the caller of a read is told. What PostgreSQL said goes to the log, where it is a fault of ours.
+/// `misfit` says what is wrong with the value of a parameter, where it is one of the request.
+pub(crate) fn told(
+    caller: &Caller,
+    known: &Known,
+    failure: Failure,
+    misfit: impl FnOnce(usize) -> Option<Problem>,
+) -> Miss {
+    let trace = &caller.trace;
+    match failure {
+        Failure::DeadKey => {
+            known.snapshot.forget(&caller.credential);
+            Miss::Settled(Problem::unauthorized())
+        }
+        Failure::WrongRole(_) => Miss::Doubtful(Problem::unavailable()),
+        // A grant that went away: what is not granted is not there.
+        Failure::Denied(_) => Miss::Denied(Problem::entity_not_found()),
+        Failure::Invalid(cause) => Miss::Settled(cause.parameter.and_then(misfit).unwrap_or_else(|| {
+            Problem::new(
+                Code::InvalidValue,
+                "a value does not fit its column, a computation leaves its range or divides by zero, or two columns have collations that cannot be \
+                 compared; compare with values of the column's type",
+            )
+        })),
+        Failure::Changed(cause) => {
+            trace.fault("the tables are not those of the catalog", &text(&cause));
+            Miss::Changed(Problem::unavailable())
+        }
+        Failure::Timeout => Miss::Settled(Problem::new(
+            Code::StatementTimeout,
+            "the query took longer than this tenant allows; ask for fewer rows, or filter by an indexed column",
+        )),
+        Failure::Busy(cause) => {
+            tracing::debug!(tenant = %caller.tenant.slug, cause, "a request was refused");
+            Miss::Settled(Problem::busy())
+        }
+        Failure::Unavailable(cause) => {
+            caller.tenant.note(false, &cause);
+            Miss::Settled(Problem::unavailable())
+        }
+        // Only a write or a call gives these.
+        Failure::NoLogin(cause) | Failure::Lost(cause) | Failure::Raised(cause) => {
+            trace.fault("a read ended as a call does", &cause);
+            Miss::Settled(Problem::internal())
+        }
+        Failure::Ended | Failure::TooLong => {
+            trace.fault("a read ended as a call does", "");
+            Miss::Settled(Problem::internal())
+        }
+        Failure::Violation(cause)
+        | Failure::Routine(cause)
+        | Failure::Conflict(cause)
+        | Failure::Unwritable(cause)
+        | Failure::Internal(cause) => {
+            trace.fault("the database answered with an unexpected error", &text(&cause));
+            Miss::Settled(Problem::internal())
+        }
+    }
+}
+
+/// What the log may hold of a failure after the beginning of its answer was sent.
+pub(crate) fn cause(failure: &Failure) -> String {
+    match failure {
+        Failure::Denied(cause)
+        | Failure::Invalid(cause)
+        | Failure::Changed(cause)
+        | Failure::Violation(cause)
+        | Failure::Routine(cause)
+        | Failure::Conflict(cause)
+        | Failure::Unwritable(cause)
+        | Failure::Internal(cause) => text(cause),
+        Failure::Unavailable(text) | Failure::NoLogin(text) | Failure::Lost(text) => text.clone(),
+        Failure::DeadKey
+        | Failure::WrongRole(_)
+        | Failure::Timeout
+        | Failure::Busy(_)
+        | Failure::Ended
+        | Failure::Raised(_)
+        | Failure::TooLong => failure.to_string(),
+    }
+}
+
+/// What the log may hold. An error that a tenant's own function raised may quote values of the request.
+fn text(cause: &Cause) -> String {
+    match cause.sqlstate.as_deref() {
+        Some(code) if code.starts_with("P0") || code.starts_with("RG") => {
+            format!("{code} (raised by a routine)")
+        }
+        Some(code) => format!("{code}: {}", cause.message),
+        None => cause.message.clone(),
+    }
+}

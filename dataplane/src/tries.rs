@@ -1,0 +1,148 @@
+//! A request is tried again when the database knows better than the catalog or the key record that it was made for.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rowgate_core::problem::Problem;
+use rowgate_pg::wire::{Ask, Failure, Mode, Page};
+use rowgate_sql::compile::Compiled;
+use rowgate_sql::shape::Shape;
+use rowgate_sql::text::Sql;
+
+use crate::auth::Caller;
+use crate::freshness::Turn;
+use crate::tenant::Known;
+
+/// In all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
+const TRIES: usize = 3;
+
+/// How long reconciling takes between a membership and the record of it, several times over.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// Why a try gave no answer.
+pub(crate) enum Miss {
+    /// The answer stands.
+    Settled(Problem),
+    /// It may come of an old catalog or key record: look again, and only then answer with the problem.
+    Doubtful(Problem),
+    /// Somebody else made the row at the same time, and nothing of this write stands.
+    Raced(Problem),
+    /// The catalog is not what the database holds: load it whatever its generation says.
+    Changed(Problem),
+    /// A grant is missing: it is on its way, or it went away.
+    Denied(Problem),
+    /// The key's catalog generation is newer than ours.
+    Behind,
+}
+
+/// What is tried.
+pub(crate) trait Attempt {
+    type Answer;
+
+    /// One try, for the key as it is known now.
+    fn attempt(
+        &self,
+        caller: &Caller,
+        known: &Known,
+        is_last: bool,
+    ) -> impl Future<Output = Result<Self::Answer, Miss>> + Send;
+}
+
+/// Tries until there is an answer, or none is to be had. No problem is told to a key before the database has said in this
+/// request that it lives: the answer to a dead key is 401 and nothing else.
+pub(crate) async fn run<T: Attempt>(caller: &Caller, wanted: &T) -> Result<T::Answer, Problem> {
+    let mut known = caller.recognize().await?;
+    let mut has_raced = false;
+    for left in (0..TRIES).rev() {
+        caller.note(&known);
+        let problem = match wanted.attempt(caller, &known, left == 0).await {
+            Ok(answer) => return Ok(answer),
+            Err(Miss::Settled(problem)) => return Err(problem),
+            // who came first has been here by now
+            Err(Miss::Raced(problem)) if has_raced || left == 0 => return Err(problem),
+            Err(Miss::Raced(_)) => {
+                has_raced = true;
+                continue;
+            }
+            Err(Miss::Behind) => Problem::unavailable(),
+            Err(Miss::Doubtful(problem)) => problem,
+            // a key that changes its permission set has the new grants a moment before its record says so; a column made
+            // anew under its old name has none
+            Err(Miss::Denied(_)) if 0 < left => {
+                tokio::time::sleep(SETTLE).await;
+                caller.tenant.compare(&known.snapshot).await?;
+                known = caller.tenant.recognize_anew(&caller.credential).await?;
+                continue;
+            }
+            Err(Miss::Denied(problem)) => problem,
+            Err(Miss::Changed(problem)) => {
+                caller.tenant.reload(Some(&known.snapshot)).await?;
+                problem
+            }
+        };
+        let now = caller.tenant.recognize_anew(&caller.credential).await?;
+        if left == 0 || now.is_same(&known) {
+            return Err(problem);
+        }
+        known = now;
+    }
+    Err(Problem::unavailable())
+}
+
+/// What `make` makes of the request for the key as it is known.
+pub(crate) fn compiled(
+    caller: &Caller,
+    known: &Known,
+    make: impl Fn(&Known) -> Result<Compiled, Problem>,
+) -> Result<Compiled, Miss> {
+    caller.check_role(known).and_then(|()| make(known)).map_err(|problem| match known.fresh {
+        true => Miss::Settled(problem),
+        false => Miss::Doubtful(problem),
+    })
+}
+
+/// SQL, the shape of its rows, and how many of them are returned.
+pub(crate) type Statement = (Sql, Arc<Shape>, usize);
+
+/// What is asked of lane A in the name of a key, by the catalog that it is known with.
+pub(crate) fn question(caller: &Caller, known: &Known, (sql, shape, take): Statement, mode: Mode) -> Ask {
+    Ask {
+        watched: None,
+        credential: caller.credential.clone(),
+        role: known.key.role.clone(),
+        statement_timeout_ms: known.snapshot.catalog.limits.statement_timeout_ms,
+        sql,
+        shape,
+        take,
+        mode,
+    }
+}
+
+/// Asks, and notes what an answer tells of the tenant and of the key. `watches`: also whether the catalog still fits, when it
+/// is this request's turn.
+pub(crate) async fn ask(
+    caller: &Caller,
+    known: &Known,
+    watches: bool,
+    statement: Statement,
+    mode: Mode,
+) -> Result<Page, Failure> {
+    let (watched, turn) = known.snapshot.turn().filter(|_| watches).unzip();
+    let ask = Ask { watched, ..question(caller, known, statement, mode) };
+    let asked = Instant::now();
+    let answered = caller.tenant.lane.read(ask).await;
+    caller.trace.note_exchange(&caller.tenant, asked.elapsed());
+    let page = answered?;
+    answers(caller, known, turn);
+    Ok(page)
+}
+
+/// Notes what any answer tells: the tenant's database is there, the key was used, and the catalog fits where this was the
+/// `turn` to ask.
+pub(crate) fn answers(caller: &Caller, known: &Known, turn: Option<Turn>) {
+    caller.tenant.note(true, "");
+    caller.tenant.uses.note(&known.used, Instant::now());
+    if let Some(turn) = turn {
+        known.snapshot.confirm(turn);
+    }
+}
