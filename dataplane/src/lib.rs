@@ -19,6 +19,7 @@ pub mod http;
 mod linger;
 pub mod listen;
 pub mod meter;
+mod misfits;
 pub mod next_link;
 pub mod path;
 mod patience;

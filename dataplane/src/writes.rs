@@ -11,6 +11,7 @@ use rowgate_sql::query::Nothing;
 use crate::auth::Caller;
 use crate::calls;
 use crate::entity_tags::Tagged;
+use crate::misfits;
 use crate::tenant::Known;
 use crate::told::told;
 use crate::tries::{self, Attempt, Miss, ask, compiled};
@@ -52,7 +53,13 @@ impl<F: Fn(&Known) -> Result<Compiled, Problem> + Send + Sync> Attempt for Write
         }
         let statement = (compiled.sql.clone(), compiled.shape.clone(), compiled.take);
         let answered = ask(caller, known, true, statement, Mode::Write).await;
-        let page = answered.map_err(|failure| refused(caller, known, &compiled, failure))?;
+        let page = match answered {
+            Ok(page) => page,
+            Err(failure) => {
+                let named = misfits::named(caller, known, &compiled, &failure).await;
+                return Err(named.map_or_else(|| refused(caller, known, &compiled, failure), Miss::Settled));
+            }
+        };
         let untrue = page.count.and_then(|count| usize::try_from(count - UNTRUE).ok());
         if let Some(problem) = untrue.and_then(|at| compiled.checks.get(at)) {
             return Err(Miss::Settled(problem.clone()));

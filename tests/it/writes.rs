@@ -7,6 +7,7 @@ mod fixture;
 mod gallery;
 mod hidden;
 mod long;
+mod misfits;
 mod outages;
 mod passing;
 mod place;

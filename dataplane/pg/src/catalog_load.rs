@@ -67,6 +67,7 @@ struct Row {
     has_default: bool,
     is_computed: bool,
     rounds_to: Option<String>,
+    made_of: Vec<String>,
 }
 
 /// The columns of every relation that an entity stands for, in `attnum` order. Type names are spelled with only
@@ -88,6 +89,14 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                         select from pg_catalog.pg_constraint c
                         where c.conrelid = a.attrelid and c.contype = 'n' and c.conkey = array[a.attnum]
                         and not c.convalidated) as is_filled,
+                    case when a.attgenerated = '' then '{}' else array(
+                        select s.attname::text
+                        from pg_catalog.pg_attrdef f
+                        join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_attrdef'::regclass and d.objid = f.oid
+                                                   and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = a.attrelid
+                        join pg_catalog.pg_attribute s on s.attrelid = a.attrelid and s.attnum = d.refobjsubid
+                        where f.adrelid = a.attrelid and f.adnum = a.attnum and 0 < s.attnum and s.attnum <> a.attnum
+                        order by s.attnum) end as made_of,
                     pg_catalog.format_type(a.atttypid, a.atttypmod) as type_name
              from relation r
              join pg_catalog.pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
@@ -105,7 +114,7 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                 a.atttypid::int8 as type_oid, a.type_name, base.oid::int8 as base_oid,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then 'a'
                      else base.typtype::text end as base_kind,
-                not a.is_filled as nullable, a.attacl is not null as granted, a.has_default, a.is_computed,
+                not a.is_filled as nullable, a.attacl is not null as granted, a.has_default, a.is_computed, a.made_of,
                 case when base.oid < 16384 and coalesce(base.modifier, a.atttypmod) <> -1
                      then pg_catalog.format_type(base.oid, coalesce(base.modifier, a.atttypmod)) end as rounds_to,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then element.has_order
@@ -185,8 +194,9 @@ fn column(row: &Row, structures: &Structures) -> Result<ColumnInfo, PgError> {
         (false, false) => Filling::Caller,
     };
     let rounds_to = row.rounds_to.as_deref().and_then(BuiltIn::new);
+    let made_of = row.made_of.iter().map(|name| ident(name)).collect::<Result<_, _>>()?;
     let name = ident(&row.column)?;
-    Ok(ColumnInfo { name, ty, nullable: row.nullable, granted: row.granted, filling, rounds_to })
+    Ok(ColumnInfo { name, ty, nullable: row.nullable, granted: row.granted, filling, rounds_to, made_of })
 }
 
 pub(crate) fn ident(name: &str) -> Result<Ident, PgError> {

@@ -48,7 +48,7 @@ pub fn parse(bytes: &[u8]) -> Result<Body<'_>, Problem> {
             let rows = items.into_iter().enumerate().map(|(i, item)| match item {
                 Input::Object(row, _) => Ok(row),
                 _ => {
-                    Err(refused(format!("item {} of the array is no object with the fields of a row", i + 1)))
+                    Err(refused(format!("what stands at index {i} of the array, counted from 0, is no object with the fields of a row")))
                 }
             });
             Ok(Body { rows: rows.collect::<Result<_, _>>()?, is_list: true })
@@ -167,7 +167,7 @@ mod tests {
             ("{\"a\": }", "line 1, column 7"),
             ("{} {}", "no JSON"),
             ("7", "neither an object"),
-            ("[{}, 7]", "item 2"),
+            ("[{}, 7]", "index 1 "),
             (r#"{"a": 1, "a": 2}"#, "\"a\" twice"),
             (r#"{"a": {"b": [{"c": 1, "c": 1}]}}"#, "\"c\" twice"),
             (r#"{"a": "\ud800"}"#, "no JSON"),

@@ -161,7 +161,7 @@ impl Entity {
         self.hide_soft_deleted.as_ref().and_then(|column| self.position(column))
     }
 
-    fn position(&self, column: &str) -> Option<usize> {
+    pub(crate) fn position(&self, column: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.column.as_str() == column)
     }
 }
@@ -199,6 +199,8 @@ pub struct Field {
     pub filling: Filling,
     /// The type below domains with the modifier to which it rounds, cuts or fills up what is stored; `None`: it keeps all.
     pub rounds_to: Option<BuiltIn>,
+    /// The columns of the table from which it is generated; empty where it is not.
+    pub made_of: Vec<Ident>,
     /// A new row may be given a value: always but in a view that works the field out.
     pub insertable: bool,
     /// Likewise of a row that is there.

@@ -6,6 +6,7 @@ mod checks;
 mod encoding;
 mod page;
 mod predicate;
+mod suspects;
 mod value;
 mod write;
 
@@ -16,9 +17,11 @@ use rowgate_core::problem::{Code, Problem};
 
 use crate::catalog::{Entity, Field, FieldType, Operators, Param};
 use crate::query::{Nothing, Query};
+use crate::resolve::in_row;
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 pub use call::call;
+pub use suspects::{Misfit, Suspects};
 pub use write::{PASSED_OVER, UNTRUE, delete, insert, upsert};
 
 #[derive(Debug, Clone)]
@@ -65,7 +68,8 @@ impl Compiled {
     /// `None` for one that stands beside no field.
     #[must_use]
     pub fn misfit(&self, n: usize) -> Option<Problem> {
-        let field = self.sql.binds().get(n.checked_sub(1)?)?.field?;
+        let bind = self.sql.binds().get(n.checked_sub(1)?)?;
+        let field = bind.field?;
         if let Some(routine) = &self.entity.routine {
             let Param { name, ty, .. } = routine.params.get(usize::from(field))?;
             let what = format!("the parameter {name:?} is {}, and its value is none of that type", ty.name);
@@ -77,10 +81,8 @@ impl Compiled {
             None if self.entity.key.contains(&usize::from(field)) => (Code::InvalidValue, "the key field"),
             None => (Code::InvalidValue, "the field"),
         };
-        Some(Problem::new(
-            code,
-            format!("{what} {name:?} is {}, and the value beside it is none of that type", ty.name),
-        ))
+        let what = format!("{what} {name:?} is {}, and the value beside it is none of that type", ty.name);
+        Some(in_row(Problem::new(code, what), bind.row))
     }
 }
 

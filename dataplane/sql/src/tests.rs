@@ -93,6 +93,7 @@ fn catalog() -> Catalog {
             granted: true,
             filling: Filling::Caller,
             rounds_to: None,
+            made_of: Vec::new(),
         };
         rows.iter().map(column).collect()
     };

@@ -24,6 +24,8 @@ pub struct Bind {
     /// Position in the entity's fields of the one that a caller's value is compared with, to be named where PostgreSQL
     /// does not take it.
     pub field: Option<u16>,
+    /// Position in the list of rows that was sent of the one that it stands in.
+    pub row: Option<u16>,
 }
 
 /// How PostgreSQL writes or reads one value on the wire.
@@ -62,13 +64,18 @@ impl BuiltIn {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || " (),[]-".contains(c);
         (name.chars().all(is_plain) && !name.contains("--")).then_some(BuiltIn(name))
     }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 impl Bind {
     /// A value in PostgreSQL's text form.
     #[must_use]
     pub fn text(oid: u32, value: impl Into<String>) -> Bind {
-        Bind { oid, value: Some(value.into().into_bytes()), format: Format::Text, field: None }
+        Bind { oid, value: Some(value.into().into_bytes()), format: Format::Text, field: None, row: None }
     }
 }
 

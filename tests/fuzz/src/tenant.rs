@@ -83,6 +83,7 @@ fn catalog() -> Catalog {
         granted: true,
         filling: Filling::Caller,
         rounds_to: None,
+        made_of: Vec::new(),
     };
     let table = TableColumns {
         schema: name(SCHEMA),

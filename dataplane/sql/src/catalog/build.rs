@@ -53,6 +53,8 @@ pub struct ColumnInfo {
     pub filling: Filling,
     /// See [`Field`].
     pub rounds_to: Option<BuiltIn>,
+    /// See [`Field`].
+    pub made_of: Vec<Ident>,
 }
 
 /// The catalog of one generation. `sets` are permission records by the role that holds the grants.
@@ -187,6 +189,7 @@ fn field(record: &EntityRecord, column: &ColumnInfo, view: &ViewInfo) -> Field {
         granted: column.granted,
         filling: if insertable || updatable { column.filling } else { Filling::Database },
         rounds_to: column.rounds_to.clone(),
+        made_of: column.made_of.clone(),
         insertable,
         updatable,
     }

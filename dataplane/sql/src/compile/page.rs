@@ -109,6 +109,7 @@ fn bind(entity: &Entity, field: usize, value: Option<&[u8]>) -> Bind {
         value: value.map(<[u8]>::to_vec),
         format: position_encoding(entity, field).format(),
         field: None,
+        row: None,
     }
 }
 

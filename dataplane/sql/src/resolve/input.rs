@@ -120,7 +120,7 @@ fn part(part: &Part, input: &Input<'_>) -> Result<String, Misfit> {
 }
 
 /// In double quotes; within them `escape` stands before a quote and a backslash before a backslash.
-fn quoted(text: &str, escape: char, out: &mut String) {
+pub(crate) fn quoted(text: &str, escape: char, out: &mut String) {
     out.push('"');
     for c in text.chars() {
         match c {

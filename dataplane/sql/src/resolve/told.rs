@@ -43,3 +43,11 @@ pub(crate) fn another_key(name: &str) -> Problem {
     let what = format!("the key field {name:?} is not what the address says; leave it out");
     Problem::new(Code::BadRequest, what)
 }
+
+/// Says which row of a list it is about.
+pub(crate) fn in_row(problem: Problem, at: Option<u16>) -> Problem {
+    match at {
+        Some(at) => problem.detail(format!("in the row at index {at} of the array, counted from 0")),
+        None => problem,
+    }
+}

@@ -7,7 +7,7 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 
 use super::family::Family;
-use super::told::{another_key, forbidden, needed, not_all};
+use super::told::{another_key, forbidden, in_row, needed, not_all};
 use super::version::{self, Only};
 use super::visible::Visible;
 use super::{able, by_key, find, input};
@@ -43,8 +43,9 @@ pub fn insert(
     let mut named = BTreeSet::new();
     let mut rows = Vec::with_capacity(body.rows.len());
     for (i, row) in body.rows.iter().enumerate() {
-        let values = values(&visible, row).map_err(|problem| in_row(problem, body, i))?;
-        demand(&visible, &values).map_err(|problem| in_row(problem, body, i))?;
+        let at = u16::try_from(i).ok().filter(|_| body.is_list);
+        let values = values(&visible, row, at).map_err(|problem| in_row(problem, at))?;
+        demand(&visible, &values).map_err(|problem| in_row(problem, at))?;
         named.extend(values.iter().map(|(field, _)| *field));
         rows.push(values);
     }
@@ -273,11 +274,16 @@ fn key_binds(key: &Predicate) -> Vec<(usize, Bind)> {
     conditions.iter().filter_map(bind).collect()
 }
 
-/// The values of one row by their fields.
-fn values(visible: &Visible<'_>, row: &Row<'_>) -> Result<Vec<(usize, Bind)>, Problem> {
+/// The values of one row by their fields. `in_list`: where the row stands, among several.
+fn values(
+    visible: &Visible<'_>,
+    row: &Row<'_>,
+    in_list: Option<u16>,
+) -> Result<Vec<(usize, Bind)>, Problem> {
     let mut values = Vec::with_capacity(row.len());
     for (name, input) in row {
-        let (at, bind) = value(visible, name, input)?;
+        let (at, mut bind) = value(visible, name, input)?;
+        bind.row = in_list;
         if !visible.entity.fields[at].insertable {
             return Err(able::worked_out(visible.entity, name, "set in a new row"));
         }
@@ -337,9 +343,4 @@ fn is_integer(ty: &FieldType) -> bool {
 
 pub(super) fn is_read_only(field: &Field) -> bool {
     field.filling == Filling::Database || field.column.as_str().starts_with("dl_")
-}
-
-/// Says which row of a list it is about.
-fn in_row(problem: Problem, body: &Body<'_>, i: usize) -> Problem {
-    if body.is_list { problem.detail(format!("in item {} of the array", i + 1)) } else { problem }
 }

@@ -26,6 +26,7 @@ fn catalog() -> Catalog {
         granted: true,
         filling,
         rounds_to: None,
+        made_of: Vec::new(),
     };
     let columns = vec![
         column("id", "integer", 23, false, Filling::Caller),

@@ -28,6 +28,7 @@ fn table(object: &str, columns: &[&str]) -> TableColumns {
         granted: !column.starts_with("new_"),
         filling: Filling::Caller,
         rounds_to: None,
+        made_of: Vec::new(),
     };
     TableColumns {
         schema: name("app"),

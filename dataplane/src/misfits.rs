@@ -1,0 +1,58 @@
+//! Which fields a write was refused for, where PostgreSQL has named no column. Asked after the error only: a write that is
+//! done costs nothing more.
+
+use rowgate_core::problem::Problem;
+use rowgate_pg::wire::{Cause, Failure, Mode};
+use rowgate_sql::compile::{Compiled, Misfit};
+
+use crate::auth::Caller;
+use crate::tenant::Known;
+use crate::tries::ask;
+
+/// What is told instead of a refusal that names no field; `None`: what would be told is all that is known. Every field
+/// that is named was sent, or is worked out from what was sent and may be read.
+pub(crate) async fn named(
+    caller: &Caller,
+    known: &Known,
+    compiled: &Compiled,
+    failure: &Failure,
+) -> Option<Problem> {
+    let sqlstate = unnamed(failure)?;
+    match judged(caller, known, compiled).await? {
+        Some(problem) => Some(problem),
+        None if sqlstate.starts_with("22") => {
+            let scope = known.snapshot.scope(&known.key);
+            let rights = scope.entities.get(&compiled.entity.name)?;
+            Some(compiled.worked_out(sqlstate, |at| rights.read.get(at) == Some(&true)))
+        }
+        None => None,
+    }
+}
+
+/// The state of an error that is about a value, without the place of the value: a cast to what a column holds, a rule of a
+/// domain, or something that the table works out.
+fn unnamed(failure: &Failure) -> Option<&str> {
+    match failure {
+        Failure::Invalid(Cause { sqlstate: Some(state), parameter: None, .. }) if state.starts_with("22") => {
+            Some(state)
+        }
+        // A domain's rule has no table, nor has its NOT NULL a column.
+        Failure::Violation(Cause { sqlstate: Some(state), rule: None, column: None, .. })
+            if ["23514", "23502"].contains(&state.as_str()) =>
+        {
+            Some(state)
+        }
+        _ => None,
+    }
+}
+
+/// Asks as the key what is wrong with each value by itself: perhaps nothing. `None`: PostgreSQL cannot say, for lack of a right
+/// to the schema of a type, or because a domain's own check fails.
+async fn judged(caller: &Caller, known: &Known, compiled: &Compiled) -> Option<Option<Problem>> {
+    let Some(suspects) = compiled.suspects() else { return Some(None) };
+    let statement = (suspects.sql.clone(), suspects.shape.clone(), usize::MAX);
+    let page = ask(caller, known, false, statement, Mode::Read).await.ok()?;
+    let rows = [b"[", &page.json[..], b"]"].concat();
+    let misfits: Vec<Misfit> = serde_json::from_slice(&rows).ok()?;
+    Some(suspects.told(&misfits))
+}
