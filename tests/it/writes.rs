@@ -2,6 +2,7 @@
 
 mod addresses;
 mod attic;
+mod demanded;
 mod details;
 mod fixture;
 mod gallery;

@@ -61,6 +61,7 @@ struct Row {
     base_oid: i64,
     base_kind: String,
     nullable: bool,
+    takes_null: bool,
     built_in: bool,
     operators_in: Option<String>,
     granted: bool,
@@ -72,7 +73,7 @@ struct Row {
 
 /// The columns of every relation that an entity stands for, in `attnum` order. Type names are spelled with only
 /// `pg_catalog` in the search path. Only a column's own NOT NULL, validated, promises a value: a domain that is NOT NULL
-/// lets an empty subquery's NULL through.
+/// lets an empty subquery's NULL through, though nobody can write one.
 async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec<TableColumns>, PgError> {
     let rows: Vec<Row> = sqlx::query_as(
         "with recursive relation as (
@@ -102,11 +103,11 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
              join pg_catalog.pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
          ), base as (
              select t.oid as type, t.oid, t.typtype, t.typbasetype, t.typcategory, t.typelem, t.typsubscript,
-                    t.typtypmod, null::int4 as modifier
+                    t.typtypmod, null::int4 as modifier, t.typnotnull as is_filled
              from pg_catalog.pg_type t where t.oid in (select atttypid from attribute)
              union all
              select base.type, t.oid, t.typtype, t.typbasetype, t.typcategory, t.typelem, t.typsubscript,
-                    t.typtypmod, base.typtypmod
+                    t.typtypmod, base.typtypmod, base.is_filled or t.typnotnull
              from base join pg_catalog.pg_type t on t.oid = base.typbasetype
              where base.typtype = 'd'
          )
@@ -114,7 +115,7 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                 a.atttypid::int8 as type_oid, a.type_name, base.oid::int8 as base_oid,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then 'a'
                      else base.typtype::text end as base_kind,
-                not a.is_filled as nullable, a.attacl is not null as granted, a.has_default, a.is_computed, a.made_of,
+                not a.is_filled as nullable, not base.is_filled as takes_null, a.attacl is not null as granted, a.has_default, a.is_computed, a.made_of,
                 case when base.oid < 16384 and coalesce(base.modifier, a.atttypmod) <> -1
                      then pg_catalog.format_type(base.oid, coalesce(base.modifier, a.atttypmod)) end as rounds_to,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then element.has_order
@@ -196,7 +197,8 @@ fn column(row: &Row, structures: &Structures) -> Result<ColumnInfo, PgError> {
     let rounds_to = row.rounds_to.as_deref().and_then(BuiltIn::new);
     let made_of = row.made_of.iter().map(|name| ident(name)).collect::<Result<_, _>>()?;
     let name = ident(&row.column)?;
-    Ok(ColumnInfo { name, ty, nullable: row.nullable, granted: row.granted, filling, rounds_to, made_of })
+    let (nullable, takes_null, granted) = (row.nullable, row.takes_null, row.granted);
+    Ok(ColumnInfo { name, ty, nullable, takes_null, granted, filling, rounds_to, made_of })
 }
 
 pub(crate) fn ident(name: &str) -> Result<Ident, PgError> {

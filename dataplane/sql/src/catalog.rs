@@ -194,6 +194,9 @@ pub struct Field {
     pub ty: FieldType,
     /// False for NOT NULL columns; always true for columns of a view.
     pub nullable: bool,
+    /// False: who writes a NULL is refused, by the column or by a domain, of views too. (A domain keeps a NULL that comes out
+    /// of a table from no result: `nullable` is about those.)
+    pub takes_null: bool,
     /// Somebody holds a right on it; else it is in nobody's [`Scope`].
     pub granted: bool,
     pub filling: Filling,

@@ -92,6 +92,7 @@ fn catalog() -> Catalog {
             nullable,
             granted: true,
             filling: Filling::Caller,
+            takes_null: true,
             rounds_to: None,
             made_of: Vec::new(),
         };

@@ -82,6 +82,7 @@ fn catalog() -> Catalog {
         nullable: !KEYS.contains(&column),
         granted: true,
         filling: Filling::Caller,
+        takes_null: true,
         rounds_to: None,
         made_of: Vec::new(),
     };

@@ -48,6 +48,8 @@ pub struct ColumnInfo {
     pub ty: FieldType,
     /// `not pg_attribute.attnotnull`. Ignored for views, where PostgreSQL promises nothing.
     pub nullable: bool,
+    /// No domain that it is of is NOT NULL.
+    pub takes_null: bool,
     /// Somebody holds a right on it. One that was made anew under an old name has none, whatever the records say.
     pub granted: bool,
     pub filling: Filling,
@@ -180,14 +182,22 @@ fn callable(record: &EntityRecord, info: &RoutineInfo) -> Option<Entity> {
 fn field(record: &EntityRecord, column: &ColumnInfo, view: &ViewInfo) -> Field {
     let insertable = !view.not_inserted.contains(&column.name);
     let updatable = !view.not_updated.contains(&column.name);
+    let is_view = record.kind == EntityKind::View;
+    let filling = match column.filling {
+        _ if !insertable && !updatable => Filling::Database,
+        // the table below the view may have a default
+        Filling::Caller if is_view && !column.takes_null => Filling::Default,
+        filling => filling,
+    };
     let exposed = record.mappings.get(column.name.as_str()).map_or(column.name.as_str(), String::as_str);
     Field {
         name: exposed.to_owned(),
         column: column.name.clone(),
         ty: column.ty.clone(),
-        nullable: column.nullable || record.kind == EntityKind::View,
+        nullable: column.nullable || is_view,
+        takes_null: column.takes_null && (column.nullable || is_view),
         granted: column.granted,
-        filling: if insertable || updatable { column.filling } else { Filling::Database },
+        filling,
         rounds_to: column.rounds_to.clone(),
         made_of: column.made_of.clone(),
         insertable,

@@ -170,7 +170,7 @@ pub fn upsert(
             return Err(not_all(&visible, &set, *at));
         }
         let is_null =
-            |(at, bind): &&(usize, Bind)| bind.value.is_none() && !visible.entity.fields[*at].nullable;
+            |(at, bind): &&(usize, Bind)| bind.value.is_none() && !visible.entity.fields[*at].takes_null;
         let nulls: Vec<_> = set
             .iter()
             .filter(is_null)
@@ -331,7 +331,7 @@ fn missing(visible: &Visible<'_>, values: &[(usize, Bind)], whole: bool) -> Vec<
             None => may && field.filling == Filling::Caller,
             Some(bind) => bind.value.is_none(),
         };
-        !field.nullable && missing
+        !field.takes_null && missing
     };
     let fields = visible.entity.fields.iter().enumerate();
     fields.filter(is_missing).map(|(_, field)| format!("{:?}", field.name)).collect()

@@ -25,6 +25,7 @@ fn catalog() -> Catalog {
         nullable,
         granted: true,
         filling,
+        takes_null: true,
         rounds_to: None,
         made_of: Vec::new(),
     };

@@ -27,6 +27,7 @@ fn table(object: &str, columns: &[&str]) -> TableColumns {
         nullable: false,
         granted: !column.starts_with("new_"),
         filling: Filling::Caller,
+        takes_null: true,
         rounds_to: None,
         made_of: Vec::new(),
     };
