@@ -11,6 +11,11 @@ pub(super) fn forbidden(what: String) -> Problem {
     Problem::new(Code::Forbidden, what)
 }
 
+pub(super) fn filled_in(name: &str) -> Problem {
+    let what = format!("the field {name:?} is filled in by the database; leave it out");
+    Problem::new(Code::ReadOnlyColumn, what)
+}
+
 pub(super) fn needed(entity: &EntityName, missing: &[String]) -> Problem {
     let what = format!("a row of {entity} needs a value that is not null for {}", missing.join(", "));
     Problem::new(Code::InvalidValue, what)

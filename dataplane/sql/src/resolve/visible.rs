@@ -5,7 +5,11 @@ use std::sync::Arc;
 use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
-use crate::catalog::{Entity, Field, Rights, Scope};
+use super::told::filled_in;
+use crate::catalog::{Entity, EntityKind, Field, Rights, Scope};
+
+/// Columns that every table has, and of which no table has another by that name: where a row stands and its version.
+const SYSTEM: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
 
 pub(super) struct Visible<'a> {
     pub(super) entity: &'a Arc<Entity>,
@@ -73,7 +77,10 @@ impl<'a> Visible<'a> {
     /// A field that a body names.
     pub(super) fn written(&self, name: &str) -> Result<usize, Problem> {
         let found = self.named().find(|(_, field)| field.name == name).map(|(i, _)| i);
-        found.ok_or_else(|| self.unknown_among(name, self.named()))
+        found.ok_or_else(|| match self.entity.kind == EntityKind::Table && SYSTEM.contains(&name) {
+            true => filled_in(name),
+            false => self.unknown_among(name, self.named()),
+        })
     }
 
     pub(super) fn find(&self, name: &str) -> Option<usize> {

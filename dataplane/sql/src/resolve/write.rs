@@ -7,7 +7,7 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 
 use super::family::Family;
-use super::told::{another_key, forbidden, in_row, needed, not_all};
+use super::told::{another_key, filled_in, forbidden, in_row, needed, not_all};
 use super::version::{self, Only};
 use super::visible::Visible;
 use super::{able, by_key, find, input};
@@ -300,10 +300,7 @@ fn value(visible: &Visible<'_>, name: &str, input: &Input<'_>) -> Result<(usize,
     let at = visible.written(name)?;
     let field = &visible.entity.fields[at];
     if is_read_only(field) {
-        return Err(Problem::new(
-            Code::ReadOnlyColumn,
-            format!("the field {name:?} is filled in by the database; leave it out"),
-        ));
+        return Err(filled_in(name));
     }
     let mut bind = input::bind(&field.ty, input).map_err(|misfit| {
         Problem::new(Code::InvalidValue, format!("the field {name:?} is {}: {misfit}", field.ty.name))
