@@ -66,6 +66,7 @@ struct Row {
     operators_in: Option<String>,
     granted: bool,
     has_default: bool,
+    draws: bool,
     is_computed: bool,
     rounds_to: Option<String>,
     made_of: Vec<String>,
@@ -90,6 +91,17 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                         select from pg_catalog.pg_constraint c
                         where c.conrelid = a.attrelid and c.contype = 'n' and c.conkey = array[a.attnum]
                         and not c.convalidated) as is_filled,
+                    -- by the sequence that the default names, or by its text
+                    a.attidentity <> '' or exists (
+                        select from pg_catalog.pg_attrdef f
+                        where f.adrelid = a.attrelid and f.adnum = a.attnum and (
+                            pg_catalog.pg_get_expr(f.adbin, f.adrelid) ~ 'nextval\\(' or exists (
+                                select from pg_catalog.pg_depend d
+                                join pg_catalog.pg_class s on s.oid = d.refobjid and s.relkind = 'S'
+                                where d.classid = 'pg_catalog.pg_attrdef'::regclass and d.objid = f.oid
+                                and d.refclassid = 'pg_catalog.pg_class'::regclass)))
+                    or not a.atthasdef and exists (
+                        select from pg_catalog.pg_type d where d.oid = a.atttypid and d.typdefault ~ 'nextval\\(') as draws,
                     case when a.attgenerated = '' then '{}' else array(
                         select s.attname::text
                         from pg_catalog.pg_attrdef f
@@ -115,7 +127,7 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                 a.atttypid::int8 as type_oid, a.type_name, base.oid::int8 as base_oid,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then 'a'
                      else base.typtype::text end as base_kind,
-                not a.is_filled as nullable, not base.is_filled as takes_null, a.attacl is not null as granted, a.has_default, a.is_computed, a.made_of,
+                not a.is_filled as nullable, not base.is_filled as takes_null, a.attacl is not null as granted, a.has_default, a.draws, a.is_computed, a.made_of,
                 case when base.oid < 16384 and coalesce(base.modifier, a.atttypmod) <> -1
                      then pg_catalog.format_type(base.oid, coalesce(base.modifier, a.atttypmod)) end as rounds_to,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then element.has_order
@@ -189,10 +201,11 @@ fn column(row: &Row, structures: &Structures) -> Result<ColumnInfo, PgError> {
         },
         nested: structures.nested(oid),
     };
-    let filling = match (row.is_computed, row.has_default) {
-        (true, _) => Filling::Database,
-        (false, true) => Filling::Default,
-        (false, false) => Filling::Caller,
+    let filling = match row {
+        Row { is_computed: true, .. } => Filling::Database,
+        Row { draws: true, .. } => Filling::Sequence,
+        Row { has_default: true, .. } => Filling::Default,
+        Row { .. } => Filling::Caller,
     };
     let rounds_to = row.rounds_to.as_deref().and_then(BuiltIn::new);
     let made_of = row.made_of.iter().map(|name| ident(name)).collect::<Result<_, _>>()?;

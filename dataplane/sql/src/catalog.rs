@@ -216,8 +216,10 @@ pub enum Filling {
     /// Only who writes the row.
     #[default]
     Caller,
-    /// PostgreSQL, where nobody does: a default, an identity.
+    /// PostgreSQL, where nobody does: a default.
     Default,
+    /// Likewise, by drawing from a sequence: an identity, serial.
+    Sequence,
     /// PostgreSQL alone: a generated column, an identity that is always generated.
     Database,
 }

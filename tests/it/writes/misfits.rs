@@ -67,12 +67,21 @@ const UNSAID: &str = "a value does not fit its column, a computation leaves its 
 
 /// What is sent as the fields of one row, and what is told of it.
 const CASES: &[(&str, &str)] = &[
-    (r#""The Name": "abcdef""#, r#"the field "The Name" is character varying(5): write at most 5 characters"#),
+    (
+        r#""The Name": "abcdef""#,
+        r#"the field "The Name" is character varying(5): write at most 5 characters"#,
+    ),
     (r#""fixed": "abcd""#, r#"the field "fixed" is character(3): write at most 3 characters"#),
     (r#""flags": "101""#, r#"the field "flags" is bit(4): write exactly 4 bits"#),
     (r#""some_flags": "10101""#, r#"the field "some_flags" is bit varying(4): write at most 4 bits"#),
-    (r#""price": 999.995"#, r#"the field "price" is numeric(5,2): write a number with at most 3 digits before the point"#),
-    (r#""price": "Infinity""#, r#"the field "price" is numeric(5,2): write a number with at most 3 digits before the point"#),
+    (
+        r#""price": 999.995"#,
+        r#"the field "price" is numeric(5,2): write a number with at most 3 digits before the point"#,
+    ),
+    (
+        r#""price": "Infinity""#,
+        r#"the field "price" is numeric(5,2): write a number with at most 3 digits before the point"#,
+    ),
     (r#""tiny": 1"#, r#"the field "tiny" is numeric(3,3): write a number that is less than 1e0 away from 0"#),
     (
         r#""names": ["abc", "a\"\\{", null, "äöüß"]"#,
@@ -80,7 +89,10 @@ const CASES: &[(&str, &str)] = &[
     ),
     (r#""short": "abcd""#, r#"the field "short" is s.short: write at most 3 characters"#),
     (r#""shorter": "abcd""#, r#"the field "shorter" is s.shorter: write at most 3 characters"#),
-    (r#""shorts": ["a", "abcd"]"#, r#"the field "shorts" is s.short[], and the value beside it is none of that type"#),
+    (
+        r#""shorts": ["a", "abcd"]"#,
+        r#"the field "shorts" is s.short[], and the value beside it is none of that type"#,
+    ),
     (
         r#""pair": {"name": "abcd", "n": 1}"#,
         r#"the field "pair" is s.pair, and the value beside it is none of that type"#,
@@ -117,9 +129,8 @@ async fn a_value_that_does_not_fit_is_refused_by_its_fields_name() {
         let told = (error["message"].as_str().unwrap_or_default().to_owned(), error["details"].clone());
         (reply.status.as_u16(), error["code"].as_str().unwrap_or_default().to_owned(), told.0, told.1)
     };
-    let invalid = |message: &str, details: Value| {
-        (400, "InvalidValue".to_owned(), message.to_owned(), details)
-    };
+    let invalid =
+        |message: &str, details: Value| (400, "InvalidValue".to_owned(), message.to_owned(), details);
     place.execute("insert into s.things (id) values ('here')").await;
     for (fields, expected) in CASES {
         let expected = invalid(expected, json!([]));
@@ -141,10 +152,16 @@ async fn a_value_that_does_not_fit_is_refused_by_its_fields_name() {
         "the field \"The Name\" is character varying(5): write at most 5 characters, in the row at index 2",
         "the field \"price\" is numeric(5,2): write a number with at most 3 digits before the point, in the row at index 1",
     ]);
-    assert_eq!(told, invalid("the field \"id\" is character varying(4): write at most 4 characters", details));
+    assert_eq!(
+        told,
+        invalid("the field \"id\" is character varying(4): write at most 4 characters", details)
+    );
     // what the key does not see is not named, what it sends is
     let told = ask("few", "POST", "/things", r#"{"id": "a", "size": 2000000000}"#).await;
-    assert_eq!(told, invalid("a computation of the table with these values leaves its range; change them", json!([])));
+    assert_eq!(
+        told,
+        invalid("a computation of the table with these values leaves its range; change them", json!([]))
+    );
     let told = ask("few", "POST", "/things", r#"{"id": "a", "The Name": "abcdef"}"#).await;
     assert_eq!(told, invalid(CASES[0].1, json!([])));
     // a domain's rule is a rule, by the name of its field

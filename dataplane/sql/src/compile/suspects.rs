@@ -84,7 +84,8 @@ impl Compiled {
         for (_, field) in entity.fields.iter().enumerate().filter(|(at, _)| may_read(*at)) {
             let made_of = field.made_of.iter().map(|column| entity.position(column.as_str()));
             let made_of: Vec<usize> = made_of.flatten().filter(|at| may_read(*at)).collect();
-            let sent = made_of.iter().filter(|at| is_sent(**at)).map(|at| format!("{:?}", entity.fields[*at].name));
+            let sent =
+                made_of.iter().filter(|at| is_sent(**at)).map(|at| format!("{:?}", entity.fields[*at].name));
             let sent: Vec<String> = sent.collect();
             if made_of.len() == field.made_of.len() && !sent.is_empty() {
                 such += if such.is_empty() { ", such as that of" } else { " and that of" };
@@ -137,7 +138,9 @@ fn text(bind: &Bind) -> Option<String> {
     match bind.format {
         Format::Text => String::from_utf8(value.clone()).ok(),
         // of all values that are sent only bytes are
-        Format::Binary => Some(value.iter().fold("\\x".to_owned(), |text, byte| text + &format!("{byte:02x}"))),
+        Format::Binary => {
+            Some(value.iter().fold("\\x".to_owned(), |text, byte| text + &format!("{byte:02x}")))
+        }
     }
 }
 

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 
-use super::family::Family;
 use super::told::{another_key, filled_in, forbidden, in_row, needed, not_all};
 use super::version::{self, Only};
 use super::visible::Visible;
 use super::{able, by_key, find, input};
 use crate::body::{Body, Input, Row};
-use crate::catalog::{Catalog, Entity, EntityKind, Field, FieldType, Filling, Rights, Scope, Way};
+use crate::catalog::{Catalog, Entity, EntityKind, Field, Filling, Rights, Scope, Way};
 use crate::query::{Check, Insert, Nothing, Predicate, Upsert, Value};
 use crate::text::Bind;
 
@@ -196,10 +195,8 @@ pub fn upsert(
         return Ok(upsert);
     }
     let may_set = |(at, _): &(usize, Bind)| rights.create.get(*at) == Some(&true) && field_of(*at).insertable;
-    let is_generated = keys.iter().any(|(at, _)| {
-        let field = &visible.entity.fields[*at];
-        field.filling == Filling::Database || field.filling == Filling::Default && is_integer(&field.ty)
-    });
+    let is_generated =
+        keys.iter().any(|(at, _)| matches!(field_of(*at).filling, Filling::Database | Filling::Sequence));
     if may_create && *only != Only::Present && !is_generated {
         let all = [keys, values].concat();
         match all.iter().find(|it| !may_set(it)) {
@@ -275,11 +272,7 @@ fn key_binds(key: &Predicate) -> Vec<(usize, Bind)> {
 }
 
 /// The values of one row by their fields. `in_list`: where the row stands, among several.
-fn values(
-    visible: &Visible<'_>,
-    row: &Row<'_>,
-    in_list: Option<u16>,
-) -> Result<Vec<(usize, Bind)>, Problem> {
+fn values(visible: &Visible<'_>, row: &Row<'_>, in_list: Option<u16>) -> Result<Vec<(usize, Bind)>, Problem> {
     let mut values = Vec::with_capacity(row.len());
     for (name, input) in row {
         let (at, mut bind) = value(visible, name, input)?;
@@ -332,10 +325,6 @@ fn missing(visible: &Visible<'_>, values: &[(usize, Bind)], whole: bool) -> Vec<
     };
     let fields = visible.entity.fields.iter().enumerate();
     fields.filter(is_missing).map(|(_, field)| format!("{:?}", field.name)).collect()
-}
-
-fn is_integer(ty: &FieldType) -> bool {
-    matches!(Family::of(ty), Family::Integer(..))
 }
 
 pub(super) fn is_read_only(field: &Field) -> bool {
