@@ -97,7 +97,7 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
         Failure::Violation(cause) => {
             let problem = about(violation(&cause, known, compiled), &cause, known, &compiled.entity);
             let is_own_key = compiled.may_race && is_key(&cause, &compiled.entity);
-            let problem = if is_own_key { problems::hidden() } else { problem };
+            let problem = if is_own_key { problems::unreachable_row(&compiled.entity) } else { problem };
             match compiled.may_race && cause.sqlstate.as_deref() == Some("23505") {
                 true => Miss::Raced(problem),
                 false => Miss::Settled(problem),

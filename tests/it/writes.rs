@@ -2,6 +2,7 @@
 
 mod addresses;
 mod attic;
+mod contended;
 mod demanded;
 mod details;
 mod fixture;

@@ -12,6 +12,7 @@ use crate::failure::PgError;
 use crate::fingerprint::{self, Watched};
 
 mod constraints;
+mod policies;
 mod routines;
 mod structure;
 mod triggers;
@@ -34,6 +35,7 @@ pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError
     let structures = structure::structures(&mut open).await?;
     let mut columns = columns(&mut open, &structures).await?;
     constraints::note(&mut open, &mut columns).await?;
+    policies::note(&mut open, &mut columns).await?;
     triggers::note(&mut open, &mut columns).await?;
     views::note(&mut open, &mut columns).await?;
     let routines = routines::routines(&mut open, &structures).await?;
@@ -178,6 +180,7 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                 unique: Vec::new(),
                 constraints: Vec::new(),
                 ways: Ways::default(),
+                hides: true,
                 view: None,
             });
         }

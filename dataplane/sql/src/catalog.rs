@@ -89,6 +89,8 @@ pub struct Entity {
     pub ways: Ways,
     /// Tables below a view, by schema and name.
     pub under: Vec<(Ident, Ident)>,
+    /// Rows may be there that somebody does not see, or see and may not change. False: a table that shows them to everybody.
+    pub hides: bool,
     /// A view with the `dl_expected_ts` of the protected table below it, to which PostgreSQL passes on what is written.
     pub shows_version: bool,
 }

@@ -106,6 +106,7 @@ fn catalog() -> Catalog {
             unique: Vec::new(),
             constraints: Vec::new(),
             ways: crate::catalog::Ways::default(),
+            hides: true,
             view: None,
         },
         TableColumns {
@@ -115,6 +116,7 @@ fn catalog() -> Catalog {
             unique: Vec::new(),
             constraints: Vec::new(),
             ways: crate::catalog::Ways::default(),
+            hides: true,
             view: None,
         },
     ];

@@ -70,7 +70,9 @@ const TRIES: usize = 3;
 
 async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<Response, Refusal> {
     let sent = coming.of(&caller).await?;
-    for _ in 0..TRIES {
+    let mut n_tries = 0;
+    loop {
+        n_tries += 1;
         let written = writes::run(&caller, |known| {
             let (entity, key) = (here.entity()?, here.key()?);
             no_options(&here)?;
@@ -99,7 +101,8 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
                 return Ok(answer(&sent, StatusCode::OK, page, None, tagged));
             }
             None => match nothing {
-                Nothing::Again => {}
+                Nothing::Again if n_tries < TRIES => {}
+                Nothing::Again => return Err(problems::unreachable_row(&entity).into()),
                 Nothing::NoRow => return Err(row_not_found()),
                 Nothing::PassedOver => return Err(problems::passed_over().into()),
                 Nothing::Taken => {
@@ -111,7 +114,6 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
             },
         }
     }
-    Err(problems::hidden().into())
 }
 
 /// Without a field that may be read a row is empty braces.

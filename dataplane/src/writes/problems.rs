@@ -33,7 +33,11 @@ pub(super) fn is_key(cause: &Cause, entity: &Entity) -> bool {
 }
 
 /// No try has found the row, and none could make it.
-pub fn hidden() -> Problem {
+pub fn unreachable_row(entity: &Entity) -> Problem {
+    if !entity.hides {
+        let what = "others make and delete this row at this moment, and nothing of this write was done; send it again";
+        return Problem::new(Code::SerializationFailure, what);
+    }
     let what = "a row with this key is there that this API key may not see, or others make and delete it at this moment; use \
                 another key, or send it again";
     Problem::new(Code::Forbidden, what)

@@ -93,6 +93,7 @@ fn catalog() -> Catalog {
         unique: Vec::new(),
         constraints: Vec::new(),
         ways: rowgate_sql::catalog::Ways::default(),
+        hides: true,
         view: None,
     };
     let record = EntityRecord {

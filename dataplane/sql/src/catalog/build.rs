@@ -26,6 +26,8 @@ pub struct TableColumns {
     pub constraints: Vec<(String, Vec<Ident>)>,
     /// Of a table: a way is none of [`Way::Never`].
     pub ways: Ways,
+    /// False: its policies show every row to everybody, to be read and to be changed.
+    pub hides: bool,
     /// `None` for a table.
     pub view: Option<ViewInfo>,
 }
@@ -141,6 +143,7 @@ fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
         constraints: constraints.collect(),
         ways: table.view.as_ref().map_or(table.ways, |view| view.ways),
         under: view.under,
+        hides: table.hides || table.view.is_some(),
         shows_version,
         key_is_unique: table.unique.iter().any(is_key),
         name: record.name.clone(),
@@ -174,6 +177,7 @@ fn callable(record: &EntityRecord, info: &RoutineInfo) -> Option<Entity> {
         constraints: Vec::new(),
         ways: Ways::default(),
         under: Vec::new(),
+        hides: true,
         shows_version: false,
         routine: Some(info.routine.clone()?.exposed(&record.mappings)?),
     })

@@ -52,6 +52,7 @@ fn called(kind: RoutineKind, returns: Returns, may: bool, text: Option<&str>) ->
         constraints: Vec::new(),
         ways: Ways::default(),
         under: Vec::new(),
+        hides: true,
         shows_version: false,
         routine: Some(routine),
     };

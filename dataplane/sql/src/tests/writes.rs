@@ -57,6 +57,7 @@ fn catalog() -> Catalog {
         unique: vec![vec![name("id")]],
         constraints: vec![("kept_pkey".to_owned(), vec![name("id")]), ("odd".to_owned(), vec![name("none")])],
         ways: crate::catalog::Ways::default(),
+        hides: true,
         view: None,
     };
     let entities = vec![

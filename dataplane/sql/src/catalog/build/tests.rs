@@ -38,6 +38,7 @@ fn table(object: &str, columns: &[&str]) -> TableColumns {
         unique: Vec::new(),
         constraints: Vec::new(),
         ways: Ways::default(),
+        hides: true,
         view: None,
     }
 }
