@@ -24,13 +24,16 @@ pub(crate) fn told(
         Failure::WrongRole(_) => Miss::Doubtful(Problem::unavailable()),
         // A grant that went away: what is not granted is not there.
         Failure::Denied(_) => Miss::Denied(Problem::entity_not_found()),
-        Failure::Invalid(cause) => Miss::Settled(cause.parameter.and_then(misfit).unwrap_or_else(|| {
-            Problem::new(
-                Code::InvalidValue,
-                "a value does not fit its column, a computation leaves its range or divides by zero, or two columns have collations that cannot be \
-                 compared; compare with values of the column's type",
-            )
-        })),
+        Failure::Invalid(cause) => {
+            let what = "a value does not fit its column, a computation leaves its range or divides by zero, or two columns have \
+                        collations that cannot be compared; compare with values of the column's type";
+            let problem =
+                cause.parameter.and_then(misfit).unwrap_or_else(|| Problem::new(Code::InvalidValue, what));
+            Miss::Settled(match cause.sqlstate.as_deref() {
+                Some("54001") => problem.detail("it is nested deeper than PostgreSQL reads"),
+                _ => problem,
+            })
+        }
         Failure::Changed(cause) => {
             trace.fault("the tables are not those of the catalog", &text(&cause));
             Miss::Changed(Problem::unavailable())

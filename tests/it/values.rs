@@ -1,5 +1,6 @@
 //! Values of every type of PostgreSQL, written by SQL and read through HTTP, and written through HTTP again.
 
+mod extremes;
 mod fixed;
 mod fixture;
 mod random;

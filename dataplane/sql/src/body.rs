@@ -1,6 +1,7 @@
 //! The body of a write: JSON with nothing lost. Numbers keep their text, and no field stands twice, at any depth.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use rowgate_core::problem::{Code, Problem};
@@ -8,8 +9,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// How deep arrays and objects may stand within each other, the row itself not counted.
-const MAX_DEPTH: usize = 32;
+/// How deep arrays and objects may stand within each other. PostgreSQL reads and prints some 10,000 levels of JSON with its
+/// usual stack, and what was read must be writable again: it is the one to say no.
+const MAX_DEPTH: usize = 65_536;
 
 /// What a write sends: one row or a list of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,15 +24,15 @@ pub struct Body<'a> {
 /// Fields in the order sent, each once.
 pub type Row<'a> = Vec<(String, Input<'a>)>;
 
-/// One JSON value; numbers, arrays and objects with their text as it was sent.
+/// One JSON value; numbers, arrays and objects as the text that was sent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input<'a> {
     Null,
     Bool(bool),
     Number(&'a str),
     Text(String),
-    List(Vec<Input<'a>>, &'a str),
-    Object(Row<'a>, &'a str),
+    List(&'a str),
+    Object(&'a str),
 }
 
 /// Reads a body; what is wrong with it is a 400 that says where.
@@ -42,14 +44,15 @@ pub fn parse(bytes: &[u8]) -> Result<Body<'_>, Problem> {
             "the body is no JSON: {at}; send an object with the fields of a row, or an array of them"
         ))
     })?;
-    match input(whole.get(), 0)? {
-        Input::Object(row, _) => Ok(Body { rows: vec![row], is_list: false }),
-        Input::List(items, _) => {
-            let rows = items.into_iter().enumerate().map(|(i, item)| match item {
-                Input::Object(row, _) => Ok(row),
-                _ => {
-                    Err(refused(format!("what stands at index {i} of the array, counted from 0, is no object with the fields of a row")))
-                }
+    sound(whole.get())?;
+    match input(whole.get())? {
+        Input::Object(raw) => Ok(Body { rows: vec![fields(raw)?], is_list: false }),
+        Input::List(raw) => {
+            let rows = items(raw)?.into_iter().enumerate().map(|(i, item)| match item {
+                Input::Object(raw) => fields(raw),
+                _ => Err(refused(format!(
+                    "what stands at index {i} of the array, counted from 0, is no object with the fields of a row"
+                ))),
             });
             Ok(Body { rows: rows.collect::<Result<_, _>>()?, is_list: true })
         }
@@ -64,45 +67,93 @@ impl Input<'_> {
             Input::Null => "null".into(),
             Input::Bool(true) => "true".into(),
             Input::Bool(false) => "false".into(),
-            Input::Number(text) | Input::List(_, text) | Input::Object(_, text) => (*text).into(),
+            Input::Number(text) | Input::List(text) | Input::Object(text) => (*text).into(),
             Input::Text(text) => serde_json::to_string(text).expect("a string is always JSON").into(),
         }
     }
 }
 
-/// `raw` is well-formed JSON. What stands in it is read again, level by level, which the depth bounds.
-fn input(raw: &str, depth: usize) -> Result<Input<'_>, Problem> {
-    // The row, or the list and its row.
-    if MAX_DEPTH + 2 < depth {
-        return Err(refused(format!("the body is nested deeper than {MAX_DEPTH} levels")));
-    }
-    let unreadable = |error: serde_json::Error| {
-        refused(format!("the body holds a value that is no JSON: {}", place(&error)))
-    };
+/// What an array holds.
+pub(crate) fn items(raw: &str) -> Result<Vec<Input<'_>>, Problem> {
+    let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(|error| unreadable(&error))?;
+    items.into_iter().map(|item| input(item.get())).collect()
+}
+
+/// What an object holds.
+pub(crate) fn fields(raw: &str) -> Result<Row<'_>, Problem> {
+    let Pairs(pairs) = serde_json::from_str(raw).map_err(|error| unreadable(&error))?;
+    pairs.into_iter().map(|(name, value)| Ok((name, input(value.get())?))).collect()
+}
+
+/// `raw` is well-formed JSON. What stands in an array or an object is not looked at: only a column's type tells how far it is
+/// to be taken apart.
+fn input(raw: &str) -> Result<Input<'_>, Problem> {
     match raw.as_bytes().first() {
         Some(b'n') => Ok(Input::Null),
         Some(b't') => Ok(Input::Bool(true)),
         Some(b'f') => Ok(Input::Bool(false)),
-        Some(b'"') => serde_json::from_str(raw).map(Input::Text).map_err(unreadable),
-        Some(b'[') => {
-            let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(unreadable)?;
-            let items = items.into_iter().map(|item| input(item.get(), depth + 1));
-            Ok(Input::List(items.collect::<Result<_, _>>()?, raw))
-        }
-        Some(b'{') => {
-            let Pairs(pairs) = serde_json::from_str(raw).map_err(unreadable)?;
-            let mut names = std::collections::HashSet::with_capacity(pairs.len());
-            if let Some((twice, _)) = pairs.iter().find(|(name, _)| !names.insert(name.as_str())) {
-                let shown: String = twice.chars().take(64).collect();
-                return Err(refused(format!(
-                    "the body has {shown:?} twice in one object; send each field once"
-                )));
-            }
-            let fields = pairs.into_iter().map(|(name, value)| Ok((name, input(value.get(), depth + 1)?)));
-            Ok(Input::Object(fields.collect::<Result<_, Problem>>()?, raw))
-        }
+        Some(b'"') => serde_json::from_str(raw).map(Input::Text).map_err(|error| unreadable(&error)),
+        Some(b'[') => Ok(Input::List(raw)),
+        Some(b'{') => Ok(Input::Object(raw)),
         _ => Ok(Input::Number(raw)),
     }
+}
+
+/// Refuses a field that stands twice in one object, at any depth, and what is nested too deep. `raw` is well-formed; it is
+/// gone through once, and nothing calls itself.
+fn sound(raw: &str) -> Result<(), Problem> {
+    // The names of each object that is open, and nothing of an array.
+    let mut open: Vec<Option<HashSet<String>>> = Vec::new();
+    let (mut at, mut is_name) = (0, false);
+    while let Some(byte) = raw.as_bytes().get(at) {
+        let mut next = at + 1;
+        match byte {
+            b'{' | b'[' => {
+                if open.len() == MAX_DEPTH {
+                    return Err(refused(format!("the body is nested deeper than {MAX_DEPTH} levels")));
+                }
+                is_name = *byte == b'{';
+                open.push(is_name.then(HashSet::new));
+            }
+            b'}' | b']' => drop(open.pop()),
+            b',' => is_name = matches!(open.last(), Some(Some(_))),
+            b':' => is_name = false,
+            b'"' => {
+                next = end_of_text(raw, at);
+                if let (true, Some(Some(names))) = (is_name, open.last_mut()) {
+                    let name: String =
+                        serde_json::from_str(&raw[at..next]).map_err(|error| unreadable(&error))?;
+                    let shown: String = name.chars().take(64).collect();
+                    if !names.insert(name) {
+                        return Err(refused(format!(
+                            "the body has {shown:?} twice in one object; send each field once"
+                        )));
+                    }
+                }
+            }
+            _ => {}
+        }
+        at = next;
+    }
+    Ok(())
+}
+
+/// Behind the quote that ends the text which begins at `at`.
+fn end_of_text(raw: &str, at: usize) -> usize {
+    let mut rest = raw.bytes().enumerate().skip(at + 1);
+    while let Some((i, byte)) = rest.next() {
+        match byte {
+            b'"' => return i + 1,
+            // whatever it stands before is no end
+            b'\\' => drop(rest.next()),
+            _ => {}
+        }
+    }
+    raw.len()
+}
+
+fn unreadable(error: &serde_json::Error) -> Problem {
+    refused(format!("the body holds a value that is no JSON: {}", place(error)))
 }
 
 fn refused(what: impl Into<String>) -> Problem {
@@ -170,15 +221,18 @@ mod tests {
             ("[{}, 7]", "index 1 "),
             (r#"{"a": 1, "a": 2}"#, "\"a\" twice"),
             (r#"{"a": {"b": [{"c": 1, "c": 1}]}}"#, "\"c\" twice"),
+            (r#"{"a": [{"\"b": "{", "c\\": 1, "\u0063\\": 2}]}"#, "\"c\\\\\" twice"),
             (r#"{"a": "\ud800"}"#, "no JSON"),
         ] {
             assert!(message(text).contains(expected), "{text}: {}", message(text));
         }
         assert!(parse(b"{\"a\": \"\xff\"}").is_err());
         let deep = |n: usize| format!("{{\"a\":{}{}}}", "[".repeat(n), "]".repeat(n));
-        assert!(parse(deep(32).as_bytes()).is_ok());
-        assert!(message(&deep(40)).contains("deeper"), "{}", message(&deep(40)));
-        assert!(parse(deep(100_000).as_bytes()).is_err());
+        assert!(parse(deep(65_535).as_bytes()).is_ok());
+        assert!(message(&deep(65_536)).contains("deeper"));
+        let objects = |n: usize| format!("{}7{}", "{\"a\":".repeat(n), "}".repeat(n));
+        assert!(parse(objects(65_536).as_bytes()).is_ok());
+        assert!(message(&objects(100_000)).contains("deeper"));
     }
 
     proptest! {

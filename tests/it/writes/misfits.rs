@@ -157,6 +157,9 @@ async fn a_value_that_does_not_fit_is_refused_by_its_fields_name() {
         told,
         invalid("the field \"id\" is character varying(4): write at most 4 characters", details)
     );
+    let told = ask("all", "POST", "/things", r#"[{"id": "a"}, {"id": "b", "mood": "sad"}]"#).await;
+    let (_, expected) = CASES.iter().find(|(fields, _)| fields.contains("mood")).expect("it is one of them");
+    assert_eq!(told, invalid(expected, json!(["in the row at index 1 of the array, counted from 0"])));
     // what the key does not see is not named, what it sends is
     let told = ask("few", "POST", "/things", r#"{"id": "a", "size": 2000000000}"#).await;
     assert_eq!(

@@ -84,7 +84,7 @@ pub(crate) fn is_guid(text: &str) -> bool {
 }
 
 fn is_date(text: &str) -> bool {
-    ["dddd-dd-dd", "ddddd-dd-dd", "dddddd-dd-dd"].iter().any(|pattern| like(text, pattern))
+    ["dddd-dd-dd", "ddddd-dd-dd", "dddddd-dd-dd", "ddddddd-dd-dd"].iter().any(|pattern| like(text, pattern))
 }
 
 fn digits(text: &str) -> bool {

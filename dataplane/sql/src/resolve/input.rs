@@ -2,13 +2,15 @@
 
 use super::family::Family;
 use super::value::{self, Misfit};
-use crate::body::Input;
+use crate::body::{self, Input};
 use crate::catalog::{FieldType, TypeKind};
 use crate::shape::{Body, Encoding, Nested, Part, label};
 use crate::text::Bind;
 
 const JSON: u32 = 114;
 const JSONB: u32 = 3802;
+/// Of an array of PostgreSQL.
+const MAX_DIMENSIONS: usize = 6;
 
 /// The bind for `input` in a column of type `ty`, declared as what stands below domains: assigning it asks them.
 pub(super) fn bind(ty: &FieldType, input: &Input<'_>) -> Result<Bind, Misfit> {
@@ -42,7 +44,7 @@ fn scalar<'a>(input: &'a Input<'_>) -> Result<&'a str, Misfit> {
         Input::Number(text) => Ok(text),
         Input::Text(text) if text.contains('\0') => Err(Misfit::Nul),
         Input::Text(text) => Ok(text),
-        Input::Null | Input::List(..) | Input::Object(..) => Err(Misfit::NoScalar),
+        Input::Null | Input::List(_) | Input::Object(_) => Err(Misfit::NoScalar),
     }
 }
 
@@ -50,11 +52,12 @@ fn scalar<'a>(input: &'a Input<'_>) -> Result<&'a str, Misfit> {
 fn whole(nested: &Nested, input: &Input<'_>) -> Result<String, Misfit> {
     let mut out = String::new();
     match (&nested.body, input) {
-        (Body::Array { element, delimiter }, Input::List(items, _)) => {
-            array(element, char::from(*delimiter), items, &mut out)?;
+        (Body::Array { element, delimiter }, Input::List(raw)) => {
+            array(element, char::from(*delimiter), raw, &mut out)?;
         }
         (Body::Array { .. }, _) => return Err(Misfit::NoList),
-        (Body::Composite(attributes), Input::Object(fields, _)) => {
+        (Body::Composite(attributes), Input::Object(raw)) => {
+            let fields = body::fields(raw).map_err(|_| Misfit::Escape)?;
             let is_known = |name: &str| attributes.iter().any(|attribute| attribute.label == label(name));
             if !fields.iter().all(|(name, _)| is_known(name)) {
                 return Err(Misfit::NoObject);
@@ -77,15 +80,29 @@ fn whole(nested: &Nested, input: &Input<'_>) -> Result<String, Misfit> {
 }
 
 /// Lists within lists are the dimensions of one array.
-fn array(element: &Part, delimiter: char, items: &[Input<'_>], out: &mut String) -> Result<(), Misfit> {
+fn array(element: &Part, delimiter: char, raw: &str, out: &mut String) -> Result<(), Misfit> {
+    dimension(element, delimiter, raw, MAX_DIMENSIONS, out)
+}
+
+/// `left`: as many dimensions as may follow, which also bounds how often what stands in one is read.
+fn dimension(
+    element: &Part,
+    delimiter: char,
+    raw: &str,
+    left: usize,
+    out: &mut String,
+) -> Result<(), Misfit> {
+    let left = left.checked_sub(1).ok_or(Misfit::Dimensions)?;
     out.push('{');
-    for (i, item) in items.iter().enumerate() {
+    for (i, item) in body::items(raw).map_err(|_| Misfit::Escape)?.iter().enumerate() {
         if 0 < i {
             out.push(delimiter);
         }
         match item {
             Input::Null => out.push_str("NULL"),
-            Input::List(items, _) if !is_list(&element.encoding) => array(element, delimiter, items, out)?,
+            Input::List(raw) if !is_list(&element.encoding) => {
+                dimension(element, delimiter, raw, left, out)?;
+            }
             item => quoted(&part(element, item)?, '\\', out),
         }
     }

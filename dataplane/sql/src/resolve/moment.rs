@@ -7,14 +7,20 @@ pub(super) fn is_infinite(text: &str) -> bool {
     matches!(text, "infinity" | "-infinity")
 }
 
-/// `2024-02-29`, with years to 999999, and ` BC` after it as PostgreSQL prints it.
+/// `2024-02-29`, with years of 7 digits, which PostgreSQL's dates have, and ` BC` after it as PostgreSQL prints it.
 pub(super) fn is_date(text: &str) -> bool {
-    let text = text.strip_suffix(" BC").unwrap_or(text);
+    let (text, is_bc) = era(text);
+    is_day(text, is_bc)
+}
+
+fn is_day(text: &str, is_bc: bool) -> bool {
     let Some((year, rest)) = text.split_once('-') else { return false };
-    if !(4..=6).contains(&year.len()) || !digits(year) || !like(rest, "dd-dd") {
+    if !(4..=7).contains(&year.len()) || !digits(year) || number(year) == 0 || !like(rest, "dd-dd") {
         return false;
     }
-    let (year, month, day) = (number(year), number(&rest[..2]), number(&rest[3..]));
+    // 1 BC is year 0 of those that leap years are counted in
+    let year = if is_bc { number(year) - 1 } else { number(year) };
+    let (month, day) = (number(&rest[..2]), number(&rest[3..]));
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
         2 if leap => 29,
@@ -23,7 +29,12 @@ pub(super) fn is_date(text: &str) -> bool {
         1..=12 => 31,
         _ => 0,
     };
-    year != 0 && 1 <= day && day <= days
+    1 <= day && day <= days
+}
+
+/// Whether the moment lies before the year 1, and the text without its word for that.
+fn era(text: &str) -> (&str, bool) {
+    text.strip_suffix(" BC").map_or((text, false), |text| (text, true))
 }
 
 /// `10:00`, `10:00:59.999999`; with an offset where `offset`.
@@ -39,9 +50,9 @@ pub(super) fn is_time(text: &str, offset: bool) -> bool {
 /// A date, or a date and a time with `T` or a space between. Without `offset` the only one allowed is `Z`, which says
 /// nothing that the column does not say.
 pub(super) fn is_timestamp(text: &str, offset: bool) -> bool {
-    let text = text.strip_suffix(" BC").unwrap_or(text);
-    let Some((date, time)) = text.split_once(['T', ' ']) else { return is_date(text) };
-    is_date(date)
+    let (text, is_bc) = era(text);
+    let Some((date, time)) = text.split_once(['T', ' ']) else { return is_day(text, is_bc) };
+    is_day(date, is_bc)
         && match offset {
             true => is_time(time, true),
             false => is_clock(time.strip_suffix('Z').unwrap_or(time)),
@@ -56,24 +67,25 @@ pub(super) fn micros(text: &str) -> Option<i64> {
         "-infinity" => return Some(i64::MIN),
         _ => {}
     }
-    let (text, is_bc) = text.strip_suffix(" BC").map_or((text, false), |text| (text, true));
+    let (text, is_bc) = era(text);
     let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
     let (year, month_day) = date.split_once('-')?;
     let year: i64 = year.parse().ok()?;
     let year = if is_bc { 1 - year } else { year };
     let (month, day) = (number(month_day.get(..2)?), number(month_day.get(3..)?));
     let (clock, offset) = time.split_at(time.find(['Z', '+', '-']).unwrap_or(time.len()));
-    let minutes = match offset.strip_prefix(['+', '-']) {
+    let ahead = match offset.strip_prefix(['+', '-']) {
         None => 0,
-        Some(digits) => {
-            let minutes = if digits.len() == 2 { 0 } else { number(digits.get(digits.len() - 2..)?) };
-            let ahead = i64::from(60 * number(digits.get(..2)?) + minutes);
+        Some(ahead) => {
+            let digits: String = ahead.chars().filter(char::is_ascii_digit).collect();
+            let part = |at: usize| digits.get(at..at + 2).map_or(0, number);
+            let ahead = i64::from(3600 * part(0) + 60 * part(2) + part(4));
             if offset.starts_with('-') { -ahead } else { ahead }
         }
     };
     let (whole, fraction) = clock.split_once('.').unwrap_or((clock, ""));
     let part = |at: usize| whole.get(at..at + 2).map_or(0, number);
-    let seconds = i64::from(3600 * part(0) + 60 * part(3) + part(6)) - 60 * minutes;
+    let seconds = i64::from(3600 * part(0) + 60 * part(3) + part(6)) - ahead;
     // Nine digits at most, rounded as PostgreSQL rounds them.
     let nanos: i64 = format!("{fraction:0<9}").parse().ok()?;
     let micros = seconds * 1_000_000 + (nanos + 500) / 1_000;
@@ -106,10 +118,9 @@ fn is_clock(text: &str) -> bool {
 fn is_offset(text: &str) -> bool {
     text == "Z"
         || text.strip_prefix(['+', '-']).is_some_and(|offset| {
-            let shape = ["dd", "dddd", "dd:dd"].iter().any(|shape| like(offset, shape));
-            shape
-                && number(&offset[..2]) < 16
-                && (offset.len() == 2 || number(&offset[offset.len() - 2..]) < 60)
+            let shape = ["dd", "dddd", "dd:dd", "dd:dd:dd"].iter().any(|shape| like(offset, shape));
+            let (hours, rest) = offset.split_at_checked(2).unwrap_or_default();
+            shape && number(hours) < 16 && rest.split(':').all(|part| number(part) < 60)
         })
 }
 
@@ -117,7 +128,7 @@ fn digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// At most six digits, checked by the caller.
+/// At most seven digits, checked by the caller.
 fn number(text: &str) -> u32 {
     text.bytes().fold(0, |n, digit| n * 10 + u32::from(digit - b'0'))
 }
@@ -134,6 +145,14 @@ mod tests {
             ("1900-02-29", false),
             ("12024-12-31", true),
             ("0044-03-15 BC", true),
+            ("5874897-12-31", true),
+            ("12345678-01-01", false),
+            ("0001-02-29 BC", true),
+            ("0005-02-29 BC", true),
+            ("0004-02-29 BC", false),
+            ("0101-02-29 BC", false),
+            ("0401-02-29 BC", true),
+            ("0000-01-01 BC", false),
             ("0000-01-01", false),
             ("2024-13-01", false),
             ("2024-04-31", false),
@@ -152,6 +171,13 @@ mod tests {
             ("0044-03-15 10:00:00Z BC", true, true),
             ("2024-01-31T10:00:00+02:00", false, true),
             ("2024-01-31T10:00:00-0930", false, true),
+            ("0001-02-29T10:00:00Z BC", true, true),
+            ("0004-02-29T10:00:00Z BC", false, false),
+            ("2024-01-31T10:00:00+02:00:59", false, true),
+            ("2024-01-31T10:00:00+02:00:60", false, false),
+            ("2024-01-31T10:00:00+02:60", false, false),
+            ("2024-01-31T10:00:00-0960", false, false),
+            ("2024-01-31T10:00:00+0é0", false, false),
             ("2024-01-31T10:00:00+99", false, false),
             ("2024-01-31T25:00", false, false),
             ("2024-01-31T24:00:01", false, false),
@@ -169,6 +195,8 @@ mod tests {
             ("1999-12-31T23:59:59.999999Z", Some(-1)),
             ("2000-01-01 02:00:00+02", Some(0)),
             ("1999-12-31T18:30:00-05:30", Some(0)),
+            ("1999-12-31T18:30:00-0530", Some(0)),
+            ("2000-01-01T01:02:03+01:02:03", Some(0)),
             ("2000-01-01", Some(0)),
             ("2024-02-29T12:34:56.7Z", Some(762_525_296_700_000)),
             ("2024-02-29T12:34:56.7000004Z", Some(762_525_296_700_000)),

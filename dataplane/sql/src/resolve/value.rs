@@ -31,6 +31,10 @@ pub(super) enum Misfit {
     Nul,
     #[error("write a JSON array")]
     NoList,
+    #[error("write an array of at most 6 dimensions")]
+    Dimensions,
+    #[error("write text whose \\u escapes are characters")]
+    Escape,
     #[error("write a JSON object with the attributes of the type")]
     NoObject,
     #[error("write one value, no array and no object")]
