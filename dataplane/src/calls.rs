@@ -74,6 +74,11 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
             Code::Forbidden,
             "what the procedure does is not allowed to this key, by a grant or by a policy of a table; what it committed before stays",
         ),
+        Failure::Routine(cause) if cause.sqlstate.as_deref() == Some("DL409") => settled(
+            Code::StaleRow,
+            "a row that the procedure changes has another version than it was told; read it again and call it with what you \
+             find; what it committed before stays",
+        ),
         Failure::Routine(cause) => {
             // Its words may hold values of rows and of the request.
             caller.trace.fault("a routine failed", cause.sqlstate.as_deref().unwrap_or_default());
@@ -116,7 +121,7 @@ fn violation(cause: &Cause) -> Problem {
             Code::ForeignKeyViolation,
             "a row that another one refers to is not there, or is still referred to",
         ),
-        _ => (Code::ConstraintViolation, "a rule of a table forbids a row that it writes"),
+        _ => (Code::ConstraintViolation, "a rule of a table, or of a type, forbids a value"),
     };
     Problem::new(code, format!("the procedure failed: {what}; what it committed before stays"))
 }

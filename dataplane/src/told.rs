@@ -55,10 +55,14 @@ pub(crate) fn told(
             trace.fault("a read ended as a call does", &cause);
             Miss::Settled(Problem::internal())
         }
-        Failure::Ended | Failure::TooLong => {
+        Failure::Ended => {
             trace.fault("a read ended as a call does", "");
             Miss::Settled(Problem::internal())
         }
+        Failure::TooLong => Miss::Settled(Problem::new(
+            Code::TooLarge,
+            "a row is longer than 64 MiB when it is told; name fewer fields in $select",
+        )),
         Failure::Violation(cause)
         | Failure::Routine(cause)
         | Failure::Conflict(cause)

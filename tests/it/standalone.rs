@@ -105,6 +105,14 @@ async fn a_typing_error_is_told_with_its_remedy_and_the_rest_is_served() {
 
     world.write("wrong.yaml", &wrong.replace("revokd: true", "revoked: false"));
     world.says("every manifest is good again").await;
+    // what is no mistake by itself, and leaves the resource ready: a name that is nobody's
+    let tenant = fs::read_to_string(folder.join("tenant.yaml")).expect("the shop's");
+    world.write(
+        "tenant.yaml",
+        &tenant.replace("roles: [datalake_user]", "roles: [datalake_user, shop-admln]"),
+    );
+    world.says("warning: entities[customers]").await;
+    world.says("shop-admln, which is no ApiKey of this tenant").await;
     until("the mended key", async || {
         (world.status("ApiKey", "wrong")["secretName"].is_string()).then_some(())
     })

@@ -131,6 +131,12 @@ impl Entity {
         (self.protection.is_some() || self.shows_version).then(|| self.position(EXPECTED_TS)).flatten()
     }
 
+    /// What callers call the field with the version: a manifest may give the column another name.
+    #[must_use]
+    pub fn version_name(&self) -> &str {
+        self.version().map_or(EXPECTED_TS, |at| self.fields[at].name.as_str())
+    }
+
     /// The version, where what a read shows changes with it alone: a view may work out fields from whatever it likes.
     #[must_use]
     pub fn tag(&self) -> Option<usize> {

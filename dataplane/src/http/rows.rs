@@ -110,7 +110,9 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
                         "a row with this key is there already, and If-None-Match: * asks for a new one";
                     return Err(Problem::new(Code::PreconditionFailed, what).into());
                 }
-                Nothing::Stale | Nothing::Unmatched => return Err(problems::stale(nothing).into()),
+                Nothing::Stale | Nothing::Unmatched => {
+                    return Err(problems::stale(nothing, &entity).into());
+                }
             },
         }
     }

@@ -33,6 +33,8 @@ struct Told {
     problems: Vec<SourceProblem>,
     statuses: BTreeMap<ObjectRef, Value>,
     verdicts: BTreeMap<ObjectRef, Verdict>,
+    /// What is worth knowing of an object, whatever its verdict.
+    warnings: BTreeMap<ObjectRef, Vec<String>>,
     greeted: BTreeSet<ObjectRef>,
     doors: Vec<Door>,
 }
@@ -143,6 +145,12 @@ impl Told {
         {
             say(&format!("{}: {line}", report.object));
         }
+        let warnings: Vec<String> =
+            report.status["warnings"].as_array().into_iter().flatten().filter_map(text).collect();
+        let before = self.warnings.insert(report.object.clone(), warnings.clone()).unwrap_or_default();
+        for warning in warnings.iter().filter(|warning| !before.contains(warning)) {
+            say(&format!("{}: warning: {warning}", report.object));
+        }
     }
 
     /// Whether everything that is wanted is ready, or is not going to be without somebody's help.
@@ -172,6 +180,10 @@ impl Told {
             })
             .collect()
     }
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(ToOwned::to_owned)
 }
 
 fn same_tenant(a: &ApiKey, b: &ApiKey) -> bool {

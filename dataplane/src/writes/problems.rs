@@ -62,7 +62,7 @@ pub fn passed_over() -> Problem {
 }
 
 /// What a stale write is told; `nothing` says by what it named the row's version.
-pub fn stale(nothing: Nothing) -> Problem {
+pub fn stale(nothing: Nothing, entity: &Entity) -> Problem {
     match nothing {
         Nothing::Unmatched => Problem::new(
             Code::PreconditionFailed,
@@ -71,7 +71,8 @@ pub fn stale(nothing: Nothing) -> Problem {
         _ => Problem::new(
             Code::StaleRow,
             format!(
-                "the row was changed since {EXPECTED_TS} was read, or is gone; read it again, and make the change to what you find"
+                "the row was changed since {} was read, or is gone; read it again, and make the change to what you find",
+                entity.version_name()
             ),
         ),
     }
@@ -95,8 +96,15 @@ pub(super) fn about(problem: Problem, cause: &Cause, known: &Known, entity: &Ent
 
 /// Which rule it was, without a word of the database's own: that may hold values of rows that the key does not see.
 pub(super) fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Problem {
+    let is_table = compiled.entity.kind == EntityKind::Table;
     match cause.sqlstate.as_deref() {
-        Some("DL409") => stale(compiled.nothing),
+        // No version that this request could name.
+        Some("DL409" | "DL428") if is_table && is_elsewhere(cause, &compiled.entity) => Problem::new(
+            Code::ForeignKeyViolation,
+            "this would change rows of another table, by a foreign key or a trigger, and whoever changes those names their \
+             versions; change those first",
+        ),
+        Some("DL409") => stale(compiled.nothing, &compiled.entity),
         Some("DL428") if compiled.entity.kind == EntityKind::View && compiled.entity.version().is_none() => {
             Problem::new(
                 Code::ExpectedTsRequired,
@@ -109,7 +117,8 @@ pub(super) fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Pr
         Some("DL428") => Problem::new(
             Code::ExpectedTsRequired,
             format!(
-                "the row is there, and its table wants to know which version is changed: send {EXPECTED_TS} as it was read, or If-Match with its ETag"
+                "the row is there, and its table wants to know which version is changed: send {} as it was read, or If-Match with its ETag",
+                compiled.entity.version_name()
             ),
         ),
         Some("DL405") if is_elsewhere(cause, &compiled.entity) => Problem::new(

@@ -81,6 +81,7 @@ begin
         when 'absent' then perform 1 from c.no_such_table;
         when 'commit' then commit;
         when 'serial' then raise exception 'no' using errcode = '40001';
+        when 'stale' then raise exception 'a secret' using errcode = 'DL409';
         when 'other' then raise exception 'no' using errcode = '08006';
         else return 1;
     end case;
@@ -174,10 +175,10 @@ begin
     perform pg_catalog.pg_advisory_xact_lock_shared(4712);
     return n;
 end $$;
-create function c.big(n integer) returns setof text language plpgsql as $$
+create function c.big(n integer, width integer default 10000) returns setof text language plpgsql as $$
 begin
     insert into c.notes (n) values (n);
-    return query select pg_catalog.repeat('x', 10000) from pg_catalog.generate_series(1, n);
+    return query select pg_catalog.repeat('x', width) from pg_catalog.generate_series(1, n);
 end $$;
 create function c.deferred(account integer) returns integer language plpgsql as $$
 begin

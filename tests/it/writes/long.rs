@@ -102,6 +102,24 @@ async fn a_row_beyond_one_message_is_written_only_where_it_need_not_be_told() {
     assert_eq!(long.rows("select count(*) from huge").await, [json!({ "count": 1 })]);
 }
 
+/// It was 500, as if Rowgate had failed.
+///
+/// Seen to fail with such a message taken for one that breaks the protocol.
+#[tokio::test]
+async fn a_row_beyond_one_message_is_read_without_its_long_fields() {
+    let long = Place::open("long", MANIFEST).await;
+    ask(&long, "POST", "huge", &[("Prefer", "return=minimal")], &json!({ "id": 1 })).await;
+    for path in ["huge/id/1", "huge", "huge?$filter=id%20eq%201"] {
+        let reply = ask(&long, "GET", path, &[], &Value::Null).await;
+        assert_eq!(reply.status, 413, "{path}: {}", reply.body);
+        let error = reply.json()["error"].clone();
+        assert_eq!(error["code"], "TooLarge", "{path}");
+        assert!(error["message"].as_str().is_some_and(|told| told.contains("$select")), "{path}: {error}");
+    }
+    let reply = ask(&long, "GET", "huge/id/1?$select=id", &[], &Value::Null).await;
+    assert_eq!(reply.rows(), [json!({ "id": 1 })]);
+}
+
 /// Seen to fail with the address that was asked.
 #[tokio::test]
 async fn what_a_trigger_does_to_the_key_is_where_the_row_is() {

@@ -179,6 +179,62 @@ async fn what_does_not_know_the_row_changes_nothing() {
     assert_eq!(vault.ask("all", "DELETE", "/folders/id/2", "", &[]).await.status, 204);
 }
 
+/// It said `dl_expected_ts`, which is an unknown field then.
+///
+/// Seen to fail with the column's name in the messages.
+#[tokio::test]
+async fn the_version_is_asked_for_by_the_name_that_it_is_exposed_under() {
+    let vault = Vault::open().await;
+    let made = vault.ask("all", "POST", "/renamed", r#"{"id": 1}"#, &[]).await;
+    let first = made.json()["value"][0]["ver"].clone();
+    let changed = vault.patch("/renamed/id/1", &json!({"title": "one", "ver": first})).await;
+    assert_eq!(changed.status, 200, "{changed:?}");
+    let now = changed.json()["value"][0]["ver"].clone();
+    let tag = tag(&changed);
+    let no_headers: &[(&str, &str)] = &[];
+    for (body, headers, status) in [
+        (json!({"title": "x"}), no_headers, 428),
+        (json!({"title": "x", "ver": first}), no_headers, 409),
+        (json!({"title": "x", "ver": null}), no_headers, 400),
+        (json!({"title": "x", "ver": first}), &[("If-Match", tag.as_str())], 400),
+        (json!({"title": "x", "ver": now}), &[("If-None-Match", "*")], 400),
+    ] {
+        let reply = vault.ask("all", "PATCH", "/renamed/id/1", &body.to_string(), headers).await;
+        assert_eq!(reply.status, status, "{body} {headers:?}: {reply:?}");
+        let message = reply.json()["error"]["message"].as_str().map(ToOwned::to_owned).unwrap_or_default();
+        assert!(message.contains("ver ") && !message.contains(TS), "{body} {headers:?}: {message}");
+    }
+}
+
+/// What foreign keys and triggers do to rows of another table names no version, and who wrote cannot name one: it was 428, or
+/// 409 `StaleRow`, about a row that has none.
+///
+/// Seen to fail with triggers that do not say of which table they speak.
+#[tokio::test]
+async fn nobody_is_asked_for_the_version_of_a_row_of_another_table() {
+    let vault = Vault::open().await;
+    let before = vault.state().await;
+    for (method, path, body) in [
+        ("DELETE", "/boxes/id/1", ""),
+        ("PATCH", "/boxes/id/2", r#"{"code": 21}"#),
+        ("PUT", "/boxes/id/2", r#"{"code": 21, "label": null}"#),
+        ("PATCH", "/boxes/id/3", r#"{"label": "x"}"#),
+    ] {
+        let reply = vault.ask("all", method, path, body, &[]).await;
+        assert_eq!(code(&reply), (409, Some("ForeignKeyViolation".to_owned())), "{method} {path}: {reply:?}");
+        assert!(reply.body.contains("rows of another table"), "{method} {path}: {reply:?}");
+        assert_eq!(vault.state().await, before, "{method} {path}");
+    }
+    // of its own row, in a partition of another schema, it is asked
+    let own = vault.patch("/things/id/1", &json!({"code": null})).await;
+    assert_eq!(code(&own), (428, Some("ExpectedTsRequired".to_owned())), "{own:?}");
+    assert_eq!(vault.ask("all", "DELETE", "/boxes/id/1", "", &[]).await.status, 409);
+    let freed = vault.get("all", "/things/id/1").await;
+    let freed = vault.patch("/things/id/1", &json!({"box": null, TS: version(&freed)})).await;
+    assert_eq!(freed.status, 200, "{freed:?}");
+    assert_eq!(vault.ask("all", "DELETE", "/boxes/id/1", "", &[]).await.status, 204);
+}
+
 /// A data plane that does not know yet that the table is protected tells the same of a DELETE, by what the database says. A
 /// view over the table never knows.
 #[tokio::test]

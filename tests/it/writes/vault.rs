@@ -26,10 +26,28 @@ data:
         body text);
     create table v.bins (id integer primary key, title text, is_deleted boolean);
     create table v.trash (id integer primary key, title text, is_deleted boolean);
+    create table v.renamed (id integer primary key, title text);
     create table v.plain (id integer primary key, title text, dl_mark text);
     insert into v.plain values (1, 'one');
     insert into v.trash values (1, 'one', null), (2, 'two', false), (3, 'three', true);
     create view v.titles as select id, title from v.docs;
+    create table v.boxes (id integer primary key, code integer unique, label text);
+    create schema w;
+    create table v.things (
+        id integer primary key,
+        box integer references v.boxes on delete set null,
+        code integer references v.boxes (code) on update cascade) partition by list (id);
+    create table w.things_1 partition of v.things for values in (1, 2);
+    create function v.mark() returns trigger language plpgsql as $$
+    begin
+        if new.label is not null then
+            update v.things set code = null, dl_expected_ts = '2001-01-01' where id = 1;
+        end if;
+        return new;
+    end $$;
+    create trigger mark after update on v.boxes for each row execute function v.mark();
+    insert into v.boxes values (1, 10), (2, 20), (3, 30);
+    insert into v.things values (1, 1, 30), (2, null, 20);
     create table v.codes (
         id integer primary key,
         code text unique,
@@ -64,6 +82,9 @@ spec:
     - {name: bins, source: {schema: v, object: bins}, concurrencyProtection: {}, hideSoftDeleted: true, rowLevelSecurity: {none: true}}
     - {name: trash, source: {schema: v, object: trash}, hideSoftDeleted: true, rowLevelSecurity: {none: true}}
     - {name: plain, source: {schema: v, object: plain}, rowLevelSecurity: {none: true}}
+    - {name: renamed, source: {schema: v, object: renamed}, concurrencyProtection: {}, mappings: {dl_expected_ts: ver}, rowLevelSecurity: {none: true}}
+    - {name: boxes, source: {schema: v, object: boxes}, rowLevelSecurity: {none: true}}
+    - {name: things, source: {schema: v, object: things}, concurrencyProtection: {}, rowLevelSecurity: {none: true}}
     - {name: titles, source: {schema: v, object: titles}, kind: View, keyFields: [id]}
     - {name: codes, source: {schema: v, object: codes}, mappings: {room: Raum}, rowLevelSecurity: {none: true}}
   shared:
@@ -73,6 +94,9 @@ spec:
       - {entity: bins, actions: [read, create, update, delete]}
       - {entity: trash, actions: [read, create, update, delete]}
       - {entity: plain, actions: [read, create, update, delete]}
+      - {entity: renamed, actions: [read, create, update]}
+      - {entity: boxes, actions: [read, create, update, delete]}
+      - {entity: things, actions: [read, update]}
       - {entity: titles, actions: [read, update, delete]}
       - {entity: codes, actions: [read, create, update, delete]}
 ---
@@ -160,7 +184,7 @@ impl Vault {
 
     /// Everything that is stored, in one text.
     pub(super) async fn state(&self) -> String {
-        self.contents("v", &["docs", "bins", "trash", "plain", "codes", "folders"]).await
+        self.contents("v", &["docs", "bins", "trash", "plain", "codes", "folders", "boxes", "things"]).await
     }
 }
 

@@ -59,8 +59,8 @@ pub enum Failure {
     /// Any other error out of a routine.
     #[error("the routine failed")]
     Routine(Cause),
-    /// What a call gave takes more memory than one answer may, or a row that was written more than one message. What a routine
-    /// had not committed by itself is undone, and a write is.
+    /// What a call gave takes more memory than one answer may, or a row more than one message. What a routine had not committed
+    /// by itself is undone, and a write is.
     #[error("there was more to tell than one answer holds")]
     TooLong,
     /// Any other error of PostgreSQL, or an answer that breaks the protocol.
@@ -150,7 +150,7 @@ impl Stop {
             }
             Stop::Server(error) => error.failure(part),
             Stop::Standby => Failure::Unavailable(STANDBY.to_owned()),
-            Stop::TooLong if part == Part::Write => Failure::TooLong,
+            Stop::TooLong if matches!(part, Part::Data | Part::Write | Part::Call) => Failure::TooLong,
             Stop::TooLong => Failure::Internal(Cause::ours("PostgreSQL sent a message beyond the limit")),
         }
     }

@@ -6,7 +6,6 @@ use rowgate_core::problem::{Code, Problem};
 use super::moment;
 use super::visible::Visible;
 use crate::body::Input;
-use crate::catalog::EXPECTED_TS;
 use crate::query::Nothing;
 use crate::text::{Bind, Format};
 
@@ -50,7 +49,8 @@ pub(super) fn expected(
             _ => Ok(None),
         };
     };
-    let text = body.map(text).transpose()?;
+    let name = visible.entity.version_name();
+    let text = body.map(|input| text(input, name)).transpose()?;
     match (text, only) {
         (None, Only::Tagged(versions)) => {
             let (versions, nothing) = (binary(versions), Nothing::Unmatched);
@@ -60,16 +60,14 @@ pub(super) fn expected(
         (Some(_), Only::Absent) => Err(Problem::new(
             Code::BadRequest,
             format!(
-                "{EXPECTED_TS} names a row that is there, and If-None-Match: * asks for a new one; leave one out"
+                "{name} names a row that is there, and If-None-Match: * asks for a new one; leave one out"
             ),
         )),
         (Some(text), Only::Tagged(versions)) => {
             if !moment::micros(text).is_some_and(|micros| versions.contains(&Version(micros))) {
                 return Err(Problem::new(
                     Code::BadRequest,
-                    format!(
-                        "If-Match and {EXPECTED_TS} name different versions of the row; send one of them"
-                    ),
+                    format!("If-Match and {name} name different versions of the row; send one of them"),
                 ));
             }
             Ok(Some(Expected { versions: array(version, text), nothing: Nothing::Unmatched }))
@@ -80,15 +78,15 @@ pub(super) fn expected(
     }
 }
 
-/// Whoever has never read the row leaves the field out; null is no version.
-fn text<'a>(input: &'a Input<'_>) -> Result<&'a str, Problem> {
+/// Whoever has never read the row leaves the field, `name`, out; null is no version.
+fn text<'a>(input: &'a Input<'_>, name: &str) -> Result<&'a str, Problem> {
     match input {
         // A row from before its table was protected may hold any moment.
         Input::Text(text) if moment::is_timestamp(text, true) || moment::is_infinite(text) => Ok(text),
         _ => Err(Problem::new(
             Code::InvalidValue,
             format!(
-                "{EXPECTED_TS} is the text that a read of the row gives; send it as it was read, or leave it out to make a new row"
+                "{name} is the text that a read of the row gives; send it as it was read, or leave it out to make a new row"
             ),
         )),
     }

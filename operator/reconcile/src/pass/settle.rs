@@ -78,9 +78,8 @@ impl<S: ResourceSource> Pass<'_, S> {
                 Ok(()) => {
                     n_applied += 1;
                     self.announce(logins).await?;
-                    for note in outcome.told {
-                        tracing::info!(tenant = %desired.slug, "{note}");
-                        let event = Event { reason: "Unprotected".to_owned(), note, warning: false };
+                    for event in outcome.told {
+                        tracing::info!(tenant = %desired.slug, "{}", event.note);
                         self.source.event(&state.object, event).await?;
                     }
                 }

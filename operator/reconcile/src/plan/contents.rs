@@ -16,6 +16,7 @@ use super::rights::{self, Resolved};
 use super::shell::ident;
 use super::{As, Closed, Finding, Op, Statement, acl, foreign, protection, rows, scans, security};
 use crate::desired::{Desired, KeySpec, Scope};
+use crate::source::Event;
 
 /// More distinct permission sets than this make PostgreSQL's ACLs too large for a row (architecture, section 3).
 const MAX_SETS: usize = 1_500;
@@ -36,7 +37,7 @@ pub struct Outcome {
     /// Names of the entities that are served.
     pub entities: Vec<EntityName>,
     /// To be told once, when `ops` have run.
-    pub told: Vec<String>,
+    pub told: Vec<Event>,
 }
 
 /// The plan for what stands inside. `closed`: what PostgreSQL refused a statement of in this pass, with the reason.

@@ -13,6 +13,7 @@ use super::accept::qname;
 use super::shell::ident;
 use super::{As, Finding, Of, Op, Statement};
 use crate::desired::{Desired, EntitySpec};
+use crate::source::Event;
 
 mod judge;
 
@@ -34,8 +35,8 @@ pub(super) struct Changes {
     pub(super) problems: BTreeMap<String, Finding>,
     /// Tables from which `after` takes the triggers.
     released: BTreeSet<QName>,
-    /// To be told once `after` has run.
-    pub(super) told: Vec<String>,
+    /// To be told once all of it has run.
+    pub(super) told: Vec<Event>,
     /// The database with the columns that it will have besides those that it has.
     pub(super) ahead: Option<TenantDb>,
     /// Tables whose `dl_expected_ts` goes: nobody is to hold anything on it any more.
@@ -184,7 +185,17 @@ impl Changes {
         }
         let adds_version = version || recorded.as_ref().is_some_and(|recorded| recorded.adds_version);
         let record = Recorded { oid: relation.oid, soft_delete: flag.as_str().to_owned(), adds_version };
-        if recorded.as_ref() != Some(&record) {
+        let is_new = recorded.as_ref() != Some(&record);
+        let before = recorded.map(|recorded| recorded.soft_delete).filter(|it| *it != record.soft_delete);
+        if let Some(before) = before.filter(|before| has(before)) {
+            let note = format!(
+                "{} says in {} now which rows are deleted: those that {before} marks are not, until it is copied there; drop it then",
+                key(name),
+                record.soft_delete
+            );
+            self.told.push(Event { reason: "FlagReplaced".to_owned(), note, warning: true });
+        }
+        if is_new {
             let text = serde_json::to_string(&record).expect("a record is plain values");
             statements.push(records::put_applied(KIND, &key(name), "", &text));
         }
@@ -232,7 +243,8 @@ impl Changes {
                 [] => String::new(),
                 stays => format!("; it keeps {}: drop it if nobody needs it", stays.join(", and ")),
             };
-            self.told.push(format!("{record} is no longer under concurrencyProtection{stays}"));
+            let note = format!("{record} is no longer under concurrencyProtection{stays}");
+            self.told.push(Event { reason: "Unprotected".to_owned(), note, warning: false });
         }
         statements.push(records::drop_applied(KIND, record));
         let mut entities = desired.entities.iter();

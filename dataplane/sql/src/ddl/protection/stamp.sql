@@ -11,7 +11,12 @@ begin
     end if;
     -- NULL says that dl.protect_echo has compared it
     if new.dl_expected_ts is not null then
+        -- the table as it is named in manifests, so that a change by a foreign key or a trigger of another one can be told apart
         raise exception using errcode = 'DL428',
+            schema = (select n.nspname from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                      where c.oid = coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid)),
+            table = (select c.relname from pg_catalog.pg_class c
+                     where c.oid = coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid)),
             message = pg_catalog.format('an update of %I.%I has to say which version of the row it knows', tg_table_schema, tg_table_name),
             hint = 'Set dl_expected_ts to the value that was read with the row.';
     end if;
