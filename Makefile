@@ -22,6 +22,7 @@ CASES ?= 100000
 SEED ?= 1
 soaks := protection::writers::of_writers_with_one_version_exactly_one_wins \
   differential::a_key_reads_what_its_role_reads_and_what_the_manifest_means \
+  differential::a_key_changes_what_its_role_changes_and_what_the_manifest_means \
   writes::racing::of_writers_with_one_version_exactly_one_is_answered_200 \
   paging::terms::a_filter_finds_what_an_oracle_finds \
   fire::aborts::clients_that_go_away_leave_nobody_their_rows

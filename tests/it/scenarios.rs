@@ -28,6 +28,7 @@ mod closing;
 mod crash;
 mod deleting;
 mod edits;
+mod held;
 mod keys;
 mod protection;
 pub(crate) mod quiet;

@@ -52,6 +52,8 @@ pub async fn cluster(conn: &mut PgConnection, tenant: &Ulid, database: &str) -> 
 /// Everything of note in a tenant's database. As `t<id>_owner`.
 pub async fn tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
     let mut snapshot = conn.begin_with(SNAPSHOT).await?;
+    // PostgreSQL prints expressions of a table with its lock, and somebody may hold it for as long as they like
+    sqlx::query("set local lock_timeout = '500ms'").execute(&mut *snapshot).await?;
     // Policies under the search path under which they were applied and recorded: PostgreSQL prints accordingly.
     let policies = relations::policies(&mut snapshot).await?;
     qualify(&mut snapshot).await?;

@@ -24,5 +24,6 @@ pub mod catalog_load;
 pub mod fingerprint;
 pub mod key_uses;
 pub mod keys;
+pub mod locks;
 
 pub mod wire;

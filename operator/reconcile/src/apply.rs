@@ -7,6 +7,7 @@ use rowgate_core::role::{CONTROL_DATABASE, TenantLogin};
 use rowgate_pg::actual::{Cluster, TenantDb};
 use rowgate_pg::failure::{PgError, TransactionError};
 use rowgate_pg::installation::Installation;
+use rowgate_pg::locks::{self, Held};
 use rowgate_pg::login::Login;
 use rowgate_pg::{introspect, leader, session};
 use rowgate_sql::ddl::{records, roles};
@@ -34,9 +35,6 @@ pub(crate) struct Logins<'a> {
 /// What `dl.stand` raises.
 const MOVED: &str = "RG002";
 
-/// `lock_not_available`.
-const LOCKED: &str = "55P03";
-
 /// Why a plan stopped. What stands behind the failed operation was not run; what stands before it stays.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
@@ -44,8 +42,8 @@ pub(crate) enum ApplyError {
     #[error("{about}: {message}")]
     Moved { about: String, message: String },
     /// Somebody holds what the operation needs for longer than it waits.
-    #[error("{about}: {message}")]
-    Busy { about: String, message: String },
+    #[error("{about}: {}", locks::sentence(holders))]
+    Busy { about: String, holders: Vec<Held> },
     /// `of` can be closed, and the rest go on.
     #[error("{about}: {message}")]
     Refused { of: Of, about: String, message: String },
@@ -112,6 +110,13 @@ impl<'a> Logins<'a> {
         )?;
         self.open.extend([("operator", operator), ("owner", owner)]);
         Ok((cluster, db))
+    }
+
+    /// What not even a look gets past, and who holds it.
+    pub(crate) async fn hidden(&mut self) -> Vec<Held> {
+        let Ok(owner) = self.get(As::Owner).await else { return Vec::new() };
+        let held = locks::held(owner).await.unwrap_or_default();
+        held.into_iter().filter(|it| it.exclusively).collect()
     }
 
     /// Tries the logins that nothing else here uses: what only the data plane needs would stay broken unnoticed.
@@ -226,8 +231,25 @@ impl<'a> Logins<'a> {
             true => session::transaction(conn, &statements).await,
             false => each(conn, &statements).await,
         };
-        done.map_err(|error| refused(op, before, error))
+        match done {
+            Err(TransactionError { index, error }) if error.code() == Some(locks::NOT_AVAILABLE) => {
+                let statement = statements.get(index).map_or("", Sql::as_str);
+                Err(ApplyError::Busy { about: op.about.clone(), holders: holders(conn, statement).await })
+            }
+            done => done.map_err(|error| refused(op, before, error)),
+        }
     }
+}
+
+/// Who holds the relations that `statement` names, or all that are held where it names none of them. What cannot be read is
+/// not told: it is about the message alone.
+async fn holders(conn: &mut PgConnection, statement: &str) -> Vec<Held> {
+    let mut held = locks::held(conn).await.unwrap_or_default();
+    let is_named = |it: &Held| statement.contains(&format!("\"{}\".\"{}\"", it.schema, it.relation));
+    if held.iter().any(is_named) {
+        held.retain(is_named);
+    }
+    held
 }
 
 async fn each(conn: &mut PgConnection, statements: &[Sql]) -> Result<(), TransactionError> {
@@ -243,9 +265,6 @@ fn refused(op: &Op, before: usize, error: TransactionError) -> ApplyError {
     };
     if code == leader::REPLACED || error.error.is_shortage() {
         return ApplyError::Unavailable(error.error);
-    }
-    if code == LOCKED {
-        return ApplyError::Busy { about: op.about.clone(), message: message.clone() };
     }
     let moved = code == MOVED || error.error.is_collision();
     let message = format!("PostgreSQL answered {code}: {message}");

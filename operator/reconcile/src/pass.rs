@@ -8,6 +8,7 @@ use rowgate_crds::{ApiKey, DeletionPolicy, Kind, NotServedYet as _, Part, Reason
 use rowgate_pg::actual::TenantDb;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
+use rowgate_pg::locks::{self, Held};
 use rowgate_pg::{introspect, key_uses, leader, replicas, session, tenants};
 
 use crate::apply::{ApplyError, Logins};
@@ -83,6 +84,17 @@ pub(crate) fn is_leaving(metadata: &kube_core::ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some()
 }
 
+/// What a tenant is told that waits for somebody's transaction.
+fn busy(about: &str, holders: &[Held]) -> String {
+    let held = match holders {
+        [] => "somebody holds a table".to_owned(),
+        holders => format!("somebody's transaction holds {}", locks::sentence(holders)),
+    };
+    format!(
+        "{about}: {held}; nobody is made to wait behind us, so it is tried again: end the transactions that hold it (pg_locks, pg_stat_activity) to be done sooner"
+    )
+}
+
 /// Why a pass ended early. The Tenant's status says it; the next pass begins anew.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PassError {
@@ -92,8 +104,9 @@ pub(crate) enum PassError {
     Source(#[from] SourceError),
     #[error("{0}")]
     Moved(String),
-    #[error("{0}")]
-    Busy(String),
+    /// What was to be done, and who holds what it needs.
+    #[error("{0}: {holders}", holders = locks::sentence(.1))]
+    Busy(String, Vec<Held>),
     #[error("{1}")]
     Refused(Reason, String),
 }
@@ -103,7 +116,7 @@ impl From<ApplyError> for PassError {
         match error {
             ApplyError::Unavailable(error) => PassError::Pg(error),
             moved @ ApplyError::Moved { .. } => PassError::Moved(moved.to_string()),
-            busy @ ApplyError::Busy { .. } => PassError::Busy(busy.to_string()),
+            ApplyError::Busy { about, holders } => PassError::Busy(about, holders),
             other => {
                 let message =
                     format!("{other}; mend in the database what refuses it: it is tried with each look");
@@ -183,11 +196,8 @@ impl<S: ResourceSource> Pass<'_, S> {
                 let message = format!("{message}; somebody else is changing the same, so it is tried again");
                 state.findings.retry = Some((Reason::Drifted, message));
             }
-            Err(PassError::Busy(message)) => {
-                let message = format!(
-                    "{message}; somebody holds the table, and nobody is made to wait behind us, so it is tried again: end the transactions that hold it (pg_locks, pg_stat_activity) to be done sooner"
-                );
-                state.findings.retry = Some((Reason::Retrying, message));
+            Err(PassError::Busy(about, holders)) => {
+                state.findings.retry = Some((Reason::Retrying, busy(&about, &holders)));
             }
             Err(PassError::Source(error)) => {
                 state.findings.retry = Some((Reason::SecretUnavailable, error.to_string()))
@@ -210,7 +220,12 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         let logins = Logins::new(self.installation, self.kept, self.lead, &record.id, &record.database);
         let mut logins = logins.anew(self.probe);
-        let result = self.inside(state, &record, &mut logins).await;
+        let result = match self.inside(state, &record, &mut logins).await {
+            Err(PassError::Pg(error)) if error.code() == Some(locks::NOT_AVAILABLE) => {
+                Err(PassError::Busy("look at the tables".to_owned(), logins.hidden().await))
+            }
+            result => result,
+        };
         if result.is_ok() && !logins.mended.is_empty() {
             let what = format!("the password of {}", logins.mended.join(", "));
             self.drifted(state, &what).await?;

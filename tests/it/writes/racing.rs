@@ -45,6 +45,9 @@ async fn of_writers_with_one_version_exactly_one_is_answered_200() {
         let next = version(won[0]);
         assert!(moment(&ts) < moment(&next), "round {round}");
         (tag, ts) = (super::vault::tag(won[0]), next);
+        if (round + 1) % 10_000 == 0 {
+            println!("{} of {n_rounds} rounds of {WRITERS} writers after {:?}", round + 1, began.elapsed());
+        }
     }
     let (last_tag, last) = vault.tag("all", "/docs/id/1").await;
     assert_eq!((last_tag, last), (tag, ts), "what the last winner was told is what stands");

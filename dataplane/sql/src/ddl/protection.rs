@@ -114,14 +114,6 @@ pub fn drop_function(signature: &'static str) -> Sql {
     sql
 }
 
-/// For the rest of the transaction: whoever waits longer for a lock gives up. Everybody else waits behind us meanwhile.
-#[must_use]
-pub fn patience() -> Sql {
-    let mut sql = Sql::new();
-    sql.lit("set local lock_timeout = '500ms'");
-    sql
-}
-
 /// Adds the columns that are missing, with constants as defaults: no row is written, whatever their number.
 #[must_use]
 pub fn add_columns(schema: &Ident, table: &Ident, version: bool, flag: Option<&Ident>) -> Sql {

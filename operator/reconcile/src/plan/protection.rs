@@ -200,7 +200,6 @@ impl Changes {
             statements.push(records::put_applied(KIND, &key(name), "", &text));
         }
         if !statements.is_empty() {
-            statements.insert(0, ddl::patience());
             let of = Of::Entity(spec.name.to_string());
             let about = format!("protect {}", key(name));
             self.before.push(op(&about, statements.into_iter().map(|sql| of.clone().says(sql)).collect()));
@@ -218,7 +217,6 @@ impl Changes {
             if relation.owner != owner {
                 return;
             }
-            statements.push(ddl::patience());
             for name in [name].into_iter().chain(partitions(db, name)) {
                 self.released.insert(name.clone());
                 let (relation, schema, table) = (&db.relations[name], ident(&name.0), ident(&name.1));
