@@ -93,11 +93,12 @@ async fn columns(conn: &mut PgConnection, structures: &Structures) -> Result<Vec
                         select from pg_catalog.pg_constraint c
                         where c.conrelid = a.attrelid and c.contype = 'n' and c.conkey = array[a.attnum]
                         and not c.convalidated) as is_filled,
-                    -- by the sequence that the default names, or by its text
+                    -- by the sequence that the default names, or by its text, printed without the table's name: with it
+                    -- PostgreSQL takes the table's lock
                     a.attidentity <> '' or exists (
                         select from pg_catalog.pg_attrdef f
-                        where f.adrelid = a.attrelid and f.adnum = a.attnum and (
-                            pg_catalog.pg_get_expr(f.adbin, f.adrelid) ~ 'nextval\\(' or exists (
+                        where f.adrelid = a.attrelid and f.adnum = a.attnum and a.attgenerated = '' and (
+                            pg_catalog.pg_get_expr(f.adbin, 0) ~ 'nextval\\(' or exists (
                                 select from pg_catalog.pg_depend d
                                 join pg_catalog.pg_class s on s.oid = d.refobjid and s.relkind = 'S'
                                 where d.classid = 'pg_catalog.pg_attrdef'::regclass and d.objid = f.oid

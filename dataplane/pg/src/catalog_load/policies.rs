@@ -7,7 +7,8 @@ use super::ident;
 use crate::failure::PgError;
 
 /// Notes it in each of `tables`: for reading and for changing there is a permissive policy for everybody whose expression is
-/// the word `true`, and no restrictive one that says anything else. What only comes to the same is not looked for.
+/// the word `true`, and no restrictive one that says anything else. What only comes to the same is not looked for. A constant is
+/// printed without the table, whose lock PostgreSQL would take for it.
 pub(super) async fn note(conn: &mut PgConnection, tables: &mut [TableColumns]) -> Result<(), PgError> {
     let shown: Vec<(String, String)> = sqlx::query_as(
         "with relation as (
@@ -18,7 +19,8 @@ pub(super) async fn note(conn: &mut PgConnection, tables: &mut [TableColumns]) -
                                        and c.relkind in ('r', 'p')
          ), policy as (
              select p.polrelid, p.polcmd, p.polpermissive,
-                    pg_catalog.pg_get_expr(p.polqual, p.polrelid) is not distinct from 'true' and p.polroles = '{0}' as shows
+                    case when p.polqual::text like '{CONST %' then pg_catalog.pg_get_expr(p.polqual, 0) = 'true' else false end
+                    and p.polroles = '{0}' as shows
              from relation r
              join pg_catalog.pg_policy p on p.polrelid = r.oid and p.polcmd in ('r', 'w', '*')
          )
