@@ -112,6 +112,6 @@ async fn a_row_beyond_the_limit_is_an_error() {
     let tenant = Tenant::found(shared().await, "wire_huge").await;
     let lane = tenant.lane();
     let huge = lane.read(tenant.ask("a", "select repeat('x', 70000000)", &[Quoted])).await;
-    assert_eq!(name(&huge), "Internal");
+    assert_eq!(name(&huge), "TooLong");
     assert_eq!(name(&lane.read(tenant.ask("a", "select 1", &[Int4])).await), "Page");
 }

@@ -182,14 +182,14 @@ pub(crate) fn name(answer: &Result<Page, Failure>) -> &'static str {
         Err(Failure::Violation(_)) => "Violation",
         Err(Failure::Conflict(_)) => "Conflict",
         Err(Failure::Unwritable(_)) => "Unwritable",
+        Err(Failure::TooLong) => "TooLong",
         Err(Failure::Internal(_)) => "Internal",
         Err(
             Failure::NoLogin(_)
             | Failure::Ended
             | Failure::Lost(_)
             | Failure::Raised(_)
-            | Failure::Routine(_)
-            | Failure::TooLong,
+            | Failure::Routine(_),
         ) => "of a call",
     }
 }
