@@ -4,6 +4,7 @@ use rowgate_sql::catalog::{Structures, TypeKind, TypeRow};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use super::tables::Tables;
 use crate::failure::PgError;
 
 #[derive(sqlx::FromRow)]
@@ -18,16 +19,12 @@ struct Row {
 
 /// Every type that is reached from a column of a relation that an entity stands for, or from what a routine takes and
 /// gives.
-pub(super) async fn structures(conn: &mut PgConnection) -> Result<Structures, PgError> {
+pub(super) async fn structures(conn: &mut PgConnection, tables: &Tables) -> Result<Structures, PgError> {
     let rows: Vec<Row> = sqlx::query_as(
         "with recursive reached (oid) as (
              select a.atttypid
-             from dl.entities e
-             join pg_catalog.pg_namespace n on n.nspname = e.definition ->> 'schema'
-             join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = e.definition ->> 'object'
-                                       and c.relkind in ('r', 'p', 'v')
-             join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-             where e.definition ->> 'kind' <> 'Procedure'
+             from pg_catalog.pg_attribute a
+             where a.attrelid = any ($1) and a.attnum > 0 and not a.attisdropped
              union
              select a.type
              from dl.entities e
@@ -62,6 +59,7 @@ pub(super) async fn structures(conn: &mut PgConnection) -> Result<Structures, Pg
          from reached r
          join pg_catalog.pg_type t on t.oid = r.oid",
     )
+    .bind(tables.oids())
     .fetch_all(conn)
     .await?;
     Ok(Structures::new(rows.into_iter().map(row).collect::<Result<_, _>>()?))

@@ -1,16 +1,17 @@
 //! What PostgreSQL can write to a view, by itself or by INSTEAD OF triggers.
 
-use rowgate_sql::catalog::{TableColumns, ViewInfo, Way, Ways};
+use rowgate_sql::catalog::{ViewInfo, Way, Ways};
 use rowgate_sql::text::Ident;
+use sqlx::postgres::types::Oid;
 use sqlx::{Connection as _, PgConnection};
 
 use super::ident;
+use super::tables::Tables;
 use crate::failure::PgError;
 
 #[derive(sqlx::FromRow)]
 struct Row {
-    schema: String,
-    object: String,
+    relation: Oid,
     /// One bit for each command that works: 4 UPDATE, 8 INSERT, 16 DELETE.
     events: i32,
     /// `tgtype` of the view's INSTEAD OF triggers in one: 4 INSERT, 8 DELETE, 16 UPDATE.
@@ -26,10 +27,10 @@ struct Row {
 /// Notes it in each of `tables` that is a view. PostgreSQL says it only with a lock on the view, for which nobody's
 /// transaction is waited long: a view that somebody is about to change is taken for one that can be written to, and
 /// PostgreSQL answers for itself.
-pub(super) async fn note(conn: &mut PgConnection, tables: &mut [TableColumns]) -> Result<(), PgError> {
+pub(super) async fn note(conn: &mut PgConnection, tables: &mut Tables) -> Result<(), PgError> {
     let mut within = conn.begin().await?;
     sqlx::query("set local lock_timeout = 200").execute(&mut *within).await?;
-    let rows = match rows(&mut within, true).await {
+    let rows = match rows(&mut within, tables.oids(), true).await {
         Err(error) if error.as_database_error().and_then(|it| it.code()).as_deref() == Some("55P03") => None,
         rows => Some(rows?),
     };
@@ -40,15 +41,12 @@ pub(super) async fn note(conn: &mut PgConnection, tables: &mut [TableColumns]) -
         }
         None => {
             within.rollback().await?;
-            self::rows(conn, false).await?
+            self::rows(conn, tables.oids(), false).await?
         }
     };
     for row in rows {
-        let (schema, object) = (ident(&row.schema)?, ident(&row.object)?);
         let info = info(&row)?;
-        if let Some(table) = tables.iter_mut().find(|it| it.schema == schema && it.object == object) {
-            table.view = Some(info);
-        }
+        tables.at(row.relation, |table| table.view = Some(info));
     }
     Ok(())
 }
@@ -76,15 +74,10 @@ fn info(row: &Row) -> Result<ViewInfo, PgError> {
 
 /// `asks`: PostgreSQL is asked what works. A column is judged by what PostgreSQL passes on, and only where that is all that
 /// there is, or all that happens to other commands than those of the view's own triggers.
-async fn rows(conn: &mut PgConnection, asks: bool) -> Result<Vec<Row>, sqlx::Error> {
+async fn rows(conn: &mut PgConnection, views: &[Oid], asks: bool) -> Result<Vec<Row>, sqlx::Error> {
     sqlx::query_as(
         "with recursive view as (
-             select distinct c.oid, n.nspname, c.relname
-             from dl.entities e
-             join pg_catalog.pg_namespace n on n.nspname = e.definition ->> 'schema'
-             join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = e.definition ->> 'object'
-                                       and c.relkind = 'v'
-             where e.definition ->> 'kind' = 'View'
+             select c.oid from pg_catalog.pg_class c where c.oid = any ($2) and c.relkind = 'v'
          ), under as (
              select oid as root, oid, 'v' as relkind from view
              union
@@ -106,7 +99,7 @@ async fn rows(conn: &mut PgConnection, asks: bool) -> Result<Vec<Row>, sqlx::Err
                     case when $1 then pg_catalog.pg_relation_is_updatable(v.oid, f.own = 0) & 20 = 20 else false end as is_passed_on
              from view v join fires f on f.root = v.oid
          )
-         select a.nspname::text as schema, a.relname::text as object, a.events, a.own, a.fired,
+         select a.oid as relation, a.events, a.own, a.fired,
                 array(select c.attname::text from pg_catalog.pg_attribute c
                       where c.attrelid = a.oid and c.attnum > 0 and not c.attisdropped
                         and case when a.is_passed_on
@@ -118,9 +111,10 @@ async fn rows(conn: &mut PgConnection, asks: bool) -> Result<Vec<Row>, sqlx::Err
                 array(select c.relname::text from under u join pg_catalog.pg_class c on c.oid = u.oid
                       where u.root = a.oid and u.relkind <> 'v' order by c.oid) as under_names
          from able a
-         order by 1, 2",
+         order by 1",
     )
     .bind(asks)
+    .bind(views)
     .fetch_all(conn)
     .await
 }
