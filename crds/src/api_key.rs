@@ -1,12 +1,11 @@
 //! ApiKey: one key of a tenant. Its string is written into a Secret, never into the resource.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube_derive::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::claims::Claims;
 use crate::permission::Permission;
 use crate::span::{Span, period_schema};
 use crate::status::{ResolvedPermission, default_observed_generation};
@@ -62,7 +61,7 @@ pub struct ApiKeySpec {
     /// Values that policies read with `dl.claim('name')` when this key asks. Only with `scope`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::permission::claims_schema")]
-    pub claims: Option<BTreeMap<String, String>>,
+    pub claims: Option<Claims>,
     /// When the key stops working, RFC 3339 such as `2030-01-01T00:00:00Z`. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,

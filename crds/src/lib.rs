@@ -8,6 +8,7 @@
 
 mod admit;
 mod api_key;
+mod claims;
 mod definition;
 mod entity;
 mod metadata;
@@ -22,6 +23,7 @@ mod yaml;
 
 pub use admit::{FieldError, Kind, admit};
 pub use api_key::{ApiKey, ApiKeySpec, ApiKeyStatus, Rotation, SameAs, Scope, TenantRef};
+pub use claims::Claims;
 pub use definition::{definition, yaml};
 pub use entity::{ConcurrencyProtection, Entity, EntityKind, GraphQl, Rest, Source};
 pub use not_served::{NotServed, NotServedYet, Part};

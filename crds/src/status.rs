@@ -172,7 +172,7 @@ pub fn condition(
 }
 
 /// What a permission came to on one entity.
-#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ResolvedPermission {
     /// The entity's name.
     pub entity: String,

@@ -33,6 +33,10 @@ async fn main() -> ExitCode {
         Err(mistakes) => return failed(&mistakes, MISTAKE),
     };
     log::start(settings.log_format);
+    // An operator that knows ten thousand keys holds small values all over its memory, and the kernel would give a huge page to
+    // each place where there is one. Where it does not let us say so, it is larger.
+    #[cfg(target_os = "linux")]
+    let _small = nix::sys::prctl::set_thp_disable(true);
     match Box::pin(run::run(settings)).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error @ run::RunError::Listen { .. }) => failed(&error, MISTAKE),

@@ -12,8 +12,8 @@ use kube::runtime::watcher;
 use kube::{Client, Resource};
 use rowgate_crds::{ApiKey, Kind, Tenant};
 use rowgate_reconcile::source::{
-    Event, Found, ObjectRef, ResourceSource, Sight, Snapshot, SourceError, SourceProblem, StatusReport,
-    Version,
+    Event, Found, ObjectRef, ResourceSource, Sight, Snapshot, SourceError, SourceProblem, Status,
+    StatusReport, Version,
 };
 use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, watch as turn};
@@ -35,7 +35,6 @@ mod sightings;
 mod status;
 mod watch;
 
-use collection::Name;
 pub(crate) use finalizer::refused;
 use shelf::Shelves;
 
@@ -60,22 +59,22 @@ pub(crate) trait Declared:
 {
     const KIND: Kind;
 
-    fn status(&self) -> Option<serde_json::Value>;
+    fn status(&self) -> Option<Status>;
 }
 
 impl Declared for Tenant {
     const KIND: Kind = Kind::Tenant;
 
-    fn status(&self) -> Option<serde_json::Value> {
-        serde_json::to_value(self.status.as_ref()?).ok()
+    fn status(&self) -> Option<Status> {
+        Some(Status::Tenant(self.status.clone()?.into()))
     }
 }
 
 impl Declared for ApiKey {
     const KIND: Kind = Kind::ApiKey;
 
-    fn status(&self) -> Option<serde_json::Value> {
-        serde_json::to_value(self.status.as_ref()?).ok()
+    fn status(&self) -> Option<Status> {
+        Some(Status::ApiKey(self.status.clone()?.into()))
     }
 }
 
@@ -178,8 +177,9 @@ impl KubeSource {
     }
 }
 
-fn secret_of(key: &Arc<ApiKey>) -> Name {
-    (key.metadata.namespace.clone().unwrap_or_default(), key.secret_name().to_owned())
+/// Where a key's Secret is, by its manifest: namespace and name.
+fn secret_of(key: &Arc<ApiKey>) -> (&str, &str) {
+    (key.metadata.namespace.as_deref().unwrap_or_default(), key.secret_name())
 }
 
 fn config(lasts: Duration) -> watcher::Config {
@@ -252,8 +252,8 @@ impl ResourceSource for KubeSource {
         problems.extend(self.api_keys.problems());
         let unread = self.tenants.unread().into_iter().chain(self.api_keys.unread()).collect();
         self.shared.meter.looks.observe(began.elapsed());
-        let secrets = self.secrets.there(api_keys.iter().map(secret_of));
-        Ok(Snapshot { tenants, api_keys, config_maps, secrets, problems, unread })
+        let missing = self.secrets.missing(api_keys.iter().map(secret_of));
+        Ok(Snapshot { tenants, api_keys, config_maps, missing, problems, unread })
     }
 
     async fn read_secret(&self, namespace: &str, name: &str) -> Result<Option<Found>, SourceError> {
@@ -271,7 +271,7 @@ impl ResourceSource for KubeSource {
     }
 
     fn sight(&self, namespace: &str, name: &str) -> Sight {
-        self.secrets.sight(&(namespace.to_owned(), name.to_owned()))
+        self.secrets.sight(namespace, name)
     }
 
     async fn delete_secret(&self, owner: &ObjectRef, namespace: &str, name: &str) -> Result<(), SourceError> {

@@ -137,16 +137,17 @@ impl Told {
     }
 
     fn note_status(&mut self, report: &StatusReport) {
-        let verdict = Verdict::of(&report.status);
-        self.statuses.insert(report.object.clone(), report.status.clone());
+        let status = report.status.to_value();
+        let verdict = Verdict::of(&status);
+        let warnings: Vec<String> =
+            status["warnings"].as_array().into_iter().flatten().filter_map(text).collect();
+        self.statuses.insert(report.object.clone(), status);
         let before = self.verdicts.insert(report.object.clone(), verdict.clone());
         if before.as_ref() != Some(&verdict)
             && let Some(line) = verdict.line()
         {
             say(&format!("{}: {line}", report.object));
         }
-        let warnings: Vec<String> =
-            report.status["warnings"].as_array().into_iter().flatten().filter_map(text).collect();
         let before = self.warnings.insert(report.object.clone(), warnings.clone()).unwrap_or_default();
         for warning in warnings.iter().filter(|warning| !before.contains(warning)) {
             say(&format!("{}: warning: {warning}", report.object));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::TenantLogin;
-use rowgate_crds::{self as crds, ApiKey, Tenant};
+use rowgate_crds::{self as crds, ApiKey, Claims, Tenant};
 use rowgate_pg::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
 use rowgate_sql::text::Ident;
@@ -70,7 +70,13 @@ pub(crate) fn key(
         name: text(&key.metadata.name),
         generation: key.metadata.generation.unwrap_or(0),
         scope,
-        claims: key.spec.claims.clone().unwrap_or_default(),
+        claims: key
+            .spec
+            .claims
+            .iter()
+            .flat_map(Claims::iter)
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
         expires_at: key.spec.expires_at.as_ref().map(|time| time.0.to_string()),
         revoked: key.spec.revoked,
         secret,

@@ -87,7 +87,7 @@ pub enum RowsSpec {
 }
 
 /// One entry of `permissions[]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Permission {
     pub entity: EntityName,
     pub actions: Vec<Action>,

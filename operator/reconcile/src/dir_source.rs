@@ -141,8 +141,7 @@ impl Folder {
     }
 
     fn contents(&self, problems: Vec<SourceProblem>) -> Snapshot {
-        let secrets = self.secrets.iter().filter_map(|path| secrets::name_of(path)).collect();
-        let mut snapshot = Snapshot { problems, secrets, ..Snapshot::default() };
+        let mut snapshot = Snapshot { problems, ..Snapshot::default() };
         for stored in self.memory.objects.values() {
             let typed = match stored.key.kind {
                 FileKind::Tenant => {
@@ -167,6 +166,12 @@ impl Folder {
                 snapshot.problems.push(SourceProblem { file: stored.file.clone(), message });
             }
         }
+        let there: BTreeSet<_> = self.secrets.iter().filter_map(|path| secrets::name_of(path)).collect();
+        let named = snapshot
+            .api_keys
+            .iter()
+            .map(|key| (key.metadata.namespace.clone().unwrap_or_default(), key.secret_name().to_owned()));
+        snapshot.missing = named.filter(|name| !there.contains(name)).collect();
         snapshot
     }
 

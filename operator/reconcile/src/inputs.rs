@@ -1,6 +1,6 @@
 //! What a pass over a tenant would follow, told apart from what the last one followed. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
@@ -9,11 +9,12 @@ use rowgate_crds::{ApiKey, Kind, Tenant};
 
 use crate::source::Snapshot;
 
-/// What was asked for at one moment. Status, labels and other people's annotations are no part of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What was asked for at one moment. Status, labels and other people's annotations are no part of what is compared.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Inputs {
-    /// The Tenant and its keys, by uid.
-    objects: BTreeMap<String, Mark>,
+    tenant: Option<Arc<Tenant>>,
+    /// In the order of the snapshot.
+    pub(crate) keys: Vec<Arc<ApiKey>>,
     /// Of the bootstrap script.
     script: Option<u64>,
     /// The Secrets that keys name and that are not there.
@@ -45,9 +46,7 @@ impl Mark {
 
 impl Inputs {
     /// `keys`: those that name the Tenant.
-    pub(crate) fn of(tenant: &Tenant, keys: &[Arc<ApiKey>], snapshot: &Snapshot) -> Inputs {
-        let mark = |metadata: &ObjectMeta| (metadata.uid.clone().unwrap_or_default(), Mark::of(metadata));
-        let objects = keys.iter().map(|key| mark(&key.metadata)).chain([mark(&tenant.metadata)]).collect();
+    pub(crate) fn of(tenant: &Arc<Tenant>, keys: Vec<Arc<ApiKey>>, snapshot: &Snapshot) -> Inputs {
         let namespace = tenant.metadata.namespace.clone().unwrap_or_default();
         let script = tenant.spec.database.bootstrap.as_ref().and_then(|bootstrap| {
             let reference = &bootstrap.config_map_ref;
@@ -56,12 +55,19 @@ impl Inputs {
             map.get(&reference.key)?.hash(&mut hasher);
             Some(hasher.finish())
         });
-        let named = keys.iter().map(|key| key.secret_name().to_owned());
-        let missing =
-            named.filter(|name| !snapshot.secrets.contains(&(namespace.clone(), name.clone()))).collect();
+        let mut missing = BTreeSet::new();
+        if !snapshot.missing.is_empty() {
+            let named = keys.iter().map(|key| (namespace.clone(), key.secret_name().to_owned()));
+            missing.extend(named.filter(|name| snapshot.missing.contains(name)).map(|(_, name)| name));
+        }
         let unread = snapshot.unread_of(Kind::ApiKey).filter(|key| key.namespace == namespace);
         let unread = unread.map(|key| key.uid.clone()).collect();
-        Inputs { objects, script, missing, unread }
+        Inputs { tenant: Some(tenant.clone()), keys, script, missing, unread }
+    }
+
+    /// Whether a Secret was not there.
+    pub(crate) fn misses_some(&self) -> bool {
+        !self.missing.is_empty()
     }
 
     /// The Secret was seen to be there since: its absence is news again.
@@ -71,15 +77,41 @@ impl Inputs {
 
     /// Whether a pass is due that followed `before`. A Secret that came is no reason: the pass itself made it.
     pub(crate) fn differ(&self, before: &Inputs) -> bool {
-        self.objects != before.objects
+        let tenants = || self.tenant.iter().zip(&before.tenant);
+        let keys = || self.keys.iter().zip(&before.keys);
+        (self.tenant.is_some(), self.keys.len()) != (before.tenant.is_some(), before.keys.len())
+            || tenants().any(|(now, before)| !asks_the_same(now, before, |it| &it.metadata))
+            || keys().any(|(now, before)| !asks_the_same(now, before, |it| &it.metadata))
             || self.script != before.script
             || self.unread != before.unread
             || !self.missing.is_subset(&before.missing)
     }
 }
 
+/// An object that is the very same value needs no comparing: most are, with each look.
+fn asks_the_same<T>(now: &Arc<T>, before: &Arc<T>, metadata: fn(&T) -> &ObjectMeta) -> bool {
+    if Arc::ptr_eq(now, before) {
+        return true;
+    }
+    let (now, before) = (metadata(now), metadata(before));
+    now.uid == before.uid && Mark::of(now) == Mark::of(before)
+}
+
+/// Whether one of the objects is gone that were there before.
+pub(crate) fn lost<T>(now: &[Arc<T>], before: &[Arc<T>], metadata: fn(&T) -> &ObjectMeta) -> bool {
+    let kept: HashSet<*const T> = now.iter().map(Arc::as_ptr).collect();
+    let mut others = before.iter().filter(|it| !kept.contains(&Arc::as_ptr(it))).peekable();
+    if others.peek().is_none() {
+        return false;
+    }
+    let uids: HashSet<Option<&str>> = now.iter().map(|it| metadata(it).uid.as_deref()).collect();
+    others.any(|it| !uids.contains(&metadata(it).uid.as_deref()))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -94,11 +126,13 @@ mod tests {
         let mut snapshot = Snapshot::default();
         let data = BTreeMap::from([("schema.sql".to_owned(), script.to_owned())]);
         snapshot.config_maps.insert(("a".to_owned(), "script".to_owned()), Arc::new(data));
-        snapshot.secrets = secrets.iter().map(|name| ("a".to_owned(), (*name).to_owned())).collect();
         let spec = json!({"database": {"bootstrap": {"configMapRef": {"name": "script"}}}});
         let tenant = object::<Tenant>("Tenant", tenant, &spec);
         let key = object::<ApiKey>("ApiKey", key, &json!({"tenantRef": {"name": "t"}}));
-        Inputs::of(&tenant, &[key], &snapshot)
+        if !secrets.contains(&key.secret_name()) {
+            snapshot.missing.insert(("a".to_owned(), key.secret_name().to_owned()));
+        }
+        Inputs::of(&tenant, vec![key], &snapshot)
     }
 
     #[test]
@@ -161,5 +195,24 @@ mod tests {
             inputs(&tenant, &key, "select 1", &[]).differ(&without),
             "the Secret that a pass made, deleted"
         );
+    }
+
+    #[test]
+    fn an_object_is_lost_when_it_is_there_no_more_under_its_uid() {
+        let key = |uid: &str, generation: i64| {
+            let metadata = json!({"name": "k", "uid": uid, "generation": generation});
+            object::<ApiKey>("ApiKey", &metadata, &json!({"tenantRef": {"name": "t"}}))
+        };
+        let (a, b) = (key("a", 1), key("b", 1));
+        for (what, now, gone) in [
+            ("the same", vec![a.clone(), b.clone()], false),
+            ("in another order", vec![b.clone(), a.clone()], false),
+            ("one more", vec![key("c", 1), a.clone(), b.clone()], false),
+            ("another version", vec![a.clone(), key("b", 2)], false),
+            ("one less", vec![a.clone()], true),
+            ("another one of that name", vec![a.clone(), key("c", 1)], true),
+        ] {
+            assert_eq!(lost(&now, &[a.clone(), b.clone()], |it| &it.metadata), gone, "{what}");
+        }
     }
 }

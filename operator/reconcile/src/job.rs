@@ -44,7 +44,7 @@ pub(crate) struct Job<S> {
 /// What became of it.
 pub(crate) struct Passed {
     pub(crate) uid: String,
-    pub(crate) state: TenantState,
+    pub(crate) state: Arc<TenantState>,
     pub(crate) slow: bool,
     pub(crate) memory: Memory,
 }
@@ -105,7 +105,7 @@ async fn pass<S: ResourceSource>(
     keys: &[Arc<ApiKey>],
     probe: bool,
     memory: &mut Memory,
-) -> TenantState {
+) -> Arc<TenantState> {
     let (leaving, keys) = keys.iter().map(|key| &**key).partition(|key| is_leaving(&key.metadata));
     let pass = Pass {
         source: &*shared.source,

@@ -6,6 +6,7 @@ pub mod desired;
 pub mod dir_source;
 pub mod plan;
 pub mod source;
+mod told;
 
 mod annotations;
 mod apply;

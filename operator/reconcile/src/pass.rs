@@ -2,6 +2,7 @@
 //! off anywhere and begun again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rowgate_core::name::Ulid;
 use rowgate_crds::{ApiKey, DeletionPolicy, Kind, NotServedYet as _, Part, Reason, Tenant};
@@ -40,7 +41,7 @@ pub(crate) struct Memory {
     /// What that pass had closed.
     closed: Closed,
     /// What the last pass found.
-    last: Option<TenantState>,
+    last: Option<Arc<TenantState>>,
     /// What the Secrets held then, if it came to its end.
     secrets: Option<keys::Remembered>,
 }
@@ -51,7 +52,7 @@ impl Memory {
     }
 
     /// Namespaces and names of the Secrets that the last pass found or made, if it came to its end.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &(String, String)> {
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = (&str, &str)> {
         self.secrets.iter().flat_map(keys::Remembered::places)
     }
 }
@@ -128,7 +129,7 @@ impl From<ApplyError> for PassError {
 
 impl<S: ResourceSource> Pass<'_, S> {
     /// Brings the database to what the manifests say, as far as they can be followed. Keys die whatever else is wrong.
-    pub(crate) async fn run(mut self) -> TenantState {
+    pub(crate) async fn run(mut self) -> Arc<TenantState> {
         if is_leaving(&self.tenant.metadata) {
             return self.leave().await;
         }
@@ -145,6 +146,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         if !state.replaced {
             self.release_keys(&mut state, &revoked.map_err(|error| error.to_string())).await;
         }
+        let state = Arc::new(state);
         self.memory.last = Some(state.clone());
         state
     }
@@ -167,7 +169,7 @@ impl<S: ResourceSource> Pass<'_, S> {
 
     /// What became of the Tenant; and if the pass came to its end, the uids of the keys that live in the database.
     async fn follow(&mut self) -> (TenantState, Option<BTreeSet<String>>) {
-        let mut state = report::known(self.tenant, &self.keys, self.memory.last.as_ref());
+        let mut state = report::known(self.tenant, &self.keys, self.memory.last.as_deref());
         if annotations::value(&self.tenant.metadata, rowgate_crds::PAUSED) == Some("true") {
             let message =
                 "paused by the annotation rowgate.dev/paused; everything stays as it is until it is removed";
@@ -286,7 +288,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let generation = db.state.as_ref().map_or(0, |state| state.generation);
         let drifted = record.generation != generation && settled == self.memory.settled;
         let same = |last: &&TenantState| last.done && last.generation == state.generation && !drifted;
-        report::since(state, generation, self.memory.last.as_ref().filter(same));
+        report::since(state, generation, self.memory.last.as_deref().filter(same));
         let operator = logins.get(As::Operator).await?;
         let announced = self.announced.as_ref().map(|(_, generation)| *generation);
         if announced != Some(generation) {

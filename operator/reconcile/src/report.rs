@@ -1,41 +1,39 @@
 //! From a pass to what is reported: states filled in, statuses with the times of the last turn.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use rowgate_core::name::Ulid;
 use rowgate_crds::{self as crds, ApiKey, Reason, ResolvedPermission, Tenant};
 use rowgate_pg::actual::{Key, TenantDb};
 use rowgate_sql::catalog::{Action, PermissionRecord};
-use serde::Serialize;
-use serde_json::Value;
 
 use crate::convert::exposed;
 use crate::desired::{Desired, KeySpec};
 use crate::plan::{Finding, Outcome};
 use crate::rotation;
-use crate::source::{ObjectRef, StatusReport};
-use crate::status::{self, Findings, KeyState, Replicas, TenantState};
+use crate::source::{ObjectRef, Status, StatusReport};
+use crate::status::{self, Findings, KeyState, Replicas, TenantState, Turns};
 
-/// What was last reported, by object, so that a time says when a status turned, and nothing is said twice.
+/// What was last reported of each object, so that a time says when a status turned, and nothing is said twice.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Told {
-    reported: Arc<Mutex<BTreeMap<ObjectRef, Reported>>>,
+    /// By uid.
+    reported: Arc<Mutex<HashMap<Box<str>, Reported>>>,
     /// Tenants of which a pass has found that the last one's state does not hold any more, until it ends; by uid.
     revised: Arc<Mutex<BTreeSet<String>>>,
     /// The data plane's address, for `status.endpoints`.
     pub(crate) api_url: String,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Reported {
-    conditions: Vec<Condition>,
-    /// Of the whole status.
-    hash: u64,
+    turns: Turns,
+    /// Of all that the status was made of, times at which conditions turned left out.
+    said: u64,
 }
 
 /// A Tenant before a pass: what the pass before found out, or else what its status says, stands until this one knows
@@ -54,9 +52,9 @@ pub(crate) fn known(tenant: &Tenant, keys: &[&ApiKey], last: Option<&TenantState
         database: String::new(),
         served: None,
         entities: status.entities.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
-        shared: status.shared,
+        shared: status.shared.into(),
         keys: Vec::new(),
-        conditions: status.conditions,
+        turns: Turns::of(&status.conditions),
         next_look: None,
     });
     let mut before: BTreeMap<String, KeyState> =
@@ -97,8 +95,8 @@ pub(crate) fn known_key(key: &ApiKey, last: Option<KeyState>) -> KeyState {
         current_secret: status.current_secret,
         previous_secret_expires_at: status.previous_secret_expires_at.map(|time| time.0),
         next_rotation: status.next_rotation.map(|time| time.0),
-        permissions: status.permissions,
-        conditions: status.conditions,
+        permissions: status.permissions.into(),
+        turns: Turns::of(&status.conditions),
     });
     KeyState {
         generation: key.metadata.generation.unwrap_or(0),
@@ -132,16 +130,20 @@ pub(crate) fn outcome(
     state.findings.warnings.clone_from(&outcome.notes);
     state.entities = outcome.entities.len();
     state.shared = granted(desired, db, rowgate_core::role::SHARED_ROLE);
+    let specs: HashMap<&str, &KeySpec> = desired.keys.iter().map(|key| (key.uid.as_str(), key)).collect();
+    let sets = db.permission_sets.keys().filter(|set| set.starts_with("set_"));
+    let sets: BTreeMap<&str, Arc<[ResolvedPermission]>> =
+        sets.map(|set| (set.as_str(), granted(desired, db, set))).collect();
     for told in &mut state.keys {
-        let Some(spec) = desired.keys.iter().find(|key| key.uid == told.object.uid) else { continue };
+        let Some(spec) = specs.get(told.object.uid.as_str()) else { continue };
         let row = db.keys.get(&spec.id);
         told.id = row.map(|_| spec.id.clone());
         told.role = Some(spec.role().to_string());
         told.revoked_at = row.and_then(|row| row.revoked_at.clone());
         (told.current_secret, told.previous_secret_expires_at, told.next_rotation) = (None, None, None);
         row.iter().for_each(|row| rotation(told, spec, row, now));
-        let set = row.and_then(|row| row.set_role.as_deref()).filter(|set| set.starts_with("set_"));
-        told.permissions = set.map(|set| granted(desired, db, set)).unwrap_or_default();
+        let set = row.and_then(|row| sets.get(row.set_role.as_deref()?));
+        told.permissions = set.cloned().unwrap_or_default();
         let problems = outcome.key_problems.get(&spec.id).into_iter().flatten();
         told.findings.stalled.extend(problems.map(|finding| (finding.reason, finding.message.clone())));
     }
@@ -151,7 +153,7 @@ pub(crate) fn outcome(
 /// From which generation on each key is as it is: the one of `last`, unless something of the key is another now. Without
 /// `last` it is the newest. So a change of one key does not make all others wait for the replicas.
 pub(crate) fn since(state: &mut TenantState, generation: i64, last: Option<&TenantState>) {
-    let before: BTreeMap<&str, &KeyState> =
+    let before: HashMap<&str, &KeyState> =
         last.iter().flat_map(|last| &last.keys).map(|key| (key.object.uid.as_str(), key)).collect();
     for key in &mut state.keys {
         let same = before.get(key.object.uid.as_str()).filter(|before| is_as(key, before));
@@ -161,12 +163,12 @@ pub(crate) fn since(state: &mut TenantState, generation: i64, last: Option<&Tena
 
 /// Whether a key is in the database as it was before.
 fn is_as(key: &KeyState, before: &KeyState) -> bool {
-    let tuple = |key: &KeyState| {
-        let secrets = (key.current_secret.clone(), key.previous_secret_expires_at);
-        let ends = (key.expires_at.clone(), key.revoked_at.clone());
-        let told = (key.findings.stalled.clone(), key.permissions.clone());
-        (key.generation, key.id.clone(), key.role.clone(), secrets, ends, told)
-    };
+    fn tuple(key: &KeyState) -> impl PartialEq {
+        let secrets = (&key.current_secret, key.previous_secret_expires_at);
+        let ends = (&key.expires_at, &key.revoked_at);
+        let told = (&key.findings.stalled, &key.permissions);
+        (key.generation, &key.id, &key.role, secrets, ends, told)
+    }
     tuple(key) == tuple(before)
 }
 
@@ -203,7 +205,7 @@ fn next_look(keys: &[KeyState], now: Timestamp) -> Option<Duration> {
     Duration::try_from(next.duration_since(now)).ok()
 }
 
-fn granted(desired: &Desired, db: &TenantDb, role: &str) -> Vec<ResolvedPermission> {
+fn granted(desired: &Desired, db: &TenantDb, role: &str) -> Arc<[ResolvedPermission]> {
     let records = db.permission_sets.get(role).map(|set| &set.permissions[..]).unwrap_or_default();
     records.iter().map(|record| resolved(desired, record)).collect()
 }
@@ -250,15 +252,12 @@ impl Told {
         let now = now();
         let mut reports = Vec::new();
         for key in tenant.keys.iter().filter(|key| !key.gone) {
-            reports.extend(self.one(&key.object, &key.conditions, all, |before| {
-                let status = status::api_key(key, Some(tenant), replicas, before, now);
-                (status.conditions.clone(), plain(status))
-            }));
+            reports.extend(self.key(key, Some(tenant), replicas, all, now));
         }
         if !tenant.gone {
-            reports.extend(self.one(&tenant.object, &tenant.conditions, all, |before| {
-                let status = status::tenant(tenant, replicas, before, &self.api_url, now);
-                (status.conditions.clone(), plain(status))
+            let said = status::tenant(tenant, replicas, &self.api_url);
+            reports.extend(self.one(&tenant.object, tenant.turns, all, &said, |before| {
+                Status::Tenant(Box::new(said.status(before, now)))
             }));
         }
         reports
@@ -266,43 +265,56 @@ impl Told {
 
     /// The status of a key without a Tenant, if it is another one than before.
     pub(crate) fn orphan(&self, key: &KeyState) -> Option<StatusReport> {
-        self.one(&key.object, &key.conditions, false, |before| {
-            let status = status::api_key(key, None, &Replicas::default(), before, now());
-            (status.conditions.clone(), plain(status))
-        })
+        self.key(key, None, &Replicas::default(), false, now())
     }
 
     /// Forgets the objects that are there no more.
-    pub(crate) fn retain(&self, uids: &BTreeSet<&str>) {
+    pub(crate) fn retain(&self, uids: &HashSet<&str>) {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        reported.retain(|object, _| uids.contains(object.uid.as_str()));
+        reported.retain(|uid, _| uids.contains(&**uid));
         drop(reported);
         self.revised.lock().unwrap_or_else(PoisonError::into_inner).retain(|uid| uids.contains(uid.as_str()));
     }
 
+    fn key(
+        &self,
+        key: &KeyState,
+        tenant: Option<&TenantState>,
+        replicas: &Replicas,
+        all: bool,
+        now: Timestamp,
+    ) -> Option<StatusReport> {
+        let said = status::api_key(key, tenant, replicas, now);
+        self.one(&key.object, key.turns, all, &said, |before| {
+            Status::ApiKey(Box::new(said.status(before, now)))
+        })
+    }
+
+    /// `make` builds the status from what is `said`, and from when its conditions turned before.
     fn one(
         &self,
         object: &ObjectRef,
-        standing: &[Condition],
+        standing: Turns,
         all: bool,
-        make: impl FnOnce(&[Condition]) -> (Vec<Condition>, Value),
+        said: &impl Hash,
+        make: impl FnOnce(Turns) -> Status,
     ) -> Option<StatusReport> {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = reported.get(object);
-        let (conditions, status) = make(before.map_or(standing, |before| &before.conditions));
         let mut hasher = DefaultHasher::new();
-        status.to_string().hash(&mut hasher);
-        let hash = hasher.finish();
-        let new = before.is_none_or(|before| before.hash != hash);
-        if new {
-            reported.insert(object.clone(), Reported { conditions, hash });
+        said.hash(&mut hasher);
+        let said = hasher.finish();
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = reported.get(&*object.uid).copied();
+        let new = before.is_none_or(|before| before.said != said);
+        if !new && !all {
+            return None;
         }
-        (new || all).then(|| StatusReport { object: object.clone(), status })
+        let status = make(before.map_or(standing, |before| before.turns));
+        if new {
+            let turns = Turns::of(status.conditions());
+            reported.insert(object.uid.as_str().into(), Reported { turns, said });
+        }
+        Some(StatusReport { object: object.clone(), status })
     }
-}
-
-fn plain(status: impl Serialize) -> Value {
-    serde_json::to_value(status).expect("a status is plain values")
 }
 
 /// In whole seconds, as Kubernetes writes times.
@@ -310,3 +322,6 @@ fn now() -> Timestamp {
     let now = Timestamp::now();
     Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Statuses on their way to the source. The loop does not wait for them; of one object only the newest is written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ impl Reporter {
     }
 
     /// Drops what waits for objects that are there no more.
-    pub(crate) fn retain(&self, uids: &BTreeSet<&str>) {
+    pub(crate) fn retain(&self, uids: &HashSet<&str>) {
         let mut waiting = self.waiting();
         let gone = waiting.turns.keys().filter(|object| !uids.contains(object.uid.as_str()));
         for object in gone.cloned().collect::<Vec<_>>() {
@@ -141,15 +141,21 @@ impl Reporter {
 
 #[cfg(test)]
 mod tests {
-    use rowgate_crds::Kind;
-    use serde_json::json;
+    use rowgate_crds::{ApiKeyStatus, Kind};
 
     use super::*;
+    use crate::source::Status;
 
-    fn report(name: &str, status: u32) -> StatusReport {
+    fn report(name: &str, status: i64) -> StatusReport {
         let text = name.to_owned();
         let object = ObjectRef { kind: Kind::ApiKey, namespace: text.clone(), name: text.clone(), uid: text };
-        StatusReport { object, status: json!(status) }
+        StatusReport {
+            object,
+            status: Status::ApiKey(Box::new(ApiKeyStatus {
+                observed_generation: status,
+                ..ApiKeyStatus::default()
+            })),
+        }
     }
 
     #[test]
@@ -159,8 +165,11 @@ mod tests {
             queue.push(Waiting { not_before: now, report: report(name, status) });
         }
         queue.push(Waiting { not_before: now + RETRY, report: report("later", 1) });
-        let taken: Vec<(String, u64)> =
-            queue.take(now).into_iter().map(|it| (it.object.name, it.status.as_u64().unwrap_or(0))).collect();
+        let number = |it: StatusReport| match it.status {
+            Status::ApiKey(status) => (it.object.name, status.observed_generation),
+            Status::Tenant(_) => (it.object.name, 0),
+        };
+        let taken: Vec<(String, i64)> = queue.take(now).into_iter().map(number).collect();
         assert_eq!(taken, [("a".to_owned(), 1), ("b".to_owned(), 2), ("c".to_owned(), 1)]);
         assert_eq!(queue.take(now), []);
         assert_eq!(queue.take(now + RETRY).len(), 1);

@@ -268,7 +268,7 @@ impl<S: ResourceSource + 'static> Looker<S> {
                 entry.probed = Some(now);
             }
             entry.whole = probe;
-            let (keys, snapshot) = (entry.keys.clone(), self.snapshot.clone());
+            let (keys, snapshot) = (entry.inputs.keys.clone(), self.snapshot.clone());
             let job = Job { shared, snapshot, tenant, keys, probe, slow: entry.slow, memory };
             self.jobs.spawn(async move { Done::Passed(Box::new(Box::pin(job.run()).await)) });
         }

@@ -136,11 +136,11 @@ fn spec(secret: &ApiKeySecret, pepper: &Pepper, replaces: Option<Ulid>) -> Secre
 }
 
 /// A secret that the database knows as current, of which no Secret needs to be read again.
-pub(crate) fn known(secret: &SecretSpec, row: Option<&Key>) -> Option<SecretSpec> {
-    let known = &row?.secrets;
-    let is_it = known.iter().any(|known| known.digest == secret.digest && is_current(known));
+pub(crate) fn known(digest: &[u8; 32], row: Option<&Key>) -> Option<SecretSpec> {
+    let known = row?.secrets.iter().find(|known| known.digest == digest && is_current(known))?;
+    let (id, finder) = (known.id.clone(), known.finder.clone());
     // what it replaced has its end already
-    is_it.then(|| SecretSpec { replaces: None, ..secret.clone() })
+    Some(SecretSpec { id, finder, digest: *digest, replaces: None })
 }
 
 /// Neither revoked nor on its way out since another one replaced it.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rowgate_crds::{ApiKey, Kind, Tenant};
-use serde_json::Value;
+
+pub use crate::told::Status;
 
 /// A source of resources. Every call reads the truth anew; a wake carries no data.
 pub trait ResourceSource: Send + Sync {
@@ -78,9 +79,8 @@ pub struct Snapshot {
     pub api_keys: Vec<Arc<ApiKey>>,
     /// By namespace and name.
     pub config_maps: BTreeMap<(String, String), Arc<BTreeMap<String, String>>>,
-    /// Namespace and name of the Secrets that are there and belong to objects of ours: a key's that vanishes is issued
-    /// anew at once.
-    pub secrets: BTreeSet<(String, String)>,
+    /// Namespace and name of the Secrets that keys name and that are not there: a key's that vanishes is issued anew at once.
+    pub missing: BTreeSet<(String, String)>,
     /// What could not be read or accepted; its last good version, if any, is among the objects.
     pub problems: Vec<SourceProblem>,
     /// Objects that are there and of which no version could ever be read: nothing is concluded from their not being among
@@ -172,11 +172,11 @@ impl From<&ApiKey> for ObjectRef {
     }
 }
 
-/// The whole `status` of one object.
+/// What one object is told.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatusReport {
     pub object: ObjectRef,
-    pub status: Value,
+    pub status: Status,
 }
 
 /// Something that happened to an object, for the people who watch it.
@@ -211,28 +211,4 @@ pub enum SourceError {
     Gone(ObjectRef),
     #[error("{0:?} cannot be the name of a Secret or namespace")]
     BadName(String),
-}
-
-/// A condition whose status is what it was keeps the time since when it is.
-pub fn keep_transition_times(new: &mut Value, old: &Value) {
-    let old = old["conditions"].as_array().cloned().unwrap_or_default();
-    for condition in new["conditions"].as_array_mut().into_iter().flatten() {
-        let same = |old: &&Value| old["type"] == condition["type"] && old["status"] == condition["status"];
-        if let Some(since) = old.iter().find(same).map(|old| old["lastTransitionTime"].clone()) {
-            condition["lastTransitionTime"] = since;
-        }
-    }
-}
-
-/// A status without the times at which its conditions turned.
-#[must_use]
-pub fn without_times(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let lasting = map.iter().filter(|(name, _)| *name != "lastTransitionTime");
-            Value::Object(lasting.map(|(name, value)| (name.clone(), without_times(value))).collect())
-        }
-        Value::Array(items) => Value::Array(items.iter().map(without_times).collect()),
-        other => other.clone(),
-    }
 }

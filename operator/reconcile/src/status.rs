@@ -1,7 +1,9 @@
 //! What the resources are told. Pure: the outcome of a pass and the replicas that are alive, in; status, out.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use rowgate_core::name::Ulid;
 use rowgate_crds::{
@@ -9,6 +11,10 @@ use rowgate_crds::{
 };
 
 use crate::source::ObjectRef;
+
+mod turns;
+
+pub(crate) use turns::Turns;
 
 /// A reason and a sentence that says what to change.
 pub(crate) type Finding = (Reason, String);
@@ -41,10 +47,10 @@ pub(crate) struct TenantState {
     /// Of `dl.state`: what every live replica must serve.
     pub(crate) served: Option<i64>,
     pub(crate) entities: usize,
-    pub(crate) shared: Vec<ResolvedPermission>,
+    pub(crate) shared: Arc<[ResolvedPermission]>,
     pub(crate) keys: Vec<KeyState>,
     /// As they stand in the object.
-    pub(crate) conditions: Vec<Condition>,
+    pub(crate) turns: Turns,
     /// After this long, by the database's clock, a secret or key is due: for rotation, or to die.
     pub(crate) next_look: Option<std::time::Duration>,
 }
@@ -66,14 +72,15 @@ pub(crate) struct KeyState {
     pub(crate) expires_at: Option<String>,
     pub(crate) revoked_at: Option<String>,
     /// Not told anew while it has moved by less than a minute.
-    pub(crate) last_used_at: Option<jiff::Timestamp>,
+    pub(crate) last_used_at: Option<Timestamp>,
     /// The 12 characters of the current secret that may be shown.
     pub(crate) current_secret: Option<String>,
-    pub(crate) previous_secret_expires_at: Option<jiff::Timestamp>,
-    pub(crate) next_rotation: Option<jiff::Timestamp>,
-    pub(crate) permissions: Vec<ResolvedPermission>,
+    pub(crate) previous_secret_expires_at: Option<Timestamp>,
+    pub(crate) next_rotation: Option<Timestamp>,
+    /// Of the key's permission set; all keys of a set share them.
+    pub(crate) permissions: Arc<[ResolvedPermission]>,
     /// As they stand in the object.
-    pub(crate) conditions: Vec<Condition>,
+    pub(crate) turns: Turns,
 }
 
 /// Who serves, as the control database said last.
@@ -101,6 +108,7 @@ pub(crate) fn awaits_replicas(state: &TenantState, replicas: &Replicas) -> bool 
 }
 
 /// The verdict that `Ready`, `Reconciling` and `Stalled` spell out.
+#[derive(Debug, Hash)]
 enum Verdict {
     Ready(Reason, String),
     Reconciling(Reason, String),
@@ -141,70 +149,129 @@ fn verdict(findings: &Findings, tenant: &TenantState, wanted: Option<i64>, repli
     Verdict::Ready(Reason::Served, if notes.is_empty() { message } else { format!("{message}; {notes}") })
 }
 
-pub(crate) fn tenant(
-    state: &TenantState,
-    replicas: &Replicas,
-    before: &[Condition],
-    api_url: &str,
-    now: jiff::Timestamp,
-) -> TenantStatus {
-    let verdict = verdict(&state.findings, state, state.served, replicas);
-    TenantStatus {
-        observed_generation: state.generation,
-        conditions: conditions(verdict, state.generation, before, now),
-        tenant_id: state.id.as_ref().map(Ulid::to_string),
-        slug: Some(state.slug.clone()),
-        database: Some(state.database.clone()),
-        endpoints: Some(Endpoints {
-            rest: Some(format!("{api_url}/auth/{}/api", state.slug)),
-            ..Endpoints::default()
-        }),
-        entities: i32::try_from(state.entities).ok(),
-        keys: i32::try_from(state.keys.iter().filter(|key| key.revoked_at.is_none()).count()).ok(),
-        replicas: i32::try_from(serving(state, replicas)).ok(),
-        shared: state.shared.clone(),
-        warnings: state.findings.warnings.clone(),
-        ..TenantStatus::default()
+/// All that a Tenant's status is made of, but for the times at which conditions turned: where it is the same, so is the
+/// status.
+#[derive(Debug, Hash)]
+pub(crate) struct SaidOfTenant<'a> {
+    verdict: Verdict,
+    generation: i64,
+    id: Option<&'a Ulid>,
+    slug: &'a str,
+    database: &'a str,
+    api_url: &'a str,
+    n_entities: usize,
+    n_keys: usize,
+    n_serving: usize,
+    shared: &'a [ResolvedPermission],
+    warnings: &'a [String],
+}
+
+pub(crate) fn tenant<'a>(state: &'a TenantState, replicas: &Replicas, api_url: &'a str) -> SaidOfTenant<'a> {
+    SaidOfTenant {
+        verdict: verdict(&state.findings, state, state.served, replicas),
+        generation: state.generation,
+        id: state.id.as_ref(),
+        slug: &state.slug,
+        database: &state.database,
+        api_url,
+        n_entities: state.entities,
+        n_keys: state.keys.iter().filter(|key| key.revoked_at.is_none()).count(),
+        n_serving: serving(state, replicas),
+        shared: &state.shared,
+        warnings: &state.findings.warnings,
     }
 }
 
-pub(crate) fn api_key(
-    key: &KeyState,
-    tenant: Option<&TenantState>,
-    replicas: &Replicas,
-    before: &[Condition],
-    now: jiff::Timestamp,
-) -> ApiKeyStatus {
-    let time = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok()).map(Time);
-    let verdict = key_verdict(key, tenant, replicas, now);
-    ApiKeyStatus {
-        observed_generation: key.generation,
-        conditions: conditions(verdict, key.generation, before, now),
-        api_key_id: key.id.as_ref().map(Ulid::to_string),
-        role: key.role.clone(),
-        secret_name: Some(key.secret_name.clone()).filter(|name| !name.is_empty()),
-        expires_at: time(&key.expires_at),
-        revoked_at: time(&key.revoked_at),
-        last_used_at: key.last_used_at.map(Time),
-        current_secret: key.current_secret.clone(),
-        previous_secret_expires_at: key.previous_secret_expires_at.map(Time),
-        next_rotation: key.next_rotation.map(Time),
-        permissions: key.permissions.clone(),
-        warnings: key.findings.warnings.clone(),
-        ..ApiKeyStatus::default()
+impl SaidOfTenant<'_> {
+    pub(crate) fn status(&self, before: Turns, now: Timestamp) -> TenantStatus {
+        TenantStatus {
+            observed_generation: self.generation,
+            conditions: self.verdict.conditions(self.generation, before, now),
+            tenant_id: self.id.map(Ulid::to_string),
+            slug: Some(self.slug.to_owned()),
+            database: Some(self.database.to_owned()),
+            endpoints: Some(Endpoints {
+                rest: Some(format!("{}/auth/{}/api", self.api_url, self.slug)),
+                ..Endpoints::default()
+            }),
+            entities: i32::try_from(self.n_entities).ok(),
+            keys: i32::try_from(self.n_keys).ok(),
+            replicas: i32::try_from(self.n_serving).ok(),
+            shared: self.shared.to_vec(),
+            warnings: self.warnings.to_vec(),
+            ..TenantStatus::default()
+        }
     }
 }
 
-fn key_verdict(
-    key: &KeyState,
+/// As [`SaidOfTenant`], of a key.
+#[derive(Debug, Hash)]
+pub(crate) struct SaidOfKey<'a> {
+    verdict: Verdict,
+    generation: i64,
+    id: Option<&'a Ulid>,
+    role: Option<&'a str>,
+    secret_name: &'a str,
+    expires_at: Option<&'a str>,
+    revoked_at: Option<&'a str>,
+    last_used_at: Option<Timestamp>,
+    current_secret: Option<&'a str>,
+    previous_secret_expires_at: Option<Timestamp>,
+    next_rotation: Option<Timestamp>,
+    permissions: &'a [ResolvedPermission],
+    warnings: &'a [String],
+}
+
+pub(crate) fn api_key<'a>(
+    key: &'a KeyState,
     tenant: Option<&TenantState>,
     replicas: &Replicas,
-    now: jiff::Timestamp,
-) -> Verdict {
+    now: Timestamp,
+) -> SaidOfKey<'a> {
+    SaidOfKey {
+        verdict: key_verdict(key, tenant, replicas, now),
+        generation: key.generation,
+        id: key.id.as_ref(),
+        role: key.role.as_deref(),
+        secret_name: &key.secret_name,
+        expires_at: key.expires_at.as_deref(),
+        revoked_at: key.revoked_at.as_deref(),
+        last_used_at: key.last_used_at,
+        current_secret: key.current_secret.as_deref(),
+        previous_secret_expires_at: key.previous_secret_expires_at,
+        next_rotation: key.next_rotation,
+        permissions: &key.permissions,
+        warnings: &key.findings.warnings,
+    }
+}
+
+impl SaidOfKey<'_> {
+    pub(crate) fn status(&self, before: Turns, now: Timestamp) -> ApiKeyStatus {
+        let time = |text: Option<&str>| text.and_then(|text| text.parse().ok()).map(Time);
+        ApiKeyStatus {
+            observed_generation: self.generation,
+            conditions: self.verdict.conditions(self.generation, before, now),
+            api_key_id: self.id.map(Ulid::to_string),
+            role: self.role.map(str::to_owned),
+            secret_name: Some(self.secret_name.to_owned()).filter(|name| !name.is_empty()),
+            expires_at: time(self.expires_at),
+            revoked_at: time(self.revoked_at),
+            last_used_at: self.last_used_at.map(Time),
+            current_secret: self.current_secret.map(str::to_owned),
+            previous_secret_expires_at: self.previous_secret_expires_at.map(Time),
+            next_rotation: self.next_rotation.map(Time),
+            permissions: self.permissions.to_vec(),
+            warnings: self.warnings.to_vec(),
+            ..ApiKeyStatus::default()
+        }
+    }
+}
+
+fn key_verdict(key: &KeyState, tenant: Option<&TenantState>, replicas: &Replicas, now: Timestamp) -> Verdict {
     if let Some((Reason::Deleting, message)) = &key.findings.retry {
         return Verdict::Reconciling(Reason::Deleting, message.clone());
     }
-    let expires_at = key.expires_at.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
+    let expires_at = key.expires_at.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
     match tenant {
         _ if key.revoked_at.is_some() => {
             Verdict::Ended(Reason::Revoked, "the key is revoked for good; make a new ApiKey".to_owned())
@@ -231,38 +298,31 @@ fn key_verdict(
     }
 }
 
-fn conditions(
-    verdict: Verdict,
-    generation: i64,
-    before: &[Condition],
-    now: jiff::Timestamp,
-) -> Vec<Condition> {
-    let (ready, reconciling, stalled, reason, message) = match verdict {
-        Verdict::Ready(reason, message) => (true, false, false, reason, message),
-        Verdict::Reconciling(reason, message) => (false, true, false, reason, message),
-        Verdict::Stalled(reason, message) => {
-            debug_assert!(reason.stalls(), "{reason:?} is no reason to call for somebody");
-            (false, false, true, reason, message)
-        }
-        Verdict::Ended(reason, message) => (false, false, false, reason, message),
-    };
-    let one = |kind: ConditionType, status: bool| {
-        let (reason, message) = match kind {
-            ConditionType::Ready => (reason, message.clone()),
-            _ if status => (reason, message.clone()),
-            _ => (Reason::Done, String::new()),
+impl Verdict {
+    fn conditions(&self, generation: i64, before: Turns, now: Timestamp) -> Vec<Condition> {
+        let (ready, reconciling, stalled, reason, message) = match self {
+            Verdict::Ready(reason, message) => (true, false, false, *reason, message),
+            Verdict::Reconciling(reason, message) => (false, true, false, *reason, message),
+            Verdict::Stalled(reason, message) => {
+                debug_assert!(reason.stalls(), "{reason:?} is no reason to call for somebody");
+                (false, false, true, *reason, message)
+            }
+            Verdict::Ended(reason, message) => (false, false, false, *reason, message),
         };
-        let mut condition = condition(kind, status, reason, message, generation, Time(now));
-        // the time says when the status turned, not when it was last written
-        let same = before.iter().find(|old| old.type_ == condition.type_ && old.status == condition.status);
-        if let Some(old) = same {
-            condition.last_transition_time = old.last_transition_time.clone();
-        }
-        condition
-    };
-    vec![
-        one(ConditionType::Ready, ready),
-        one(ConditionType::Reconciling, reconciling),
-        one(ConditionType::Stalled, stalled),
-    ]
+        let one = |kind: ConditionType, status: bool| {
+            let (reason, message) = match kind {
+                ConditionType::Ready => (reason, message.clone()),
+                _ if status => (reason, message.clone()),
+                _ => (Reason::Done, String::new()),
+            };
+            // the time says when the status turned, not when it was last written
+            let since = before.since(kind, status).unwrap_or(now);
+            condition(kind, status, reason, message, generation, Time(since))
+        };
+        vec![
+            one(ConditionType::Ready, ready),
+            one(ConditionType::Reconciling, reconciling),
+            one(ConditionType::Stalled, stalled),
+        ]
+    }
 }

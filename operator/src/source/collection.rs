@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kube::Resource;
 use kube::api::ObjectMeta;
 use kube::runtime::watcher::Event;
 
@@ -16,12 +17,51 @@ pub(crate) type Name = (String, String);
 
 /// What is known of one object.
 #[derive(Debug)]
-pub(crate) struct Held<T> {
-    pub(crate) meta: ObjectMeta,
+pub(crate) enum Held<T> {
+    /// As it stands there now.
+    Understood(Arc<T>),
+    NotUnderstood(Box<Unclear<T>>),
+}
+
+/// An object that stands there in a form that is not understood.
+#[derive(Debug)]
+pub(crate) struct Unclear<T> {
+    /// As it stands there now.
+    meta: ObjectMeta,
     /// As it was last understood; `None`: never.
-    pub(crate) object: Option<Arc<T>>,
+    last: Option<Arc<T>>,
+    /// Why it is not understood.
+    problem: String,
+}
+
+impl<T: Resource> Held<T> {
+    /// As it stands there now.
+    pub(crate) fn meta(&self) -> &ObjectMeta {
+        match self {
+            Held::Understood(object) => object.meta(),
+            Held::NotUnderstood(unclear) => &unclear.meta,
+        }
+    }
+
+    /// As it was last understood; `None`: never.
+    pub(crate) fn object(&self) -> Option<&Arc<T>> {
+        match self {
+            Held::Understood(object) => Some(object),
+            Held::NotUnderstood(unclear) => unclear.last.as_ref(),
+        }
+    }
+
     /// Why what the API server has now is not understood.
-    pub(crate) problem: Option<String>,
+    pub(crate) fn problem(&self) -> Option<&str> {
+        match self {
+            Held::Understood(_) => None,
+            Held::NotUnderstood(unclear) => Some(&unclear.problem),
+        }
+    }
+
+    fn is(&self, meta: &ObjectMeta) -> bool {
+        self.meta().uid == meta.uid
+    }
 }
 
 #[derive(Debug)]
@@ -38,7 +78,7 @@ impl<T> Default for Collection<T> {
     }
 }
 
-impl<T> Collection<T> {
+impl<T: Resource> Collection<T> {
     /// The objects, once the first list has come to its end.
     pub(crate) fn known(&self) -> Option<&BTreeMap<Name, Held<T>>> {
         self.known.as_ref()
@@ -65,7 +105,7 @@ impl<T> Collection<T> {
                 let Some(known) = &mut self.known else { return false };
                 let name = name(&listed.meta);
                 let old = known.remove(&name);
-                let turned = old.as_ref().is_none_or(|old| is_new(&old.meta, &listed.meta));
+                let turned = old.as_ref().is_none_or(|old| is_new(old.meta(), &listed.meta));
                 known.insert(name, held(listed, old));
                 turned
             }
@@ -73,7 +113,7 @@ impl<T> Collection<T> {
                 let Some(known) = &mut self.known else { return false };
                 let name = name(&listed.meta);
                 // of an object that was made anew under the same name meanwhile this is old news
-                let is_same = known.get(&name).is_some_and(|held| held.meta.uid == listed.meta.uid);
+                let is_same = known.get(&name).is_some_and(|held| held.is(&listed.meta));
                 is_same && known.remove(&name).is_some()
             }
         }
@@ -87,7 +127,7 @@ impl<T> Collection<T> {
         for listed in std::mem::take(&mut self.listing) {
             let name = name(&listed.meta);
             let old = before.remove(&name);
-            turned |= old.as_ref().is_none_or(|old| is_new(&old.meta, &listed.meta));
+            turned |= old.as_ref().is_none_or(|old| is_new(old.meta(), &listed.meta));
             known.insert(name, held(listed, old));
         }
         self.known = Some(known);
@@ -98,7 +138,7 @@ impl<T> Collection<T> {
     pub(crate) fn wrote(&mut self, from: Option<&str>, listed: Listed<T>) {
         let Some(known) = &mut self.known else { return };
         let name = name(&listed.meta);
-        if known.get(&name).is_some_and(|held| held.meta.resource_version.as_deref() == from) {
+        if known.get(&name).is_some_and(|held| held.meta().resource_version.as_deref() == from) {
             let old = known.remove(&name);
             known.insert(name, held(listed, old));
         }
@@ -106,13 +146,13 @@ impl<T> Collection<T> {
 }
 
 /// A version that cannot be understood leaves the last one in force, under its own generation.
-fn held<T>(listed: Listed<T>, old: Option<Held<T>>) -> Held<T> {
+fn held<T: Resource>(listed: Listed<T>, old: Option<Held<T>>) -> Held<T> {
     let Listed { meta, object } = listed;
     match object {
-        Ok(object) => Held { meta, object: Some(object), problem: None },
+        Ok(object) => Held::Understood(object),
         Err(problem) => {
-            let old = old.filter(|old| old.meta.uid == meta.uid).and_then(|old| old.object);
-            Held { meta, object: old, problem: Some(problem) }
+            let last = old.filter(|old| old.is(&meta)).and_then(|old| old.object().cloned());
+            Held::NotUnderstood(Box::new(Unclear { meta, last, problem }))
         }
     }
 }
@@ -123,9 +163,11 @@ pub(crate) fn name(meta: &ObjectMeta) -> Name {
 
 #[cfg(test)]
 mod tests {
+    use kube::api::DynamicObject;
+
     use super::*;
 
-    fn listed(name: &str, generation: i64, object: Result<i32, String>) -> Listed<i32> {
+    fn listed(name: &str, generation: i64, value: Result<i32, String>) -> Listed<DynamicObject> {
         let meta = ObjectMeta {
             namespace: Some("n".into()),
             name: Some(name.into()),
@@ -134,7 +176,11 @@ mod tests {
             resource_version: Some(generation.to_string()),
             ..ObjectMeta::default()
         };
-        Listed { meta, object: object.map(Arc::new) }
+        let object = value.map(|value| {
+            let metadata = meta.clone();
+            Arc::new(DynamicObject { types: None, metadata, data: value.into() })
+        });
+        Listed { meta, object }
     }
 
     fn is_new(old: &ObjectMeta, new: &ObjectMeta) -> bool {
@@ -142,14 +188,14 @@ mod tests {
     }
 
     /// Feeds the events, and tells what is known after each: names with values, `!` where it woke.
-    fn told(events: Vec<Event<Listed<i32>>>) -> Vec<String> {
-        let mut collection = Collection::default();
+    fn told(events: Vec<Event<Listed<DynamicObject>>>) -> Vec<String> {
+        let mut collection: Collection<DynamicObject> = Collection::default();
         let mut tell = |event| {
             let woke = collection.take(event, is_new);
             let known = collection.known().map(|known| {
-                let each = known.iter().map(|((_, name), held)| match (&held.object, &held.problem) {
-                    (Some(object), None) => format!("{name}{object}"),
-                    (Some(object), Some(_)) => format!("{name}{object}?"),
+                let each = known.iter().map(|((_, name), held)| match (held.object(), held.problem()) {
+                    (Some(object), None) => format!("{name}{}", object.data),
+                    (Some(object), Some(_)) => format!("{name}{}?", object.data),
                     (None, _) => format!("{name}?"),
                 });
                 each.collect::<Vec<_>>().join(" ")
@@ -231,8 +277,9 @@ mod tests {
         collection.take(Event::InitApply(listed("a", 5, Ok(5))), is_new);
         collection.take(Event::InitDone, is_new);
         collection.wrote(Some("4"), listed("a", 6, Ok(6)));
-        let value = |collection: &Collection<i32>| {
-            collection.known().expect("listed").values().next().expect("one").object.as_deref().copied()
+        let value = |collection: &Collection<DynamicObject>| {
+            let held = collection.known().expect("listed").values().next().expect("one");
+            held.object().and_then(|object| object.data.as_i64())
         };
         assert_eq!(value(&collection), Some(5));
         collection.wrote(Some("5"), listed("a", 6, Ok(6)));

@@ -76,7 +76,7 @@ pub(crate) async fn follow(source: Arc<KubeSource>) {
     loop {
         tokio::time::sleep(ASK).await;
         let waiting = source.tenants.map(|held| {
-            let tenant = held.object.as_deref().filter(|tenant| waits(tenant))?;
+            let tenant = held.object().map(|tenant| &**tenant).filter(|tenant| waits(tenant))?;
             named(tenant)
         });
         if source.config_maps.changed(waiting).await {

@@ -29,7 +29,7 @@ pub(crate) async fn objects<T: Declared>(
     client: &Client,
     shelves: &Shelves<T>,
 ) -> Result<Vec<Arc<T>>, SourceError> {
-    let bare = shelves.map(|held| (!is_held(&held.meta)).then(|| held.meta.clone()));
+    let bare = shelves.map(|held| (!is_held(held.meta())).then(|| held.meta().clone()));
     let gone: Vec<ObjectMeta> = stream::iter(bare)
         .map(|meta| hold(client, shelves, meta))
         .buffer_unordered(AT_ONCE)
@@ -37,7 +37,7 @@ pub(crate) async fn objects<T: Declared>(
         .try_collect()
         .await?;
     let is_gone = |meta: &ObjectMeta| gone.iter().any(|gone| gone.uid == meta.uid);
-    Ok(shelves.map(|held| if is_gone(&held.meta) { None } else { shown(held) }))
+    Ok(shelves.map(|held| if is_gone(held.meta()) { None } else { shown(held) }))
 }
 
 fn is_held(meta: &ObjectMeta) -> bool {
@@ -45,14 +45,14 @@ fn is_held(meta: &ObjectMeta) -> bool {
 }
 
 fn shown<T: Declared>(held: &Held<T>) -> Option<Arc<T>> {
-    let object = held.object.clone()?;
-    if held.problem.is_none() {
+    let object = held.object()?.clone();
+    if held.problem().is_none() {
         return Some(object);
     }
     // what was understood last, as it stands now; its status is about the generation that is in force
     let mut object = T::clone(&object);
     let generation = object.meta().generation;
-    object.meta_mut().clone_from(&held.meta);
+    object.meta_mut().clone_from(held.meta());
     object.meta_mut().generation = generation;
     Some(Arc::new(object))
 }

@@ -6,16 +6,28 @@ use std::sync::Arc;
 use kube::Resource;
 use kube::api::ObjectMeta;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-/// What kubectl notes for itself: the whole manifest again.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// What is kept of an object's metadata. The rest is most of a small object, and never asked for: `managedFields`, labels, what
+/// others note in annotations.
+const KEPT: [&str; 8] = [
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "deletionTimestamp",
+    "finalizers",
+    "annotations",
+];
+/// The annotations that are kept.
+const OURS: &str = "rowgate.dev/";
 
 /// An object whose fields this version may not understand. One that cannot be read must not hide the others, nor look as
 /// if it were gone.
 #[derive(Debug, Clone)]
 pub(crate) struct Listed<T> {
-    /// Without `managedFields` and what kubectl notes: most of a small object, and never asked for.
+    /// Of [`KEPT`].
     pub(crate) meta: ObjectMeta,
     pub(crate) object: Result<Arc<T>, String>,
 }
@@ -25,16 +37,17 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Listed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Listed<T>, D::Error> {
         let mut value = Value::deserialize(deserializer)?;
         if let Some(metadata) = value["metadata"].as_object_mut() {
-            metadata.remove("managedFields");
+            metadata.retain(|name, _| KEPT.contains(&name.as_str()));
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-                annotations.remove(LAST_APPLIED);
+                annotations.retain(|name, _| name.starts_with(OURS));
+            }
+            if metadata.get("annotations").and_then(Value::as_object).is_some_and(Map::is_empty) {
+                metadata.remove("annotations");
             }
         }
-        let meta = serde_json::from_value(value["metadata"].clone()).map_err(D::Error::custom)?;
-        Ok(Listed {
-            meta,
-            object: serde_json::from_value(value).map(Arc::new).map_err(|error| error.to_string()),
-        })
+        let meta = ObjectMeta::deserialize(&value["metadata"]).map_err(D::Error::custom)?;
+        let object = T::deserialize(&value).map(Arc::new).map_err(|error| error.to_string());
+        Ok(Listed { meta, object })
     }
 }
 
@@ -80,15 +93,20 @@ mod tests {
             json!({
                 "apiVersion": "rowgate.dev/v1alpha1", "kind": "Tenant",
                 "metadata": { "name": "shop", "namespace": "n", "uid": "u", "generation": 7, "managedFields": [{}],
-                    "annotations": { LAST_APPLIED: "{}", "a": "1" } },
+                    "labels": { "a": "b" }, "creationTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["f"],
+                    "resourceVersion": "9", "deletionTimestamp": "2031-01-01T00:00:00Z",
+                    "annotations": { "kubectl.kubernetes.io/last-applied-configuration": "{}", "rowgate.dev/rotate": "1" } },
                 "spec": { "limits": { "maxPageSize": max } },
             })
         };
         let good: Listed<Tenant> = serde_json::from_str(&object(json!(500)).to_string()).expect("an object");
         assert_eq!(good.meta.generation, Some(7));
         let tenant = good.object.expect("a Tenant");
-        assert_eq!(tenant.metadata.managed_fields, None);
-        assert_eq!(tenant.metadata.annotations.iter().flatten().count(), 1);
+        let kept = serde_json::to_value(&tenant.metadata).expect("plain values");
+        let names: Vec<&String> = kept.as_object().expect("an object").keys().collect();
+        assert_eq!(names.len(), KEPT.len(), "{names:?}");
+        let annotations = kept["annotations"].as_object().expect("an object");
+        assert_eq!(annotations.keys().collect::<Vec<_>>(), ["rowgate.dev/rotate"]);
         assert_eq!(tenant.spec.limits.clone().expect("limits").max_page_size, Some(500));
         let bad: Listed<Tenant> =
             serde_json::from_str(&object(json!("many")).to_string()).expect("an object");

@@ -2,7 +2,7 @@
 //! that those that are as they were are not read again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -13,7 +13,7 @@ use rowgate_reconcile::source::{Found, ObjectRef, Sight, SourceError, Version};
 
 use super::collection::Name;
 use super::finalizer::refused;
-use super::sightings::{Sightings, version};
+use super::sightings::{Sightings, Versions, version};
 use super::{MANAGED_BY, MANAGER, ask, ask_unless_refused, lock};
 
 pub(crate) type Sighted = Arc<Mutex<Sightings>>;
@@ -33,19 +33,31 @@ impl Watched {
         self.0.iter().map(|(namespace, sighted)| (namespace.as_deref(), sighted))
     }
 
-    pub(crate) fn sight(&self, name: &Name) -> Sight {
-        let of = |(of, _): &(Option<&str>, &Sighted)| of.is_none_or(|of| of == name.0);
+    pub(crate) fn sight(&self, namespace: &str, name: &str) -> Sight {
+        let of = |(of, _): &(Option<&str>, &Sighted)| of.is_none_or(|of| of == namespace);
         let Some((_, sighted)) = self.each().find(of) else { return Sight::Unwatched };
         match lock(sighted).known() {
             None => Sight::Unwatched,
-            Some(known) => known.get(name).cloned().map_or(Sight::Unseen, Sight::Seen),
+            Some(known) => seen(known, namespace, name).cloned().map_or(Sight::Unseen, Sight::Seen),
         }
     }
 
-    /// Without those that are watched and not to be seen.
-    pub(crate) fn there(&self, names: impl Iterator<Item = Name>) -> BTreeSet<Name> {
-        names.filter(|name| self.sight(name) != Sight::Unseen).collect()
+    /// Those that are watched and not to be seen. A key's namespace and the name of its Secret are what is asked for.
+    pub(crate) fn missing<'a>(&self, names: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeSet<Name> {
+        let all: Vec<(Option<&str>, MutexGuard<'_, Sightings>)> =
+            self.each().map(|(of, sighted)| (of, lock(sighted))).collect();
+        let is_missing = |(namespace, name): &(&str, &str)| {
+            let sighted = all.iter().find(|(of, _)| of.is_none_or(|of| of == *namespace));
+            let known = sighted.and_then(|(_, sighted)| sighted.known());
+            known.is_some_and(|known| seen(known, namespace, name).is_none())
+        };
+        let missing = names.filter(is_missing);
+        missing.map(|(namespace, name)| (namespace.to_owned(), name.to_owned())).collect()
     }
+}
+
+fn seen<'a>(known: &'a Versions, namespace: &str, name: &str) -> Option<&'a Version> {
+    known.get(namespace)?.get(name)
 }
 
 /// The labels of our Secrets, by which they are watched.

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use kube::Resource;
+
 use super::collection::{Collection, Held};
 use super::listed::Listed;
 use super::{Declared, ObjectRef, SourceProblem, lock};
@@ -17,7 +19,7 @@ impl<T> Default for Shelves<T> {
     }
 }
 
-impl<T> Shelves<T> {
+impl<T: Resource> Shelves<T> {
     pub(crate) fn new(namespaces: &[String]) -> Shelves<T> {
         match namespaces {
             [] => Shelves(vec![(None, Shelf::default())]),
@@ -54,7 +56,7 @@ impl<T> Shelves<T> {
 
     /// The object's resource version.
     pub(crate) fn version(&self, namespace: &str, name: &str) -> Option<String> {
-        self.with(namespace, name, |held| held.meta.resource_version.clone())?
+        self.with(namespace, name, |held| held.meta().resource_version.clone())?
     }
 
     /// As [`Collection::wrote`].
@@ -74,18 +76,20 @@ impl<T: Declared> Shelves<T> {
     /// Those of which no version was ever understood, and that nobody deletes.
     pub(crate) fn unread(&self) -> Vec<ObjectRef> {
         self.map(|held| {
-            let is_unread = held.object.is_none() && held.meta.deletion_timestamp.is_none();
-            let (namespace, name) = super::collection::name(&held.meta);
-            let uid = held.meta.uid.clone().unwrap_or_default();
-            is_unread.then_some(ObjectRef { kind: T::KIND, namespace, name, uid })
+            if held.object().is_some() || held.meta().deletion_timestamp.is_some() {
+                return None;
+            }
+            let (namespace, name) = super::collection::name(held.meta());
+            let uid = held.meta().uid.clone().unwrap_or_default();
+            Some(ObjectRef { kind: T::KIND, namespace, name, uid })
         })
     }
 
     /// What is not understood.
     pub(crate) fn problems(&self) -> Vec<SourceProblem> {
         self.map(|held| {
-            let (namespace, name) = super::collection::name(&held.meta);
-            let message = held.problem.clone()?;
+            let message = held.problem()?.to_owned();
+            let (namespace, name) = super::collection::name(held.meta());
             Some(SourceProblem { file: format!("{} {namespace}/{name}", T::KIND.as_str()), message })
         })
     }

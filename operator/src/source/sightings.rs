@@ -9,14 +9,17 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::Event;
 use rowgate_reconcile::source::Version;
 
-use super::collection::{Name, name};
+use super::collection::name;
+
+/// By namespace, then by name.
+pub(crate) type Versions = BTreeMap<String, BTreeMap<Box<str>, Version>>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Sightings {
     /// `None`: nobody watches, or not for long enough to know them all.
-    known: Option<BTreeMap<Name, Version>>,
+    known: Option<Versions>,
     /// The list that is coming in.
-    listing: BTreeMap<Name, Version>,
+    listing: Versions,
 }
 
 /// Another object of the name has another uid, another state of it another resource version.
@@ -27,7 +30,7 @@ pub(crate) fn version(meta: &ObjectMeta) -> Option<Version> {
 
 impl Sightings {
     /// The versions, once the first list has come to its end.
-    pub(crate) fn known(&self) -> Option<&BTreeMap<Name, Version>> {
+    pub(crate) fn known(&self) -> Option<&Versions> {
         self.known.as_ref()
     }
 
@@ -40,21 +43,27 @@ impl Sightings {
                 false
             }
             Event::InitApply(secret) => {
-                self.listing.extend(named(&secret.metadata));
+                put(&mut self.listing, &secret.metadata);
                 false
             }
             Event::InitDone => {
                 let listed = std::mem::take(&mut self.listing);
-                let before = self.known.replace(listed.clone());
-                before.is_none_or(|before| before.keys().any(|name| !listed.contains_key(name)))
+                let is_gone = |(namespace, before): (&String, &BTreeMap<Box<str>, Version>)| {
+                    let now = listed.get(namespace);
+                    before.keys().any(|name| now.is_none_or(|now| !now.contains_key(name)))
+                };
+                let gone = self.known.as_ref().is_none_or(|before| before.iter().any(is_gone));
+                self.known = Some(listed);
+                gone
             }
             Event::Apply(secret) => {
-                self.known.iter_mut().for_each(|known| known.extend(named(&secret.metadata)));
+                self.known.iter_mut().for_each(|known| put(known, &secret.metadata));
                 false
             }
             Event::Delete(secret) => {
-                let known = self.known.as_mut();
-                known.is_some_and(|known| known.remove(&name(&secret.metadata)).is_some())
+                let (namespace, name) = name(&secret.metadata);
+                let known = self.known.as_mut().and_then(|known| known.get_mut(&namespace));
+                known.is_some_and(|known| known.remove(name.as_str()).is_some())
             }
         }
     }
@@ -65,8 +74,10 @@ impl Sightings {
     }
 }
 
-fn named(meta: &ObjectMeta) -> Option<(Name, Version)> {
-    Some((name(meta), version(meta)?))
+fn put(versions: &mut Versions, meta: &ObjectMeta) {
+    let Some(version) = version(meta) else { return };
+    let (namespace, name) = name(meta);
+    versions.entry(namespace).or_default().insert(name.into(), version);
 }
 
 #[cfg(test)]
@@ -90,7 +101,7 @@ mod tests {
         let mut tell = |event| {
             let woke = if sightings.take(event) { "!" } else { "" };
             let known = sightings.known().map(|known| {
-                let each = known.iter().map(|((_, name), version)| format!("{name}={}", version.0));
+                let each = known.values().flatten().map(|(name, version)| format!("{name}={}", version.0));
                 each.collect::<Vec<_>>().join(" ")
             });
             known.unwrap_or_else(|| "unknown".into()) + woke

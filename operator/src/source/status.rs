@@ -7,8 +7,8 @@ use futures_util::{TryStreamExt as _, stream};
 use kube::Api;
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use rowgate_crds::{API_VERSION, Kind};
-use rowgate_reconcile::source::{ObjectRef, SourceError, StatusReport, keep_transition_times, without_times};
-use serde_json::{Value, json};
+use rowgate_reconcile::source::{ObjectRef, SourceError, Status, StatusReport};
+use serde_json::json;
 
 use super::listed::Listed;
 use super::shelf::Shelves;
@@ -16,7 +16,7 @@ use super::{AT_ONCE, Declared, KubeSource, MANAGER, ask_unless_refused, lock};
 
 /// What was written and did not come back by the watch yet, by uid: resource version and status.
 #[derive(Default)]
-pub(crate) struct Statuses(Mutex<HashMap<String, (String, Value)>>);
+pub(crate) struct Statuses(Mutex<HashMap<String, (String, Status)>>);
 
 impl Statuses {
     /// The watch shows this version.
@@ -33,11 +33,11 @@ impl Statuses {
         lock(&self.0).clear();
     }
 
-    fn of(&self, uid: &str) -> Option<Value> {
+    fn of(&self, uid: &str) -> Option<Status> {
         lock(&self.0).get(uid).map(|(_, status)| status.clone())
     }
 
-    fn wrote(&self, uid: &str, version: String, status: Value) {
+    fn wrote(&self, uid: &str, version: String, status: Status) {
         lock(&self.0).insert(uid.to_owned(), (version, status));
     }
 }
@@ -47,7 +47,7 @@ impl Statuses {
 /// # Errors
 /// The first that the API server did not answer to; or else the last that it refused.
 pub(crate) async fn write(source: &KubeSource, reports: &[StatusReport]) -> Result<(), SourceError> {
-    let news: Vec<(&ObjectRef, Value)> = reports
+    let news: Vec<(&ObjectRef, Status)> = reports
         .iter()
         .filter_map(|report| {
             let status = match report.object.kind {
@@ -76,18 +76,15 @@ pub(crate) async fn write(source: &KubeSource, reports: &[StatusReport]) -> Resu
 }
 
 /// The status to write, if the one that stands there says something else.
-fn news<T: Declared>(source: &KubeSource, shelves: &Shelves<T>, report: &StatusReport) -> Option<Value> {
+fn news<T: Declared>(source: &KubeSource, shelves: &Shelves<T>, report: &StatusReport) -> Option<Status> {
     let ObjectRef { namespace, name, uid, .. } = &report.object;
     let there = shelves.with(namespace, name, |held| {
-        let is_it = held.meta.uid.as_deref() == Some(uid.as_str());
-        let status = held.object.as_ref().and_then(|object| object.status());
-        is_it.then(|| status.unwrap_or_default())
+        let is_it = held.meta().uid.as_deref() == Some(uid.as_str());
+        is_it.then(|| held.object().cloned())
     });
-    let there = there.flatten()?;
-    let there = source.shared.statuses.of(uid).unwrap_or(there);
-    let mut status = report.status.clone();
-    keep_transition_times(&mut status, &there);
-    (without_times(&status) != without_times(&there)).then_some(status)
+    let object = there.flatten()?;
+    let there = source.shared.statuses.of(uid).or_else(|| object?.status());
+    there.map_or_else(|| Some(report.status.clone()), |there| report.status.over(&there))
 }
 
 /// Writes one. The inner error is a refusal of this one alone.
@@ -95,7 +92,7 @@ async fn one<T: Declared>(
     source: &KubeSource,
     shelves: &Shelves<T>,
     object: &ObjectRef,
-    status: Value,
+    status: Status,
 ) -> Result<Result<(), SourceError>, SourceError> {
     let api: Api<Listed<T>> = Api::namespaced(source.client.clone(), &object.namespace);
     let attempt = || format!("write the status of {object}");
@@ -104,7 +101,7 @@ async fn one<T: Declared>(
         "kind": object.kind.as_str(),
         // with its uid, or the status of an object that is gone would go to its namesake
         "metadata": { "name": object.name, "namespace": object.namespace, "uid": object.uid },
-        "status": status,
+        "status": status.to_value(),
     });
     let params = PatchParams::apply(MANAGER).force();
     let change = Patch::Apply(&change);

@@ -50,6 +50,7 @@ pub(crate) async fn run(n_objects: usize) {
     let all = began.elapsed();
 
     let mut times = Vec::new();
+    let spent = account::cpu(&[operator.pid()]);
     for n in 0..N_TIMED {
         let name = format!("new-{n}");
         let asked = Timestamp::now();
@@ -57,10 +58,13 @@ pub(crate) async fn run(n_objects: usize) {
         let at = served.when(&name).await;
         times.push(at.duration_since(asked).as_secs_f64() * 1000.0);
     }
+    let per_key = (account::cpu(&[operator.pid()]) - spent) / N_TIMED as f64 * 1000.0;
     let mark = cluster.audit_mark();
+    let spent = account::cpu(&[operator.pid()]);
     sleep(Duration::from_secs(60)).await;
     let user = format!("system:serviceaccount:{}:{ACCOUNT}", namespace.name());
     let requests = cluster.requests_since(&mark, &user);
+    let idle = account::cpu(&[operator.pid()]) - spent;
 
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
@@ -78,6 +82,8 @@ pub(crate) async fn run(n_objects: usize) {
     );
     println!("| all {n_objects} objects made | {:.1} s |", created.as_secs_f64());
     println!("| all {n_objects} objects ready | {:.1} s |", all.as_secs_f64());
+    println!("| operator's CPU for each of the {N_TIMED} | {per_key:.1} ms |");
+    println!("| operator's CPU in an idle minute | {idle:.2} s |");
     println!("| operator's memory | {:.0} MB |", account::megabytes(&[operator.pid()]));
     println!(
         "| its requests to the API server in an idle minute | {} {requests:?} |",

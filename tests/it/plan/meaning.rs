@@ -44,6 +44,25 @@ async fn a_column_added_later_is_invisible_until_the_resource_changes() {
 }
 
 #[tokio::test]
+async fn two_keys_that_say_the_same_hold_the_columns_of_the_day_on_which_each_said_it() {
+    let mut manifests = Shop::new();
+    let scope =
+        json!({"permissions": [{"entity": "products", "actions": ["read"], "fields": {"include": ["*"]}}]});
+    manifests.key("north")["spec"]["scope"] = scope.clone();
+    let later = manifests.keys.iter().position(|key| key["metadata"]["name"] == "south").expect("a key");
+    let mut later = manifests.keys.remove(later);
+    let mut world = shop(&manifests).await;
+    world.by_hand("alter table shop.products add column cost numeric").await;
+    later["spec"]["scope"] = scope;
+    manifests.keys.push(later);
+    let desired = manifests.desired(&world.installation);
+    world.settle(&desired).await;
+    assert!(!readable(&mut world, "north", "products").await.contains("cost"));
+    assert!(readable(&mut world, "south", "products").await.contains("cost"));
+    assert_eq!(text(&world.plan(&desired).await.ops), "", "and so it stays");
+}
+
+#[tokio::test]
 async fn a_named_field_is_followed_when_the_tenant_renames() {
     let mut manifests = Shop::new();
     manifests.key("south")["spec"]["scope"]["permissions"] =

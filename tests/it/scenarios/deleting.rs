@@ -70,6 +70,23 @@ async fn a_tenant_deleted_keeps_its_database_and_comes_back_with_other_keys(on: 
     assert!(stage.opens(&stage.key("new").await, NOTES).await);
 }
 
+/// Only a folder's Tenant vanishes without a word before.
+#[tokio::test]
+async fn a_pass_that_is_under_way_when_its_tenant_vanishes_tells_its_keys_nothing() {
+    let mut stage = acme(On::Folder).await;
+    let mut holder = stage.server.connect("acme").await;
+    execute(&mut holder, "begin; lock table dl.claims in access exclusive mode").await;
+    let hanging = "select count(*) from pg_stat_activity where datname = 'acme' and wait_event_type = 'Lock'";
+    let mut control = stage.server.connect("rowgate").await;
+    until("a pass that hangs", async || (0 < one::<i64>(&mut control, hanging).await).then_some(())).await;
+    stage.remove("Tenant", "acme").await;
+    stage.told("ApiKey", "north", 1, "TenantNotFound").await;
+    execute(&mut holder, "rollback").await;
+    until("every key to be revoked", async || (count(&stage, "acme", ALIVE).await == 0).then_some(())).await;
+    let status = stage.status("ApiKey", "north").await;
+    assert_eq!(ready(&status).0, "TenantNotFound", "{status}");
+}
+
 async fn a_tenant_deleted_with_the_policy_delete_leaves_nothing_where_its_spec_is_known(on: On) {
     let mut stage = acme_with(on, Wish { by_steps: true, ..Wish::default() }).await;
     stage.put(&doomed()).await;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::files::{remove, replace_unsynced};
 use super::objects::Key;
-use crate::source::{Event, ObjectRef, SourceError, keep_transition_times, without_times};
+use crate::source::{Event, ObjectRef, SourceError, Status};
 
 /// Events kept per object.
 const N_EVENTS: usize = 20;
@@ -46,15 +46,13 @@ impl Statuses {
     }
 
     /// Writes a status, unless it says what stands there already but for the times at which conditions turned. Returns whether it was written.
-    pub(super) fn report(&mut self, object: &ObjectRef, status: &Value) -> Result<bool, SourceError> {
+    pub(super) fn report(&mut self, object: &ObjectRef, status: &Status) -> Result<bool, SourceError> {
         let mut document = self.document(object);
-        let mut status = status.clone();
-        keep_transition_times(&mut status, &document["status"]);
+        let there = Status::read(object.kind, &document["status"]);
+        let new = there.map_or_else(|| Some(status.clone()), |there| status.over(&there));
         let path = self.path(object.kind.as_str(), &object.namespace, &object.name);
-        if without_times(&document["status"]) == without_times(&status) && path.exists() {
-            return Ok(false);
-        }
-        document["status"] = status;
+        let Some(new) = new.or_else(|| (!path.exists()).then(|| status.clone())) else { return Ok(false) };
+        document["status"] = new.to_value();
         self.write(object, document)?;
         Ok(true)
     }

@@ -1,6 +1,6 @@
 //! The keys of a pass: identifiers, the secrets that their Secrets hold, and rotation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use futures_util::{StreamExt as _, stream};
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use rowgate_crds::{Kind, NotServedYet as _, Reason};
 use rowgate_pg::actual::TenantDb;
 
 use super::{Pass, PassError};
-use crate::desired::{Desired, KeySpec, SecretSpec};
+use crate::desired::{Desired, KeySpec};
 use crate::inputs::Mark;
 use crate::source::{Event, ResourceSource, Sight, Version};
 use crate::status::{KeyState, TenantState};
@@ -24,8 +24,9 @@ const AT_ONCE: usize = 16;
 #[derive(Debug)]
 pub(super) struct Remembered {
     tenant: Mark,
+    namespace: String,
     /// By uid of the key.
-    keys: BTreeMap<String, Known>,
+    keys: HashMap<Box<str>, Known>,
 }
 
 /// One of them.
@@ -33,17 +34,18 @@ pub(super) struct Remembered {
 struct Known {
     /// The version of the key that it belongs to.
     key: Mark,
-    /// Namespace and name of the Secret.
-    place: (String, String),
-    spec: SecretSpec,
+    /// Of the Secret.
+    name: Box<str>,
+    /// Of the secret in it; the rest of what is known of that stands in the database.
+    digest: [u8; 32],
     /// Of the Secret that it was derived from.
     version: Option<Version>,
 }
 
 impl Remembered {
     /// Namespaces and names of the Secrets that were there.
-    pub(super) fn places(&self) -> impl Iterator<Item = &(String, String)> {
-        self.keys.values().map(|known| &known.place)
+    pub(super) fn places(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.keys.values().map(|known| (self.namespace.as_str(), &*known.name))
     }
 }
 
@@ -86,17 +88,17 @@ impl<S: ResourceSource> Pass<'_, S> {
     pub(super) fn remember(&mut self, desired: &Desired) {
         let specs = self.keys.iter().zip(&desired.keys);
         let keys = specs.filter_map(|(key, spec)| {
-            let namespace = key.metadata.namespace.clone().unwrap_or_default();
             let known = Known {
                 key: Mark::of(&key.metadata),
-                place: (namespace, key.secret_name().to_owned()),
-                spec: spec.secret.clone()?,
+                name: key.secret_name().into(),
+                digest: spec.secret.as_ref()?.digest,
                 version: self.versions.get(&spec.uid).cloned(),
             };
-            Some((spec.uid.clone(), known))
+            Some((spec.uid.as_str().into(), known))
         });
         let tenant = Mark::of(&self.tenant.metadata);
-        self.memory.secrets = Some(Remembered { tenant, keys: keys.collect() });
+        let namespace = self.tenant.metadata.namespace.clone().unwrap_or_default();
+        self.memory.secrets = Some(Remembered { tenant, namespace, keys: keys.collect() });
     }
 
     /// Identifiers and secrets of the keys; a key that has a problem is told so and gets no secret.
@@ -128,9 +130,12 @@ impl<S: ResourceSource> Pass<'_, S> {
                 told.findings.stalled.push((Reason::Taken, taken.to_string()));
                 told.secret_name.clear();
             } else if !dead {
-                let known = remembered.as_ref().and_then(|it| it.keys.get(&spec.uid));
-                let known = known.filter(|it| it.key == Mark::of(&key.metadata) && self.is_as_it_was(it));
-                spec.secret = known.and_then(|it| secrets::known(&it.spec, row));
+                let known = remembered.as_ref().and_then(|it| it.keys.get(spec.uid.as_str()));
+                let is_it = |it: &&Known| {
+                    it.key == Mark::of(&key.metadata) && self.is_as_it_was(&told.object.namespace, it)
+                };
+                let known = known.filter(is_it);
+                spec.secret = known.and_then(|it| secrets::known(&it.digest, row));
                 match (&spec.secret, known) {
                     (Some(_), Some(it)) => {
                         self.versions.extend(it.version.clone().map(|it| (spec.uid.clone(), it)));
@@ -164,12 +169,15 @@ impl<S: ResourceSource> Pass<'_, S> {
     }
 
     /// Whether the Secret is the one that this was derived from. What is seen may lag behind the Secret, as what was read may.
-    fn is_as_it_was(&self, known: &Known) -> bool {
-        let (namespace, name) = &known.place;
+    fn is_as_it_was(&self, namespace: &str, known: &Known) -> bool {
+        let name = &*known.name;
         match self.source.sight(namespace, name) {
             Sight::Seen(version) => known.version.as_ref() == Some(&version),
             Sight::Unseen => false,
-            Sight::Unwatched => !self.probe && self.snapshot.secrets.contains(&known.place),
+            Sight::Unwatched => {
+                let place = (namespace.to_owned(), name.to_owned());
+                !self.probe && !self.snapshot.missing.contains(&place)
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //! Cut off anywhere, the next pass begins anew and finds less to do.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::{DeletionPolicy, PAUSED, Reason};
@@ -18,8 +19,8 @@ use crate::status::TenantState;
 use crate::{annotations, report, revocation};
 
 impl<S: ResourceSource> Pass<'_, S> {
-    pub(super) async fn leave(&mut self) -> TenantState {
-        let mut state = report::known(self.tenant, &self.keys, self.memory.last.as_ref());
+    pub(super) async fn leave(&mut self) -> Arc<TenantState> {
+        let mut state = report::known(self.tenant, &self.keys, self.memory.last.as_deref());
         let ended = self.end(&mut state).await;
         let forced = is_forced(&self.tenant.metadata);
         if let Err(error) = &ended
@@ -44,6 +45,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                 state.findings.retry = Some((Reason::Deleting, format!("{error}; {REMEDY}")));
             }
         }
+        let state = Arc::new(state);
         self.memory.last = Some(state.clone());
         state
     }

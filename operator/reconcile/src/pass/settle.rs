@@ -19,8 +19,8 @@ use crate::status::{Replicas, TenantState};
 const ROUNDS: u32 = 3;
 
 /// By uid: the object's generation, and for a key which secret its Secret holds.
-pub(super) type Generations = BTreeMap<String, Generation>;
-type Generation = (i64, Option<String>);
+pub(super) type Generations = BTreeMap<Box<str>, Generation>;
+type Generation = (i64, Option<Box<str>>);
 
 impl<S: ResourceSource> Pass<'_, S> {
     /// Plans and applies until nothing is left to do; what a refused statement belongs to is closed, and the
@@ -120,7 +120,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     /// Says before it is mended that the database is not what was said of it.
     async fn revise(&self, state: &TenantState, reason: Reason, note: &str) -> Result<(), PassError> {
         // the keys are what they were, and this pass does not know them yet
-        let mut told = self.memory.last.clone().unwrap_or_else(|| state.clone());
+        let mut told = self.memory.last.as_deref().unwrap_or(state).clone();
         told.findings.retry = Some((reason, note.to_owned()));
         told.done = false;
         // before it is written: who serves may change meanwhile, and what was found before would be told anew
@@ -157,7 +157,7 @@ pub(super) fn abouts(ops: &[Op]) -> String {
 }
 
 fn generations(state: &TenantState, desired: &Desired) -> Generations {
-    let finder = |key: &KeySpec| key.secret.as_ref().map(|secret| secret.finder.clone());
-    let keys = desired.keys.iter().map(|key| (key.uid.clone(), (key.generation, finder(key))));
-    keys.chain([(state.object.uid.clone(), (state.generation, None))]).collect()
+    let finder = |key: &KeySpec| key.secret.as_ref().map(|secret| secret.finder.as_str().into());
+    let keys = desired.keys.iter().map(|key| (key.uid.as_str().into(), (key.generation, finder(key))));
+    keys.chain([(state.object.uid.as_str().into(), (state.generation, None))]).collect()
 }

@@ -1,6 +1,7 @@
 //! The whole plan for the inside of one tenant's database and the key roles around it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::{SHARED_ROLE, TenantLogin, set_role};
@@ -8,6 +9,7 @@ use rowgate_crds::Reason;
 use rowgate_pg::actual::{Cluster, TenantDb};
 use rowgate_sql::catalog::PermissionRecord;
 use rowgate_sql::ddl::{records, roles};
+use serde::Deserialize as _;
 
 use super::accept::{Accepted, accept};
 use super::keys::Keys;
@@ -15,7 +17,7 @@ use super::readers::Readers;
 use super::rights::{self, Resolved};
 use super::shell::ident;
 use super::{As, Closed, Finding, Op, Statement, acl, foreign, protection, rows, scans, security};
-use crate::desired::{Desired, KeySpec, Scope};
+use crate::desired::{Desired, KeySpec, Permission, Scope};
 use crate::source::Event;
 
 /// More distinct permission sets than this make PostgreSQL's ACLs too large for a row (architecture, section 3).
@@ -86,7 +88,7 @@ pub fn contents(
 
     let live = Keys::live(desired, db);
     let scopes = Scopes::new(&live, db, &accepted, &shared);
-    outcome.key_problems.extend(scopes.problems.clone());
+    outcome.key_problems.extend(scopes.problems());
     let (sets, subjects) = sets(&live, &scopes, &shared, cluster, db, closed, new_id, &mut outcome);
     let scoped = subjects.iter().filter(|(role, _)| *role != SHARED_ROLE);
     let hashes = scoped.map(|(role, records)| (role.clone(), rights::hash(records))).collect();
@@ -151,7 +153,7 @@ pub fn contents(
     statements.extend(rows::permission_sets(db, &subjects));
     statements.extend(rows::limits(desired, db).into_iter().map(Statement::from));
     statements.extend(shared_record(db, &shared));
-    statements.extend(keys.rows(&scopes.resolved));
+    statements.extend(keys.rows(|id| scopes.to_record(id)));
     if !statements.is_empty() {
         statements.push(records::bump().into());
         statements.extend(rows::stand_routines(&accepted).map(Statement::from));
@@ -181,43 +183,75 @@ pub fn contents(
 }
 
 /// What each live scoped key's scope comes to.
-struct Scopes {
-    records: BTreeMap<Ulid, Vec<PermissionRecord>>,
-    /// For `dl.keys.resolved`.
-    resolved: BTreeMap<Ulid, serde_json::Value>,
-    problems: BTreeMap<Ulid, Vec<Finding>>,
+struct Scopes<'a>(BTreeMap<&'a Ulid, Rc<Rights>>);
+
+/// What a scope comes to. Keys that say the same, and of which the same is recorded, share it: a tenant may have many keys
+/// and few scopes.
+struct Rights {
+    records: Vec<PermissionRecord>,
+    hash: String,
+    /// For `dl.keys.resolved`, where something else stands there.
+    to_record: Option<serde_json::Value>,
+    problems: Vec<Finding>,
 }
 
-impl Scopes {
+impl Rights {
+    fn of_shared(shared: &Resolved) -> Rights {
+        let records = shared.records();
+        Rights { hash: rights::hash(&records), records, to_record: None, problems: Vec::new() }
+    }
+
+    fn of(
+        permissions: &[Permission],
+        generation: i64,
+        recorded: Option<&serde_json::Value>,
+        accepted: &BTreeMap<EntityName, Accepted<'_>>,
+    ) -> Rights {
+        let before = recorded.and_then(|value| Resolved::deserialize(value).ok());
+        let (resolved, problems) = rights::resolve(permissions, generation, before, accepted);
+        let records = resolved.records();
+        let value = serde_json::to_value(&resolved).expect("permissions are plain values");
+        let to_record = (recorded != Some(&value)).then_some(value);
+        Rights { hash: rights::hash(&records), records, to_record, problems }
+    }
+}
+
+/// What rights follow from: what the key says, at which generation, and what is recorded of it.
+type Said<'a> = (&'a [Permission], i64, Option<&'a serde_json::Value>);
+
+impl<'a> Scopes<'a> {
     fn new(
-        live: &[&KeySpec],
+        live: &[&'a KeySpec],
         db: &TenantDb,
         accepted: &BTreeMap<EntityName, Accepted<'_>>,
         shared: &Resolved,
-    ) -> Scopes {
-        let mut scopes =
-            Scopes { records: BTreeMap::new(), resolved: BTreeMap::new(), problems: BTreeMap::new() };
-        for key in live {
-            match &key.scope {
-                Scope::Unscoped => {}
+    ) -> Scopes<'a> {
+        let mut of_shared = None;
+        let mut same: HashMap<Said<'_>, Rc<Rights>> = HashMap::new();
+        let rights = live.iter().filter_map(|key| {
+            let rights = match &key.scope {
+                Scope::Unscoped => return None,
                 Scope::SameAsShared => {
-                    scopes.records.insert(key.id.clone(), shared.records());
+                    of_shared.get_or_insert_with(|| Rc::new(Rights::of_shared(shared))).clone()
                 }
                 Scope::Permissions(permissions) => {
-                    let row = db.keys.get(&key.id);
-                    let recorded = row.and_then(|row| serde_json::from_value(row.resolved.clone()).ok());
-                    let (resolved, problems) =
-                        rights::resolve(permissions, key.generation, recorded, accepted);
-                    scopes.records.insert(key.id.clone(), resolved.records());
-                    let value = serde_json::to_value(&resolved).expect("permissions are plain values");
-                    scopes.resolved.insert(key.id.clone(), value);
-                    if !problems.is_empty() {
-                        scopes.problems.insert(key.id.clone(), problems);
-                    }
+                    let recorded = db.keys.get(&key.id).map(|row| &row.resolved);
+                    let of = || Rc::new(Rights::of(permissions, key.generation, recorded, accepted));
+                    same.entry((permissions, key.generation, recorded)).or_insert_with(of).clone()
                 }
-            }
-        }
-        scopes
+            };
+            Some((&key.id, rights))
+        });
+        Scopes(rights.collect())
+    }
+
+    fn problems(&self) -> impl Iterator<Item = (Ulid, Vec<Finding>)> {
+        let wrong = self.0.iter().filter(|(_, rights)| !rights.problems.is_empty());
+        wrong.map(|(id, rights)| ((*id).clone(), rights.problems.clone()))
+    }
+
+    fn to_record(&self, id: &Ulid) -> Option<&serde_json::Value> {
+        self.0.get(id)?.to_record.as_ref()
     }
 }
 
@@ -226,7 +260,7 @@ impl Scopes {
 #[expect(clippy::too_many_arguments, reason = "one caller, which has just made each of them")]
 fn sets(
     live: &[&KeySpec],
-    scopes: &Scopes,
+    scopes: &Scopes<'_>,
     shared: &Resolved,
     cluster: &Cluster,
     db: &TenantDb,
@@ -247,18 +281,20 @@ fn sets(
         if let Some(finding) = closed_key {
             outcome.key_problems.entry(key.id.clone()).or_default().push(finding.clone());
         }
-        let Some(records) = scopes.records.get(&key.id) else {
+        let Some(rights) = scopes.0.get(&key.id) else {
             if closed_key.is_none() {
                 sets.insert(key.id.clone(), SHARED_ROLE.to_owned());
             }
             continue;
         };
-        let hash = rights::hash(records);
-        if let Some(finding) = closed.sets.get(&hash) {
+        if let Some(finding) = closed.sets.get(&rights.hash) {
             outcome.key_problems.entry(key.id.clone()).or_default().push(finding.clone());
             continue;
         }
-        let role = by_hash.entry(hash).or_insert_with(|| set_role(&new_id())).clone();
+        let role = match by_hash.get(&rights.hash) {
+            Some(role) => role.clone(),
+            None => by_hash.entry(rights.hash.clone()).or_insert_with(|| set_role(&new_id())).clone(),
+        };
         if !subjects.contains_key(&role) && MAX_SETS < subjects.len() {
             let problem = format!(
                 "the tenant has {MAX_SETS} distinct permission sets already, which is as many as PostgreSQL's ACLs hold; let keys share scopes"
@@ -270,7 +306,7 @@ fn sets(
                 .push(Finding::new(Reason::TooManyPermissionSets, problem));
             continue;
         }
-        subjects.entry(role.clone()).or_insert_with(|| records.clone());
+        subjects.entry(role.clone()).or_insert_with(|| rights.records.clone());
         if closed_key.is_none() {
             sets.insert(key.id.clone(), role);
         }

@@ -199,7 +199,11 @@ impl<'a> Keys<'a> {
     }
 
     /// Rows of `dl.keys` that are new or changed.
-    pub(super) fn rows(&self, resolved: &BTreeMap<Ulid, serde_json::Value>) -> Vec<Statement> {
+    /// `resolved`: what is to stand in `resolved` and does not.
+    pub(super) fn rows<'b>(
+        &self,
+        resolved: impl Fn(&Ulid) -> Option<&'b serde_json::Value>,
+    ) -> Vec<Statement> {
         let mut statements: Vec<Statement> = Vec::new();
         for key in self.live.iter().filter(|key| !self.is_closed(&key.id)) {
             let (id, role) = (key.id.as_str(), key.role());
@@ -215,9 +219,7 @@ impl<'a> Keys<'a> {
             if !same_time(row.and_then(|row| row.expires_at.as_deref()), key.expires_at.as_deref()) {
                 statements.push(of().says(records::set_key_expiry(id, key.expires_at.as_deref())));
             }
-            if let Some(value) = resolved.get(&key.id)
-                && row.is_none_or(|row| row.resolved != *value)
-            {
+            if let Some(value) = resolved(&key.id) {
                 statements.push(of().says(records::set_key_resolved(id, &value.to_string())));
             }
         }

@@ -22,7 +22,9 @@ pub(super) fn claims(desired: &Desired, db: &TenantDb, live: &[&KeySpec], closed
         Some(id) => Of::Key((*id).clone()),
         None => Of::Tenant,
     };
-    let open = |role: &str| !matches!(of(role), Of::Key(id) if closed.keys.contains_key(&id));
+    let open = |role: &str| {
+        closed.keys.is_empty() || !matches!(of(role), Of::Key(id) if closed.keys.contains_key(&id))
+    };
     for (name, value) in &desired.shared_claims {
         wanted.insert((SHARED_ROLE.to_owned(), name.clone()), value);
     }

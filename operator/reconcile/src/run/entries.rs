@@ -1,6 +1,6 @@
 //! What the loop knows of each tenant and of keys without one, and when it is their turn.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rowgate_crds::{ApiKey, Kind, Reason, Tenant};
 use tokio::time::Instant;
 
 use super::{Looker, RETRY};
-use crate::inputs::{Inputs, Mark};
+use crate::inputs::{Inputs, Mark, lost};
 use crate::pass::{Memory, is_leaving};
 use crate::report;
 use crate::source::{ResourceSource, Snapshot};
@@ -21,12 +21,11 @@ const LONGEST_RETRY: Duration = Duration::from_secs(15);
 pub(super) struct Entry {
     /// `None`: its object vanished, and its end is to be seen to.
     pub(super) tenant: Option<Arc<Tenant>>,
-    pub(super) keys: Vec<Arc<ApiKey>>,
     /// The uids of keys that live on without `tenant`: it is there, but cannot be read.
     pub(super) spared: Option<Vec<String>>,
-    inputs: Inputs,
+    pub(super) inputs: Inputs,
     /// What the last pass found.
-    pub(super) state: Option<TenantState>,
+    pub(super) state: Option<Arc<TenantState>>,
     /// `None`: a pass is under way.
     pub(super) memory: Option<Memory>,
     pub(super) due: Instant,
@@ -54,7 +53,6 @@ impl Entry {
     pub(super) fn new(memory: Memory) -> Entry {
         Entry {
             tenant: None,
-            keys: Vec::new(),
             spared: None,
             inputs: Inputs::default(),
             state: None,
@@ -75,7 +73,7 @@ impl Entry {
     }
 
     /// After a pass.
-    pub(super) fn finish(&mut self, state: TenantState, slow: bool, memory: Memory, relook: Duration) {
+    pub(super) fn finish(&mut self, state: Arc<TenantState>, slow: bool, memory: Memory, relook: Duration) {
         let retry = state.findings.retry.as_ref().map(|(reason, _)| *reason);
         let retries = state.keys.iter().filter_map(|key| key.findings.retry.as_ref());
         let failed =
@@ -100,9 +98,14 @@ impl Entry {
         (self.state, self.memory) = (Some(state), Some(memory));
     }
 
+    /// After a pass over an object that is there no more: its end is seen to at once.
+    pub(super) fn cut(&mut self, memory: Memory) {
+        (self.memory, self.due) = (Some(memory), Instant::now());
+    }
+
     /// Takes note of the Secrets that the last pass left, and that are `seen` to be there.
     pub(super) fn note_secrets(&mut self, seen: impl Fn(&str, &str) -> bool) {
-        let Some(memory) = &self.memory else { return };
+        let Some(memory) = self.memory.as_ref().filter(|_| self.inputs.misses_some()) else { return };
         for (_, name) in memory.secrets().filter(|(namespace, name)| seen(namespace, name)) {
             self.inputs.is_there(name);
         }
@@ -139,13 +142,13 @@ impl<S: ResourceSource + 'static> Looker<S> {
                 metadata.name.as_deref().unwrap_or_default(),
             );
             let keys = keys.remove(&name).unwrap_or_default();
-            let inputs = Inputs::of(tenant, &keys, &snapshot);
+            let inputs = Inputs::of(tenant, keys, &snapshot);
             let told = self.told.clone();
             let entry = self.entries.entry(uid.clone()).or_insert_with(|| Entry::new(Memory::new(told)));
             if entry.tenant.is_none() || inputs.differ(&entry.inputs) {
                 (entry.due, entry.wanted) = (now, true);
             }
-            (entry.inputs, entry.tenant, entry.keys) = (inputs, Some(tenant.clone()), keys);
+            (entry.inputs, entry.tenant) = (inputs, Some(tenant.clone()));
             entry.spared = None;
             present.insert(uid);
         }
@@ -169,12 +172,17 @@ impl<S: ResourceSource + 'static> Looker<S> {
             self.entries.entry(uid).or_insert_with(|| Entry::new(Memory::new(told)));
         }
         self.adopt(keys.into_values().flatten().chain(leaving));
-        let tenants = snapshot.tenants.iter().map(|it| &it.metadata);
-        let all = tenants.chain(snapshot.api_keys.iter().map(|it| &it.metadata));
-        let uids: BTreeSet<&str> = all.filter_map(|metadata| metadata.uid.as_deref()).collect();
-        self.told.retain(&uids);
-        self.shared.reporter.retain(&uids);
-        self.snapshot = Arc::new(snapshot);
+        let before = std::mem::replace(&mut self.snapshot, Arc::new(snapshot));
+        let now = &self.snapshot;
+        if lost(&now.tenants, &before.tenants, |it| &it.metadata)
+            || lost(&now.api_keys, &before.api_keys, |it| &it.metadata)
+        {
+            let tenants = now.tenants.iter().map(|it| &it.metadata);
+            let all = tenants.chain(now.api_keys.iter().map(|it| &it.metadata));
+            let uids: HashSet<&str> = all.filter_map(|metadata| metadata.uid.as_deref()).collect();
+            self.told.retain(&uids);
+            self.shared.reporter.retain(&uids);
+        }
     }
 
     /// Keys whose Tenant is not there; of one that cannot be read, those that are being deleted.

@@ -64,6 +64,11 @@ impl<S: ResourceSource + 'static> Looker<S> {
         }
         self.told.settle(&uid);
         let Some(entry) = self.entries.get_mut(&uid) else { return false };
+        if entry.tenant.is_none() {
+            // its object vanished meanwhile: what its keys are told since is not to be told over
+            entry.cut(memory);
+            return false;
+        }
         entry.finish(state, slow, memory, self.relook);
         let source = &self.shared.source;
         entry.note_secrets(|namespace, name| source.sight(namespace, name) != Sight::Unseen);

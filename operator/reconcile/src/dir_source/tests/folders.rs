@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use super::super::*;
 use super::{KEY, REVOKED, SHOP};
+use crate::source::Status;
 
 /// A source over two temporary folders.
 struct Rig {
@@ -142,8 +143,10 @@ async fn secrets_are_private_files_with_an_owner() {
 
     fs::remove_file(&path).expect("there");
     rig.wakes().await;
+    let missing = BTreeSet::from([("default".to_owned(), "k".to_owned())]);
+    assert_eq!(rig.snapshot().await.missing, missing);
     rig.source.write_secret(&owner, "default", "k", &data).await.expect("writable");
-    assert!(rig.snapshot().await.secrets.contains(&("default".to_owned(), "k".to_owned())));
+    assert_eq!(rig.snapshot().await.missing, BTreeSet::new());
     rig.source.delete_secret(&other, "default", "k").await.expect("readable");
     assert!(path.exists(), "another object's Secret stays");
     rig.source.delete_secret(&owner, "default", "k").await.expect("writable");
@@ -163,6 +166,10 @@ async fn secrets_are_private_files_with_an_owner() {
     assert!(!rig.state.path().join("status/apikey_default_k.yaml").exists());
 }
 
+fn status(value: Value) -> Status {
+    Status::Tenant(Box::new(serde_json::from_value(value).expect("a status")))
+}
+
 #[tokio::test]
 async fn objects_whose_names_run_together_have_files_of_their_own() {
     let named = |namespace: &str, name: &str| {
@@ -172,11 +179,11 @@ async fn objects_whose_names_run_together_have_files_of_their_own() {
     let tenants: Vec<ObjectRef> =
         rig.snapshot().await.tenants.iter().map(|it| ObjectRef::from(&**it)).collect();
     assert_eq!(tenants.len(), 2);
-    let report = |(n, object): (usize, &ObjectRef)| StatusReport {
+    let report = |(n, object): (i64, &ObjectRef)| StatusReport {
         object: object.clone(),
-        status: json!({ "observedGeneration": n, "conditions": [] }),
+        status: status(json!({ "observedGeneration": n, "conditions": [] })),
     };
-    let reports: Vec<StatusReport> = tenants.iter().enumerate().map(report).collect();
+    let reports: Vec<StatusReport> = (1..).zip(&tenants).map(report).collect();
     rig.source.report(&reports).await.expect("writable");
     let files = fs::read_dir(rig.state.path().join("status")).expect("the folder is there");
     assert_eq!(files.count(), 2);
@@ -191,7 +198,7 @@ async fn status_is_written_when_more_than_a_time_changed() {
         let condition = json!({
             "type": "Ready", "status": ready, "reason": "Served", "message": "", "lastTransitionTime": at,
         });
-        let status = json!({ "observedGeneration": 1, "conditions": [condition] });
+        let status = status(json!({ "observedGeneration": 1, "conditions": [condition] }));
         let report = StatusReport { object: tenant.clone(), status };
         rig.source.report(&[report]).await.expect("writable");
         fs::read_to_string(&path).expect("the status file is there")

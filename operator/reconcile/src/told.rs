@@ -1,0 +1,84 @@
+//! The whole `status` of one object, on its way to where it stands.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use rowgate_crds::{ApiKeyStatus, Kind, TenantStatus};
+use serde::Deserialize as _;
+use serde_json::Value;
+
+/// As plain values, and no text yet: thousands may wait, and most are compared with what stands there and not written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Status {
+    Tenant(Box<TenantStatus>),
+    ApiKey(Box<ApiKeyStatus>),
+}
+
+impl Status {
+    /// What stands there. `None`: nothing of this version's.
+    pub(crate) fn read(kind: Kind, value: &Value) -> Option<Status> {
+        match kind {
+            Kind::Tenant => Some(Status::Tenant(Box::new(TenantStatus::deserialize(value).ok()?))),
+            Kind::ApiKey => Some(Status::ApiKey(Box::new(ApiKeyStatus::deserialize(value).ok()?))),
+        }
+    }
+
+    pub(crate) fn conditions(&self) -> &[Condition] {
+        match self {
+            Status::Tenant(status) => &status.conditions,
+            Status::ApiKey(status) => &status.conditions,
+        }
+    }
+
+    /// What is to be written where `there` stands, if that says something else: a condition whose status is what it was keeps
+    /// the time since when it is so, and what differs in such times only is not written.
+    #[must_use]
+    pub fn over(&self, there: &Status) -> Option<Status> {
+        let mut new = self.clone();
+        let conditions = match &mut new {
+            Status::Tenant(status) => &mut status.conditions,
+            Status::ApiKey(status) => &mut status.conditions,
+        };
+        for condition in conditions {
+            let mut old = there.conditions().iter();
+            let same = |old: &&Condition| old.type_ == condition.type_ && old.status == condition.status;
+            if let Some(old) = old.find(same) {
+                condition.last_transition_time = old.last_transition_time.clone();
+            }
+        }
+        (new != *there).then_some(new)
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let value = match self {
+            Status::Tenant(status) => serde_json::to_value(status),
+            Status::ApiKey(status) => serde_json::to_value(status),
+        };
+        value.expect("a status is plain values")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use rowgate_crds::{ConditionType, Reason, condition};
+
+    use super::*;
+
+    #[test]
+    fn a_time_alone_is_not_written_and_one_of_a_condition_that_did_not_turn_stays() {
+        let status = |ready: bool, role: &str, at: i64| {
+            let since = Time(Timestamp::from_second(at).expect("a time"));
+            let conditions = vec![condition(ConditionType::Ready, ready, Reason::Served, "", 1, since)];
+            let role = Some(role.to_owned());
+            Status::ApiKey(Box::new(ApiKeyStatus { conditions, role, ..ApiKeyStatus::default() }))
+        };
+        let there = status(true, "a", 1);
+        assert_eq!(status(true, "a", 2).over(&there), None, "another time alone");
+        assert_eq!(status(true, "b", 2).over(&there), Some(status(true, "b", 1)), "another role");
+        assert_eq!(status(false, "a", 2).over(&there), Some(status(false, "a", 2)), "it turned");
+        let other = Status::Tenant(Box::default());
+        assert_eq!(status(true, "a", 2).over(&other), Some(status(true, "a", 2)), "nothing told yet");
+    }
+}
