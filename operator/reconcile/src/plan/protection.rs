@@ -117,7 +117,9 @@ pub(super) fn changes(
             Ok(_) => {}
         }
     }
-    for record in gone(db, &wanted) {
+    // somebody has mistyped a source, or renamed a table: perhaps the very one that would lose its versions now
+    let is_lost = wanted.iter().any(|name| !db.relations.contains_key(name));
+    for record in gone(db, &wanted).into_iter().filter(|_| !is_lost) {
         let mut over = desired.entities.iter().filter(|spec| key(&qname(spec)) == record);
         if !over.any(|spec| closed.contains_key(spec.name.as_str())) {
             changes.unprotect(desired, db, owner, &record);
