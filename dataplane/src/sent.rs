@@ -133,8 +133,23 @@ fn is_encoded(headers: &HeaderMap) -> bool {
 
 fn prefers_minimal(headers: &HeaderMap) -> bool {
     let values = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-    let mut preferences = values.flat_map(|value| value.split(',')).filter_map(|it| it.split(';').next());
+    let mut preferences =
+        values.flat_map(|value| unquoted(value, ',')).filter_map(|it| unquoted(it, ';').next());
     preferences.any(|it| named(it, "return").is_some_and(|it| it.eq_ignore_ascii_case("minimal")))
+}
+
+/// The parts between separators that stand in no quotes (RFC 9110, 5.6.4).
+fn unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    text.split(move |char| {
+        match char {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_quoted => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            _ => {}
+        }
+        char == separator && !is_quoted
+    })
 }
 
 #[cfg(test)]
@@ -159,12 +174,21 @@ mod tests {
 
     #[test]
     fn preferences_stand_beside_each_other() {
-        for minimal in
-            [&["return=minimal"][..], &["handling=strict, Return=Minimal"], &["wait=5", "return=minimal"]]
-        {
+        for minimal in [
+            &["return=minimal"][..],
+            &[r#"x="a\\, b"; y="c", Return=Minimal; z"#],
+            &["wait=5", "return=minimal"],
+        ] {
             assert!(prefers_minimal(&headers("prefer", minimal)), "{minimal:?}");
         }
-        for other in [&[][..], &["return=representation"], &["minimal"]] {
+        for other in [
+            &[][..],
+            &["return=representation"],
+            &["minimal"],
+            &[r#"x="a, return=minimal""#],
+            &[r#"x="a\", return=minimal""#],
+            &["x; return=minimal"],
+        ] {
             assert!(!prefers_minimal(&headers("prefer", other)), "{other:?}");
         }
     }
