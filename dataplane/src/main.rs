@@ -9,7 +9,7 @@ use rowgate_dataplane::app::{self, AppConfig, AppError, Listeners};
 use rowgate_dataplane::config::{ControlFlags, ServeFlags, ServeSettings};
 use rowgate_dataplane::revoke::{self, RevokeFlags};
 use rowgate_dataplane::rotate_signing_key;
-use rowgate_dataplane::standalone::{self, StandaloneFlags, check::CheckFlags};
+use rowgate_dataplane::standalone::{self, StandaloneFlags, check::CheckFlags, psql::PsqlFlags};
 use rowgate_program::{log, signals};
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +36,8 @@ enum Command {
     Revoke(RevokeFlags),
     /// Replace the key that signs tokens: publish the next one, sign with it in an hour, drop the old one an hour later
     RotateSigningKey(ControlFlags),
+    /// Open a tenant's database with psql, as the owner of its tables; standalone must be running
+    Psql(PsqlFlags),
     /// Say what is wrong with a folder of manifests, without a database
     Check(CheckFlags),
 }
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
             Ok(control) => said(rotate_signing_key::run(&control)),
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
+        Command::Psql(flags) => standalone::psql::run(&flags),
         Command::Check(flags) => standalone::check::run(&flags),
     }
 }

@@ -21,6 +21,7 @@ mod owners_code;
 mod paging;
 mod plan;
 mod protection;
+mod psql;
 mod ready;
 mod refusals;
 mod revocation;

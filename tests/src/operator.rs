@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use nix::sys::signal::Signal;
+use rowgate_core::derive::Root;
+use rowgate_core::role::TenantLogin;
+use rowgate_pg::login::Login;
 use serde_json::{Value, json};
 
 use crate::cluster::{Method, Namespace};
 use crate::data_plane::{DataPlane, send};
-use crate::postgres::Server;
+use crate::postgres::{Server, rows};
 use crate::scratch::Scratch;
 use crate::wait::until;
 use crate::world::{free_port, program};
@@ -215,4 +218,21 @@ pub fn rights(namespace: &str) -> String {
         format!("{role}\n---\n{binding}\n")
     };
     format!("{}---\n{}", role("namespaces"), role("home"))
+}
+
+/// The owner's login of each Tenant in `tenants` that was told its id, as the root in `home` gives it.
+pub async fn owners(home: &Namespace<'_>, tenants: &Namespace<'_>, server: &Server) -> Vec<Login> {
+    let secret = async || home.secret("rowgate-operator-root").await?.remove("root");
+    let root = Root::from_hex(&until("the operator's root", secret).await).expect("a root");
+    let label = "select system_identifier::text as it from pg_control_system()";
+    let label = rows(&mut server.connect("postgres").await, label).await;
+    let label = label[0]["it"].as_str().expect("a text");
+    let login = |tenant: &Value| {
+        let status = &tenant["status"];
+        let role = TenantLogin::Owner.role(&status["tenantId"].as_str()?.parse().ok()?);
+        let database = status["database"].as_str()?.to_owned();
+        let password = root.password(label, &role, 1);
+        Some(Login { endpoint: server.endpoint().clone(), database, role, password })
+    };
+    tenants.list("tenants").await.iter().filter_map(login).collect()
 }

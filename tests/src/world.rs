@@ -89,7 +89,8 @@ impl World {
     }
 
     /// Over this server, which it reaches at `url`.
-    pub(crate) fn over(self, server: &Server, url: String) -> World {
+    #[must_use]
+    pub fn over(self, server: &Server, url: String) -> World {
         World { database_url: Some(url), socket: Some(server.socket()), ..self }
     }
 

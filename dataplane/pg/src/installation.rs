@@ -154,6 +154,20 @@ impl DataplaneInstallation {
         self.on(role.to_owned(), endpoint, database)
     }
 
+    /// The owner of a tenant's tables, there, for whoever holds the operator's root.
+    #[must_use]
+    pub fn owner(
+        &self,
+        operator: &Root,
+        tenant: &Ulid,
+        endpoint: Option<&Endpoint>,
+        database: &str,
+    ) -> Login {
+        let login = self.on(TenantLogin::Owner.role(tenant), endpoint, database);
+        let password = operator.password(&self.system_identifier, &login.role, 1);
+        Login { password, ..login }
+    }
+
     /// The SCRAM verifier that belongs to [`DataplaneInstallation::sql`] and [`DataplaneInstallation::key`].
     #[must_use]
     pub fn verifier(&self, role: &str) -> String {

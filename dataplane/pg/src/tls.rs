@@ -67,7 +67,9 @@ impl Authorities {
         Ok(Authorities { pem: Some(pem.into()), config: config(roots) })
     }
 
-    pub(crate) fn pem(&self) -> Option<&[u8]> {
+    /// The PEM of the file that was given; `None`: those of the system.
+    #[must_use]
+    pub fn pem(&self) -> Option<&[u8]> {
         self.pem.as_deref()
     }
 

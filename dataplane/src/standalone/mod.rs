@@ -2,10 +2,12 @@
 
 pub mod check;
 pub mod flags;
+mod given;
 mod greeting;
 pub mod lock;
 mod narrator;
 pub mod postgres;
+pub mod psql;
 pub mod roots;
 mod run;
 mod server;

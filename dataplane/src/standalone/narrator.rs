@@ -15,13 +15,15 @@ use serde_json::{Value, json};
 use super::greeting::{self, Door};
 use super::roots::write_private;
 use super::verdict::Verdict;
-use super::{say, tell};
+use super::{psql, say, tell};
 
 /// Passes everything on to `source`, and watches.
 pub(super) struct Narrator<S> {
     source: S,
     url: String,
     manifests: PathBuf,
+    /// As it was given.
+    state: PathBuf,
     ready_file: Option<PathBuf>,
     told: Mutex<Told>,
 }
@@ -44,9 +46,10 @@ impl<S: ResourceSource> Narrator<S> {
         source: S,
         url: String,
         manifests: PathBuf,
+        state: PathBuf,
         ready_file: Option<PathBuf>,
     ) -> Narrator<S> {
-        Narrator { source, url, manifests, ready_file, told: Mutex::default() }
+        Narrator { source, url, manifests, state, ready_file, told: Mutex::default() }
     }
 
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
@@ -96,7 +99,9 @@ impl<S: ResourceSource> Narrator<S> {
         tell(&greeting::text(&self.url, &doors));
         if first {
             tell(&format!(
-                "\nChange a file in {} and the change is served within a second; Ctrl-C stops, the data stays.\n",
+                "\n# the tables, as their owner\n{}\n\nChange a file in {} and the change is served within a second; \
+                 Ctrl-C stops, the data stays.\n",
+                psql::line(&doors[0].slug, &self.state),
                 self.manifests.display()
             ));
         }

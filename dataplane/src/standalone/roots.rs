@@ -7,17 +7,22 @@ use std::path::Path;
 
 use rowgate_core::derive::Root;
 
+/// Reads the root in `path`.
+pub fn load(path: &Path) -> io::Result<Root> {
+    let text = fs::read_to_string(path)?;
+    Root::from_hex(&text).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))
+}
+
 /// Reads the root in `path`, or makes a random one. A file that holds no root is an error, never replaced: what was
 /// derived from it would be lost.
 pub fn load_or_make(path: &Path) -> io::Result<Root> {
-    match fs::read_to_string(path) {
-        Ok(text) => Root::from_hex(&text).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why)),
+    match load(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let root = Root::new(rand::random());
             write_private(path, &format!("{}\n", root.reveal_hex()))?;
             Ok(root)
         }
-        Err(error) => Err(error),
+        loaded => loaded,
     }
 }
 

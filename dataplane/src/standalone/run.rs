@@ -69,6 +69,8 @@ pub async fn run(flags: StandaloneFlags) -> ExitCode {
 /// Everything that is prepared before anything is served.
 struct Running {
     settings: StandaloneSettings,
+    /// The state folder as it was given.
+    state_flag: PathBuf,
     listeners: Listeners,
     server: Server,
     installation: Installation,
@@ -83,6 +85,7 @@ impl Running {
             return Err(StandaloneError::NoManifests(settings.manifests));
         }
         let made = state::prepare(&settings.state);
+        let state_flag = settings.state.clone();
         settings.state =
             made.map_err(|source| StandaloneError::State { path: settings.state.clone(), source })?;
         let lock = lock::take(&settings.state)?;
@@ -96,7 +99,7 @@ impl Running {
         for line in &installation.advice {
             say(&format!("a DBA may run: {line}"));
         }
-        Ok(Running { settings, listeners, server, installation, source, _lock: lock })
+        Ok(Running { settings, state_flag, listeners, server, installation, source, _lock: lock })
     }
 
     /// Serves until `shutdown`. PostgreSQL ends last: the replica takes its row out of the control database first.
@@ -106,6 +109,7 @@ impl Running {
             self.source,
             url.clone(),
             self.settings.manifests.clone(),
+            self.state_flag,
             self.settings.ready_file,
         );
         let reconciling = rowgate_reconcile::run(

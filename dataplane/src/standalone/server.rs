@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::flags::StandaloneSettings;
 use super::postgres::{Postgres, PostgresError, Wish};
-use super::say;
+use super::{given, say};
 
 /// How often our own server is looked after.
 const LOOK: Duration = Duration::from_secs(1);
@@ -19,6 +19,12 @@ pub(super) enum Server {
 
 impl Server {
     pub(super) async fn open(settings: &StandaloneSettings) -> Result<Server, PostgresError> {
+        let given = settings.database.as_ref().map(|login| &login.endpoint);
+        given::write(&settings.state, given).map_err(|source| PostgresError::Io {
+            doing: "write",
+            path: given::file(&settings.state),
+            source,
+        })?;
         if let Some(login) = &settings.database {
             return Ok(Server::Given(login.clone()));
         }

@@ -6,8 +6,10 @@ use std::future::pending;
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 
+use rowgate_pg::login::Login;
 use rowgate_tests::cluster::{Cluster, Namespace, tool, tools};
 use rowgate_tests::data_plane::DataPlane;
+use rowgate_tests::operator::owners;
 use rowgate_tests::postgres::Server;
 use rowgate_tests::scratch::Scratch;
 use rowgate_tests::wait::until;
@@ -60,6 +62,8 @@ async fn run() {
     }
     say(&shop.kubectl(&["get", "rowgate"]).await.ok());
     say(&lines(&cluster, &shop, &urls).await);
+    say(&tables(&home, &shop, &server).await);
+    say(&format!("The other data plane is at {}. Ctrl-C here ends everything.", urls[1]));
     pending().await
 }
 
@@ -112,7 +116,17 @@ async fn lines(cluster: &Cluster, shop: &Namespace<'_>, urls: &[String; 2]) -> S
         let url = format!("{}/auth/{tenant}/api/customers?$first=3", urls[0]);
         lines += &format!("\n# key {name}\ncurl -H \"X-API-Key: {key}\" '{url}'\n");
     }
-    lines + &format!("\nThe other data plane is at {}. Ctrl-C here ends everything.", urls[1])
+    lines
+}
+
+/// How the tables of each Tenant are opened as their owner. On a command line everybody would read the password.
+async fn tables(home: &Namespace<'_>, shop: &Namespace<'_>, server: &Server) -> String {
+    let mut lines = "# the tables, as their owner (README.md, \"Changing tables\")\n".to_owned();
+    for Login { database, role, password, .. } in owners(home, shop, server).await {
+        let (folder, password) = (server.socket(), password.reveal());
+        lines += &format!("PGPASSWORD={password} psql -h {} -U {role} {database}\n", folder.display());
+    }
+    lines
 }
 
 /// Nobody is left to tell when standard output is closed.

@@ -50,6 +50,12 @@ pub enum PostgresError {
     Stuck { pid: u32, seconds: u64 },
 }
 
+/// Where the server of `state` listens, if it runs. Nothing is made or started.
+pub async fn running(state: &Path) -> Option<Endpoint> {
+    let process = Process::running(&place::data(state)).await?;
+    Some(Endpoint::Unix { directory: process.socket().to_owned(), port: process.port() })
+}
+
 /// What to start.
 #[derive(Debug, Clone)]
 pub struct Wish {

@@ -17,6 +17,9 @@ use super::binaries::{Binaries, PACKAGE};
 /// For data and binaries that the unprivileged user could not reach where they are.
 const REACHABLE: &str = "/var/lib/rowgate";
 
+/// In the state folder, where the cluster is elsewhere: its place.
+const NOTE: &str = "postgres.elsewhere";
+
 /// Why no folder could be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
@@ -142,12 +145,10 @@ fn home(
     user: Option<Unprivileged>,
     progress: &(dyn Fn(String) + Send + Sync),
 ) -> Result<PathBuf, PlaceError> {
-    let note = state.join("postgres.elsewhere");
-    if let Ok(text) = fs::read_to_string(&note) {
-        let path = PathBuf::from(text.trim());
+    if let Some(path) = elsewhere(state) {
         return if path.is_dir() { Ok(path) } else { Err(PlaceError::Gone { path }) };
     }
-    let inside = state.join("postgres");
+    let (note, inside) = (state.join(NOTE), state.join("postgres"));
     match user {
         Some(user) if !inside.is_dir() && !can_reach(state, user) => {
             let path = Path::new(REACHABLE).join(format!("{:016x}", rand::random::<u64>()));
@@ -163,6 +164,16 @@ fn home(
         }
         _ => Ok(inside),
     }
+}
+
+/// What was written down.
+fn elsewhere(state: &Path) -> Option<PathBuf> {
+    fs::read_to_string(state.join(NOTE)).ok().map(|text| PathBuf::from(text.trim()))
+}
+
+/// The data folder of a cluster that was made before.
+pub(super) fn data(state: &Path) -> PathBuf {
+    elsewhere(state).unwrap_or_else(|| state.join("postgres")).join("data")
 }
 
 /// Makes `path` with mode 0700 for the server's user, or checks that it is such a folder.

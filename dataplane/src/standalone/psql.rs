@@ -1,0 +1,260 @@
+//! `psql TENANT`: a tenant's database, opened with PostgreSQL's own client as the owner of its tables.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rowgate_core::derive::Root;
+use rowgate_pg::failure::PgError;
+use rowgate_pg::installation::{InstallationError, open_existing};
+use rowgate_pg::login::{Endpoint, Login};
+use rowgate_pg::tenants;
+use rowgate_pg::tls::Tls;
+
+use super::given::{self, AUTHORITY};
+use super::{postgres, roots, say, tell};
+
+/// What stops before psql is started.
+const MISTAKE: u8 = 2;
+/// Seconds that psql waits for a connection.
+const CONNECT_SECONDS: &str = "10";
+/// What a part of an address may hold as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The flags of `psql`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:
+  rowgate-dataplane psql shop
+  rowgate-dataplane psql shop -- -c '\\d shop.orders'
+  echo 'alter table shop.orders add column gift boolean' | rowgate-dataplane psql shop")]
+pub struct PsqlFlags {
+    /// The tenant's slug, as in /auth/TENANT/api [example: shop]
+    #[arg(value_name = "TENANT")]
+    pub tenant: String,
+    /// The state folder of the standalone Rowgate that serves the tenant
+    #[arg(long, env = "ROWGATE_STATE", value_name = "FOLDER", default_value = ".rowgate")]
+    pub state: PathBuf,
+    /// Print the address of the database instead, for other clients; the password stands in it
+    #[arg(long)]
+    pub url: bool,
+    /// Arguments of psql, after two hyphens [example: -- --csv -c 'select 1']
+    #[arg(last = true, value_name = "PSQL ARGUMENTS")]
+    pub args: Vec<OsString>,
+}
+
+/// Why psql was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum PsqlError {
+    #[error(
+        "no standalone Rowgate has used the state folder {}; start one, or name its folder with --state",
+        .0.display()
+    )]
+    NoState(PathBuf),
+    #[error("cannot read {}: {source}; run this as the user that runs standalone", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the PostgreSQL of the state folder {} does not run; start standalone first", .0.display())]
+    Stopped(PathBuf),
+    #[error(transparent)]
+    Installation(InstallationError),
+    #[error("the control database does not list its tenants: {0}")]
+    Tenants(#[source] PgError),
+    #[error("there is no tenant {tenant:?}; {known}")]
+    Unknown { tenant: String, known: String },
+    #[error(
+        "there is no psql on the PATH; install PostgreSQL's client programs, or give another client the address that \
+         --url prints"
+    )]
+    NoPsql,
+    #[error("cannot run {}: {source}", path.display())]
+    Run { path: PathBuf, source: io::Error },
+}
+
+/// Ends as psql does, or with 2 when it could not be started.
+pub fn run(flags: &PsqlFlags) -> ExitCode {
+    let opened = find(flags).and_then(|login| match flags.url {
+        true => {
+            tell(&format!("{}\n", url(&login, &flags.state)));
+            Ok(())
+        }
+        false => Err(become_psql(&login, flags)),
+    });
+    match opened {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&error.to_string());
+            ExitCode::from(MISTAKE)
+        }
+    }
+}
+
+/// The line that opens a tenant's database from where this program was started, for people to paste.
+pub(super) fn line(slug: &str, state: &Path) -> String {
+    let program = env::args().next().unwrap_or_else(|| env!("CARGO_PKG_NAME").to_owned());
+    let state = match state.to_str() {
+        Some(".rowgate") | None => String::new(),
+        Some(state) => format!(" --state {}", quoted(state)),
+    };
+    format!("{} psql {slug}{state}", quoted(&program))
+}
+
+/// As a shell reads it back.
+fn quoted(text: &str) -> String {
+    match text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c)) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+/// The owner's login. Nothing is made or started for it.
+#[tokio::main(flavor = "current_thread")]
+async fn find(flags: &PsqlFlags) -> Result<Login, PsqlError> {
+    let (operator, dataplane) = (root(&flags.state, "operator")?, root(&flags.state, "dataplane")?);
+    let endpoint = match given::read(&flags.state) {
+        Ok(Some(endpoint)) => Some(endpoint),
+        Ok(None) => postgres::running(&flags.state).await,
+        Err(source) => return Err(PsqlError::Unreadable { path: given::file(&flags.state), source }),
+    };
+    let endpoint = endpoint.ok_or_else(|| PsqlError::Stopped(flags.state.clone()))?;
+    let opened = open_existing(endpoint, &dataplane).await;
+    let (installation, mut control) = opened.map_err(PsqlError::Installation)?;
+    let rows = tenants::list(&mut control).await.map_err(PsqlError::Tenants)?;
+    match rows.iter().find(|row| row.slug.as_str() == flags.tenant) {
+        Some(row) => Ok(installation.owner(&operator, &row.id, row.endpoint.as_ref(), &row.database)),
+        None => {
+            let slugs: Vec<&str> = rows.iter().map(|row| row.slug.as_str()).collect();
+            let known = match &slugs[..] {
+                [] => "none is ready yet: standalone says what is missing".to_owned(),
+                slugs => format!("these are ready: {}", slugs.join(", ")),
+            };
+            Err(PsqlError::Unknown { tenant: flags.tenant.clone(), known })
+        }
+    }
+}
+
+fn root(state: &Path, name: &str) -> Result<Root, PsqlError> {
+    let path = state.join(format!("{name}.root"));
+    roots::load(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => PsqlError::NoState(state.to_owned()),
+        _ => PsqlError::Unreadable { path, source },
+    })
+}
+
+/// Becomes psql; comes back only where that fails. The password goes by the environment, which only this user can read:
+/// everybody reads command lines.
+fn become_psql(login: &Login, flags: &PsqlFlags) -> PsqlError {
+    let Some(path) = on_path("psql") else { return PsqlError::NoPsql };
+    if io::stdin().is_terminal() && flags.args.is_empty() {
+        say(&format!(
+            "You are {}, the owner of the tables. Row-level security filters the owner's rows too; \
+             \"Changing tables\" in README.md says how to change data.",
+            login.role
+        ));
+    }
+    let mut command = Command::new(&path);
+    // what leads elsewhere, such as PGSERVICE or PGHOSTADDR
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
+        command.env_remove(name);
+    }
+    command.envs(environment(login, &flags.state)).args(&flags.args);
+    PsqlError::Run { path, source: command.exec() }
+}
+
+/// What libpq reads.
+fn environment(login: &Login, state: &Path) -> Vec<(&'static str, String)> {
+    let mut variables = vec![
+        ("PGDATABASE", login.database.clone()),
+        ("PGUSER", login.role.clone()),
+        ("PGPASSWORD", login.password.reveal().to_owned()),
+        ("PGCONNECT_TIMEOUT", CONNECT_SECONDS.to_owned()),
+    ];
+    let (host, port) = match &login.endpoint {
+        Endpoint::Unix { directory, port } => (directory.to_string_lossy().into_owned(), port),
+        Endpoint::Tcp { host, port, .. } => (host.clone(), port),
+    };
+    variables.extend([("PGHOST", host), ("PGPORT", port.to_string())]);
+    if let Some((mode, authority)) = protection(&login.endpoint, state) {
+        variables.push(("PGSSLMODE", mode.to_owned()));
+        variables.extend(authority.map(|authority| ("PGSSLROOTCERT", authority)));
+    }
+    variables
+}
+
+/// The address as libpq and most other clients read it: the folder of a socket stands where a host does.
+fn url(login: &Login, state: &Path) -> String {
+    let encoded = |text: &str| utf8_percent_encode(text, PLAIN).to_string();
+    let place = match &login.endpoint {
+        Endpoint::Unix { directory, port } => format!("{}:{port}", encoded(&directory.to_string_lossy())),
+        Endpoint::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
+        Endpoint::Tcp { host, port, .. } => format!("{}:{port}", encoded(host)),
+    };
+    let (role, password) = (encoded(&login.role), encoded(login.password.reveal()));
+    let mut url = format!("postgresql://{role}:{password}@{place}/{}", encoded(&login.database));
+    if let Some((mode, authority)) = protection(&login.endpoint, state) {
+        url += &format!("?sslmode={mode}");
+        url += &authority.map(|it| format!("&sslrootcert={}", encoded(&it))).unwrap_or_default();
+    }
+    url
+}
+
+/// `sslmode` and `sslrootcert` of libpq; `None`: a socket has neither.
+fn protection(endpoint: &Endpoint, state: &Path) -> Option<(&'static str, Option<String>)> {
+    let Endpoint::Tcp { tls, .. } = endpoint else { return None };
+    Some(match tls {
+        Tls::Disable => ("disable", None),
+        Tls::VerifyFull(authorities) => match authorities.pem() {
+            None => ("verify-full", Some("system".to_owned())),
+            Some(_) => {
+                let file = state.join(AUTHORITY);
+                let file = std::path::absolute(&file).unwrap_or(file);
+                ("verify-full", Some(file.to_string_lossy().into_owned()))
+            }
+        },
+    })
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgate_core::derive::Password;
+
+    use super::*;
+
+    #[test]
+    fn an_address_is_one_that_clients_read() {
+        let login = |endpoint| Login {
+            endpoint,
+            database: "my shop".to_owned(),
+            role: "t1_owner".to_owned(),
+            password: Password::given("a-b_c".to_owned()),
+        };
+        let tcp = |host: &str| Endpoint::Tcp { host: host.to_owned(), port: 5432, tls: Tls::Disable };
+        for (endpoint, expected) in [
+            (Endpoint::Unix { directory: "/tmp/a".into(), port: 5432 }, "%2Ftmp%2Fa:5432/my%20shop"),
+            (tcp("localhost"), "localhost:5432/my%20shop?sslmode=disable"),
+            (tcp("::1"), "[::1]:5432/my%20shop?sslmode=disable"),
+        ] {
+            let url = url(&login(endpoint.clone()), Path::new("state"));
+            assert_eq!(url, format!("postgresql://t1_owner:a-b_c@{expected}"));
+            // our own reader takes it, too
+            let read = rowgate_program::database_url::parse(&url).expect("an address");
+            assert_eq!((read.endpoint, read.database.as_str()), (endpoint, "my shop"));
+        }
+    }
+
+    #[test]
+    fn a_line_can_be_pasted() {
+        assert_eq!(quoted("target/debug/rowgate-dataplane"), "target/debug/rowgate-dataplane");
+        assert_eq!(quoted("it's mine"), "'it'\\''s mine'");
+        assert!(line("shop", Path::new(".rowgate")).ends_with(" psql shop"));
+        assert!(line("shop", Path::new("other state")).ends_with(" psql shop --state 'other state'"));
+    }
+}
