@@ -84,6 +84,7 @@ pub enum Mark {
 pub struct Told {
     pub reason: String,
     pub note: String,
+    pub warning: bool,
     pub count: u64,
 }
 

@@ -1,118 +1,27 @@
 //! What somebody changed by hand: the next plan repairs it to the letter, and the plan after is empty.
 
+mod by_hand;
+
 use rowgate_core::role::{DbRole, TenantLogin};
 use rowgate_pg::actual::{Cluster, TenantDb};
+use rowgate_reconcile::desired::Desired;
+use rowgate_reconcile::plan::{self, Outcome};
 use rowgate_tests::postgres::Server;
 
 use super::shop::{self, Shop};
 use super::{World, installation, text};
-
-/// Run as a superuser; `{north}` and the like stand for role names.
-const BY_HAND: &[&str] = &[
-    // rights on tables, columns, sequences, schemas, routines, the database
-    "grant select on shop.customers to {north}",
-    "grant select, delete on shop.products to public",
-    "grant all on shop.products to datalake_user with grant option",
-    "grant select on shop.orders to {south} with grant option; set role {south}; grant select on shop.orders to public",
-    "create role joe; grant select on shop.orders to joe with grant option; revoke all on shop.orders from {set_south}",
-    "grant select (email) on shop.customers to {set_south}",
-    "grant update (notes), references (id) on shop.customers to {north}",
-    "grant select (email) on shop.customers to public",
-    "grant select (id) on shop.customers to {set_south} with grant option",
-    "grant update on sequence shop.orders_id_seq to public",
-    "grant create on schema shop to {south}",
-    "grant usage on schema public to public; grant create on schema public to {north}",
-    "grant execute on function shop.secret() to public",
-    "grant execute on function shop.best_sellers(integer) to public",
-    "grant execute on procedure shop.place_order(bigint, jsonb) to {set_north}",
-    "grant execute on function shop.best_sellers(integer) to datalake_user with grant option",
-    "grant execute on function dl.fence(bigint), dl.revoke(text) to {north}",
-    "grant select on dl.key_secrets to datalake_user",
-    "grant connect, temporary on database shop to public",
-    "grant create on database shop to {north}",
-    // and rights that are missing
-    "revoke select (id, region) on shop.orders from {set_south}",
-    "revoke execute on function shop.best_sellers(integer) from {set_north}",
-    "revoke execute on procedure shop.place_order(bigint, jsonb) from datalake_user",
-    "revoke all on dl.backends from {auth}",
-    "grant select on dl.backends to datalake_user",
-    "revoke all on schema dl from {auth}, {keys}",
-    "revoke connect on database shop from {auth}, {keys}, {set_north}",
-    "revoke select on dl.own_claims from {set_north}; revoke execute on function dl.claim(text) from datalake_user",
-    // rights on what will be made
-    "alter default privileges for role {owner} grant select on tables to {north}",
-    "alter default privileges for role {owner} grant execute on routines to public",
-    "alter default privileges for role {owner} in schema shop grant select on tables to datalake_user",
-    "alter default privileges for role {owner} in schema shop grant execute on routines to public",
-    "alter default privileges for role {owner} grant usage on schemas to {south}",
-    // policies and what switches them on
-    "drop policy own_region on shop.orders",
-    "alter policy own_region on shop.orders using (true)",
-    "alter policy own_region on shop.orders with check (true)",
-    "alter policy own_region on shop.orders to {north}",
-    "alter policy own_region on shop.orders rename to mine",
-    "create policy everything on shop.orders using (true)",
-    "create policy everything on shop.order_lines as restrictive for select to {south} using (false)",
-    "drop policy all_rows on shop.products; create policy all_rows on shop.products for select using (true)",
-    "alter table shop.orders disable row level security",
-    "alter table shop.orders no force row level security",
-    // concurrency protection
-    "drop trigger \"~dl_1_echo\" on shop.stock",
-    "drop trigger \"~dl_4_keep_all\" on shop.stock",
-    "alter table shop.stock disable trigger \"~dl_2_stamp\"",
-    "alter table shop.stock enable trigger \"~dl_3_keep\"",
-    "alter table shop.stock enable replica trigger \"~dl_1_echo\"",
-    "alter function dl.protect_echo() security definer",
-    "create or replace function dl.protect_stamp() returns trigger language plpgsql as 'begin return new; end'",
-    "grant execute on function dl.protect_stamp() to public",
-    "alter table shop.stock alter column dl_expected_ts drop default",
-    "alter table shop.stock alter column dl_expected_ts drop not null",
-    "revoke update (dl_expected_ts), select (dl_expected_ts) on shop.stock from datalake_user",
-    // memberships that the operator's or the keys login can take back
-    "grant {set_north} to {south} with inherit true granted by {keys}",
-    "grant {north} to {south} with inherit false, set true granted by {keys}",
-    "grant {north} to {auth} with inherit true granted by {keys}",
-    "grant {set_north} to {north} with admin true, set true granted by {keys}",
-    "revoke {north} from {auth} granted by {keys}",
-    "revoke {set_north} from {north} granted by {keys}",
-    "grant datalake_user to {north} granted by rowgate_operator",
-    "create role jane; grant datalake_user to jane granted by rowgate_operator; grant {owner} to jane granted by rowgate_operator",
-    "grant {owner} to {sql} granted by rowgate_operator",
-    "revoke datalake_user from {sql} granted by rowgate_operator",
-    "grant datalake_user to {auth} with inherit true granted by rowgate_operator",
-    // attributes and settings of roles
-    "alter role {north} nologin",
-    "alter role {south} createrole inherit connection limit 3",
-    "alter role {set_south} login inherit",
-    "alter role {auth} createrole createdb inherit",
-    "alter role datalake_user login createrole",
-    "alter role {north} set search_path = shop; alter role {north} in database shop set work_mem = '1MB'",
-    "alter role {owner} in database shop set row_security = off",
-    "alter role datalake_user set statement_timeout = 1",
-    // rows of dl
-    "update dl.claims set value = 'south' where value = 'north'",
-    "delete from dl.claims",
-    "insert into dl.claims values ('datalake_user', 'region', 'north')",
-    "update dl.keys set role = 'datalake_user' where name = 'north'",
-    "update dl.keys set set_role = 'datalake_user' where name = 'north'",
-    "update dl.keys set set_role = null",
-    "update dl.keys set expires_at = now() + interval '1 year' where name = 'south'",
-    "update dl.keys set resolved = '{}' where name = 'south'",
-    "update dl.entities set definition = jsonb_set(definition, '{object}', '\"products\"') where name = 'orders'",
-    "delete from dl.entities where name = 'orders'",
-    "insert into dl.entities select 'more', definition from dl.entities where name = 'orders'",
-    "update dl.permission_sets set permissions = '[]' where role = '{set_south}'",
-    "delete from dl.permission_sets where role = 'datalake_user'",
-    "insert into dl.permission_sets values ('joe', 'x', '[]')",
-    "update dl.state set limits = '{}'",
-    "delete from dl.applied where kind <> 'protection'",
-    "delete from dl.key_secrets",
-];
+use by_hand::BY_HAND;
 
 /// As [`BY_HAND`], but another permission set with equal rights takes the place of one that was spoilt.
-const BY_HAND_NEW_SET: &[&str] = &[
-    "update dl.permission_sets set hash = 'x' where role = '{set_south}'",
-    "delete from dl.permission_sets where role = '{set_south}'",
+const BY_HAND_NEW_SET: &[(&str, &str)] = &[
+    (
+        "update dl.permission_sets set hash = 'x' where role = '{set_south}'",
+        "the row of {set_south} in dl.permission_sets was changed",
+    ),
+    (
+        "delete from dl.permission_sets where role = '{set_south}'",
+        "the row of {set_south} in dl.permission_sets is missing",
+    ),
 ];
 
 /// What no login of ours can take back, and what status says about it.
@@ -182,28 +91,52 @@ async fn what_was_changed_by_hand_is_repaired_to_the_letter() {
     let (mut world, shop) = shop().await;
     let desired = shop.desired(&world.installation);
     let before = looked(&mut world).await;
-    for script in BY_HAND {
+    let mut wrong = Vec::new();
+    for (script, differences) in BY_HAND {
+        let wanted = named(&mut world, differences).await;
         let script = named(&mut world, script).await;
         world.by_hand(&script).await;
-        assert_ne!(looked(&mut world).await, before, "nothing was changed by: {script}");
+        let drifted = looked(&mut world).await;
+        assert_ne!(drifted, before, "nothing was changed by: {script}");
         let outcome = world.settle(&desired).await;
+        let told = told(&outcome, &desired, &drifted.1);
+        // which privileges there are depends on PostgreSQL's version
+        let is_told = match wanted.strip_suffix("...") {
+            Some(start) => told.starts_with(start),
+            None => told == wanted,
+        };
+        if !is_told {
+            wrong.push(format!("{script}\n  {told}\n  and not\n  {wanted}"));
+        }
         assert!(!outcome.ops.is_empty(), "not seen: {script}");
         assert_eq!(outcome.problems, [], "{script}");
         let after = looked(&mut world).await;
         assert_eq!(after.0, before.0, "after {script}\n{}", text(&outcome.ops));
         assert_eq!(after.1, before.1, "after {script}\n{}", text(&outcome.ops));
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is said of a plan that repairs, without what each role stands for.
+fn told(outcome: &Outcome, desired: &Desired, db: &TenantDb) -> String {
+    let told = plan::drift(&outcome.ops, desired, db).unwrap_or_default();
+    ["ApiKey north", "ApiKey south", "the rights of ApiKey north", "the rights of ApiKey south"]
+        .iter()
+        .fold(told, |told, known| told.replace(&format!(" ({known})"), ""))
 }
 
 #[tokio::test]
 async fn a_spoilt_permission_set_is_replaced() {
     let (mut world, shop) = shop().await;
     let desired = shop.desired(&world.installation);
-    for script in BY_HAND_NEW_SET {
+    for (script, differs) in BY_HAND_NEW_SET {
+        let differs = named(&mut world, differs).await;
         let (script, set) = (named(&mut world, script).await, named(&mut world, "{set_south}").await);
         let (_, before) = world.look().await;
         world.by_hand(&script).await;
-        world.settle(&desired).await;
+        let (_, drifted) = world.look().await;
+        let outcome = world.settle(&desired).await;
+        assert_eq!(told(&outcome, &desired, &drifted), differs);
         let (cluster, after) = world.look().await;
         assert!(!cluster.roles.contains_key(&set) && !after.permission_sets.contains_key(&set), "{script}");
         let rights = |db: &TenantDb| {

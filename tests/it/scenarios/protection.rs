@@ -7,7 +7,7 @@ use rowgate_tests::stage::{DONE, On, Stage, Wish};
 use rowgate_tests::wait::until;
 use sqlx::PgConnection;
 
-use super::quiet::{holds, n_drifts};
+use super::quiet::{holds, n_drifts, named};
 use super::{acme, acme_with};
 use crate::acme::one;
 
@@ -92,54 +92,70 @@ async fn a_table_with_rows_is_protected_while_others_use_it(on: On) {
     }
 }
 
-/// What was changed by hand as a superuser, and what is true again when it is repaired.
-const BY_HAND: &[(&str, &str)] = &[
-    ("drop trigger \"~dl_1_echo\" on app.notes", GUARDED),
-    ("alter table app.notes disable trigger \"~dl_2_stamp\"", GUARDED),
-    ("alter table app.notes enable trigger \"~dl_3_keep\"", GUARDED),
+/// What was changed by hand as a superuser, what is true again when it is repaired, and how it is named.
+const BY_HAND: &[(&str, &str, &str)] = &[
+    ("drop trigger \"~dl_1_echo\" on app.notes", GUARDED, "trigger ~dl_1_echo on app.notes is missing"),
+    (
+        "alter table app.notes disable trigger \"~dl_2_stamp\"",
+        GUARDED,
+        "trigger ~dl_2_stamp on app.notes does not always fire",
+    ),
+    (
+        "alter table app.notes enable trigger \"~dl_3_keep\"",
+        GUARDED,
+        "trigger ~dl_3_keep on app.notes does not always fire",
+    ),
     (
         "drop trigger \"~dl_3_keep\" on app.notes; create trigger \"~dl_3_keep\" before delete on app.notes \
          for each row when (old.id < 0) execute function dl.protect_keep('gone'); \
          alter table app.notes enable always trigger \"~dl_3_keep\"",
         "select tgqual is null from pg_trigger where tgname = '~dl_3_keep'",
+        "trigger ~dl_3_keep on app.notes was changed",
     ),
     (
         "create or replace function dl.protect_echo() returns trigger language plpgsql as 'begin return new; end'",
         "select prosrc like '%DL409%' from pg_proc where proname = 'protect_echo'",
+        "function dl.protect_echo() was changed",
     ),
     (
         "alter function dl.protect_stamp() reset search_path",
         "select proconfig is not null from pg_proc where proname = 'protect_stamp'",
+        "function dl.protect_stamp() was changed",
     ),
-    ("drop function dl.protect_keep() cascade", GUARDED),
+    ("drop function dl.protect_keep() cascade", GUARDED, "function dl.protect_keep() is missing"),
     (
         "alter table app.notes alter column dl_expected_ts set default '2001-01-01'",
         "select pg_get_expr(adbin, adrelid) = 'now()' from pg_attrdef d join pg_attribute a \
          on a.attrelid = d.adrelid and a.attnum = d.adnum where attname = 'dl_expected_ts'",
+        "dl_expected_ts of app.notes lacks its default, or may be NULL",
     ),
     (
         "alter table app.notes alter column dl_expected_ts drop not null",
         "select attnotnull from pg_attribute where attrelid = 'app.notes'::regclass and attname = 'dl_expected_ts'",
+        "dl_expected_ts of app.notes lacks its default, or may be NULL",
     ),
-    ("alter table app.notes drop column dl_expected_ts cascade", GUARDED),
+    ("alter table app.notes drop column dl_expected_ts cascade", GUARDED, "app.notes lacks dl_expected_ts"),
     (
         "alter table app.notes drop column gone",
         "select count(*) = 1 from pg_attribute where attrelid = 'app.notes'::regclass and attname = 'gone'",
+        "app.notes lacks gone",
     ),
     (
         "revoke update (dl_expected_ts) on app.notes from datalake_user",
         "select has_column_privilege('datalake_user', 'app.notes', 'dl_expected_ts', 'update')",
+        "grant update (dl_expected_ts) on app.notes to datalake_user is missing",
     ),
 ];
 
 async fn what_was_changed_by_hand_of_the_protection_is_repaired_and_told(on: On) {
     let (stage, mut conn) = protected(on).await;
-    for (change, repaired) in BY_HAND {
+    for (change, repaired, name) in BY_HAND {
         let before = n_drifts(&stage).await;
         execute(&mut conn, change).await;
         assert!(!holds(&mut conn, repaired).await || before < n_drifts(&stage).await, "{change}");
         until(change, async || holds(&mut conn, repaired).await.then_some(())).await;
         until(change, async || (before < n_drifts(&stage).await).then_some(())).await;
+        named(&stage, name).await;
         stage.told("Tenant", "acme", 2, DONE).await;
         assert!(holds(&mut conn, GUARDED).await, "{change}");
     }

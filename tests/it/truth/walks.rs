@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use rowgate_tests::postgres::execute;
+use rowgate_tests::reconciler::ready;
 use rowgate_tests::wait::until;
 
 use super::stage::{Stage, Wanted, key, scoped, tenant};
@@ -94,14 +95,35 @@ async fn what_is_deleted_is_gone_when_no_key_of_it_lives_and_not_before() {
     }
 }
 
-/// What is changed by hand in tenant `acme`, and the fence that the first transaction of the repair meets.
-const BY_HAND: [(&str, &str, &str); 6] = [
-    ("acme", "delete from dl.claims", "dl.state"),
-    ("acme", "drop policy own_region on app.notes", "dl.state"),
-    ("acme", "grant insert on app.notes to datalake_user", "dl.state"),
-    ("acme", "alter table app.notes no force row level security", "dl.state"),
-    ("rowgate", "revoke datalake_user from {auth} granted by rowgate_operator", "control.leader"),
-    ("rowgate", "alter role {auth} connection limit 0", "control.leader"),
+/// What is changed by hand in tenant `acme`, the fence that the first transaction of the repair meets, and how the change is
+/// named.
+const BY_HAND: [(&str, &str, &str, &str); 6] = [
+    ("acme", "delete from dl.claims", "dl.state", "claim region of datalake_user is missing"),
+    ("acme", "drop policy own_region on app.notes", "dl.state", "policy own_region on app.notes is missing"),
+    (
+        "acme",
+        "grant insert on app.notes to datalake_user",
+        "dl.state",
+        "grant insert on app.notes to datalake_user was added",
+    ),
+    (
+        "acme",
+        "alter table app.notes no force row level security",
+        "dl.state",
+        "row-level security of app.notes is not forced on its owner",
+    ),
+    (
+        "rowgate",
+        "revoke datalake_user from {auth} granted by rowgate_operator",
+        "control.leader",
+        "role {auth} is not a member of datalake_user",
+    ),
+    (
+        "rowgate",
+        "alter role {auth} connection limit 0",
+        "control.leader",
+        "role {auth} has the connection limit 0",
+    ),
 ];
 
 /// Where the repair of a change by hand begins, `Ready` is gone.
@@ -116,7 +138,7 @@ async fn what_a_hand_has_changed_is_not_current_while_it_is_repaired() {
     stage.settle(&wanted).await;
     let status = &stage.namespace.get("tenants", "acme").await.expect("it is there")["status"];
     let auth = format!("t{}_auth", status["tenantId"].as_str().expect("it has its id"));
-    for (database, change, fence) in BY_HAND {
+    for (database, change, fence, name) in BY_HAND {
         let mut conn = stage.server.connect(database).await;
         let mut turnstile = stage.turnstile(database, fence).await;
         execute(&mut conn, &change.replace("{auth}", &auth)).await;
@@ -132,6 +154,12 @@ async fn what_a_hand_has_changed_is_not_current_while_it_is_repaired() {
         stage.glances(2).await;
         for (resource, name) in objects {
             assert_eq!(stage.says(resource, name).await, ("Drifted".to_owned(), false), "{change}");
+        }
+        for (resource, object) in objects {
+            let status = &stage.namespace.get(resource, object).await.expect("it is there")["status"];
+            let (_, message) = ready(status);
+            let wanted = format!("was changed by hand; repairing: {}", name.replace("{auth}", &auth));
+            assert!(message.ends_with(&wanted), "{message}");
         }
         stage.go_on_from_here().await;
         turnstile.open().await;

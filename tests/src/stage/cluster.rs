@@ -105,6 +105,7 @@ impl InCluster {
         let told = events.map(|event| Told {
             reason: text(&event["reason"]),
             note: text(&event["message"]),
+            warning: event["type"] == "Warning",
             count: event["series"]["count"].as_u64().unwrap_or(1),
         });
         told.collect()

@@ -75,6 +75,7 @@ impl InFolder {
         let told = events.iter().map(|event| Told {
             reason: text(&event["reason"]),
             note: text(&event["note"]),
+            warning: event["type"] == "Warning",
             count: event["count"].as_u64().expect("events are counted"),
         });
         told.collect()

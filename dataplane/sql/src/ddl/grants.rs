@@ -65,14 +65,7 @@ pub fn revoke_default(object_type: DefaultFor, schema: Option<&Ident>, role: &st
     if let Some(schema) = schema {
         sql.lit("in schema ").ident(schema).lit(" ");
     }
-    sql.lit("revoke all on ").lit(match object_type {
-        DefaultFor::Tables => "tables",
-        DefaultFor::Sequences => "sequences",
-        DefaultFor::Routines => "routines",
-        DefaultFor::Types => "types",
-        DefaultFor::Schemas => "schemas",
-        DefaultFor::LargeObjects => "large objects",
-    });
+    sql.lit("revoke all on ").lit(object_type.as_str());
     sql.lit(" from ");
     grantee(&mut sql, role)?;
     Some(sql)
@@ -90,6 +83,19 @@ pub enum DefaultFor {
 }
 
 impl DefaultFor {
+    /// As `alter default privileges` says it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DefaultFor::Tables => "tables",
+            DefaultFor::Sequences => "sequences",
+            DefaultFor::Routines => "routines",
+            DefaultFor::Types => "types",
+            DefaultFor::Schemas => "schemas",
+            DefaultFor::LargeObjects => "large objects",
+        }
+    }
+
     /// From `pg_default_acl.defaclobjtype`.
     #[must_use]
     pub fn from_letter(letter: char) -> Option<DefaultFor> {

@@ -2,11 +2,11 @@
 
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
-use rowgate_pg::actual::Cluster;
+use rowgate_pg::actual::{Cluster, TenantDb};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::{introspect, leader, migrate, tenants};
 
-use super::settle::abouts;
+use super::settle::drift;
 use super::{Pass, PassError};
 use crate::apply::Logins;
 use crate::chance;
@@ -96,7 +96,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             return Ok((cluster, false));
         }
         if self.memory.settled.is_some() {
-            self.drifted(state, &abouts(&ops)).await?;
+            self.drifted(state, &drift(&ops, desired, &TenantDb::default())).await?;
         }
         tracing::info!(tenant = %desired.slug, database, "creating or repairing the tenant's roles and database");
         logins.apply(&ops, None).await?;

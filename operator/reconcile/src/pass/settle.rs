@@ -34,7 +34,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         state: &mut TenantState,
     ) -> Result<(Outcome, TenantDb), PassError> {
         let generations = generations(state, desired);
-        let mut drift = self.memory.settled.as_ref().is_some_and(|before| is_unchanged(before, &generations));
+        let mut is_drift =
+            self.memory.settled.as_ref().is_some_and(|before| is_unchanged(before, &generations));
         self.memory.settled = None;
         let (mut n_applied, mut n_moved) = (0, 0);
         loop {
@@ -53,20 +54,20 @@ impl<S: ResourceSource> Pass<'_, S> {
             // a policy that is new says which functions it calls only when it stands: they are granted in a second round
             if n_applied == ROUNDS {
                 let message = format!(
-                    "PostgreSQL took every statement and still differs in: {}; give what belongs to another role to the owner of the tenant's database",
-                    abouts(&outcome.ops)
+                    "PostgreSQL took every statement and still differs: {}; give what belongs to another role to the owner of the tenant's database",
+                    drift(&outcome.ops, desired, &db)
                 );
                 outcome.problems.push(Finding::new(Reason::NotOwned, message));
                 return Ok((outcome, db));
             }
-            if drift && !tries_again() {
+            if is_drift && !tries_again() {
                 // a key that was revoked in the database is no drift: its role, claims and permission set follow
                 match outcome.ops.iter().any(|op| op.about == plan::CLOSE_KEYS) {
                     true => self.revise(state, Reason::Progressing, &following(&outcome.ops)).await?,
-                    false => self.drifted(state, &abouts(&outcome.ops)).await?,
+                    false => self.drifted(state, &drift(&outcome.ops, desired, &db)).await?,
                 }
             }
-            drift = false;
+            is_drift = false;
             let closing = outcome.ops.iter().position(|op| op.about == plan::CLOSE_KEYS);
             let (first, rest) = outcome.ops.split_at(closing.unwrap_or(outcome.ops.len()));
             let mut applied = logins.apply(first, self.memory.epoch).await;
@@ -131,7 +132,6 @@ impl<S: ResourceSource> Pass<'_, S> {
 
     pub(super) async fn drifted(&self, state: &TenantState, what: &str) -> Result<(), PassError> {
         let note = format!("the database was changed by hand; repairing: {what}");
-        tracing::warn!(tenant = %state.slug, "{note}");
         self.revise(state, Reason::Drifted, &note).await?;
         Ok(self
             .source
@@ -151,7 +151,12 @@ fn following(ops: &[Op]) -> String {
     format!("a key was revoked in the database; following: {}", abouts(ops))
 }
 
-pub(super) fn abouts(ops: &[Op]) -> String {
+/// What a plan repairs, in words.
+pub(super) fn drift(ops: &[Op], desired: &Desired, db: &TenantDb) -> String {
+    plan::drift(ops, desired, db).unwrap_or_else(|| abouts(ops))
+}
+
+fn abouts(ops: &[Op]) -> String {
     let abouts: Vec<&str> = ops.iter().map(|op| op.about.as_str()).collect();
     abouts.join(", ")
 }

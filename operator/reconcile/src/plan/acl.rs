@@ -11,7 +11,7 @@ use rowgate_sql::text::Ident;
 
 use super::accept::{Accepted, On, qname};
 use super::rows::of_set;
-use super::{Of, Statement, foreign, rights};
+use super::{Of, Statement, differences, foreign, rights};
 use crate::desired::Desired;
 
 /// Statements, the narrowing ones apart, so that they can go first.
@@ -36,6 +36,21 @@ pub(super) struct Subjects<'a> {
     pub(super) permissions: &'a BTreeMap<String, Vec<PermissionRecord>>,
     /// Sets that nobody will be in after this pass; they keep what they have until nobody is.
     pub(super) retiring: &'a BTreeSet<String>,
+    /// An entity comes or goes in this plan, and rights with it.
+    pub(super) shift: bool,
+}
+
+impl Subjects<'_> {
+    /// Whether the rights of `role` differ because of what else is in the plan, and nobody has touched them.
+    fn follow(&self, role: &str) -> bool {
+        if role != SHARED_ROLE && !role.starts_with("set_") {
+            return false;
+        }
+        // what holds for nobody any more is emptied
+        let Some(permissions) = self.permissions.get(role) else { return true };
+        let recorded = self.db.permission_sets.get(role).map(|set| &set.permissions);
+        self.shift || !self.cluster.roles.contains_key(role) || recorded != Some(permissions)
+    }
 }
 
 /// Every difference between the ACLs that are and those that the permissions call for, retiring sets left alone.
@@ -52,7 +67,10 @@ fn defaults(changes: &mut Changes, db: &TenantDb) {
         let kind =
             DefaultFor::from_letter(letter).filter(|kind| (*kind, role) != (DefaultFor::Types, "public"));
         let revoke = kind.and_then(|kind| grants::revoke_default(kind, schema, role));
-        changes.revokes.extend(revoke.map(Statement::from));
+        let place = schema.map(|schema| format!(" in schema {}", schema.as_str())).unwrap_or_default();
+        let what = kind.map_or("objects", DefaultFor::as_str);
+        let differs = format!("default privileges{place} give rights on {what} to {role}");
+        changes.revokes.extend(revoke.map(|sql| Statement::from(sql).undoing([differs])));
     };
     if !db.default_acl.contains_key(&'f') {
         revoke('f', None, "public");
@@ -214,16 +232,36 @@ fn diff(
     let none = BTreeSet::new();
     for (role, privileges) in actual.iter().filter(|(role, _)| about(role)) {
         let keep = wanted.get(role).unwrap_or(&none);
-        let extra = privileges.difference(keep).map(|privilege| privilege.trim_end_matches('*'));
-        let revokes = extra.filter_map(|privilege| grants::revoke(privilege, target, role));
-        changes.revokes.extend(revokes.map(|sql| of(subjects, target, role).says(sql)));
+        let extra: Vec<&str> =
+            privileges.difference(keep).map(|privilege| privilege.trim_end_matches('*')).collect();
+        let (on, off): (Vec<&str>, Vec<&str>) =
+            extra.iter().partition(|privilege| keep.contains(**privilege));
+        let on = (!on.is_empty())
+            .then(|| format!("{} has the grant option", differences::right(&on, target, role)));
+        let off = (!off.is_empty() && !subjects.follow(role))
+            .then(|| format!("{} was added", differences::right(&off, target, role)));
+        let revokes = extra.iter().filter_map(|privilege| grants::revoke(privilege, target, role));
+        let mut revokes: Vec<_> = revokes.map(|sql| of(subjects, target, role).says(sql)).collect();
+        if let Some(first) = revokes.first_mut() {
+            first.undoes.extend(on.into_iter().chain(off));
+        }
+        changes.revokes.extend(revokes);
     }
     for (role, privileges) in wanted {
         let have = actual.get(role).unwrap_or(&none);
-        let missing = privileges.difference(have);
+        let missing: Vec<&str> = privileges.difference(have).map(String::as_str).collect();
+        // what may be granted on is taken back with that
+        let gone: Vec<&str> =
+            missing.iter().copied().filter(|privilege| !have.contains(&format!("{privilege}*"))).collect();
+        let differs = (!gone.is_empty() && !subjects.follow(role))
+            .then(|| format!("{} is missing", differences::right(&gone, target, role)));
         let list = if role.starts_with('t') { &mut changes.logins } else { &mut changes.grants };
-        let grants = missing.filter_map(|privilege| grants::grant(privilege, target, role));
-        list.extend(grants.map(|sql| of(subjects, target, role).says(sql)));
+        let grants = missing.iter().filter_map(|privilege| grants::grant(privilege, target, role));
+        let mut grants: Vec<_> = grants.map(|sql| of(subjects, target, role).says(sql)).collect();
+        if let Some(first) = grants.first_mut() {
+            first.undoes.extend(differs);
+        }
+        list.extend(grants);
     }
 }
 
@@ -235,6 +273,8 @@ fn columns(changes: &mut Changes, subjects: &Subjects<'_>, wanted: &Wanted, abou
         let (schema, name) = (ident(schema), ident(name));
         let mut revoke: BTreeMap<(String, String), Vec<Ident>> = BTreeMap::new();
         let mut grant = revoke.clone();
+        // of those, what is not only taken back with a right on the whole table
+        let mut gone = revoke.clone();
         for column in &relation.columns {
             let target = Target::Columns(schema.clone(), name.clone(), vec![ident(&column.name)]);
             let wanted = pairs(wanted.get(&target).unwrap_or(&none));
@@ -252,17 +292,32 @@ fn columns(changes: &mut Changes, subjects: &Subjects<'_>, wanted: &Wanted, abou
             }
             for (role, privilege) in wanted.difference(&actual) {
                 grant.entry((privilege.clone(), role.clone())).or_default().push(ident(&column.name));
+                let there = column.acl.get(role);
+                if !there.is_some_and(|it| it.iter().any(|it| it.trim_end_matches('*') == privilege)) {
+                    gone.entry((privilege.clone(), role.clone())).or_default().push(ident(&column.name));
+                }
             }
         }
         let target = |columns| Target::Columns(schema.clone(), name.clone(), columns);
         let revokes = revoke.into_iter().filter_map(|((p, role), columns)| {
             let target = target(columns);
-            grants::revoke(&p, &target, &role).map(|sql| of(subjects, &target, &role).says(sql))
+            let differs = (!subjects.follow(&role)).then(|| {
+                let option = grant.contains_key(&(p.clone(), role.clone()));
+                let differs = if option { "has the grant option" } else { "was added" };
+                format!("{} {differs}", differences::right(&[&p], &target, &role))
+            });
+            let revoke = grants::revoke(&p, &target, &role)?;
+            Some(of(subjects, &target, &role).says(revoke).undoing(differs))
         });
-        changes.revokes.extend(revokes);
+        changes.revokes.extend(revokes.collect::<Vec<_>>());
         let grants = grant.into_iter().filter_map(|((p, role), columns)| {
+            let gone = gone.get(&(p.clone(), role.clone())).filter(|_| !subjects.follow(&role));
+            let differs = gone.map(|gone| {
+                format!("{} is missing", differences::right(&[&p], &target(gone.clone()), &role))
+            });
             let target = target(columns);
-            grants::grant(&p, &target, &role).map(|sql| of(subjects, &target, &role).says(sql))
+            let grant = grants::grant(&p, &target, &role)?;
+            Some(of(subjects, &target, &role).says(grant).undoing(differs))
         });
         changes.grants.extend(grants);
     }

@@ -120,6 +120,7 @@ pub fn contents(
         accepted: &accepted,
         permissions: &subjects,
         retiring: &retiring,
+        shift: rows::shift(desired, db, &accepted),
     };
     let claims = rows::claims(desired, db, &keys.live, closed);
     let rows_change = !security.statements.is_empty() || !claims.is_empty();
@@ -149,9 +150,9 @@ pub fn contents(
     statements.extend(security.statements);
     statements.extend(claims);
     statements.extend(changes.grants);
-    statements.extend(rows::entities(db, &accepted));
+    statements.extend(rows::entities(desired, db, &accepted));
     statements.extend(rows::permission_sets(db, &subjects));
-    statements.extend(rows::limits(desired, db).into_iter().map(Statement::from));
+    statements.extend(rows::limits(desired, db));
     statements.extend(shared_record(db, &shared));
     statements.extend(keys.rows(|id| scopes.to_record(id)));
     if !statements.is_empty() {
@@ -168,7 +169,10 @@ pub fn contents(
 
     let mut forgotten: Vec<Statement> = acl::retired(&grants);
     let rows = db.permission_sets.keys().filter(|role| !subjects.contains_key(*role));
-    forgotten.extend(rows.map(|role| Statement::from(records::drop_permission_set(role))));
+    forgotten.extend(rows.map(|role| {
+        let differs = stray_set(role, cluster, db);
+        Statement::from(records::drop_permission_set(role)).undoing(differs)
+    }));
     push("empty permission sets that nobody has", As::Owner, forgotten);
     // after everything that names a column which goes
     let unprotect = protection.after.into_iter().map(|op| (op.about, op.login, op.statements));
@@ -177,7 +181,12 @@ pub fn contents(
     // PostgreSQL keeps a role that still holds something; what only a DBA can take back must not stop the pass
     let held = foreign::grantees(desired, db);
     let drops = dropped.chain(keys.gone()).filter(|role| !held.contains(role.as_str()));
-    let drops = drops.map(|role| roles::drop(&ident(&role)).into()).collect();
+    let drops = drops.map(|role| {
+        let is_unknown = role.starts_with("set_") && !db.permission_sets.contains_key(&role);
+        let differs = is_unknown.then(|| format!("the row of {role} in dl.permission_sets is missing"));
+        Statement::from(roles::drop(&ident(&role))).undoing(differs)
+    });
+    let drops = drops.collect();
     push("drop the roles of neither a key nor a permission set", As::Keys, drops);
     outcome
 }
@@ -314,10 +323,25 @@ fn sets(
     (sets, subjects)
 }
 
+/// What is wrong with a row of `dl.permission_sets` that goes; `None`: the rights in it are nobody's any more.
+fn stray_set(role: &str, cluster: &Cluster, db: &TenantDb) -> Option<String> {
+    if !role.starts_with("set_") {
+        return Some(format!("the row of {role} was added to dl.permission_sets"));
+    }
+    if !cluster.roles.contains_key(role) {
+        return Some(format!("role {role} is missing"));
+    }
+    let set = db.permission_sets.get(role)?;
+    let is_other = set.hash != rights::hash(&set.permissions);
+    is_other.then(|| format!("the row of {role} in dl.permission_sets was changed"))
+}
+
 /// What `['*']` of the shared permissions meant for this generation.
 fn shared_record(db: &TenantDb, shared: &Resolved) -> Option<Statement> {
     let text = serde_json::to_string(shared).expect("permissions are plain values");
     let there = db.applied.get(&("resolved".to_owned(), "shared".to_owned()));
     let same = there.is_some_and(|applied| applied.recorded == text);
-    (!same).then(|| records::put_applied("resolved", "shared", &shared.generation.to_string(), &text).into())
+    let put = || records::put_applied("resolved", "shared", &shared.generation.to_string(), &text);
+    let differs = "the columns of the shared permissions are not those that dl.applied has";
+    (!same).then(|| Statement::from(put()).undoing([differs.to_owned()]))
 }

@@ -8,11 +8,11 @@ use rowgate_core::role::{SHARED_ROLE, TenantLogin};
 use rowgate_pg::actual::{Cluster, KeySecret, Membership, TenantDb};
 use rowgate_sql::ddl::records;
 use rowgate_sql::ddl::roles::{self, Kind};
-use rowgate_sql::text::Ident;
+use rowgate_sql::text::{Ident, Sql};
 
 use super::rows::of_set;
 use super::shell::{ident, repaired};
-use super::{Closed, Of, Statement};
+use super::{Closed, Of, Statement, differences};
 use crate::desired::{Desired, KeySpec, SecretSpec};
 use crate::rotation;
 
@@ -58,8 +58,11 @@ impl<'a> Keys<'a> {
     /// Revokes the keys that are to die and the secrets that nobody holds any more.
     pub(super) fn revocations(&self) -> Vec<Statement> {
         let dying = self.dying().filter(|id| !self.is_closed(id));
-        let mut statements: Vec<Statement> =
-            dying.map(|id| Of::Key(id.clone()).says(records::revoke_key(id.as_str()))).collect();
+        let revoke = |id: &Ulid| {
+            let differs = format!("key {id} is not revoked in dl.keys");
+            Of::Key(id.clone()).says(records::revoke_key(id.as_str())).undoing([differs])
+        };
+        let mut statements: Vec<Statement> = dying.map(revoke).collect();
         for key in self.live.iter().filter(|key| !self.is_closed(&key.id)) {
             let Some(secret) = &key.secret else { continue };
             let rows = self.db.keys.get(&key.id).map(|row| &row.secrets[..]).unwrap_or_default();
@@ -67,7 +70,10 @@ impl<'a> Keys<'a> {
             let stays = |row: &KeySecret| row.digest == secret.digest || Some(&row.id) == replaced;
             let old = rows.iter().filter(|row| row.revoked_at.is_none() && !stays(row));
             let of = Of::Key(key.id.clone());
-            statements.extend(old.map(|row| of.clone().says(records::revoke_secret(row.id.as_str()))));
+            let differs = format!("ApiKey {} has a secret in dl.key_secrets beside its Secret's", key.name);
+            statements.extend(old.map(|row| {
+                of.clone().says(records::revoke_secret(row.id.as_str())).undoing([differs.clone()])
+            }));
         }
         statements
     }
@@ -81,7 +87,8 @@ impl<'a> Keys<'a> {
                 continue;
             }
             statements.extend(repaired(&ident(role), Kind::Group, present));
-            statements.extend(revoked(self.memberships().filter(|m| m.role == *role || m.member == *role)));
+            let its = self.memberships().filter(|m| m.role == *role || m.member == *role);
+            statements.extend(revoked(its, |m| Some(differences::membership(m, false))));
         }
         statements
     }
@@ -98,7 +105,7 @@ impl<'a> Keys<'a> {
         let roles = denied.iter().map(|key| key.role().to_string()).filter(|role| role != SHARED_ROLE);
         let roles: BTreeSet<String> = roles.collect();
         let held = self.memberships().filter(|m| roles.contains(&m.role) || roles.contains(&m.member));
-        (rows, revoked(held))
+        (rows, revoked(held, |_| None))
     }
 
     /// Roles of keys that no manifest names any more, to be dropped at the end: a role that was granted something by hand
@@ -124,7 +131,13 @@ impl<'a> Keys<'a> {
             let id = &keys[role].id;
             Of::Key(id.clone()).says(records::assign_key(id.as_str(), None))
         });
-        (bumped(rows.collect()), revoked(leaving))
+        // out of the one that its row names it goes because its rights are others now
+        let assigned = |m: &Membership| {
+            let row = keys.get(&m.member).and_then(|key| self.db.keys.get(&key.id));
+            row.and_then(|row| row.set_role.as_ref()) == Some(&m.role)
+        };
+        let differs = |m: &Membership| (!assigned(m)).then(|| differences::membership(m, false));
+        (bumped(rows.collect()), revoked(leaving, differs))
     }
 
     /// Creates the roles that are missing, without any right; lane A may become each key's.
@@ -143,7 +156,12 @@ impl<'a> Keys<'a> {
         for key in scoped.filter(|key| !self.is_closed(&key.id)) {
             let (role, of) = (key.role().to_string(), Of::Key(key.id.clone()));
             match self.cluster.roles.get(&role) {
-                None => statements.push(of.says(roles::create_key(&ident(&role), &key.verifier, &auth))),
+                None => {
+                    let missing = self.db.keys.contains_key(&key.id);
+                    let missing = missing.then(|| format!("role {role} is missing"));
+                    let create = of.says(roles::create_key(&ident(&role), &key.verifier, &auth));
+                    statements.push(create.undoing(missing));
+                }
                 Some(present) => statements.extend(repaired(&ident(&role), Kind::Login, present)),
             }
         }
@@ -169,7 +187,7 @@ impl<'a> Keys<'a> {
             // a row whose role is corrected in this plan loses its set with it
             let row = self.db.keys.get(&key.id).filter(|row| row.role == role);
             if row.and_then(|row| row.set_role.as_ref()) != Some(set) {
-                assigned.push(Of::Key(key.id.clone()).says(records::assign_key(key.id.as_str(), Some(set))));
+                assigned.push((key, role, set, row.is_some()));
             }
         }
         let right = |m: &Membership| {
@@ -183,7 +201,9 @@ impl<'a> Keys<'a> {
         let live: BTreeSet<String> = live.map(|key| key.role().to_string()).collect();
         let live = |role: &String| !role.starts_with("key_") || live.contains(role);
         let wrong = self.memberships().filter(|m| !right(m) && live(&m.role) && live(&m.member));
-        let mut statements = revoked(wrong.filter(|m| !(paused && m.member.starts_with("key_"))));
+        let wrong = wrong.filter(|m| !(paused && m.member.starts_with("key_")));
+        let wrong: Vec<&Membership> = wrong.collect();
+        let is_wanted = |m: &Membership| wanted.contains_key(&(m.role.clone(), m.member.clone()));
         let there: BTreeSet<(&str, &str)> =
             self.memberships().filter(|m| right(m)).map(|m| (m.role.as_str(), m.member.as_str())).collect();
         let mut missing: BTreeMap<(&String, roles::Membership), Vec<Ident>> = BTreeMap::new();
@@ -192,10 +212,40 @@ impl<'a> Keys<'a> {
                 missing.entry((role, *kind)).or_default().push(ident(member));
             }
         }
+        // of the set that its row names a key is no longer a member because its rights are others now
+        let is_quiet = wrong.is_empty() && missing.is_empty();
+        let rows = if is_quiet { BTreeMap::new() } else { self.sets_in_rows() };
+        let follows = |m: &Membership| !is_wanted(m) && rows.get(&m.member) == Some(&m.role.as_str());
+        let mut statements = revoked(wrong.iter().copied(), |m| {
+            (!follows(m)).then(|| differences::membership(m, is_wanted(m)))
+        });
+        let differs = |role: &str, member: &str| {
+            let is_recorded = role.starts_with("key_") || rows.get(member) == Some(&role);
+            let is_there = self.cluster.roles.contains_key(member);
+            let is_wrong = || wrong.iter().any(|m| m.role == role && m.member == member);
+            (is_recorded && is_there && !is_wrong()).then(|| differences::no_membership(role, member))
+        };
         statements.extend(missing.iter().map(|((role, kind), members)| {
-            self.of_set(role).says(roles::grant(&ident(role), members, *kind))
+            let differs = members.iter().filter_map(|member| differs(role, member.as_str()));
+            self.of_set(role).says(roles::grant(&ident(role), members, *kind)).undoing(differs)
         }));
-        (statements, bumped(assigned))
+        let assigned = assigned.into_iter().map(|(key, role, set, has_row)| {
+            // its row alone is another one, or its rights are
+            let is_in = || role == SHARED_ROLE || there.contains(&(set.as_str(), role.as_str()));
+            let differs = (has_row && is_in())
+                .then(|| format!("ApiKey {} has another permission set in dl.keys", key.name));
+            let assign = records::assign_key(key.id.as_str(), Some(set));
+            Of::Key(key.id.clone()).says(assign).undoing(differs)
+        });
+        let assigned = bumped(assigned.collect());
+        (statements, assigned)
+    }
+
+    /// The permission set that each key's row names, by the key's role.
+    fn sets_in_rows(&self) -> BTreeMap<String, &str> {
+        let row =
+            |key: &&KeySpec| Some((key.role().to_string(), self.db.keys.get(&key.id)?.set_role.as_deref()?));
+        self.live.iter().filter_map(row).collect()
     }
 
     /// Rows of `dl.keys` that are new or changed.
@@ -208,19 +258,24 @@ impl<'a> Keys<'a> {
         for key in self.live.iter().filter(|key| !self.is_closed(&key.id)) {
             let (id, role) = (key.id.as_str(), key.role());
             let row = self.db.keys.get(&key.id);
-            let of = || Of::Key(key.id.clone());
+            let mut push = |sql: Sql, differs: &str| {
+                let differs = format!("ApiKey {} {differs}", key.name);
+                statements.push(Of::Key(key.id.clone()).says(sql).undoing([differs]));
+            };
             if row.is_none() {
                 let row = records::insert_key(id, &key.uid, &key.namespace, &key.name, role.as_str());
-                statements.push(of().says(row));
+                push(row, "is not in dl.keys");
             }
             if row.is_some_and(|row| row.role != role.as_str()) {
-                statements.push(of().says(records::set_key_role(id, role.as_str())));
+                push(records::set_key_role(id, role.as_str()), "has another role in dl.keys");
             }
             if !same_time(row.and_then(|row| row.expires_at.as_deref()), key.expires_at.as_deref()) {
-                statements.push(of().says(records::set_key_expiry(id, key.expires_at.as_deref())));
+                let set = records::set_key_expiry(id, key.expires_at.as_deref());
+                push(set, "expires at another time in dl.keys");
             }
             if let Some(value) = resolved(&key.id) {
-                statements.push(of().says(records::set_key_resolved(id, &value.to_string())));
+                let set = records::set_key_resolved(id, &value.to_string());
+                push(set, "has other columns in its scope than dl.keys has");
             }
         }
         statements
@@ -241,7 +296,10 @@ impl<'a> Keys<'a> {
                 let replaces = replaced(secret, rows).map(Ulid::as_str);
                 let (id, key_id) = (secret.id.as_str(), key.id.as_str());
                 let insert = records::insert_secret(id, key_id, &secret.finder, &digest, replaces);
-                statements.push(of().says(insert));
+                let missing = row.is_some() && secret.replaces.is_none();
+                let missing = missing
+                    .then(|| format!("the secret of ApiKey {} is missing in dl.key_secrets", key.name));
+                statements.push(of().says(insert).undoing(missing));
                 let asked = key
                     .rotate
                     .as_ref()
@@ -252,7 +310,9 @@ impl<'a> Keys<'a> {
             let old = rows.iter().find(|old| Some(&old.id) == replaced(secret, rows));
             if let Some(old) = old.filter(|old| outlives(old, known, key)) {
                 let overlap = u64::try_from(rotation::overlap(key).as_millis()).unwrap_or(u64::MAX);
-                statements.push(of().says(records::retire_secret(old.id.as_str(), new.as_str(), overlap)));
+                let retire = records::retire_secret(old.id.as_str(), new.as_str(), overlap);
+                let differs = format!("the replaced secret of ApiKey {} has another end", key.name);
+                statements.push(of().says(retire).undoing([differs]));
             }
         }
         statements
@@ -293,13 +353,21 @@ fn outlives(old: &KeySecret, new: Option<&KeySecret>, key: &KeySpec) -> bool {
     key.rotation.is_some() && new.created_at.checked_add(overlap).is_ok_and(|latest| latest < end)
 }
 
-/// One statement for each role, however many members leave it.
-fn revoked<'a>(memberships: impl IntoIterator<Item = &'a Membership>) -> Vec<Statement> {
-    let mut by_role: BTreeMap<&str, Vec<Ident>> = BTreeMap::new();
+/// One statement for each role, however many members leave it, and what each leaving undoes.
+fn revoked<'a>(
+    memberships: impl IntoIterator<Item = &'a Membership>,
+    differs: impl Fn(&Membership) -> Option<String>,
+) -> Vec<Statement> {
+    let mut by_role: BTreeMap<&str, Vec<&Membership>> = BTreeMap::new();
     for membership in memberships {
-        by_role.entry(&membership.role).or_default().push(ident(&membership.member));
+        by_role.entry(&membership.role).or_default().push(membership);
     }
-    by_role.into_iter().map(|(role, members)| roles::revoke(&ident(role), &members).into()).collect()
+    let revoke = |(role, left): (&str, Vec<&Membership>)| {
+        let members: Vec<Ident> = left.iter().map(|m| ident(&m.member)).collect();
+        let differs = left.into_iter().filter_map(&differs);
+        Statement::from(roles::revoke(&ident(role), &members)).undoing(differs)
+    };
+    by_role.into_iter().map(revoke).collect()
 }
 
 /// The same rows, and the generation that lets the data planes see them.

@@ -12,6 +12,7 @@ mod accept;
 mod acl;
 mod closed;
 mod contents;
+mod differences;
 mod foreign;
 mod keys;
 mod protection;
@@ -25,6 +26,7 @@ mod shell;
 
 pub use closed::{Closed, Of};
 pub use contents::{CLOSE_KEYS, Outcome, contents};
+pub use differences::drift;
 pub use removal::removal;
 pub use shell::shell;
 
@@ -81,17 +83,26 @@ pub struct Statement {
     pub sql: Sql,
     /// What is closed when PostgreSQL refuses it.
     pub of: Of,
+    /// What was found otherwise and is mended by it, in words; empty where it only follows from another statement.
+    pub undoes: Vec<String>,
+}
+
+impl Statement {
+    fn undoing(mut self, differences: impl IntoIterator<Item = String>) -> Statement {
+        self.undoes.extend(differences);
+        self
+    }
 }
 
 impl From<Sql> for Statement {
     fn from(sql: Sql) -> Statement {
-        Statement { sql, of: Of::Tenant }
+        Statement { sql, of: Of::Tenant, undoes: Vec::new() }
     }
 }
 
 impl Of {
     fn says(self, sql: Sql) -> Statement {
-        Statement { sql, of: self }
+        Statement { sql, of: self, undoes: Vec::new() }
     }
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::accept::qname;
 use super::shell::ident;
-use super::{As, Finding, Of, Op, Statement};
+use super::{As, Finding, Of, Op, Statement, differences};
 use crate::desired::{Desired, EntitySpec};
 use crate::source::Event;
 
@@ -156,14 +156,21 @@ impl Changes {
         let (schema, table) = (&spec.schema, &spec.object);
         let has = |column: &str| relation.columns.iter().any(|it| it.name == column);
         let (version, flag_missing) = (!has(EXPECTED_TS), !has(flag.as_str()));
-        let mut statements: Vec<Sql> = Vec::new();
+        let (of, on) = (Of::Entity(spec.name.to_string()), key(name));
+        let says = |sql: Sql, differs: String| of.clone().says(sql).undoing([differs]);
+        let mut statements: Vec<Statement> = Vec::new();
         if version || flag_missing {
-            statements.push(ddl::add_columns(schema, table, version, flag_missing.then_some(flag)));
+            let missing = [(version, EXPECTED_TS), (flag_missing, flag.as_str())];
+            let missing = missing.iter().filter(|(is, _)| *is).map(|(_, column)| *column);
+            let differs = format!("{on} lacks {}", missing.collect::<Vec<_>>().join(" and "));
+            let add = ddl::add_columns(schema, table, version, flag_missing.then_some(flag));
+            statements.push(says(add, differs));
             self.add(db, name, version, flag_missing.then_some(flag));
         }
         let is_whole = |column: &&Column| column.not_null && column.default.as_deref() == Some("now()");
         if !version && !relation.columns.iter().filter(|it| it.name == EXPECTED_TS).any(|it| is_whole(&it)) {
-            statements.push(ddl::mend_column(schema, table));
+            let differs = format!("{EXPECTED_TS} of {on} lacks its default, or may be NULL");
+            statements.push(says(ddl::mend_column(schema, table), differs));
         }
         let stands = |relation: &Relation, trigger: &ddl::Trigger| {
             relation.triggers.get(trigger.name).is_some_and(|it| is_the(it, trigger, flag))
@@ -174,15 +181,20 @@ impl Changes {
             if !stands(relation, trigger)
                 || !cloned.into_iter().all(|part| stands(&db.relations[*part], trigger))
             {
-                statements.extend(drop_if_there(relation, schema, table, trigger));
-                statements.extend(ddl::create(schema, table, trigger, flag));
+                let differs = differences::trigger(relation.triggers.get(trigger.name), trigger.name, &on);
+                let drop = drop_if_there(relation, schema, table, trigger).into_iter();
+                let all = drop.chain(ddl::create(schema, table, trigger, flag));
+                statements.extend(all.map(|sql| says(sql, differs.clone())));
             }
         }
         for part in &parts {
             let (relation, schema, table) = (&db.relations[*part], ident(&part.0), ident(&part.1));
             if !stands(relation, &ddl::KEEP_ALL) {
-                statements.extend(drop_if_there(relation, &schema, &table, &ddl::KEEP_ALL));
-                statements.extend(ddl::create(&schema, &table, &ddl::KEEP_ALL, flag));
+                let (name, on) = (ddl::KEEP_ALL.name, key(part));
+                let differs = differences::trigger(relation.triggers.get(name), name, &on);
+                let drop = drop_if_there(relation, &schema, &table, &ddl::KEEP_ALL).into_iter();
+                let all = drop.chain(ddl::create(&schema, &table, &ddl::KEEP_ALL, flag));
+                statements.extend(all.map(|sql| says(sql, differs.clone())));
             }
         }
         let adds_version = version || recorded.as_ref().is_some_and(|recorded| recorded.adds_version);
@@ -199,12 +211,11 @@ impl Changes {
         }
         if is_new {
             let text = serde_json::to_string(&record).expect("a record is plain values");
-            statements.push(records::put_applied(KIND, &key(name), "", &text));
+            let differs = format!("dl.applied says something else of {on}'s protection");
+            statements.push(says(records::put_applied(KIND, &on, "", &text), differs));
         }
         if !statements.is_empty() {
-            let of = Of::Entity(spec.name.to_string());
-            let about = format!("protect {}", key(name));
-            self.before.push(op(&about, statements.into_iter().map(|sql| of.clone().says(sql)).collect()));
+            self.before.push(op(&format!("protect {on}"), statements));
         }
     }
 
@@ -250,7 +261,9 @@ impl Changes {
         let mut entities = desired.entities.iter();
         let entity = entities.find(|spec| key(&qname(spec)) == record);
         let of = entity.map_or(Of::Tenant, |spec| Of::Entity(spec.name.to_string()));
-        let statements = statements.into_iter().map(|sql| of.clone().says(sql)).collect();
+        let mut statements: Vec<Statement> = statements.into_iter().map(|sql| of.clone().says(sql)).collect();
+        let differs = format!("{record} has what concurrencyProtection adds, and is not under it");
+        statements.first_mut().into_iter().for_each(|first| first.undoes.push(differs.clone()));
         self.after.push(op(&format!("take the protection off {record}"), statements));
     }
 
@@ -261,8 +274,12 @@ impl Changes {
             let differs = |(signature, definition): &&(&'static str, &'static str)| {
                 there(signature).and_then(|it| it.definition.as_deref()) != Some(*definition)
             };
-            let statements: Vec<Statement> =
-                ddl::FUNCTIONS.iter().filter(differs).map(|it| ddl::function(it.1).into()).collect();
+            let define = |(signature, definition): &(&'static str, &'static str)| {
+                let differs = if there(signature).is_some() { "was changed" } else { "is missing" };
+                Statement::from(ddl::function(definition))
+                    .undoing([format!("function {signature} {differs}")])
+            };
+            let statements: Vec<Statement> = ddl::FUNCTIONS.iter().filter(differs).map(define).collect();
             if !statements.is_empty() {
                 self.before.insert(0, op("the functions of concurrency protection", statements));
             }

@@ -34,24 +34,51 @@ pub(super) fn claims(desired: &Desired, db: &TenantDb, live: &[&KeySpec], closed
         }
     }
     let extra = db.claims.keys().filter(|claim| !wanted.contains_key(*claim) && open(&claim.0));
-    let mut statements: Vec<Statement> =
-        extra.map(|(role, name)| of(role).says(records::drop_claim(role, name))).collect();
+    let drop = |(role, name): &(String, String)| {
+        let added = format!("claim {name} of {role} was added");
+        of(role).says(records::drop_claim(role, name)).undoing([added])
+    };
+    let mut statements: Vec<Statement> = extra.map(drop).collect();
     let changed =
         wanted.iter().filter(|(claim, value)| db.claims.get(*claim) != Some(**value) && open(&claim.0));
-    statements
-        .extend(changed.map(|((role, name), value)| of(role).says(records::put_claim(role, name, value))));
+    statements.extend(changed.map(|(claim, value)| {
+        let (role, name) = claim;
+        let differs = if db.claims.contains_key(claim) { "has another value" } else { "is missing" };
+        let differs = format!("claim {name} of {role} {differs}");
+        of(role).says(records::put_claim(role, name, value)).undoing([differs])
+    }));
     statements
 }
 
-pub(super) fn entities(db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'_>>) -> Vec<Statement> {
+/// Whether an entity of the manifests is served from this plan on, or no longer: rights come and go with it.
+pub(super) fn shift(desired: &Desired, db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'_>>) -> bool {
+    let mut names = desired.entities.iter().map(|spec| &spec.name);
+    names.any(|name| accepted.contains_key(name) != db.entities.contains_key(name.as_str()))
+}
+
+pub(super) fn entities(
+    desired: &Desired,
+    db: &TenantDb,
+    accepted: &BTreeMap<EntityName, Accepted<'_>>,
+) -> Vec<Statement> {
     let gone = db.entities.keys().filter(|name| !accepted.keys().any(|accepted| accepted.as_str() == *name));
-    let mut statements: Vec<Statement> =
-        gone.map(|name| Of::Entity(name.clone()).says(records::drop_entity(name))).collect();
+    let drop = |name: &String| {
+        let differs = match desired.entities.iter().any(|spec| spec.name.as_str() == name) {
+            true => format!("entity {name} cannot be served as it is now"),
+            false => format!("entity {name} was added to dl.entities"),
+        };
+        Of::Entity(name.clone()).says(records::drop_entity(name)).undoing([differs])
+    };
+    let mut statements: Vec<Statement> = gone.map(drop).collect();
     for (name, entity) in accepted {
         if db.entities.get(name.as_str()) != Some(&entity.record) {
             let definition = serde_json::to_string(&entity.record).expect("an entity is plain values");
-            let of = Of::Entity(name.to_string());
-            statements.push(of.says(records::put_entity(name.as_str(), &definition)));
+            let differs = match db.entities.contains_key(name.as_str()) {
+                true => format!("entity {name} stands in dl.entities with another definition"),
+                false => format!("entity {name} can be served and is not in dl.entities"),
+            };
+            let put = Of::Entity(name.to_string()).says(records::put_entity(name.as_str(), &definition));
+            statements.push(put.undoing([differs]));
         }
     }
     statements
@@ -99,18 +126,26 @@ pub(super) fn permission_sets(
     let changed = subjects.iter().filter_map(|(role, permissions)| {
         let hash = rights::hash(permissions);
         let there = db.permission_sets.get(role);
+        let differs = match there {
+            // what it holds follows from what it is to hold
+            Some(set) if set.hash == hash => Some("has other permissions"),
+            None if role == SHARED_ROLE => Some("is missing"),
+            _ => None,
+        };
+        let differs = differs.map(|differs| format!("the row of {role} in dl.permission_sets {differs}"));
         if there.is_some_and(|set| set.hash == hash && set.permissions == *permissions) {
             return None;
         }
         let text = serde_json::to_string(permissions).expect("permissions are plain values");
         let sql = records::put_permission_set(role, &hash, &text);
-        Some(of_set(role, &hash).says(sql))
+        Some(of_set(role, &hash).says(sql).undoing(differs))
     });
     changed.collect()
 }
 
-pub(super) fn limits(desired: &Desired, db: &TenantDb) -> Vec<Sql> {
+pub(super) fn limits(desired: &Desired, db: &TenantDb) -> Option<Statement> {
     let same = db.state.as_ref().is_some_and(|state| state.limits == desired.limits);
     let text = serde_json::to_string(&desired.limits).expect("limits are plain values");
-    if same { Vec::new() } else { vec![records::set_limits(&text)] }
+    let set = || Statement::from(records::set_limits(&text));
+    (!same).then(|| set().undoing(["the limits in dl.state were changed".to_owned()]))
 }

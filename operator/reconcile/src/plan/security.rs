@@ -13,7 +13,7 @@ use rowgate_sql::text::{Ident, Sql};
 use sha2::{Digest as _, Sha256};
 
 use super::accept::{Accepted, qname};
-use super::{Finding, Of, Statement};
+use super::{Finding, Of, Statement, differences};
 use crate::desired::{Desired, PolicySpec, RowsSpec, Scope, Security};
 
 /// The statements, whether one of them changes which rows a role sees, and the sentences for status.
@@ -47,9 +47,7 @@ pub(super) fn changes(
         changes.notes.extend(nobodies(desired, entity));
         match definitions(desired, entity) {
             Ok(wanted) => {
-                let statements = table(db, entity, relation, &wanted);
-                let of = Of::Policies(entity.spec.name.to_string());
-                changes.statements.extend(statements.into_iter().map(|sql| of.clone().says(sql)));
+                changes.statements.extend(table(db, entity, relation, &wanted));
             }
             Err(finding) => {
                 changes.problems.insert(entity.spec.name.to_string(), finding);
@@ -207,11 +205,17 @@ fn table(
     entity: &Accepted<'_>,
     relation: &Relation,
     wanted: &Option<Vec<PolicyDef>>,
-) -> Vec<Sql> {
+) -> Vec<Statement> {
     let (schema, object) = (&entity.spec.schema, &entity.spec.object);
+    let (of, table) = (Of::Policies(entity.spec.name.to_string()), differences::table(entity));
+    let says = |sql: Sql| of.clone().says(sql);
     let mut statements = Vec::new();
     if !relation.rls_enabled || !relation.rls_forced {
-        statements.push(policies::enable(schema, object));
+        let off = match relation.rls_enabled {
+            false => format!("row-level security of {table} is off"),
+            true => format!("row-level security of {table} is not forced on its owner"),
+        };
+        statements.push(says(policies::enable(schema, object)).undoing([off]));
     }
     let Some(wanted) = wanted else { return statements };
     let record = |policy: &str| format!("{}.{}.{policy}", schema.as_str(), object.as_str());
@@ -229,16 +233,28 @@ fn table(
     };
     let keep: BTreeSet<&str> = wanted.iter().filter(|def| stands(def)).map(|def| def.name.as_str()).collect();
     for name in relation.policies.keys().filter(|name| !keep.contains(name.as_str())) {
-        statements.extend(policies::drop(schema, object, name));
-        if !wanted.iter().any(|definition| definition.name.as_str() == name) {
-            statements.push(records::drop_applied("policy", &record(name)));
+        let is_wanted = wanted.iter().any(|definition| definition.name.as_str() == name);
+        let added = (!is_wanted).then(|| format!("policy {name} on {table} was added"));
+        statements.extend(policies::drop(schema, object, name).map(|sql| says(sql).undoing(added)));
+        if !is_wanted {
+            statements.push(says(records::drop_applied("policy", &record(name))));
         }
     }
     for definition in wanted.iter().filter(|def| !keep.contains(def.name.as_str())) {
         let name = definition.name.as_str();
-        statements.push(policies::create(schema, object, definition));
         let (record, hash) = (record(name), hash(schema, object, definition));
-        statements.push(records::record_policy(&record, &hash, schema.as_str(), object.as_str(), name));
+        let applied = db.applied.get(&("policy".to_owned(), record.clone()));
+        let differs = match (relation.policies.contains_key(name), applied) {
+            (false, _) => Some("is missing"),
+            (true, None) => Some("is not recorded in dl.applied"),
+            // its manifest, or a role that it names, is another one
+            (true, Some(applied)) if applied.hash != hash => None,
+            (true, Some(_)) => Some("was changed"),
+        };
+        let differs = differs.map(|differs| format!("policy {name} on {table} {differs}"));
+        statements.push(says(policies::create(schema, object, definition)).undoing(differs));
+        let row = records::record_policy(&record, &hash, schema.as_str(), object.as_str(), name);
+        statements.push(says(row));
     }
     statements
 }

@@ -8,7 +8,7 @@ use rowgate_sql::ddl::grants;
 use rowgate_sql::ddl::roles::{self, Kind, Membership};
 use rowgate_sql::text::Ident;
 
-use super::{As, Op, Statement, foreign};
+use super::{As, Op, Statement, differences, foreign};
 use crate::desired::Desired;
 
 /// Creates what is missing and brings back what was altered. `operator` is the login that runs it.
@@ -37,9 +37,9 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
         let kind = if login == TenantLogin::Keys { Kind::RoleCreator } else { Kind::Login };
         match actual.roles.get(&name) {
             None => {
-                statements.push(
-                    roles::create(&role, kind, desired.verifiers.get(&name).map(String::as_str)).into(),
-                );
+                let verifier = desired.verifiers.get(&name).map(String::as_str);
+                let missing = format!("role {name} is missing");
+                statements.push(Statement::from(roles::create(&role, kind, verifier)).undoing([missing]));
                 if login == TenantLogin::Keys {
                     let control = grants::Target::Database(ident(CONTROL_DATABASE));
                     statements.extend(grants::grant("CONNECT", &control, &name).map(Statement::from));
@@ -47,7 +47,9 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
             }
             Some(present) => {
                 statements.extend(repaired(&role, kind, present));
-                statements.extend(present.create_db.then(|| roles::no_create_db(&role).into()));
+                let can = || format!("role {name} may create databases");
+                let no = || Statement::from(roles::no_create_db(&role)).undoing([can()]);
+                statements.extend(present.create_db.then(no));
             }
         }
     }
@@ -56,8 +58,12 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
     }
     for (role, member) in becomes(desired) {
         let is_it = |m: &&Member| m.role == role && m.member == member;
-        if !actual.memberships.iter().filter(is_it).any(|m| m.set && !m.inherit && !m.admin) {
-            statements.push(roles::grant(&ident(&role), [&ident(&member)], Membership::Set).into());
+        let mut there = actual.memberships.iter().filter(is_it);
+        if !there.clone().any(|m| m.set && !m.inherit && !m.admin) {
+            let grant = Statement::from(roles::grant(&ident(&role), [&ident(&member)], Membership::Set));
+            let differs = there.next().map(|m| differences::membership(m, true));
+            let differs = differs.unwrap_or_else(|| differences::no_membership(&role, &member));
+            statements.push(grant.undoing([differs]));
         }
     }
     statements
@@ -80,12 +86,15 @@ pub(super) fn repaired(role: &Ident, kind: Kind, present: &Role) -> Vec<Statemen
         && present.create_role == (kind == Kind::RoleCreator)
         && !present.inherit
         && present.connection_limit == -1;
-    let mut statements = Vec::new();
+    let mut statements: Vec<Statement> = Vec::new();
     if !right {
         statements.push(roles::alter(role, kind).into());
     }
     let databases: BTreeSet<Option<Ident>> = present.settings.iter().map(|it| database_of(it)).collect();
     statements.extend(databases.iter().map(|it| roles::reset_settings(role, it.as_ref()).into()));
+    if let Some(first) = statements.first_mut() {
+        first.undoes = differences::attributes(role.as_str(), kind, present);
+    }
     statements
 }
 
@@ -102,6 +111,8 @@ fn database(desired: &Desired, operator: &str) -> [Op; 3] {
     let mut create =
         Op::new("the database", As::Operator, vec![roles::create_database(&desired.database, &owner).into()]);
     create.transaction = false;
+    let missing = format!("database {} is missing", desired.database.as_str());
+    create.statements.iter_mut().for_each(|it| it.undoes.push(missing.clone()));
     [
         Op::new(
             "become able to give the database away",
@@ -126,7 +137,11 @@ fn strays(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Statement>
         .filter(|m| m.grantor == operator && concerns(m))
         .filter(|m| !(m.role == SHARED_ROLE && foreign::is_lane(&m.member)))
         .filter(|m| !becomes(desired).iter().any(|(role, member)| m.role == *role && m.member == *member));
-    strays.map(|m| roles::revoke(&ident(&m.role), [&ident(&m.member)]).into()).collect()
+    let revoke = |m: &Member| {
+        let revoke = Statement::from(roles::revoke(&ident(&m.role), [&ident(&m.member)]));
+        revoke.undoing([differences::membership(m, false)])
+    };
+    strays.map(revoke).collect()
 }
 
 pub(super) fn ident(name: &str) -> Ident {
