@@ -117,6 +117,18 @@ async fn a_typing_error_is_told_with_its_remedy_and_the_rest_is_served() {
         (world.status("ApiKey", "wrong")["secretName"].is_string()).then_some(())
     })
     .await;
+    // one that is stalled is told once, and so is the Event of it
+    let scope = "scope: {permissions: [{entity: ordrs, actions: [read], fields: {include: ['*']}}]}";
+    world.write("wrong.yaml", &wrong.replace("revokd: true", scope));
+    let told = "permissions name the entity ordrs, which is not served";
+    world.says(&format!("stalled: EntityNotFound: {told}")).await;
+    until("the Event", async || {
+        let file = fs::read_to_string(world.state().join("status/apikey_default_wrong.yaml")).ok()?;
+        let events = file.split_once("events:")?.1;
+        (events.contains("type: Warning") && events.contains(told)).then_some(())
+    })
+    .await;
+    assert_eq!(world.log().matches(told).count(), 1, "{}", world.log());
     fs::remove_file(folder.join("wrong.yaml")).expect("it is there");
     let mut check = Command::new(binary());
     refuses(check.arg("check").arg("--manifests").arg(&folder), 0, &["every manifest", "is good"]);

@@ -252,7 +252,7 @@ impl ResourceSource for DirSource {
                 if !folder.knows(&report.object) {
                     continue;
                 }
-                folder.statuses.report(&report.object, &report.status)?;
+                folder.statuses.report(&report.object, &report.status, Timestamp::now())?;
             }
             Ok(())
         })

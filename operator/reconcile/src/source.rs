@@ -50,7 +50,8 @@ pub trait ResourceSource: Send + Sync {
     ) -> impl Future<Output = Result<(), SourceError>> + Send;
 
     /// Publishes status. What differs in the times only at which conditions turned is not written, nor is the status of an
-    /// object that is gone, whoever bears its name now.
+    /// object that is gone, whoever bears its name now. One that turns an object `Stalled` is told as an [`Event`], too:
+    /// [`Status::stalls`].
     fn report(&self, reports: &[StatusReport]) -> impl Future<Output = Result<(), SourceError>> + Send;
 
     /// Whether an object that is deleted stays, with a `deletionTimestamp`, until it is released. Where it does not, its

@@ -5,6 +5,8 @@ use rowgate_crds::{ApiKeyStatus, Kind, TenantStatus};
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use crate::source::Event;
+
 /// As plain values, and no text yet: thousands may wait, and most are compared with what stands there and not written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Status {
@@ -47,6 +49,20 @@ impl Status {
         (new != *there).then_some(new)
     }
 
+    /// What is told of an object that turns `Stalled` with this status, or for another cause than before. `there`: the status
+    /// that it has.
+    #[must_use]
+    pub fn stalls(&self, there: Option<&Status>) -> Option<Event> {
+        let holds = |it: &&Condition| it.type_ == "Stalled" && it.status == "True";
+        let stalled = |status: &Status| {
+            let condition = status.conditions().iter().find(holds)?;
+            Some((condition.reason.clone(), condition.message.clone()))
+        };
+        let now = stalled(self)?;
+        let is_new = there.and_then(stalled).as_ref() != Some(&now);
+        is_new.then_some(Event { reason: now.0, note: now.1, warning: true })
+    }
+
     /// As it is written.
     #[must_use]
     pub fn to_value(&self) -> Value {
@@ -65,6 +81,25 @@ mod tests {
     use rowgate_crds::{ConditionType, Reason, condition};
 
     use super::*;
+
+    #[test]
+    fn an_object_that_turns_stalled_is_an_event_once_for_each_cause() {
+        let status = |stalled: bool, message: &str, at: i64| {
+            let since = Time(Timestamp::from_second(at).expect("a time"));
+            let reason = if stalled { Reason::SourceNotFound } else { Reason::Done };
+            let conditions = vec![condition(ConditionType::Stalled, stalled, reason, message, 1, since)];
+            Status::ApiKey(Box::new(ApiKeyStatus { conditions, ..ApiKeyStatus::default() }))
+        };
+        let note = |now: &Status, there: Option<&Status>| now.stalls(there).map(|event| event.note);
+        let (fine, gone) = (status(false, "", 1), status(true, "gone", 1));
+        assert_eq!(note(&fine, None), None);
+        for there in [None, Some(&fine), Some(&status(true, "broken", 1))] {
+            assert_eq!(note(&gone, there).as_deref(), Some("gone"), "{there:?}");
+        }
+        assert_eq!(note(&status(true, "gone", 2), Some(&gone)), None, "it was told");
+        let event = gone.stalls(None).expect("it is stalled");
+        assert_eq!((event.reason.as_str(), event.warning), ("SourceNotFound", true));
+    }
 
     #[test]
     fn a_time_alone_is_not_written_and_one_of_a_condition_that_did_not_turn_stays() {

@@ -7,7 +7,7 @@ use futures_util::{TryStreamExt as _, stream};
 use kube::Api;
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use rowgate_crds::{API_VERSION, Kind};
-use rowgate_reconcile::source::{ObjectRef, SourceError, Status, StatusReport};
+use rowgate_reconcile::source::{Event, ObjectRef, SourceError, Status, StatusReport};
 use serde_json::json;
 
 use super::listed::Listed;
@@ -47,26 +47,29 @@ impl Statuses {
 /// # Errors
 /// The first that the API server did not answer to; or else the last that it refused.
 pub(crate) async fn write(source: &KubeSource, reports: &[StatusReport]) -> Result<(), SourceError> {
-    let news: Vec<(&ObjectRef, Status)> = reports
+    let news: Vec<(&ObjectRef, News)> = reports
         .iter()
         .filter_map(|report| {
-            let status = match report.object.kind {
+            let news = match report.object.kind {
                 Kind::Tenant => news(source, &source.tenants, report),
                 Kind::ApiKey => news(source, &source.api_keys, report),
             };
-            Some((&report.object, status?))
+            Some((&report.object, news?))
         })
         .collect();
     let refused = Mutex::new(None);
     let refused = &refused;
     stream::iter(news.into_iter().map(Ok))
-        .try_for_each_concurrent(AT_ONCE, |(object, status)| async move {
+        .try_for_each_concurrent(AT_ONCE, |(object, News { status, stalls })| async move {
             let written = match object.kind {
                 Kind::Tenant => one(source, &source.tenants, object, status).await?,
                 Kind::ApiKey => one(source, &source.api_keys, object, status).await?,
             };
-            if let Err(refusal) = written {
-                lock(refused).replace(refusal);
+            match (written, stalls) {
+                // only now: a status that is tried again brings its Event again
+                (Ok(true), Some(event)) => source.events.publish(object, event).await,
+                (Ok(_), _) => {}
+                (Err(refusal), _) => drop(lock(refused).replace(refusal)),
             }
             Ok::<_, SourceError>(())
         })
@@ -75,8 +78,15 @@ pub(crate) async fn write(source: &KubeSource, reports: &[StatusReport]) -> Resu
     refused.map_or(Ok(()), Err)
 }
 
+/// What is to be written.
+struct News {
+    status: Status,
+    /// The object turns `Stalled` with it.
+    stalls: Option<Event>,
+}
+
 /// The status to write, if the one that stands there says something else.
-fn news<T: Declared>(source: &KubeSource, shelves: &Shelves<T>, report: &StatusReport) -> Option<Status> {
+fn news<T: Declared>(source: &KubeSource, shelves: &Shelves<T>, report: &StatusReport) -> Option<News> {
     let ObjectRef { namespace, name, uid, .. } = &report.object;
     let there = shelves.with(namespace, name, |held| {
         let is_it = held.meta().uid.as_deref() == Some(uid.as_str());
@@ -84,16 +94,18 @@ fn news<T: Declared>(source: &KubeSource, shelves: &Shelves<T>, report: &StatusR
     });
     let object = there.flatten()?;
     let there = source.shared.statuses.of(uid).or_else(|| object?.status());
-    there.map_or_else(|| Some(report.status.clone()), |there| report.status.over(&there))
+    let stalls = report.status.stalls(there.as_ref());
+    let status = there.map_or_else(|| Some(report.status.clone()), |there| report.status.over(&there));
+    status.map(|status| News { status, stalls })
 }
 
-/// Writes one. The inner error is a refusal of this one alone.
+/// Writes one. The inner error is a refusal of this one alone; false: the object is gone.
 async fn one<T: Declared>(
     source: &KubeSource,
     shelves: &Shelves<T>,
     object: &ObjectRef,
     status: Status,
-) -> Result<Result<(), SourceError>, SourceError> {
+) -> Result<Result<bool, SourceError>, SourceError> {
     let api: Api<Listed<T>> = Api::namespaced(source.client.clone(), &object.namespace);
     let attempt = || format!("write the status of {object}");
     let change = json!({
@@ -115,9 +127,9 @@ async fn one<T: Declared>(
             if shelves.version(&object.namespace, &object.name).as_ref() == Some(&version) {
                 source.shared.statuses.seen(&written_meta(object, version));
             }
-            Ok(Ok(()))
+            Ok(Ok(true))
         }
-        Err(refusal) if matches!(refusal.code, 404 | 409) => Ok(Ok(())),
+        Err(refusal) if matches!(refusal.code, 404 | 409) => Ok(Ok(false)),
         Err(refusal) => {
             source.shared.meter.status_failures.add_one();
             Ok(Err(super::finalizer::refused(attempt(), &refusal)))

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use rowgate_tests::cluster::{Cluster, Namespace};
 use rowgate_tests::data_plane::DataPlane;
-use rowgate_tests::operator::{ACCOUNT, Operator};
-use rowgate_tests::postgres::Server;
+use rowgate_tests::operator::{ACCOUNT, Operator, owners};
+use rowgate_tests::postgres::{Server, connect, execute};
 use rowgate_tests::wait::until;
 use rowgate_tests::world::{examples, get};
 use serde_json::json;
@@ -66,6 +66,27 @@ async fn the_shop_is_applied_served_revoked_and_deleted() {
 
     let (admin, north, south) =
         (key(&namespace, KEYS[0]).await, key(&namespace, KEYS[1]).await, key(&namespace, KEYS[2]).await);
+    // what `make cluster` prints for psql
+    let owners = owners(&namespace, &namespace, &server).await;
+    assert_eq!(owners.iter().map(|login| login.database.as_str()).collect::<Vec<_>>(), ["shop"]);
+    let mut owner = connect(&owners[0]).await.expect("the owner's login");
+    execute(&mut owner, "alter table shop.customers add column since integer").await;
+    drop(owner);
+
+    // somebody mistypes an entity, and looks why the key does not come
+    let wrong = "apiVersion: rowgate.dev/v1alpha1\nkind: ApiKey\nmetadata: {name: wrong}\nspec: {tenantRef: {name: shop}, \
+                 scope: {permissions: [{entity: ordrs, actions: [read], fields: {include: ['*']}}]}}\n";
+    namespace.apply(wrong).await.ok();
+    let why = "permissions name the entity ordrs, which is not served";
+    until("a Warning in kubectl describe", async || {
+        let described = namespace.kubectl(&["describe", "apikey", "wrong"]).await.ok();
+        let mut lines = described.lines().skip_while(|line| !line.starts_with("Events:"));
+        lines
+            .find(|line| line.contains("Warning") && line.contains("EntityNotFound") && line.contains(why))?;
+        Some(())
+    })
+    .await;
+
     let revoke = json!({ "spec": { "revoked": true } }).to_string();
     namespace.kubectl(&["patch", "apikey", "north", "--type=merge", "--patch", &revoke]).await.ok();
     namespace.told("apikeys", "north", 2, "Revoked").await;

@@ -45,14 +45,22 @@ impl Statuses {
             .filter(|status| status.is_object())
     }
 
-    /// Writes a status, unless it says what stands there already but for the times at which conditions turned. Returns whether it was written.
-    pub(super) fn report(&mut self, object: &ObjectRef, status: &Status) -> Result<bool, SourceError> {
+    /// Writes a status, unless it says what stands there already but for the times at which conditions turned; with it an
+    /// event where the object turns `Stalled`. Returns whether it was written.
+    pub(super) fn report(
+        &mut self,
+        object: &ObjectRef,
+        status: &Status,
+        now: Timestamp,
+    ) -> Result<bool, SourceError> {
         let mut document = self.document(object);
         let there = Status::read(object.kind, &document["status"]);
+        let stalls = status.stalls(there.as_ref());
         let new = there.map_or_else(|| Some(status.clone()), |there| status.over(&there));
         let path = self.path(object.kind.as_str(), &object.namespace, &object.name);
         let Some(new) = new.or_else(|| (!path.exists()).then(|| status.clone())) else { return Ok(false) };
         document["status"] = new.to_value();
+        stalls.into_iter().for_each(|event| add(&mut document, &event, now));
         self.write(object, document)?;
         Ok(true)
     }
@@ -65,20 +73,7 @@ impl Statuses {
         now: Timestamp,
     ) -> Result<(), SourceError> {
         let mut document = self.document(object);
-        let mut events = document["events"].as_array().cloned().unwrap_or_default();
-        let kind = if event.warning { "Warning" } else { "Normal" };
-        let same = |last: &Value| last["reason"] == event.reason && last["note"] == event.note;
-        match events.last_mut().filter(|last| same(last)) {
-            Some(last) => {
-                last["count"] = json!(last["count"].as_u64().unwrap_or(1) + 1);
-                last["time"] = json!(now);
-            }
-            None => events.push(
-                json!({ "time": now, "type": kind, "reason": event.reason, "note": event.note, "count": 1 }),
-            ),
-        }
-        events.drain(..events.len().saturating_sub(N_EVENTS));
-        document["events"] = Value::Array(events);
+        add(&mut document, event, now);
         self.write(object, document)
     }
 
@@ -112,4 +107,21 @@ impl Statuses {
         self.documents.insert(path, document);
         Ok(())
     }
+}
+
+fn add(document: &mut Value, event: &Event, now: Timestamp) {
+    let mut events = document["events"].as_array().cloned().unwrap_or_default();
+    let kind = if event.warning { "Warning" } else { "Normal" };
+    let same = |last: &Value| last["reason"] == event.reason && last["note"] == event.note;
+    match events.last_mut().filter(|last| same(last)) {
+        Some(last) => {
+            last["count"] = json!(last["count"].as_u64().unwrap_or(1) + 1);
+            last["time"] = json!(now);
+        }
+        None => events.push(
+            json!({ "time": now, "type": kind, "reason": event.reason, "note": event.note, "count": 1 }),
+        ),
+    }
+    events.drain(..events.len().saturating_sub(N_EVENTS));
+    document["events"] = Value::Array(events);
 }
