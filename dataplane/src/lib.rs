@@ -21,6 +21,7 @@ pub mod listen;
 pub mod meter;
 mod misfits;
 pub mod next_link;
+mod no_http;
 pub mod path;
 mod patience;
 pub mod probes;

@@ -19,6 +19,7 @@ use crate::app::Tasks;
 use crate::bounds;
 use crate::linger::Lingering;
 use crate::meter::Unread;
+use crate::no_http::Explained;
 use crate::patience::Impatient;
 
 /// A client that takes longer for its headers is cut off; so is one that stays silent between requests.
@@ -63,8 +64,8 @@ pub async fn serve<S>(
         };
         // Without it small answers may wait for a delayed ACK; where it fails the connection is dead anyway.
         let _small_answers_at_once = stream.set_nodelay(true);
-        let connection =
-            connection(Lingering::new(Impatient::new(stream, patience)), service(peer.ip()), ends.clone());
+        let stream = Explained::new(Lingering::new(Impatient::new(stream, patience)));
+        let connection = connection(stream, service(peer.ip()), ends.clone());
         let unread = unread.clone();
         tasks.start(async move {
             if let Err(error) = connection.await {
@@ -85,7 +86,7 @@ fn note(unread: &Unread, error: &hyper::Error) {
 }
 
 async fn connection<S>(
-    stream: Lingering<Impatient<TcpStream>>,
+    stream: Explained<Lingering<Impatient<TcpStream>>>,
     service: S,
     ends: Ends,
 ) -> Result<(), hyper::Error>

@@ -128,6 +128,10 @@ pub fn finish(mut response: Response, request: &RequestId) -> Response {
         *response.body_mut() = Body::from(problem_json(&problem, request));
         // The router counted the empty body; with two lengths hyper panics.
         response.headers_mut().remove(CONTENT_LENGTH);
+        // The router adds it to whatever is answered to a method that it does not know.
+        if response.status() != StatusCode::METHOD_NOT_ALLOWED {
+            response.headers_mut().remove(ALLOW);
+        }
         if let Some(seconds) = problem.retry_after {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -159,7 +163,7 @@ fn status(code: Code) -> StatusCode {
     StatusCode::from_u16(code.status()).expect("every code has a status between 400 and 504")
 }
 
-fn problem_json(problem: &Problem, request: &RequestId) -> String {
+pub(crate) fn problem_json(problem: &Problem, request: &RequestId) -> String {
     json!({"error": {
         "code": problem.code,
         "message": problem.message,

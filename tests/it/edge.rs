@@ -4,5 +4,6 @@ mod bounds;
 pub(crate) mod compression;
 mod cors;
 mod headers;
+mod no_http;
 mod proxies;
 pub(crate) mod raw;
