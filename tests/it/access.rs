@@ -48,6 +48,19 @@ const PROCEDURE: [(&str, &str, &str, (u16, &str)); 6] = [
     ("DELETE", "/auth/{tenant}/api/{entity}/{*key}", "/api/best_sellers/id/1", (405, "MethodNotAllowed")),
 ];
 
+/// Methods that no address has, and addresses that there are not, with what a live key is told: the status, and `Allow`.
+const NOWHERE: [(&str, &str, u16, Option<&str>); 9] = [
+    ("PUT", "/api", 405, Some("GET, HEAD, OPTIONS")),
+    ("DELETE", "/api/orders", 405, Some("GET, HEAD, POST, OPTIONS")),
+    ("BREW", "/api/absentee", 405, Some("GET, HEAD, POST, OPTIONS")),
+    ("POST", "/api/orders/id/1", 405, Some("GET, HEAD, PATCH, PUT, DELETE, OPTIONS")),
+    ("TRACE", "/api/best_sellers", 405, Some("POST")),
+    ("POST", "/api/best_sellers/id/1", 404, None),
+    ("POST", "", 404, None),
+    ("GET", "/nothing/at/all", 404, None),
+    ("PATCH", "/openapi", 404, None),
+];
+
 /// The same for the routes that name no tenant; `tests/it/tokens` tells what they answer to those who may ask.
 const ELSEWHERE: [(&str, &str); 2] =
     [("POST", "/api/auth/apikeys/exchange"), ("GET", "/.well-known/jwks.json")];
@@ -238,14 +251,15 @@ fn typing_error(key: &str) -> String {
 /// What a stranger is told of a path.
 fn allow(path: &str) -> &'static str {
     match path.matches('{').count() {
-        1 => "GET,HEAD,OPTIONS",
-        2 => "GET,HEAD,POST,OPTIONS",
-        _ => "GET,HEAD,PATCH,PUT,DELETE,OPTIONS",
+        1 => "GET, HEAD, OPTIONS",
+        2 => "GET, HEAD, POST, OPTIONS",
+        _ => "GET, HEAD, PATCH, PUT, DELETE, OPTIONS",
     }
 }
 
 /// Seen to fail with look-up and key statement that pass over `revoked_at`, with a 401 that names the reason, with a
-/// role header that is not compared, and with an OPTIONS that knows which tenants there are.
+/// role header that is not compared, with an OPTIONS that knows which tenants there are, and with a 405 or a 404 that is
+/// told before the key is looked at.
 #[tokio::test]
 async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
     let door = Door::open().await;
@@ -321,6 +335,18 @@ async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
             }
             assert_eq!(reply.status, case.status, "{here}: {reply:?}");
             options.entry(allow(route.path)).or_default().push(asked);
+            if case.status == 401 { &mut refusals } else { &mut role_refusals }.push(reply);
+        }
+    }
+    for (method, path, status, allow) in NOWHERE {
+        for case in door.cases() {
+            let reply = door.ask(method, &format!("/auth/{}{path}", case.tenant), &case.headers).await;
+            let here = format!("{method} {path} with {}: {reply:?}", case.name);
+            if case.status == 200 {
+                assert_eq!((reply.status.as_u16(), reply.header("allow")), (status, allow), "{here}");
+                continue;
+            }
+            assert_eq!(reply.status, case.status, "{here}");
             if case.status == 401 { &mut refusals } else { &mut role_refusals }.push(reply);
         }
     }

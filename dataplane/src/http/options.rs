@@ -1,8 +1,9 @@
-//! OPTIONS of every address: its methods, out of the table of routes.
+//! OPTIONS of every address: its methods, out of the table of routes; and every other method that it does not answer.
 //!
-//! Anybody may ask, without a key, and then nothing but the table is asked: the answer is the same whether the tenant, the
-//! entity or the row exists or not. A browser's preflight is the one exception: see [`cors`]. To whoever sends a live key
-//! that may use an entity, it and its rows say what PostgreSQL does not do to them; every other key is told what a stranger is.
+//! Anybody may ask OPTIONS, without a key, and then nothing but the table is asked: the answer is the same whether the
+//! tenant, the entity or the row exists or not. A browser's preflight is the one exception: see [`cors`]. To whoever sends a
+//! live key that may use an entity, it and its rows say what PostgreSQL does not do to them; every other key is told what a
+//! stranger is. A 405 says the same, to live keys; strangers get the 401 that they get everywhere.
 
 use std::sync::Arc;
 
@@ -10,37 +11,56 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts as _, State};
 use axum::http::header::ALLOW;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{self, MethodRouter};
+use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::resolve;
 
 use super::rest::Here;
-use super::routes;
+use super::{method_not_allowed, routes};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::cors;
 use crate::respond::Refusal;
 use crate::telemetry::Trace;
+use crate::tenant::Known;
 
-/// The handler of one path of the table.
+/// The handlers of one path of the table: of OPTIONS, and of every method that the table does not have.
 pub(super) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
     let methods = methods(path);
-    let (allow, methods) = (header(&[&methods[..], &["OPTIONS"]].concat()), header(&methods));
+    let allow = header(&[&methods[..], &["OPTIONS"]].concat(), ", ");
+    let (methods, otherwise) = (header(&methods, ","), allow.clone());
     let of_row = match path {
         ROW => Some(true),
         ROWS => Some(false),
         _ => None,
     };
-    routing::options(async move |State(app): State<Arc<App>>, parts: Parts| {
+    let asked = async move |State(app): State<Arc<App>>, parts: Parts| {
         let fewer = match of_row {
-            Some(of_row) => fewer(parts.clone(), &app, of_row).await,
+            Some(of_row) => {
+                live(parts.clone(), &app).await.ok().and_then(|known| fewer(&parts, &known, of_row))
+            }
             None => None,
         };
         let allow = fewer.map_or_else(|| allow.clone(), HeaderValue::from_static);
         answer(&parts, allow, &methods)
-    })
+    };
+    let other = async move |State(app): State<Arc<App>>, parts: Parts| {
+        let fewer = match path.starts_with(KEYED) {
+            true => {
+                let known = live(parts.clone(), &app).await?;
+                of_row.and_then(|of_row| fewer(&parts, &known, of_row))
+            }
+            false => None,
+        };
+        refuse(&parts, fewer.map_or_else(|| otherwise.clone(), HeaderValue::from_static))
+    };
+    routing::options(asked).fallback(other)
 }
+
+/// What begins so is told to no stranger.
+pub(super) const KEYED: &str = "/auth/";
 
 /// The path of a row.
 const ROW: &str = "/auth/{tenant}/api/{entity}/{*key}";
@@ -48,15 +68,31 @@ const ROW: &str = "/auth/{tenant}/api/{entity}/{*key}";
 /// The path of an entity.
 const ROWS: &str = "/auth/{tenant}/api/{entity}";
 
-/// What is left where the request holds a live key that may use the entity in its path, and PostgreSQL does not do all of it.
-async fn fewer(mut parts: Parts, app: &Arc<App>, of_row: bool) -> Option<&'static str> {
-    let here = Here::of(&parts);
-    let caller = Caller::from_request_parts(&mut parts, app).await.ok()?;
-    let known = caller.recognize_anew().await.ok()?;
-    let entity = here.entity().ok()?;
+/// The live key that the request holds, of the tenant in its path.
+pub(super) async fn live(mut parts: Parts, app: &Arc<App>) -> Result<Known, Refusal> {
+    let caller = Caller::from_request_parts(&mut parts, app).await?;
+    let known = caller.recognize_anew().await?;
+    caller.check_role(&known)?;
+    Ok(known)
+}
+
+/// What is left where the key may use the entity in the path, and PostgreSQL does not do all of it.
+fn fewer(parts: &Parts, known: &Known, of_row: bool) -> Option<&'static str> {
+    let entity = Here::of(parts).entity().ok()?;
     let scope = known.snapshot.scope(&known.key);
-    caller.check_role(&known).ok()?;
     resolve::allowed(&known.snapshot.catalog, &scope, &entity, of_row)
+}
+
+/// Of a method that the table does not have for this path.
+fn refuse(parts: &Parts, allow: HeaderValue) -> Result<Response, Refusal> {
+    Trace::of(parts);
+    if parts.method == Method::POST && allow == Problem::only_called().allow.unwrap_or_default() {
+        let what = "this entity is a procedure and has no rows; call it with POST at its own address";
+        return Err(Problem::new(Code::NotFound, what).into());
+    }
+    let mut response = Refusal(method_not_allowed()).into_response();
+    response.headers_mut().insert(ALLOW, allow);
+    Ok(response)
 }
 
 fn answer(parts: &Parts, allow: HeaderValue, methods: &HeaderValue) -> Result<Response, Refusal> {
@@ -82,6 +118,6 @@ fn methods(path: &str) -> Vec<&'static str> {
     methods
 }
 
-fn header(methods: &[&str]) -> HeaderValue {
-    HeaderValue::try_from(methods.join(",")).expect("methods are letters")
+fn header(methods: &[&str], between: &str) -> HeaderValue {
+    HeaderValue::try_from(methods.join(between)).expect("methods are letters")
 }

@@ -137,14 +137,17 @@ async fn a_procedure_is_called_and_nothing_else() {
     }
     let head = desk.ask("clerk", "HEAD", "/scalar", "").await;
     assert_eq!((head.status.as_u16(), head.header("allow")), (405, Some("POST")));
+    // it has no rows: a 405 would offer the method that it refuses
+    let row = desk.ask("clerk", "POST", "/scalar/a/1", "{}").await;
+    assert_eq!((row.status.as_u16(), row.header("allow")), (404, None), "{row:?}");
     // Whoever may call it is told what it takes; everybody else what a stranger is.
     for (key, path, allow) in [
         ("clerk", "/scalar", "POST"),
         ("poor", "/scalar", "POST"),
         ("clerk", "/scalar/a/1", "POST"),
-        ("poor", "/pairs", "GET,HEAD,POST,OPTIONS"),
-        ("clerk", "/absent", "GET,HEAD,POST,OPTIONS"),
-        ("poor", "/pairs/a/1", "GET,HEAD,PATCH,PUT,DELETE,OPTIONS"),
+        ("poor", "/pairs", "GET, HEAD, POST, OPTIONS"),
+        ("clerk", "/absent", "GET, HEAD, POST, OPTIONS"),
+        ("poor", "/pairs/a/1", "GET, HEAD, PATCH, PUT, DELETE, OPTIONS"),
     ] {
         let options = desk.ask(key, "OPTIONS", path, "").await;
         assert_eq!((options.status.as_u16(), options.header("allow")), (204, Some(allow)), "{key} {path}");

@@ -46,13 +46,13 @@ async fn options_names_the_methods_of_an_address_to_everybody() {
     world.start().await;
     let client = Client::new();
     for (path, allow) in [
-        ("/auth/shop/api", Some("GET,HEAD,OPTIONS")),
-        ("/auth/shop/api/orders", Some("GET,HEAD,POST,OPTIONS")),
-        ("/auth/shop/api/orders/id/1", Some("GET,HEAD,PATCH,PUT,DELETE,OPTIONS")),
-        ("/auth/nobody/api/nothing/at/all", Some("GET,HEAD,PATCH,PUT,DELETE,OPTIONS")),
-        ("/auth/%ff/api/%00", Some("GET,HEAD,POST,OPTIONS")),
-        ("/api/auth/apikeys/exchange", Some("POST,OPTIONS")),
-        ("/.well-known/jwks.json", Some("GET,HEAD,OPTIONS")),
+        ("/auth/shop/api", Some("GET, HEAD, OPTIONS")),
+        ("/auth/shop/api/orders", Some("GET, HEAD, POST, OPTIONS")),
+        ("/auth/shop/api/orders/id/1", Some("GET, HEAD, PATCH, PUT, DELETE, OPTIONS")),
+        ("/auth/nobody/api/nothing/at/all", Some("GET, HEAD, PATCH, PUT, DELETE, OPTIONS")),
+        ("/auth/%ff/api/%00", Some("GET, HEAD, POST, OPTIONS")),
+        ("/api/auth/apikeys/exchange", Some("POST, OPTIONS")),
+        ("/.well-known/jwks.json", Some("GET, HEAD, OPTIONS")),
         ("/auth/shop", None),
         ("/", None),
     ] {
