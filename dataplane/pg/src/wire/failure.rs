@@ -80,6 +80,8 @@ pub struct Cause {
     pub column: Option<String>,
     /// The rule that it is about, where PostgreSQL names its relation.
     pub rule: Option<Box<Rule>>,
+    /// It was raised in a statement of a trigger, of a cascade, or of another routine.
+    pub is_inside: bool,
 }
 
 /// A rule of a relation. What is not said is empty.
@@ -100,7 +102,8 @@ impl Failure {
 
 impl Cause {
     pub(super) fn ours(message: impl Into<String>) -> Cause {
-        Cause { sqlstate: None, message: message.into(), parameter: None, column: None, rule: None }
+        let (sqlstate, message) = (None, message.into());
+        Cause { sqlstate, message, parameter: None, column: None, rule: None, is_inside: false }
     }
 }
 

@@ -170,6 +170,7 @@ impl From<ServerError> for Cause {
             message: error.message,
             parameter: error.parameter,
             column: error.column,
+            is_inside: error.is_inside,
             // A domain's constraint has no table.
             rule: error.rule.filter(|rule| !rule.table.is_empty()),
         }
