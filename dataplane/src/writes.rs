@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Failure, Mode, Page};
 use rowgate_sql::catalog::Entity;
-use rowgate_sql::compile::{Compiled, UNTRUE};
-use rowgate_sql::query::Nothing;
+use rowgate_sql::compile::{Compiled, PASSED_OVER, UNTRUE, Verb};
+use rowgate_sql::query::{Guard, Nothing};
 
 use crate::auth::Caller;
 use crate::calls;
@@ -31,10 +31,11 @@ pub struct Written {
 }
 
 /// Runs what `make` compiles, at most once to its end, in the name of the caller's key. As with reads no problem is told to
-/// a key before the database has said that it lives.
+/// a key before the database has said that it lives. `make` is asked a second time, with `true`, where nothing was done and
+/// policies may be the reason: for the same write, which tells that (`told_apart`).
 pub async fn run(
     caller: &Caller,
-    make: impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync,
+    make: impl Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
     tries::run(caller, &Write { make }).await
 }
@@ -43,16 +44,20 @@ struct Write<F> {
     make: F,
 }
 
-impl<F: Fn(&Known) -> Result<Compiled, Problem> + Send + Sync> Attempt for Write<F> {
+impl<F: Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync> Attempt for Write<F> {
     type Answer = Written;
 
     async fn attempt(&self, caller: &Caller, known: &Known, _: bool) -> Result<Written, Miss> {
-        let compiled = compiled(caller, known, &self.make)?;
+        let make = |tells_apart| compiled(caller, known, |known| (self.make)(known, tells_apart));
+        let mut compiled = make(false)?;
         if compiled.entity.routine.is_some() {
             return calls::attempt(caller, known, &compiled).await;
         }
-        let statement = (compiled.sql.clone(), compiled.shape.clone(), compiled.take);
-        let answered = ask(caller, known, true, statement, Mode::Write).await;
+        let mut answered = done(caller, known, &compiled, true).await;
+        if compiled.guard == Guard::Unseen && is_in_doubt(&compiled, &answered) {
+            compiled = make(true)?;
+            answered = done(caller, known, &compiled, false).await;
+        }
         let page = match answered {
             Ok(page) => page,
             Err(failure) => {
@@ -60,6 +65,9 @@ impl<F: Fn(&Known) -> Result<Compiled, Problem> + Send + Sync> Attempt for Write
                 return Err(named.map_or_else(|| refused(caller, known, &compiled, failure), Miss::Settled));
             }
         };
+        if compiled.guard == Guard::Seen && page.count == Some(PASSED_OVER) {
+            return Err(Miss::Settled(problems::kept_by_policy(&compiled)));
+        }
         let untrue = page.count.and_then(|count| usize::try_from(count - UNTRUE).ok());
         if let Some(problem) = untrue.and_then(|at| compiled.checks.get(at)) {
             return Err(Miss::Settled(problem.clone()));
@@ -68,6 +76,24 @@ impl<F: Fn(&Known) -> Result<Compiled, Problem> + Send + Sync> Attempt for Write
         let one = (compiled.is_tagged && page.n_rows == 1).then_some(page.last.as_ref()).flatten();
         let tagged = Tagged::new(known, &compiled.entity, &compiled.shape, one);
         Ok(Written { page, entity: compiled.entity, nothing: compiled.nothing, tagged })
+    }
+}
+
+async fn done(caller: &Caller, known: &Known, compiled: &Compiled, watches: bool) -> Result<Page, Failure> {
+    let statement = (compiled.sql.clone(), compiled.shape.clone(), compiled.take);
+    ask(caller, known, watches, statement, Mode::Write).await
+}
+
+/// Whether nothing was done, perhaps for a policy that keeps the row from being changed: then it is not found, and where it
+/// may be made instead, that may fail by whatever rule of the table. Who tries again anyway tells it then.
+fn is_in_doubt(compiled: &Compiled, answered: &Result<Page, Failure>) -> bool {
+    match answered {
+        // nothing is tried again that a trigger has passed over
+        Ok(page) => {
+            page.n_affected == Some(0) && !matches!(compiled.nothing, Nothing::Again | Nothing::PassedOver)
+        }
+        Err(Failure::Denied(_) | Failure::Violation(_)) => compiled.verb == Verb::Upsert,
+        Err(_) => false,
     }
 }
 

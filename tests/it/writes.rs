@@ -8,6 +8,7 @@ mod details;
 mod fixture;
 mod gallery;
 mod hidden;
+mod kept;
 mod long;
 mod misfits;
 mod outages;

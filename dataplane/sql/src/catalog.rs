@@ -93,6 +93,11 @@ pub struct Entity {
     pub hides: bool,
     /// A view with the `dl_expected_ts` of the protected table below it, to which PostgreSQL passes on what is written.
     pub shows_version: bool,
+    /// The fields that flag a row as deleted, of the table or of one below the view: a PUT that does not name them leaves
+    /// them as they are, or it would bring the row back.
+    pub flags: Vec<usize>,
+    /// PostgreSQL passes a DELETE on to the one table below the view, whose rows are never deleted.
+    pub keeps_rows: bool,
 }
 
 /// How each kind of write of its rows is done.
@@ -147,7 +152,7 @@ impl Entity {
     #[must_use]
     pub fn allowed(&self) -> Option<&'static str> {
         let changes = self.ways.update != Way::Never || self.ways.insert != Way::Never;
-        let deletes = self.ways.delete != Way::Never && self.version().is_none();
+        let deletes = self.ways.delete != Way::Never && self.version().is_none() && !self.keeps_rows;
         match (changes, deletes) {
             (true, true) => None,
             (true, false) => Some(Problem::KEPT),
@@ -226,6 +231,8 @@ pub enum Filling {
     Caller,
     /// PostgreSQL, where nobody does: a default.
     Default,
+    /// Likewise in a new row of a view, if the table below it has a default: the view itself has none.
+    Below,
     /// Likewise, by drawing from a sequence: an identity, serial.
     Sequence,
     /// PostgreSQL alone: a generated column, an identity that is always generated.

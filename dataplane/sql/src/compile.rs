@@ -16,7 +16,7 @@ use rowgate_core::cursor::{Binding, Position};
 use rowgate_core::problem::{Code, Problem};
 
 use crate::catalog::{Entity, Field, FieldType, Operators, Param};
-use crate::query::{Nothing, Query};
+use crate::query::{Guard, Nothing, Query};
 use crate::resolve::in_row;
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
@@ -44,6 +44,21 @@ pub struct Compiled {
     pub may_race: bool,
     /// The first position of the shape is the row's version; where there is a second one, it is whether reads hide the row.
     pub is_tagged: bool,
+    pub verb: Verb,
+    /// Where [`Guard::Seen`], a row that was passed over is one that policies keep from the caller.
+    pub guard: Guard,
+}
+
+/// What a statement does to rows of its entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// It reads them, or calls a routine.
+    None,
+    Insert,
+    Update,
+    /// It changes one, or makes it.
+    Upsert,
+    Delete,
 }
 
 impl Compiled {
@@ -61,6 +76,8 @@ impl Compiled {
             checks: Vec::new(),
             may_race: false,
             is_tagged: false,
+            verb: Verb::None,
+            guard: Guard::None,
         }
     }
 

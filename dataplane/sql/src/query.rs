@@ -57,8 +57,8 @@ pub struct Insert {
 pub struct Upsert {
     pub entity: Arc<Entity>,
     pub key: Predicate,
-    /// What fields of a row that is there become; empty: none is changed.
-    pub set: Vec<(usize, Bind)>,
+    /// What fields of a row that is there become, `None` being their default; empty: none is changed.
+    pub set: Vec<(usize, Option<Bind>)>,
     /// The fields of a row that is not there, key included; `None`: none is made.
     pub insert: Option<Vec<(usize, Bind)>>,
     /// A row that is there already is an error, and not passed over.
@@ -67,6 +67,7 @@ pub struct Upsert {
     pub looks: bool,
     /// And held meanwhile, as the update would: nobody else changes or removes it between.
     pub holds: bool,
+    pub guard: Guard,
     /// The fields of the answer; empty: nothing is read back.
     pub returning: Vec<usize>,
     /// What a new row would need besides, as messages name it: demanded only where the row is not there.
@@ -79,6 +80,40 @@ pub struct Upsert {
     pub nothing: Nothing,
     /// Where one is not true nothing is written.
     pub checks: Vec<Check>,
+}
+
+/// Whether policies may keep a caller from a row that it reads: PostgreSQL then does nothing, as if there were no row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Guard {
+    /// Not that anybody could tell.
+    #[default]
+    None,
+    /// Perhaps. Where nothing was done the statement may be asked once more, to tell: see [`Upsert::told_apart`].
+    Unseen,
+    /// The statement tells such a row from one that is not there.
+    Seen,
+}
+
+impl Upsert {
+    /// The same write, which also tells a row that is read and kept from it by policies, where that can be.
+    #[must_use]
+    pub fn told_apart(self) -> Upsert {
+        match self.guard {
+            Guard::None => self,
+            Guard::Unseen | Guard::Seen => Upsert { looks: true, holds: false, guard: Guard::Seen, ..self },
+        }
+    }
+}
+
+impl Delete {
+    /// See [`Upsert::told_apart`].
+    #[must_use]
+    pub fn told_apart(self) -> Delete {
+        match self.guard {
+            Guard::None => self,
+            Guard::Unseen | Guard::Seen => Delete { looks: true, guard: Guard::Seen, ..self },
+        }
+    }
 }
 
 /// What PostgreSQL judges of a key field's values alone.
@@ -114,6 +149,7 @@ pub struct Delete {
     pub key: Predicate,
     /// See [`Upsert::looks`].
     pub looks: bool,
+    pub guard: Guard,
 }
 
 /// One call of a routine.

@@ -31,7 +31,7 @@ const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-appli
 /// `POST /auth/{tenant}/api/{entity}`: one row or a list of them, all or none; or a call, where a routine stands behind it.
 pub(super) async fn create(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
     let sent = coming.of(&caller).await?;
-    let written = writes::run(&caller, |known| {
+    let written = writes::run(&caller, |known, _| {
         let entity = here.entity()?;
         no_options(&here)?;
         here.origin()?;
@@ -73,7 +73,7 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
     let mut n_tries = 0;
     loop {
         n_tries += 1;
-        let written = writes::run(&caller, |known| {
+        let written = writes::run(&caller, |known, tells_apart| {
             let (entity, key) = (here.entity()?, here.key()?);
             no_options(&here)?;
             here.origin()?;
@@ -83,7 +83,8 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
             );
             let scope = known.snapshot.scope(&known.key);
             let upsert = resolve::upsert(&known.snapshot.catalog, &scope, &entity, &key, body, wish)?;
-            Ok(compile::upsert(&upsert))
+            let tells_apart = tells_apart || 1 < n_tries;
+            Ok(compile::upsert(&if tells_apart { upsert.told_apart() } else { upsert }))
         });
         let Written { mut page, entity, nothing, tagged } = written.await?;
         match page.count {
@@ -165,13 +166,14 @@ fn is_same(made: &HeaderValue, asked: &str) -> bool {
 
 /// `DELETE /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
 pub(super) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<StatusCode, Refusal> {
-    let written = writes::run(&caller, |known| {
+    let written = writes::run(&caller, |known, tells_apart| {
         let (entity, key) = (here.entity()?, here.key()?);
         no_options(&here)?;
         let scope = known.snapshot.scope(&known.key);
         let delete = resolve::delete(&known.snapshot.catalog, &scope, &entity, &key)?;
         match asked.0.as_ref().map_err(Problem::clone)? {
             // A row that is not there is a 404 in either case.
+            Only::Either | Only::Present if tells_apart => Ok(compile::delete(&delete.told_apart())),
             Only::Either | Only::Present => Ok(compile::delete(&delete)),
             Only::Absent | Only::Tagged(_) => Err(Problem::new(
                 Code::BadRequest,

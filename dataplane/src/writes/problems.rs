@@ -3,7 +3,7 @@
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Cause, Rule};
 use rowgate_sql::catalog::{Constraint, EXPECTED_TS, Entity, EntityKind};
-use rowgate_sql::compile::Compiled;
+use rowgate_sql::compile::{Compiled, Verb};
 use rowgate_sql::query::Nothing;
 
 use crate::tenant::Known;
@@ -40,6 +40,20 @@ pub fn unreachable_row(entity: &Entity) -> Problem {
     }
     let what = "a row with this key is there that this API key may not see, or others make and delete it at this moment; use \
                 another key, or send it again";
+    Problem::new(Code::Forbidden, what)
+}
+
+/// The key reads the row, and policies keep it from being changed, or deleted.
+pub(super) fn kept_by_policy(compiled: &Compiled) -> Problem {
+    let verb = if compiled.verb == Verb::Delete { "delete" } else { "change" };
+    let what = match compiled.entity.kind {
+        EntityKind::View => format!(
+            "this API key can read the row, but a policy or a trigger of a table under the view does not let it {verb} the row"
+        ),
+        _ => format!(
+            "this API key can read the row, but the policies of the table do not let it {verb} the row"
+        ),
+    };
     Problem::new(Code::Forbidden, what)
 }
 
@@ -134,7 +148,15 @@ pub(super) fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Pr
         ),
         Some("23503" | "23001") => Problem::new(
             Code::ForeignKeyViolation,
-            "a row that this one refers to is not there, or rows refer to this one; write or remove those first",
+            match refers(cause, compiled) {
+                Some(true) => {
+                    "the row refers to a row that does not exist; create that row first, or change the field that refers to it"
+                }
+                Some(false) => "other rows still refer to this row; change or delete those first",
+                None => {
+                    "a row that this one refers to is not there, or rows refer to this one; write or remove those first"
+                }
+            },
         ),
         Some("23502") if !compiled.missing.is_empty() => Problem::new(
             Code::InvalidValue,
@@ -183,6 +205,29 @@ pub(super) fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Pr
         _ => {
             Problem::new(Code::ConstraintViolation, "a rule of the table forbids the row; change its values")
         }
+    }
+}
+
+/// Whether the row that is written refers to one that is not there (`true`), or others refer to it. `None`: what a trigger or
+/// a cascade did to rows of any table was refused, which may be either.
+///
+/// PostgreSQL names the table that refers, whichever row is wrong. Of one that refers to itself only the message tells: it
+/// names table, constraint and table where others refer to the row; and this in English only.
+fn refers(cause: &Cause, compiled: &Compiled) -> Option<bool> {
+    if cause.sqlstate.as_deref() == Some("23001") {
+        return Some(false);
+    }
+    if cause.is_inside {
+        return None;
+    }
+    let n_names = cause.message.matches('"').count() / 2;
+    match (compiled.verb, is_elsewhere(cause, &compiled.entity)) {
+        (Verb::None, _) => None,
+        (Verb::Insert, is_elsewhere) => (!is_elsewhere).then_some(true),
+        // an event of a trigger's, looked at when all was done
+        (Verb::Delete | Verb::Update | Verb::Upsert, true) => (n_names != 2).then_some(false),
+        (Verb::Delete, false) => Some(false),
+        (Verb::Update | Verb::Upsert, false) => Some(n_names != 3),
     }
 }
 

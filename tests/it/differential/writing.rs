@@ -67,6 +67,8 @@ pub(super) enum Verb {
     Post,
     /// With `If-Match: *`: a row that is not there is not made.
     Patch,
+    /// Likewise. What is not sent is NULL: no column has a default.
+    Put,
     Delete,
 }
 
@@ -87,7 +89,17 @@ impl Write {
     pub(super) fn draw(drawn: &Drawn, seed: u64, number: u64) -> Write {
         let mut rng = StdRng::seed_from_u64(seed);
         let rng = &mut rng;
-        let verb = *[Verb::Post, Verb::Patch, Verb::Patch, Verb::Delete].choose(rng).expect("some");
+        let verbs = [
+            Verb::Post,
+            Verb::Post,
+            Verb::Patch,
+            Verb::Patch,
+            Verb::Patch,
+            Verb::Put,
+            Verb::Delete,
+            Verb::Delete,
+        ];
+        let verb = *verbs.choose(rng).expect("some");
         let all = (0..drawn.keys.len()).flat_map(|key| (0..drawn.entities.len()).map(move |it| (key, it)));
         let may = |(key, entity): &(usize, usize)| {
             let key = &drawn.keys[*key];
@@ -115,6 +127,11 @@ impl Write {
                 some.extend(relation.columns.iter().find(|column| SETTABLE.contains(&column.name)));
             }
             Verb::Patch => some.truncate(rng.random_range(1..4)),
+            Verb::Put => {
+                some.truncate(rng.random_range(0..8));
+                let given = needed(relation).filter(|column| !relation.key.contains(&column.name));
+                values.extend(given.map(|column| (column, Some(fresh(column, number)))));
+            }
             Verb::Post => {
                 some.truncate(rng.random_range(0..5));
                 values.extend(needed(relation).map(|column| (column, Some(fresh(column, number)))));
@@ -136,9 +153,24 @@ impl Write {
         self.object(|name| entity.exposed(name)).to_string()
     }
 
-    /// By the names of columns.
+    /// By the names of columns, with all that a PUT makes NULL.
     pub(super) fn row(&self) -> String {
         self.object(|name| name).to_string().replace('\'', "''")
+    }
+
+    /// The same write with everything written out that it sets.
+    pub(super) fn meant(&self, relation: &Relation) -> Write {
+        let mut values = self.values.clone();
+        let is_given = |column: &Column| self.values.iter().any(|(it, _)| it.name == column.name);
+        if self.verb == Verb::Put {
+            let absent = relation
+                .columns
+                .iter()
+                .copied()
+                .filter(|it| !relation.key.contains(&it.name) && !is_given(it));
+            values.extend(absent.map(|column| (column, None)));
+        }
+        Write { values, ..*self }
     }
 
     fn object<'a>(&self, name: impl Fn(&'static str) -> &'a str) -> Value {
@@ -161,7 +193,7 @@ impl Write {
             Verb::Post => {
                 format!("insert into app.{name} ({}) values ({})", names.join(", "), texts.join(", "))
             }
-            Verb::Patch => {
+            Verb::Patch | Verb::Put => {
                 let set: Vec<_> =
                     names.iter().zip(texts).map(|(name, text)| format!("{name} = {text}")).collect();
                 format!("update app.{name} r set {} {named}", set.join(", "))
@@ -180,7 +212,7 @@ impl Verb {
     pub(super) fn action(self) -> &'static str {
         match self {
             Verb::Post => "create",
-            Verb::Patch => "update",
+            Verb::Patch | Verb::Put => "update",
             Verb::Delete => "delete",
         }
     }
@@ -189,6 +221,7 @@ impl Verb {
         match self {
             Verb::Post => "POST",
             Verb::Patch => "PATCH",
+            Verb::Put => "PUT",
             Verb::Delete => "DELETE",
         }
     }

@@ -35,7 +35,22 @@ data:
         'begin perform pg_advisory_xact_lock_shared(4712); return new; end';
     create trigger gate before insert on d.shelves for each row execute function d.gate();
     insert into d.shelves values (1, 'north', 'one', 'x', 7), (2, 'south', 'two', 'x', 7);
-    create table d.late (id integer primary key, other integer references d.late deferrable initially deferred);
+    create table d.late (
+        id integer primary key, other integer references d.late deferrable initially deferred,
+        code integer unique, parent integer references d.late (code));
+    create table d.strict (id integer primary key, late integer references d.late on delete restrict);
+    create table d.posts (id integer primary key, owner text not null, body text, n integer not null);
+    create table d.ruled (like d.posts including all);
+    create table d.dated (like d.posts including all);
+    insert into d.posts values (1, 'north', 'one', 1), (2, 'south', 'two', 1), (3, 'hidden', 'three', 1);
+    insert into d.ruled select * from d.posts;
+    insert into d.dated select * from d.posts;
+    create function d.pass() returns trigger language plpgsql as
+        'begin return case when new.body = ''pass'' then null else new end; end';
+    create trigger pass before insert or update on d.ruled for each row execute function d.pass();
+    create table d.tickets (id integer primary key, label text, rank serial);
+    insert into d.tickets values (1, 'one');
+    create view d.posted as select id, owner, body from d.posts where n > 0;
     create view d.counted as select region, count(*) as n from d.notes group by region;
     create view d.plain as select id, region, title from d.notes;
     create view d.northern as select id, region, title from d.notes where region = 'north' with check option;
@@ -67,6 +82,9 @@ spec:
       source: {schema: d, object: shelves}
       rowLevelSecurity: {policies: [{name: own, column: region, equals: {claim: region}}]}
     - {name: late, source: {schema: d, object: late}, rowLevelSecurity: {none: true}}
+POSTS
+    - {name: tickets, source: {schema: d, object: tickets}, rowLevelSecurity: {none: true}}
+    - {name: posted, source: {schema: d, object: posted}, kind: View, keyFields: [id]}
     - {name: counted, source: {schema: d, object: counted}, kind: View, keyFields: [region]}
     - {name: plain, source: {schema: d, object: plain}, kind: View, keyFields: [id]}
     - {name: northern, source: {schema: d, object: northern}, kind: View, keyFields: [id]}
@@ -110,7 +128,15 @@ metadata: {name: shelf}
 spec:
   tenantRef: {name: desk}
   claims: {region: north}
-  scope: {permissions: [{entity: shelves, actions: [read, create, update], fields: {include: ['*']}}]}
+  scope:
+    permissions:
+      - {entity: shelves, actions: [read, create, update], fields: {include: ['*']}}
+      - {entity: posts, actions: [read, create, update], fields: {include: ['*']}}
+      - {entity: ruled, actions: [read, create, update], fields: {include: ['*']}}
+      - {entity: dated, actions: [read, create, update], fields: {include: ['*']}}
+      - {entity: posted, actions: [read, update], fields: {include: ['*']}}
+      - {entity: posts, actions: [delete]}
+      - {entity: posted, actions: [delete]}
 ---
 apiVersion: rowgate.dev/v1alpha1
 kind: ApiKey
@@ -122,6 +148,8 @@ spec:
     permissions:
       - {entity: shelves, actions: [read], fields: {include: ['*']}}
       - {entity: shelves, actions: [update], fields: {include: [label]}}
+      - {entity: posts, actions: [update], fields: {include: [body]}}
+      - {entity: tickets, actions: [update], fields: {include: ['*']}}
 ---
 apiVersion: rowgate.dev/v1alpha1
 kind: ApiKey
@@ -156,6 +184,16 @@ spec:
       - {entity: notes, actions: [create], fields: {include: [region]}}
 ";
 
+/// Everybody reads what is not hidden, makes what has an owner, and changes and deletes what is their own.
+const POSTS: &str = "    - name: NAME
+      source: {schema: d, object: NAME}
+      rowLevelSecurity:
+        policies:
+          - {name: seen, expression: \"owner <> 'hidden'\", actions: [read]}
+          - {name: own, column: owner, equals: {claim: region}, actions: [update, delete]}
+          - {name: made, expression: \"owner <> 'nobody'\", actions: [create]}
+";
+
 pub(super) struct Desk(Place);
 
 impl Deref for Desk {
@@ -168,7 +206,9 @@ impl Deref for Desk {
 
 impl Desk {
     pub(super) async fn open() -> Desk {
-        Desk(Place::open("desk", MANIFEST).await)
+        let dated = format!("{}      concurrencyProtection: {{}}\n", POSTS.replace("NAME", "dated"));
+        let posts = [POSTS.replace("NAME", "posts"), POSTS.replace("NAME", "ruled"), dated].concat();
+        Desk(Place::open("desk", &MANIFEST.replace("POSTS\n", &posts)).await)
     }
 
     /// A request of the ApiKey with this name. `path` begins behind the tenant's address.
@@ -193,6 +233,7 @@ impl Desk {
         let pairs = self.rows("select * from d.pairs order by a, b").await;
         let late = self.rows("select * from d.late order by id").await;
         let shelves = self.rows("select * from d.shelves order by id").await;
-        format!("{notes:?} {pairs:?} {late:?} {shelves:?}")
+        let posts = self.contents("d", &["posts", "ruled", "dated"]).await;
+        format!("{notes:?} {pairs:?} {late:?} {shelves:?} {posts}")
     }
 }

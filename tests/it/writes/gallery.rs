@@ -83,6 +83,7 @@ data:
     create view g.kept_above as select number, title, dl_expected_ts from g.kept_view;
     create view g.kept_loud as select id, title, upper(title) as loud, dl_expected_ts from g.kept;
     create view g.kept_short as select id, title from g.kept;
+    create view g.kept_flag as select id, title, size, is_deleted, dl_expected_ts from g.kept;
     create view g.kept_false as select id, title, dl_expected_ts + interval '0' as dl_expected_ts from g.kept;
 ---
 apiVersion: rowgate.dev/v1alpha1
@@ -109,6 +110,7 @@ spec:
     - {name: kept_above, source: {schema: g, object: kept_above}, kind: View, keyFields: [number]}
     - {name: kept_loud, source: {schema: g, object: kept_loud}, kind: View, keyFields: [id]}
     - {name: kept_short, source: {schema: g, object: kept_short}, kind: View, keyFields: [id]}
+    - {name: kept_flag, source: {schema: g, object: kept_flag}, kind: View, keyFields: [id]}
     - {name: kept_false, source: {schema: g, object: kept_false}, kind: View, keyFields: [id]}
   shared:
     permissions:
@@ -127,6 +129,7 @@ spec:
       - {entity: kept_above, actions: [read, update]}
       - {entity: kept_loud, actions: [read, create, update, delete]}
       - {entity: kept_short, actions: [read, create, update, delete]}
+      - {entity: kept_flag, actions: [read, update, delete]}
       - {entity: kept_false, actions: [read, update]}
 ---
 apiVersion: rowgate.dev/v1alpha1

@@ -66,9 +66,13 @@ async fn flagged_rows_are_hidden_from_reads_and_from_nothing_else() {
     let back = vault.patch("/bins/id/3", &flag(&version(&patched), false)).await;
     assert_eq!((code(&back).0, tag(&back)), (200, vault.tag("all", "/bins/id/3").await.0), "{back:?}");
     // without protection
-    let put = vault.ask("all", "PUT", "/trash/id/3", r#"{"title": "back"}"#, &[]).await;
-    assert_eq!(code(&put).0, 200, "{put:?}");
-    assert_eq!(ids(&vault, "/trash/id/3").await, [3]);
+    for (body, seen) in
+        [(r#"{"title": "still"}"#, vec![]), (r#"{"title": "back", "is_deleted": null}"#, vec![3])]
+    {
+        let put = vault.ask("all", "PUT", "/trash/id/3", body, &[]).await;
+        assert_eq!(code(&put).0, 200, "{put:?}");
+        assert_eq!(ids(&vault, "/trash/id/3").await, seen, "{body}");
+    }
 }
 
 #[tokio::test]

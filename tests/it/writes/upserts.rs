@@ -16,13 +16,23 @@ async fn patch_changes_what_is_sent_and_put_all_of_a_row() {
     assert_eq!((patched.status, patched.json()), (StatusCode::OK, json!({"value": [row]})), "{patched:?}");
     assert_eq!(patched.header("location"), None);
 
-    // the whole row, as it was read; then without what may be null
+    // the whole row, as it was read; then without what has a default
     let put = desk.ask("shelf", "PUT", "/shelves/id/1", &row.to_string()).await;
     assert_eq!((put.status, put.json()), (StatusCode::OK, json!({"value": [row]})), "{put:?}");
     let body = r#"{"region": "north", "label": "1", "n": 1}"#;
     let put = desk.ask("shelf", "PUT", "/shelves/id/1", body).await;
-    let row = json!({"id": 1, "region": "north", "label": "1", "note": null, "n": 1});
+    let row = json!({"id": 1, "region": "north", "label": "1", "note": "new", "n": 1});
     assert_eq!((put.status, put.json()), (StatusCode::OK, json!({"value": [row]})), "{put:?}");
+
+    let body = r#"{"region": "north", "label": "1", "note": null}"#;
+    let put = desk.ask("shelf", "PUT", "/shelves/id/1", body).await;
+    let row = json!({"id": 1, "region": "north", "label": "1", "note": null, "n": 5});
+    assert_eq!((put.status, put.json()), (StatusCode::OK, json!({"value": [row]})), "{put:?}");
+
+    // a default that draws from a sequence, by a key that makes no rows
+    let put = desk.ask("changer", "PUT", "/tickets/id/1", r#"{"label": "two"}"#).await;
+    assert_eq!(put.status, StatusCode::OK, "{put:?}");
+    assert_eq!(desk.rows("select label, rank from d.tickets").await, [json!({"label": "two", "rank": 2})]);
 
     // what is not there is made, with its defaults
     for (method, id) in [("PATCH", 10), ("PUT", 11)] {
@@ -89,7 +99,7 @@ async fn what_a_key_may_not_change_or_make_stays_as_it_is() {
             None,
             400,
             "InvalidValue",
-            "\"label\", \"n\"",
+            "null for \"label\"",
         ),
         ("shelf", "PATCH", "/shelves/id/1", "{}", None, 400, "BadRequest", "no field"),
         ("shelf", "PATCH", "/shelves/id/1", "[]", None, 400, "BadRequest", "one object"),

@@ -101,10 +101,34 @@ pub fn build(
             None => catalog.missing.push(record.name.as_str().to_owned()),
         }
     }
+    look_below(&mut catalog);
     for (role, permissions) in sets {
         catalog.scopes.insert(role, Arc::new(scope(&catalog.entities, &permissions)));
     }
     catalog
+}
+
+/// What views are like because of the tables below them. A flag is known by its name; a view that gives it another keeps
+/// no row from coming back.
+fn look_below(catalog: &mut Catalog) {
+    let tables: HashMap<_, _> = catalog
+        .entities
+        .values()
+        .filter(|it| it.protection.is_some() || it.hide_soft_deleted.is_some())
+        .map(|it| ((it.schema.clone(), it.object.clone()), Arc::clone(it)))
+        .collect();
+    for view in catalog.entities.values_mut().filter(|it| it.kind == EntityKind::View) {
+        let below: Vec<_> = view.under.iter().filter_map(|table| tables.get(table)).collect();
+        let named = below.iter().flat_map(|table| table.flags.iter().map(|at| &table.fields[*at].column));
+        let flags: HashSet<usize> = named.filter_map(|column| view.position(column.as_str())).collect();
+        let keeps_rows = view.ways.delete == Way::Itself
+            && matches!((&below[..], &view.under[..]), ([table], [_]) if table.protection.is_some());
+        if keeps_rows || !flags.is_empty() {
+            let view = Arc::make_mut(view);
+            view.flags = flags.into_iter().chain(view.flags.drain(..)).collect();
+            view.keeps_rows = keeps_rows;
+        }
+    }
 }
 
 fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
@@ -139,7 +163,12 @@ fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
         && view.ways.update == Way::Itself
         && has(EXPECTED_TS, TIMESTAMPTZ)
         && fields.iter().any(passes_on);
+    let flag = |column: &str| fields.iter().position(|field| field.column.as_str() == column);
+    let named = [record.protection.as_ref().map(|it| &it.soft_delete), record.hide_soft_deleted.as_ref()];
+    let flags: HashSet<usize> = named.into_iter().flatten().filter_map(|column| flag(column)).collect();
     Some(Entity {
+        flags: flags.into_iter().collect(),
+        keeps_rows: false,
         constraints: constraints.collect(),
         ways: table.view.as_ref().map_or(table.ways, |view| view.ways),
         under: view.under,
@@ -179,6 +208,8 @@ fn callable(record: &EntityRecord, info: &RoutineInfo) -> Option<Entity> {
         under: Vec::new(),
         hides: true,
         shows_version: false,
+        flags: Vec::new(),
+        keeps_rows: false,
         routine: Some(info.routine.clone()?.exposed(&record.mappings)?),
     })
 }
@@ -189,8 +220,7 @@ fn field(record: &EntityRecord, column: &ColumnInfo, view: &ViewInfo) -> Field {
     let is_view = record.kind == EntityKind::View;
     let filling = match column.filling {
         _ if !insertable && !updatable => Filling::Database,
-        // the table below the view may have a default
-        Filling::Caller if is_view && !column.takes_null => Filling::Default,
+        Filling::Caller if is_view && !column.takes_null => Filling::Below,
         filling => filling,
     };
     let exposed = record.mappings.get(column.name.as_str()).map_or(column.name.as_str(), String::as_str);

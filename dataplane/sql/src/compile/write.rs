@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Compiled, checks, mark, predicate, shown};
+use super::{Compiled, Verb, checks, column, mark, predicate, shown};
 use crate::catalog::Entity;
-use crate::query::{Check, Delete, Insert, Predicate, Upsert};
+use crate::query::{Check, Delete, Guard, Insert, Predicate, Upsert};
 use crate::shape::{Column, Encoding, Shape};
 use crate::text::Sql;
 
@@ -36,7 +36,7 @@ pub fn insert(insert: &Insert) -> Compiled {
     }
     let mut columns = shown(&mut sql, entity, " returning ", &insert.returning);
     let marks = marks(&mut sql, entity, &mut columns, &insert.marks);
-    written(sql, Shape { columns, position: marks, count: None }, &insert.entity)
+    written(sql, Shape { columns, position: marks, count: None }, &insert.entity, Verb::Insert)
 }
 
 /// What the count of a shape is where a row was there and a trigger passed it over.
@@ -55,30 +55,35 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
     let entity = &*upsert.entity;
     let mut sql = Sql::new();
     let mut shape = Shape { columns: Vec::new(), position: Vec::new(), count: None };
-    let version = entity.version().map(|field| &entity.fields[field].column);
-    let expected = version.zip(upsert.expected.as_ref());
     let updates = !upsert.set.is_empty();
     sql.lit("with ");
     if upsert.looks {
-        look(&mut sql, entity, &upsert.key, upsert.holds);
+        look(&mut sql, entity, &upsert.key, upsert.guard);
+        if upsert.guard == Guard::Seen {
+            of_version(&mut sql, entity, upsert);
+        }
+        // as the update would
+        sql.lit(if upsert.holds { " for no key update), " } else { "), " });
     }
     if updates {
         sql.lit("u as (update ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t set ");
         for (i, (field, bind)) in upsert.set.iter().enumerate() {
             sql.lit(if i == 0 { "" } else { ", " }).ident(&entity.fields[*field].column).lit(" = ");
-            sql.bind(bind.clone());
+            match bind {
+                Some(bind) => sql.bind(bind.clone()),
+                None => sql.lit("default"),
+            };
         }
         // The row says its version itself once it is known to be one of those: told with the row's lock held, so that of two
         // who name the same one the second finds another. The table's triggers see to it for everybody else.
-        if let Some((version, _)) = expected {
+        if let Some(version) = entity.version().filter(|_| upsert.expected.is_some()) {
+            let version = &entity.fields[version].column;
             sql.lit(", ").ident(version).lit(" = t.").ident(version);
         }
         // first of all: what a trigger has changed itself could not be held any more
         sql.lit(if upsert.holds { " where exists (select from p) and " } else { " where " });
         predicate::write(&mut sql, entity, &upsert.key, false);
-        if let Some((version, versions)) = expected {
-            sql.lit(" and t.").ident(version).lit(" = any (").bind(versions.clone()).lit(")");
-        }
+        of_version(&mut sql, entity, upsert);
         checks::and(&mut sql, upsert, " and ");
         shape = returning(&mut sql, upsert, "0");
         sql.lit(")");
@@ -137,14 +142,34 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
     let (missing, nothing) = (upsert.missing.clone(), upsert.nothing);
     let checks = upsert.checks.iter().map(|check| checks::untrue(&upsert.entity, check)).collect();
     let may_race = entity.raises_for_a_second() && upsert.insert.is_some() && (updates || upsert.looks);
-    Compiled { missing, nothing, checks, may_race, ..written(sql, shape, &upsert.entity) }
+    let verb = match (&upsert.insert, updates) {
+        (None, _) => Verb::Update,
+        (Some(_), true) => Verb::Upsert,
+        (Some(_), false) => Verb::Insert,
+    };
+    let guard = upsert.guard;
+    Compiled { missing, nothing, checks, may_race, guard, ..written(sql, shape, &upsert.entity, verb) }
 }
 
-/// Whether the row is there, as it was before the statement: what triggers do meanwhile is not seen.
-fn look(sql: &mut Sql, entity: &Entity, key: &Predicate, holds: bool) {
+/// Whether the row is there, as it was before the statement: what triggers do meanwhile is not seen. Where that is to say
+/// that policies keep it, it is one that reads show.
+fn look(sql: &mut Sql, entity: &Entity, key: &Predicate, guard: Guard) {
     sql.lit("p as (select from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t where ");
     predicate::write(sql, entity, key, false);
-    sql.lit(if holds { " for no key update), " } else { "), " });
+    if let Some(flag) = entity.hidden_by().filter(|_| guard == Guard::Seen) {
+        sql.lit(" and ");
+        column(sql, entity, flag);
+        sql.lit(" is not true");
+    }
+}
+
+/// The row has one of the versions that it must have, if any.
+fn of_version(sql: &mut Sql, entity: &Entity, upsert: &Upsert) {
+    if let (Some(version), Some(versions)) = (entity.version(), &upsert.expected) {
+        sql.lit(" and ");
+        column(sql, entity, version);
+        sql.lit(" = any (").bind(versions.clone()).lit(")");
+    }
 }
 
 /// The fields to read back, which of both commands this is, and what is to be known besides.
@@ -173,7 +198,8 @@ pub fn delete(delete: &Delete) -> Compiled {
     let is_plain = entity.key_is_unique && !delete.looks;
     sql.lit(if is_plain { "" } else { "with " });
     if delete.looks {
-        look(&mut sql, entity, &delete.key, false);
+        look(&mut sql, entity, &delete.key, delete.guard);
+        sql.lit("), ");
         shape = Shape {
             columns: vec![Column { label: None, encoding: Encoding::Int8 }],
             count: Some(0),
@@ -191,10 +217,10 @@ pub fn delete(delete: &Delete) -> Compiled {
              union all select 2::pg_catalog.int8 where exists (select from p) and not exists (select from d)"
         }
     });
-    written(sql, shape, &delete.entity)
+    Compiled { guard: delete.guard, ..written(sql, shape, &delete.entity, Verb::Delete) }
 }
 
-fn written(sql: Sql, shape: Shape, entity: &Arc<Entity>) -> Compiled {
+fn written(sql: Sql, shape: Shape, entity: &Arc<Entity>, verb: Verb) -> Compiled {
     let is_tagged = !shape.position.is_empty();
-    Compiled { is_tagged, ..Compiled::new(sql, shape, usize::MAX, entity) }
+    Compiled { is_tagged, verb, ..Compiled::new(sql, shape, usize::MAX, entity) }
 }

@@ -6,7 +6,7 @@ use rowgate_core::problem::{Code, Problem};
 use super::find;
 use super::visible::Visible;
 use super::write::is_read_only;
-use crate::catalog::{Catalog, Entity, Field, Scope, Way};
+use crate::catalog::{Catalog, Entity, Scope, Way};
 
 /// The methods that an entity, or a row of it, answers, where these are fewer than of others and this scope may know it.
 #[must_use]
@@ -52,7 +52,8 @@ pub(super) fn worked_out(entity: &Entity, name: &str, verb: &str) -> Problem {
     Problem::new(Code::ReadOnlyColumn, what)
 }
 
-/// Whether a PUT that changes a row sets the field, named or not.
-pub(super) fn is_replaced(field: &Field) -> bool {
-    field.updatable && !is_read_only(field)
+/// Whether a PUT that changes a row sets the field, at this position, named or not.
+pub(super) fn is_replaced(entity: &Entity, at: usize) -> bool {
+    let field = &entity.fields[at];
+    field.updatable && !is_read_only(field) && !entity.flags.contains(&at)
 }

@@ -7,9 +7,9 @@ use rowgate_core::problem::Problem;
 
 use super::told::{delete_blocked, forbidden};
 use super::visible::Visible;
-use super::{able, by_key, find};
+use super::{able, by_key, find, write};
 use crate::catalog::{Catalog, Scope, Way};
-use crate::query::Delete;
+use crate::query::{Delete, Guard};
 
 /// `DELETE /{entity}/{pk}/{value}...`
 pub fn delete(
@@ -22,7 +22,7 @@ pub fn delete(
     if let Some(protection) = &visible.entity.protection {
         return Err(delete_blocked(&visible, &protection.soft_delete));
     }
-    if visible.entity.shows_version {
+    if visible.entity.shows_version || visible.entity.keeps_rows {
         let what =
             "rows of the table under this view are not deleted; set their flag for that with PATCH instead";
         return Err(Problem::delete_blocked(what));
@@ -33,6 +33,8 @@ pub fn delete(
     if visible.entity.ways.delete == Way::Never {
         return Err(able::not_deleted(visible.entity));
     }
+    // what looks tells a row that a trigger has passed over
     let looks = visible.entity.ways.delete == Way::Trigger;
-    Ok(Delete { entity: Arc::clone(visible.entity), key: by_key(&visible, key_path)?, looks })
+    let guard = if !looks && write::is_guarded(&visible) { Guard::Unseen } else { Guard::None };
+    Ok(Delete { entity: Arc::clone(visible.entity), key: by_key(&visible, key_path)?, looks, guard })
 }

@@ -32,7 +32,7 @@ pub(super) fn delete_blocked(visible: &Visible<'_>, flag: &str) -> Problem {
 
 /// Of what a PUT or a PATCH sets, `first` and perhaps more may not be changed by this key. A field that it does not know is one
 /// that PUT has added.
-pub(super) fn not_all(visible: &Visible<'_>, set: &[(usize, Bind)], first: usize) -> Problem {
+pub(super) fn not_all(visible: &Visible<'_>, set: &[(usize, Option<Bind>)], first: usize) -> Problem {
     let Rights { update, .. } = visible.rights();
     let hidden = |at: &usize| update.get(*at) != Some(&true) && !visible.knows(*at);
     let name = &visible.entity.name;

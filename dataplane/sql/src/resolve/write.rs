@@ -12,7 +12,7 @@ use super::visible::Visible;
 use super::{able, by_key, find, input};
 use crate::body::{Body, Input, Row};
 use crate::catalog::{Catalog, Entity, EntityKind, Field, Filling, Rights, Scope, Way};
-use crate::query::{Check, Insert, Nothing, Predicate, Upsert, Value};
+use crate::query::{Check, Guard, Insert, Nothing, Predicate, Upsert, Value};
 use crate::text::Bind;
 
 /// As many values, or rows without any, as PostgreSQL takes in one statement.
@@ -84,7 +84,7 @@ pub fn insert(
 pub enum How {
     /// PATCH: fields that are left out stay as they are.
     Merge,
-    /// PUT: fields that are left out become NULL, or, in a new row, their default.
+    /// PUT: fields that are left out become their default, or NULL.
     Replace,
 }
 
@@ -132,14 +132,12 @@ pub fn upsert(
         }
     }
     let expected = version::expected(&visible, sent, only)?;
-    let mut set = values.clone();
+    let mut set: Vec<(usize, Option<Bind>)> =
+        values.iter().map(|(at, bind)| (*at, Some(bind.clone()))).collect();
     if how == How::Replace {
-        for (at, field) in visible.entity.fields.iter().enumerate() {
-            let is_given = |list: &[(usize, Bind)]| list.iter().any(|(field, _)| *field == at);
-            if !is_given(&values) && !is_given(&keys) && able::is_replaced(field) {
-                set.push((at, Bind { value: None, ..Bind::text(field.ty.base_oid, "") }));
-            }
-        }
+        let is_given = |at: &usize| values.iter().chain(&keys).any(|(field, _)| field == at);
+        let absent = (0..visible.entity.fields.len()).filter(|at| !is_given(at));
+        set.extend(absent.filter(|at| able::is_replaced(visible.entity, *at)).map(|at| (at, None)));
     }
     let mut upsert = Upsert {
         entity: Arc::clone(visible.entity),
@@ -150,6 +148,7 @@ pub fn upsert(
         is_plain: !may_update && *only == Only::Either,
         looks: false,
         holds: false,
+        guard: Guard::None,
         returning: if reads_back { visible.fields().map(|(i, _)| i).collect() } else { Vec::new() },
         expected: None,
         // RFC 9110, 9.3.4: the answer to a PUT carries no tag unless the row was stored as it was sent, and its version never is.
@@ -168,11 +167,13 @@ pub fn upsert(
         if let Some((at, _)) = set.iter().find(|(at, _)| rights.update.get(*at) != Some(&true)) {
             return Err(not_all(&visible, &set, *at));
         }
-        let is_null =
-            |(at, bind): &&(usize, Bind)| bind.value.is_none() && !visible.entity.fields[*at].takes_null;
+        let becomes_null = |(at, bind): &&(usize, Option<Bind>)| {
+            let has_default = matches!(field_of(*at).filling, Filling::Default | Filling::Sequence);
+            !field_of(*at).takes_null && bind.as_ref().map_or(!has_default, |bind| bind.value.is_none())
+        };
         let nulls: Vec<_> = set
             .iter()
-            .filter(is_null)
+            .filter(becomes_null)
             .map(|(at, _)| format!("{:?}", visible.entity.fields[*at].name))
             .collect();
         if !nulls.is_empty() {
@@ -188,6 +189,9 @@ pub fn upsert(
             return Err(Problem::new(Code::BadRequest, what));
         }
         upsert.set = set;
+        if visible.entity.ways.update == Way::Itself && is_guarded(&visible) {
+            upsert.guard = Guard::Unseen;
+        }
     }
     if let Some(expected) = expected {
         // No row is made then, and none is looked for again: what was said about the row is not true.
@@ -231,6 +235,10 @@ pub fn upsert(
         _ => visible.entity.ways.update == Way::Trigger && !upsert.set.is_empty(),
     };
     upsert.holds = upsert.looks && !upsert.set.is_empty() && visible.entity.kind == EntityKind::Table;
+    if upsert.holds && is_guarded(&visible) {
+        // a row that cannot be held is none that its triggers have passed over
+        upsert.guard = Guard::Unseen;
+    }
     match upsert.set.is_empty() && upsert.insert.is_none() {
         true if *only == Only::Present => Err(forbidden(format!("this key may not change rows of {entity}"))),
         true if is_generated => Err(Problem::new(
@@ -240,6 +248,13 @@ pub fn upsert(
         true => Err(forbidden(format!("this key may not create rows of {entity}"))),
         false => Ok(upsert),
     }
+}
+
+/// Whether policies may keep the key from rows that it reads. What hides rows from reads is no policy's doing.
+pub(super) fn is_guarded(visible: &Visible<'_>) -> bool {
+    let entity = visible.entity;
+    let reads = |at: &usize| visible.rights().read.get(*at) == Some(&true);
+    entity.hides && entity.hidden_by().iter().chain(&entity.key).all(reads)
 }
 
 /// Which of both can be done, of those that the key `may`.

@@ -54,6 +54,8 @@ fn called(kind: RoutineKind, returns: Returns, may: bool, text: Option<&str>) ->
         under: Vec::new(),
         hides: true,
         shows_version: false,
+        flags: Vec::new(),
+        keeps_rows: false,
         routine: Some(routine),
     };
     let mut catalog = Catalog::default();

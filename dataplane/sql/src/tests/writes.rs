@@ -6,7 +6,7 @@ use rowgate_core::problem::Code;
 use super::*;
 use crate::body;
 use crate::catalog::{EXPECTED_TS, Protection};
-use crate::query::Nothing;
+use crate::query::{Guard, Nothing};
 use crate::resolve::{How, Only};
 
 /// `kept` is protected, `hiding` leaves flagged rows out besides, `plain` is neither. `set_x` may do everything; `set_new`
@@ -153,10 +153,47 @@ fn a_version_that_is_named_must_be_the_rows_and_no_row_is_made() {
     let put = put.expect("a PUT");
     assert!(
         !put.is_tagged
-            && put.sql.as_str().contains(r#"set "gone" = $1, "title" = $2, "dl_expected_ts" = t."#),
+            && put.sql.as_str().contains(r#"set "gone" = $1, "title" = default, "dl_expected_ts" = t."#),
         "{}",
         put.sql.as_str()
     );
+}
+
+#[test]
+fn a_put_names_what_has_no_default_and_leaves_the_flag() {
+    let put = change("set_x", "plain", r#"{}"#, How::Replace, &Only::Present).expect("a PUT");
+    let text = put.sql.as_str();
+    assert!(text.contains(r#"set "title" = default, "gone" = default where"#), "{text}");
+    let put = change("set_x", "kept", r#"{}"#, How::Replace, &Only::Present).expect("a PUT");
+    assert!(put.sql.as_str().contains(r#"set "title" = default where"#), "{}", put.sql.as_str());
+}
+
+/// Only who could read the row, version and flag included, is told that it is kept.
+#[test]
+fn a_row_that_policies_keep_is_looked_for_as_reads_show_it() {
+    let catalog = catalog();
+    let key = [("id".to_owned(), "7".to_owned())];
+    let made = |entity: &str, set: &str, only: &Only, body: &str| {
+        let (scope, wish) = (&catalog.scopes[set], (How::Merge, only, false));
+        resolve::upsert(&catalog, scope, &entity_name(entity), &key, body::parse(body.as_bytes()), wish)
+            .expect("a PATCH")
+    };
+    let body = format!(r#"{{"title": "x", "{EXPECTED_TS}": "{READ}"}}"#);
+    let apart = compile::upsert(&made("hiding", "set_x", &Only::Either, &body).told_apart());
+    let look = r#"with p as (select from "app"."kept" t where t."id" = $1 and t."gone" is not true and t."dl_expected_ts" = any ($2)), u as (update "#;
+    assert!(apart.sql.as_str().starts_with(look), "{}", apart.sql.as_str());
+    assert_eq!(apart.guard, Guard::Seen);
+    let title = r#"{"title": "x"}"#;
+    for (set, only, guard) in [
+        ("set_x", Only::Either, Guard::Unseen),
+        ("set_x", Only::Present, Guard::Unseen),
+        ("set_x", Only::Absent, Guard::None),
+        ("set_new", Only::Either, Guard::None),
+    ] {
+        let upsert = made("plain", set, &only, title);
+        assert_eq!(compile::upsert(&upsert).guard, guard, "{set} {only:?}");
+        assert_eq!(upsert.told_apart().looks, guard == Guard::Unseen, "{set} {only:?}");
+    }
 }
 
 #[test]

@@ -173,7 +173,8 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
                 let target = Target::Columns(schema.clone(), object.clone(), vec![ident(column)]);
                 want(target, role, privilege);
             }
-            if permission.action == Action::Create {
+            // a PUT draws anew what it does not name
+            if let Action::Create | Action::Update = permission.action {
                 for (schema, sequence) in &relation.sequences {
                     want(Target::Sequence(ident(schema), ident(sequence)), role, "USAGE");
                 }
