@@ -13,6 +13,20 @@ operator := $(target)/debug/rowgate-operator
 MANIFESTS ?= examples/shop
 STATE ?= .rowgate
 
+# Which PostgreSQL runs: POSTGRES=16 (17, 18) is the pinned one of that version. Without it, the newest installed, and where
+# there is none that is new enough the pinned 18. ROWGATE_PINNED=1 takes only what set-up downloads, of everything.
+POSTGRES ?= $(if $(ROWGATE_PINNED),18)
+export POSTGRES ROWGATE_PINNED
+on = ROWGATE_POSTGRES_BIN="$$(tests/setup/postgres.sh $(1))"; export ROWGATE_POSTGRES_BIN;
+on_postgres = $(if $(POSTGRES),$(call on,$(POSTGRES)))
+
+as_tests = export RUST_TEST_THREADS=$${RUST_TEST_THREADS-$$(($$(nproc) + 1))} PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED-2026} \
+  ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))";
+
+# The part of the tests that `make test` runs on the oldest version, too, unless one was asked for.
+oldest_too = $(filter-out 16 17,$(or $(POSTGRES),installed))
+on_oldest := roles:: wire:: writes:: ::on_folder::
+
 # Seconds for each target of `make fuzz`, and which ones: make fuzz FUZZ_TARGETS=filter
 FUZZ_SECONDS ?= 300
 FUZZ_TARGETS ?= filter cursor query token key
@@ -30,36 +44,37 @@ soaks := protection::writers::of_writers_with_one_version_exactly_one_wins \
 # Flags of the benchmark: make bench BENCH='--only row --rounds 3', or BENCH='--only reconcile --objects 1000'
 BENCH ?=
 
-.PHONY: help run cluster test soak bench lint fmt deny crds fuzz postgres clients kubernetes tools clean
+.PHONY: help run cluster test soak bench lint fmt deny crds fuzz postgres pgbouncer clients kubernetes tools clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: tools postgres ## bring up the example shop and print curl lines for it; Ctrl-C stops it, the data stays in .rowgate
 	@cargo build --quiet --package rowgate-dataplane
-	@exec $(bin) standalone --manifests $(MANIFESTS) --state $(STATE)
+	@$(on_postgres) exec $(bin) standalone --manifests $(MANIFESTS) --state $(STATE)
 
 cluster: tools postgres kubernetes ## bring up a Kubernetes API server, the operator and two data planes, and apply the example shop; Ctrl-C ends it
 	@cargo build --quiet --workspace --bins
-	@ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))" exec $(target)/debug/rowgate-cluster
+	@$(on_postgres) ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))" exec $(target)/debug/rowgate-cluster
 
-test: tools postgres clients pgbouncer kubernetes ## all tests, against a real PostgreSQL
-	@# The end-to-end tests start this binary.
+test: tools postgres clients pgbouncer kubernetes ## all tests, against a real PostgreSQL (POSTGRES=16: the pinned one of that version)
+	@$(if $(oldest_too),tests/setup/postgres.sh 16 >/dev/null)
+	@# The end-to-end tests start these programs.
 	cargo build --workspace --bins
 	@# Properties are tried with one seed here, so that a change fails for what it changed; unset it to look further.
 	@# Most tests wait for processes of their own: one more than there are cores takes a fifth less time.
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS-$$(($$(nproc) + 1))} \
-	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED-2026} ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))" cargo test --workspace --lib --bins --tests
+	@$(as_tests) $(on_postgres) set -x; cargo test --workspace --lib --bins --tests
+	@$(if $(oldest_too),$(as_tests) $(call on,16) set -x; cargo test --package rowgate-tests --test it -- $(on_oldest))
 
 soak: tools postgres ## ask CASES=100000 random cases of each kind from SEED=1 on (5000 take 2 minutes); a failure says how to repeat it
 	cargo build --workspace --bins
-	@for test in $(soaks); do \
+	@$(on_postgres) for test in $(soaks); do \
 	  ROWGATE_CASES=$(CASES) ROWGATE_SEED=$(SEED) ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))" cargo test --quiet --package rowgate-tests --test it -- --nocapture --exact $$test; \
 	done
 
 bench: tools postgres ## how fast reads are, as ratios beside pgbench, PostgREST, Postrust and a control (10 minutes)
 	cargo build --release --package rowgate-dataplane --package rowgate-operator --package rowgate-bench
-	tools=$$(tests/setup/bench.sh); ROWGATE_BIN="$$(realpath $(target)/release/rowgate-dataplane)" \
+	$(on_postgres) tools=$$(tests/setup/bench.sh); ROWGATE_BIN="$$(realpath $(target)/release/rowgate-dataplane)" \
 		ROWGATE_OPERATOR_BIN="$$(realpath $(target)/release/rowgate-operator)" \
 		$(target)/release/rowgate-bench --tools "$$tools" $(BENCH)
 
@@ -84,22 +99,21 @@ crds: tools ## write crds/*.yaml anew from the Rust types, for the chart too
 fuzz: tools ## give the parsers what libFuzzer invents, FUZZ_SECONDS (300) for each of FUZZ_TARGETS
 	@tests/setup/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
-postgres: ## put a PostgreSQL into the cache if it is not there
-	@tests/setup/postgres.sh
+postgres: tools ## put a PostgreSQL into the cache if it is not there and no other is installed
+	@tests/setup/postgres.sh $(POSTGRES) >/dev/null
 
-pgbouncer: ## put a PgBouncer into the cache unless one is installed
+pgbouncer: tools ## put a PgBouncer into the cache unless one is installed
 	@tests/setup/pgbouncer.sh >/dev/null
 
-clients: ## put the public clients that tests show our tokens to into the cache if they are not there
+clients: tools ## put the public clients that tests show our tokens to into the cache if they are not there
 	@tests/setup/clients.sh >/dev/null
 
-kubernetes: ## build an API server, etcd and kubectl into the cache if they are not there (4 minutes, once; Go 1.26)
+kubernetes: tools ## build an API server, etcd and kubectl into the cache if they are not there (4 minutes, once; Go 1.26)
 	@tests/setup/cluster.sh >/dev/null
 
+# Whatever is missing is told at once, before anything is built.
 tools:
-	@command -v cargo >/dev/null || { echo "Rust is not installed: install rustup; it takes the version in rust-toolchain.toml by itself" >&2; exit 2; }
-	@command -v cc >/dev/null || { echo "there is no C compiler: install gcc or clang (Debian: apt-get install build-essential)" >&2; exit 2; }
-	@command -v curl >/dev/null || { echo "there is no curl, with which requests are tried: install it (Debian: apt-get install curl)" >&2; exit 2; }
+	@tests/setup/preflight.sh $(MAKECMDGOALS)
 
 clean: ## remove what was built here (the cache and .rowgate stay)
 	cargo clean

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use rowgate_core::derive::Root;
 use rowgate_tests::client::Client;
 use rowgate_tests::data_plane::DataPlane;
-use rowgate_tests::postgres::{Server, execute, rows};
+use rowgate_tests::postgres::{BIN, Server, execute, rows};
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 use secrets::Secrets;
@@ -148,7 +148,13 @@ async fn no_secret_stands_where_it_does_not_belong() {
         let state = world.folder().join("elsewhere");
         tour.run(|command| {
             command.args(["standalone", "--listen", "127.0.0.1:0", "--probes", "127.0.0.1:0", "--manifests"]);
-            command.arg(world.manifests()).arg("--state").arg(state).arg("--database-url").arg(url);
+            command
+                .arg(world.manifests())
+                .arg("--state")
+                .arg(state)
+                .arg("--database-url")
+                .arg(url)
+                .env_remove(BIN);
         });
     }
 

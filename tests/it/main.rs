@@ -31,6 +31,7 @@ mod round_trips;
 mod routines;
 mod scenarios;
 mod serve;
+mod setup;
 mod shop;
 mod stalled;
 mod standalone;

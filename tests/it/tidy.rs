@@ -166,7 +166,7 @@ fn no_file_names_a_machine() {
 #[test]
 fn the_script_downloads_the_postgresql_that_the_launcher_looks_for() {
     let script = fs::read_to_string(root().join("tests/setup/postgres.sh")).expect("the script is committed");
-    assert!(script.contains(&format!("\nversion={}\n", binaries::PACKAGE)));
+    assert!(script.contains(&format!("\n  18) version={} ;;\n", binaries::PACKAGE)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 # Builds the programs of tests/cluster (an API server, kubectl, etcd and what judges their objects) into the cache when
 # they are not there yet, and prints the folder that holds them all. A module there is a folder with go.mod, pinned by
 # go.sum: it provides the tools that its go.mod names, or, with a main.go, one program of its own name. A file `ldflags`
-# is given to the linker. What KUBEBUILDER_ASSETS holds is taken from there.
+# is given to the linker. What KUBEBUILDER_ASSETS holds is taken from there, unless ROWGATE_PINNED is set.
 set -euo pipefail
 cd "$(dirname "$0")/../cluster"
 
@@ -11,6 +11,7 @@ recipe='CGO_ENABLED=0 go build -trimpath -ldflags -s -w'
 
 cache=${ROWGATE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rowgate}
 assets=${KUBEBUILDER_ASSETS:-}
+[ -z "${ROWGATE_PINNED:-}" ] || assets=
 mkdir -p "$cache"
 work=$(mktemp -d "$cache/cluster.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -59,7 +60,8 @@ for file in */go.mod; do
     if [ ! -d "$built" ]; then
       build "$module" "$built"
     fi
-    ln -s "$built/$program" "$links/$program"
+    # A relative link: the whole cache may be moved.
+    ln -s "../../cluster/$module-$key/$program" "$links/$program"
   done
 done
 

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use rowgate_dataplane::standalone::postgres::binaries;
 use rowgate_pg::login::Endpoint;
 use tokio::net::UnixStream;
 
@@ -50,10 +51,10 @@ impl Pooler {
             fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o600)).expect("it is ours");
         }
         chown(&folder, Some(owner.uid()), Some(owner.gid())).expect("it is ours");
-        let program = program();
+        let program = reachable(program(), &scratch);
         let mut command = Command::new(&program);
         command.arg("--quiet").arg(folder.join("settings")).current_dir("/");
-        if program.with_file_name("libcares.so.2").exists() {
+        if program.starts_with(scratch.path()) {
             command.env("LD_LIBRARY_PATH", program.parent().expect("it stands in a folder"));
         }
         if nix::unistd::geteuid().is_root() {
@@ -91,6 +92,19 @@ impl Drop for Pooler {
         let _status = self.child.wait();
         self.scratch.forget(self.child.id());
     }
+}
+
+/// What stands in the cache is copied, with its libraries: the cache may be below a private home, where the user that
+/// runs it cannot go. It is copied on every machine, so that none of them hides what fails on another.
+fn reachable(program: PathBuf, scratch: &Scratch) -> PathBuf {
+    if !program.starts_with(binaries::cache()) {
+        return program;
+    }
+    let copy = scratch.path().join("pgbouncer");
+    let whole = program.parent().expect("it stands in a folder");
+    let status = Command::new("cp").arg("-R").arg(whole).arg(&copy).status().expect("cp runs");
+    assert!(status.success(), "cp of PgBouncer failed");
+    copy.join("pgbouncer")
 }
 
 /// The installed one, or Debian's in the cache.

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rowgate_dataplane::standalone::postgres::{Postgres, Wish, binaries};
+use rowgate_dataplane::standalone::postgres::{Binaries, Postgres, Wish, binaries};
 pub use rowgate_pg::login::Endpoint;
 use rowgate_pg::login::Login;
 use rowgate_pg::wire::Sessions;
@@ -31,6 +31,10 @@ pub const QUICK: [&str; 4] =
 
 /// The environment variable that says how tests reach their servers; without it, by a Unix socket.
 pub const OVER: &str = "ROWGATE_TESTS_OVER";
+
+/// The folder of the PostgreSQL to test with, where one was named; without it, what standalone finds. Processes that
+/// tests start inherit it: it is the variable of `--postgres-bin`.
+pub const BIN: &str = "ROWGATE_POSTGRES_BIN";
 
 /// How a template is made; another way needs another template.
 const RECIPE: &str = include_str!("../../dataplane/src/standalone/postgres/cluster.rs");
@@ -138,7 +142,7 @@ impl Server {
         let state = scratch.path().join("state");
         seed(&state).await;
         let settings = QUICK.iter().chain(settings).map(ToString::to_string).collect();
-        let wish = Wish { state, bin: None, settings };
+        let wish = Wish { state, bin: bin(), settings };
         let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
         Server { postgres, wish, scratch, tls: None, pooler: None }
     }
@@ -256,6 +260,18 @@ pub async fn rows(connection: &mut PgConnection, query: &str) -> Vec<serde_json:
     rows.unwrap_or_else(|error| panic!("{error}: {query}"))
 }
 
+/// The folder that [`BIN`] names.
+#[must_use]
+pub fn bin() -> Option<PathBuf> {
+    std::env::var_os(BIN).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+}
+
+/// The PostgreSQL that this run of the tests is about.
+#[must_use]
+pub fn binaries() -> Binaries {
+    binaries::find(bin().as_deref()).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// Fills a state folder with an initialised cluster, as if standalone had run there before.
 pub async fn seed(state: &Path) {
     let template = template().await;
@@ -269,10 +285,10 @@ async fn template() -> &'static Path {
 }
 
 async fn make_template() -> PathBuf {
-    let binaries = binaries::find(None).unwrap_or_else(|error| panic!("{error}"));
     let mut recipe = DefaultHasher::new();
-    (RECIPE, &binaries.version.text, &binaries.bin).hash(&mut recipe);
-    let path = binaries::cache().join(format!("template-{:016x}", recipe.finish()));
+    RECIPE.hash(&mut recipe);
+    let name = format!("template-{}-{:016x}", binaries().fingerprint(), recipe.finish());
+    let path = binaries::cache().join(name);
     if path.is_dir() {
         return path;
     }
@@ -281,7 +297,7 @@ async fn make_template() -> PathBuf {
     fs::create_dir(&state).expect("the folder is ours");
     fs::set_permissions(&state, std::os::unix::fs::PermissionsExt::from_mode(0o711)).expect("it is ours");
     let settings = QUICK.map(str::to_owned).to_vec();
-    let wish = Wish { state: state.clone(), bin: None, settings };
+    let wish = Wish { state: state.clone(), bin: bin(), settings };
     let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
     postgres.stop().await.unwrap_or_else(|error| panic!("{error}"));
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use crate::data_plane::{DataPlane, send};
-use crate::postgres::{QUICK, Server, connect, seed};
+use crate::postgres::{BIN, QUICK, Server, connect, seed};
 use crate::scratch::Scratch;
 use crate::sweep;
 use crate::wait::until;
@@ -152,7 +152,7 @@ impl World {
             .arg(self.ready_file())
             .args(["--relook-seconds", &self.relook.to_string()]);
         if let Some(url) = &self.database_url {
-            command.arg("--database-url").arg(url);
+            command.arg("--database-url").arg(url).env_remove(BIN);
         } else {
             for setting in QUICK {
                 command.arg("--postgres-setting").arg(setting);

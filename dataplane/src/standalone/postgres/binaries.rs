@@ -1,6 +1,10 @@
 //! Which PostgreSQL to run: the folder that was named, the system's newest, or the one that `make` downloaded.
 
+use std::collections::hash_map::DefaultHasher;
 use std::fmt;
+use std::fs;
+use std::hash::{Hash as _, Hasher as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,6 +18,19 @@ pub const OLDEST: u32 = 16;
 pub struct Binaries {
     pub bin: PathBuf,
     pub version: Version,
+}
+
+impl Binaries {
+    /// Two installations with the same fingerprint are copies of each other, wherever they are.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        self.version.text.hash(&mut hasher);
+        if let Ok(program) = fs::metadata(self.bin.join("postgres")) {
+            (program.len(), program.mtime()).hash(&mut hasher);
+        }
+        format!("{}-{:016x}", self.version.major, hasher.finish())
+    }
 }
 
 /// As `postgres --version` tells it: `18.4`, `16.9 (Debian 16.9-1)`, `19beta1`.
@@ -183,6 +200,21 @@ mod tests {
         ] {
             assert!(message.contains(&part), "{part} is missing in: {message}");
         }
+    }
+
+    #[test]
+    fn a_fingerprint_tells_versions_and_builds_apart_and_no_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |name: &str, says: &str| {
+            let bin = fake(folder.path(), name, says);
+            fs::File::open(bin.join("postgres")).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+            look(&bin).unwrap().fingerprint()
+        };
+        let one = of("one", "postgres (PostgreSQL) 16.9");
+        assert_eq!(one, of("copy", "postgres (PostgreSQL) 16.9"));
+        assert_ne!(one, of("other", "postgres (PostgreSQL) 17.5"));
+        assert_ne!(one, of("build", "postgres (PostgreSQL) 16.9 (Debian)"));
+        assert!(one.starts_with("16-"), "{one}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use nix::unistd::{User, geteuid};
 
-use super::binaries::{Binaries, PACKAGE};
+use super::binaries::Binaries;
 
 /// For data and binaries that the unprivileged user could not reach where they are.
 const REACHABLE: &str = "/var/lib/rowgate";
@@ -99,7 +99,7 @@ impl Place {
         }
         // The whole installation: the programs find `lib` and `share` beside `bin`.
         let from = binaries.bin.parent().unwrap_or(&binaries.bin).to_owned();
-        let to = Path::new(REACHABLE).join(format!("postgres-{PACKAGE}"));
+        let to = Path::new(REACHABLE).join(format!("postgres-{}", binaries.fingerprint()));
         if !to.join("bin/postgres").exists() {
             progress(format!(
                 "copying PostgreSQL to {}, where an unprivileged user can run it",
