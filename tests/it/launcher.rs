@@ -1,7 +1,7 @@
 //! The launcher of our own PostgreSQL: what it starts, finds running, and refuses.
 
 use rowgate_dataplane::standalone::postgres::{Postgres, Wish};
-use rowgate_tests::postgres::{QUICK, Server, bin, connect, seed, shared};
+use rowgate_tests::postgres::{QUICK, Server, bin, connect, rows, seed, shared};
 use rowgate_tests::scratch::Scratch;
 use sqlx::Row as _;
 
@@ -23,6 +23,15 @@ async fn the_server_has_no_tcp_and_keeps_values_out_of_its_log() {
     }
     let version: i32 = show(&mut connection, "server_version_num").await.parse().unwrap();
     assert!(160_000 <= version);
+}
+
+#[tokio::test]
+async fn texts_are_ordered_by_code_points_and_letters_beyond_ascii_have_cases() {
+    let mut connection = shared().await.connect("postgres").await;
+    for truth in ["lower('ZOË') = 'zoë'", "upper('é') = 'É'", "'B' < 'a'", "'z' < 'ä'"] {
+        let found = rows(&mut connection, &format!("select {truth} as holds")).await;
+        assert_eq!(found[0]["holds"], true, "{truth}");
+    }
 }
 
 #[tokio::test]

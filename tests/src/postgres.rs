@@ -7,6 +7,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -270,6 +271,13 @@ pub fn bin() -> Option<PathBuf> {
 #[must_use]
 pub fn binaries() -> Binaries {
     binaries::find(bin().as_deref()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The major version of [`binaries`], for tests of what an older PostgreSQL has not.
+#[must_use]
+pub fn major() -> u32 {
+    static MAJOR: LazyLock<u32> = LazyLock::new(|| binaries().version.major);
+    *MAJOR
 }
 
 /// Fills a state folder with an initialised cluster, as if standalone had run there before.

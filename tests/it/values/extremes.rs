@@ -3,7 +3,7 @@
 use rowgate_tests::postgres::rows;
 use serde_json::json;
 
-use super::fixture::Fixture;
+use super::fixture::{Fixture, exists};
 
 /// Declared type, and what is stored.
 const CASES: &[(&str, &str)] = &[
@@ -52,16 +52,17 @@ const CASES: &[(&str, &str)] = &[
 /// that is read to 34 levels.
 #[tokio::test]
 async fn what_is_read_at_the_end_of_a_type_is_written_again_as_it_was() {
+    let cases: Vec<_> = CASES.iter().filter(|(declared, value)| exists(declared, value)).collect();
     let columns: String =
-        CASES.iter().enumerate().map(|(i, (declared, _))| format!(", c{i} {declared}")).collect();
-    let values: String = CASES.iter().map(|(declared, value)| format!(", ({value})::{declared}")).collect();
+        cases.iter().enumerate().map(|(i, (declared, _))| format!(", c{i} {declared}")).collect();
+    let values: String = cases.iter().map(|(declared, value)| format!(", ({value})::{declared}")).collect();
     let script = format!(
         "create schema v; create type v.doc as (n int, doc jsonb);\n\
          create table v.ends (id int primary key{columns});\ninsert into v.ends select 1{values};"
     );
     let mut fixture = Fixture::new(&script, &["ends"]).await;
     let mut wrong = Vec::new();
-    for (i, (declared, value)) in CASES.iter().enumerate() {
+    for (i, (declared, value)) in cases.iter().enumerate() {
         let (row, _) = fixture.page(&format!("ends?$select=c{i}&$filter=id%20eq%201")).await;
         let read =
             row.strip_prefix(&format!("{{\"c{i}\":")).and_then(|it| it.strip_suffix('}')).expect("one field");

@@ -1,6 +1,6 @@
 //! One value or more of every type, beside the JSON that it has to be.
 
-use super::fixture::Fixture;
+use super::fixture::{Fixture, exists};
 
 const TYPES: &str = "create schema v;
 create extension citext schema v;
@@ -191,9 +191,10 @@ const CASES: &[(&str, &str, &str)] = &[
 /// the end, bounds not left out, and the NULL of an array taken for a value.
 #[tokio::test]
 async fn every_type_is_read_as_it_has_to_be() {
+    let cases: Vec<_> = CASES.iter().filter(|(declared, value, _)| exists(declared, value)).collect();
     let columns: String =
-        CASES.iter().enumerate().map(|(i, (declared, ..))| format!(", c{i} {declared}")).collect();
-    let values: String = CASES
+        cases.iter().enumerate().map(|(i, (declared, ..))| format!(", c{i} {declared}")).collect();
+    let values: String = cases
         .iter()
         .map(|(declared, value, _)| {
             // The type's name without its length: what the cast would cut, the column must refuse.
@@ -207,7 +208,7 @@ async fn every_type_is_read_as_it_has_to_be() {
     );
     let mut fixture = Fixture::new(&script, &["fixed"]).await;
     let mut wrong = Vec::new();
-    for (i, (declared, value, expected)) in CASES.iter().enumerate() {
+    for (i, (declared, value, expected)) in cases.iter().enumerate() {
         let (rows, _) = fixture.page(&format!("fixed?$select=c{i}")).await;
         let expected = format!("{{\"c{i}\":{expected}}},{{\"c{i}\":null}}");
         if rows != expected {
@@ -217,7 +218,7 @@ async fn every_type_is_read_as_it_has_to_be() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // All of them in one row.
     let (rows, _) = fixture.page("fixed").await;
-    let all: String = CASES.iter().enumerate().map(|(i, case)| format!(",\"c{i}\":{}", case.2)).collect();
+    let all: String = cases.iter().enumerate().map(|(i, case)| format!(",\"c{i}\":{}", case.2)).collect();
     assert!(rows.starts_with(&format!("{{\"id\":1{all}}},")), "{rows}");
     assert!(fixture.world.stop().await.success());
 }

@@ -1,7 +1,7 @@
 //! Every encoding against PostgreSQL's own JSON, for edges and thousands of random values.
 
 use rowgate_sql::shape::Encoding;
-use rowgate_tests::postgres::{execute, shared};
+use rowgate_tests::postgres::{execute, major, shared};
 use sqlx::postgres::PgConnection;
 
 use super::fixture::{Tenant, utf8};
@@ -187,19 +187,14 @@ async fn dates_times_and_intervals_read_as_postgresql_prints_them() {
         .collect();
     fill(connection, "timetz", "t::timetz", &zoned).await;
 
-    let mut spans: Vec<String> = [
-        "0",
-        "1 mon",
-        "-1 day",
-        "1 year -1 day",
-        "-0.5 s",
-        "-1:00:00.25",
-        "1 h -1 us",
-        "infinity",
-        "-infinity",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+    let mut spans: Vec<String> =
+        ["0", "1 mon", "-1 day", "1 year -1 day", "-0.5 s", "-1:00:00.25", "1 h -1 us"]
+            .map(str::to_owned)
+            .to_vec();
+    // PostgreSQL 16 has no infinite intervals.
+    if 17 <= major() {
+        spans.extend(["infinity", "-infinity"].map(str::to_owned));
+    }
     spans.extend((0..4_000).map(|_| {
         let mut part = |bound: i64| random.below(bound) - bound / 2;
         match part(4) {

@@ -41,11 +41,13 @@ pub(super) fn make_if_absent(
     let mut command = place.command(&binaries.bin.join("initdb"));
     command.arg("--pgdata").arg(&draft).arg("--username").arg(SUPERUSER).arg("--pwfile").arg(&password_file);
     command.args(["--auth=scram-sha-256", "--encoding=UTF8", "--no-instructions"]);
-    // The same order of texts on every machine: that of the code points.
+    // The same order of texts on every machine, that of the code points; and letters beyond ASCII have a lower case. 16 has
+    // no locales of its own: of the system's it takes what a letter is, and nothing else.
     if 17 <= binaries.version.major {
         command.args(["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]);
     } else {
-        command.arg("--no-locale");
+        let letters = if cfg!(target_os = "macos") { "UTF-8" } else { "C.UTF-8" };
+        command.args(["--locale-provider=libc", "--locale=C", &format!("--lc-ctype={letters}")]);
     }
     let output = command.output();
     let _gone = fs::remove_file(&password_file);
