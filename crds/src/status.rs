@@ -65,6 +65,8 @@ reasons! {
     TenantNotReady,
     /// The database does not answer.
     DatabaseUnavailable,
+    /// PostgreSQL or its pooler does not let the data plane log in as it has to: pg_hba.conf, the pooler or TLS must change.
+    LoginRefused,
     /// A ConfigMap or its key is not there.
     ConfigMapNotFound,
     /// The bootstrap script failed.
@@ -132,6 +134,7 @@ impl Reason {
             | Reason::StatementRefused
             | Reason::ExtensionRefused
             | Reason::TooManyPermissionSets
+            | Reason::LoginRefused
             | Reason::SecretInvalid => true,
             Reason::Served
             | Reason::Done

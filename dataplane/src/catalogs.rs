@@ -9,13 +9,12 @@ use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
 use rowgate_pg::installation::DataplaneInstallation;
 use rowgate_pg::login::{Endpoint, Login};
-use rowgate_pg::replicas::Served;
 use rowgate_pg::tenants::TenantRow;
 use rowgate_pg::wire::{CallLimits, CallLogins, Lane, Limits, Sessions};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
-use crate::tenant::{Place, Roads, Tenant};
+use crate::tenant::{Place, Reported, Roads, Tenant};
 
 /// Every tenant, to be found by slug and in the order of slugs.
 #[derive(Default)]
@@ -99,6 +98,8 @@ impl Catalogs {
         for row in rows {
             let tenant = self.kept_or_new(&before, installation, &row);
             self.start_to_catch_up(&tenant, row.generation);
+            self.start_to_check(&tenant);
+            tenant.tidy();
             after.insert(row.slug, tenant);
         }
         let gone =
@@ -114,10 +115,10 @@ impl Catalogs {
         *self.tenants.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(all));
     }
 
-    /// What each tenant is served from.
-    pub fn served(&self) -> HashMap<Ulid, Served> {
+    /// What is told of each tenant.
+    pub fn reports(&self) -> HashMap<Ulid, Reported> {
         let all = self.all().unwrap_or_default();
-        all.sorted.iter().filter_map(|tenant| Some((tenant.id.clone(), tenant.served()?))).collect()
+        all.sorted.iter().filter_map(|tenant| Some((tenant.id.clone(), tenant.report()?))).collect()
     }
 
     fn kept_or_new(
@@ -160,6 +161,13 @@ impl Catalogs {
         let tenant = tenant.clone();
         // A database that does not answer is tried at the next look.
         self.tasks.start(async move { tenant.catch_up(generation).await });
+    }
+
+    fn start_to_check(&self, tenant: &Arc<Tenant>) {
+        if tenant.begin_to_check() {
+            let tenant = tenant.clone();
+            self.tasks.start(async move { tenant.check().await });
+        }
     }
 
     fn all(&self) -> Option<Arc<All>> {

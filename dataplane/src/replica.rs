@@ -11,12 +11,12 @@ use rowgate_pg::installation::{self, DataplaneInstallation, InstallationError};
 use rowgate_pg::key_uses::{self, KeyUse};
 use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::pool::PgConnection;
-use rowgate_pg::replicas::{self, Served, Wakes};
+use rowgate_pg::replicas::{self, Report, Wakes};
 use rowgate_pg::{signing, tenants};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Tasks};
-use crate::tenant::{Tenant, Unwritten};
+use crate::tenant::{Reported, Tenant, Unwritten};
 
 /// How often the control database is read when nothing wakes us.
 const LOOK: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub struct Replica {
     /// `None` before the first look: neither message was logged.
     answers: Option<bool>,
     /// What `control.served` says of us, by tenant.
-    written: HashMap<Ulid, Served>,
+    written: HashMap<Ulid, Report>,
     /// What `control.calling` says of us.
     calling: BTreeSet<Ulid>,
     beaten: Option<Instant>,
@@ -147,17 +147,20 @@ impl Replica {
         app.signing.follow(signing::schedule(&mut open.conn).await?);
         let rows = tenants::list(&mut open.conn).await?;
         app.catalogs.take_over(&open.installation, rows);
-        let served = app.catalogs.served();
+        let reports = app.catalogs.reports();
         let mut is_news = false;
-        for tenant in self.written.keys().filter(|old| !served.contains_key(old)).cloned().collect::<Vec<_>>()
-        {
+        let gone: Vec<Ulid> = self.written.keys().filter(|old| !reports.contains_key(old)).cloned().collect();
+        for tenant in gone {
             replicas::unserved(&mut open.conn, &self.id, &tenant).await?;
             self.written.remove(&tenant);
         }
-        for (tenant, served) in served {
-            if self.written.get(&tenant) != Some(&served) {
-                replicas::served(&mut open.conn, &self.id, &tenant, served).await?;
-                self.written.insert(tenant, served);
+        for (tenant, Reported { report, is_passing }) in reports {
+            let before = self.written.get(&tenant);
+            // what was well is not said to be otherwise for a failure that may be gone with the next try
+            let is_held_back = is_passing && before.is_some_and(|before| before.login_failure.is_none());
+            if before != Some(&report) && !is_held_back {
+                replicas::report(&mut open.conn, &self.id, &tenant, &report).await?;
+                self.written.insert(tenant, report);
                 is_news = true;
             }
         }

@@ -9,8 +9,9 @@ use rowgate_core::problem::Problem;
 use rowgate_pg::catalog_load;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::login::{Endpoint, Login};
+use rowgate_pg::login_failure::LoginFailure;
 use rowgate_pg::pool::{self, PgPool};
-use rowgate_pg::replicas::Served;
+use rowgate_pg::replicas::{Report, Served};
 use rowgate_pg::tenants::TenantRow;
 use rowgate_pg::wire::{CallLimits, CallLogins, Calls, Lane};
 use tokio::sync::Notify;
@@ -20,6 +21,7 @@ use crate::freshness::Freshness;
 use crate::meter::Meter;
 
 mod allowance;
+mod answering;
 mod called;
 mod keyring;
 mod recognition;
@@ -28,6 +30,7 @@ mod strangers;
 mod uses;
 
 use allowance::Buckets;
+use answering::Answering;
 use called::Called;
 pub use snapshot::{Known, Snapshot};
 use strangers::{AT_ONCE, Strangers};
@@ -35,8 +38,12 @@ pub use uses::{Unwritten, Use, Uses};
 
 /// Connections for key look-ups and catalogs; the requests' own are the lane's. One is never a stranger's.
 const LOOK_UPS: u32 = AT_ONCE + 1;
-/// A session that nobody has called in for this long is closed.
+/// A connection or session that nobody has used for this long is closed.
 const IDLE: Duration = Duration::from_secs(60);
+/// A login that fails is told once it has failed for so long, with a try at the end: one that fails once, as while a server starts
+/// again, is nobody's business. What needs a change mostly fails for good.
+const CERTAIN: Duration = Duration::from_secs(1);
+const PASSING: Duration = Duration::from_secs(3);
 /// A look for calls of dead keys that takes longer is begun anew.
 const LOOK_TIME: Duration = Duration::from_secs(2);
 /// A catalog is read within this, or the tenant counts as unavailable until the next try.
@@ -51,6 +58,8 @@ pub struct Tenant {
     pub calls: Calls,
     pub called: Called,
     pub meter: Meter,
+    /// PostgreSQL itself, whatever way requests take.
+    endpoint: Endpoint,
     look_ups: PgPool,
     strangers: Strangers,
     /// They outlive catalogs: a new one gives nobody a new allowance.
@@ -64,7 +73,8 @@ pub struct Tenant {
     loading: tokio::sync::Mutex<()>,
     tried: AtomicBool,
     catching_up: AtomicBool,
-    answers: AtomicBool,
+    checking: AtomicBool,
+    answering: Answering,
 }
 
 /// Where a tenant's database is; another place makes another [`Tenant`].
@@ -80,6 +90,14 @@ impl Place {
     pub fn of(row: &TenantRow) -> Place {
         Place { endpoint: row.endpoint.clone(), database: row.database.clone() }
     }
+}
+
+/// What is told of a tenant to whoever reconciles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reported {
+    pub report: Report,
+    /// A failure in it may be gone with the next try.
+    pub is_passing: bool,
 }
 
 /// The ways to a tenant's database.
@@ -112,6 +130,7 @@ impl Tenant {
             place,
             calls: Calls::new(logins, lane.clone(), look_ups.clone(), replica, calls),
             called: Called::default(),
+            endpoint: login.endpoint,
             look_ups,
             lane,
             meter: Meter::default(),
@@ -124,7 +143,8 @@ impl Tenant {
             loading: tokio::sync::Mutex::default(),
             tried: AtomicBool::new(false),
             catching_up: AtomicBool::new(false),
-            answers: AtomicBool::new(true),
+            checking: AtomicBool::new(false),
+            answering: Answering::default(),
         }
     }
 
@@ -140,6 +160,51 @@ impl Tenant {
         Some(Served { generation: snapshot.catalog.generation, fingerprint })
     }
 
+    /// What is told of it to whoever reconciles; `None`: nothing yet.
+    pub fn report(&self) -> Option<Reported> {
+        let (served, failing) = (self.served(), self.failing());
+        let is_passing = failing.as_ref().is_some_and(|(failure, lasted)| {
+            *lasted < if failure.needs_a_change() { CERTAIN } else { PASSING }
+        });
+        let login_failure = failing.map(|(failure, _)| failure);
+        if served.is_none() && login_failure.is_none() {
+            return None;
+        }
+        Some(Reported { report: Report { served, login_failure }, is_passing })
+    }
+
+    /// Why requests cannot be answered for want of a connection, and how long this has been so.
+    fn failing(&self) -> Option<(LoginFailure, Duration)> {
+        self.lane.failing().or_else(|| self.answering.failing())
+    }
+
+    /// True for the one who is to call [`Tenant::check`] now.
+    pub fn begin_to_check(&self) -> bool {
+        let is_due = self.failing().is_some_and(|(_, lasted)| self.answering.begin_to_check(lasted));
+        is_due && !self.checking.swap(true, Ordering::AcqRel)
+    }
+
+    /// Tries the logins again that failed, so that nobody has to ask for their recovery to be seen.
+    pub async fn check(&self) {
+        self.lane.check().await;
+        if self.lane.failing().is_none() {
+            self.note(true, "");
+        }
+        // one without a catalog is loaded with each look
+        if let (true, Some(snapshot)) = (self.answering.failing().is_some(), self.current()) {
+            let _told_and_tried_again = self.compare(&snapshot).await;
+        }
+        self.checking.store(false, Ordering::Release);
+        if self.failing().is_none() {
+            self.loaded.notify_one();
+        }
+    }
+
+    /// Closes the connections that no request has used for a while.
+    pub fn tidy(&self) {
+        self.lane.trim(IDLE);
+    }
+
     /// Whose pages may call it; nobody's before the first catalog.
     #[must_use]
     pub fn lists_origin(&self, is: impl Fn(&str) -> bool) -> bool {
@@ -147,9 +212,9 @@ impl Tenant {
         snapshot.is_some_and(|now| now.catalog.limits.cors_origins.iter().any(|origin| is(origin)))
     }
 
-    /// False from when the tenant's database did not answer until it does again.
+    /// False from when the tenant's database did not answer, key look-ups or requests, until it does again.
     pub fn answers(&self) -> bool {
-        self.answers.load(Ordering::Relaxed)
+        self.answering.is_all()
     }
 
     /// True once a first catalog was loaded, or could not be.
@@ -181,7 +246,9 @@ impl Tenant {
         let (pool, freshness) = (self.look_ups.clone(), Freshness::new(Instant::now()));
         let load = async move { catalog_load::load(&mut *pool.acquire().await?).await };
         let failed = |_: &Problem| self.meter.catalog_load_failures.add_one();
-        let (catalog, watched) = self.outliving(load).await.inspect_err(failed)?;
+        // beside it, so that a catalog that is served is one that requests get to
+        let (loaded, ()) = tokio::join!(self.outliving(load), self.lane.check());
+        let (catalog, watched) = loaded.inspect_err(failed)?;
         self.meter.catalog_loads.add_one();
         let keys = self.current().map(|old| old.keys.successor()).unwrap_or_default();
         let snapshot = Arc::new(Snapshot { catalog, watched: Arc::new(watched), freshness, keys });
@@ -257,27 +324,23 @@ impl Tenant {
         let task = self.tasks.start(tokio::time::timeout(LOAD_TIME, exchange));
         let cause = match task.await {
             Ok(Ok(Ok(value))) => {
-                self.note(true, "");
+                self.answering.look_up_succeeded(&self.slug);
                 return Ok(value);
             }
-            Ok(Ok(Err(error))) => error.to_string(),
+            Ok(Ok(Err(error))) => {
+                let failure = LoginFailure::of(&error, &self.endpoint);
+                self.answering.look_up_failed(&self.slug, failure, &error.to_string());
+                return Err(Problem::unavailable());
+            }
             Ok(Err(_)) => format!("no answer within {} s", LOAD_TIME.as_secs()),
             Err(error) => error.to_string(),
         };
-        self.note(false, &cause);
+        self.answering.look_up_unanswered(&self.slug, &cause);
         Err(Problem::unavailable())
     }
 
-    /// Logs when the tenant's database begins or ceases to answer, not each time.
+    /// Takes note of whether the tenant's database answers requests; the cause is for the log.
     pub fn note(&self, answers: bool, cause: &str) {
-        // Read first: nearly always there is nothing to write, and every request passes here.
-        let before = self.answers.load(Ordering::Relaxed);
-        if before == answers || self.answers.swap(answers, Ordering::AcqRel) == answers {
-            return;
-        }
-        match answers {
-            true => tracing::info!(tenant = %self.slug, "the tenant's database answers again"),
-            false => tracing::warn!(tenant = %self.slug, cause, "the tenant's database does not answer"),
-        }
+        self.answering.note_request(&self.slug, answers, cause);
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn told(
             tracing::debug!(tenant = %caller.tenant.slug, cause, "a request was refused");
             Miss::Settled(Problem::busy())
         }
-        Failure::Unavailable(cause) => {
+        Failure::Unavailable(cause) | Failure::NoConnection(cause) => {
             caller.tenant.note(false, &cause);
             Miss::Settled(Problem::unavailable())
         }
@@ -85,7 +85,10 @@ pub(crate) fn cause(failure: &Failure) -> String {
         | Failure::Conflict(cause)
         | Failure::Unwritable(cause)
         | Failure::Internal(cause) => text(cause),
-        Failure::Unavailable(text) | Failure::NoLogin(text) | Failure::Lost(text) => text.clone(),
+        Failure::Unavailable(text)
+        | Failure::NoConnection(text)
+        | Failure::NoLogin(text)
+        | Failure::Lost(text) => text.clone(),
         Failure::DeadKey
         | Failure::WrongRole(_)
         | Failure::Timeout

@@ -37,7 +37,7 @@ pub async fn run(
     caller: &Caller,
     make: impl Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
-    tries::run(caller, &Write { make }).await
+    tries::run(caller, &Write { make }).await.map_err(Problem::of_nothing_written)
 }
 
 struct Write<F> {

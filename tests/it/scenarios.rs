@@ -24,6 +24,7 @@ macro_rules! scenarios {
     };
 }
 
+mod answering;
 mod closing;
 mod crash;
 mod deleting;

@@ -56,8 +56,8 @@ const THEIRS: (&str, &str) = (
     "apiVersion: v1\nkind: Secret\nmetadata: {name: theirs, namespace: default}\nstringData: {password: theirs}\n",
 );
 
-/// Needs 1,501 keys, and stands below.
-const ELSEWHERE: [Reason; 1] = [Reason::TooManyPermissionSets];
+/// One needs 1,501 keys, and stands below; the other needs a server that lets nobody in as it should (`scenarios/answering.rs`).
+const ELSEWHERE: [Reason; 2] = [Reason::TooManyPermissionSets, Reason::LoginRefused];
 
 /// No look comes while the cases are made, but for what changes.
 const SELDOM: Duration = Duration::from_secs(5);

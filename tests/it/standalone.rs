@@ -60,6 +60,36 @@ async fn without_a_usable_postgresql_the_message_names_folders_versions_and_reme
     refuses(world.command().arg("--postgres-bin").arg(&empty), 2, &parts);
 }
 
+/// Seen to fail without the look at how the data plane's login gets in.
+#[tokio::test]
+async fn a_postgresql_that_would_not_ask_for_scram_is_refused_with_the_line_that_mends_it() {
+    let (server, url) = Server::with_two_ways(&[]).await;
+    let world = World::shop_on(&server);
+    let scram = "local all all scram-sha-256\nhost all all all scram-sha-256\n";
+    for (lines, says) in [
+        ("local all all trust\nhost all all all trust\n", "asks for no password (trust)"),
+        ("local all rowgate_dataplane password\n", "asks for the password in clear text"),
+        ("local all rowgate_operator reject\n", "pg_hba.conf rejects connection"),
+    ] {
+        let lines = format!("{lines}{scram}");
+        server.set_hba(&lines).await;
+        let parts = ["--database-url", says, "put the line `local all \"/^(rowgate_", "pg_reload_conf"];
+        let output = refuses(&mut world.command(), 2, &parts);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!said.contains("listening") && output.stdout.is_empty(), "nothing is served: {said}");
+    }
+    let lines = format!("host all rowgate_dataplane all trust\n{scram}");
+    server.set_hba(&lines).await;
+    // by TCP the line names where we come from
+    let mut by_tcp = world.over(&server, url);
+    let output = refuses(&mut by_tcp.command(), 2, &["127.0.0.1/32 scram-sha-256`"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let line = said.split('`').nth(1).expect("a line");
+    server.set_hba(&format!("{line}\n{lines}")).await;
+    by_tcp.start().await;
+    assert!(by_tcp.stop().await.success());
+}
+
 #[tokio::test]
 async fn a_missing_folder_is_named_with_its_flag() {
     let world = World::new(&[]).await;

@@ -15,6 +15,7 @@ use crate::world::{binary, free_port};
 #[derive(Debug)]
 pub struct DataPlane {
     url: String,
+    probes: u16,
     child: Child,
     scratch: Scratch,
 }
@@ -54,12 +55,15 @@ impl DataPlane {
         change(&mut command);
         let child = command.spawn().expect("the binary was built; `make test` builds it");
         scratch.adopt(child.id());
-        until("the data plane's readiness", async || {
-            let answer = reqwest::get(format!("http://127.0.0.1:{probes}/readyz")).await.ok()?;
-            answer.status().is_success().then_some(())
-        })
-        .await;
-        DataPlane { url: format!("http://127.0.0.1:{port}"), child, scratch }
+        let replica = DataPlane { url: format!("http://127.0.0.1:{port}"), probes, child, scratch };
+        until("the data plane's readiness", async || replica.is_ready().await.then_some(())).await;
+        replica
+    }
+
+    /// What `/readyz` says.
+    pub async fn is_ready(&self) -> bool {
+        let answer = reqwest::get(format!("http://127.0.0.1:{}/readyz", self.probes)).await;
+        answer.is_ok_and(|answer| answer.status().is_success())
     }
 
     #[must_use]

@@ -1,15 +1,18 @@
 //! A real PgBouncer in transaction mode before a server of a test.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use nix::sys::signal::Signal;
 use rowgate_dataplane::standalone::postgres::binaries;
 use rowgate_pg::login::Endpoint;
 use tokio::net::UnixStream;
 
+use crate::data_plane::send;
 use crate::scratch::Scratch;
 use crate::wait::until;
 
@@ -18,6 +21,10 @@ const PORT: u16 = 6432;
 
 /// The role, and its password, as which it asks the server for verifiers.
 pub(crate) const ASKER: &str = "pooler_asks";
+
+/// The settings with which it asks.
+const ASKS: &str = "auth_user = pooler_asks\n\
+                    auth_query = select usename, passwd from pg_catalog.pg_shadow where usename = $1\n";
 
 /// The process ends with this value, or with the test process.
 #[derive(Debug)]
@@ -31,18 +38,28 @@ impl Pooler {
     /// `n_sessions` sessions at most. It asks the server for SCRAM verifiers, and passes on what clients prove, so that it
     /// knows no password of ours.
     pub(crate) async fn before(port: u16, data: &Path, n_sessions: usize) -> Pooler {
+        Pooler::start(&format!("{}{ASKS}", settings(port, n_sessions)), data).await
+    }
+
+    /// As [`Pooler::before`], without the settings with which it asks for verifiers: it knows nobody.
+    pub(crate) async fn unasking(port: u16, data: &Path) -> Pooler {
+        Pooler::start(&settings(port, 5), data).await
+    }
+
+    /// From now on it asks for verifiers.
+    pub fn asks(&self) {
+        let path = self.scratch.path().join("pooler/settings");
+        let mut file = fs::File::options().append(true).open(path).expect("it was made before it");
+        file.write_all(ASKS.as_bytes()).expect("the folder is ours");
+        send(self.child.id(), Signal::SIGHUP);
+    }
+
+    async fn start(settings: &str, data: &Path) -> Pooler {
         let scratch = Scratch::new();
         let folder = scratch.path().join("pooler");
         fs::create_dir(&folder).expect("the folder is ours");
         let users = format!("\"{ASKER}\" \"{ASKER}\"\n");
-        let settings = format!(
-            "[databases]\n* = host=127.0.0.1 port={port}\n[pgbouncer]\nlisten_addr =\nlisten_port = {PORT}\n\
-             unix_socket_dir = {own}\npool_mode = transaction\ndefault_pool_size = {n_sessions}\n\
-             query_wait_timeout = 2\nserver_login_retry = 1\n\
-             auth_type = scram-sha-256\nauth_file = {own}/users\nauth_user = {ASKER}\n\
-             auth_query = select usename, passwd from pg_catalog.pg_shadow where usename = $1\n",
-            own = folder.display(),
-        );
+        let settings = settings.replace("OWN", &folder.display().to_string());
         let log = fs::File::create(folder.join("log")).expect("the folder is ours");
         let owner = fs::metadata(data).expect("it runs there");
         for (name, text) in [("users", users), ("settings", settings)] {
@@ -105,6 +122,15 @@ fn reachable(program: PathBuf, scratch: &Scratch) -> PathBuf {
     let status = Command::new("cp").arg("-R").arg(whole).arg(&copy).status().expect("cp runs");
     assert!(status.success(), "cp of PgBouncer failed");
     copy.join("pgbouncer")
+}
+
+/// `OWN` is its folder.
+fn settings(port: u16, n_sessions: usize) -> String {
+    format!(
+        "[databases]\n* = host=127.0.0.1 port={port}\n[pgbouncer]\nlisten_addr =\nlisten_port = {PORT}\n\
+         unix_socket_dir = OWN\npool_mode = transaction\ndefault_pool_size = {n_sessions}\n\
+         query_wait_timeout = 2\nserver_login_retry = 1\nauth_type = scram-sha-256\nauth_file = OWN/users\n"
+    )
 }
 
 /// The installed one, or Debian's in the cache.

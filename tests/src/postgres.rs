@@ -91,6 +91,48 @@ impl Server {
         server
     }
 
+    /// Checks the certificates that clients show against this authority, where pg_hba.conf asks for one.
+    pub async fn take_clients_of(&self, authority: &Authority) {
+        tls::install_authority(&self.postgres, authority);
+        let mut superuser = self.connect("postgres").await;
+        execute(&mut superuser, "alter system set ssl_ca_file = 'ca.crt'").await;
+        execute(&mut superuser, "select pg_reload_conf()").await;
+    }
+
+    /// Replaces pg_hba.conf of a server that listens on a port, and returns when new connections are judged by it.
+    pub async fn set_hba(&self, lines: &str) {
+        fs::write(self.scratch.path().join("pg_hba.conf"), lines).expect("the folder is ours");
+        let mut superuser = self.connect("postgres").await;
+        let loaded = "select pg_conf_load_time()::text";
+        let load_time = async |conn: &mut PgConnection| {
+            sqlx::query_scalar::<_, String>(loaded)
+                .fetch_one(conn)
+                .await
+                .unwrap_or_else(|error| panic!("{error}"))
+        };
+        let before = load_time(&mut superuser).await;
+        execute(&mut superuser, "select pg_reload_conf()").await;
+        until("another pg_hba.conf", async || {
+            // each new session is told by the postmaster
+            (load_time(&mut self.connect("postgres").await).await != before).then_some(())
+        })
+        .await;
+    }
+
+    /// A PgBouncer that knows nobody and asks for nobody, before the port of this server.
+    pub async fn unasking_pooler(&self) -> Pooler {
+        let mut superuser = self.connect("postgres").await;
+        execute(&mut superuser, &format!("create role {ASKER} login superuser password '{ASKER}'")).await;
+        Pooler::unasking(self.port(), self.data()).await
+    }
+
+    /// The port that it listens on, where it does.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        let Endpoint::Unix { port, .. } = self.endpoint() else { panic!("it has a socket") };
+        *port
+    }
+
     /// As [`Server::with`], with a PgBouncer before it that opens `n_sessions` for each database and role.
     pub async fn with_pooler(settings: &[&str], n_sessions: usize) -> Server {
         let (mut server, port) = Server::on_tcp(settings, "host").await;

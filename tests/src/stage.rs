@@ -101,6 +101,11 @@ impl Stage {
 
     pub async fn with(on: On, wish: Wish<'_>, manifests: &str) -> Stage {
         let server = Server::with(wish.postgres).await;
+        Stage::over(on, wish, server, manifests).await
+    }
+
+    /// As [`Stage::with`], on this server.
+    pub async fn over(on: On, wish: Wish<'_>, server: Server, manifests: &str) -> Stage {
         let steps = Steps::default();
         let url = if wish.by_steps { steps.before(&server) } else { server.url() };
         let source = match on {
@@ -225,6 +230,23 @@ impl Stage {
         let answer = self.get(key, path).await;
         assert!([200, 401].contains(&answer.status.as_u16()), "{answer:?}");
         answer.status == 200
+    }
+
+    /// What `/readyz` of what serves says.
+    pub async fn is_ready(&self) -> bool {
+        match &self.source {
+            Source::Folder(folder) => folder.is_ready().await,
+            Source::Cluster(cluster) => cluster.is_ready().await,
+        }
+    }
+
+    /// How many requests to try were printed; `None`: nobody prints any.
+    #[must_use]
+    pub fn n_printed_requests(&self) -> Option<usize> {
+        match &self.source {
+            Source::Folder(folder) => Some(folder.log().matches("\ncurl ").count()),
+            Source::Cluster(_) => None,
+        }
     }
 
     /// One more data plane over the same control database.

@@ -148,6 +148,11 @@ pub(crate) fn install(postgres: &Postgres, issued: &Issued) {
     put(&postgres.data().join("server.key"), &issued.key);
 }
 
+/// Puts the authority where PostgreSQL is told to look for it.
+pub(crate) fn install_authority(postgres: &Postgres, authority: &Authority) {
+    fs::write(postgres.data().join("ca.crt"), &authority.pem).expect("the folder is ours");
+}
+
 /// Whether the server on `port` offers TLS.
 pub(crate) async fn offered(port: u16) -> bool {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("it listens");

@@ -183,6 +183,23 @@ impl Problem {
         )
     }
 
+    /// The same of a write that was never sent, or of which the database said that nothing of it stands. Problems that say themselves
+    /// what became of the write stay as they are.
+    #[must_use]
+    pub fn of_nothing_written(self) -> Problem {
+        let told = match &self {
+            it if *it == Problem::unavailable() => {
+                "the tenant's database does not answer now, and nothing was written; try again after the time in Retry-After"
+            }
+            it if *it == Problem::busy() => {
+                "too many requests wait for this tenant's database, and nothing was written; try again after the time in \
+                 Retry-After"
+            }
+            _ => return self,
+        };
+        Problem::new(Code::Unavailable, told)
+    }
+
     /// The database may be well, but this tenant's requests are more than it takes.
     #[must_use]
     pub fn busy() -> Problem {
@@ -202,6 +219,15 @@ impl Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_write_that_was_never_sent_says_so_and_one_that_may_have_been_keeps_its_word() {
+        for problem in [Problem::unavailable(), Problem::busy()] {
+            assert!(problem.of_nothing_written().message.contains("nothing was written"));
+        }
+        let lost = Problem::new(Code::Unavailable, "the write may have been done");
+        assert_eq!(lost.clone().of_nothing_written(), lost);
+    }
 
     #[test]
     fn every_code_serialises_as_its_name_and_has_a_status() {

@@ -4,6 +4,7 @@
 
 pub mod failure;
 pub mod login;
+pub mod login_failure;
 pub mod pool;
 pub mod session;
 pub mod signing;

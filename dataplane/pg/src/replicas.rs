@@ -8,11 +8,15 @@ use sqlx::postgres::{PgListener, PgPoolOptions};
 
 use crate::failure::PgError;
 use crate::login::Login;
+use crate::login_failure::LoginFailure;
 use crate::session;
 
 /// NOTIFY channel of the control database. Its messages carry nothing.
 const CHANNEL: &str = "rowgate";
 const SERVED: &str = "rowgate_served";
+
+/// What PostgreSQL answers to the name of a column that is not there.
+const NO_COLUMN: &str = "42703";
 
 /// A replica starts, or starts again: it serves nothing yet.
 pub async fn register(
@@ -54,23 +58,48 @@ pub struct Served {
     pub fingerprint: i64,
 }
 
-/// The replica has loaded a tenant's catalog and answers from it.
-pub async fn served(
+/// What a replica says of a tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// `None`: it has no catalog.
+    pub served: Option<Served>,
+    /// Why it cannot open a connection for requests.
+    pub login_failure: Option<LoginFailure>,
+}
+
+impl From<Served> for Report {
+    fn from(served: Served) -> Report {
+        Report { served: Some(served), login_failure: None }
+    }
+}
+
+/// Writes down what the replica says of a tenant. A control database that no operator of this version has seen yet takes all but
+/// the failure.
+pub async fn report(
     conn: &mut PgConnection,
     id: &Ulid,
     tenant: &Ulid,
-    served: Served,
+    report: &Report,
 ) -> Result<(), PgError> {
-    sqlx::query(
+    let generation = report.served.map_or(0, |served| served.generation);
+    let fingerprint = report.served.map(|served| served.fingerprint);
+    let upsert = sqlx::query(
+        "insert into control.served (replica, tenant, generation, fingerprint, login_failure) values ($1, $2, $3, $4, $5) \
+         on conflict (replica, tenant) do update set generation = excluded.generation, fingerprint = excluded.fingerprint, \
+             login_failure = excluded.login_failure",
+    );
+    let failure = report.login_failure.as_ref().map(LoginFailure::to_string);
+    let upsert =
+        upsert.bind(id.as_str()).bind(tenant.as_str()).bind(generation).bind(fingerprint).bind(failure);
+    let done = upsert.execute(&mut *conn).await.map_err(PgError::from);
+    if !done.as_ref().is_err_and(|error| error.code() == Some(NO_COLUMN)) {
+        return done.map(drop);
+    }
+    let upsert = sqlx::query(
         "insert into control.served (replica, tenant, generation, fingerprint) values ($1, $2, $3, $4) \
          on conflict (replica, tenant) do update set generation = excluded.generation, fingerprint = excluded.fingerprint",
-    )
-    .bind(id.as_str())
-    .bind(tenant.as_str())
-    .bind(served.generation)
-    .bind(served.fingerprint)
-    .execute(conn)
-    .await?;
+    );
+    upsert.bind(id.as_str()).bind(tenant.as_str()).bind(generation).bind(fingerprint).execute(conn).await?;
     Ok(())
 }
 
@@ -87,21 +116,31 @@ pub async fn deregister(conn: &mut PgConnection, id: &Ulid) -> Result<(), PgErro
     Ok(())
 }
 
-/// The replicas whose last beat is younger than 6 s by the database's clock, with the generation each serves of each
-/// tenant. One that serves nothing stands there with an empty map.
-pub async fn live(conn: &mut PgConnection) -> Result<Vec<(Ulid, BTreeMap<Ulid, i64>)>, PgError> {
-    let rows: Vec<(String, Option<String>, Option<i64>)> = sqlx::query_as(
-        "select r.id, s.tenant, s.generation from control.replicas r \
+/// What a live replica serves of a tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Serving {
+    /// 0: it has no catalog.
+    pub generation: i64,
+    /// Why it cannot open a connection for requests. A replica of an older version does not say.
+    pub login_failure: Option<LoginFailure>,
+}
+
+/// The replicas whose last beat is younger than 6 s by the database's clock, with what each serves of each tenant. One that
+/// serves nothing stands there with an empty map.
+pub async fn live(conn: &mut PgConnection) -> Result<Vec<(Ulid, BTreeMap<Ulid, Serving>)>, PgError> {
+    let rows: Vec<(String, Option<String>, Option<i64>, Option<String>)> = sqlx::query_as(
+        "select r.id, s.tenant, s.generation, s.login_failure from control.replicas r \
          left join control.served s on s.replica = r.id \
          where r.beat_at > clock_timestamp() - interval '6 seconds'",
     )
     .fetch_all(conn)
     .await?;
-    let mut live: BTreeMap<Ulid, BTreeMap<Ulid, i64>> = BTreeMap::new();
-    for (replica, tenant, generation) in rows {
+    let mut live: BTreeMap<Ulid, BTreeMap<Ulid, Serving>> = BTreeMap::new();
+    for (replica, tenant, generation, login_failure) in rows {
         let serves = live.entry(ulid(&replica)?).or_default();
         if let (Some(tenant), Some(generation)) = (tenant, generation) {
-            serves.insert(ulid(&tenant)?, generation);
+            let login_failure = login_failure.map(|text| LoginFailure::parse(&text));
+            serves.insert(ulid(&tenant)?, Serving { generation, login_failure });
         }
     }
     Ok(live.into_iter().collect())

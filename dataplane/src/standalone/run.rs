@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use rowgate_core::name::Ulid;
-use rowgate_pg::installation::{self, Installation, InstallationError, Roots};
+use rowgate_pg::installation::{Installation, InstallationError, Roots};
 use rowgate_program::settings::Mistakes;
 use rowgate_program::{log, signals};
 use rowgate_reconcile::dir_source::DirSource;
@@ -39,6 +39,8 @@ pub enum StandaloneError {
     Postgres(#[from] PostgresError),
     #[error(transparent)]
     Installation(#[from] InstallationError),
+    #[error("--database-url: nothing could be served with this PostgreSQL: {0}, and start again")]
+    Login(String),
     #[error(transparent)]
     Source(#[from] SourceError),
     #[error(transparent)]
@@ -95,7 +97,7 @@ impl Running {
             dataplane: root(&settings.state.join("dataplane.root"))?,
         };
         let server = Server::open(&settings).await?;
-        let installation = installation::open(server.admin(), &roots, new_id()).await?;
+        let installation = server.installation(&roots, new_id()).await?;
         for line in &installation.advice {
             say(&format!("a DBA may run: {line}"));
         }

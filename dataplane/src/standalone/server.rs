@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use rowgate_core::name::Ulid;
+use rowgate_pg::installation::{self, Installation, InstallationError, Roots};
 use rowgate_pg::login::Login;
+use rowgate_pg::login_failure::LoginFailure;
+use rowgate_pg::wire::try_login;
 use tokio_util::sync::CancellationToken;
 
 use super::flags::StandaloneSettings;
 use super::postgres::{Postgres, PostgresError, Wish};
+use super::run::StandaloneError;
 use super::{given, say};
 
 /// How often our own server is looked after.
@@ -42,6 +47,28 @@ impl Server {
         match self {
             Server::Given(login) => login.clone(),
             Server::Own { postgres, .. } => postgres.superuser().clone(),
+        }
+    }
+
+    /// The installation in it. One of which the data plane's login would not get in by SCRAM is refused before anything is served
+    /// from it; our own asks everybody for SCRAM.
+    pub(super) async fn installation(
+        &self,
+        roots: &Roots,
+        new_id: Ulid,
+    ) -> Result<Installation, StandaloneError> {
+        let opened = installation::open(self.admin(), roots, new_id).await;
+        let Server::Given(admin) = self else { return Ok(opened?) };
+        let (refused, installation) = match opened {
+            Ok(installation) => (try_login(&installation.dataplane()).await.err(), Ok(installation)),
+            Err(InstallationError::Pg(error)) => {
+                (LoginFailure::of(&error, &admin.endpoint), Err(InstallationError::Pg(error)))
+            }
+            Err(error) => (None, Err(error)),
+        };
+        match refused.filter(LoginFailure::needs_a_change) {
+            Some(failure) => Err(StandaloneError::Login(failure.sentence())),
+            None => Ok(installation?),
         }
     }
 

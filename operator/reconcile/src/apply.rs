@@ -9,6 +9,8 @@ use rowgate_pg::failure::{PgError, TransactionError};
 use rowgate_pg::installation::Installation;
 use rowgate_pg::locks::{self, Held};
 use rowgate_pg::login::Login;
+use rowgate_pg::login_failure::{LoginCause, LoginFailure};
+use rowgate_pg::wire::try_login;
 use rowgate_pg::{introspect, leader, session};
 use rowgate_sql::ddl::{records, roles};
 use rowgate_sql::text::{Ident, Sql};
@@ -120,8 +122,15 @@ impl<'a> Logins<'a> {
     }
 
     /// Tries the logins that nothing else here uses: what only the data plane needs would stay broken unnoticed.
-    pub(crate) async fn probe(&mut self) -> Result<(), PgError> {
-        for login in [TenantLogin::Keys, TenantLogin::Auth, TenantLogin::Sql] {
+    /// The one that answers requests is tried as the data plane does; why it did not get in is given back.
+    pub(crate) async fn probe(&mut self) -> Result<Option<LoginFailure>, PgError> {
+        let auth = self.installation.tenant(self.tenant, TenantLogin::Auth, self.database);
+        let mut failure = try_login(&auth).await.err();
+        if failure.as_ref().is_some_and(|it| it.cause == LoginCause::WrongPassword) {
+            self.reset_password(&auth.role).await?;
+            failure = None;
+        }
+        for login in [TenantLogin::Keys, TenantLogin::Sql] {
             let database = if login == TenantLogin::Keys { CONTROL_DATABASE } else { self.database };
             let login = self.installation.tenant(self.tenant, login, database);
             match session::connect(&login).await {
@@ -131,7 +140,7 @@ impl<'a> Logins<'a> {
                 Err(_) => {}
             }
         }
-        Ok(())
+        Ok(failure)
     }
 
     async fn reset_password(&mut self, role: &str) -> Result<(), PgError> {

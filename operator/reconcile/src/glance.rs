@@ -5,32 +5,42 @@ use std::collections::{BTreeMap, BTreeSet};
 use rowgate_core::name::Ulid;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
-use rowgate_pg::replicas::{self, Seen};
+use rowgate_pg::login_failure::LoginFailure;
+use rowgate_pg::replicas::{self, Seen, Serving};
+use rowgate_pg::wire::try_login;
 use rowgate_pg::{leader, session};
 use sqlx::PgConnection;
 
 /// What it showed.
 pub(crate) struct Glance {
-    /// The live replicas, each with the generation that it serves of every tenant.
-    pub(crate) live: Vec<BTreeMap<Ulid, i64>>,
+    /// The live replicas, each with what it serves of every tenant.
+    pub(crate) live: Vec<BTreeMap<Ulid, Serving>>,
+    /// Why no data plane can log in to the control database, where none lives and it was tried.
+    pub(crate) control: Option<Result<(), LoginFailure>>,
     pub(crate) seen: Seen,
     /// Of whoever reconciles now.
     pub(crate) lead: i64,
 }
 
-/// The connection is kept: this is asked many times a second while a replica is waited for.
+/// The connection is kept: this is asked many times a second while a replica is waited for. `tries`: where no replica lives the data
+/// plane's login is tried as replicas do, from here.
 pub(crate) async fn glance(
     installation: Installation,
     conn: Option<PgConnection>,
+    tries: bool,
 ) -> Result<(PgConnection, Glance), PgError> {
     let mut conn = match conn {
         Some(conn) => conn,
         None => session::connect(&installation.operator()).await?,
     };
-    let live = replicas::live(&mut conn).await?.into_iter().map(|(_, served)| served).collect();
+    let live: Vec<_> = replicas::live(&mut conn).await?.into_iter().map(|(_, served)| served).collect();
+    let control = match tries && live.is_empty() {
+        true => Some(try_login(&installation.dataplane()).await),
+        false => None,
+    };
     let seen = replicas::seen(&mut conn).await?;
     let lead = leader::epoch(&mut conn).await?;
-    Ok((conn, Glance { live, seen, lead }))
+    Ok((conn, Glance { live, control, seen, lead }))
 }
 
 /// What the tables of each tenant were seen to be, last.

@@ -10,6 +10,7 @@ use rowgate_pg::actual::TenantDb;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
 use rowgate_pg::locks::{self, Held};
+use rowgate_pg::login_failure::LoginFailure;
 use rowgate_pg::{introspect, key_uses, leader, replicas, session, tenants};
 
 use crate::apply::{ApplyError, Logins};
@@ -206,8 +207,17 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
             Err(PassError::Pg(error)) => {
                 tracing::warn!(tenant = %state.slug, %error, "the pass stopped");
-                state.findings.retry =
-                    Some((Reason::DatabaseUnavailable, format!("{error}; it is tried again")));
+                let failure = LoginFailure::of(&error, &self.installation.endpoint);
+                let sentence = failure.as_ref().map(|failure| failure.sentence());
+                let sentence = sentence.unwrap_or_else(|| error.to_string());
+                if failure.is_some_and(|failure| failure.needs_a_change()) {
+                    let message =
+                        format!("the operator cannot log in to database {}: {sentence}", state.database);
+                    state.findings.stalled.push((Reason::LoginRefused, message));
+                } else {
+                    state.findings.retry =
+                        Some((Reason::DatabaseUnavailable, format!("{sentence}; it is tried again")));
+                }
             }
         }
         (state, None)
@@ -256,7 +266,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let (cluster, repaired) = self.shell(state, &desired, logins, cluster).await?;
         let opened = self.open(state, logins).await?;
         if self.probe {
-            logins.probe().await?;
+            state.login_failure = logins.probe().await?;
         }
         let db = match db.filter(|_| !repaired && !opened) {
             Some(db) => db,

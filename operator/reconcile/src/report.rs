@@ -55,6 +55,7 @@ pub(crate) fn known(tenant: &Tenant, keys: &[&ApiKey], last: Option<&TenantState
         shared: status.shared.into(),
         keys: Vec::new(),
         turns: Turns::of(&status.conditions),
+        login_failure: None,
         next_look: None,
     });
     let mut before: BTreeMap<String, KeyState> =

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
+use rowgate_pg::login_failure::LoginFailure;
 use rowgate_pg::replicas::Wakes;
 use rowgate_pg::{leader, session, tenants};
 use sqlx::PgConnection;
@@ -23,7 +24,7 @@ use crate::lanes::Lanes;
 use crate::report::Told;
 use crate::reporter::Reporter;
 use crate::source::{ResourceSource, Snapshot};
-use crate::status::{Replicas, TenantState, serving};
+use crate::status::{Replicas, TenantState, login_failure, serving};
 
 mod entries;
 mod taken;
@@ -54,6 +55,8 @@ const SOON: Duration = Duration::from_millis(5);
 const AWAITING: Duration = Duration::from_millis(100);
 /// Otherwise, for tables that somebody changed.
 const GLANCE: Duration = Duration::from_secs(1);
+/// While no replica lives the data plane's login is tried so often.
+const LOGIN: Duration = Duration::from_secs(2);
 /// After something that failed.
 const RETRY: Duration = Duration::from_secs(1);
 /// A replica's beat counts for this long, and so does what was last heard of all.
@@ -94,6 +97,7 @@ pub async fn run<S: ResourceSource + 'static>(
         replicas: None,
         tables: Tables::default(),
         glancing: false,
+        login_tried: None,
         glances_again: false,
         next_glance: Instant::now(),
         pace: SOON,
@@ -174,6 +178,8 @@ struct Looker<S> {
     replicas: Option<Replicas>,
     tables: Tables,
     glancing: bool,
+    /// When the data plane's login was last tried, for want of a replica that does.
+    login_tried: Option<Instant>,
     /// Another glance is wanted after the one that is under way.
     glances_again: bool,
     next_glance: Instant,
@@ -242,7 +248,11 @@ impl<S: ResourceSource + 'static> Looker<S> {
         if !self.glancing && self.next_glance <= now {
             self.glancing = true;
             let (installation, conn) = (self.shared.installation.clone(), self.control.take());
-            self.jobs.spawn(async move { Done::Glanced(Box::pin(glance(installation, conn)).await) });
+            let tries = self.login_tried.is_none_or(|at| LOGIN <= at.elapsed());
+            if tries {
+                self.login_tried = Some(now);
+            }
+            self.jobs.spawn(async move { Done::Glanced(Box::pin(glance(installation, conn, tries)).await) });
         }
         if !self.listing && self.next_list <= now {
             self.listing = true;
@@ -296,9 +306,24 @@ impl<S: ResourceSource + 'static> Looker<S> {
     }
 }
 
-/// What of the replicas a tenant's status shows: how many serve it, how many live, and whether anybody knows.
-fn standing(state: &TenantState, replicas: &Replicas) -> (usize, usize, bool) {
-    (serving(state, replicas), replicas.live.len(), replicas.silent.is_some())
+/// What of the replicas a tenant's status shows: how many serve it, how many live, whether anybody knows, and why some cannot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Standing {
+    n_serving: usize,
+    n_live: usize,
+    is_silent: bool,
+    failure: Option<(usize, LoginFailure)>,
+    control: Option<LoginFailure>,
+}
+
+fn standing(state: &TenantState, replicas: &Replicas) -> Standing {
+    Standing {
+        n_serving: serving(state, replicas),
+        n_live: replicas.live.len(),
+        is_silent: replicas.silent.is_some(),
+        failure: login_failure(state, replicas).map(|(n, failure)| (n, failure.clone())),
+        control: replicas.control.clone(),
+    }
 }
 
 /// Ends when something may have changed since the last snapshot.

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use rowgate_core::name::Ulid;
+use rowgate_core::role::CONTROL_DATABASE;
 use rowgate_crds::{
     ApiKeyStatus, ConditionType, Endpoints, Reason, ResolvedPermission, TenantStatus, condition,
 };
+use rowgate_pg::login_failure::LoginFailure;
+use rowgate_pg::replicas::Serving;
 
 use crate::source::ObjectRef;
 
@@ -51,6 +54,8 @@ pub(crate) struct TenantState {
     pub(crate) keys: Vec<KeyState>,
     /// As they stand in the object.
     pub(crate) turns: Turns,
+    /// Why the data plane's login could not get into the tenant's database from here, when that was last tried.
+    pub(crate) login_failure: Option<LoginFailure>,
     /// After this long, by the database's clock, a secret or key is due: for rotation, or to die.
     pub(crate) next_look: Option<std::time::Duration>,
 }
@@ -86,8 +91,10 @@ pub(crate) struct KeyState {
 /// Who serves, as the control database said last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Replicas {
-    /// The live ones, each with the generation that it serves of every tenant.
-    pub(crate) live: Vec<BTreeMap<Ulid, i64>>,
+    /// The live ones, each with what it serves of every tenant.
+    pub(crate) live: Vec<BTreeMap<Ulid, Serving>>,
+    /// Why no data plane can log in to the control database from here, while none lives.
+    pub(crate) control: Option<LoginFailure>,
     /// Why nobody knows whether they live: the control database has been silent for longer than a beat counts.
     pub(crate) silent: Option<String>,
 }
@@ -99,12 +106,39 @@ pub(crate) fn serving(state: &TenantState, replicas: &Replicas) -> usize {
 
 fn n_serving(state: &TenantState, wanted: Option<i64>, replicas: &Replicas) -> usize {
     let (Some(id), Some(wanted)) = (&state.id, wanted) else { return 0 };
-    replicas.live.iter().filter(|served| served.get(id).is_some_and(|served| wanted <= *served)).count()
+    let serves = |it: &Serving| it.login_failure.is_none() && wanted <= it.generation;
+    replicas.live.iter().filter(|served| served.get(id).is_some_and(serves)).count()
 }
 
-/// True when nothing but replicas is waited for.
+/// Why live replicas cannot open a connection for a tenant's requests: how many, and what one of them says, of those first for
+/// which somebody has to change something.
+pub(crate) fn login_failure<'a>(
+    state: &TenantState,
+    replicas: &'a Replicas,
+) -> Option<(usize, &'a LoginFailure)> {
+    let id = state.id.as_ref()?;
+    let failing = || replicas.live.iter().filter_map(|served| served.get(id)?.login_failure.as_ref());
+    Some((failing().count(), failing().min_by_key(|it| (!it.needs_a_change(), *it))?))
+}
+
+/// What the data plane's logins came to from here, where no replica says anything of the tenant: it may go there by another
+/// address, so that its own word counts more.
+fn own_failure<'a>(state: &'a TenantState, replicas: &'a Replicas) -> Option<Verdict> {
+    let id = state.id.as_ref()?;
+    if replicas.live.iter().any(|served| served.contains_key(id)) {
+        return None;
+    }
+    let control = replicas.control.iter().map(|it| (it, CONTROL_DATABASE));
+    let both = control.chain(state.login_failure.iter().map(|it| (it, state.database.as_str())));
+    let (failure, database) = both.into_iter().find(|(failure, _)| failure.needs_a_change())?;
+    let message = format!("the data plane cannot log in to database {database}: {}", failure.sentence());
+    Some(Verdict::Stalled(Reason::LoginRefused, message))
+}
+
+/// True when nothing but replicas is waited for. One that cannot open connections says when it can.
 pub(crate) fn awaits_replicas(state: &TenantState, replicas: &Replicas) -> bool {
-    state.done && (replicas.live.is_empty() || serving(state, replicas) < replicas.live.len())
+    let n_failing = login_failure(state, replicas).map_or(0, |(n, _)| n);
+    state.done && (replicas.live.is_empty() || serving(state, replicas) + n_failing < replicas.live.len())
 }
 
 /// The verdict that `Ready`, `Reconciling` and `Stalled` spell out.
@@ -134,13 +168,29 @@ fn verdict(findings: &Findings, tenant: &TenantState, wanted: Option<i64>, repli
             format!("{error}; nobody knows which data-plane replicas live, so it is asked again and again");
         return Verdict::Reconciling(Reason::DatabaseUnavailable, message);
     }
+    let n_live = replicas.live.len();
+    if let Some((n_failing, failure)) = login_failure(tenant, replicas) {
+        let sentence = failure.sentence();
+        let message =
+            format!("{n_failing} of {n_live} live replicas cannot connect to answer requests: {sentence}");
+        return match failure.needs_a_change() {
+            true => Verdict::Stalled(Reason::LoginRefused, message),
+            false => {
+                Verdict::Reconciling(Reason::DatabaseUnavailable, format!("{message}; it is tried again"))
+            }
+        };
+    }
     let serving = n_serving(tenant, wanted, replicas);
+    if serving < n_live.max(1)
+        && let Some(verdict) = own_failure(tenant, replicas)
+    {
+        return verdict;
+    }
     if replicas.live.is_empty() {
         let message = "done in the database; no data-plane replica is alive to serve it: start one";
         return Verdict::Reconciling(Reason::NoReplica, message.to_owned());
     }
-    if serving < replicas.live.len() {
-        let n_live = replicas.live.len();
+    if serving < n_live {
         let message = format!("done in the database; served by {serving} of {n_live} live replicas");
         return Verdict::Reconciling(Reason::AwaitingReplicas, message);
     }

@@ -6,7 +6,8 @@ use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
 use rowgate_core::secret::{ApiKeySecret, Credential, KeyDigest};
 use rowgate_pg::installation::{Installation, open_existing};
-use rowgate_pg::replicas::Served;
+use rowgate_pg::login_failure::LoginFailure;
+use rowgate_pg::replicas::{Report, Served, Serving};
 use rowgate_pg::{catalog_load, keys, replicas, session, tenants};
 use rowgate_sql::catalog::TypeKind;
 use rowgate_sql::ddl::records;
@@ -14,8 +15,12 @@ use rowgate_tests::postgres::{Server, execute};
 
 use super::{id, installed, roots, tenant};
 
-fn served(generation: i64) -> Served {
-    Served { generation, fingerprint: 1 }
+fn served(generation: i64) -> Report {
+    Served { generation, fingerprint: 1 }.into()
+}
+
+fn serving(generation: i64) -> Serving {
+    Serving { generation, login_failure: None }
 }
 
 fn hex(digest: &KeyDigest) -> String {
@@ -161,17 +166,17 @@ async fn replicas_are_live_while_they_beat_and_wake_on_a_notification() {
     let (a, b) = (id(1), id(2));
     replicas::register(&mut conn, &a, "0.1.0", "here").await.unwrap();
     replicas::register(&mut conn, &b, "0.1.0", "there").await.unwrap();
-    replicas::served(&mut conn, &a, &id(7), served(3)).await.unwrap();
-    replicas::served(&mut conn, &a, &id(7), served(4)).await.unwrap();
+    replicas::report(&mut conn, &a, &id(7), &served(3)).await.unwrap();
+    replicas::report(&mut conn, &a, &id(7), &served(4)).await.unwrap();
     assert_eq!(
         replicas::live(&mut conn).await.unwrap(),
-        [(a.clone(), [(id(7), 4)].into()), (b.clone(), [].into())]
+        [(a.clone(), [(id(7), serving(4))].into()), (b.clone(), [].into())]
     );
 
     execute(&mut conn, "update control.replicas set beat_at = now() - interval '7 seconds'").await;
     assert_eq!(replicas::live(&mut conn).await.unwrap(), []);
     assert!(replicas::beat(&mut conn, &a).await.unwrap());
-    assert_eq!(replicas::live(&mut conn).await.unwrap(), [(a.clone(), [(id(7), 4)].into())]);
+    assert_eq!(replicas::live(&mut conn).await.unwrap(), [(a.clone(), [(id(7), serving(4))].into())]);
     replicas::register(&mut conn, &a, "0.1.0", "here").await.unwrap();
     assert_eq!(
         replicas::live(&mut conn).await.unwrap(),
@@ -188,6 +193,63 @@ async fn replicas_are_live_while_they_beat_and_wake_on_a_notification() {
     let mut operator = session::connect(&installation.operator()).await.unwrap();
     replicas::wake(&mut operator).await.unwrap();
     tokio::time::timeout(Duration::from_secs(30), wakes.wait()).await.expect("a wake").unwrap();
+}
+
+/// Replicas and operators of two versions stand beside each other while an installation is upgraded, in any order.
+#[tokio::test]
+async fn why_requests_cannot_be_answered_is_told_beside_versions_that_do_not_know_of_it() {
+    let server = Server::own().await;
+    let installation = installed(&server).await;
+    let mut conn = session::connect(&installation.dataplane()).await.unwrap();
+    let (a, b) = (id(1), id(2));
+    replicas::register(&mut conn, &a, "0.2.0", "here").await.unwrap();
+    replicas::register(&mut conn, &b, "0.1.0", "there").await.unwrap();
+    let failure = LoginFailure::parse("no_password tcp=10.0.0.7 said");
+    let failing = Report { login_failure: Some(failure.clone()), ..served(3) };
+    replicas::report(&mut conn, &a, &id(7), &failing).await.unwrap();
+    // no catalog either, for want of a connection
+    let without = Report { served: None, login_failure: Some(failure.clone()) };
+    replicas::report(&mut conn, &a, &id(8), &without).await.unwrap();
+    // as a replica of before writes it, with or without a row of another version
+    let old = "insert into control.served (replica, tenant, generation, fingerprint) values ('REPLICA', 'TENANT', 3, 1) \
+               on conflict (replica, tenant) do update set generation = excluded.generation, fingerprint = excluded.fingerprint";
+    execute(&mut conn, &old.replace("REPLICA", b.as_str()).replace("TENANT", id(7).as_str())).await;
+    let told = |generation: i64, failure: &LoginFailure| Serving {
+        generation,
+        login_failure: Some(failure.clone()),
+    };
+    assert_eq!(
+        replicas::live(&mut conn).await.unwrap(),
+        [
+            (a.clone(), [(id(7), told(3, &failure)), (id(8), told(0, &failure))].into()),
+            (b.clone(), [(id(7), serving(3))].into()),
+        ]
+    );
+    let seen = replicas::seen(&mut conn).await.unwrap();
+    assert_eq!(seen, [((id(7), 3), [1].into())].into(), "what was not loaded was not seen");
+    // as an operator of before reads it
+    let read = "select count(*) from control.served s where s.tenant = $1 and 1 <= s.generation";
+    let n_served: i64 = sqlx::query_scalar(read).bind(id(8).as_str()).fetch_one(&mut conn).await.unwrap();
+    assert_eq!(n_served, 0, "generation 0 is behind each");
+    // as whoever has a shell may write it
+    execute(&mut conn, "update control.served set login_failure = repeat('x', 100000)").await;
+    let live = replicas::live(&mut conn).await.unwrap();
+    let cut = live[0].1[&id(7)].login_failure.as_ref().expect("it is said").to_string();
+    assert!(cut.len() < 400, "{} characters", cut.len());
+
+    replicas::report(&mut conn, &a, &id(7), &served(4)).await.unwrap();
+    assert_eq!(replicas::live(&mut conn).await.unwrap()[0].1[&id(7)], serving(4));
+
+    // no operator of this version has been here yet
+    execute(&mut server.connect("rowgate").await, "alter table control.served drop column login_failure")
+        .await;
+    replicas::report(&mut conn, &a, &id(7), &Report { login_failure: Some(failure), ..served(5) })
+        .await
+        .unwrap();
+    let read = "select generation from control.served where tenant = $1 and replica = $2";
+    let generation: i64 =
+        sqlx::query_scalar(read).bind(id(7).as_str()).bind(a.as_str()).fetch_one(&mut conn).await.unwrap();
+    assert_eq!(generation, 5);
 }
 
 #[tokio::test]

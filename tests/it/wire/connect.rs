@@ -17,7 +17,7 @@ use super::fixture::{Tenant, name, password};
 
 async fn refusal(lane: &Lane, tenant: &Tenant) -> String {
     match lane.read(tenant.ask("a", "select 1", &[Int4])).await {
-        Err(Failure::Unavailable(text)) => text,
+        Err(Failure::NoConnection(text)) => text,
         other => panic!("{other:?}"),
     }
 }
@@ -26,24 +26,28 @@ async fn refusal(lane: &Lane, tenant: &Tenant) -> String {
 async fn a_server_that_asks_for_less_than_scram_is_refused() {
     let scratch = Scratch::new();
     let hba = scratch.path().join("hba.conf");
-    let lines = "local all wire_hba_trust trust\nlocal all wire_hba_clear password\nlocal all all scram-sha-256\n\
-         host all wire_hba_trust all trust\nhost all wire_hba_clear all password\nhost all all all scram-sha-256\n";
+    let lines = "local all wire_hba_trust trust\nlocal all wire_hba_clear password\nlocal all all md5\n\
+         host all wire_hba_trust all trust\nhost all wire_hba_clear all password\nhost all all all md5\n";
     fs::write(&hba, lines).expect("the folder is ours");
     let server = Server::with(&[&format!("hba_file={}", hba.display())]).await;
     let mut tenant = Tenant::found(&server, "wire_hba").await;
     execute(
         &mut tenant.superuser,
-        "create role wire_hba_trust login; create role wire_hba_clear login password 'x'",
+        "create role wire_hba_trust login; create role wire_hba_clear login password 'x'; \
+         set password_encryption = 'md5'; create role wire_hba_md5 login password 'x'",
     )
     .await;
-    for (role, expected) in
-        [("wire_hba_trust", "no password"), ("wire_hba_clear", "a password in clear text")]
-    {
+    for (role, expected) in [
+        ("wire_hba_trust", "no password"),
+        ("wire_hba_clear", "a password in clear text"),
+        ("wire_hba_md5", "an MD5 password"),
+    ] {
         let lane = tenant.lane_as(Login { role: role.to_owned(), ..tenant.login.clone() }, 1);
         let text = refusal(&lane, &tenant).await;
         assert!(text.starts_with(&format!("PostgreSQL asked for {expected}")), "{text}");
         assert!(text.contains("pg_hba.conf"), "{text}");
     }
+    // a line that says md5 asks for SCRAM where the verifier is one
     assert_eq!(name(&tenant.lane().read(tenant.ask("a", "select 1", &[Int4])).await), "Page");
 }
 

@@ -179,6 +179,7 @@ pub(crate) fn name(answer: &Result<Page, Failure>) -> &'static str {
         Err(Failure::Timeout) => "Timeout",
         Err(Failure::Busy(_)) => "Busy",
         Err(Failure::Unavailable(_)) => "Unavailable",
+        Err(Failure::NoConnection(_)) => "NoConnection",
         Err(Failure::Violation(_)) => "Violation",
         Err(Failure::Conflict(_)) => "Conflict",
         Err(Failure::Unwritable(_)) => "Unwritable",

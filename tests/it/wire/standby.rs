@@ -25,8 +25,12 @@ async fn a_standby_is_asked_for_nothing() {
         // Until sessions of before have ended, and PgBouncer has noticed, there are other reasons.
         until_ok("a word of the standby", async || {
             match lane.read(tenant.ask("a", "select 1", &[Int4])).await {
-                Err(Failure::Unavailable(why)) if why.contains("PostgreSQL is a standby here") => Ok(()),
-                Err(Failure::Unavailable(why)) => Err(why),
+                Err(Failure::Unavailable(why) | Failure::NoConnection(why))
+                    if why.contains("PostgreSQL is a standby here") =>
+                {
+                    Ok(())
+                }
+                Err(Failure::Unavailable(why) | Failure::NoConnection(why)) => Err(why),
                 other => panic!("{other:?}"),
             }
         })

@@ -22,7 +22,7 @@ async fn refusals(tenant: &Tenant, endpoint: Endpoint) -> [String; 2] {
     let login = Login { endpoint, ..tenant.login.clone() };
     let lane = Lane::new(login.clone(), 1);
     let wire = match lane.read(tenant.ask("a", "select 1", &[Int4])).await {
-        Err(Failure::Unavailable(why)) => why,
+        Err(Failure::NoConnection(why)) => why,
         other => panic!("{other:?}"),
     };
     let sqlx = session::connect(&login).await.err().map(|error| error.to_string());
@@ -197,7 +197,7 @@ async fn another_certificate_of_a_trusted_authority_cannot_stand_between() {
     ] {
         let port = between(other.server(), authority.client(), there, edit).await;
         match lane(port).read(tenant.ask("a", "select 1", &[Int4])).await {
-            Err(Failure::Unavailable(why)) => assert!(why.contains(expected), "{why}"),
+            Err(Failure::NoConnection(why)) => assert!(why.contains(expected), "{why}"),
             answer => panic!("{answer:?}"),
         }
     }

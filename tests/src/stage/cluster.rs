@@ -149,6 +149,10 @@ impl InCluster {
         self.data_plane.as_ref().expect("it was started").url().to_owned()
     }
 
+    pub(super) async fn is_ready(&self) -> bool {
+        self.data_plane.as_ref().expect("it was started").is_ready().await
+    }
+
     pub(super) async fn replica(&self, server: &Server) -> DataPlane {
         self.operator.as_ref().expect("it runs").data_plane(&self.namespace, server).await
     }

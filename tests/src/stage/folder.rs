@@ -138,6 +138,11 @@ impl InFolder {
         self.world.url()
     }
 
+    pub(super) async fn is_ready(&self) -> bool {
+        let answer = reqwest::get(format!("{}/readyz", self.world.probes_url())).await;
+        answer.is_ok_and(|answer| answer.status().is_success())
+    }
+
     pub(super) async fn replica(&self) -> DataPlane {
         self.world.replica().await
     }

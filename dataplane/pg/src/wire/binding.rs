@@ -4,7 +4,7 @@
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
-use super::connect::ConnectError;
+use super::connect::{ConnectError, Method};
 
 /// What a SCRAM exchange can be bound to.
 pub(super) enum Binding {
@@ -41,7 +41,7 @@ impl Binding {
             // It says that we would have bound: a server whose offer was cut short on its way ends it there.
             Binding::EndPoint(_) if has(SCRAM_SHA_256) => Ok((SCRAM_SHA_256, ChannelBinding::unrequested())),
             Binding::None if has(SCRAM_SHA_256) => Ok((SCRAM_SHA_256, ChannelBinding::unsupported())),
-            _ => Err(ConnectError::NotScram("another SASL mechanism than SCRAM-SHA-256")),
+            _ => Err(ConnectError::NotScram(Method::OtherSasl)),
         }
     }
 }

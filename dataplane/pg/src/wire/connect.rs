@@ -1,5 +1,6 @@
 //! Opening a connection: startup, SCRAM-SHA-256 and nothing else.
 
+use std::fmt;
 use std::io;
 
 use bytes::BytesMut;
@@ -9,12 +10,13 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::binding::Binding;
 use super::connection::{Connection, Session, answer};
-use super::dial::{Socket, dial};
-use super::failure::{Malformed, STANDBY, Stop};
+use super::dial::{self, Socket, dial};
+use super::failure::{Malformed, STANDBY, ServerError, Stop};
 use super::frames::{Fields, Inbox};
 use super::lane::Sessions;
 use super::opening::{LOOKED_AFTER, REPORTED};
 use crate::login::Login;
+use crate::login_failure::{LoginCause, LoginFailure, Route};
 
 /// Why there is no connection, for the log. It never holds the password.
 #[derive(Debug, thiserror::Error)]
@@ -22,12 +24,12 @@ pub(super) enum ConnectError {
     #[error("cannot reach PostgreSQL: {0}")]
     Unreachable(#[source] io::Error),
     #[error("{0}")]
-    Refused(String),
+    Refused(ServerError),
     /// The role may not come in: not any more, or not yet.
     #[error("{0}")]
-    NoLogin(String),
+    NoLogin(ServerError),
     #[error("PostgreSQL asked for {0}: set scram-sha-256 for this role in pg_hba.conf")]
-    NotScram(&'static str),
+    NotScram(Method),
     #[error("{0}")]
     Tls(String),
     #[error("SCRAM failed, this may be another server than ours: {0}")]
@@ -38,12 +40,54 @@ pub(super) enum ConnectError {
     Malformed(&'static str),
 }
 
-/// Opens and authenticates a connection; the caller bounds the time.
-pub(super) async fn connect(login: &Login, sessions: Sessions) -> Result<Connection<Socket>, ConnectError> {
-    connect_with(login, sessions, &[]).await
+/// What a server asks for that is not SCRAM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    NoPassword,
+    ClearText,
+    Md5,
+    OtherSasl,
+    Other,
 }
 
-/// As [`connect`], with further settings that the session begins with and that a reset brings back.
+/// Opens and authenticates a connection for requests; the caller bounds the time. `answers`: where a pooler takes clients in
+/// before it has a server for them, it counts once a statement was answered.
+pub(super) async fn connect(
+    login: &Login,
+    sessions: Sessions,
+    answers: bool,
+) -> Result<Connection<Socket>, LoginFailure> {
+    let mut route = route(login, sessions);
+    let opened = async {
+        let (stream, binding) = dial(&login.endpoint).await?;
+        route = match (route, dial::local_address(&stream)) {
+            (Route::Tcp(_), from) => Route::Tcp(from),
+            (Route::Tls(_), from) => Route::Tls(from),
+            (route, _) => route,
+        };
+        let mut connection = open(stream, login, binding, sessions, &[]).await?;
+        if answers && sessions == Sessions::Pooled {
+            connection.ask_nothing().await?;
+        }
+        Ok(connection)
+    };
+    opened.await.map_err(|error: ConnectError| LoginFailure::new(error.cause(), route, &error.to_string()))
+}
+
+/// What is said when that took too long.
+pub(super) fn late(login: &Login, sessions: Sessions) -> LoginFailure {
+    let said = "PostgreSQL did not accept a connection in time";
+    LoginFailure::new(LoginCause::TimedOut, route(login, sessions), said)
+}
+
+fn route(login: &Login, sessions: Sessions) -> Route {
+    match sessions {
+        Sessions::Own => Route::of(&login.endpoint),
+        Sessions::Pooled => Route::Pooler,
+    }
+}
+
+/// Opens a connection with settings that the session begins with and that a reset brings back.
 pub(super) async fn connect_with(
     login: &Login,
     sessions: Sessions,
@@ -161,11 +205,11 @@ where
     let code = i32::from_be_bytes(fields.bytes().map_err(Stop::from)?);
     match code {
         _ if code == expected as i32 => Ok(fields.rest()),
-        0 => Err(ConnectError::NotScram("no password")),
-        3 => Err(ConnectError::NotScram("a password in clear text")),
-        5 => Err(ConnectError::NotScram("an MD5 password")),
+        0 => Err(ConnectError::NotScram(Method::NoPassword)),
+        3 => Err(ConnectError::NotScram(Method::ClearText)),
+        5 => Err(ConnectError::NotScram(Method::Md5)),
         10..=12 => Err(ConnectError::Malformed("a SCRAM message out of turn")),
-        _ => Err(ConnectError::NotScram("an authentication that is not a password")),
+        _ => Err(ConnectError::NotScram(Method::Other)),
     }
 }
 
@@ -176,15 +220,45 @@ async fn send<S: AsyncWrite + Unpin>(stream: &mut S, out: &mut BytesMut) -> Resu
     Ok(())
 }
 
+impl ConnectError {
+    fn cause(&self) -> LoginCause {
+        match self {
+            ConnectError::Unreachable(_) => LoginCause::Unreachable,
+            ConnectError::Refused(error) | ConnectError::NoLogin(error) => {
+                error.login_cause().unwrap_or(LoginCause::Refused)
+            }
+            ConnectError::NotScram(Method::NoPassword) => LoginCause::NoPassword,
+            ConnectError::NotScram(Method::ClearText) => LoginCause::ClearText,
+            ConnectError::NotScram(Method::Md5) => LoginCause::Md5,
+            ConnectError::NotScram(Method::OtherSasl | Method::Other) => LoginCause::OtherMethod,
+            ConnectError::Tls(_) => LoginCause::Tls,
+            ConnectError::Scram(_) => LoginCause::Unproven,
+            ConnectError::Standby | ConnectError::Malformed(_) => LoginCause::Refused,
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Method::NoPassword => "no password",
+            Method::ClearText => "a password in clear text",
+            Method::Md5 => "an MD5 password",
+            Method::OtherSasl => "another SASL mechanism than SCRAM-SHA-256",
+            Method::Other => "an authentication that is not a password",
+        })
+    }
+}
+
 impl From<Stop> for ConnectError {
     fn from(stop: Stop) -> ConnectError {
         match stop {
             Stop::Io(error) => ConnectError::Unreachable(error),
             Stop::Malformed(Malformed(what)) => ConnectError::Malformed(what),
             Stop::Server(error) if error.sqlstate.starts_with("28") || error.sqlstate == "42501" => {
-                ConnectError::NoLogin(error.to_string())
+                ConnectError::NoLogin(error)
             }
-            Stop::Server(error) => ConnectError::Refused(error.to_string()),
+            Stop::Server(error) => ConnectError::Refused(error),
             Stop::Standby => ConnectError::Standby,
             Stop::TooLong => ConnectError::Malformed("a message beyond the limit"),
         }

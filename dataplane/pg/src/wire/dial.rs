@@ -1,6 +1,7 @@
 //! The stream to a server: Unix socket, TCP, or TCP with TLS.
 
 use std::io;
+use std::net::IpAddr;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
@@ -41,6 +42,16 @@ pub(super) async fn dial(endpoint: &Endpoint) -> Result<(Socket, Binding), Conne
             }
         }
     }
+}
+
+/// The address of ours that the server sees, unless something between changes it.
+pub(super) fn local_address(socket: &Socket) -> Option<IpAddr> {
+    let stream = match socket {
+        Either::Left(_) => return None,
+        Either::Right(Either::Left(stream)) => stream,
+        Either::Right(Either::Right(stream)) => stream.get_ref().0,
+    };
+    Some(stream.local_addr().ok()?.ip().to_canonical())
 }
 
 /// Asks for TLS and shakes hands; the server must be `host`.

@@ -32,9 +32,12 @@ pub enum Failure {
     /// The database may be well, but too many ask it at once; the text is for the log.
     #[error("too many requests wait for the database")]
     Busy(String),
-    /// No connection, or one that ended; the text is for the log.
+    /// A connection that ended; the text is for the log.
     #[error("the database is not available")]
     Unavailable(String),
+    /// No connection could be had, so that nothing was sent; the text is for the log.
+    #[error("no connection to the database can be opened")]
+    NoConnection(String),
     /// A constraint or a trigger of the tenant's own does not allow the write.
     #[error("a rule of the database refuses the write")]
     Violation(Cause),

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::ask::{Ask, Asked, Page};
+use super::connect::{self, connect};
 use super::connection::Connection;
 use super::counters::Counters;
 use super::dial::Socket;
@@ -14,6 +16,7 @@ use super::outage::Outage;
 use super::places::{NoPlace, Places};
 use super::seat::Waiting;
 use crate::login::Login;
+use crate::login_failure::LoginFailure;
 
 #[cfg(test)]
 mod tests;
@@ -69,7 +72,7 @@ pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) places: Places<Connection<Socket>>,
     pub(super) counters: Counters,
-    pub(super) outage: Outage,
+    pub(super) outage: Outage<LoginFailure>,
     pub(super) exchanges: TaskTracker,
 }
 
@@ -79,6 +82,26 @@ impl Limits {
     pub fn new(size: usize, queue: usize) -> Limits {
         let wait = Duration::from_secs(5);
         Limits { size, queue, wait, connect: wait, grace: wait, sessions: Sessions::Own }
+    }
+}
+
+impl Shared {
+    /// A new connection. While none can be made most are refused at once. `answers`: see [`connect`].
+    pub(super) async fn open(&self, answers: bool) -> Result<Connection<Socket>, LoginFailure> {
+        let Shared { login, limits, outage, counters, .. } = self;
+        let turn = outage.turn(Instant::now())?;
+        // a pooler that lets clients in does not mend what is behind it
+        let answers = answers || turn.is_alone();
+        let opened = match timeout(limits.connect, connect(login, limits.sessions, answers)).await {
+            Ok(opened) => opened,
+            Err(_) => Err(connect::late(login, limits.sessions)),
+        };
+        counters.note_connect(opened.is_ok());
+        match &opened {
+            Ok(_) => turn.succeeded(),
+            Err(failure) => turn.failed(Instant::now(), failure),
+        }
+        opened
     }
 }
 
@@ -110,11 +133,35 @@ impl Lane {
         let Limits { size, queue, wait, .. } = self.shared.limits;
         let ask = Asked::new(ask);
         let place = self.shared.places.take(ask.mark, wait).await.map_err(|why| match why {
-            NoPlace::Closed => Failure::Unavailable("the lane is closed".to_owned()),
+            NoPlace::Closed => Failure::NoConnection("the lane is closed".to_owned()),
             NoPlace::Full => Failure::Busy(format!("{queue} requests wait for a connection already")),
             NoPlace::Late => Failure::Busy(format!("none of {size} connections became free in time")),
         })?;
         Waiting::start(&self.shared, ask, place).answer().await
+    }
+
+    /// Opens a connection and keeps it for whoever asks next, unless one is open and none has failed to open since. Where all are
+    /// in use nothing has to be opened.
+    pub async fn check(&self) {
+        let load = self.load();
+        if self.failing().is_none() && 0 < load.in_use + load.idle {
+            return;
+        }
+        let Some(mut place) = self.shared.places.try_take() else { return };
+        drop(place.connection());
+        let shared = self.shared.clone();
+        let opening = self.shared.exchanges.spawn(async move {
+            if let Ok(connection) = shared.open(true).await {
+                place.give_back(connection);
+            }
+        });
+        let _its_end_is_enough = opening.await;
+    }
+
+    /// Why the last connection could not be opened, and how long this has been so. `None`: it could, or none was wanted yet.
+    #[must_use]
+    pub fn failing(&self) -> Option<(LoginFailure, Duration)> {
+        self.shared.outage.failing()
     }
 
     /// What it does at this moment.

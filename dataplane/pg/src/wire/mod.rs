@@ -8,6 +8,7 @@ mod ask;
 mod batch;
 mod binding;
 mod calls;
+mod check;
 mod connect;
 mod connection;
 mod counters;
@@ -28,6 +29,7 @@ mod watch;
 
 pub use ask::{Ask, KeyRow, Mode, Page};
 pub use calls::{Call, CallLimits, CallLogins, Calls, Given};
+pub use check::try_login;
 pub use counters::Counters;
 pub use failure::{Cause, Failure, Rule};
 pub use lane::{Lane, Limits, Load, Sessions};

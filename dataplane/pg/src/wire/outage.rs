@@ -11,28 +11,36 @@ const FIRST: Duration = Duration::from_millis(20);
 /// Well below a second, within which a server that is ready again must be used again.
 const LAST: Duration = Duration::from_millis(400);
 
-/// What a lane remembers of failed tries; nothing while all is well.
-#[derive(Default)]
-pub(super) struct Outage(Mutex<Option<Failing>>);
+/// What a lane remembers of failed tries, with the cause of the last one; nothing while all is well.
+pub(super) struct Outage<C>(Mutex<Option<Failing<C>>>);
 
-struct Failing {
-    cause: String,
+struct Failing<C> {
+    cause: C,
+    /// When a try failed first and last.
+    first: Instant,
+    last: Instant,
     pause: Duration,
     /// `None`: somebody tries at this moment.
     next: Option<Instant>,
 }
 
 /// The right to try once. Dropped without a result it goes to the next.
-pub(super) struct Turn<'a> {
-    outage: &'a Outage,
+pub(super) struct Turn<'a, C> {
+    outage: &'a Outage<C>,
     /// Tries of before the first failure know nothing of each other.
     is_alone: bool,
     began: Instant,
 }
 
-impl Outage {
+impl<C> Default for Outage<C> {
+    fn default() -> Outage<C> {
+        Outage(Mutex::new(None))
+    }
+}
+
+impl<C: Clone> Outage<C> {
     /// While tries fail there is one at a time, after a pause. The error says why the last one failed.
-    pub(super) fn turn(&self, now: Instant) -> Result<Turn<'_>, String> {
+    pub(super) fn turn(&self, now: Instant) -> Result<Turn<'_, C>, C> {
         let mut state = self.state();
         let is_alone = match &mut *state {
             None => false,
@@ -45,24 +53,37 @@ impl Outage {
         Ok(Turn { outage: self, is_alone, began: now })
     }
 
-    fn state(&self) -> MutexGuard<'_, Option<Failing>> {
+    /// Why the last try failed, and how long tries have failed. `None`: the last one did not, or there was none.
+    pub(super) fn failing(&self) -> Option<(C, Duration)> {
+        let state = self.state();
+        state.as_ref().map(|failing| (failing.cause.clone(), failing.last - failing.first))
+    }
+}
+
+impl<C> Outage<C> {
+    fn state(&self) -> MutexGuard<'_, Option<Failing<C>>> {
         // Each change of it is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Turn<'_> {
-    pub(super) fn failed(mut self, now: Instant, cause: &str) {
+impl<C: Clone> Turn<'_, C> {
+    /// Whether tries failed before this one.
+    pub(super) fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
+    pub(super) fn failed(mut self, now: Instant, cause: &C) {
         let mut state = self.outage.state();
-        let pause = match &*state {
+        let (pause, first) = match &*state {
             // Those that began together fail together, which is one failure.
             Some(_) if !self.is_alone => return,
-            Some(failing) => (failing.pause * 2).min(LAST),
-            None => FIRST,
+            Some(failing) => ((failing.pause * 2).min(LAST), failing.first),
+            None => (FIRST, now),
         };
         // Replicas and tenants do not try in step.
         let next = Some(now + pause.mul_f64(0.75 + 0.25 * rand::random::<f64>()));
-        *state = Some(Failing { cause: cause.to_owned(), pause, next });
+        *state = Some(Failing { cause: cause.clone(), first, last: now, pause, next });
         self.is_alone = false;
     }
 
@@ -72,7 +93,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl<C> Drop for Turn<'_, C> {
     fn drop(&mut self) {
         if let (true, Some(failing)) = (self.is_alone, &mut *self.outage.state()) {
             failing.next = Some(self.began);
@@ -88,10 +109,12 @@ mod tests {
     fn while_tries_fail_there_is_one_at_a_time_after_growing_pauses() {
         let (outage, mut now) = (Outage::default(), Instant::now());
         let together = [outage.turn(now).expect("all is well"), outage.turn(now).expect("all is well")];
-        together.into_iter().for_each(|turn| turn.failed(now, "no"));
+        let began = now;
+        together.into_iter().for_each(|turn| turn.failed(now, &"no"));
+        assert_eq!(outage.failing(), Some(("no", Duration::ZERO)));
         let mut pauses = Vec::new();
         for _ in 0..8 {
-            let began = now;
+            let paused = now;
             let turn = loop {
                 match outage.turn(now) {
                     Ok(turn) => break turn,
@@ -99,9 +122,10 @@ mod tests {
                 }
                 now += Duration::from_millis(1);
             };
-            pauses.push((now - began).as_millis());
+            pauses.push((now - paused).as_millis());
             assert!(outage.turn(now + LAST).is_err(), "one at a time");
-            turn.failed(now, "no");
+            turn.failed(now, &"no");
+            assert_eq!(outage.failing(), Some(("no", now - began)));
         }
         for (pause, longest) in pauses.iter().zip([20, 40, 80, 160, 320, 400, 400, 400]) {
             assert!(longest * 3 / 4 <= *pause && *pause <= longest + 1, "{pauses:?}");
@@ -110,5 +134,6 @@ mod tests {
         drop(outage.turn(now).expect("it is time"));
         outage.turn(now).expect("the one before gave it up").succeeded();
         assert!(outage.turn(now).is_ok() && outage.turn(now).is_ok());
+        assert_eq!(outage.failing(), None);
     }
 }

@@ -106,6 +106,19 @@ impl<C: Warm> Places<C> {
         }
     }
 
+    /// A place, if one is free; its connection may be the only one.
+    pub(super) fn try_take(&self) -> Option<Place<C>> {
+        let mut state = self.shared.state();
+        if state.is_closed || state.n_free == 0 {
+            return None;
+        }
+        state.n_free -= 1;
+        // those that are not open yet count as free places, too
+        let connection = if state.n_free < state.idle.len() { state.idle.pop() } else { None };
+        drop(state);
+        Some(self.place(connection.map(|(_, connection)| connection)))
+    }
+
     fn place(&self, connection: Option<C>) -> Place<C> {
         Place { connection, shared: self.shared.clone() }
     }

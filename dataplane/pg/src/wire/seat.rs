@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::ask::{Asked, KeyRow, Mode, Page};
-use super::connect::{cancel, connect};
+use super::connect::cancel;
 use super::connection::{Broken, Connection, Exchanged, Went};
 use super::dial::Socket;
 use super::failure::Failure;
@@ -88,29 +88,12 @@ impl Seat {
                 Ok((exchanged, deadline)) => return self.answer(ask, exchanged, deadline),
             }
         }
-        self.connection = Some(self.open().await?);
+        let opened = self.lane.open(false).await;
+        self.connection = Some(opened.map_err(|failure| Failure::NoConnection(failure.detail))?);
         match self.exchange(&ask).await {
             Ok((exchanged, deadline)) => self.answer(ask, exchanged, deadline),
             Err(broken) => Err(broken.failure),
         }
-    }
-
-    /// A new connection. While none can be made most are refused at once.
-    async fn open(&self) -> Result<Connection<Socket>, Failure> {
-        let Shared { login, limits, outage, counters, .. } = &*self.lane;
-        let turn = outage.turn(Instant::now()).map_err(Failure::Unavailable)?;
-        let cause = match timeout(limits.connect, connect(login, limits.sessions)).await {
-            Ok(Ok(connection)) => {
-                counters.note_connect(true);
-                turn.succeeded();
-                return Ok(connection);
-            }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "PostgreSQL did not accept a connection in time".to_owned(),
-        };
-        counters.note_connect(false);
-        turn.failed(Instant::now(), &cause);
-        Err(Failure::Unavailable(cause))
     }
 
     /// The exchange, up to its end or to the first chunk, and when the whole of it must be over.

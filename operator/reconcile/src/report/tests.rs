@@ -5,10 +5,12 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use rowgate_core::name::Ulid;
 use rowgate_crds::{self as crds, Kind, Reason, ResolvedPermission};
+use rowgate_pg::login_failure::LoginFailure;
+use rowgate_pg::replicas::Serving;
 
 use super::Told;
-use crate::source::ObjectRef;
-use crate::status::{Findings, KeyState, Replicas, TenantState, Turns};
+use crate::source::{ObjectRef, StatusReport};
+use crate::status::{Findings, KeyState, Replicas, TenantState, Turns, awaits_replicas};
 
 fn object(kind: Kind, name: &str) -> ObjectRef {
     ObjectRef { kind, namespace: "n".to_owned(), name: name.to_owned(), uid: format!("uid of {name}") }
@@ -60,12 +62,17 @@ fn tenant() -> TenantState {
         shared: read("id"),
         keys: vec![key()],
         turns: Turns::default(),
+        login_failure: None,
         next_look: None,
     }
 }
 
+fn serves(generation: i64, failure: Option<&str>) -> Serving {
+    Serving { generation, login_failure: failure.map(LoginFailure::parse) }
+}
+
 fn serving(generation: i64) -> Replicas {
-    Replicas { live: vec![[(id(1), generation)].into()], silent: None }
+    Replicas { live: vec![[(id(1), serves(generation, None))].into()], ..Replicas::default() }
 }
 
 /// The kinds that were told.
@@ -130,4 +137,67 @@ fn whatever_is_another_in_a_status_is_told_and_nothing_else() {
     assert_eq!(told(&before, &state, &serving(0)), [Kind::ApiKey, Kind::Tenant], "nobody serves it");
     before.retain(&["uid of t"].into());
     assert_eq!(told(&before, &state, &serving(0)), [Kind::ApiKey], "forgotten, so told anew");
+}
+
+/// Whether it is ready, under way or stalled, with the reason and whether the message has this part.
+fn verdict(state: &TenantState, replicas: &Replicas, part: &str) -> Vec<String> {
+    let reports = Told::new("http://api".to_owned()).tenant(state, replicas, false);
+    let verdict = |report: StatusReport| {
+        let conditions = report.status.conditions();
+        let ready = &conditions[0];
+        assert!(ready.message.contains(part), "{part} in {}", ready.message);
+        let holds = conditions.iter().find(|it| it.status == "True").expect("one holds");
+        format!("{} {}", holds.type_, ready.reason)
+    };
+    reports.into_iter().map(verdict).collect()
+}
+
+/// Seen to fail with replicas that count as serving by their generation alone, and with a reconciler that believes itself more than
+/// the replicas.
+#[test]
+fn a_replica_that_cannot_connect_holds_ready_back_and_says_what_to_change() {
+    const TRUSTS: &str = "no_password socket said";
+    const FULL: &str = "too_many_connections socket sorry, too many clients already";
+    let live = |each: &[(i64, Option<&str>)]| Replicas {
+        live: each.iter().map(|(n, failure)| [(id(1), serves(*n, *failure))].into()).collect(),
+        ..Replicas::default()
+    };
+    let trusted_here = || TenantState { login_failure: Some(LoginFailure::parse(TRUSTS)), ..tenant() };
+    let starting = || Replicas { live: vec![[].into()], ..Replicas::default() };
+    let barred =
+        || Replicas { control: Some(LoginFailure::parse("certificate tls said")), ..Replicas::default() };
+    for (state, replicas, expected, part) in [
+        (tenant(), live(&[(1, None)]), "Ready Served", "served by 1 live replica"),
+        (tenant(), live(&[(1, Some(TRUSTS))]), "Stalled LoginRefused", "1 of 1 live replicas cannot connect"),
+        (tenant(), live(&[(0, Some(TRUSTS))]), "Stalled LoginRefused", "pg_hba.conf"),
+        (tenant(), live(&[(1, None), (1, Some(TRUSTS))]), "Stalled LoginRefused", "1 of 2 live replicas"),
+        (tenant(), live(&[(1, Some(FULL))]), "Reconciling DatabaseUnavailable", "max_connections"),
+        (
+            tenant(),
+            live(&[(1, Some(FULL)), (1, Some(TRUSTS))]),
+            "Stalled LoginRefused",
+            "2 of 2 live replicas",
+        ),
+        // the replicas go there by another address, perhaps
+        (trusted_here(), live(&[(1, None)]), "Ready Served", "served by 1"),
+        (trusted_here(), live(&[(0, None)]), "Reconciling AwaitingReplicas", "served by 0 of 1"),
+        (
+            trusted_here(),
+            starting(),
+            "Stalled LoginRefused",
+            "cannot log in to database t: PostgreSQL asks for no password",
+        ),
+        (trusted_here(), Replicas::default(), "Stalled LoginRefused", "(trust)"),
+        (
+            tenant(),
+            barred(),
+            "Stalled LoginRefused",
+            "database rowgate: PostgreSQL asks for a client certificate",
+        ),
+        (tenant(), Replicas::default(), "Reconciling NoReplica", "start one"),
+    ] {
+        assert_eq!(verdict(&state, &replicas, part), [expected, expected], "{replicas:?}");
+    }
+    assert!(!awaits_replicas(&tenant(), &live(&[(0, Some(TRUSTS))])), "it says when it can");
+    assert!(awaits_replicas(&tenant(), &live(&[(0, Some(TRUSTS)), (0, None)])));
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rowgate_crds::{ApiKey, Kind, Reason, Tenant};
 use tokio::time::Instant;
 
-use super::{Looker, RETRY};
+use super::{Looker, RETRY, Standing};
 use crate::inputs::{Inputs, Mark, lost};
 use crate::pass::{Memory, is_leaving};
 use crate::report;
@@ -38,7 +38,7 @@ pub(super) struct Entry {
     /// The pass is one in which everything is compared and told again, whether it changed or not.
     pub(super) whole: bool,
     /// What of the replicas was told.
-    pub(super) told: Option<(usize, usize, bool)>,
+    pub(super) told: Option<Standing>,
 }
 
 /// A key without a Tenant.

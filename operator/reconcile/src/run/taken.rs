@@ -122,7 +122,12 @@ impl<S: ResourceSource + 'static> Looker<S> {
         self.heard = Instant::now();
         self.shared.kept.tidy();
         let stirred: BTreeSet<_> = self.tables.stirred(&glance.seen).into_iter().collect();
-        self.replicas = Some(Replicas { live: glance.live, silent: None });
+        let known = self.replicas.take().and_then(|before| before.control);
+        let control = match glance.control {
+            Some(tried) => tried.err(),
+            None => known.filter(|_| glance.live.is_empty()),
+        };
+        self.replicas = Some(Replicas { live: glance.live, control, silent: None });
         let mut awaiting = false;
         let was_lost = std::mem::take(&mut self.lost);
         for entry in self.entries.values_mut() {

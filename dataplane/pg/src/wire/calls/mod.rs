@@ -100,7 +100,7 @@ pub(super) struct Shared {
     limits: CallLimits,
     turns: Turns,
     kept: Kept,
-    outage: Outage,
+    outage: Outage<String>,
     counters: Counters,
     tasks: TaskTracker,
 }

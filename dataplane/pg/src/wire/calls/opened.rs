@@ -55,8 +55,8 @@ impl Shared {
         ];
         let connected = connect_with(&login, Sessions::Own, &settings).await;
         let mut connection = connected.map_err(|error| match error {
-            ConnectError::NoLogin(cause) => Unopened::Altered(Failure::NoLogin(cause)),
-            ConnectError::Refused(cause) => Unopened::Altered(Failure::Unavailable(cause)),
+            ConnectError::NoLogin(cause) => Unopened::Altered(Failure::NoLogin(cause.to_string())),
+            ConnectError::Refused(cause) => Unopened::Altered(Failure::Unavailable(cause.to_string())),
             error => Unopened::Failed(Failure::Unavailable(error.to_string())),
         })?;
         let own = connection.introduce().await;

@@ -54,6 +54,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(own)
     }
 
+    /// Waits until a statement is answered.
+    pub(in crate::wire) async fn ask_nothing(&mut self) -> Result<(), Stop> {
+        self.say(|out| frontend::query("select", out)).await?;
+        for tag in [backend::ROW_DESCRIPTION_TAG, backend::DATA_ROW_TAG, backend::COMMAND_COMPLETE_TAG] {
+            self.expect(tag).await?;
+        }
+        self.ready().await
+    }
+
     /// One call, alone in its transaction: a procedure may end that and begin others.
     ///
     /// First PostgreSQL says what it would give; where that is not what the call was compiled for nothing runs. Its answer is

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Cause, Failure, Malformed, Part, Rule};
+use crate::login_failure::LoginCause;
 use crate::wire::frames::Fields;
 use crate::wire::watch;
 
@@ -91,6 +92,11 @@ impl ServerError {
     /// Whether it is about a value that PostgreSQL could not read, before anything ran.
     pub(in crate::wire) fn is_about_value(&self) -> bool {
         self.parameter.is_some() && !self.is_deep
+    }
+
+    /// What it means before the greeting of a connection.
+    pub(in crate::wire) fn login_cause(&self) -> Option<LoginCause> {
+        LoginCause::of_server(&self.sqlstate, &self.routine, &self.message)
     }
 
     /// What a caller is told of it.

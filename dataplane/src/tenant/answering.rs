@@ -1,0 +1,149 @@
+//! Whether a tenant's database answers: key look-ups and catalogs on one side, requests on the other. They log in apart, so
+//! that one may work where the other does not; each is logged when it begins or ceases to, and not with the other.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rowgate_core::name::TenantSlug;
+use rowgate_pg::login_failure::LoginFailure;
+
+/// A login that fails is tried again after half the time for which it has failed, and after this at the latest.
+const LAST: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub(super) struct Answering {
+    requests: AtomicBool,
+    look_ups: AtomicBool,
+    /// `None`: the last look-up had a connection.
+    failing: Mutex<Option<Failing>>,
+    /// When a login that fails was last tried for no request.
+    checked: Mutex<Option<Instant>>,
+}
+
+#[derive(Debug)]
+struct Failing {
+    failure: LoginFailure,
+    first: Instant,
+    last: Instant,
+}
+
+impl Default for Answering {
+    fn default() -> Answering {
+        Answering {
+            requests: AtomicBool::new(true),
+            look_ups: AtomicBool::new(true),
+            failing: Mutex::default(),
+            checked: Mutex::default(),
+        }
+    }
+}
+
+impl Answering {
+    pub(super) fn is_all(&self) -> bool {
+        self.requests.load(Ordering::Relaxed) && self.look_ups.load(Ordering::Relaxed)
+    }
+
+    /// Every request passes here.
+    pub(super) fn note_request(&self, slug: &TenantSlug, answers: bool, cause: &str) {
+        if is_news(&self.requests, answers) {
+            log(slug, "requests", answers, cause);
+        }
+    }
+
+    pub(super) fn look_up_succeeded(&self, slug: &TenantSlug) {
+        *locked(&self.failing) = None;
+        if is_news(&self.look_ups, true) {
+            log(slug, "key look-ups", true, "");
+        }
+    }
+
+    /// `failure`: there was no connection.
+    pub(super) fn look_up_failed(&self, slug: &TenantSlug, failure: Option<LoginFailure>, cause: &str) {
+        let now = Instant::now();
+        let mut failing = locked(&self.failing);
+        let first = failing.as_ref().map_or(now, |failing| failing.first);
+        *failing = failure.map(|failure| Failing { failure, first, last: now });
+        drop(failing);
+        self.look_up_unanswered(slug, cause);
+    }
+
+    /// Nobody knows whether there was a connection.
+    pub(super) fn look_up_unanswered(&self, slug: &TenantSlug, cause: &str) {
+        if is_news(&self.look_ups, false) {
+            log(slug, "key look-ups", false, cause);
+        }
+    }
+
+    /// Why look-ups have no connection, and how long this has been so.
+    pub(super) fn failing(&self) -> Option<(LoginFailure, Duration)> {
+        let failing = locked(&self.failing);
+        failing.as_ref().map(|failing| (failing.failure.clone(), failing.last - failing.first))
+    }
+
+    /// True for whoever may try a login now that has failed for so long.
+    pub(super) fn begin_to_check(&self, lasted: Duration) -> bool {
+        let mut checked = locked(&self.checked);
+        let is_due = checked.is_none_or(|at| LAST.min(lasted / 2) <= at.elapsed());
+        if is_due {
+            *checked = Some(Instant::now());
+        }
+        is_due
+    }
+}
+
+/// Read first: nearly always there is nothing to write.
+fn is_news(answers: &AtomicBool, now: bool) -> bool {
+    answers.load(Ordering::Relaxed) != now && answers.swap(now, Ordering::AcqRel) != now
+}
+
+fn log(tenant: &TenantSlug, of: &str, answers: bool, cause: &str) {
+    match answers {
+        true => tracing::info!(%tenant, of, "the tenant's database answers again"),
+        false => tracing::warn!(%tenant, of, cause, "the tenant's database does not answer"),
+    }
+}
+
+fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each change of it is whole.
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgate_pg::failure::PgError;
+    use rowgate_pg::login::Endpoint;
+
+    use super::*;
+
+    #[test]
+    fn what_requests_find_says_nothing_of_look_ups_and_a_failure_lasts_until_one_succeeds() {
+        let (answering, slug) = (Answering::default(), "acme".parse().expect("a slug"));
+        let endpoint = Endpoint::Unix { directory: "/nowhere".into(), port: 5432 };
+        let error = PgError::Unavailable { reason: "late".to_owned(), source: None };
+        let failure = LoginFailure::of(&error, &endpoint);
+        assert!(failure.is_some() && answering.failing().is_none() && answering.is_all());
+        answering.look_up_failed(&slug, failure.clone(), "late");
+        answering.note_request(&slug, true, "");
+        assert!(!answering.is_all(), "requests say nothing of look-ups");
+        assert_eq!(answering.failing().map(|(failure, _)| failure), failure);
+        answering.look_up_unanswered(&slug, "later");
+        assert!(answering.failing().is_some(), "nothing new is known");
+        answering.look_up_failed(&slug, None, "a statement failed");
+        assert!(answering.failing().is_none(), "there was a connection");
+        answering.look_up_succeeded(&slug);
+        answering.note_request(&slug, false, "no connection");
+        assert!(!answering.is_all() && answering.failing().is_none());
+        answering.note_request(&slug, true, "");
+        assert!(answering.is_all());
+    }
+
+    #[test]
+    fn the_longer_a_login_fails_the_less_often_it_is_tried() {
+        let answering = Answering::default();
+        assert!(answering.begin_to_check(Duration::from_secs(3600)), "never tried");
+        assert!(
+            !answering.begin_to_check(Duration::from_secs(3600)) && answering.begin_to_check(Duration::ZERO)
+        );
+    }
+}
