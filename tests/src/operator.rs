@@ -115,7 +115,7 @@ impl Operator {
         let change = |command: &mut Command| {
             command.args(flags);
         };
-        DataPlane::start_with(&server.socket(), &state.join("dataplane.root"), change).await
+        DataPlane::start_with(&server.control(), &state.join("dataplane.root"), change).await
     }
 
     /// What it answers at `/healthz`, `/readyz` or `/metrics`: the status and the text; `None`: nobody listens.

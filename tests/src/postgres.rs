@@ -237,6 +237,12 @@ impl Server {
         directory.clone()
     }
 
+    /// Folder and port of its socket, as `--control` takes them.
+    #[must_use]
+    pub fn control(&self) -> PathBuf {
+        format!("{}:{}", self.socket().display(), self.port()).into()
+    }
+
     /// A connection of the superuser.
     pub async fn connect(&self, database: &str) -> PgConnection {
         connect(&self.superuser(database)).await.unwrap_or_else(|error| panic!("{error}"))

@@ -42,6 +42,8 @@ pub struct World {
     database_url: Option<String>,
     /// The folder of the socket of that database.
     socket: Option<PathBuf>,
+    /// With its port, as `--control` takes it.
+    control: Option<PathBuf>,
     /// Further data planes.
     replicas: Vec<DataPlane>,
     /// After how many seconds everything is compared although nothing changed.
@@ -79,6 +81,7 @@ impl World {
             child: None,
             database_url: None,
             socket: None,
+            control: None,
             replicas: Vec::new(),
             relook: 1,
         };
@@ -91,7 +94,12 @@ impl World {
     /// Over this server, which it reaches at `url`.
     #[must_use]
     pub fn over(self, server: &Server, url: String) -> World {
-        World { database_url: Some(url), socket: Some(server.socket()), ..self }
+        World {
+            database_url: Some(url),
+            socket: Some(server.socket()),
+            control: Some(server.control()),
+            ..self
+        }
     }
 
     #[must_use]
@@ -243,7 +251,8 @@ impl World {
 
     /// As [`World::serve`], for tests that end it or send it signals.
     pub async fn replica(&self) -> DataPlane {
-        DataPlane::start(&self.socket(), &self.state().join("dataplane.root")).await
+        let control = self.control.clone().unwrap_or_else(|| self.socket());
+        DataPlane::start(&control, &self.state().join("dataplane.root")).await
     }
 
     /// Where the PostgreSQL is that standalone uses, as `--control` takes it.
