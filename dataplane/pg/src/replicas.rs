@@ -125,10 +125,14 @@ pub struct Serving {
     pub login_failure: Option<LoginFailure>,
 }
 
+/// A live replica, and what it serves of each tenant.
+pub type Live = (Ulid, BTreeMap<Ulid, Serving>);
+
 /// The replicas whose last beat is younger than 6 s by the database's clock, with what each serves of each tenant. One that
 /// serves nothing stands there with an empty map.
-pub async fn live(conn: &mut PgConnection) -> Result<Vec<(Ulid, BTreeMap<Ulid, Serving>)>, PgError> {
-    let rows: Vec<(String, Option<String>, Option<i64>, Option<String>)> = sqlx::query_as(
+pub async fn live(conn: &mut PgConnection) -> Result<Vec<Live>, PgError> {
+    type Row = (String, Option<String>, Option<i64>, Option<String>);
+    let rows: Vec<Row> = sqlx::query_as(
         "select r.id, s.tenant, s.generation, s.login_failure from control.replicas r \
          left join control.served s on s.replica = r.id \
          where r.beat_at > clock_timestamp() - interval '6 seconds'",

@@ -1,3 +1,5 @@
+//! What is stored is read again, and what a status says names the change.
+
 use super::*;
 
 #[test]

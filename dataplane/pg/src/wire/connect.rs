@@ -24,10 +24,10 @@ pub(super) enum ConnectError {
     #[error("cannot reach PostgreSQL: {0}")]
     Unreachable(#[source] io::Error),
     #[error("{0}")]
-    Refused(ServerError),
+    Refused(Box<ServerError>),
     /// The role may not come in: not any more, or not yet.
     #[error("{0}")]
-    NoLogin(ServerError),
+    NoLogin(Box<ServerError>),
     #[error("PostgreSQL asked for {0}: set scram-sha-256 for this role in pg_hba.conf")]
     NotScram(Method),
     #[error("{0}")]
@@ -256,9 +256,9 @@ impl From<Stop> for ConnectError {
             Stop::Io(error) => ConnectError::Unreachable(error),
             Stop::Malformed(Malformed(what)) => ConnectError::Malformed(what),
             Stop::Server(error) if error.sqlstate.starts_with("28") || error.sqlstate == "42501" => {
-                ConnectError::NoLogin(error)
+                ConnectError::NoLogin(Box::new(error))
             }
-            Stop::Server(error) => ConnectError::Refused(error),
+            Stop::Server(error) => ConnectError::Refused(Box::new(error)),
             Stop::Standby => ConnectError::Standby,
             Stop::TooLong => ConnectError::Malformed("a message beyond the limit"),
         }
