@@ -12,7 +12,7 @@ use rowgate_sql::text::Sql;
 
 use crate::auth::Caller;
 use crate::tenant::Known;
-use crate::told::told;
+use crate::told::told_of;
 use crate::tries::{Miss, answers, question};
 use crate::writes::Written;
 
@@ -107,7 +107,9 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
                 "the tenant's database did not answer, and the procedure may have been done; look before you call it again",
             )
         }
-        failure => told(caller, known, failure, |parameter| compiled.misfit(parameter)),
+        failure => told_of(caller, known, &compiled.entity, failure, |parameter| {
+            compiled.misfit(parameter, |_| false)
+        }),
     }
 }
 

@@ -12,7 +12,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::CONNECTION;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use futures_util::FutureExt as _;
@@ -25,7 +25,7 @@ use crate::app::App;
 use crate::ending::Ending;
 use crate::respond::{Refusal, RequestId, finish};
 use crate::telemetry::Trace;
-use crate::{bounds, compress, cors, entity_tags, proxies};
+use crate::{bounds, compress, cors, entity_tags, path, proxies};
 
 mod options;
 mod rest;
@@ -144,6 +144,7 @@ fn router() -> Router<Arc<App>> {
 
 async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> {
     let began = Instant::now();
+    without_slash(&mut request);
     let id = RequestId::given(request.headers()).unwrap_or_else(RequestId::now);
     let trace = Arc::new(Trace::new(id.clone()));
     let method = request.method().clone();
@@ -190,11 +191,25 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
     Ok(ending.follow(response, refused))
 }
 
-fn method_not_allowed() -> Problem {
-    Problem::new(
-        Code::MethodNotAllowed,
-        "this address does not answer that method; the Allow header lists those it does",
-    )
+/// Takes a slash at the end of the address for none, before anything looks at it.
+fn without_slash(request: &mut Request) {
+    let Some(shorter) = path::without_slash(request.uri().path()) else { return };
+    let target = match request.uri().query() {
+        Some(query) => format!("{shorter}?{query}"),
+        None => shorter.to_owned(),
+    };
+    let mut parts = request.uri().clone().into_parts();
+    parts.path_and_query = target.parse().ok();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+}
+
+/// Of a method that an address does not answer. `row`: where a row of its collection is.
+fn method_not_allowed(row: Option<String>) -> Problem {
+    let row = row.map(|address| format!("; a row's address is {address}")).unwrap_or_default();
+    let what = format!("this address does not answer that method; the Allow header lists those it does{row}");
+    Problem::new(Code::MethodNotAllowed, what)
 }
 
 /// Strangers do not even learn that. An OPTIONS says it to everybody, as where there is something.
@@ -318,6 +333,9 @@ mod tests {
             let response = ask(router(), "GET", path, None).await;
             assert_eq!(response.status(), 404, "{path}");
             assert!(text(response).await.contains("\"NotFound\""), "{path}");
+        }
+        for path in ["/auth/shop/api/", "/auth/shop/api/orders/", "/auth/shop/api/orders/id/7/"] {
+            assert_eq!(ask(router(), "GET", path, None).await.status(), 401, "{path}");
         }
     }
 

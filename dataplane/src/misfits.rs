@@ -3,6 +3,7 @@
 
 use rowgate_core::problem::Problem;
 use rowgate_pg::wire::{Cause, Failure, Mode};
+use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile::{Compiled, Misfit};
 
 use crate::auth::Caller;
@@ -21,12 +22,16 @@ pub(crate) async fn named(
     match judged(caller, known, compiled).await? {
         Some(problem) => Some(problem),
         None if sqlstate.starts_with("22") => {
-            let scope = known.snapshot.scope(&known.key);
-            let rights = scope.entities.get(&compiled.entity.name)?;
-            Some(compiled.worked_out(sqlstate, |at| rights.read.get(at) == Some(&true)))
+            Some(compiled.worked_out(sqlstate, may_read(known, &compiled.entity)))
         }
         None => None,
     }
+}
+
+/// Whether the key may read a field of the entity, by its position.
+pub(crate) fn may_read<'a>(known: &'a Known, entity: &'a Entity) -> impl Fn(usize) -> bool + 'a {
+    let scope = known.snapshot.scope(&known.key);
+    move |at| scope.entities.get(&entity.name).is_some_and(|rights| rights.read.get(at) == Some(&true))
 }
 
 /// The state of an error that is about a value, without the place of the value: a cast to what a column holds, a rule of a
@@ -54,5 +59,5 @@ async fn judged(caller: &Caller, known: &Known, compiled: &Compiled) -> Option<O
     let page = ask(caller, known, false, statement, Mode::Read).await.ok()?;
     let rows = [b"[", &page.json[..], b"]"].concat();
     let misfits: Vec<Misfit> = serde_json::from_slice(&rows).ok()?;
-    Some(suspects.told(&misfits))
+    Some(suspects.told(&misfits, may_read(known, &compiled.entity)))
 }

@@ -15,6 +15,15 @@ pub fn decode(part: &str) -> Result<String, Problem> {
     }
 }
 
+/// The path without the slash at its end, where that ends nothing: `/auth/shop/api/orders/`, `.../orders/id/7/`. `None`: there
+/// is none, or it stands before an empty value of a key, as in `.../labels/name/`.
+pub fn without_slash(path: &str) -> Option<&str> {
+    let shorter = path.strip_suffix('/').filter(|shorter| !shorter.is_empty())?;
+    let parts: Vec<&str> = path.split('/').collect();
+    let is_of_rows = parts.len() > 5 && parts[1] == "auth" && parts[3] == "api";
+    (!is_of_rows || parts[5..].len() % 2 == 1).then_some(shorter)
+}
+
 /// `pk/value/pk2/value2` as pairs.
 pub fn key_pairs(parts: Vec<String>) -> Result<Vec<(String, String)>, Problem> {
     if !parts.len().is_multiple_of(2) {
@@ -51,6 +60,24 @@ mod tests {
     fn broken_escapes_other_encodings_and_nul_are_refused() {
         for wrong in ["%", "%2", "%zz", "a%", "%%20", "%ff", "%C3", "%00"] {
             assert_eq!(decode(wrong).expect_err(wrong).code, Code::BadRequest);
+        }
+    }
+
+    #[test]
+    fn a_slash_at_the_end_is_none_but_before_an_empty_value() {
+        for (path, shorter) in [
+            ("/", None),
+            ("/auth/shop/api", None),
+            ("/auth/shop/api/", Some("/auth/shop/api")),
+            ("/auth/shop/api/orders/", Some("/auth/shop/api/orders")),
+            ("/auth/shop/api/orders/id/", None),
+            ("/auth/shop/api/orders/id/7", None),
+            ("/auth/shop/api/orders/id/7/", Some("/auth/shop/api/orders/id/7")),
+            ("/auth/shop/api/labels/language/en/name/", None),
+            ("/auth/shop/api/labels/language/en/name//", Some("/auth/shop/api/labels/language/en/name/")),
+            ("/api/auth/apikeys/exchange/", Some("/api/auth/apikeys/exchange")),
+        ] {
+            assert_eq!(without_slash(path), shorter, "{path}");
         }
     }
 

@@ -8,9 +8,10 @@ use rowgate_sql::compile::Compiled;
 
 use crate::auth::Caller;
 use crate::entity_tags::Tagged;
+use crate::misfits::may_read;
 use crate::streamed::Tail;
 use crate::tenant::Known;
-use crate::told::told;
+use crate::told::told_of;
 use crate::tries::{self, Attempt, Miss, ask, compiled};
 
 /// Rows, as JSON, and the cursor of the page after them. Of a long answer this is the beginning, and `tail` knows the
@@ -71,7 +72,9 @@ impl<F: Fn(&Known) -> Result<Compiled, Problem> + Send + Sync> Attempt for Read<
         // The last try takes what it gets: where tables change without end, answers must come all the same.
         let page = ask(caller, known, !is_last, statement, Mode::Read).await.map_err(|failure| {
             // made anew, because the statement went along with the question
-            told(caller, known, failure, |parameter| make(known).ok()?.misfit(parameter))
+            told_of(caller, known, &compiled.entity, failure, |parameter| {
+                make(known).ok()?.misfit(parameter, may_read(known, &compiled.entity))
+            })
         })?;
         if page.key.generation > known.snapshot.catalog.generation && !is_last {
             return Err(Miss::Behind);

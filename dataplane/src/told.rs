@@ -2,6 +2,8 @@
 
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Cause, Failure};
+use rowgate_sql::catalog::Entity;
+use rowgate_sql::resolve;
 
 use crate::auth::Caller;
 use crate::tenant::Known;
@@ -9,7 +11,7 @@ use crate::tries::Miss;
 
 /// What the caller of a read is told. What PostgreSQL said goes to the log, where it is a fault of ours.
 /// `misfit` says what is wrong with the value of a parameter, where it is one of the request.
-pub(crate) fn told(
+fn told(
     caller: &Caller,
     known: &Known,
     failure: Failure,
@@ -71,6 +73,23 @@ pub(crate) fn told(
             trace.fault("the database answered with an unexpected error", &text(&cause));
             Miss::Settled(Problem::internal())
         }
+    }
+}
+
+/// As [`told`], of what became of a statement about `entity`: one that is not granted is told like one that is not there.
+pub(crate) fn told_of(
+    caller: &Caller,
+    known: &Known,
+    entity: &Entity,
+    failure: Failure,
+    misfit: impl FnOnce(usize) -> Option<Problem>,
+) -> Miss {
+    match told(caller, known, failure, misfit) {
+        Miss::Denied(_) => {
+            let scope = known.snapshot.scope(&known.key);
+            Miss::Denied(resolve::not_found(&known.snapshot.catalog, &scope, entity.name.as_str()))
+        }
+        miss => miss,
     }
 }
 

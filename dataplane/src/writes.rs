@@ -13,7 +13,7 @@ use crate::calls;
 use crate::entity_tags::Tagged;
 use crate::misfits;
 use crate::tenant::Known;
-use crate::told::told;
+use crate::told::told_of;
 use crate::tries::{self, Attempt, Miss, ask, compiled};
 use problems::{about, is_key, unwritable, violation};
 
@@ -138,6 +138,8 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
             "another write was in the way and nothing of this one was done; send it again",
         )),
         Failure::Unwritable(cause) => Miss::Settled(unwritable(&cause)),
-        failure => told(caller, known, failure, |parameter| compiled.misfit(parameter)),
+        failure => told_of(caller, known, &compiled.entity, failure, |parameter| {
+            compiled.misfit(parameter, misfits::may_read(known, &compiled.entity))
+        }),
     }
 }

@@ -17,6 +17,7 @@ mod http;
 mod launcher;
 mod limits;
 mod metrics;
+mod mistakes;
 mod owners_code;
 mod paging;
 mod plan;

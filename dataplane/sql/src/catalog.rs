@@ -215,6 +215,8 @@ pub struct Field {
     pub filling: Filling,
     /// The type below domains with the modifier to which it rounds, cuts or fills up what is stored; `None`: it keeps all.
     pub rounds_to: Option<BuiltIn>,
+    /// Of an enum, or a domain over one, what it has, in its order; else empty. Shown to who may read the field.
+    pub labels: Vec<String>,
     /// The columns of the table from which it is generated; empty where it is not.
     pub made_of: Vec<Ident>,
     /// A new row may be given a value: always but in a view that works the field out.

@@ -82,9 +82,9 @@ impl Compiled {
     }
 
     /// What is told of a value that PostgreSQL cannot read as what it is compared with: the `n`-th of the statement, from 1.
-    /// `None` for one that stands beside no field.
+    /// `None` for one that stands beside no field. The labels of an enum are told of fields that the key `may_read`.
     #[must_use]
-    pub fn misfit(&self, n: usize) -> Option<Problem> {
+    pub fn misfit(&self, n: usize, may_read: impl Fn(usize) -> bool) -> Option<Problem> {
         let bind = self.sql.binds().get(n.checked_sub(1)?)?;
         let field = bind.field?;
         if let Some(routine) = &self.entity.routine {
@@ -92,15 +92,36 @@ impl Compiled {
             let what = format!("the parameter {name:?} is {}, and its value is none of that type", ty.name);
             return Some(Problem::new(Code::InvalidValue, what));
         }
-        let Field { name, ty, .. } = self.entity.fields.get(usize::from(field))?;
+        let Field { name, ty, labels, .. } = self.entity.fields.get(usize::from(field))?;
         let (code, what) = match self.binding {
             Some(_) => (Code::InvalidFilter, "the field"),
             None if self.entity.key.contains(&usize::from(field)) => (Code::InvalidValue, "the key field"),
             None => (Code::InvalidValue, "the field"),
         };
-        let what = format!("{what} {name:?} is {}, and the value beside it is none of that type", ty.name);
+        let labels = labels_of(labels, if self.binding.is_some() { '\'' } else { '"' });
+        let what = match labels.filter(|_| may_read(usize::from(field))) {
+            Some(labels) => format!("{what} {name:?} is {}: write {labels}", ty.name),
+            None => format!("{what} {name:?} is {}, and the value beside it is none of that type", ty.name),
+        };
         Some(in_row(Problem::new(code, what), bind.row))
     }
+}
+
+/// As many labels of an enum as a message lists.
+const MAX_LABELS: usize = 20;
+
+/// What a value of an enum may be, in the quotes of the place where it is written. `None`: it is no enum.
+fn labels_of(labels: &[String], quote: char) -> Option<String> {
+    let quoted = |label: &String| match quote {
+        '\'' => format!("'{}'", label.replace('\'', "''")),
+        _ => format!("{label:?}"),
+    };
+    let listed: Vec<String> = labels.iter().take(MAX_LABELS).map(quoted).collect();
+    let more = match labels.len().checked_sub(MAX_LABELS) {
+        Some(n @ 1..) => format!(" or one of {n} more"),
+        _ => String::new(),
+    };
+    (!listed.is_empty()).then(|| format!("one of {}{more}", listed.join(", ")))
 }
 
 /// One statement. Columns are listed, never `*`: a column that comes later is nobody's before it is granted.

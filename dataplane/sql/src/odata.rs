@@ -1,16 +1,24 @@
 //! The door for `GET`: a raw query string becomes a [`ReadRequest`], or a problem that says what to write instead.
 
+mod advice;
+mod conditions;
 mod filter;
 mod lexer;
 mod lists;
 mod query_string;
+mod spelling;
+mod strays;
 
 use rowgate_core::problem::{Code, Problem};
 
 use crate::request::ReadRequest;
 
+pub(crate) use advice::on_name as advice_on_name;
+pub(crate) use conditions::Spelt;
 pub(crate) use lexer::{is_bare_name, is_guid, is_number, like};
 pub use query_string::next_page;
+pub(crate) use spelling::order as order_here;
+pub(crate) use strays::refuse_strays;
 
 /// The longest `$filter`, in bytes after percent-decoding.
 pub const MAX_FILTER_LEN: usize = 8 * 1024;
@@ -21,13 +29,15 @@ const OPTIONS: &str = "$select, $filter, $orderby, $first, $after and $count";
 
 /// Reads the options of a collection or a row from the part of the URL after `?`, as it came over the wire.
 ///
-/// Parameters without `$` are none of ours and are left alone, as OData says.
+/// Parameters without `$` are none of ours and are left alone, as OData says, but for those that look like ones of ours:
+/// who knows the fields refuses them ([`refuse_strays`]).
 pub fn parse(query_string: &str) -> Result<ReadRequest, Problem> {
     let mut request = ReadRequest::default();
     let mut seen: Vec<String> = Vec::new();
     for parameter in query_string::parameters(query_string) {
         let (name, value) = parameter?;
-        if !name.starts_with('$') {
+        if !name.trim_start().starts_with('$') {
+            request.others.push((name, value));
             continue;
         }
         if seen.contains(&name) {
@@ -40,17 +50,34 @@ pub fn parse(query_string: &str) -> Result<ReadRequest, Problem> {
             "$first" => request.first = Some(first(&value)?),
             "$after" => request.after = Some(value),
             "$count" => request.count = count(&value)?,
-            _ => return Err(unknown_option(&name)),
+            _ => return Err(unknown_option(&name, &value)),
         }
         seen.push(name);
     }
     Ok(request)
 }
 
+/// Refuses any option, in whatever spelling, at an address that has none: the list of entities.
+pub fn refuse_options(query_string: &str) -> Result<(), Problem> {
+    for parameter in query_string::parameters(query_string) {
+        let (name, _) = parameter?;
+        if name.trim_start().starts_with('$') || spelling::meant(&name).is_some() {
+            let shown: String = name.chars().take(32).collect();
+            let what = format!(
+                "the list of entities takes no options; leave {shown:?} out, or write it at the address of an entity"
+            );
+            return Err(Problem::new(Code::BadRequest, what));
+        }
+    }
+    Ok(())
+}
+
 fn first(value: &str) -> Result<i64, Problem> {
     let digits = value.strip_prefix('-').unwrap_or(value);
     let number = digits.bytes().all(|b| b.is_ascii_digit()).then(|| value.parse().ok()).flatten();
-    number.ok_or_else(|| Problem::new(Code::BadRequest, "$first is not a number of rows; write it in digits"))
+    number.ok_or_else(|| {
+        Problem::new(Code::BadRequest, "$first is not a number of rows; write it in digits: $first=100")
+    })
 }
 
 fn count(value: &str) -> Result<bool, Problem> {
@@ -63,19 +90,18 @@ fn count(value: &str) -> Result<bool, Problem> {
     }
 }
 
-fn unknown_option(name: &str) -> Problem {
-    let shown: String = name.chars().take(32).collect();
-    let message = match name {
-        "$expand" => format!("{shown} is not served yet; the options are {OPTIONS}"),
-        _ => format!("there is no option {shown:?}; the options are {OPTIONS}"),
-    };
-    let problem = Problem::new(Code::BadRequest, message);
-    match name.to_ascii_lowercase().as_str() {
-        "$top" | "$limit" => problem.detail("$first says how many rows a page has"),
-        "$skip" | "$skiptoken" | "$offset" => problem.detail("nextLink of an answer leads to the next page"),
-        known @ ("$select" | "$filter" | "$orderby" | "$first" | "$after" | "$count") => {
-            problem.detail(format!("options are written in lower case: {known}"))
+fn unknown_option(name: &str, value: &str) -> Problem {
+    let shown: String = name.trim().chars().take(32).collect();
+    let problem =
+        Problem::new(Code::BadRequest, format!("there is no option {shown:?}; the options are {OPTIONS}"));
+    let written = name.trim().to_ascii_lowercase();
+    match written.as_str() {
+        "$select" | "$filter" | "$orderby" | "$first" | "$after" | "$count" => {
+            problem.detail(format!("options are written in lower case and without blanks: write {written}"))
         }
-        _ => problem,
+        _ => match spelling::meant(&written) {
+            Some(meant) => problem.detail(spelling::advice(meant, &written, value, &|_| None)),
+            None => problem,
+        },
     }
 }

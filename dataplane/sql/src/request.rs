@@ -19,6 +19,8 @@ pub struct ReadRequest {
     pub after: Option<String>,
     /// Whether the answer says how many rows there are in all.
     pub count: bool,
+    /// Parameters that are not options, by name and value: see [`crate::odata::refuse_strays`].
+    pub others: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +106,23 @@ pub enum Literal {
     Guid(String),
     /// In quotes, with `''` already one quote.
     Text(String),
+    /// `duration'P1DT2H'`, as OData writes it.
+    Duration(String),
+    /// `binary'AQID'`, in base 64 of either alphabet.
+    Binary(String),
+    /// `Sales.Status'open'`: the name before the quote is any qualified name.
+    Enum {
+        ty: String,
+        label: String,
+    },
+}
+
+impl Literal {
+    /// Whether an offset from UTC may follow it.
+    #[must_use]
+    pub(crate) fn is_clock(&self) -> bool {
+        matches!(self, Literal::Timestamp(_) | Literal::Time(_))
+    }
 }
 
 impl Comparison {

@@ -23,9 +23,11 @@ use std::sync::Arc;
 use rowgate_core::cursor;
 use rowgate_core::derive::CursorKey;
 use rowgate_core::name::EntityName;
+use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
 use crate::catalog::{Catalog, Entity, EntityKind, Scope};
+use crate::odata::refuse_strays;
 use crate::query::{Predicate, Query, Value};
 use crate::request::{Comparison, ReadRequest};
 pub use able::allowed;
@@ -62,6 +64,7 @@ pub fn collection(
     cursors: Cursors<'_>,
 ) -> Result<Query, Problem> {
     let visible = find(catalog, scope, entity, Visible::of)?;
+    refuse_strays(&request.others, false, &|name| visible.spelt(name))?;
     let max = catalog.limits.max_page_size;
     let select = visible.select(request.select.as_deref())?;
     let filter = request.filter.as_ref().map(|expr| filter::predicate(&visible, expr)).transpose()?;
@@ -100,7 +103,9 @@ pub fn row(
     request: &ReadRequest,
 ) -> Result<Query, Problem> {
     let visible = find(catalog, scope, entity, Visible::of)?;
-    let only_select = ReadRequest { select: request.select.clone(), ..ReadRequest::default() } == *request;
+    refuse_strays(&request.others, true, &|name| visible.spelt(name))?;
+    let ReadRequest { select, others, .. } = request.clone();
+    let only_select = ReadRequest { select, others, ..ReadRequest::default() } == *request;
     if !only_select {
         return Err(Problem::new(
             Code::BadRequest,
@@ -129,13 +134,33 @@ fn find<'a>(
     name: &EntityName,
     see: fn(&'a Arc<Entity>, &'a Scope) -> Option<Visible<'a>>,
 ) -> Result<Visible<'a>, Problem> {
-    let entity = catalog.entities.get(name).ok_or_else(Problem::entity_not_found)?;
+    let entity = catalog.entities.get(name).ok_or_else(|| not_found(catalog, scope, name.as_str()))?;
     if call::may(entity, scope) {
         return Err(Problem::only_called());
     }
-    let visible = see(entity, scope).ok_or_else(Problem::entity_not_found)?;
+    let visible = see(entity, scope).ok_or_else(|| not_found(catalog, scope, name.as_str()))?;
     open(catalog, entity)?;
     Ok(visible)
+}
+
+/// What is told of an entity that the scope may not use, or that is not there. `asked` is as it was written; the nearest
+/// name is one that the scope may use, so that the answer is the same in both cases.
+#[must_use]
+pub fn not_found(catalog: &Catalog, scope: &Scope, asked: &str) -> Problem {
+    let may_use =
+        |entity: &&Arc<Entity>| call::may(entity, scope) || Visible::for_write(entity, scope).is_some();
+    let names = catalog.entities.values().filter(may_use).map(|entity| entity.name.as_str());
+    let problem = Problem::entity_not_found();
+    // `orders(5)` is a row in OData.
+    if let Some(before) = asked.split_once('(').and_then(|(before, _)| before.parse().ok())
+        && let Some(key) = key_path(catalog, scope, &before)
+    {
+        return problem.detail(format!("a row of {before} is at /{before}{key}"));
+    }
+    match nearest(asked, names.filter(|name| *name != asked)) {
+        Some(near) => problem.detail(format!("did you mean {near:?}?")),
+        None => problem,
+    }
 }
 
 /// Whether the entity may be used as it stands in the database now.
@@ -154,18 +179,28 @@ fn open(catalog: &Catalog, entity: &Entity) -> Result<(), Problem> {
     Err(Problem::new(Code::Unavailable, what))
 }
 
+/// What follows the address of an entity in that of one of its rows; `None` where the scope may not read the fields of the
+/// key, or the entity has no rows.
+#[must_use]
+pub fn key_path(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> Option<String> {
+    let visible = find(catalog, scope, entity, Visible::of).ok()?;
+    let key = &visible.entity.key;
+    let may_read = |at: &usize| visible.fields().any(|(field, _)| field == *at);
+    (!key.is_empty() && key.iter().all(may_read)).then(|| key_pattern(visible.entity))
+}
+
+/// `/{key field}/{value}` of each field of the key.
+fn key_pattern(entity: &Entity) -> String {
+    entity.key.iter().map(|&at| format!("/{}/{{value}}", entity.fields[at].name)).collect()
+}
+
 fn by_key(visible: &Visible<'_>, path: &[(String, String)]) -> Result<Predicate, Problem> {
     let entity = visible.entity;
     let wrong_names = || {
-        let parts: Vec<_> =
-            entity.key.iter().map(|&i| format!("/{}/{{value}}", entity.fields[i].name)).collect();
-        let name = &entity.name;
+        let (name, pattern) = (&entity.name, key_pattern(entity));
         Problem::new(
             Code::BadRequest,
-            format!(
-                "a row of {name} is named by all of its key fields, each once: /{name}{}",
-                parts.concat()
-            ),
+            format!("a row of {name} is named by all of its key fields, each once: /{name}{pattern}"),
         )
     };
     if path.len() != entity.key.len() {

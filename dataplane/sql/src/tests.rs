@@ -4,6 +4,7 @@ mod calls;
 mod properties;
 mod reads;
 mod refusals;
+mod spellings;
 mod writes;
 
 use std::sync::Arc;
@@ -94,6 +95,7 @@ fn catalog() -> Catalog {
             filling: Filling::Caller,
             takes_null: true,
             rounds_to: None,
+            labels: Vec::new(),
             made_of: Vec::new(),
         };
         rows.iter().map(column).collect()

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts as _, State};
+use axum::extract::{FromRequestParts as _, MatchedPath, State};
 use axum::http::header::ALLOW;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode};
@@ -47,14 +47,12 @@ pub(super) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
         answer(&parts, allow, &methods)
     };
     let other = async move |State(app): State<Arc<App>>, parts: Parts| {
-        let fewer = match path.starts_with(KEYED) {
-            true => {
-                let known = live(parts.clone(), &app).await?;
-                of_row.and_then(|of_row| fewer(&parts, &known, of_row))
-            }
+        let known = match path.starts_with(KEYED) {
+            true => Some(live(parts.clone(), &app).await?),
             false => None,
         };
-        refuse(&parts, fewer.map_or_else(|| otherwise.clone(), HeaderValue::from_static))
+        let fewer = known.as_ref().zip(of_row).and_then(|(known, of_row)| fewer(&parts, known, of_row));
+        refuse(&parts, known.as_ref(), fewer.map_or_else(|| otherwise.clone(), HeaderValue::from_static))
     };
     routing::options(asked).fallback(other)
 }
@@ -78,21 +76,35 @@ pub(super) async fn live(mut parts: Parts, app: &Arc<App>) -> Result<Known, Refu
 
 /// What is left where the key may use the entity in the path, and PostgreSQL does not do all of it.
 fn fewer(parts: &Parts, known: &Known, of_row: bool) -> Option<&'static str> {
-    let entity = Here::of(parts).entity().ok()?;
+    let entity = Here::of(parts).entity(known).ok()?;
     let scope = known.snapshot.scope(&known.key);
     resolve::allowed(&known.snapshot.catalog, &scope, &entity, of_row)
 }
 
 /// Of a method that the table does not have for this path.
-fn refuse(parts: &Parts, allow: HeaderValue) -> Result<Response, Refusal> {
+fn refuse(parts: &Parts, known: Option<&Known>, allow: HeaderValue) -> Result<Response, Refusal> {
     Trace::of(parts);
-    if parts.method == Method::POST && allow == Problem::only_called().allow.unwrap_or_default() {
+    let is_called = allow == Problem::only_called().allow.unwrap_or_default();
+    if parts.method == Method::POST && is_called {
         let what = "this entity is a procedure and has no rows; call it with POST at its own address";
         return Err(Problem::new(Code::NotFound, what).into());
     }
-    let mut response = Refusal(method_not_allowed()).into_response();
+    let mut response =
+        Refusal(method_not_allowed(row_address(parts, known).filter(|_| !is_called))).into_response();
     response.headers_mut().insert(ALLOW, allow);
     Ok(response)
+}
+
+/// Where a row of the entity in the path is, for the message of a method that its collection does not answer; `None` at any
+/// other address. With the names of its key fields for a key that may read them, else as a pattern.
+pub(super) fn row_address(parts: &Parts, known: Option<&Known>) -> Option<String> {
+    parts.extensions.get::<MatchedPath>().filter(|route| route.as_str() == ROWS)?;
+    let key = known.and_then(|known| {
+        let entity = Here::of(parts).entity(known).ok()?;
+        resolve::key_path(&known.snapshot.catalog, &known.snapshot.scope(&known.key), &entity)
+    });
+    let pattern = || "/auth/{tenant}/api/{entity}/{key field}/{value}".to_owned();
+    Some(key.map_or_else(pattern, |key| format!("{}{key}", parts.uri.path())))
 }
 
 fn answer(parts: &Parts, allow: HeaderValue, methods: &HeaderValue) -> Result<Response, Refusal> {

@@ -30,7 +30,7 @@ type Answered<T> = Result<T, Refusal>;
 /// `GET /auth/{tenant}/api/{entity}`
 pub(super) async fn collection(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Rows> {
     let resolved = |known: &Known| {
-        let (entity, request) = (here.entity()?, odata::parse(here.query())?);
+        let (entity, request) = (here.entity(known)?, odata::parse(here.query())?);
         let cursors = Cursors { key: &app.cursor_key, caller: known.key.id.as_str() };
         let scope = known.snapshot.scope(&known.key);
         here.origin()?;
@@ -53,9 +53,14 @@ pub(super) async fn collection(caller: Caller, State(app): State<Arc<App>>, here
 /// `GET /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
 pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Response> {
     let answer = reads::run(&caller, &app.cursor_key, |known| {
-        let (entity, request) = (here.entity()?, odata::parse(here.query())?);
+        let (entity, request) = (here.entity(known)?, odata::parse(here.query())?);
         let scope = known.snapshot.scope(&known.key);
-        let query = resolve::row(&known.snapshot.catalog, &scope, &entity, &here.key()?, &request)?;
+        let catalog = &known.snapshot.catalog;
+        let key = here.key().map_err(|problem| match resolve::key_path(catalog, &scope, &entity) {
+            Some(key) => problem.detail(format!("a row of {entity} is at /{entity}{key}")),
+            None => problem,
+        });
+        let query = resolve::row(catalog, &scope, &entity, &key?, &request)?;
         Ok(compile::read(&query))
     });
     let answer = answer.await?;
@@ -73,6 +78,7 @@ pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here)
 pub(super) async fn entities(caller: Caller, here: Here) -> Answered<Response> {
     let known = caller.recognize_anew().await?;
     caller.check_role(&known)?;
+    odata::refuse_options(here.query())?;
     let scope = known.snapshot.scope(&known.key);
     let base = format!("{}/auth/{}/api", here.origin()?, caller.tenant.slug);
     let readable = known.snapshot.catalog.entities.values().filter(|entity| entity.rest);
@@ -101,9 +107,11 @@ impl Here {
     }
 
     /// A text that cannot be an entity's name is an entity that does not exist.
-    pub(super) fn entity(&self) -> Result<EntityName, Problem> {
-        let name = self.uri.path().split('/').nth(4).unwrap_or_default();
-        path::decode(name)?.parse().map_err(|_| Problem::entity_not_found())
+    pub(super) fn entity(&self, known: &Known) -> Result<EntityName, Problem> {
+        let name = path::decode(self.uri.path().split('/').nth(4).unwrap_or_default())?;
+        name.parse().map_err(|_| {
+            resolve::not_found(&known.snapshot.catalog, &known.snapshot.scope(&known.key), &name)
+        })
     }
 
     pub(super) fn key(&self) -> Result<Vec<(String, String)>, Problem> {

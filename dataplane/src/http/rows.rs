@@ -32,7 +32,7 @@ const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-appli
 pub(super) async fn create(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
     let sent = coming.of(&caller).await?;
     let written = writes::run(&caller, |known, _| {
-        let entity = here.entity()?;
+        let entity = here.entity(known)?;
         no_options(&here)?;
         here.origin()?;
         let scope = known.snapshot.scope(&known.key);
@@ -74,7 +74,7 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
     loop {
         n_tries += 1;
         let written = writes::run(&caller, |known, tells_apart| {
-            let (entity, key) = (here.entity()?, here.key()?);
+            let (entity, key) = (here.entity(known)?, here.key()?);
             no_options(&here)?;
             here.origin()?;
             let (body, wish) = (
@@ -167,7 +167,7 @@ fn is_same(made: &HeaderValue, asked: &str) -> bool {
 /// `DELETE /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
 pub(super) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<StatusCode, Refusal> {
     let written = writes::run(&caller, |known, tells_apart| {
-        let (entity, key) = (here.entity()?, here.key()?);
+        let (entity, key) = (here.entity(known)?, here.key()?);
         no_options(&here)?;
         let scope = known.snapshot.scope(&known.key);
         let delete = resolve::delete(&known.snapshot.catalog, &scope, &entity, &key)?;

@@ -84,6 +84,7 @@ fn catalog() -> Catalog {
         filling: Filling::Caller,
         takes_null: true,
         rounds_to: None,
+        labels: Vec::new(),
         made_of: Vec::new(),
     };
     let table = TableColumns {

@@ -109,6 +109,9 @@ pub(super) fn tree(rng: &mut StdRng, depth: usize) -> Tree {
 }
 
 fn leaf(rng: &mut StdRng) -> Tree {
+    if rng.random_bool(0.05) {
+        return constants(rng);
+    }
     let family = rng.random_range(0..11);
     let draw = |rng: &mut StdRng| match family {
         0..4 => number(rng, 2),
@@ -138,6 +141,19 @@ fn leaf(rng: &mut StdRng) -> Tree {
         6..8 => Tree::Compare(constant(rng, first.ty()), comparison(rng), first),
         _ => {
             let second = constant(rng, first.ty());
+            Tree::Compare(first, comparison(rng), second)
+        }
+    }
+}
+
+/// Nothing but constants, which are of the type that they look like.
+fn constants(rng: &mut StdRng) -> Tree {
+    let ty = *["int4", "numeric", "text", "bool", "time"].choose(rng).expect("five");
+    let first = constant(rng, ty);
+    match rng.random_range(0..4) {
+        0 => Tree::Null(first, rng.random(), rng.random()),
+        _ => {
+            let second = constant(rng, ty);
             Tree::Compare(first, comparison(rng), second)
         }
     }

@@ -11,6 +11,10 @@ pub(super) fn filter(rng: &mut StdRng, tree: &Tree) -> String {
         Tree::All(parts) => joined(rng, parts, " and "),
         Tree::Any(parts) => joined(rng, parts, " or "),
         Tree::Not(inner) => format!("not ({})", filter(rng, inner)),
+        // Quotes are what says that both are text.
+        Tree::Compare(left @ Term::Constant(..), (word, _), right @ Term::Constant(..)) => {
+            format!("{} {word} {}", term(left), term(right))
+        }
         Tree::Compare(left, (word, _), right) => {
             format!("{} {word} {}", side(rng, left), side(rng, right))
         }

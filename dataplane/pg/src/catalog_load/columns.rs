@@ -26,6 +26,7 @@ struct Row {
     draws: bool,
     is_computed: bool,
     rounds_to: Option<String>,
+    labels: Vec<String>,
     made_of: Vec<String>,
 }
 
@@ -86,6 +87,9 @@ pub(super) async fn note(
                 not a.is_filled as nullable, not base.is_filled as takes_null, a.attacl is not null as granted, a.has_default, a.draws, a.is_computed, a.made_of,
                 case when base.oid < 16384 and coalesce(base.modifier, a.atttypmod) <> -1
                      then pg_catalog.format_type(base.oid, coalesce(base.modifier, a.atttypmod)) end as rounds_to,
+                case when base.typtype = 'e' then array(
+                    select e.enumlabel::text from pg_catalog.pg_enum e
+                    where e.enumtypid = base.oid order by e.enumsortorder) else '{}' end as labels,
                 case when base.typsubscript::oid = 'pg_catalog.array_subscript_handler'::regproc::oid then element.has_order
                      else base.typtype <> 'b' or base.oid < 16384 end as built_in,
                 own.nspname::text as operators_in
@@ -156,5 +160,6 @@ fn column(row: &Row, structures: &Structures) -> Result<ColumnInfo, PgError> {
     let made_of = row.made_of.iter().map(|name| ident(name)).collect::<Result<_, _>>()?;
     let name = ident(&row.column)?;
     let (nullable, takes_null, granted) = (row.nullable, row.takes_null, row.granted);
-    Ok(ColumnInfo { name, ty, nullable, takes_null, granted, filling, rounds_to, made_of })
+    let labels = row.labels.clone();
+    Ok(ColumnInfo { name, ty, nullable, takes_null, granted, filling, rounds_to, labels, made_of })
 }

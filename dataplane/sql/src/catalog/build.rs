@@ -58,6 +58,8 @@ pub struct ColumnInfo {
     /// See [`Field`].
     pub rounds_to: Option<BuiltIn>,
     /// See [`Field`].
+    pub labels: Vec<String>,
+    /// See [`Field`].
     pub made_of: Vec<Ident>,
 }
 
@@ -233,6 +235,7 @@ fn field(record: &EntityRecord, column: &ColumnInfo, view: &ViewInfo) -> Field {
         granted: column.granted,
         filling,
         rounds_to: column.rounds_to.clone(),
+        labels: column.labels.clone(),
         made_of: column.made_of.clone(),
         insertable,
         updatable,

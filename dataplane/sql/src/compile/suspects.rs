@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rowgate_core::problem::{Code, Problem};
 
-use super::Compiled;
+use super::{Compiled, labels_of};
 use crate::catalog::{Entity, Field, TypeKind};
 use crate::resolve::{in_row, quoted};
 use crate::shape::{Column, Encoding, Shape, label};
@@ -100,14 +100,19 @@ impl Compiled {
 
 impl Suspects {
     /// What is told of those that were found, of which `None` is told where there are none. A domain's own check is a rule,
-    /// not a type.
+    /// not a type. The labels of an enum are told of fields that the key `may_read`.
     #[must_use]
-    pub fn told(&self, misfits: &[Misfit]) -> Option<Problem> {
+    pub fn told(&self, misfits: &[Misfit], may_read: impl Fn(usize) -> bool) -> Option<Problem> {
         let mut told: Option<Problem> = None;
         for Misfit { n, code } in misfits {
             let (at, row) = *self.values.get(n.checked_sub(1)?)?;
             let field = self.entity.fields.get(usize::from(at))?;
-            let what = format!("the field {:?} is {}{}", field.name, field.ty.name, wants(field, code));
+            let what = format!(
+                "the field {:?} is {}{}",
+                field.name,
+                field.ty.name,
+                wants(field, code, may_read(usize::from(at)))
+            );
             told = Some(match told {
                 None => {
                     let is_rule = ["23514", "23502"].contains(&code.as_str());
@@ -155,12 +160,15 @@ fn array<'a>(items: impl Iterator<Item = &'a str>) -> Bind {
 }
 
 /// What to write instead, by the column's modifier where that is what was missed.
-fn wants(field: &Field, code: &str) -> String {
+fn wants(field: &Field, code: &str, may_read: bool) -> String {
     let limit = field.rounds_to.as_ref().filter(|_| ["22001", "22003", "22026"].contains(&code));
     let limit = limit.and_then(|ty| limit_of(ty.as_str()));
     match (code, limit) {
         ("23514" | "23502", _) => ", which has a rule that forbids the value; change it".to_owned(),
         (_, Some(limit)) => format!(": {limit}"),
+        (_, None) if may_read && !field.labels.is_empty() => {
+            labels_of(&field.labels, '"').map_or_else(String::new, |labels| format!(": write {labels}"))
+        }
         (_, None) => ", and the value beside it is none of that type".to_owned(),
     }
 }

@@ -5,7 +5,7 @@ use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
 use super::lexer::{self, Token};
-use super::{MAX_DEPTH, MAX_FILTER_LEN};
+use super::{MAX_DEPTH, MAX_FILTER_LEN, advice};
 use crate::request::{Arithmetic, Comparison, Expr, Function, Literal, Term};
 
 /// Parses a decoded `$filter`.
@@ -15,7 +15,7 @@ pub(super) fn parse(text: &str) -> Result<Expr, Problem> {
             "$filter is longer than {MAX_FILTER_LEN} bytes; ask in several requests"
         )));
     }
-    let mut parser = Parser { text, token: Token::End, start: 0, rest: text };
+    let mut parser = Parser { text, token: Token::End, before: 0, start: 0, rest: text };
     parser.advance();
     let parsed = parser.any(0)?;
     match parser.token {
@@ -43,7 +43,9 @@ impl Parsed {
 struct Parser<'a> {
     text: &'a str,
     token: Token<'a>,
-    /// Where `token` begins, in bytes.
+    /// Where the token before it begins, in bytes.
+    before: usize,
+    /// Where `token` begins.
     start: usize,
     rest: &'a str,
 }
@@ -182,9 +184,15 @@ impl<'a> Parser<'a> {
             Token::Quoted(text) => Term::Literal(Literal::Text(std::mem::take(text))),
             Token::Word(word) => {
                 let word = *word;
+                if word.starts_with(char::is_alphabetic) && self.rest.starts_with('\'') {
+                    return self.prefixed(word);
+                }
                 match lexer::literal(word) {
                     Some(literal) => Term::Literal(literal),
                     None if word.starts_with('-') => return self.negation(depth),
+                    None if word.starts_with(lexer::FOREIGN_QUOTES) || word.starts_with(lexer::BRACKETS) => {
+                        return Err(invalid(advice::foreign(&self.text[self.start..])));
+                    }
                     None if lexer::token(self.rest).0 == Token::Open => return self.call(word, depth),
                     None => Term::Name(word.to_owned()),
                 }
@@ -193,6 +201,15 @@ impl<'a> Parser<'a> {
         };
         self.advance();
         Ok(Parsed::Term(term))
+    }
+
+    /// A constant with its type before the quote.
+    fn prefixed(&mut self, word: &str) -> Result<Parsed, Problem> {
+        self.advance();
+        let Token::Quoted(text) = &mut self.token else { return Err(self.expected("a value")) };
+        let literal = lexer::prefixed(word, std::mem::take(text)).map_err(invalid)?;
+        self.advance();
+        Ok(Parsed::Term(Term::Literal(literal)))
     }
 
     fn negation(&mut self, depth: usize) -> Result<Parsed, Problem> {
@@ -219,7 +236,7 @@ impl<'a> Parser<'a> {
 
     fn advance(&mut self) {
         let rest = self.rest.trim_start_matches([' ', '\t', '\r', '\n']);
-        self.start = self.text.len() - rest.len();
+        (self.before, self.start) = (self.start, self.text.len() - rest.len());
         (self.token, self.rest) = lexer::token(rest);
     }
 
@@ -257,7 +274,10 @@ impl<'a> Parser<'a> {
                     "the quote at character {at} of $filter is not closed; a quote inside text is written ''"
                 )
             }
-            _ => format!("{wanted} is expected at character {at} of $filter"),
+            _ => match advice::instead(self.text, self.before, self.start) {
+                Some(advice) => format!("{advice} (at character {at} of $filter)"),
+                None => format!("{wanted} is expected at character {at} of $filter"),
+            },
         })
     }
 }
@@ -322,8 +342,8 @@ fn function(word: &str) -> Result<Function, Problem> {
     if let Some(function) = Function::from_word(word) {
         return Ok(function);
     }
-    if ["any", "all"].contains(&name.as_str()) {
-        return Err(invalid(format!("the function {name} is not served yet")));
+    if let Some(advice) = advice::on_function(&name) {
+        return Err(invalid(advice));
     }
     let problem = invalid(format!("there is no function {name:?}"));
     Err(match nearest(&name, Function::ALL.map(Function::word)) {

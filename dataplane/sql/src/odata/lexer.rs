@@ -57,10 +57,77 @@ pub(super) fn literal(word: &str) -> Option<Literal> {
     })
 }
 
+/// The value that a word with a quoted text right behind it is, as OData writes constants of some types; those of its
+/// versions 2 and 3 are read too. `Err` says what to write instead.
+pub(super) fn prefixed(word: &str, text: String) -> Result<Literal, String> {
+    let plain = match word {
+        "duration" if is_duration(&text) => return Ok(Literal::Duration(text)),
+        "duration" => return Err("write a duration as duration'P1DT2H3M4.5S'".to_owned()),
+        "binary" => return Ok(Literal::Binary(text)),
+        "guid" | "datetime" | "datetimeoffset" | "date" | "timeofday" => literal(&text),
+        _ if is_qualified(word) => return Ok(Literal::Enum { ty: word.to_owned(), label: text }),
+        _ => {
+            let text = text.replace('\'', "''");
+            return Err(format!("write the text without {word:?} before its quote: '{text}'"));
+        }
+    };
+    let is_meant = |literal: &Literal| match word {
+        "guid" => matches!(literal, Literal::Guid(_)),
+        "timeofday" => matches!(literal, Literal::Time(_)),
+        _ => matches!(literal, Literal::Date(_) | Literal::Timestamp(_)),
+    };
+    plain.filter(is_meant).ok_or_else(|| match word {
+        "guid" => "write a uuid as 3f2504e0-4f89-11d3-9a0c-0305e82c3301".to_owned(),
+        "timeofday" => "write a time as 10:00:00".to_owned(),
+        _ => "write a date as 2024-01-31 and a time stamp as 2024-01-31T10:00:00Z".to_owned(),
+    })
+}
+
+/// `P1DT2H3M4.5S` with at least one part, or with a minus sign before it. PostgreSQL reads no more than 15 digits of a part.
+fn is_duration(text: &str) -> bool {
+    let Some(parts) = text.strip_prefix('-').unwrap_or(text).strip_prefix('P') else { return false };
+    let (days, times) = match parts.split_once('T') {
+        Some((_, "")) => return false,
+        Some((days, times)) => (days, times),
+        None => (parts, ""),
+    };
+    let are_parts = |mut text: &str, units: &str| {
+        for unit in units.chars() {
+            if let Some((number, rest)) = text.split_once(unit) {
+                let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+                if !digits(whole)
+                    || !digits(fraction)
+                    || (unit != 'S' && number.contains('.'))
+                    || 15 < whole.len()
+                {
+                    return false;
+                }
+                text = rest;
+            }
+        }
+        text.is_empty()
+    };
+    !parts.is_empty() && are_parts(days, "D") && are_parts(times, "HMS")
+}
+
+/// A name with a point in it, as the type of an enum has.
+fn is_qualified(word: &str) -> bool {
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    word.contains('.') && word.split('.').all(is_name)
+}
+
+/// Quotes of other languages, and brackets of JSON: no bare name begins with one, so that what was meant can be told.
+pub(super) const FOREIGN_QUOTES: [char; 6] = ['"', '`', '\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}'];
+pub(super) const BRACKETS: [char; 2] = ['{', '['];
+
 /// Whether a field of this name can be written in a filter without quotes.
 pub(crate) fn is_bare_name(name: &str) -> bool {
     let read = !name.is_empty() && !name.contains(ENDS_WORD) && !name.starts_with('-');
-    read && name != "not" && literal(name).is_none()
+    let foreign = name.starts_with(FOREIGN_QUOTES) || name.starts_with(BRACKETS);
+    read && !foreign && name != "not" && literal(name).is_none()
 }
 
 /// `-12`, `1.5`, `2e-3`: digits on both sides of a point.

@@ -2,6 +2,7 @@
 
 use rowgate_core::problem::{Code, Problem};
 
+use super::spelling;
 use crate::request::OrderBy;
 
 /// `a,b`, `ID Number`, `'ID Number'`, `*`.
@@ -23,12 +24,26 @@ pub(super) fn orderby(value: &str) -> Result<Vec<OrderBy>, Problem> {
         .map(|Item { name, rest, .. }| match rest.trim() {
             "" | "asc" => Ok(OrderBy { name, descending: false }),
             "desc" => Ok(OrderBy { name, descending: true }),
-            _ => Err(Problem::new(
-                Code::InvalidOrderBy,
-                "after a field name in $orderby stands asc, desc or nothing; put a name with spaces in single quotes",
-            )),
+            rest => Err(wrong_direction(value, rest)),
         })
         .collect()
+}
+
+/// `rest`: what follows a name of `value`.
+fn wrong_direction(value: &str, rest: &str) -> Problem {
+    let lower = rest.to_ascii_lowercase();
+    let why = match spelling::order(value) {
+        Some(_) if lower.contains("nulls") => {
+            "$orderby has no word for the place of NULL, which stands last in ascending and first in descending order"
+        }
+        Some(_) => "asc and desc are written in lower case, after a blank",
+        None => "only asc or desc may follow a field in $orderby; put a name with spaces in single quotes",
+    };
+    let problem = |what: String| Problem::new(Code::InvalidOrderBy, what);
+    match spelling::order(value) {
+        Some(order) => problem(format!("{why}: write $orderby={order}")),
+        None => problem(why.to_owned()),
+    }
 }
 
 struct Item<'a> {

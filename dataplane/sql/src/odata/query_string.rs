@@ -3,13 +3,15 @@
 use rowgate_core::problem::{Code, Problem};
 
 /// Names and values, decoded. A parameter without a name, or without `=`, is a problem; an empty one (`&&`) is none.
+/// A shell makes `?=3` of `"?$first=3"`.
 pub(super) fn parameters(query: &str) -> impl Iterator<Item = Result<(String, String), Problem>> {
     query.split('&').filter(|parameter| !parameter.is_empty()).map(|parameter| {
-        let (name, value) = parameter.split_once('=').ok_or_else(nameless)?;
-        if name.is_empty() {
-            return Err(nameless());
+        let (name, value) = parameter.split_once('=').ok_or_else(valueless)?;
+        let (name, value) = (decode(name)?, decode(value)?);
+        match name.trim().is_empty() {
+            true => Err(nameless()),
+            false => Ok((name, value)),
         }
-        Ok((decode(name)?, decode(value)?))
     })
 }
 
@@ -60,8 +62,16 @@ fn bad_escape() -> Problem {
     )
 }
 
+fn valueless() -> Problem {
+    Problem::new(Code::BadRequest, "a parameter has no value; write name=value, and & as %26")
+}
+
 fn nameless() -> Problem {
-    Problem::new(Code::BadRequest, "a parameter has no name or no value; write name=value, and & as %26")
+    Problem::new(
+        Code::BadRequest,
+        "a parameter has no name before its =; in a shell, put single quotes around the address, since between double \
+         quotes $first is a variable of the shell",
+    )
 }
 
 #[cfg(test)]
@@ -77,7 +87,10 @@ mod tests {
             read("a=b%26c%3Dd&&%24x=1+2=%2B3%c3%a9&").expect("well-formed"),
             [pair("a", "b&c=d"), pair("$x", "1 2=+3é")]
         );
-        for wrong in ["a", "=b", "a=%", "a=%4", "a=%g1", "a=%+1", "a=%ff", "a=%00", "%zz=1"] {
+        for wrong in [
+            "a", "=b", "%20=b", "+=", " =b", "%20", "a=%", "a=%4", "a=%g1", "a=%+1", "a=%ff", "a=%00",
+            "%zz=1",
+        ] {
             assert_eq!(read(wrong).expect_err(wrong).code, Code::BadRequest, "{wrong}");
         }
     }

@@ -75,9 +75,16 @@ impl fmt::Display for Literal {
             | Literal::Timestamp(text)
             | Literal::Time(text)
             | Literal::Guid(text) => f.write_str(text),
-            Literal::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
+            Literal::Text(text) => quoted(f, "", text),
+            Literal::Duration(text) => quoted(f, "duration", text),
+            Literal::Binary(text) => quoted(f, "binary", text),
+            Literal::Enum { ty, label } => quoted(f, ty, label),
         }
     }
+}
+
+fn quoted(f: &mut fmt::Formatter<'_>, prefix: &str, text: &str) -> fmt::Result {
+    write!(f, "{prefix}'{}'", text.replace('\'', "''"))
 }
 
 fn chain(f: &mut fmt::Formatter<'_>, parts: &[Expr], word: &str, group: fn(&Expr) -> bool) -> fmt::Result {

@@ -6,7 +6,7 @@ use rowgate_core::name::EntityName;
 use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
-use super::{input, open};
+use super::{input, not_found, open};
 use crate::body::Body;
 use crate::catalog::{Catalog, Entity, Mode, Param, Routine, Scope};
 use crate::query::{Argument, Call};
@@ -28,8 +28,9 @@ pub fn call(
     keeps_rows: bool,
 ) -> Result<Call, Problem> {
     let found = catalog.entities.get(entity).filter(|found| may(found, scope));
-    let found = found.ok_or_else(Problem::entity_not_found)?;
-    let routine = found.routine.as_ref().ok_or_else(Problem::entity_not_found)?;
+    let not_found = || not_found(catalog, scope, entity.as_str());
+    let found = found.ok_or_else(not_found)?;
+    let routine = found.routine.as_ref().ok_or_else(not_found)?;
     open(catalog, found)?;
     let row = match body? {
         None => Vec::new(),

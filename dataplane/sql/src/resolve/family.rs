@@ -92,6 +92,11 @@ impl Family {
     }
 }
 
+/// Whether constants beside the type are always written in quotes.
+pub(super) fn is_quoted(ty: &FieldType) -> bool {
+    matches!(Family::of(ty), Family::Text(_) | Family::Bytea | Family::Other)
+}
+
 /// Whether two columns can be compared.
 pub(super) fn comparable(left: &FieldType, right: &FieldType) -> bool {
     let group = Family::of(left).group();
@@ -102,6 +107,7 @@ pub(super) fn comparable(left: &FieldType, right: &FieldType) -> bool {
 }
 
 pub(super) const OID: u32 = 26;
+pub(super) const INTERVAL: u32 = 1186;
 
 /// Whether the type has an equality operator that we may use.
 pub(super) fn has_equality(ty: &FieldType) -> bool {
@@ -137,6 +143,7 @@ pub(super) fn is_bool(ty: &FieldType) -> bool {
 pub(super) fn base(oid: u32) -> FieldType {
     let name = match oid {
         16 => "boolean",
+        17 => "bytea",
         20 => "bigint",
         21 => "smallint",
         23 => "integer",
@@ -146,6 +153,7 @@ pub(super) fn base(oid: u32) -> FieldType {
         1082 => "date",
         1083 => "time without time zone",
         1184 => "timestamp with time zone",
+        INTERVAL => "interval",
         1700 => "numeric",
         2950 => "uuid",
         other => unreachable!("{other} is no type that a constant or a function has"),

@@ -34,10 +34,37 @@ fn compare(visible: &Visible<'_>, left: &Term, op: Comparison, right: &Term) -> 
             together(&left, op, &right)?;
             Ok(Predicate::Compare { left: left.value, op, right: right.value })
         }
-        (Side::Literal(_), Side::Literal(_)) => {
-            Err(invalid("$filter compares two constants; one side has to be a field".to_owned()))
+        (Side::Literal(left), Side::Literal(right)) => constants(left, op, right),
+    }
+}
+
+/// Two constants, each of the type that it looks like; a quoted one is of the type of the other.
+fn constants(left: &Literal, op: Comparison, right: &Literal) -> Result<Predicate, Problem> {
+    match (left, right) {
+        (Literal::Null, Literal::Null) => match op {
+            Comparison::Eq => Ok(constant(true)),
+            Comparison::Ne => Ok(constant(false)),
+            _ => Err(null_has_no_order(op)),
+        },
+        (Literal::Null | Literal::Text(_), typed) if !matches!(typed, Literal::Null | Literal::Text(_)) => {
+            with_literal(term::natural(typed)?, op.mirrored(), left)
+        }
+        (Literal::Null, text) => with_literal(term::natural(text)?, op.mirrored(), left),
+        (typed, Literal::Null | Literal::Text(_)) => with_literal(term::natural(typed)?, op, right),
+        (left, right) => {
+            let (left, right) = (term::natural(left)?, term::natural(right)?);
+            together(&left, op, &right)?;
+            Ok(Predicate::Compare { left: left.value, op, right: right.value })
         }
     }
+}
+
+fn constant(value: bool) -> Predicate {
+    Predicate::Is(Value::Bind(Bind::text(16, if value { "true" } else { "false" })))
+}
+
+fn null_has_no_order(op: Comparison) -> Problem {
+    invalid(format!("null has no order; write eq null or ne null, not {}", op.word()))
 }
 
 fn one_of(visible: &Visible<'_>, left: &Term, list: &[Term]) -> Result<Predicate, Problem> {
@@ -79,9 +106,7 @@ fn is(visible: &Visible<'_>, term: &Term) -> Result<Predicate, Problem> {
             "{}, which is no condition by itself; compare it with one of eq, ne, gt, ge, lt, le, in",
             typed.say()
         ))),
-        Side::Literal(&Literal::Bool(value)) => {
-            Ok(Predicate::Is(Value::Bind(Bind::text(16, if value { "true" } else { "false" }))))
-        }
+        Side::Literal(&Literal::Bool(value)) => Ok(constant(value)),
         Side::Literal(_) => Err(invalid(
             "a constant is no condition by itself; compare a field with one of eq, ne, gt, ge, lt, le, in"
                 .to_owned(),
@@ -94,7 +119,7 @@ fn with_literal(typed: Typed, op: Comparison, literal: &Literal) -> Result<Predi
         return match op {
             Comparison::Eq => Ok(Predicate::IsNull { value: typed.value, negated: false }),
             Comparison::Ne => Ok(Predicate::IsNull { value: typed.value, negated: true }),
-            _ => Err(invalid(format!("null has no order; write eq null or ne null, not {}", op.word()))),
+            _ => Err(null_has_no_order(op)),
         };
     }
     ordered_enough(&typed, op)?;

@@ -59,6 +59,30 @@ pub(super) fn is_timestamp(text: &str, offset: bool) -> bool {
         }
 }
 
+/// The text with the `+` that an address has turned into the blank before its offset; `None` where there is no such blank.
+pub(super) fn with_plus(text: &str) -> Option<String> {
+    let (moment, offset) = text.rsplit_once(' ')?;
+    let with_plus = format!("{moment}+{offset}");
+    (is_timestamp(&with_plus, true) || is_time(&with_plus, true))
+        .then_some(with_plus)
+        .filter(|_| !is_timestamp(text, true))
+}
+
+/// A duration of OData, whose one sign stands before all of it, as PostgreSQL reads it: each part has its own.
+pub(super) fn interval(duration: &str) -> String {
+    let Some(parts) = duration.strip_prefix('-') else { return duration.to_owned() };
+    let mut text = String::new();
+    let mut is_within = false;
+    for c in parts.chars() {
+        if c.is_ascii_digit() && !is_within {
+            text.push('-');
+        }
+        is_within = c.is_ascii_digit() || c == '.';
+        text.push(c);
+    }
+    text
+}
+
 /// Microseconds from 2000-01-01 UTC to the moment that `text`, a [`is_timestamp`] with an offset or none, names.
 /// The infinities are the ends of the numbers. `None`: it lies beyond what can be counted.
 pub(super) fn micros(text: &str) -> Option<i64> {
@@ -206,6 +230,21 @@ mod tests {
             ("0044-03-15 BC", Some(-64_464_508_800_000_000)),
         ] {
             assert_eq!(micros(text), expected, "{text}");
+        }
+        for (duration, expected) in
+            [("PT1H", "PT1H"), ("-P1DT2H3M4.5S", "P-1DT-2H-3M-4.5S"), ("-PT0.05S", "PT-0.05S")]
+        {
+            assert_eq!(interval(duration), expected);
+        }
+        for (text, expected) in [
+            ("2026-01-01T00:00:00 02:00", Some("2026-01-01T00:00:00+02:00")),
+            ("10:00:00 02", Some("10:00:00+02")),
+            ("2026-01-01 02:00", None),
+            ("2026-01-01 00:00:00 0200", Some("2026-01-01 00:00:00+0200")),
+            ("2026-01-01T00:00:00", None),
+            ("", None),
+        ] {
+            assert_eq!(with_plus(text).as_deref(), expected, "{text}");
         }
         assert!(is_time("10:00", false) && is_time("10:00:00.5+02", true) && !is_time("10:00+02", false));
     }

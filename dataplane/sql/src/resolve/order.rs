@@ -6,6 +6,7 @@ use rowgate_core::problem::{Code, Problem};
 use super::visible::Visible;
 use super::{Cursors, family};
 use crate::catalog::Field;
+use crate::odata::order_here;
 use crate::query::OrderTerm;
 use crate::request::{Expr, OrderBy};
 
@@ -20,7 +21,7 @@ pub(super) fn terms(visible: &Visible<'_>, orderby: &[OrderBy]) -> Result<Vec<Or
     }
     let mut terms: Vec<OrderTerm> = Vec::new();
     for OrderBy { name, descending } in orderby {
-        let field = visible.field(name)?;
+        let field = visible.find(name).ok_or_else(|| advised(visible, name))?;
         if terms.iter().any(|term| term.field == field) {
             return Err(invalid(format!("$orderby names {name:?} twice; name it once")));
         }
@@ -65,6 +66,18 @@ pub(super) fn binding(
         .collect();
     let filter = filter.map(Expr::to_string).unwrap_or_default();
     Binding::new(cursors.key, &[visible.entity.name.as_str(), &order.join(","), &filter, cursors.caller])
+}
+
+/// No such field; `id.desc` and `-id` hold one.
+fn advised(visible: &Visible<'_>, name: &str) -> Problem {
+    let problem = visible.unknown(name);
+    let order = order_here(name).filter(|order| *order != name);
+    let known =
+        order.filter(|order| order.split([' ', ',']).next().is_some_and(|it| visible.find(it).is_some()));
+    match known {
+        Some(order) => problem.detail(format!("write $orderby={order}")),
+        None => problem,
+    }
 }
 
 fn invalid(message: String) -> Problem {

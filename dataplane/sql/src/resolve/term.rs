@@ -1,13 +1,13 @@
 //! A filter's names become fields, its functions typed calls, and its literals stay what they are until something
 //! typed stands beside them.
 
-use rowgate_core::problem::Problem;
+use rowgate_core::problem::{Code, Problem};
 
 use super::filter::invalid;
 use super::visible::Visible;
 use super::{arithmetic, family, signature};
 use crate::catalog::FieldType;
-use crate::odata::is_bare_name;
+use crate::odata::{self, is_bare_name};
 use crate::query::Value;
 use crate::request::{Literal, Term};
 
@@ -34,12 +34,21 @@ impl Typed {
 /// Where quotes always make a literal.
 pub(super) fn resolve<'a>(visible: &Visible<'_>, term: &'a Term) -> Result<Side<'a>, Problem> {
     Ok(match term {
-        Term::Name(name) => Side::Typed(field(visible, name)?),
+        Term::Name(name) => Side::Typed(field(visible, name).map_err(|problem| or_text(problem, name))?),
         Term::Literal(literal) => Side::Literal(literal),
         Term::Call { function, arguments } => Side::Typed(signature::call(visible, *function, arguments)?),
         Term::Chain { first, rest } => Side::Typed(arithmetic::chain(visible, first, rest)?),
         Term::Negate(inner) => Side::Typed(arithmetic::negate(visible, inner)?),
     })
+}
+
+/// Where a constant is likely, a word that is no field may be a text without its quotes.
+fn or_text(problem: Problem, name: &str) -> Problem {
+    let is_word = name.len() <= 64 && name.chars().all(char::is_alphanumeric);
+    match problem.code == Code::UnknownField && problem.details.is_empty() && is_word {
+        true => problem.detail(format!("text stands in single quotes: '{name}'")),
+        false => problem,
+    }
 }
 
 /// On the left of an operator, as the first argument of a function and in arithmetic, a quoted text is a field when it
@@ -49,6 +58,7 @@ pub(super) fn resolve_first<'a>(visible: &Visible<'_>, term: &'a Term) -> Result
         Term::Literal(Literal::Text(text)) if !is_bare_name(text) && visible.find(text).is_some() => {
             Ok(Side::Typed(field(visible, text)?))
         }
+        Term::Name(name) => Ok(Side::Typed(field(visible, name)?)),
         _ => resolve(visible, term),
     }
 }
@@ -56,13 +66,27 @@ pub(super) fn resolve_first<'a>(visible: &Visible<'_>, term: &'a Term) -> Result
 fn field(visible: &Visible<'_>, name: &str) -> Result<Typed, Problem> {
     let field = match visible.find(name) {
         None if name.contains('/') => {
-            return Err(invalid("paths through relationships are not served yet; name a field".to_owned()));
+            return Err(invalid(
+                "paths to other entities are not served yet; name a field of this entity, and read the other one at its \
+                 own address"
+                    .to_owned(),
+            ));
         }
-        _ => visible.field(name)?,
+        None => return Err(advised(visible, name)),
+        Some(field) => field,
     };
     let ty = Box::new(visible.entity.fields[field].ty.clone());
     let what = format!("the field {:?}", visible.entity.fields[field].name);
     Ok(Typed { value: Value::Field(field), ty, what })
+}
+
+/// No such field, and what may have been meant.
+fn advised(visible: &Visible<'_>, name: &str) -> Problem {
+    let problem = visible.unknown(name);
+    match odata::advice_on_name(name, &|field| visible.spelt(field)) {
+        Some(advice) => problem.detail(advice),
+        None => problem,
+    }
 }
 
 /// A literal that nothing typed stands beside, as what it looks like.
@@ -81,6 +105,11 @@ pub(super) fn natural(literal: &Literal) -> Result<Typed, Problem> {
         Literal::Time(_) => 1083,
         Literal::Guid(_) => 2950,
         Literal::Text(_) => 25,
+        Literal::Duration(_) => family::INTERVAL,
+        Literal::Binary(_) => 17,
+        Literal::Enum { .. } => {
+            return Err(invalid(format!("{literal} is an enum value; compare it with a field of that enum")));
+        }
     };
     let ty = Box::new(family::base(oid));
     let bind = super::value::literal(&ty, literal)

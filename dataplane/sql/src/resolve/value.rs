@@ -7,7 +7,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::family::{self, Family};
 use super::moment;
-use crate::catalog::FieldType;
+use crate::catalog::{FieldType, TypeKind};
 use crate::odata::{is_guid, is_number, like};
 use crate::request::Literal;
 use crate::text::{Bind, Format};
@@ -55,6 +55,10 @@ pub(super) enum Misfit {
     Time,
     #[error("write a time such as 10:00:00+02:00")]
     TimeTz,
+    #[error("write the + of the offset as %2B; a bare + in an address is a blank")]
+    Plus,
+    #[error("it cannot be compared with a constant of another type")]
+    Foreign,
     #[error("this type cannot be compared; only eq null and ne null are possible")]
     Incomparable,
 }
@@ -81,6 +85,12 @@ pub(super) fn literal(ty: &FieldType, literal: &Literal) -> Result<Bind, Misfit>
         Literal::Infinity { negative: true } => "-infinity",
         Literal::NaN => "NaN",
         Literal::Null => return Err(Misfit::Unquoted),
+        Literal::Duration(text) if ty.base_oid == family::INTERVAL => {
+            return bind(ty, &moment::interval(text));
+        }
+        Literal::Binary(text) if family == Family::Bytea => return bind(ty, text),
+        Literal::Enum { label, .. } if ty.kind == TypeKind::Enum => return bind(ty, label),
+        Literal::Duration(_) | Literal::Binary(_) | Literal::Enum { .. } => return Err(Misfit::Foreign),
     };
     let quoted = matches!(literal, Literal::Text(_));
     let number = matches!(literal, Literal::Number(_));
@@ -88,6 +98,9 @@ pub(super) fn literal(ty: &FieldType, literal: &Literal) -> Result<Bind, Misfit>
         Family::Text(_) if !quoted => Err(Misfit::Unquoted),
         // `money` and the like may be written as numbers.
         Family::Other if !quoted && !number => Err(Misfit::Unquoted),
+        Family::TimestampTz | Family::TimeTz if quoted && moment::with_plus(text).is_some() => {
+            Err(Misfit::Plus)
+        }
         _ => bind(ty, text),
     }
 }

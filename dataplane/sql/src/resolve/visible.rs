@@ -5,8 +5,10 @@ use std::sync::Arc;
 use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
+use super::family;
 use super::told::filled_in;
 use crate::catalog::{Entity, EntityKind, Field, Rights, Scope};
+use crate::odata::Spelt;
 
 /// Columns that every table has, and of which no table has another by that name: where a row stands and its version.
 const SYSTEM: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
@@ -87,10 +89,6 @@ impl<'a> Visible<'a> {
         self.fields().find(|(_, field)| field.name == name).map(|(i, _)| i)
     }
 
-    pub(super) fn field(&self, name: &str) -> Result<usize, Problem> {
-        self.find(name).ok_or_else(|| self.unknown(name))
-    }
-
     /// Positions of the fields asked for, each once, in the order asked.
     pub(super) fn select(&self, names: Option<&[String]>) -> Result<Vec<usize>, Problem> {
         let all = || self.fields().map(|(i, _)| i);
@@ -112,7 +110,14 @@ impl<'a> Visible<'a> {
         Ok(select)
     }
 
-    fn unknown(&self, name: &str) -> Problem {
+    /// As a filter writes it, however its letters are cased.
+    pub(super) fn spelt(&self, name: &str) -> Option<Spelt<'a>> {
+        let exact = self.fields().find(|(_, field)| field.name == name);
+        let found = exact.or_else(|| self.fields().find(|(_, field)| field.name.eq_ignore_ascii_case(name)));
+        found.map(|(_, Field { name, ty, .. })| Spelt { name, is_quoted: family::is_quoted(ty) })
+    }
+
+    pub(super) fn unknown(&self, name: &str) -> Problem {
         self.unknown_among(name, self.fields())
     }
 

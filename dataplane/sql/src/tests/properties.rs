@@ -85,6 +85,10 @@ fn valid() -> impl Strategy<Value = String> {
         "2024-01-31T10:00:00Z",
         "10:00",
         "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+        "duration'-P1DT2H3M4.5S'",
+        "binary'AQ_-'",
+        "Sales.Mood'it''s'",
+        "datetime'2024-01-31T10:00:00'",
         "größe",
     ])
     .prop_map(str::to_owned);

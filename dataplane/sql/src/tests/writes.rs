@@ -27,6 +27,7 @@ fn catalog() -> Catalog {
         filling,
         takes_null: true,
         rounds_to: None,
+        labels: Vec::new(),
         made_of: Vec::new(),
     };
     let columns = vec![

@@ -29,6 +29,7 @@ fn table(object: &str, columns: &[&str]) -> TableColumns {
         filling: Filling::Caller,
         takes_null: true,
         rounds_to: None,
+        labels: Vec::new(),
         made_of: Vec::new(),
     };
     TableColumns {
