@@ -68,7 +68,7 @@ pub struct Stage {
 
 #[derive(Debug)]
 enum Source {
-    Folder(InFolder),
+    Folder(Box<InFolder>),
     Cluster(Box<InCluster>),
 }
 
@@ -109,7 +109,7 @@ impl Stage {
         let steps = Steps::default();
         let url = if wish.by_steps { steps.before(&server) } else { server.url() };
         let source = match on {
-            On::Folder => Source::Folder(InFolder::new(&server, url, wish)),
+            On::Folder => Source::Folder(Box::new(InFolder::new(&server, url, wish))),
             On::Cluster => Source::Cluster(Box::new(InCluster::new(url, wish, &steps).await)),
         };
         let (documents, installation) = (BTreeMap::new(), OnceCell::new());
