@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -50,8 +50,11 @@ impl Machine {
 
     fn put(&self, program: &str, script: &str) {
         let path = self.path("bin").join(program);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("the folder is ours");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        // Another process writes it: a program that we had open could not run while a child that another test starts holds
+        // it open, too.
+        let write = r#"printf '#!/bin/sh\n%s\n' "$2" >"$1" && chmod 755 "$1""#;
+        let status = Command::new("sh").args(["-c", write, "put"]).arg(&path).arg(script).status();
+        assert!(status.expect("a shell runs").success(), "{} cannot be written", path.display());
     }
 
     /// A line of a shell in the checkout. What is installed beyond the PATH does not count.

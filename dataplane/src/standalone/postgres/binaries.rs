@@ -208,7 +208,7 @@ mod tests {
         let of = |name: &str, says: &str| {
             let bin = fake(folder.path(), name, says);
             fs::File::open(bin.join("postgres")).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-            look(&bin).unwrap().fingerprint()
+            Binaries { bin, version: version(says).unwrap() }.fingerprint()
         };
         let one = of("one", "postgres (PostgreSQL) 16.9");
         assert_eq!(one, of("copy", "postgres (PostgreSQL) 16.9"));
