@@ -25,8 +25,8 @@ as_tests = export RUST_TEST_THREADS=$${RUST_TEST_THREADS-$$(($$(nproc) + 1))} PR
 
 # The part of the tests that `make test` runs on the oldest version, too, unless one was asked for.
 oldest_too = $(filter-out 16 17,$(or $(POSTGRES),installed))
-on_oldest := launcher:: roles::refused roles::turns wire:: writes::rows writes::upserts writes::views writes::refused \
-  writes::protected scenarios::closing::on_folder scenarios::deleting::on_folder scenarios::edits::on_folder --skip pooler
+on_oldest := launcher:: roles::refused roles::turns wire:: writes::rows writes::upserts writes::views writes::protected \
+  scenarios::closing::on_folder scenarios::deleting::on_folder scenarios::edits::on_folder --skip pooler --skip pass_through
 
 # Seconds for each target of `make fuzz`, and which ones: make fuzz FUZZ_TARGETS=filter
 FUZZ_SECONDS ?= 300
