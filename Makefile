@@ -65,7 +65,7 @@ test: tools postgres clients pgbouncer kubernetes ## all tests, against a real P
 	@# Properties are tried with one seed here, so that a change fails for what it changed; unset it to look further.
 	@# Most tests wait for processes of their own: one more than there are cores takes a fifth less time.
 	@$(as_tests) $(on_postgres) set -x; cargo test --workspace --lib --bins --tests
-	@$(if $(oldest_too),$(as_tests) $(call on,16) set -x; cargo test --package rowgate-tests --test it -- $(on_oldest))
+	@$(if $(oldest_too),$(as_tests) $(call on,16) set -x; cargo test --workspace --test it -- $(on_oldest))
 
 soak: tools postgres ## ask CASES=100000 random cases of each kind from SEED=1 on (5000 take 2 minutes); a failure says how to repeat it
 	cargo build --workspace --bins
