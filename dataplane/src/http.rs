@@ -214,7 +214,7 @@ fn method_not_allowed(row: Option<String>) -> Problem {
 
 /// Strangers do not even learn that. An OPTIONS says it to everybody, as where there is something.
 async fn not_found(State(app): State<Arc<App>>, parts: Parts) -> Refusal {
-    let needs_key = parts.uri.path().starts_with(options::KEYED) && parts.method != Method::OPTIONS;
+    let needs_key = options::is_keyed(parts.uri.path()) && parts.method != Method::OPTIONS;
     if needs_key && let Err(refusal) = options::live(parts, &app).await {
         return refusal;
     }
@@ -329,7 +329,7 @@ mod tests {
         }
         let row = ask(router(), "OPTIONS", "/auth/shop/api/orders/id/7", None).await;
         assert_eq!(row.headers()["allow"].to_str().expect("ASCII").replace(", DELETE", ""), Problem::KEPT);
-        for path in ["/", "/auth", "/authority/shop/api", "/AUTH/shop/api"] {
+        for path in ["/", "/authority/shop/api", "/AUTH/shop/api"] {
             let response = ask(router(), "GET", path, None).await;
             assert_eq!(response.status(), 404, "{path}");
             assert!(text(response).await.contains("\"NotFound\""), "{path}");
@@ -344,6 +344,7 @@ mod tests {
     async fn strangers_are_told_nothing_of_any_address_that_needs_a_key() {
         let mut answers = Vec::new();
         for path in [
+            "/auth",
             "/auth/",
             "/auth/shop",
             "/auth/shop/",

@@ -47,7 +47,7 @@ pub(super) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
         answer(&parts, allow, &methods)
     };
     let other = async move |State(app): State<Arc<App>>, parts: Parts| {
-        let known = match path.starts_with(KEYED) {
+        let known = match is_keyed(path) {
             true => Some(live(parts.clone(), &app).await?),
             false => None,
         };
@@ -57,8 +57,10 @@ pub(super) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
     routing::options(asked).fallback(other)
 }
 
-/// What begins so is told to no stranger.
-pub(super) const KEYED: &str = "/auth/";
+/// What is told of this address is told to no stranger.
+pub(super) fn is_keyed(path: &str) -> bool {
+    path.strip_prefix("/auth").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
 
 /// The path of a row.
 const ROW: &str = "/auth/{tenant}/api/{entity}/{*key}";

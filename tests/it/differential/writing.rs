@@ -89,17 +89,9 @@ impl Write {
     pub(super) fn draw(drawn: &Drawn, seed: u64, number: u64) -> Write {
         let mut rng = StdRng::seed_from_u64(seed);
         let rng = &mut rng;
-        let verbs = [
-            Verb::Post,
-            Verb::Post,
-            Verb::Patch,
-            Verb::Patch,
-            Verb::Patch,
-            Verb::Put,
-            Verb::Delete,
-            Verb::Delete,
-        ];
-        let verb = *verbs.choose(rng).expect("some");
+        // few keys have the rights that a PUT needs
+        let verbs = [(Verb::Post, 3), (Verb::Patch, 6), (Verb::Put, 1), (Verb::Delete, 2)];
+        let (verb, _) = *verbs.choose_weighted(rng, |(_, weight)| *weight).expect("some");
         let all = (0..drawn.keys.len()).flat_map(|key| (0..drawn.entities.len()).map(move |it| (key, it)));
         let may = |(key, entity): &(usize, usize)| {
             let key = &drawn.keys[*key];

@@ -22,14 +22,18 @@ scenarios!(
 /// Reason, and parts of the message.
 type Told = (&'static str, &'static [&'static str]);
 
-/// Waits for the Warning Event with the word on an object that turned `Stalled`. It comes once, however often the object is
-/// looked at.
-async fn warned(stage: &Stage, kind: &str, name: &str, status: &Value) {
+/// Waits for the Event with the word on an object that turned `Stalled`.
+pub(super) async fn event(stage: &Stage, kind: &str, name: &str, status: &Value) -> Event {
     let (reason, message) = ready(status);
-    let is_it = |event: &&Event| event.reason == reason && event.note == message;
-    let what = format!("an Event {reason}: {message}");
-    let event = until(&what, async || stage.events(kind, name).await.iter().find(is_it).cloned()).await;
-    assert!(event.warning && event.count == 1, "{event:?}");
+    let is_it = |event: &&Event| event.warning && event.reason == reason && event.note == message;
+    let what = format!("a Warning Event {reason}: {message}");
+    until(&what, async || stage.events(kind, name).await.iter().find(is_it).cloned()).await
+}
+
+/// It comes once, however often the object is looked at.
+async fn warned(stage: &Stage, kind: &str, name: &str, status: &Value) {
+    let event = event(stage, kind, name, status).await;
+    assert_eq!(event.count, 1, "{event:?}");
 }
 
 /// What stands in place of the entity list's end.
