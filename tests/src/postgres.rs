@@ -321,7 +321,7 @@ pub fn binaries() -> Binaries {
     binaries::find(bin().as_deref()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The major version of [`binaries`], for tests of what an older PostgreSQL has not.
+/// The major version of [`binaries()`], for tests of what an older PostgreSQL has not.
 #[must_use]
 pub fn major() -> u32 {
     static MAJOR: LazyLock<u32> = LazyLock::new(|| binaries().version.major);
