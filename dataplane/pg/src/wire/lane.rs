@@ -86,7 +86,7 @@ impl Limits {
 }
 
 impl Shared {
-    /// A new connection. While none can be made most are refused at once. `answers`: see [`connect`].
+    /// A new connection. While none can be made most are refused at once. `answers`: see [`connect()`].
     pub(super) async fn open(&self, answers: bool) -> Result<Connection<Socket>, LoginFailure> {
         let Shared { login, limits, outage, counters, .. } = self;
         let turn = outage.turn(Instant::now())?;
