@@ -48,13 +48,15 @@ impl Machine {
         self.folder.path().join(name)
     }
 
+    /// In place of a link to a program of this machine, and never through it.
     fn put(&self, program: &str, script: &str) {
         let path = self.path("bin").join(program);
         // Another process writes it: a program that we had open could not run while a child that another test starts holds
-        // it open, too.
-        let write = r#"printf '#!/bin/sh\n%s\n' "$2" >"$1" && chmod 755 "$1""#;
+        // it open, too. `noclobber` refuses whatever is there, so that a script never ends up in the machine's own program.
+        let write = r#"rm -f "$1"; set -C; printf '#!/bin/sh\n%s\n' "$2" >"$1" && chmod 755 "$1""#;
         let status = Command::new("sh").args(["-c", write, "put"]).arg(&path).arg(script).status();
         assert!(status.expect("a shell runs").success(), "{} cannot be written", path.display());
+        assert!(!path.is_symlink(), "{} is a link to a program of this machine", path.display());
     }
 
     /// A line of a shell in the checkout. What is installed beyond the PATH does not count.
@@ -110,6 +112,18 @@ impl Machine {
 /// Exactly one thing is missing, and the line about it begins so.
 fn one(lines: &[String], start: &str) {
     assert!(lines.len() == 1 && lines[0].starts_with(start), "{start:?}: {lines:?}");
+}
+
+/// Seen to fail with a script that is written through the link, into a program of this machine.
+#[test]
+fn a_script_takes_the_place_of_a_link_and_leaves_what_it_leads_to() {
+    let machine = Machine::new();
+    let own = machine.path("own");
+    fs::write(&own, "as it was").expect("the folder is ours");
+    symlink(&own, machine.path("bin/rowgate-none")).expect("it is ours");
+    machine.put("rowgate-none", "exit 0");
+    assert_eq!(fs::read_to_string(&own).expect("it is there"), "as it was");
+    assert!(!machine.path("bin/rowgate-none").is_symlink());
 }
 
 #[test]

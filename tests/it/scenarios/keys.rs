@@ -59,7 +59,12 @@ async fn a_key_is_revoked_for_good_in_three_ways(on: On) {
     until("the Secret to go", async || stage.secret("south").await.is_none().then_some(())).await;
     stage.gone("ApiKey", "south").await;
     if stage.holds_deleted() {
-        let writes = stage.writes_since(&mark);
+        // the server writes a line of its audit log once it has answered
+        let released = async || {
+            let writes = stage.writes_since(&mark);
+            writes.contains(&"patch apikeys/south".to_owned()).then_some(writes)
+        };
+        let writes = until("the release in the audit log", released).await;
         let at = |write: &str| writes.iter().position(|it| it == write);
         let (secret, release) = (at("delete secrets/south"), at("patch apikeys/south"));
         assert!(secret.is_some() && secret < release, "the Secret goes before the key: {writes:?}");
