@@ -71,9 +71,11 @@ impl Caller {
         self.admitted(self.tenant.recognize(&self.credential).await?).await
     }
 
-    /// As [`Caller::recognize`], with the database's word of now.
+    /// As [`Caller::recognize`], with the database's word of now, so that the role that is named can be judged at once.
     pub async fn recognize_anew(&self) -> Result<Known, Problem> {
-        self.admitted(self.tenant.recognize_anew(&self.credential).await?).await
+        let known = self.admitted(self.tenant.recognize_anew(&self.credential).await?).await?;
+        self.check_role(&known)?;
+        Ok(known)
     }
 
     async fn admitted(&self, known: Known) -> Result<Known, Problem> {

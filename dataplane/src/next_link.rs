@@ -3,9 +3,10 @@
 use axum::http::HeaderName;
 use axum::http::header::HOST;
 use axum::http::request::Parts;
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use rowgate_core::problem::{Code, Problem};
 
+use crate::path::RESERVED;
 use crate::proxies::{X_FORWARDED_HOST, X_FORWARDED_PROTO};
 
 /// What may not stand bare in a query or path (RFC 3986), besides `%`, which is an escape already.
@@ -21,9 +22,6 @@ const NOT_IN_URL: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}')
     .add(b'#');
-
-/// What may not stand bare in the value of an option.
-const NOT_IN_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// `scheme://host[:port]` of this request: what the caller dialled, as its Host header says, or as a trusted proxy does.
 /// Headers of other proxies were taken out at the door.
@@ -89,7 +87,7 @@ pub fn next_link(origin: &str, path: &str, query: Option<&str>, token: &str) -> 
         link.push('&');
     }
     link.push_str("$after=");
-    link.extend(utf8_percent_encode(token, NOT_IN_VALUE));
+    link.extend(utf8_percent_encode(token, RESERVED));
     link
 }
 

@@ -38,9 +38,10 @@ impl<S> Explained<S> {
         // a client may end what it sent before with an empty line
         let start =
             if self.line.is_empty() { came.iter().take_while(|it| b"\r\n".contains(it)).count() } else { 0 };
-        let came = &came[start..];
-        let end = came.iter().take(LINE - self.line.len()).position(|byte| *byte == b'\n');
-        self.line.extend(came.iter().take(end.unwrap_or(LINE - self.line.len())));
+        let most = came.len().min(start + LINE - self.line.len());
+        let came = &came[start..most];
+        let end = came.iter().position(|byte| *byte == b'\n');
+        self.line.extend_from_slice(&came[..end.unwrap_or(came.len())]);
         self.line_is_over = end.is_some() || self.line.len() == LINE;
     }
 

@@ -1,6 +1,10 @@
 //! Paths, percent-decoded exactly once and after they were split, so that `%2F` stays inside its part.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 use rowgate_core::problem::{Code, Problem};
+
+/// What is escaped in a part of an address: all but the unreserved characters of RFC 3986, 2.3.
+pub const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// One part, decoded once. Broken escapes, bytes that are no UTF-8 and NUL are refused.
 pub fn decode(part: &str) -> Result<String, Problem> {

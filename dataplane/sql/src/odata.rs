@@ -62,7 +62,7 @@ pub fn refuse_options(query_string: &str) -> Result<(), Problem> {
     for parameter in query_string::parameters(query_string) {
         let (name, _) = parameter?;
         if name.trim_start().starts_with('$') || spelling::meant(&name).is_some() {
-            let shown: String = name.chars().take(32).collect();
+            let shown = shown(&name);
             let what = format!(
                 "the list of entities takes no options; leave {shown:?} out, or write it at the address of an entity"
             );
@@ -70,6 +70,11 @@ pub fn refuse_options(query_string: &str) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// As much of a name as is repeated to its sender.
+fn shown(name: &str) -> String {
+    name.chars().take(32).collect()
 }
 
 fn first(value: &str) -> Result<i64, Problem> {
@@ -91,7 +96,7 @@ fn count(value: &str) -> Result<bool, Problem> {
 }
 
 fn unknown_option(name: &str, value: &str) -> Problem {
-    let shown: String = name.trim().chars().take(32).collect();
+    let shown = shown(name.trim());
     let problem =
         Problem::new(Code::BadRequest, format!("there is no option {shown:?}; the options are {OPTIONS}"));
     let written = name.trim().to_ascii_lowercase();

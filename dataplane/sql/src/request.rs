@@ -4,6 +4,7 @@ mod function;
 mod print;
 
 pub use function::Function;
+pub(crate) use print::quoted;
 
 /// The options of a `GET`, understood but not yet looked up.
 #[derive(Debug, Clone, Default, PartialEq)]

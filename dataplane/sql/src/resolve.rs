@@ -104,9 +104,8 @@ pub fn row(
 ) -> Result<Query, Problem> {
     let visible = find(catalog, scope, entity, Visible::of)?;
     refuse_strays(&request.others, true, &|name| visible.spelt(name))?;
-    let ReadRequest { select, others, .. } = request.clone();
-    let only_select = ReadRequest { select, others, ..ReadRequest::default() } == *request;
-    if !only_select {
+    let ReadRequest { select: _, filter, orderby, first, after, count, others: _ } = request;
+    if filter.is_some() || !orderby.is_empty() || first.is_some() || after.is_some() || *count {
         return Err(Problem::new(
             Code::BadRequest,
             "a row read by its key takes only $select; ask the collection for $filter, $orderby, $first, $after and $count",

@@ -52,7 +52,7 @@ pub(super) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
             false => None,
         };
         let fewer = known.as_ref().zip(of_row).and_then(|(known, of_row)| fewer(&parts, known, of_row));
-        refuse(&parts, known.as_ref(), fewer.map_or_else(|| otherwise.clone(), HeaderValue::from_static))
+        Ok::<_, Refusal>(refuse(&parts, known.as_ref(), fewer, &otherwise))
     };
     routing::options(asked).fallback(other)
 }
@@ -70,10 +70,7 @@ const ROWS: &str = "/auth/{tenant}/api/{entity}";
 
 /// The live key that the request holds, of the tenant in its path.
 pub(super) async fn live(mut parts: Parts, app: &Arc<App>) -> Result<Known, Refusal> {
-    let caller = Caller::from_request_parts(&mut parts, app).await?;
-    let known = caller.recognize_anew().await?;
-    caller.check_role(&known)?;
-    Ok(known)
+    Ok(Caller::from_request_parts(&mut parts, app).await?.recognize_anew().await?)
 }
 
 /// What is left where the key may use the entity in the path, and PostgreSQL does not do all of it.
@@ -84,22 +81,23 @@ fn fewer(parts: &Parts, known: &Known, of_row: bool) -> Option<&'static str> {
 }
 
 /// Of a method that the table does not have for this path.
-fn refuse(parts: &Parts, known: Option<&Known>, allow: HeaderValue) -> Result<Response, Refusal> {
+fn refuse(parts: &Parts, known: Option<&Known>, fewer: Option<&'static str>, all: &HeaderValue) -> Response {
     Trace::of(parts);
-    let is_called = allow == Problem::only_called().allow.unwrap_or_default();
-    if parts.method == Method::POST && is_called {
+    let is_called = fewer.is_some() && fewer == Problem::only_called().allow;
+    if is_called && parts.method == Method::POST {
         let what = "this entity is a procedure and has no rows; call it with POST at its own address";
-        return Err(Problem::new(Code::NotFound, what).into());
+        return Refusal(Problem::new(Code::NotFound, what)).into_response();
     }
-    let mut response =
-        Refusal(method_not_allowed(row_address(parts, known).filter(|_| !is_called))).into_response();
+    let row = if is_called { None } else { row_address(parts, known) };
+    let mut response = Refusal(method_not_allowed(row)).into_response();
+    let allow = fewer.map_or_else(|| all.clone(), HeaderValue::from_static);
     response.headers_mut().insert(ALLOW, allow);
-    Ok(response)
+    response
 }
 
 /// Where a row of the entity in the path is, for the message of a method that its collection does not answer; `None` at any
 /// other address. With the names of its key fields for a key that may read them, else as a pattern.
-pub(super) fn row_address(parts: &Parts, known: Option<&Known>) -> Option<String> {
+fn row_address(parts: &Parts, known: Option<&Known>) -> Option<String> {
     parts.extensions.get::<MatchedPath>().filter(|route| route.as_str() == ROWS)?;
     let key = known.and_then(|known| {
         let entity = Here::of(parts).entity(known).ok()?;

@@ -7,7 +7,7 @@ use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::Page;
 use rowgate_sql::catalog::Entity;
@@ -19,12 +19,10 @@ use serde_json::{Map, Value};
 use super::rest::Here;
 use crate::auth::Caller;
 use crate::entity_tags::{self, Tagged};
+use crate::path;
 use crate::respond::{Refusal, Rows};
 use crate::sent::{Coming, Sent};
 use crate::writes::{self, Written, problems};
-
-/// What stays as it is in a part of a path.
-const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
@@ -232,7 +230,7 @@ fn location(here: &Here, entity: &Entity, json: &[u8]) -> Option<HeaderValue> {
                 return None;
             }
             address.push('/');
-            address.extend(utf8_percent_encode(part, PART));
+            address.extend(utf8_percent_encode(part, path::RESERVED));
         }
     }
     HeaderValue::try_from(address).ok().filter(|address| address.len() <= LONGEST)

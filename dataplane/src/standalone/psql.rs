@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use rowgate_core::derive::Root;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::{InstallationError, open_existing};
@@ -18,13 +18,12 @@ use rowgate_pg::tls::Tls;
 
 use super::given::{self, AUTHORITY};
 use super::{postgres, roots, say, tell};
+use crate::path::RESERVED;
 
 /// What stops before psql is started.
 const MISTAKE: u8 = 2;
 /// Seconds that psql waits for a connection.
 const CONNECT_SECONDS: &str = "10";
-/// What a part of an address may hold as it is.
-const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The flags of `psql`.
 #[derive(Debug, Clone, Args)]
@@ -186,7 +185,7 @@ fn environment(login: &Login, state: &Path) -> Vec<(&'static str, String)> {
 
 /// The address as libpq and most other clients read it: the folder of a socket stands where a host does.
 fn url(login: &Login, state: &Path) -> String {
-    let encoded = |text: &str| utf8_percent_encode(text, PLAIN).to_string();
+    let encoded = |text: &str| utf8_percent_encode(text, RESERVED).to_string();
     let place = match &login.endpoint {
         Endpoint::Unix { directory, port } => format!("{}:{port}", encoded(&directory.to_string_lossy())),
         Endpoint::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),

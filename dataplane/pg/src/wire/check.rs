@@ -1,16 +1,11 @@
 //! Whether a login gets in where requests go.
 
-use std::time::Duration;
-
 use tokio::time::timeout;
 
 use super::connect::{connect, late};
-use super::lane::Sessions;
+use super::lane::{Sessions, WAIT};
 use crate::login::Login;
 use crate::login_failure::LoginFailure;
-
-/// As long as a request waits for a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Opens one connection to PostgreSQL itself as requests do, by SCRAM and nothing else, and closes it.
 ///
@@ -18,5 +13,5 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Why requests could open none with this login, from here.
 pub async fn try_login(login: &Login) -> Result<(), LoginFailure> {
     let opening = Box::pin(connect(login, Sessions::Own, false));
-    timeout(CONNECT_TIMEOUT, opening).await.unwrap_or_else(|_| Err(late(login, Sessions::Own))).map(drop)
+    timeout(WAIT, opening).await.unwrap_or_else(|_| Err(late(login, Sessions::Own))).map(drop)
 }

@@ -76,12 +76,14 @@ pub(super) struct Shared {
     pub(super) exchanges: TaskTracker,
 }
 
+/// How long requests wait, unless they are told otherwise.
+pub(super) const WAIT: Duration = Duration::from_secs(5);
+
 impl Limits {
     /// `size` connections to PostgreSQL itself, `queue` requests that wait, and waiting times of 5 seconds.
     #[must_use]
     pub fn new(size: usize, queue: usize) -> Limits {
-        let wait = Duration::from_secs(5);
-        Limits { size, queue, wait, connect: wait, grace: wait, sessions: Sessions::Own }
+        Limits { size, queue, wait: WAIT, connect: WAIT, grace: WAIT, sessions: Sessions::Own }
     }
 }
 

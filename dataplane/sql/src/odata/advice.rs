@@ -1,10 +1,7 @@
 //! What to write in a filter instead of a word that other languages have in its place.
 
-use super::conditions::{Spelt, comparison, pattern, quoted};
+use super::conditions::{LONGEST, Spelt, comparison, pattern, quoted};
 use super::lexer::{self, FOREIGN_QUOTES, Token};
-
-/// A longer piece of a filter is not repeated to its sender.
-const LONGEST: usize = 100;
 
 /// A value in the quotes of another language, or JSON, with which `text` begins.
 pub(super) fn foreign(text: &str) -> String {
@@ -152,7 +149,7 @@ fn is_offset(word: &str) -> bool {
 
 /// What to write instead of a function that other languages have.
 pub(super) fn on_function(name: &str) -> Option<String> {
-    let shown: String = name.chars().take(32).collect();
+    let shown = super::shown(name);
     let better = match name.to_ascii_lowercase().as_str() {
         "any" | "all" => {
             return Some(format!(

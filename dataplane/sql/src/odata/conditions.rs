@@ -1,6 +1,7 @@
 //! A condition as other products spell it, in the words of `$filter`. What is built here stands in messages only.
 
 use super::lexer;
+use crate::request;
 
 /// A field that the caller may read, as a filter writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,8 +11,8 @@ pub(crate) struct Spelt<'a> {
     pub(crate) is_quoted: bool,
 }
 
-/// A longer value is not repeated to its sender.
-const LONGEST: usize = 100;
+/// A longer piece of a request is not repeated to its sender.
+pub(super) const LONGEST: usize = 100;
 
 impl Spelt<'_> {
     fn name(self) -> String {
@@ -127,10 +128,9 @@ pub(super) fn pattern(name: &str, pattern: &str) -> String {
     }
 }
 
-/// A text as a constant of a filter.
+/// A text as a constant of a filter, as much of it as is repeated.
 pub(super) fn quoted(text: &str) -> String {
-    let text: String = text.chars().take(LONGEST).collect();
-    format!("'{}'", text.replace('\'', "''"))
+    request::quoted(&text.chars().take(LONGEST).collect::<String>())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Tokens of a filter, and which words are values.
 
 use crate::odata::lists;
-use crate::request::Literal;
+use crate::request::{self, Literal};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token<'a> {
@@ -67,8 +67,10 @@ pub(super) fn prefixed(word: &str, text: String) -> Result<Literal, String> {
         "guid" | "datetime" | "datetimeoffset" | "date" | "timeofday" => literal(&text),
         _ if is_qualified(word) => return Ok(Literal::Enum { ty: word.to_owned(), label: text }),
         _ => {
-            let text = text.replace('\'', "''");
-            return Err(format!("write the text without {word:?} before its quote: '{text}'"));
+            return Err(format!(
+                "write the text without {word:?} before its quote: {}",
+                request::quoted(&text)
+            ));
         }
     };
     let is_meant = |literal: &Literal| match word {

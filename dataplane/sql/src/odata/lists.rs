@@ -32,7 +32,8 @@ pub(super) fn orderby(value: &str) -> Result<Vec<OrderBy>, Problem> {
 /// `rest`: what follows a name of `value`.
 fn wrong_direction(value: &str, rest: &str) -> Problem {
     let lower = rest.to_ascii_lowercase();
-    let why = match spelling::order(value) {
+    let order = spelling::order(value);
+    let why = match &order {
         Some(_) if lower.contains("nulls") => {
             "$orderby has no word for the place of NULL, which stands last in ascending and first in descending order"
         }
@@ -40,7 +41,7 @@ fn wrong_direction(value: &str, rest: &str) -> Problem {
         None => "only asc or desc may follow a field in $orderby; put a name with spaces in single quotes",
     };
     let problem = |what: String| Problem::new(Code::InvalidOrderBy, what);
-    match spelling::order(value) {
+    match order {
         Some(order) => problem(format!("{why}: write $orderby={order}")),
         None => problem(why.to_owned()),
     }

@@ -6,6 +6,9 @@ use serde_json::Value;
 use super::conditions::Spelt;
 use super::{filter, lexer};
 
+/// A longer value is not read for what may have been meant.
+const LONGEST_VALUE: usize = 200;
+
 /// What a parameter is for, wherever it has its name from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meant {
@@ -119,13 +122,13 @@ pub(super) fn advice<'a>(
 
 fn is_list(value: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | ',' | ' ' | '*');
-    !value.is_empty() && value.len() <= 200 && value.chars().all(is_plain)
+    !value.is_empty() && value.len() <= LONGEST_VALUE && value.chars().all(is_plain)
 }
 
 /// Longer than any number of rows and made of the letters of a cursor.
 fn is_cursor(value: &str) -> bool {
     20 <= value.len()
-        && value.len() <= 200
+        && value.len() <= LONGEST_VALUE
         && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
@@ -155,7 +158,7 @@ fn condition<'a>(name: &str, value: &str, field: &dyn Fn(&str) -> Option<Spelt<'
         }
         return (!all.is_empty()).then(|| all.join(" and "));
     }
-    (value.len() <= 200 && filter::parse(value).is_ok()).then(|| value.to_owned())
+    (value.len() <= LONGEST_VALUE && filter::parse(value).is_ok()).then(|| value.to_owned())
 }
 
 fn text(value: &Value) -> String {
@@ -174,7 +177,7 @@ fn logic<'a>(
 ) -> Option<String> {
     let inner = value.strip_prefix('(')?.strip_suffix(')')?;
     // A list, or a group within: too much for a hint.
-    if inner.contains('(') || 200 < inner.len() {
+    if inner.contains('(') || LONGEST_VALUE < inner.len() {
         return None;
     }
     let each = inner.split(',').map(|part| {
@@ -188,7 +191,7 @@ fn logic<'a>(
 
 /// `$orderby` of `id.desc.nullslast,name`, `-id`, `id:desc`, `id DESC`, `id,desc` or `{"id":"desc"}`.
 pub(crate) fn order(value: &str) -> Option<String> {
-    if 200 < value.len() {
+    if LONGEST_VALUE < value.len() {
         return None;
     }
     let plain: String = value.chars().filter(|c| !"{}\"[]".contains(*c)).collect();

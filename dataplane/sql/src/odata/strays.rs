@@ -14,7 +14,7 @@ pub(crate) fn refuse_strays<'a>(
     field: &dyn Fn(&str) -> Option<Spelt<'a>>,
 ) -> Result<(), Problem> {
     for (name, value) in others {
-        let shown: String = name.chars().take(32).collect();
+        let shown = super::shown(name);
         let condition = of_field(name, value, field);
         let what = match (meant(name), condition) {
             (Some(meant), condition) => {

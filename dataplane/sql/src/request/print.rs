@@ -75,16 +75,17 @@ impl fmt::Display for Literal {
             | Literal::Timestamp(text)
             | Literal::Time(text)
             | Literal::Guid(text) => f.write_str(text),
-            Literal::Text(text) => quoted(f, "", text),
-            Literal::Duration(text) => quoted(f, "duration", text),
-            Literal::Binary(text) => quoted(f, "binary", text),
-            Literal::Enum { ty, label } => quoted(f, ty, label),
+            Literal::Text(text) => f.write_str(&quoted(text)),
+            Literal::Duration(text) => write!(f, "duration{}", quoted(text)),
+            Literal::Binary(text) => write!(f, "binary{}", quoted(text)),
+            Literal::Enum { ty, label } => write!(f, "{ty}{}", quoted(label)),
         }
     }
 }
 
-fn quoted(f: &mut fmt::Formatter<'_>, prefix: &str, text: &str) -> fmt::Result {
-    write!(f, "{prefix}'{}'", text.replace('\'', "''"))
+/// A text as a constant of a filter.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 fn chain(f: &mut fmt::Formatter<'_>, parts: &[Expr], word: &str, group: fn(&Expr) -> bool) -> fmt::Result {
