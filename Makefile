@@ -51,11 +51,11 @@ help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: tools postgres ## bring up the example shop and print curl lines for it; Ctrl-C stops it, the data stays in .rowgate
-	@cargo build --quiet --package rowgate-dataplane
+	@cargo build --package rowgate-dataplane
 	@$(on_postgres) exec $(bin) standalone --manifests $(MANIFESTS) --state $(STATE)
 
 cluster: tools postgres kubernetes ## bring up a Kubernetes API server, the operator and two data planes, and apply the example shop; Ctrl-C ends it
-	@cargo build --quiet --workspace --bins
+	@cargo build --workspace --bins
 	@$(on_postgres) ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))" exec $(target)/debug/rowgate-cluster
 
 test: tools postgres clients pgbouncer kubernetes ## all tests, against a real PostgreSQL (POSTGRES=16: the pinned one of that version)
