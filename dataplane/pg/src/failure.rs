@@ -56,6 +56,8 @@ impl PgError {
         let PgError::Sqlstate { code, message, .. } = self else { return false };
         ["40001", "40P01", "55006", "55P03"].contains(&code.as_str())
             || code == "XX000" && message.starts_with("tuple concurrently ")
+            // a role or database that another pass of ours, or one that was cut off, makes at the same moment
+            || code == "23505" && message.contains("unique constraint \"pg_")
     }
 
     /// The server is short of something, or somebody stopped the statement: nobody has to change what it says.
