@@ -95,6 +95,8 @@ reasons! {
     ExtensionRefused,
     /// Too many distinct permission sets.
     TooManyPermissionSets,
+    /// The tenant's database holds more than Rowgate reads of it.
+    TooLarge,
     /// What stands in the database was changed by hand and is being repaired.
     Drifted,
     /// The Secret could not be read or written.
@@ -134,6 +136,7 @@ impl Reason {
             | Reason::StatementRefused
             | Reason::ExtensionRefused
             | Reason::TooManyPermissionSets
+            | Reason::TooLarge
             | Reason::LoginRefused
             | Reason::SecretInvalid => true,
             Reason::Served

@@ -23,6 +23,7 @@ use crate::meter::Meter;
 mod allowance;
 mod answering;
 mod called;
+mod hold;
 mod keyring;
 mod recognition;
 mod snapshot;
@@ -32,6 +33,7 @@ mod uses;
 use allowance::Buckets;
 use answering::Answering;
 use called::Called;
+use hold::Hold;
 pub use snapshot::{Known, Snapshot};
 use strangers::{AT_ONCE, Strangers};
 pub use uses::{Unwritten, Use, Uses};
@@ -71,6 +73,7 @@ pub struct Tenant {
     snapshot: RwLock<Option<Arc<Snapshot>>>,
     /// Held while a catalog is read: whoever waited for it finds the new one.
     loading: tokio::sync::Mutex<()>,
+    hold: Hold,
     tried: AtomicBool,
     catching_up: AtomicBool,
     checking: AtomicBool,
@@ -141,6 +144,7 @@ impl Tenant {
             loaded,
             snapshot: RwLock::default(),
             loading: tokio::sync::Mutex::default(),
+            hold: Hold::default(),
             tried: AtomicBool::new(false),
             catching_up: AtomicBool::new(false),
             checking: AtomicBool::new(false),
@@ -243,12 +247,16 @@ impl Tenant {
         if let Some(newer) = self.current().filter(|now| seen.is_none_or(|seen| !Arc::ptr_eq(now, seen))) {
             return Ok(newer);
         }
+        if self.hold.is_on(Instant::now()) {
+            return Err(Problem::unavailable());
+        }
         let (pool, freshness) = (self.look_ups.clone(), Freshness::new(Instant::now()));
         let load = async move { catalog_load::load(&mut *pool.acquire().await?).await };
         let failed = |_: &Problem| self.meter.catalog_load_failures.add_one();
         // beside it, so that a catalog that is served is one that requests get to
         let (loaded, ()) = tokio::join!(self.outliving(load), self.lane.check());
         let (catalog, watched) = loaded.inspect_err(failed)?;
+        self.hold.end();
         self.meter.catalog_loads.add_one();
         let keys = self.current().map(|old| old.keys.successor()).unwrap_or_default();
         let snapshot = Arc::new(Snapshot { catalog, watched: Arc::new(watched), freshness, keys });
@@ -328,11 +336,17 @@ impl Tenant {
                 return Ok(value);
             }
             Ok(Ok(Err(error))) => {
+                if matches!(error, PgError::Beyond { .. }) {
+                    self.hold.begin(Instant::now());
+                }
                 let failure = LoginFailure::of(&error, &self.endpoint);
                 self.answering.look_up_failed(&self.slug, failure, &error.to_string());
                 return Err(Problem::unavailable());
             }
-            Ok(Err(_)) => format!("no answer within {} s", LOAD_TIME.as_secs()),
+            Ok(Err(_)) => {
+                self.hold.begin(Instant::now());
+                format!("no answer within {} s", LOAD_TIME.as_secs())
+            }
             Err(error) => error.to_string(),
         };
         self.answering.look_up_unanswered(&self.slug, &cause);

@@ -18,6 +18,7 @@ mod launcher;
 mod limits;
 mod metrics;
 mod mistakes;
+mod neighbours;
 mod owners_code;
 mod paging;
 mod plan;

@@ -56,8 +56,9 @@ const THEIRS: (&str, &str) = (
     "apiVersion: v1\nkind: Secret\nmetadata: {name: theirs, namespace: default}\nstringData: {password: theirs}\n",
 );
 
-/// One needs 1,501 keys, and stands below; the other needs a server that lets nobody in as it should (`scenarios/answering.rs`).
-const ELSEWHERE: [Reason; 2] = [Reason::TooManyPermissionSets, Reason::LoginRefused];
+/// One needs 1,501 keys, and stands below; one needs a server that lets nobody in as it should (`scenarios/answering.rs`), and one
+/// a database that somebody fills (`neighbours/bounds.rs`).
+const ELSEWHERE: [Reason; 3] = [Reason::TooManyPermissionSets, Reason::LoginRefused, Reason::TooLarge];
 
 /// No look comes while the cases are made, but for what changes.
 const SELDOM: Duration = Duration::from_secs(5);

@@ -1,5 +1,6 @@
 //! What the end-to-end tests stand on: real PostgreSQL servers, real processes, and folders that never stay behind.
 
+pub mod asked;
 pub mod client;
 pub mod cluster;
 pub mod data_plane;

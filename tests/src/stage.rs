@@ -287,6 +287,24 @@ impl Stage {
         }
     }
 
+    /// Of each process of ours: what reconciles, and what serves where that is another one.
+    #[must_use]
+    pub fn pids(&self) -> Vec<u32> {
+        match &self.source {
+            Source::Folder(folder) => vec![folder.pid()],
+            Source::Cluster(cluster) => cluster.pids(),
+        }
+    }
+
+    /// What all of them have logged so far.
+    #[must_use]
+    pub fn logs(&self) -> String {
+        match &self.source {
+            Source::Folder(folder) => folder.log(),
+            Source::Cluster(cluster) => cluster.logs(),
+        }
+    }
+
     /// What the process that reconciles now has logged so far.
     #[must_use]
     pub fn log(&self) -> String {

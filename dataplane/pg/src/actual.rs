@@ -39,8 +39,10 @@ pub struct Role {
     pub connection_limit: i32,
     /// `pg_db_role_setting` rows of the role, as `name=value`, database-wide ones with `database/` before.
     pub settings: BTreeSet<String>,
-    /// Of a key's role: something belongs to it, a large object or default privileges, so that it cannot be dropped.
-    pub owns: bool,
+    /// Of a key's role, and of a permission set's without keys: what keeps it from being dropped and no plan takes away, such
+    /// as something that belongs to it or a right in another tenant's database. Of a tenant without a database: the same of
+    /// its logins.
+    pub held: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

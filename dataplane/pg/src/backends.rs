@@ -6,6 +6,7 @@ use rowgate_sql::ddl::roles;
 use rowgate_sql::text::Ident;
 use sqlx::{Connection as _, PgConnection};
 
+use crate::bounds::{of, within};
 use crate::failure::PgError;
 use crate::login::Login;
 use crate::session;
@@ -82,7 +83,7 @@ pub async fn dead(conn: &mut PgConnection) -> Result<Vec<Backend>, PgError> {
          select b.pid, (extract(epoch from b.backend_start) * 1000000)::bigint as since, b.login::text
          from dl.backends b where not exists (select from dl.live l where l.id = b.key_id)",
     );
-    Ok(query.fetch_all(conn).await?)
+    within("dl.backends", async { Ok(query.fetch_all(conn).await?) }).await.map_err(of("dl.backends"))
 }
 
 /// Whether a key that is dead has a session. As the tenant's owner, who reconciles.
@@ -90,7 +91,7 @@ pub async fn any_dead(conn: &mut PgConnection) -> Result<bool, PgError> {
     let query = sqlx::query_scalar(
         "select exists (select from dl.backends b where not exists (select from dl.live l where l.id = b.key_id))",
     );
-    Ok(query.fetch_one(conn).await?)
+    within("dl.backends", async { Ok(query.fetch_one(conn).await?) }).await.map_err(of("dl.backends"))
 }
 
 /// Ends a session, and waits `wait_ms` for it to be gone; 0: for nothing. True unless it is still there. `auth` is of

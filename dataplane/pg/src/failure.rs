@@ -1,6 +1,6 @@
 //! What can go wrong between us and PostgreSQL, outside the hot path.
 
-use crate::tls;
+use crate::{gate, tls};
 
 /// A failed exchange with PostgreSQL.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +27,9 @@ pub enum PgError {
         #[source]
         source: Option<sqlx::Error>,
     },
+    /// A tenant's database holds more than is read of it, or takes longer. It says figures, and nothing of what stands there.
+    #[error("{what} holds more than Rowgate reads: {held}")]
+    Beyond { what: &'static str, held: String },
 }
 
 /// One statement of a transaction failed, and nothing of the transaction stands.
@@ -45,7 +48,7 @@ impl PgError {
     pub fn code(&self) -> Option<&str> {
         match self {
             PgError::Sqlstate { code, .. } => Some(code),
-            PgError::Unavailable { .. } | PgError::Unexpected { .. } => None,
+            PgError::Unavailable { .. } | PgError::Unexpected { .. } | PgError::Beyond { .. } => None,
         }
     }
 
@@ -73,6 +76,9 @@ impl PgError {
 
 impl From<sqlx::Error> for PgError {
     fn from(error: sqlx::Error) -> PgError {
+        if let Some(said) = gate::said(&error) {
+            return said;
+        }
         if let sqlx::Error::Database(told) = &error {
             let (code, message) = (told.code().unwrap_or_default().into_owned(), told.message().to_owned());
             return match gone(&code) {
@@ -86,6 +92,13 @@ impl From<sqlx::Error> for PgError {
             sqlx::Error::Tls(error) if error.to_string().contains("does not support TLS") => {
                 Some(tls::NOT_OFFERED.to_owned())
             }
+            // what does not fit would be quoted, as long as it is
+            sqlx::Error::ColumnDecode { index, .. } => {
+                Some(format!("column {index} does not hold what this version of Rowgate reads there"))
+            }
+            sqlx::Error::Decode(_) | sqlx::Error::TypeNotFound { .. } => {
+                Some("a value is not of the form that this version of Rowgate reads".to_owned())
+            }
             _ => None,
         };
         let reason = reason.unwrap_or_else(|| error.to_string());
@@ -96,6 +109,9 @@ impl From<sqlx::Error> for PgError {
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed => PgError::Unavailable { reason, source: Some(error) },
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {
+                PgError::Unexpected { reason, source: None }
+            }
             _ => PgError::Unexpected { reason, source: Some(error) },
         }
     }

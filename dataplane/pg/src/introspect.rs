@@ -4,11 +4,15 @@ use jiff::Timestamp;
 use rowgate_core::name::Ulid;
 use sqlx::{Connection as _, PgConnection};
 
+pub use holders::{Holder, Named, holders, leftovers, named};
+
 use crate::actual::{Cluster, TenantDb};
+use crate::bounds::{of, within};
 use crate::failure::PgError;
 
 mod cluster;
 mod columns;
+mod holders;
 mod records;
 mod relations;
 mod routines;
@@ -41,7 +45,7 @@ pub async fn cluster(conn: &mut PgConnection, tenant: &Ulid, database: &str) -> 
     let mut snapshot = conn.begin_with(SNAPSHOT).await?;
     qualify(&mut snapshot).await?;
     let cluster = Cluster {
-        roles: cluster::roles(&mut snapshot, tenant).await?,
+        roles: cluster::roles(&mut snapshot, tenant, database).await?,
         memberships: cluster::memberships(&mut snapshot, tenant).await?,
         database: cluster::database(&mut snapshot, database).await?,
     };
@@ -49,31 +53,36 @@ pub async fn cluster(conn: &mut PgConnection, tenant: &Ulid, database: &str) -> 
     Ok(cluster)
 }
 
-/// Everything of note in a tenant's database. As `t<id>_owner`.
+/// Everything of note in a tenant's database, within [`bounds`](crate::bounds). As `t<id>_owner`.
 pub async fn tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
+    within("the tenant's database", Box::pin(read_tenant_db(conn))).await
+}
+
+async fn read_tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
     let mut snapshot = conn.begin_with(SNAPSHOT).await?;
     // PostgreSQL prints expressions of a table with its lock, and somebody may hold it for as long as they like
     sqlx::query("set local lock_timeout = '500ms'").execute(&mut *snapshot).await?;
     // Policies under the search path under which they were applied and recorded: PostgreSQL prints accordingly.
-    let policies = relations::policies(&mut snapshot).await?;
+    let policies = relations::policies(&mut snapshot).await.map_err(of("pg_policy"))?;
     qualify(&mut snapshot).await?;
     let mut db = TenantDb {
-        schemas: relations::schemas(&mut snapshot).await?,
+        schemas: relations::schemas(&mut snapshot).await.map_err(of("pg_namespace"))?,
         relations: relations::relations(&mut snapshot, policies).await?,
-        routines: routines::routines(&mut snapshot).await?,
-        extension_routines: routines::of_extensions(&mut snapshot).await?,
-        default_acl: routines::default_acl(&mut snapshot).await?,
-        default_acl_in: routines::default_acl_in(&mut snapshot).await?,
-        extensions: routines::extensions(&mut snapshot).await?,
+        routines: routines::routines(&mut snapshot).await.map_err(of("pg_proc"))?,
+        extension_routines: routines::of_extensions(&mut snapshot).await.map_err(of("pg_proc"))?,
+        default_acl: routines::default_acl(&mut snapshot).await.map_err(of("pg_default_acl"))?,
+        default_acl_in: routines::default_acl_in(&mut snapshot).await.map_err(of("pg_default_acl"))?,
+        extensions: routines::extensions(&mut snapshot).await.map_err(of("pg_extension"))?,
         ..TenantDb::default()
     };
     if records::are_there(&mut snapshot).await? {
-        db.state = Some(records::state(&mut snapshot).await?);
-        db.keys = records::keys(&mut snapshot).await?;
-        db.claims = records::claims(&mut snapshot).await?;
-        db.entities = records::entities(&mut snapshot).await?;
-        db.permission_sets = records::permission_sets(&mut snapshot).await?;
-        db.applied = records::applied(&mut snapshot).await?;
+        db.state = Some(records::state(&mut snapshot).await.map_err(of("dl.state"))?);
+        db.keys = records::keys(&mut snapshot).await.map_err(of("dl.keys"))?;
+        db.claims = records::claims(&mut snapshot).await.map_err(of("dl.claims"))?;
+        db.entities = records::entities(&mut snapshot).await.map_err(of("dl.entities"))?;
+        db.permission_sets =
+            records::permission_sets(&mut snapshot).await.map_err(of("dl.permission_sets"))?;
+        db.applied = records::applied(&mut snapshot).await.map_err(of("dl.applied"))?;
     }
     snapshot.rollback().await?;
     Ok(db)

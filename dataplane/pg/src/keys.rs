@@ -5,6 +5,7 @@ use rowgate_core::secret::Credential;
 use rowgate_sql::ddl::records;
 use sqlx::{Connection as _, PgConnection};
 
+use crate::bounds::{of, within};
 use crate::failure::PgError;
 use crate::session;
 
@@ -57,7 +58,8 @@ pub async fn find(conn: &mut PgConnection, credential: &Credential) -> Result<Op
             sqlx::query_as(look_up!("id = $1 and secret = $2")).bind(key.as_str()).bind(secret.as_str())
         }
     };
-    let Some(row) = query.fetch_optional(conn).await? else { return Ok(None) };
+    let found = within("dl.live", async { Ok(query.fetch_optional(conn).await?) }).await;
+    let Some(row): Option<Row> = found.map_err(of("dl.live"))? else { return Ok(None) };
     Row::into_found(row).map(Some)
 }
 
@@ -88,7 +90,9 @@ pub async fn revoke(conn: &mut PgConnection, id: &Ulid) -> Result<Option<String>
 /// to revoke nothing is written. `epoch`: of the tenant's fence.
 pub async fn revoke_others(conn: &mut PgConnection, uids: &[String], epoch: i64) -> Result<u64, PgError> {
     let others = "select id from dl.keys where revoked_at is null and not (uid = any($1))";
-    let others: Vec<String> = sqlx::query_scalar(others).bind(uids).fetch_all(&mut *conn).await?;
+    let others = sqlx::query_scalar(others).bind(uids);
+    let others = within("dl.keys", async { Ok(others.fetch_all(&mut *conn).await?) }).await;
+    let others: Vec<String> = others.map_err(of("dl.keys"))?;
     if others.is_empty() {
         return Ok(0);
     }

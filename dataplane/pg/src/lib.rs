@@ -2,7 +2,9 @@
 //!
 //! `wire` is the hot path: one batch, one round trip. Everything else uses sqlx through `session`.
 
+pub mod bounds;
 pub mod failure;
+mod gate;
 pub mod login;
 pub mod login_failure;
 pub mod pool;

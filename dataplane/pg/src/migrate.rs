@@ -2,6 +2,7 @@
 
 use sqlx::{Connection as _, PgConnection};
 
+use crate::bounds::{of, within};
 use crate::failure::PgError;
 use crate::session;
 
@@ -93,7 +94,8 @@ async fn tenant_version(conn: &mut PgConnection) -> Result<i32, PgError> {
     if !there.fetch_one(&mut *conn).await? {
         return Ok(0);
     }
-    Ok(sqlx::query_scalar("select coalesce(max(number), 0) from dl.migrations").fetch_one(conn).await?)
+    let number = sqlx::query_scalar("select coalesce(max(number), 0) from dl.migrations");
+    within("dl.migrations", async { Ok(number.fetch_one(conn).await?) }).await.map_err(of("dl.migrations"))
 }
 
 async fn lock(conn: &mut PgConnection) -> Result<(), PgError> {

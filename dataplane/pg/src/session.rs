@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use rowgate_core::name::Ulid;
 use rowgate_sql::text::Sql;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgSslMode};
 use sqlx::{Arguments as _, ConnectOptions as _, Connection as _, Executor as _, PgConnection, SqlStr};
 
 use crate::failure::{PgError, TransactionError};
+use crate::gate::Gate;
 use crate::login::{Endpoint, Login};
 use crate::tls::Tls;
 
@@ -18,7 +20,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Opens a connection for `login`. Statements and their values never reach our log.
 pub async fn connect(login: &Login) -> Result<PgConnection, PgError> {
     // A TLS handshake is a large future, and everything that connects would grow by it.
-    let options = options(login);
+    let gate = gate(login).transpose().map_err(sqlx::Error::Io)?;
+    let options = match &gate {
+        Some(gate) => gate.through(options(login)),
+        None => options(login),
+    };
     match tokio::time::timeout(CONNECT_TIMEOUT, Box::pin(options.connect())).await {
         Ok(connected) => connected.map_err(|error| match PgError::from(error) {
             PgError::Unavailable { reason, source } => {
@@ -40,6 +46,14 @@ pub async fn renew(conn: &mut PgConnection) -> Result<(), PgError> {
     let text = "close all; set session authorization default; reset all; unlisten *; \
                 select pg_catalog.pg_advisory_unlock_all(); discard temp; discard sequences";
     script(conn, text).await
+}
+
+/// What bounds the answers to a tenant's login: the tenant's code words them. `None`: no tenant's code runs there; or this is
+/// no Linux, where no socket is without a file, so that there nothing is bounded.
+pub(crate) fn gate(login: &Login) -> Option<std::io::Result<Gate>> {
+    let (tenant, _) = login.role.strip_prefix('t')?.split_once('_')?;
+    let is_tenants = cfg!(target_os = "linux") && tenant.parse::<Ulid>().is_ok();
+    is_tenants.then(|| Gate::open(login))
 }
 
 /// sqlx's options for `login`, taking nothing from the environment that we can set.

@@ -4,6 +4,7 @@ use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_sql::ddl::records;
 use sqlx::{Connection as _, PgConnection, Row as _, postgres::PgRow};
 
+use crate::bounds::{of, within};
 use crate::failure::PgError;
 use crate::login::Endpoint;
 use crate::session;
@@ -137,20 +138,20 @@ pub async fn sessions(conn: &mut PgConnection, database: &str) -> Result<Vec<Str
 
 /// Takes the fence of a tenant's database, as its owner: whoever held it before fails from now on.
 pub async fn claim_epoch(conn: &mut PgConnection) -> Result<i64, PgError> {
-    let row = sqlx::query("update dl.state set epoch = epoch + 1 returning epoch").fetch_one(conn).await?;
-    Ok(row.try_get(0)?)
+    let row = sqlx::query_scalar("update dl.state set epoch = epoch + 1 returning epoch");
+    within("dl.state", async { Ok(row.fetch_one(conn).await?) }).await.map_err(of("dl.state"))
 }
 
 /// Of what stands in a tenant's database.
 pub async fn generation(conn: &mut PgConnection) -> Result<i64, PgError> {
-    let row = sqlx::query("select generation from dl.state").fetch_one(conn).await?;
-    Ok(row.try_get(0)?)
+    let row = sqlx::query_scalar("select generation from dl.state");
+    within("dl.state", async { Ok(row.fetch_one(conn).await?) }).await.map_err(of("dl.state"))
 }
 
 /// True once the bootstrap script has run, or `false` before.
 pub async fn bootstrapped(conn: &mut PgConnection) -> Result<bool, PgError> {
-    let row = sqlx::query("select bootstrapped_at is not null from dl.state").fetch_one(conn).await?;
-    Ok(row.try_get(0)?)
+    let row = sqlx::query_scalar("select bootstrapped_at is not null from dl.state");
+    within("dl.state", async { Ok(row.fetch_one(conn).await?) }).await.map_err(of("dl.state"))
 }
 
 /// Runs the tenant owner's script, once: the script and the note that it ran stand or fall together. What it set for

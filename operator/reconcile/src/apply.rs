@@ -32,6 +32,8 @@ pub(crate) struct Logins<'a> {
     open: BTreeMap<&'static str, PgConnection>,
     /// Roles whose password somebody had changed.
     pub(crate) mended: Vec<String>,
+    /// What the operations that go one by one have left.
+    pub(crate) left: Vec<Of>,
 }
 
 /// What `dl.stand` raises.
@@ -61,8 +63,8 @@ impl<'a> Logins<'a> {
         tenant: &'a Ulid,
         database: &'a str,
     ) -> Logins<'a> {
-        let (open, mended) = (BTreeMap::new(), Vec::new());
-        Logins { installation, kept, anew: false, lead, tenant, database, open, mended }
+        let (open, mended, left) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Logins { installation, kept, anew: false, lead, tenant, database, open, mended, left }
     }
 
     /// With the passwords tried.
@@ -191,7 +193,7 @@ impl<'a> Logins<'a> {
 
     async fn one(&mut self, op: &Op, epoch: Option<i64>) -> Result<(), ApplyError> {
         let Some(epoch) = epoch.filter(|_| op.login == As::Keys) else {
-            if op.login == As::Keys || !op.transaction {
+            if op.login == As::Keys || !op.transaction || op.one_by_one {
                 return self.beside(op).await;
             }
             return self.transact(op, epoch).await;
@@ -223,7 +225,27 @@ impl<'a> Logins<'a> {
         Ok(())
     }
 
+    /// What somebody else's transaction holds, or something in their database, is left: it is not waited for.
+    async fn one_by_one(&mut self, op: &Op) -> Result<(), ApplyError> {
+        let conn = self.get(op.login).await.map_err(ApplyError::Unavailable)?;
+        let mut left = Vec::new();
+        for statement in &op.statements {
+            let statements = [roles::seldom_waiting(), statement.sql.clone()];
+            let Err(failed) = session::transaction(conn, &statements).await else { continue };
+            let Some(code) = failed.error.code().map(str::to_owned) else {
+                return Err(refused(op, 1, failed));
+            };
+            tracing::debug!(about = %op.about, of = ?statement.of, code, "left for later");
+            left.push(statement.of.clone());
+        }
+        self.left.extend(left);
+        Ok(())
+    }
+
     async fn transact(&mut self, op: &Op, epoch: Option<i64>) -> Result<(), ApplyError> {
+        if op.one_by_one {
+            return self.one_by_one(op).await;
+        }
         let lead = self.lead;
         let conn = self.get(op.login).await.map_err(ApplyError::Unavailable)?;
         let mut statements: Vec<Sql> = Vec::with_capacity(op.statements.len() + 2);

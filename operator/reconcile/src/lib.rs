@@ -18,6 +18,7 @@ mod job;
 mod kept;
 mod lanes;
 mod pass;
+mod remains;
 mod report;
 mod reporter;
 mod revocation;

@@ -24,6 +24,7 @@ use crate::{annotations, convert, report, revocation};
 
 mod ending;
 mod ground;
+mod held;
 mod keys;
 mod leave;
 mod release;
@@ -45,11 +46,24 @@ pub(crate) struct Memory {
     last: Option<Arc<TenantState>>,
     /// What the Secrets held then, if it came to its end.
     secrets: Option<keys::Remembered>,
+    /// Roles of it that others' databases held then.
+    held: Vec<String>,
+    /// What of its database names somebody else's roles, or those of its dead keys, when that was last looked for.
+    named: Option<Vec<String>>,
 }
 
 impl Memory {
     pub(crate) fn new(told: Told) -> Memory {
-        Memory { told, epoch: None, settled: None, closed: Closed::default(), last: None, secrets: None }
+        Memory {
+            told,
+            epoch: None,
+            settled: None,
+            closed: Closed::default(),
+            last: None,
+            secrets: None,
+            held: Vec::new(),
+            named: None,
+        }
     }
 
     /// Namespaces and names of the Secrets that the last pass found or made, if it came to its end.
@@ -111,6 +125,13 @@ pub(crate) enum PassError {
     Busy(String, Vec<Held>),
     #[error("{1}")]
     Refused(Reason, String),
+}
+
+/// What a tenant is told whose database is too large to be read. It is looked at again as after a change.
+fn too_large(error: &PgError) -> String {
+    format!(
+        "{error}; remove what is too much from the tenant's database: it is served as it was last read, and it is tried again with each look"
+    )
 }
 
 impl From<ApplyError> for PassError {
@@ -205,6 +226,10 @@ impl<S: ResourceSource> Pass<'_, S> {
             Err(PassError::Source(error)) => {
                 state.findings.retry = Some((Reason::SecretUnavailable, error.to_string()))
             }
+            Err(PassError::Pg(error @ PgError::Beyond { .. })) => {
+                tracing::warn!(tenant = %state.slug, %error, "the pass stopped");
+                state.findings.stalled.push((Reason::TooLarge, too_large(&error)));
+            }
             Err(PassError::Pg(error)) => {
                 tracing::warn!(tenant = %state.slug, %error, "the pass stopped");
                 let failure = LoginFailure::of(&error, &self.installation.endpoint);
@@ -259,7 +284,10 @@ impl<S: ResourceSource> Pass<'_, S> {
             .map_err(|message| PassError::Refused(Reason::InvalidSpec, message))?;
         // a tenant that was passed over before stands, mostly; where it does not, step by step
         let looked = match self.memory.epoch.filter(|_| !self.probe) {
-            Some(_) => logins.look().await.ok(),
+            Some(_) => match logins.look().await {
+                Err(error @ PgError::Beyond { .. }) => return Err(error.into()),
+                looked => looked.ok(),
+            },
             None => None,
         };
         let (cluster, db) = looked.unzip();
@@ -275,7 +303,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         self.announced =
             (record.phase == tenants::Phase::Live).then(|| (record.id.clone(), record.generation));
         self.all_are_read(&db)?;
-        let settled = self.memory.settled.clone();
+        let (settled, held_before) = (self.memory.settled.clone(), self.memory.held.clone());
         self.keys(state, &mut desired, &db).await?;
         let closed = self.closed();
         let unfinished = keys::unfinished(&desired, &db);
@@ -294,6 +322,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         report::outcome(state, &desired, &outcome, &db, now);
         report::uses(state, &key_uses::of(logins.get(As::Operator).await?, &record.id).await?);
         self.tell_rotated(state, &rotated).await?;
+        self.tell_held(state, logins, held_before).await?;
 
         let generation = db.state.as_ref().map_or(0, |state| state.generation);
         let drifted = record.generation != generation && settled == self.memory.settled;

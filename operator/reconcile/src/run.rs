@@ -21,6 +21,7 @@ use crate::glance::{Glance, Tables, glance};
 use crate::job::{Job, Passed, Shared, bury, retire};
 use crate::kept::Kept;
 use crate::lanes::Lanes;
+use crate::remains::sweep;
 use crate::report::Told;
 use crate::reporter::Reporter;
 use crate::source::{ResourceSource, Snapshot};
@@ -257,7 +258,14 @@ impl<S: ResourceSource + 'static> Looker<S> {
         if !self.listing && self.next_list <= now {
             self.listing = true;
             let installation = self.shared.installation.clone();
-            self.jobs.spawn(async move { Done::Listed(Box::pin(listed(&installation)).await) });
+            let shared = self.shared.clone();
+            self.jobs.spawn(async move {
+                let listed = Box::pin(listed(&installation)).await;
+                if let Err(error) = Box::pin(sweep(&shared)).await {
+                    tracing::debug!(%error, "roles of tenants that are no more could not be looked for");
+                }
+                Done::Listed(listed)
+            });
         }
         for (uid, entry) in self.entries.iter_mut().filter(|(_, it)| !it.busy() && it.due <= now) {
             let Some(memory) = entry.memory.take() else { continue };

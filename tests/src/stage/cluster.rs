@@ -74,6 +74,14 @@ impl InCluster {
         self.operator.as_ref().map(Operator::log).unwrap_or_default()
     }
 
+    pub(super) fn pids(&self) -> Vec<u32> {
+        [self.pid()].into_iter().chain(self.data_plane.as_ref().map(DataPlane::pid)).collect()
+    }
+
+    pub(super) fn logs(&self) -> String {
+        [self.log(), self.data_plane.as_ref().map(DataPlane::log).unwrap_or_default()].concat()
+    }
+
     pub(super) async fn put(&self, text: &str) {
         self.namespace.put_all(text).await;
     }

@@ -40,25 +40,45 @@ struct RoleRow {
     bypass_rls: bool,
     connection_limit: i32,
     settings: Vec<String>,
-    owns: bool,
+    held: bool,
 }
 
-pub(super) async fn roles(conn: &mut PgConnection, tenant: &Ulid) -> Result<BTreeMap<String, Role>, PgError> {
+/// `database`: the tenant's. What a plan takes away before it drops a role are rights on the tenant's own schemas, relations,
+/// routines and database, and policies.
+pub(super) async fn roles(
+    conn: &mut PgConnection,
+    tenant: &Ulid,
+    database: &str,
+) -> Result<BTreeMap<String, Role>, PgError> {
     let rows: Vec<RoleRow> = sqlx::query_as(with_mine!(
         "select r.rolname::text as name, r.rolcanlogin as login, r.rolsuper as superuser, \
                 r.rolcreaterole as create_role, r.rolcreatedb as create_db, r.rolinherit as inherit, \
                 r.rolreplication as replication, r.rolbypassrls as bypass_rls, r.rolconnlimit as connection_limit, \
-                coalesce(s.settings, '{}') as settings, \
-                starts_with(r.rolname, 'key_') and exists (select from pg_shdepend d \
-                    where d.refclassid = 'pg_authid'::regclass and d.refobjid = r.oid and d.deptype = 'o') as owns \
+                coalesce(s.settings[:50], '{}') as settings, \
+                case when starts_with(r.rolname, 'key_') then true \
+                     when starts_with(r.rolname, 'set_') then not exists ( \
+                         select from pg_auth_members m join pg_roles k on k.oid = m.member \
+                         where m.roleid = r.oid and starts_with(k.rolname, 'key_')) \
+                     else starts_with(r.rolname, 't') and not exists (select from pg_database where datname = $3) \
+                end and exists (select from pg_shdepend d left join pg_database own on own.datname = $3 \
+                    where d.refclassid = 'pg_authid'::regclass and d.refobjid = r.oid \
+                      and case when d.deptype = 'o' then d.classid <> 'pg_auth_members'::regclass \
+                               when d.classid = 'pg_database'::regclass then d.objid is distinct from own.oid \
+                                   and d.objid <> (select oid from pg_database where datname = current_database()) \
+                               when d.dbid = 0 then false \
+                               else d.dbid is distinct from own.oid \
+                                   or d.classid not in ('pg_class'::regclass, 'pg_namespace'::regclass, \
+                                                        'pg_proc'::regclass, 'pg_policy'::regclass, \
+                                                        'pg_default_acl'::regclass) end) as held \
          from pg_roles r \
-         left join (select s.setrole, array_agg(coalesce(d.datname || '/', '') || setting) as settings \
+         left join (select s.setrole, array_agg(left(coalesce(d.datname || '/', '') || setting, 200)) as settings \
                     from pg_db_role_setting s left join pg_database d on d.oid = s.setdatabase \
                     cross join unnest(s.setconfig) setting group by s.setrole) s on s.setrole = r.oid \
          where r.oid = any(array(select oid from mine))"
     ))
     .bind(named(tenant))
     .bind(TenantLogin::Keys.role(tenant))
+    .bind(database)
     .fetch_all(conn)
     .await?;
     let role = |row: RoleRow| {
@@ -72,7 +92,7 @@ pub(super) async fn roles(conn: &mut PgConnection, tenant: &Ulid) -> Result<BTre
             bypass_rls: row.bypass_rls,
             connection_limit: row.connection_limit,
             settings: row.settings.into_iter().collect(),
-            owns: row.owns,
+            held: row.held,
         };
         (row.name, role)
     };

@@ -9,6 +9,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::actual::{Applied, Key, KeySecret, PermissionSet, State};
+use crate::bounds::{limited, records};
 use crate::failure::PgError;
 
 /// Whether the migrations of a tenant's database have run.
@@ -53,7 +54,7 @@ struct SecretRow {
 }
 
 pub(super) async fn keys(conn: &mut PgConnection) -> Result<BTreeMap<Ulid, Key>, PgError> {
-    let rows: Vec<KeyRow> = sqlx::query_as(
+    let rows: Vec<KeyRow> = sqlx::query_as(limited!(
         "select k.id, k.uid, k.namespace, k.name, k.role::text, k.set_role::text, k.resolved, k.rotated_for, \
                 (extract(epoch from k.expires_at) * 1000000)::int8 as expires_at, \
                 (extract(epoch from k.revoked_at) * 1000000)::int8 as revoked_at, \
@@ -64,11 +65,11 @@ pub(super) async fn keys(conn: &mut PgConnection) -> Result<BTreeMap<Ulid, Key>,
                         'expires_at', (extract(epoch from expires_at) * 1000000)::int8, \
                         'revoked_at', (extract(epoch from revoked_at) * 1000000)::int8, \
                         'replaces', replaces) order by id) as secrets \
-             from dl.key_secrets group by key_id) s on s.key_id = k.id",
-    )
+             from dl.key_secrets group by key_id) s on s.key_id = k.id"
+    ))
     .fetch_all(conn)
     .await?;
-    rows.into_iter().map(key).collect()
+    records(rows)?.into_iter().map(key).collect()
 }
 
 fn key(row: KeyRow) -> Result<(Ulid, Key), PgError> {
@@ -107,25 +108,25 @@ pub(super) async fn claims(conn: &mut PgConnection) -> Result<BTreeMap<(String, 
 
 pub(super) async fn entities(conn: &mut PgConnection) -> Result<BTreeMap<String, EntityRecord>, PgError> {
     let rows: Vec<(String, Json<EntityRecord>)> =
-        sqlx::query_as("select name, definition from dl.entities").fetch_all(conn).await?;
-    Ok(rows.into_iter().map(|(name, Json(record))| (name, record)).collect())
+        sqlx::query_as(limited!("select name, definition from dl.entities")).fetch_all(conn).await?;
+    Ok(records(rows)?.into_iter().map(|(name, Json(record))| (name, record)).collect())
 }
 
 pub(super) async fn permission_sets(
     conn: &mut PgConnection,
 ) -> Result<BTreeMap<String, PermissionSet>, PgError> {
     let rows: Vec<(String, String, Json<Vec<PermissionRecord>>)> =
-        sqlx::query_as("select role::text, hash, permissions from dl.permission_sets")
+        sqlx::query_as(limited!("select role::text, hash, permissions from dl.permission_sets"))
             .fetch_all(conn)
             .await?;
     let set = |(role, hash, Json(permissions))| (role, PermissionSet { hash, permissions });
-    Ok(rows.into_iter().map(set).collect())
+    Ok(records(rows)?.into_iter().map(set).collect())
 }
 
 pub(super) async fn applied(conn: &mut PgConnection) -> Result<BTreeMap<(String, String), Applied>, PgError> {
     let rows: Vec<(String, String, String, String)> =
-        sqlx::query_as("select kind, name, hash, recorded from dl.applied").fetch_all(conn).await?;
-    Ok(rows
+        sqlx::query_as(limited!("select kind, name, hash, recorded from dl.applied")).fetch_all(conn).await?;
+    Ok(records(rows)?
         .into_iter()
         .map(|(kind, name, hash, recorded)| ((kind, name), Applied { hash, recorded }))
         .collect())

@@ -7,6 +7,7 @@ use sqlx::types::Json;
 
 use super::{acl, columns, oid, triggers};
 use crate::actual::{Acl, Policy, QName, Relation, RelationKind, Schema};
+use crate::bounds::of;
 use crate::failure::PgError;
 
 pub(super) async fn schemas(conn: &mut PgConnection) -> Result<BTreeMap<String, Schema>, PgError> {
@@ -54,15 +55,16 @@ pub(super) async fn relations(
                             and e.objsubid = 0 and e.deptype = 'e')"
     ))
     .fetch_all(&mut *conn)
-    .await?;
-    let mut columns = columns::columns(conn).await?;
-    let mut primary_keys = columns::primary_keys(conn).await?;
-    let mut leaky = columns::leaky(conn).await?;
-    let mut reads = reads(conn).await?;
-    let mut routines = routines(conn).await?;
-    let mut sequences = sequences(conn).await?;
-    let mut parents = triggers::parents(conn).await?;
-    let mut triggers = triggers::triggers(conn).await?;
+    .await
+    .map_err(|error| of("pg_class")(error.into()))?;
+    let mut columns = columns::columns(conn).await.map_err(of("pg_attribute"))?;
+    let mut primary_keys = columns::primary_keys(conn).await.map_err(of("pg_index"))?;
+    let mut leaky = columns::leaky(conn).await.map_err(of("pg_index"))?;
+    let mut reads = reads(conn).await.map_err(of("pg_rewrite"))?;
+    let mut routines = routines(conn).await.map_err(of("pg_depend"))?;
+    let mut sequences = sequences(conn).await.map_err(of("pg_depend"))?;
+    let mut parents = triggers::parents(conn).await.map_err(of("pg_inherits"))?;
+    let mut triggers = triggers::triggers(conn).await.map_err(of("pg_trigger"))?;
     rows.into_iter()
         .map(|row| {
             let id = row.oid;

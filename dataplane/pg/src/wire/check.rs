@@ -2,9 +2,11 @@
 
 use tokio::time::timeout;
 
-use super::connect::{connect, late};
+use super::connect::{ConnectError, connect, late};
+use super::dial::{Socket, dial};
 use super::lane::{Sessions, WAIT};
-use crate::login::Login;
+use crate::gate::Undialed;
+use crate::login::{Endpoint, Login};
 use crate::login_failure::LoginFailure;
 
 /// Opens one connection to PostgreSQL itself as requests do, by SCRAM and nothing else, and closes it.
@@ -14,4 +16,14 @@ use crate::login_failure::LoginFailure;
 pub async fn try_login(login: &Login) -> Result<(), LoginFailure> {
     let opening = Box::pin(connect(login, Sessions::Own, false));
     timeout(WAIT, opening).await.unwrap_or_else(|_| Err(late(login, Sessions::Own))).map(drop)
+}
+
+/// A stream to the server, on which nobody has said who they are. The caller bounds the time.
+pub(crate) async fn dial_for_sqlx(endpoint: &Endpoint) -> Result<Socket, Undialed> {
+    let dialed = dial(endpoint).await;
+    dialed.map(|(socket, _)| socket).map_err(|error| match error {
+        ConnectError::Unreachable(error) => error.into(),
+        ConnectError::Tls(why) => Undialed::tls(why),
+        error => Undialed::other(error.to_string()),
+    })
 }

@@ -239,7 +239,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
-        let key = key::row(self.expect(backend::DATA_ROW_TAG).await?)?;
+        self.inbox.expect_key();
+        let key = self.expect(backend::DATA_ROW_TAG).await.and_then(|row| Ok(key::row(row)?));
+        self.inbox.trust();
+        let key = key?;
         self.expect(backend::COMMAND_COMPLETE_TAG).await?;
         Ok(key)
     }

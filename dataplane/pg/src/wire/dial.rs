@@ -18,7 +18,7 @@ use crate::login::Endpoint;
 use crate::tls::{self, Authorities, Tls};
 
 /// A connection's stream.
-pub(super) type Socket = Either<UnixStream, Either<TcpStream, Box<TlsStream<TcpStream>>>>;
+pub(crate) type Socket = Either<UnixStream, Either<TcpStream, Box<TlsStream<TcpStream>>>>;
 
 /// Connects, and says what a proof of the password can be bound to.
 pub(super) async fn dial(endpoint: &Endpoint) -> Result<(Socket, Binding), ConnectError> {

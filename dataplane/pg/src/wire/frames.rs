@@ -12,6 +12,10 @@ use super::opening;
 const STARTUP_LIMIT: usize = 64 << 10;
 /// No row is longer.
 pub(super) const LIMIT: usize = 64 << 20;
+/// No message but a row is longer: an error, whose words a tenant's code may choose, or a description of 1,600 columns.
+const OTHER_LIMIT: usize = 1 << 20;
+/// Rows that say who a key is, which a tenant's code may have replaced.
+const KEY_LIMIT: usize = 64 << 10;
 /// Room that is kept for the next answer; a buffer that one long row made is given back.
 const KEEP: usize = 256 << 10;
 const CHUNK: usize = 16 << 10;
@@ -40,6 +44,11 @@ impl Inbox {
     /// The server is who it says it is: rows may come.
     pub(super) fn trust(&mut self) {
         self.limit = LIMIT;
+    }
+
+    /// Until [`Inbox::trust`]: a key's row comes next.
+    pub(super) fn expect_key(&mut self) {
+        self.limit = KEY_LIMIT;
     }
 
     /// The next message, its tag and its body. Notices and the like mean nothing here and are left out.
@@ -87,7 +96,8 @@ impl Inbox {
         loop {
             if let Some(header) = Header::parse(&self.buffer).map_err(|_| Malformed("a length below 4"))? {
                 let len = header.len() as usize + 1;
-                if self.limit < len {
+                let is_row = header.tag() == backend::DATA_ROW_TAG;
+                if self.limit < len || (!is_row && OTHER_LIMIT < len) {
                     return Err(Stop::TooLong);
                 }
                 if len <= self.buffer.len() {

@@ -29,8 +29,10 @@ mod watch;
 
 pub use ask::{Ask, KeyRow, Mode, Page};
 pub use calls::{Call, CallLimits, CallLogins, Calls, Given};
+pub(crate) use check::dial_for_sqlx;
 pub use check::try_login;
 pub use counters::Counters;
+pub(crate) use dial::Socket;
 pub use failure::{Cause, Failure, Rule};
 pub use lane::{Lane, Limits, Load, Sessions};
 pub use rest::{End, Piece, Rest};

@@ -44,7 +44,7 @@ pub fn create_key(role: &Ident, verifier: &str, auth: &Ident) -> Sql {
 pub fn alter(role: &Ident, kind: Kind) -> Sql {
     let mut sql = Sql::new();
     sql.lit("alter role ").ident(role).lit(match kind {
-        Kind::Group => " nologin noinherit nocreaterole",
+        Kind::Group => " nologin noinherit nocreaterole password null",
         Kind::Login => " login noinherit nocreaterole",
         Kind::RoleCreator => " login noinherit createrole",
     });
@@ -77,6 +77,15 @@ pub fn reset_settings(role: &Ident, database: Option<&Ident>) -> Sql {
         sql.lit(" in database ").ident(database);
     }
     sql.lit(" reset all");
+    sql
+}
+
+/// For the rest of the transaction. Somebody else's GRANT to a role keeps whoever drops it waiting until that transaction
+/// ends.
+#[must_use]
+pub fn seldom_waiting() -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("set local lock_timeout = '200ms'");
     sql
 }
 

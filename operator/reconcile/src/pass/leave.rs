@@ -16,7 +16,7 @@ use crate::apply::Logins;
 use crate::plan;
 use crate::source::{Event, ResourceSource};
 use crate::status::TenantState;
-use crate::{annotations, report, revocation};
+use crate::{annotations, remains, report, revocation};
 
 impl<S: ResourceSource> Pass<'_, S> {
     pub(super) async fn leave(&mut self) -> Arc<TenantState> {
@@ -113,13 +113,19 @@ impl<S: ResourceSource> Pass<'_, S> {
         let operator = self.installation.operator().role;
         let ops = plan::removal(&record.id, &database, &cluster, &sessions, &operator);
         let mut logins = Logins::new(self.installation, self.kept, self.lead, &record.id, &record.database);
-        let applied = logins.apply(&ops, None).await;
+        let applied = match logins.apply(&ops, None).await {
+            Ok(()) => remains::take(&mut logins, &record.id, &record.database).await,
+            Err(error) => Err(error.into()),
+        };
         logins.close().await;
-        applied?;
-        let note = format!(
-            "database {} and its roles were dropped, as deletionPolicy: Delete says",
-            record.database
-        );
+        let left = applied?;
+        let roles = match left.len() {
+            0 => "and its roles were dropped".to_owned(),
+            n => format!(
+                "was dropped; {n} of its roles are closed, and dropped as soon as no other database names them"
+            ),
+        };
+        let note = format!("database {} {roles}, as deletionPolicy: Delete says", record.database);
         self.tell("DatabaseDeleted", note, false).await?;
         let mut open = leader::fence(conn, self.lead).await?;
         tenants::forget(&mut open, &record.id).await?;

@@ -1,9 +1,9 @@
 //! Plan, apply, look again, until nothing is left to do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_crds::Reason;
-use rowgate_pg::actual::{Cluster, TenantDb};
+use rowgate_pg::actual::{Cluster, Role, TenantDb};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::{leader, replicas, tenants};
 
@@ -48,6 +48,9 @@ impl<S: ResourceSource> Pass<'_, S> {
                 // those of unscoped keys, which have no role to close
                 self.end_calls(desired, logins).await;
                 self.memory.settled = Some(generations);
+                self.memory.held = held(desired, &cluster, &closed);
+                // that they can be dropped one day is no drift
+                closed.roles.extend(self.memory.held.iter().cloned());
                 self.memory.closed = closed;
                 return Ok((outcome, db));
             }
@@ -78,6 +81,9 @@ impl<S: ResourceSource> Pass<'_, S> {
             match applied {
                 Ok(()) => {
                     n_applied += 1;
+                    for of in logins.left.drain(..) {
+                        let _is_new = closed.close(&of, "it cannot be dropped now");
+                    }
                     self.announce(logins).await?;
                     for event in outcome.told {
                         tracing::info!(tenant = %desired.slug, "{}", event.note);
@@ -138,6 +144,14 @@ impl<S: ResourceSource> Pass<'_, S> {
             .event(&state.object, Event { reason: "Drifted".to_owned(), note, warning: true })
             .await?)
     }
+}
+
+/// Roles that no manifest names any more, and that stay because something in another database names them.
+fn held(desired: &Desired, cluster: &Cluster, closed: &Closed) -> Vec<String> {
+    let named: BTreeSet<String> = desired.keys.iter().map(|key| key.role().to_string()).collect();
+    let is_held = |role: &str, it: &Role| (it.held || closed.roles.contains(role)) && !it.login;
+    let held = cluster.roles.iter().filter(|(role, it)| is_held(role, it) && !named.contains(*role));
+    held.map(|(role, _)| role.clone()).collect()
 }
 
 /// Whether the manifests say what they said. A key without a secret has lost it to somebody's hand, not to a manifest.

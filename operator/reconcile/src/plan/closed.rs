@@ -1,6 +1,6 @@
 //! What a statement belongs to, and what is closed because PostgreSQL refused one: that alone, and all else goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::Ulid;
 use rowgate_crds::Reason;
@@ -20,6 +20,8 @@ pub enum Of {
     /// that are in it.
     Set(String),
     Key(Ulid),
+    /// A role that is to be dropped, by name: it stays, closed as it is.
+    Role(String),
 }
 
 /// What stays closed in a plan, each with the reason.
@@ -30,6 +32,8 @@ pub struct Closed {
     pub sets: BTreeMap<String, Finding>,
     /// Nothing of theirs is written but what takes rights away.
     pub keys: BTreeMap<Ulid, Finding>,
+    /// That cannot be dropped now, for somebody else's sake.
+    pub roles: BTreeSet<String>,
 }
 
 impl Closed {
@@ -58,6 +62,7 @@ impl Closed {
             Of::Set(hash) => {
                 self.sets.insert(hash.clone(), denied("every key with these permissions is")).is_none()
             }
+            Of::Role(role) => self.roles.insert(role.clone()),
             Of::Key(id) => self.keys.insert(id.clone(), denied("the key is")).is_none(),
         }
     }

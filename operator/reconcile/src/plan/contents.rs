@@ -16,7 +16,7 @@ use super::keys::Keys;
 use super::readers::Readers;
 use super::rights::{self, Resolved};
 use super::shell::ident;
-use super::{As, Closed, Finding, Op, Statement, acl, foreign, protection, rows, scans, security};
+use super::{As, Closed, Finding, Of, Op, Statement, acl, foreign, protection, rows, scans, security};
 use crate::desired::{Desired, KeySpec, Permission, Scope};
 use crate::source::Event;
 
@@ -180,14 +180,19 @@ pub fn contents(
     let dropped = retiring.iter().filter(|role| cluster.roles.contains_key(*role)).cloned();
     // PostgreSQL keeps a role that still holds something; what only a DBA can take back must not stop the pass
     let held = foreign::grantees(desired, db);
-    let drops = dropped.chain(keys.gone()).filter(|role| !held.contains(role.as_str()));
+    let kept = |role: &String| cluster.roles.get(role).is_some_and(|present| present.held);
+    let stays = |role: &String| held.contains(role.as_str()) || kept(role) || closed.roles.contains(role);
+    let drops = dropped.chain(keys.gone()).filter(|role| !stays(role));
     let drops = drops.map(|role| {
         let is_unknown = role.starts_with("set_") && !db.permission_sets.contains_key(&role);
         let differs = is_unknown.then(|| format!("the row of {role} in dl.permission_sets is missing"));
-        Statement::from(roles::drop(&ident(&role))).undoing(differs)
+        Of::Role(role.clone()).says(roles::drop(&ident(&role))).undoing(differs)
     });
-    let drops = drops.collect();
-    push("drop the roles of neither a key nor a permission set", As::Keys, drops);
+    let drops: Vec<Statement> = drops.collect();
+    if !drops.is_empty() {
+        let about = "drop the roles of neither a key nor a permission set";
+        outcome.ops.push(Op::new(about, As::Keys, drops).one_by_one());
+    }
     outcome
 }
 

@@ -109,11 +109,11 @@ impl<'a> Keys<'a> {
     }
 
     /// Roles of keys that no manifest names any more, to be dropped at the end: a role that was granted something by hand
-    /// cannot be dropped before that is taken back. One that owns something, which calls of the key may have made, stays as it
-    /// was closed: what is the tenant's to keep or to drop must not stop the pass.
+    /// cannot be dropped before that is taken back. One that is held stays as it was closed: what is this tenant's to keep, or
+    /// stands in another one's database, must not stop the pass.
     pub(super) fn gone(&self) -> impl Iterator<Item = String> + use<'_> {
         let named: BTreeSet<String> = self.desired.keys.iter().map(|key| key.role().to_string()).collect();
-        let roles = self.cluster.roles.iter().filter(|(_, present)| !present.owns).map(|(role, _)| role);
+        let roles = self.cluster.roles.keys();
         roles.filter(move |role| role.starts_with("key_") && !named.contains(*role)).cloned()
     }
 

@@ -27,7 +27,7 @@ mod shell;
 pub use closed::{Closed, Of};
 pub use contents::{CLOSE_KEYS, Outcome, contents};
 pub use differences::drift;
-pub use removal::removal;
+pub use removal::{remains, removal};
 pub use shell::shell;
 
 /// Something that a person has to change: the reason that status shows, and a sentence that says what to do.
@@ -76,6 +76,9 @@ pub struct Op {
     pub statements: Vec<Statement>,
     /// False for CREATE DATABASE, which cannot run in one.
     pub transaction: bool,
+    /// Each statement is a transaction of its own; one that PostgreSQL refuses stops none of the others, and what it
+    /// belongs to is left.
+    pub one_by_one: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -108,7 +111,11 @@ impl Of {
 
 impl Op {
     fn new(about: &str, login: As, statements: Vec<Statement>) -> Op {
-        Op { about: about.to_owned(), login, statements, transaction: true }
+        Op { about: about.to_owned(), login, statements, transaction: true, one_by_one: false }
+    }
+
+    fn one_by_one(self) -> Op {
+        Op { one_by_one: true, ..self }
     }
 }
 

@@ -13,7 +13,6 @@ use rowgate_core::name::Ulid;
 use rowgate_core::role::SHARED_ROLE;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
-use sqlx::PgPool;
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
@@ -26,6 +25,7 @@ use super::places::NoPlace;
 use crate::backends;
 use crate::failure::PgError;
 use crate::login::Login;
+use crate::pool::PgPool;
 use kept::Kept;
 use turns::Turns;
 
@@ -164,7 +164,7 @@ impl Calls {
 
     /// Ends what dead keys still run in this database, whoever opened it, and says how many sessions that were.
     pub async fn end_dead(&self) -> Result<usize, PgError> {
-        let mut auth = self.shared.registry.acquire().await.map_err(PgError::from)?;
+        let mut auth = self.shared.registry.acquire().await?;
         let (n_ended, _) = backends::end_dead(&mut auth, 0).await?;
         Ok(n_ended)
     }

@@ -63,7 +63,7 @@ impl Shared {
         let own = own.map_err(|stop| Unopened::Altered(stop.failure(Part::Key)))?;
         let backend = Backend { pid: own.pid, since: own.since, login: login.role };
         let noted = async {
-            let mut auth = self.registry.acquire().await.map_err(PgError::from)?;
+            let mut auth = self.registry.acquire().await?;
             backends::register(&mut auth, &backend, &of.key, &self.replica).await
         };
         match noted.await {
@@ -81,7 +81,7 @@ impl Shared {
     /// Brings the role of a key back to what it was made, and says whether that may have been what was in the way.
     async fn mend(&self, of: &Of, failure: &Failure) -> Result<bool, PgError> {
         let (login, _) = self.login(&of.role);
-        let mut auth = self.registry.acquire().await.map_err(PgError::from)?;
+        let mut auth = self.registry.acquire().await?;
         // Of a password nothing is seen. A server that is short of something is not helped by work.
         if !matches!(failure, Failure::NoLogin(_)) && !backends::has_settings(&mut auth, &login.role).await? {
             return Ok(false);

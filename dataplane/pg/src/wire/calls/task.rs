@@ -165,7 +165,7 @@ impl Shared {
     }
 
     async fn end(&self, backend: &Backend) -> Result<bool, PgError> {
-        let mut auth = self.registry.acquire().await.map_err(PgError::from)?;
+        let mut auth = self.registry.acquire().await?;
         backends::end(&mut auth, backend, 0).await
     }
 }
