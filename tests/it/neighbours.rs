@@ -2,3 +2,8 @@
 
 mod bounds;
 mod roles;
+//! Nothing of one tenant, one team or one key reaches its neighbours.
+
+mod asked;
+
+mod secrets;

@@ -1,6 +1,6 @@
 //! The Secret of an ApiKey: written first, so that no crash loses a key; the digest is derived from what is found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rowgate_core::derive::Pepper;
 use rowgate_core::name::{TenantSlug, Ulid};
@@ -26,6 +26,8 @@ pub(crate) struct Place<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
     pub(crate) slug: &'a TenantSlug,
+    /// Of the key.
+    pub(crate) id: &'a Ulid,
     pub(crate) role: &'a DbRole,
 }
 
@@ -45,6 +47,45 @@ pub(crate) enum SecretProblem {
     Foreign(String),
     #[error("Secret {0} belongs to ApiKey {1}; set secretName")]
     Taken(String, String),
+    #[error(
+        "Secret {0} holds the key of ApiKey {1}, which works as that one and not as this one; delete the Secret to get a key of \
+         its own"
+    )]
+    Anothers(String, String),
+    #[error(
+        "Secret {0} holds a key that was revoked, as one of a backup may be, and that never works again; delete the Secret to \
+         get a new key"
+    )]
+    Dead(String),
+}
+
+/// The key strings that the database of a tenant knows, dead ones included.
+pub(crate) struct Strings<'a> {
+    by_digest: HashMap<&'a [u8], (&'a Ulid, &'a Key, &'a KeySecret)>,
+    /// The uids of the ApiKeys that are there.
+    wanted: HashSet<&'a str>,
+}
+
+impl<'a> Strings<'a> {
+    pub(crate) fn of(rows: &'a BTreeMap<Ulid, Key>, keys: &[&'a ApiKey]) -> Strings<'a> {
+        let all = rows.iter().flat_map(|(id, row)| row.secrets.iter().map(move |secret| (id, row, secret)));
+        Strings {
+            by_digest: all.map(|it| (it.2.digest.as_slice(), it)).collect(),
+            wanted: keys.iter().filter_map(|key| key.metadata.uid.as_deref()).collect(),
+        }
+    }
+
+    /// What is wrong with a key string in a Secret that is, or was, another key's than the one it is for.
+    fn problem(&self, digest: &[u8; 32], place: &Place<'_>) -> Option<SecretProblem> {
+        let known = self.by_digest.get(digest.as_slice());
+        let (_, row, secret) = known.filter(|(holder, ..)| *holder != place.id)?;
+        let is_wanted = self.wanted.contains(row.uid.as_str());
+        let lives = row.revoked_at.is_none() && secret.revoked_at.is_none() && is_wanted;
+        Some(match lives {
+            true => SecretProblem::Anothers(place.name.to_owned(), row.name.clone()),
+            false => SecretProblem::Dead(place.name.to_owned()),
+        })
+    }
 }
 
 /// Which key each Secret belongs to, by uid: of several that name one, whoever had it in its last status, then whoever
@@ -65,12 +106,13 @@ pub(crate) fn holders<'a>(keys: &[&'a ApiKey], rows: &BTreeMap<Ulid, Key>) -> BT
 }
 
 /// The secret that the key's Secret holds; a missing Secret is written, with a new one. `row` is what the database
-/// knows of the key.
+/// knows of the key, `strings` what it knows of all.
 pub(crate) async fn ensure<S: ResourceSource>(
     source: &S,
     place: &Place<'_>,
     pepper: &Pepper,
     row: Option<&Key>,
+    strings: &Strings<'_>,
 ) -> Result<Held, SecretProblem> {
     let known = row.map(|row| &row.secrets[..]).unwrap_or_default();
     let found = source.read_secret(place.namespace, place.name).await?;
@@ -82,6 +124,9 @@ pub(crate) async fn ensure<S: ResourceSource>(
         let replaces = data.get(REPLACES).and_then(|id| id.parse().ok());
         let replaces = replaces.filter(|id| known.iter().any(|known| known.id == *id && is_current(known)));
         let spec = spec(&key.secret, pepper, replaces);
+        if let Some(problem) = strings.problem(&spec.digest, place) {
+            return Err(problem);
+        }
         let is_old = known.iter().any(|known| known.digest == spec.digest && !is_current(known));
         if !is_old {
             let version = match data.get(ROLE).map(String::as_str) == Some(place.role.as_str()) {

@@ -145,17 +145,33 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
             desired.keys.push(spec);
         }
+        if unread.is_empty() {
+            return Ok(());
+        }
         let (source, told, specs) = (self.source, &state.keys, &desired.keys);
+        let strings = secrets::Strings::of(&db.keys, &self.keys);
         let read = stream::iter(unread).map(|i| {
-            let (desired, pepper) = (&*desired, &pepper);
+            let (desired, pepper, strings) = (&*desired, &pepper, &strings);
             async move {
-                let role = specs[i].role();
-                let place = place(&told[i], desired, &role);
-                (i, secrets::ensure(source, &place, pepper, db.keys.get(&specs[i].id)).await)
+                let (id, role) = (&specs[i].id, specs[i].role());
+                let place = place(&told[i], desired, id, &role);
+                (i, secrets::ensure(source, &place, pepper, db.keys.get(id), strings).await)
             }
         });
         let read: Vec<_> = read.buffer_unordered(AT_ONCE).collect().await;
+        let digests = desired.keys.iter().enumerate();
+        let mut digests: HashMap<[u8; 32], usize> =
+            digests.filter_map(|(i, key)| Some((key.secret.as_ref()?.digest, i))).collect();
         for (i, result) in read {
+            // of several Secrets that hold one new string, the one that was read first has it
+            let result = result.and_then(|held| match digests.insert(held.spec.digest, i) {
+                None => Ok(held),
+                Some(first) => {
+                    digests.insert(held.spec.digest, first);
+                    let (name, other) = (&state.keys[i].secret_name, &desired.keys[first].name);
+                    Err(secrets::SecretProblem::Anothers(name.clone(), other.clone()))
+                }
+            });
             let findings = &mut state.keys[i].findings;
             match result {
                 Ok(held) => self.hold(&mut desired.keys[i], held),
@@ -204,7 +220,8 @@ impl<S: ResourceSource> Pass<'_, S> {
             let (spec, told) = (&desired.keys[i], &mut state.keys[i]);
             let Some(current) = due(spec, db, now) else { continue };
             let role = spec.role();
-            match secrets::issue(self.source, &place(told, desired, &role), &pepper, Some(current)).await {
+            let place = place(told, desired, &spec.id, &role);
+            match secrets::issue(self.source, &place, &pepper, Some(current)).await {
                 Ok(held) => {
                     self.hold(&mut desired.keys[i], held);
                     any = true;
@@ -244,12 +261,13 @@ fn due(spec: &KeySpec, db: &TenantDb, now: Timestamp) -> Option<Ulid> {
     Some(rotation::current(spec, row)?.id.clone())
 }
 
-fn place<'a>(told: &'a KeyState, desired: &'a Desired, role: &'a DbRole) -> secrets::Place<'a> {
+fn place<'a>(told: &'a KeyState, desired: &'a Desired, id: &'a Ulid, role: &'a DbRole) -> secrets::Place<'a> {
     secrets::Place {
         object: &told.object,
         namespace: &told.object.namespace,
         name: &told.secret_name,
         slug: &desired.slug,
+        id,
         role,
     }
 }
