@@ -59,6 +59,8 @@ reasons! {
     SlugTaken,
     /// Another Tenant has this database, or entity, or policy.
     Taken,
+    /// The retained database that a Tenant names is not there for it.
+    NotRetained,
     /// The Tenant that an ApiKey names is not there.
     TenantNotFound,
     /// The Tenant that an ApiKey names is not ready for keys.
@@ -121,6 +123,7 @@ impl Reason {
             | Reason::InvalidSpec
             | Reason::SlugTaken
             | Reason::Taken
+            | Reason::NotRetained
             | Reason::TenantNotFound
             | Reason::ConfigMapNotFound
             | Reason::BootstrapFailed

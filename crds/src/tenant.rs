@@ -106,6 +106,15 @@ pub struct Database {
         .message("database.name holds lower-case letters, digits and underscores, does not start with a digit or pg_, and is not one of postgres, template0, template1, rowgate"))]
     pub name: Option<String>,
 
+    /// The id of the retained database that this Tenant takes up again: one that was retained in this namespace, or that the
+    /// platform team has handed to this Tenant (`rowgate-dataplane retained hand-over`). `slug` must be the one that it had.
+    /// Not needed by a Tenant of the same namespace and name as the one that was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 26, max = 26))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-7][0-9a-hjkmnp-tv-z]{25}$')")
+        .message("database.adoptRetained holds the id of a tenant: 26 lower-case letters and digits, as in status.tenantId"))]
+    pub adopt_retained: Option<String>,
+
     /// Whether Rowgate makes the database when it is not there.
     #[serde(default = "yes")]
     pub create: bool,
@@ -124,6 +133,7 @@ impl Default for Database {
         Database {
             server_secret_ref: None,
             name: None,
+            adopt_retained: None,
             create: true,
             deletion_policy: DeletionPolicy::Retain,
             bootstrap: None,
@@ -307,12 +317,6 @@ impl Tenant {
     #[must_use]
     pub fn slug(&self) -> &str {
         self.spec.slug.as_deref().or(self.metadata.name.as_deref()).unwrap_or_default()
-    }
-
-    /// The database's name: `spec.database.name`, else the slug with `_` for `-`.
-    #[must_use]
-    pub fn database_name(&self) -> String {
-        self.spec.database.name.clone().unwrap_or_else(|| self.slug().replace('-', "_"))
     }
 }
 

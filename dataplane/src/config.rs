@@ -218,7 +218,8 @@ impl ServerFlags {
     }
 }
 
-fn root(path: &Path) -> Result<Root, String> {
+/// The root secret in a file.
+pub(crate) fn root(path: &Path) -> Result<Root, String> {
     let remedy = "make one with `openssl rand -hex 32` and give it to every replica and to the operator";
     let text = std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}; {remedy}"))?;
     Root::from_hex(&text).map_err(|e| format!("holds no root: {e}; {remedy}"))

@@ -42,6 +42,7 @@ pub mod replica;
 pub mod signing;
 pub mod tenant;
 
+pub mod retained;
 pub mod revoke;
 pub mod rotate_signing_key;
 pub mod standalone;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use rowgate_dataplane::app::{self, AppConfig, AppError, Listeners};
 use rowgate_dataplane::config::{ControlFlags, ServeFlags, ServeSettings};
+use rowgate_dataplane::retained::{self, RetainedFlags};
 use rowgate_dataplane::revoke::{self, RevokeFlags};
 use rowgate_dataplane::rotate_signing_key;
 use rowgate_dataplane::standalone::{self, StandaloneFlags, check::CheckFlags, psql::PsqlFlags};
@@ -36,6 +37,8 @@ enum Command {
     Revoke(RevokeFlags),
     /// Replace the key that signs tokens: publish the next one, sign with it in an hour, drop the old one an hour later
     RotateSigningKey(ControlFlags),
+    /// List the databases that were kept when their Tenants were deleted, hand one to another namespace, or drop one
+    Retained(RetainedFlags),
     /// Open a tenant's database with psql, as the owner of its tables; standalone must be running
     Psql(PsqlFlags),
     /// Say what is wrong with a folder of manifests, without a database
@@ -58,6 +61,10 @@ fn main() -> ExitCode {
         },
         Command::RotateSigningKey(flags) => match flags.settings() {
             Ok(control) => said(rotate_signing_key::run(&control)),
+            Err(mistakes) => failed(&mistakes, MISTAKE),
+        },
+        Command::Retained(flags) => match flags.asked() {
+            Ok(asked) => said(retained::run(asked)),
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
         Command::Psql(flags) => standalone::psql::run(&flags),

@@ -6,4 +6,5 @@ mod roles;
 
 mod asked;
 
+mod retained;
 mod secrets;

@@ -63,6 +63,8 @@ fn tenants() -> Vec<Case> {
         "spec.slug: slug holds at most 40 lower-case letters, digits and hyphens, no hyphen at either end";
     let database = "spec.database.name: database.name holds lower-case letters, digits and underscores, does not start \
                     with a digit or pg_, and is not one of postgres, template0, template1, rowgate";
+    let adopted = "spec.database.adoptRetained: database.adoptRetained holds the id of a tenant: 26 lower-case letters and \
+                   digits, as in status.tenantId";
     let schema = "spec.entities[0].source: source.schema cannot be dl, information_schema or pg_...: those belong to \
                   Rowgate and to PostgreSQL";
     let origins = "spec.cors.origins: cors.origins holds scheme://host or scheme://host:port in lower case, without a path \
@@ -100,6 +102,9 @@ fn tenants() -> Vec<Case> {
             ("{database: {name: Shop}}", database),
             ("{database: {name: pg_x}}", database),
             ("{database: {name: rowgate}}", database),
+            ("{database: {adoptRetained: 01k9zv5n2m8q4r6t0w3y7b1d5f}}", ""),
+            ("{database: {adoptRetained: 01K9ZV5N2M8Q4R6T0W3Y7B1D5F}}", adopted),
+            ("{database: {adoptRetained: 81k9zv5n2m8q4r6t0w3y7b1d5f}}", adopted),
             (
                 "{database: {deletionPolicy: retain}}",
                 "spec.database.deletionPolicy: \"retain\" is not one of Retain, Delete (did you mean Retain?)",

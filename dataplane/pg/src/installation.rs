@@ -10,8 +10,10 @@ use crate::{failure::PgError, session};
 
 mod bootstrap;
 mod checks;
+mod operate;
 
 pub use bootstrap::open;
+pub use operate::{Operated, operate};
 
 /// The two roots from which everything is derived (architecture, section 3).
 #[derive(Debug, Clone)]
@@ -68,6 +70,11 @@ pub enum InstallationError {
          operator's login, else rename that database or use another PostgreSQL"
     )]
     OtherOwner { owner: String, expected: String },
+    #[error(
+        "the operator's login of this installation is {owner:?}; give --database-url with that role and its password, as \
+         the operator or standalone has it"
+    )]
+    OtherOperator { owner: String },
     #[error("there is no installation in this PostgreSQL yet; start the operator, or standalone, first")]
     NotInstalled,
 }

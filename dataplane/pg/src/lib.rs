@@ -15,6 +15,7 @@ pub mod installation;
 pub mod leader;
 pub mod migrate;
 pub mod replicas;
+pub mod retained;
 pub mod tenants;
 pub mod tls;
 

@@ -34,6 +34,11 @@ pub struct Record {
     pub phase: Phase,
     /// Of `dl.state` after the last completed pass.
     pub generation: i64,
+    /// Namespace and name of the Tenant that a retained database was handed to; `None`: it is for the namespace it was retained
+    /// in.
+    pub handed_to: Option<(String, String)>,
+    /// Its database is being dropped, or half of it is gone.
+    pub dropping: bool,
 }
 
 /// A live tenant, for serving.
@@ -59,6 +64,18 @@ pub struct NewTenant<'a> {
     pub database: &'a str,
 }
 
+/// A statement that gives [`Record`]s.
+macro_rules! record {
+    ($before:literal, $after:literal) => {
+        concat!(
+            $before,
+            " id, slug, uid, namespace, name, database, phase, generation, handed_namespace, handed_name, dropping ",
+            $after
+        )
+    };
+}
+pub(crate) use record;
+
 /// The live tenants, by slug. As `rowgate_dataplane`.
 pub async fn list(conn: &mut PgConnection) -> Result<Vec<TenantRow>, PgError> {
     let text = "select id, slug, host, port, database, generation from control.tenants where phase = 'live' order by slug";
@@ -67,54 +84,68 @@ pub async fn list(conn: &mut PgConnection) -> Result<Vec<TenantRow>, PgError> {
 
 /// The tenant of the object `uid`.
 pub async fn find_by_uid(conn: &mut PgConnection, uid: &str) -> Result<Option<Record>, PgError> {
-    let text = "select id, slug, uid, namespace, name, database, phase, generation from control.tenants where uid = $1";
+    let text = record!("select", "from control.tenants where uid = $1");
     Ok(sqlx::query_as(text).bind(uid).fetch_optional(conn).await?)
+}
+
+/// The tenant with this id, whichever its phase.
+pub async fn find_by_id(conn: &mut PgConnection, id: &Ulid) -> Result<Option<Record>, PgError> {
+    let text = record!("select", "from control.tenants where id = $1");
+    Ok(sqlx::query_as(text).bind(id.as_str()).fetch_optional(conn).await?)
 }
 
 /// The tenant called `slug`, whichever its phase.
 pub async fn find_by_slug(conn: &mut PgConnection, slug: &str) -> Result<Option<Record>, PgError> {
-    let text = "select id, slug, uid, namespace, name, database, phase, generation from control.tenants where slug = $1";
+    let text = record!("select", "from control.tenants where slug = $1");
     Ok(sqlx::query_as(text).bind(slug).fetch_optional(conn).await?)
 }
 
 /// Every tenant whose manifest has not been deleted.
 pub async fn not_retained(conn: &mut PgConnection) -> Result<Vec<Record>, PgError> {
-    let text = "select id, slug, uid, namespace, name, database, phase, generation from control.tenants where phase <> 'retained' order by id";
+    let text = record!("select", "from control.tenants where phase <> 'retained' order by id");
     Ok(sqlx::query_as(text).fetch_all(conn).await?)
 }
 
 /// A row in phase `creating`; 23505 when the slug or the database's name is taken.
 pub async fn create(conn: &mut PgConnection, new: NewTenant<'_>) -> Result<Record, PgError> {
-    let text = "insert into control.tenants (id, slug, uid, namespace, name, database) values ($1, $2, $3, $4, $5, $6) \
-                returning id, slug, uid, namespace, name, database, phase, generation";
+    let text = record!(
+        "insert into control.tenants (id, slug, uid, namespace, name, database) values ($1, $2, $3, $4, $5, $6) returning",
+        ""
+    );
     let query = sqlx::query_as(text).bind(new.id.as_str()).bind(new.slug).bind(new.uid);
     Ok(query.bind(new.namespace).bind(new.name).bind(new.database).fetch_one(conn).await?)
 }
 
-/// Gives a retained tenant to the object that brought its slug back.
+/// Gives the retained tenant `old` to the object `uid`; `None`: somebody else was faster, or it is being dropped.
 pub async fn adopt(
     conn: &mut PgConnection,
-    id: &Ulid,
+    old: &Record,
     uid: &str,
     namespace: &str,
     name: &str,
-) -> Result<Record, PgError> {
-    let text = "update control.tenants set uid = $2, namespace = $3, name = $4, phase = 'creating' where id = $1 \
-                returning id, slug, uid, namespace, name, database, phase, generation";
-    let query = sqlx::query_as(text).bind(id.as_str()).bind(uid).bind(namespace).bind(name);
-    Ok(query.fetch_one(conn).await?)
+) -> Result<Option<Record>, PgError> {
+    let text = record!(
+        "update control.tenants set uid = $2, namespace = $3, name = $4, phase = 'creating', retained_at = null, \
+           handed_namespace = null, handed_name = null \
+         where id = $1 and uid = $5 and phase = 'retained' and not dropping returning",
+        ""
+    );
+    let query = sqlx::query_as(text).bind(old.id.as_str()).bind(uid).bind(namespace).bind(name);
+    Ok(query.bind(&old.uid).fetch_optional(conn).await?)
 }
 
 /// Served from now on, at `generation`.
 pub async fn set_live(conn: &mut PgConnection, id: &Ulid, generation: i64) -> Result<(), PgError> {
-    let text = "update control.tenants set phase = 'live', generation = $2 where id = $1";
+    // a pass over an object that it was taken from meanwhile must not bring it back
+    let text = "update control.tenants set phase = 'live', generation = $2, retained_at = null \
+                where id = $1 and handed_namespace is null and not dropping";
     sqlx::query(text).bind(id.as_str()).bind(generation).execute(conn).await?;
     Ok(())
 }
 
 /// Served no more; the database stays.
 pub async fn set_retained(conn: &mut PgConnection, id: &Ulid) -> Result<(), PgError> {
-    let text = "update control.tenants set phase = 'retained' where id = $1";
+    let text = "update control.tenants set phase = 'retained', retained_at = coalesce(retained_at, now()) where id = $1";
     sqlx::query(text).bind(id.as_str()).execute(conn).await?;
     Ok(())
 }
@@ -197,6 +228,8 @@ impl<'r> sqlx::FromRow<'r, PgRow> for Record {
     fn from_row(row: &'r PgRow) -> Result<Record, sqlx::Error> {
         let id: String = row.try_get("id")?;
         let phase: String = row.try_get("phase")?;
+        let handed: (Option<String>, Option<String>) =
+            (row.try_get("handed_namespace")?, row.try_get("handed_name")?);
         Ok(Record {
             id: id.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
             slug: row.try_get("slug")?,
@@ -210,6 +243,8 @@ impl<'r> sqlx::FromRow<'r, PgRow> for Record {
                 _ => Phase::Creating,
             },
             generation: row.try_get("generation")?,
+            handed_to: handed.0.zip(handed.1),
+            dropping: row.try_get("dropping")?,
         })
     }
 }

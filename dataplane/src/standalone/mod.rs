@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod flags;
+pub(crate) mod found;
 mod given;
 mod greeting;
 pub mod lock;

@@ -9,15 +9,15 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use percent_encoding::utf8_percent_encode;
-use rowgate_core::derive::Root;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::{InstallationError, open_existing};
 use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::tenants;
 use rowgate_pg::tls::Tls;
 
-use super::given::{self, AUTHORITY};
-use super::{postgres, roots, say, tell};
+use super::found::{self, StateError};
+use super::given::AUTHORITY;
+use super::{say, tell};
 use crate::path::RESERVED;
 
 /// What stops before psql is started.
@@ -49,15 +49,8 @@ pub struct PsqlFlags {
 /// Why psql was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum PsqlError {
-    #[error(
-        "no standalone Rowgate has used the state folder {}; start one, or name its folder with --state",
-        .0.display()
-    )]
-    NoState(PathBuf),
-    #[error("cannot read {}: {source}; run this as the user that runs standalone", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
-    #[error("the PostgreSQL of the state folder {} does not run; start standalone first", .0.display())]
-    Stopped(PathBuf),
+    #[error(transparent)]
+    State(#[from] StateError),
     #[error(transparent)]
     Installation(InstallationError),
     #[error("the control database does not list its tenants: {0}")]
@@ -112,18 +105,12 @@ fn quoted(text: &str) -> String {
 /// The owner's login. Nothing is made or started for it.
 #[tokio::main(flavor = "current_thread")]
 async fn find(flags: &PsqlFlags) -> Result<Login, PsqlError> {
-    let (operator, dataplane) = (root(&flags.state, "operator")?, root(&flags.state, "dataplane")?);
-    let endpoint = match given::read(&flags.state) {
-        Ok(Some(endpoint)) => Some(endpoint),
-        Ok(None) => postgres::running(&flags.state).await,
-        Err(source) => return Err(PsqlError::Unreadable { path: given::file(&flags.state), source }),
-    };
-    let endpoint = endpoint.ok_or_else(|| PsqlError::Stopped(flags.state.clone()))?;
-    let opened = open_existing(endpoint, &dataplane).await;
+    let (roots, endpoint) = found::find(&flags.state).await?;
+    let opened = open_existing(endpoint, &roots.dataplane).await;
     let (installation, mut control) = opened.map_err(PsqlError::Installation)?;
     let rows = tenants::list(&mut control).await.map_err(PsqlError::Tenants)?;
     match rows.iter().find(|row| row.slug.as_str() == flags.tenant) {
-        Some(row) => Ok(installation.owner(&operator, &row.id, row.endpoint.as_ref(), &row.database)),
+        Some(row) => Ok(installation.owner(&roots.operator, &row.id, row.endpoint.as_ref(), &row.database)),
         None => {
             let slugs: Vec<&str> = rows.iter().map(|row| row.slug.as_str()).collect();
             let known = match &slugs[..] {
@@ -133,14 +120,6 @@ async fn find(flags: &PsqlFlags) -> Result<Login, PsqlError> {
             Err(PsqlError::Unknown { tenant: flags.tenant.clone(), known })
         }
     }
-}
-
-fn root(state: &Path, name: &str) -> Result<Root, PsqlError> {
-    let path = state.join(format!("{name}.root"));
-    roots::load(&path).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => PsqlError::NoState(state.to_owned()),
-        _ => PsqlError::Unreadable { path, source },
-    })
 }
 
 /// Becomes psql; comes back only where that fails. The password goes by the environment, which only this user can read:

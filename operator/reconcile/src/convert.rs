@@ -14,12 +14,18 @@ use crate::desired::{
 };
 use crate::{annotations, rotation};
 
-/// The Tenant's part, without keys. Entities that this version does not serve are left out by the caller.
-pub(crate) fn tenant(tenant: &Tenant, id: &Ulid, installation: &Installation) -> Result<Desired, String> {
+/// The Tenant's part, without keys. Entities that this version does not serve are left out by the caller. `database`: its name
+/// in the control database, which no manifest changes.
+pub(crate) fn tenant(
+    tenant: &Tenant,
+    id: &Ulid,
+    database: &str,
+    installation: &Installation,
+) -> Result<Desired, String> {
     let slug = tenant.slug().parse().map_err(|error| {
         format!("the slug {error}; delete this Tenant and make it with another spec.slug")
     })?;
-    let database = Ident::new(tenant.database_name())
+    let database = Ident::new(database)
         .ok_or("database.name is too long; delete this Tenant and make it with a shorter one")?;
     let spec = &tenant.spec;
     let shared = spec.shared.clone().unwrap_or_default();

@@ -148,11 +148,11 @@ pub enum Scope {
 /// that its Secret holds. The error says what to change in the Tenant.
 pub fn from_resources<'a>(
     tenant: &Tenant,
-    id: &Ulid,
+    (id, database): (&Ulid, &str),
     keys: impl IntoIterator<Item = (&'a ApiKey, Ulid, Option<SecretSpec>)>,
     installation: &Installation,
 ) -> Result<Desired, String> {
-    let mut desired = convert::tenant(tenant, id, installation)?;
+    let mut desired = convert::tenant(tenant, id, database, installation)?;
     let keys = keys.into_iter().map(|(key, id, secret)| convert::key(key, id, secret, installation));
     desired.keys.extend(keys);
     Ok(desired)

@@ -150,7 +150,8 @@ pub(crate) async fn retire<S>(
     tenants::set_retained(&mut open, &record.id).await?;
     replicas::wake(&mut open).await?;
     open.commit().await?;
-    tracing::info!(tenant = %record.slug, "the Tenant is gone; its keys are revoked and its database is kept");
+    let from = format!("{}/{}", record.namespace, record.name);
+    tracing::info!(tenant = %record.slug, id = %record.id, from, "the Tenant is gone; its keys are revoked and its database is kept");
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 pub mod desired;
 pub mod dir_source;
 pub mod plan;
+pub mod retained;
 pub mod source;
 mod told;
 

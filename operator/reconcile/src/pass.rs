@@ -11,7 +11,7 @@ use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
 use rowgate_pg::locks::{self, Held};
 use rowgate_pg::login_failure::LoginFailure;
-use rowgate_pg::{introspect, key_uses, leader, replicas, session, tenants};
+use rowgate_pg::{introspect, key_uses, keys as keys_of, leader, replicas, session, tenants};
 
 use crate::apply::{ApplyError, Logins};
 use crate::kept::Kept;
@@ -22,6 +22,7 @@ use crate::source::{ResourceSource, Snapshot, SourceError, Version};
 use crate::status::TenantState;
 use crate::{annotations, convert, report, revocation};
 
+mod adopt;
 mod ending;
 mod ground;
 mod held;
@@ -173,13 +174,39 @@ impl<S: ResourceSource> Pass<'_, S> {
         state
     }
 
+    /// The uids of the keys that are to live, and of those of which nobody knows.
+    fn wanted(&self) -> Vec<String> {
+        let live = self.keys.iter().filter(|key| !key.spec.revoked);
+        let unread = self.snapshot.unread_of(Kind::ApiKey).map(|key| key.uid.clone());
+        live.filter_map(|key| key.metadata.uid.clone()).chain(unread).collect()
+    }
+
+    /// A database that is taken up again may hold keys that live, such as those of a backup; whatever else is refused later,
+    /// nothing is served from it while one of them does.
+    async fn revoke_before_served(&self, logins: &mut Logins<'_>) -> Result<(), PassError> {
+        let Some(epoch) = self.memory.epoch else { return Ok(()) };
+        let revoked = keys_of::revoke_others(logins.get(As::Owner).await?, &self.wanted(), epoch).await;
+        let n_revoked = revoked.map_err(|error| match error.code() {
+            Some(code) if code != leader::REPLACED && !error.is_collision() && !error.is_shortage() => {
+                let message = format!(
+                    "a key of before is not revoked, so nothing is served: PostgreSQL answered {code}; mend in the database \
+                     what refuses it"
+                );
+                PassError::Refused(Reason::StatementRefused, message)
+            }
+            _ => error.into(),
+        })?;
+        if 0 < n_revoked {
+            tracing::info!(n_revoked, "revoked keys of before, whose manifests are not there");
+        }
+        Ok(())
+    }
+
     /// Revokes the keys that are not to live.
     async fn revoke_dead(&mut self, state: &TenantState) -> Result<(), PgError> {
         let mut conn = session::connect(&self.installation.operator()).await?;
         let Some(record) = tenants::find_by_uid(&mut conn, &state.object.uid).await? else { return Ok(()) };
-        let live = self.keys.iter().filter(|key| !key.spec.revoked);
-        let unread = self.snapshot.unread_of(Kind::ApiKey).map(|key| key.uid.clone());
-        let uids: Vec<String> = live.filter_map(|key| key.metadata.uid.clone()).chain(unread).collect();
+        let uids = self.wanted();
         let epoch = &mut self.memory.epoch;
         let n_revoked =
             revocation::revoke_others(self.installation, self.kept, self.lead, epoch, &record, &uids).await?;
@@ -255,6 +282,15 @@ impl<S: ResourceSource> Pass<'_, S> {
         if record.phase == tenants::Phase::Live {
             state.served = Some(record.generation);
         }
+        if let Some(wanted) = self.tenant.spec.database.adopt_retained.as_deref()
+            && wanted != record.id.as_str()
+        {
+            let message = format!(
+                "this Tenant has a database of its own, so it does not take up {wanted}: leave spec.database.adoptRetained \
+                 out, or delete this Tenant and make another one with it"
+            );
+            state.findings.stalled.push((Reason::InvalidSpec, message));
+        }
         let logins = Logins::new(self.installation, self.kept, self.lead, &record.id, &record.database);
         let mut logins = logins.anew(self.probe);
         let result = match self.inside(state, &record, &mut logins).await {
@@ -280,7 +316,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         record: &tenants::Record,
         logins: &mut Logins<'_>,
     ) -> Result<TenantDb, PassError> {
-        let mut desired = convert::tenant(self.tenant, &record.id, self.installation)
+        let mut desired = convert::tenant(self.tenant, &record.id, &record.database, self.installation)
             .map_err(|message| PassError::Refused(Reason::InvalidSpec, message))?;
         // a tenant that was passed over before stands, mostly; where it does not, step by step
         let looked = match self.memory.epoch.filter(|_| !self.probe) {
@@ -293,6 +329,9 @@ impl<S: ResourceSource> Pass<'_, S> {
         let (cluster, db) = looked.unzip();
         let (cluster, repaired) = self.shell(state, &desired, logins, cluster).await?;
         let opened = self.open(state, logins).await?;
+        if record.phase != tenants::Phase::Live {
+            self.revoke_before_served(logins).await?;
+        }
         if self.probe {
             state.login_failure = logins.probe().await?;
         }

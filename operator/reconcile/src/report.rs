@@ -49,7 +49,7 @@ pub(crate) fn known(tenant: &Tenant, keys: &[&ApiKey], last: Option<&TenantState
         replaced: false,
         id: status.tenant_id.as_deref().and_then(|id| id.parse().ok()),
         slug: String::new(),
-        database: String::new(),
+        database: status.database.unwrap_or_default(),
         served: None,
         entities: status.entities.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
         shared: status.shared.into(),
@@ -72,7 +72,7 @@ pub(crate) fn known(tenant: &Tenant, keys: &[&ApiKey], last: Option<&TenantState
         findings: Findings::default(),
         done: false,
         slug: tenant.slug().to_owned(),
-        database: tenant.database_name(),
+        database: tenant.spec.database.name.clone().unwrap_or(known.database),
         next_look: None,
         ..known
     }

@@ -46,6 +46,7 @@ pub(crate) struct TenantState {
     pub(crate) replaced: bool,
     pub(crate) id: Option<Ulid>,
     pub(crate) slug: String,
+    /// Empty: not known yet.
     pub(crate) database: String,
     /// Of `dl.state`: what every live replica must serve.
     pub(crate) served: Option<i64>,
@@ -239,7 +240,7 @@ impl SaidOfTenant<'_> {
             conditions: self.verdict.conditions(self.generation, before, now),
             tenant_id: self.id.map(Ulid::to_string),
             slug: Some(self.slug.to_owned()),
-            database: Some(self.database.to_owned()),
+            database: Some(self.database.to_owned()).filter(|name| !name.is_empty()),
             endpoints: Some(Endpoints {
                 rest: Some(format!("{}/auth/{}/api", self.api_url, self.slug)),
                 ..Endpoints::default()

@@ -57,9 +57,10 @@ pub(super) fn common() -> String {
 /// `top` is further lines of the spec, indented by two.
 pub(super) fn tenant(name: &str, top: &str, entities: &[&str]) -> String {
     let entities: String = entities.iter().map(|entity| format!("    - {entity}\n")).collect();
+    let database = name.replace('-', "_");
     format!(
         "apiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {{name: {name}}}\nspec:\n  \
-         database: {{bootstrap: {{configMapRef: {{name: script}}}}}}\n{top}  entities:\n{entities}---\n"
+         database: {{name: {database}, bootstrap: {{configMapRef: {{name: script}}}}}}\n{top}  entities:\n{entities}---\n"
     )
 }
 
@@ -83,13 +84,9 @@ fn bare(name: &str, spec: &str) -> String {
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    let mut cases = of_tenants();
-    cases.extend(of_entities());
-    cases.extend(protection::cases());
-    cases.extend(of_keys());
-    cases.extend(routines::cases());
-    cases.extend(of_databases());
-    cases
+    let of_resources = [of_tenants(), of_entities(), protection::cases(), of_keys()];
+    let of_what_stands = [routines::cases(), of_databases()];
+    of_resources.into_iter().chain(of_what_stands).flatten().collect()
 }
 
 pub(super) fn case(
@@ -135,6 +132,13 @@ fn of_tenants() -> Vec<Case> {
             "the database of another Tenant",
             "spec.database.name",
             bare("name-taken", "database: {name: first}"),
+        ),
+        of(
+            "adopter",
+            Reason::NotRetained,
+            "a retained database that is not there for it",
+            "01k9zv5n2m8q4r6t0w3y7b1d5f",
+            bare("adopter", "database: {adoptRetained: 01k9zv5n2m8q4r6t0w3y7b1d5f}"),
         ),
         of(
             "by-hand",

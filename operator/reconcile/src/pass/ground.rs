@@ -5,7 +5,9 @@ use rowgate_crds::Reason;
 use rowgate_pg::actual::{Cluster, TenantDb};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::{introspect, leader, migrate, tenants};
+use sqlx::PgConnection;
 
+use super::adopt::{self, slug_is_taken};
 use super::settle::drift;
 use super::{Pass, PassError};
 use crate::apply::Logins;
@@ -22,35 +24,35 @@ impl<S: ResourceSource> Pass<'_, S> {
         let operator = self.installation.operator();
         let mut conn = self.kept.connect(&operator).await?;
         let uid = &state.object.uid;
+        let spec = &self.tenant.spec.database;
         if let Some(record) = tenants::find_by_uid(&mut conn, uid).await? {
             self.kept.keep(operator, conn);
-            return Ok(record);
+            return match record.dropping {
+                true => Err(adopt::is_being_dropped(&record)),
+                false => Ok(record),
+            };
         }
-        if let Some(old) = tenants::find_by_slug(&mut conn, &state.slug).await? {
-            if old.phase != tenants::Phase::Retained {
-                return Err(slug_is_taken(state));
-            }
-            // its database may be about to be dropped
-            if self.snapshot.tenants.iter().any(|it| it.metadata.uid.as_deref() == Some(old.uid.as_str())) {
-                let message = format!(
-                    "the slug {} belongs to Tenant {}/{}, which is being deleted; wait until it is gone, or delete this one and make it with another spec.slug",
-                    state.slug, old.namespace, old.name
-                );
-                return Err(PassError::Refused(Reason::SlugTaken, message));
-            }
-            let mut open = leader::fence(&mut conn, self.lead).await?;
-            let (namespace, name) = (&state.object.namespace, &state.object.name);
-            let record = tenants::adopt(&mut open, &old.id, uid, namespace, name).await?;
-            open.commit().await.map_err(PgError::from)?;
-            return Ok(record);
+        let old = match (&spec.adopt_retained, adopt::named(spec)) {
+            (Some(_), None) => None,
+            (Some(_), Some(id)) => tenants::find_by_id(&mut conn, &id).await?,
+            (None, _) => tenants::find_by_slug(&mut conn, &state.slug).await?,
+        };
+        // its database may be about to be dropped
+        let leaves = |old: &tenants::Record| {
+            self.snapshot.tenants.iter().any(|it| it.metadata.uid.as_deref() == Some(old.uid.as_str()))
+        };
+        if let Some(old) = adopt::claim(state, spec, old, leaves)? {
+            return self.adopt(state, &old, &mut conn).await;
         }
+        let id = chance::ulid();
+        let database = spec.name.clone().unwrap_or_else(|| state.slug.replace('-', "_"));
         let new = tenants::NewTenant {
-            id: &chance::ulid(),
+            id: &id,
             slug: &state.slug,
             uid,
             namespace: &state.object.namespace,
             name: &state.object.name,
-            database: &state.database,
+            database: &database,
         };
         let mut open = leader::fence(&mut conn, self.lead).await?;
         match tenants::create(&mut open, new).await {
@@ -66,6 +68,23 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Gives a retained row to this Tenant.
+    async fn adopt(
+        &self,
+        state: &TenantState,
+        old: &tenants::Record,
+        conn: &mut PgConnection,
+    ) -> Result<tenants::Record, PassError> {
+        let object = &state.object;
+        let mut open = leader::fence(conn, self.lead).await?;
+        let adopted = tenants::adopt(&mut open, old, &object.uid, &object.namespace, &object.name).await?;
+        open.commit().await.map_err(PgError::from)?;
+        let record = adopted.ok_or_else(|| PassError::Moved(format!("take up database {}", old.database)))?;
+        let from = format!("{}/{}", old.namespace, old.name);
+        tracing::info!(tenant = %state.slug, id = %record.id, from, "a retained database is taken up again");
+        Ok(record)
     }
 
     /// Login roles and the database. True: something was done. `looked`: what PostgreSQL holds, if that was read just now.
@@ -145,14 +164,6 @@ impl<S: ResourceSource> Pass<'_, S> {
         })?;
         Ok(true)
     }
-}
-
-fn slug_is_taken(state: &TenantState) -> PassError {
-    let message = format!(
-        "the slug {} belongs to another Tenant, and a Tenant keeps its slug; delete this one and make it with another spec.slug",
-        state.slug
-    );
-    PassError::Refused(Reason::SlugTaken, message)
 }
 
 fn database_is_taken(state: &TenantState) -> PassError {

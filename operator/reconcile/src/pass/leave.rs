@@ -4,19 +4,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rowgate_core::role::TenantLogin;
 use rowgate_crds::{DeletionPolicy, PAUSED, Reason};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::{introspect, leader, replicas, session, tenants};
-use rowgate_sql::text::Ident;
+use rowgate_pg::{leader, replicas, session, tenants};
 
 use super::release::{REMEDY, is_forced};
 use super::{Pass, PassError};
-use crate::apply::Logins;
-use crate::plan;
+use crate::retained::{self, Removal};
 use crate::source::{Event, ResourceSource};
 use crate::status::TenantState;
-use crate::{annotations, remains, report, revocation};
+use crate::{annotations, report, revocation};
 
 impl<S: ResourceSource> Pass<'_, S> {
     pub(super) async fn leave(&mut self) -> Arc<TenantState> {
@@ -78,9 +75,14 @@ impl<S: ResourceSource> Pass<'_, S> {
             replicas::wake(&mut open).await?;
             open.commit().await.map_err(PgError::from)?;
             if kept {
+                // in the namespace of the Tenant, and told nowhere else
+                let (object, id) = (&state.object, &record.id);
                 let note = format!(
-                    "its keys are revoked and database {} is kept; a Tenant with the slug {} takes it over",
-                    record.database, record.slug
+                    "its keys are revoked and database {} is kept, with the id {id}; Tenant {}/{} takes it up again when it \
+                     is applied, and so does one with the same spec.slug in namespace {} that has \
+                     spec.database.adoptRetained: {id}; platform teams hand it to another namespace or drop it with \
+                     rowgate-dataplane retained",
+                    record.database, object.namespace, object.name, object.namespace
                 );
                 self.tell("DatabaseRetained", note, false).await?;
             }
@@ -98,39 +100,29 @@ impl<S: ResourceSource> Pass<'_, S> {
                 "paused by the annotation rowgate.dev/paused; the database is dropped when it is removed";
             return Err(PassError::Refused(Reason::Paused, message.to_owned()));
         }
-        let Some(database) = Ident::new(&record.database) else {
-            return Err(PassError::Refused(Reason::InvalidSpec, "database.name is too long".to_owned()));
-        };
-        let cluster = introspect::cluster(conn, &record.id, &record.database).await?;
-        let ours = TenantLogin::Owner.role(&record.id);
-        let foreign = cluster.database.as_ref().filter(|there| there.owner != ours);
-        if foreign.is_some() || !self.tenant.spec.database.create {
-            let note = format!("database {} was not made by Rowgate and is kept", record.database);
-            self.tell("DatabaseRetained", note, true).await?;
-            return Ok(());
+        if !self.tenant.spec.database.create {
+            return self.tell_kept(record).await;
         }
-        let sessions = tenants::sessions(conn, &record.database).await?.into_iter().collect();
-        let operator = self.installation.operator().role;
-        let ops = plan::removal(&record.id, &database, &cluster, &sessions, &operator);
-        let mut logins = Logins::new(self.installation, self.kept, self.lead, &record.id, &record.database);
-        let applied = match logins.apply(&ops, None).await {
-            Ok(()) => remains::take(&mut logins, &record.id, &record.database).await,
-            Err(error) => Err(error.into()),
-        };
-        logins.close().await;
-        let left = applied?;
-        let roles = match left.len() {
-            0 => "and its roles were dropped".to_owned(),
-            n => format!(
-                "was dropped; {n} of its roles are closed, and dropped as soon as no other database names them"
-            ),
-        };
-        let note = format!("database {} {roles}, as deletionPolicy: Delete says", record.database);
-        self.tell("DatabaseDeleted", note, false).await?;
-        let mut open = leader::fence(conn, self.lead).await?;
-        tenants::forget(&mut open, &record.id).await?;
-        open.commit().await.map_err(PgError::from)?;
-        Ok(())
+        match retained::remove(self.installation, self.kept, self.lead, record, conn).await? {
+            Removal::Dropped { n_closed } => {
+                let roles = match n_closed {
+                    0 => "and its roles were dropped".to_owned(),
+                    n => format!(
+                        "was dropped; {n} of its roles are closed, and dropped as soon as no other database names them"
+                    ),
+                };
+                let note = format!("database {} {roles}, as deletionPolicy: Delete says", record.database);
+                self.tell("DatabaseDeleted", note, false).await?;
+                retained::forget(self.lead, record, conn).await
+            }
+            Removal::Foreign => self.tell_kept(record).await,
+            Removal::Gone => Ok(()),
+        }
+    }
+
+    async fn tell_kept(&self, record: &tenants::Record) -> Result<(), PassError> {
+        let note = format!("database {} was not made by Rowgate and is kept", record.database);
+        self.tell("DatabaseRetained", note, true).await
     }
 
     async fn tell(&self, reason: &str, note: String, warning: bool) -> Result<(), PassError> {

@@ -1,0 +1,191 @@
+//! `retained`: the databases that were kept when their Tenants were deleted, for platform teams: which there are, handing one to
+//! another namespace, dropping one for good.
+
+mod acts;
+mod list;
+mod place;
+
+use std::fmt;
+
+use clap::{Args, Subcommand};
+use rowgate_core::name::Ulid;
+use rowgate_pg::failure::PgError;
+use rowgate_pg::installation::InstallationError;
+use rowgate_program::settings::Mistakes;
+use rowgate_reconcile::retained::DropError;
+
+use crate::standalone::found::StateError;
+use place::Place;
+pub use place::PlaceFlags;
+
+/// The flags of `retained`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "A database that is retained is taken up again only from the namespace that it was retained in: by a Tenant of
+the same name, or by one with the same slug that names it in spec.database.adoptRetained. Everybody
+else is told that the slug is taken. `hand-over` gives it to one Tenant of another namespace instead.
+
+Examples:
+  rowgate-dataplane retained
+  rowgate-dataplane retained hand-over 01k9zv5n2m8q4r6t0w3y7b1d5f --to team-b/shop
+  rowgate-dataplane retained drop 01k9zv5n2m8q4r6t0w3y7b1d5f
+  kubectl -n rowgate exec deploy/rowgate-dataplane -- \\
+    /rowgate-dataplane retained --root-file /etc/rowgate/dataplane/root"
+)]
+pub struct RetainedFlags {
+    #[command(subcommand)]
+    act: Option<ActFlags>,
+    #[command(flatten)]
+    place: PlaceFlags,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum ActFlags {
+    /// Give a retained database to the Tenant NAMESPACE/NAME, which names it in spec.database.adoptRetained; nobody else may
+    /// take it up from then on. Its keys are revoked and stay so. Once more, with another Tenant or the one that it was
+    /// retained from, takes it back
+    HandOver {
+        /// The database's id, as `retained` lists it [example: 01k9zv5n2m8q4r6t0w3y7b1d5f]
+        #[arg(value_name = "ID")]
+        id: String,
+        /// The Tenant that may take it up, with the slug that it had [example: team-b/shop]
+        #[arg(long, value_name = "NAMESPACE/NAME")]
+        to: String,
+    },
+    /// Drop a retained database with all its data and every role of it, as deletionPolicy: Delete does. It asks for the id
+    /// once more. Nothing brings it back
+    Drop {
+        /// The database's id, as `retained` lists it [example: 01k9zv5n2m8q4r6t0w3y7b1d5f]
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// What is asked for, checked.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    act: Act,
+    place: Place,
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    List,
+    HandOver { id: Ulid, namespace: String, name: String },
+    Drop { id: Ulid, yes: bool },
+}
+
+/// Why it was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum RetainedError {
+    #[error("no database with the id {0} is retained; `rowgate-dataplane retained` lists those that are")]
+    Unknown(Ulid),
+    #[error("database {0} is being dropped and is nobody's to take up; `retained drop` finishes it")]
+    Dropping(String),
+    #[error(
+        "database {0} does not belong to its tenant's owner role, so somebody else made or took it; it is not dropped"
+    )]
+    Foreign(String),
+    #[error("nothing is dropped: what was typed is not the id {0}")]
+    NotConfirmed(Ulid),
+    #[error(transparent)]
+    Drop(#[from] DropError),
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    Installation(#[from] InstallationError),
+    #[error("the control database did not do it: {0}")]
+    Control(#[from] PgError),
+}
+
+/// What was done, to be read by people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done(String);
+
+impl RetainedFlags {
+    /// Checks everything that was given; every mistake is told at once.
+    pub fn asked(&self) -> Result<Asked, Mistakes> {
+        let mut mistakes = Vec::new();
+        let act = match &self.act {
+            None => Some(Act::List),
+            Some(ActFlags::HandOver { id, to }) => {
+                let (id, to) = (ulid(id, &mut mistakes), tenant(to, &mut mistakes));
+                id.zip(to).map(|(id, (namespace, name))| Act::HandOver { id, namespace, name })
+            }
+            Some(ActFlags::Drop { id, yes }) => ulid(id, &mut mistakes).map(|id| Act::Drop { id, yes: *yes }),
+        };
+        let place = self.place.read(self.act.is_some());
+        let place = place.map_err(|Mistakes(more)| mistakes.extend(more)).ok();
+        match (act, place) {
+            (Some(act), Some(place)) if mistakes.is_empty() => Ok(Asked { act, place }),
+            _ => Err(Mistakes(mistakes)),
+        }
+    }
+}
+
+/// Does what is asked for.
+pub async fn run(asked: Asked) -> Result<Done, RetainedError> {
+    match asked.act {
+        Act::List => list::all(asked.place).await.map(Done),
+        Act::HandOver { id, namespace, name } => {
+            acts::hand_over(asked.place, &id, &namespace, &name).await.map(Done)
+        }
+        Act::Drop { id, yes } => acts::drop(asked.place, &id, yes).await.map(Done),
+    }
+}
+
+fn ulid(text: &str, mistakes: &mut Vec<String>) -> Option<Ulid> {
+    let id = text.parse::<Ulid>();
+    id.map_err(|_| {
+        mistakes.push(format!(
+            "{text:?} is no id: one has 26 lower-case letters and digits; `rowgate-dataplane retained` lists them"
+        ));
+    })
+    .ok()
+}
+
+/// Namespace and name.
+fn tenant(text: &str, mistakes: &mut Vec<String>) -> Option<(String, String)> {
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    let is_name = |part: &str| !part.is_empty() && part.len() <= 253 && part.chars().all(good);
+    let parts = text.split_once('/').filter(|(namespace, name)| is_name(namespace) && is_name(name));
+    if parts.is_none() {
+        mistakes
+            .push(format!("--to: {text:?} names no Tenant; give its namespace and its name as team-b/shop"));
+    }
+    parts.map(|(namespace, name)| (namespace.to_owned(), name.to_owned()))
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mistake_is_told_at_once() {
+        for (act, starts) in [
+            (ActFlags::Drop { id: "shop".to_owned(), yes: true }, &["\"shop\" is no id"][..]),
+            (
+                ActFlags::HandOver { id: String::new(), to: "team-b".to_owned() },
+                &["\"\" is no id", "--to: \"team-b\" names no Tenant", "--operator-root-file: is missing"],
+            ),
+        ] {
+            let place = PlaceFlags {
+                root_file: (starts.len() == 3).then(|| "/nowhere".to_owned()),
+                ..PlaceFlags::default()
+            };
+            let Mistakes(lines) = RetainedFlags { act: Some(act), place }.asked().expect_err("mistakes");
+            for start in starts {
+                assert!(lines.iter().any(|line| line.starts_with(start)), "{start}: {lines:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What is done with a retained database.
+
+use std::io::{self, Write as _};
+
+use rowgate_core::name::Ulid;
+use rowgate_pg::installation::Operated;
+use rowgate_pg::tenants::{self, Phase, Record};
+use rowgate_pg::{leader, retained};
+use rowgate_reconcile::retained::{Removal, drop_retained};
+
+use super::RetainedError;
+use super::place::Place;
+
+pub(super) async fn hand_over(
+    place: Place,
+    id: &Ulid,
+    namespace: &str,
+    name: &str,
+) -> Result<String, RetainedError> {
+    let mut operated = place.operate().await?;
+    let old = find(&mut operated, id).await?;
+    let epoch = leader::epoch(&mut operated.control).await?;
+    let mut open = leader::fence(&mut operated.control, epoch).await?;
+    let handed = retained::hand_over(&mut open, id, namespace, name).await?;
+    open.commit().await.map_err(|error| RetainedError::Control(error.into()))?;
+    let record = handed.ok_or_else(|| match old.dropping {
+        true => RetainedError::Dropping(old.database),
+        false => RetainedError::Unknown(id.clone()),
+    })?;
+    let (slug, database) = (&record.slug, &record.database);
+    Ok(format!(
+        "database {database} is for Tenant {namespace}/{name} now, and for no other; it takes it up when this is applied:\n\n\
+         apiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {{namespace: {namespace}, name: {name}}}\nspec:\n  \
+         slug: {slug}\n  database: {{adoptRetained: {id}}}\n\n\
+         with the entities and permissions that it is to have; every key of before stays revoked"
+    ))
+}
+
+pub(super) async fn drop(place: Place, id: &Ulid, yes: bool) -> Result<String, RetainedError> {
+    let mut operated = place.operate().await?;
+    let record = find(&mut operated, id).await?;
+    if !yes && !is_confirmed(&record) {
+        return Err(RetainedError::NotConfirmed(id.clone()));
+    }
+    match drop_retained(&operated.installation, &mut operated.control, id).await? {
+        Removal::Dropped { n_closed: 0 } => Ok(format!(
+            "database {} and every role of it are dropped; the slug {} is free",
+            record.database, record.slug
+        )),
+        Removal::Dropped { n_closed } => Ok(format!(
+            "database {} is dropped; the slug {} is free; {n_closed} of its roles are closed, and dropped as soon as no other database names them",
+            record.database, record.slug
+        )),
+        Removal::Foreign => Err(RetainedError::Foreign(record.database)),
+        Removal::Gone => Err(RetainedError::Unknown(id.clone())),
+    }
+}
+
+async fn find(operated: &mut Operated, id: &Ulid) -> Result<Record, RetainedError> {
+    let record = tenants::find_by_id(&mut operated.control, id).await?;
+    record.filter(|it| it.phase == Phase::Retained).ok_or_else(|| RetainedError::Unknown(id.clone()))
+}
+
+/// Whether who is asked types the id once more.
+fn is_confirmed(record: &Record) -> bool {
+    let (namespace, name) = (&record.namespace, &record.name);
+    let question = format!(
+        "This drops database {} (slug {}, retained from Tenant {namespace}/{name}) with all its data, for good.\n\
+         Type its id to go on: ",
+        record.database, record.slug
+    );
+    let mut stderr = io::stderr().lock();
+    // nobody who sees no question types the id
+    let _asked = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
+    let mut typed = String::new();
+    io::stdin().read_line(&mut typed).is_ok() && typed.trim() == record.id.as_str()
+}

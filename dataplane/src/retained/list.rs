@@ -1,0 +1,100 @@
+//! What is retained, as a table, with what to type next.
+
+use std::time::Duration;
+
+use rowgate_pg::failure::PgError;
+use rowgate_pg::installation::{DataplaneInstallation, open_existing};
+use rowgate_pg::retained::{self, Retained};
+use rowgate_pg::{session, tenants::Record};
+use tokio::time::timeout;
+
+use super::RetainedError;
+use super::place::Place;
+
+/// How long a database may take to say how large it is.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const HEAD: [&str; 7] = ["ID", "SLUG", "DATABASE", "SIZE", "TENANT", "SINCE", "FOR"];
+
+pub(super) async fn all(place: Place) -> Result<String, RetainedError> {
+    let (endpoint, root) = place.look().await?;
+    let (installation, mut conn) = open_existing(endpoint, &root).await?;
+    let all = retained::list(&mut conn).await?;
+    if all.is_empty() {
+        return Ok("no database is retained".to_owned());
+    }
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    for it in &all {
+        let size = size(&installation, &it.record).await;
+        rows.push(row(it, size));
+    }
+    Ok(table(&rows) + NEXT)
+}
+
+const NEXT: &str = "
+A Tenant of the same namespace and name takes up its database when it is applied again. Another one of the
+namespace FOR, with the same spec.slug, does with spec.database.adoptRetained: ID. To everybody else slug and
+database name are taken. To change that:
+
+  rowgate-dataplane retained hand-over ID --to NAMESPACE/NAME   for that Tenant, and no other
+  rowgate-dataplane retained drop ID                            with all its data, for good";
+
+fn row(it: &Retained, size: String) -> [String; 7] {
+    let record = &it.record;
+    let whose = match &record.handed_to {
+        _ if record.dropping => "nobody: it is being dropped".to_owned(),
+        Some((namespace, name)) => format!("Tenant {namespace}/{name}, handed over"),
+        None => format!("namespace {}", record.namespace),
+    };
+    [
+        record.id.to_string(),
+        record.slug.clone(),
+        record.database.clone(),
+        size,
+        format!("{}/{}", record.namespace, record.name),
+        it.since.clone().unwrap_or_else(|| "unknown".to_owned()),
+        whose,
+    ]
+}
+
+/// In words: only who may connect to a database may ask how large it is.
+async fn size(installation: &DataplaneInstallation, record: &Record) -> String {
+    let login = installation.auth(&record.id, None, &record.database);
+    let asked = async { retained::size(&mut session::connect(&login).await?).await };
+    match timeout(PATIENCE, asked).await {
+        Ok(Ok(size)) => size,
+        Ok(Err(error)) if is_gone(&error) => "gone".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+fn is_gone(error: &PgError) -> bool {
+    error.code() == Some("3D000")
+}
+
+/// Columns as wide as what stands in them, two spaces between.
+fn table(rows: &[[String; 7]]) -> String {
+    let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or_default();
+    let widths: [usize; 7] = std::array::from_fn(width);
+    let line = |row: &[String; 7]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_below_each_other() {
+        let row = |a: &str, g: &str| {
+            let mut row = HEAD.map(|_| "x".to_owned());
+            (row[0], row[6]) = (a.to_owned(), g.to_owned());
+            row
+        };
+        let text = table(&[row("ID", "FOR"), row("long", "a")]);
+        assert_eq!(text, "ID    x  x  x  x  x  FOR\nlong  x  x  x  x  x  a\n");
+    }
+}

@@ -1,0 +1,123 @@
+//! Which installation, and with which rights: by a state folder of standalone, or by the secrets that a cluster holds.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rowgate_core::derive::Root;
+use rowgate_pg::installation::{Operated, Roots, operate};
+use rowgate_pg::login::{Endpoint, Login};
+use rowgate_program::database_url;
+use rowgate_program::settings::{Given, Mistakes};
+
+use super::RetainedError;
+use crate::config::{ControlFlags, ControlSettings, root};
+use crate::standalone::found;
+
+/// The flags that say which installation it is.
+#[derive(Debug, Clone, Default, Args)]
+pub struct PlaceFlags {
+    /// The state folder of a standalone Rowgate, which must be running; not read where --root-file is given
+    #[arg(long, env = "ROWGATE_STATE", value_name = "FOLDER", default_value = ".rowgate", global = true)]
+    pub state: PathBuf,
+    /// File with the data plane's root secret, where there is no state folder: the entry `root` of the Secret
+    /// rowgate-dataplane-root [example: /etc/rowgate/dataplane/root]
+    #[arg(long, env = "ROWGATE_ROOT_FILE", value_name = "PATH", global = true)]
+    pub root_file: Option<String>,
+    /// With --root-file, to list: the PostgreSQL that holds the control database, as for `serve` [default: the one of
+    /// --database-url] [example: db.internal:5432]
+    #[arg(long, env = "ROWGATE_CONTROL", value_name = "HOST:PORT|FOLDER[:PORT]", global = true)]
+    pub control: Option<String>,
+    /// With --control: TLS to it, verify-full or disable [default: verify-full]
+    #[arg(long, env = "ROWGATE_DATABASE_TLS", value_name = "MODE", global = true)]
+    pub database_tls: Option<String>,
+    /// With --control: PEM file of the authority that its certificate comes from [default: those that the system trusts]
+    #[arg(long, env = "ROWGATE_DATABASE_CA", value_name = "PATH", global = true)]
+    pub database_ca: Option<String>,
+    /// With --root-file, to hand over and to drop: file with the operator's root secret, the entry `root` of the Secret
+    /// rowgate-operator-root
+    #[arg(long, env = "ROWGATE_OPERATOR_ROOT_FILE", value_name = "PATH", global = true)]
+    pub operator_root_file: Option<String>,
+    /// To hand over and to drop: the URL that the operator, or standalone, is given; a state folder needs it only where the
+    /// URL's user is no superuser
+    #[arg(long, env = "ROWGATE_DATABASE_URL", value_name = "URL", hide_env_values = true, global = true)]
+    pub database_url: Option<String>,
+}
+
+/// The same, checked.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    State {
+        folder: PathBuf,
+        given: Option<Login>,
+    },
+    /// What a data plane has; enough to list.
+    Dataplane(ControlSettings),
+    Operator {
+        roots: Roots,
+        given: Login,
+    },
+}
+
+impl PlaceFlags {
+    /// `acts`: something is to be changed.
+    pub(super) fn read(&self, acts: bool) -> Result<Place, Mistakes> {
+        let url =
+            self.database_url.as_deref().map(|url| database_url::parse(url).map_err(|it| it.to_string()));
+        let Some(root_file) = &self.root_file else {
+            let given = url.transpose().map_err(|why| Mistakes(vec![format!("--database-url: {why}")]))?;
+            return Ok(Place::State { folder: self.state.clone(), given });
+        };
+        if !acts && (self.control.is_some() || url.is_none()) {
+            let flags = ControlFlags {
+                control: self.control.clone(),
+                root_file: Some(root_file.clone()),
+                database_tls: self.database_tls.clone(),
+                database_ca: self.database_ca.clone(),
+            };
+            return flags.settings().map(Place::Dataplane);
+        }
+        let mut given = Given::new(None);
+        let file = |path: &str| -> Result<Root, String> { root(Path::new(path)) };
+        let dataplane = given.required("root-file", Some(root_file), file);
+        let login = given.secret("database-url", url);
+        let operator = match acts {
+            true => given.required("operator-root-file", self.operator_root_file.as_deref(), file),
+            false => None,
+        };
+        given.finish()?;
+        let (dataplane, login) =
+            (dataplane.expect("no mistake was noted"), login.expect("no mistake was noted"));
+        Ok(match operator {
+            Some(operator) => Place::Operator { roots: Roots { operator, dataplane }, given: login },
+            None => Place::Dataplane(ControlSettings { place: login.endpoint, root: dataplane }),
+        })
+    }
+}
+
+impl Place {
+    /// What a data plane opens the installation with, which reads.
+    pub(super) async fn look(self) -> Result<(Endpoint, Root), RetainedError> {
+        Ok(match self {
+            Place::State { folder, .. } => {
+                let (roots, endpoint) = found::find(&folder).await?;
+                (endpoint, roots.dataplane)
+            }
+            Place::Dataplane(control) => (control.place, control.root),
+            Place::Operator { roots, given } => (given.endpoint, roots.dataplane),
+        })
+    }
+
+    /// As the operator.
+    pub(super) async fn operate(&self) -> Result<Operated, RetainedError> {
+        match self {
+            Place::State { folder, given } => {
+                let (roots, endpoint) = found::find(folder).await?;
+                Ok(operate(endpoint, given.as_ref(), &roots).await?)
+            }
+            Place::Operator { roots, given } => {
+                Ok(operate(given.endpoint.clone(), Some(given), roots).await?)
+            }
+            Place::Dataplane(_) => unreachable!("it is made where nothing is to be changed"),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Which Tenant takes up a retained database: the one of its namespace and name, one of its namespace that names its id, or the
+//! one that the platform team handed it to. Whoever may not is told what is told of any name that is taken.
+
+use rowgate_core::name::Ulid;
+use rowgate_crds::{Database, Reason};
+use rowgate_pg::tenants::{Phase, Record};
+
+use super::PassError;
+use crate::source::ObjectRef;
+use crate::status::TenantState;
+
+/// The row that a Tenant without one takes up; `None`: it gets a new one. `old`: the row that [`named`] says where `spec` names
+/// one, or else the one of the slug. `leaves`: whether the object of a row is there still, being deleted.
+pub(super) fn claim(
+    state: &TenantState,
+    spec: &Database,
+    old: Option<Record>,
+    leaves: impl FnOnce(&Record) -> bool,
+) -> Result<Option<Record>, PassError> {
+    let Some(wanted) = &spec.adopt_retained else {
+        let Some(old) = old else { return Ok(None) };
+        if !is_for(&old, &state.object) || old.handed_to.is_some() {
+            return Err(slug_is_taken(state));
+        }
+        return of_own_namespace(state, spec, old, leaves);
+    };
+    let Some(old) = old.filter(|old| is_for(old, &state.object)) else {
+        let message = format!(
+            "no database {wanted} is retained for Tenant {}/{}: it was retained in another namespace and is not handed to this \
+             Tenant, or it is not there; let the platform team hand it over, or delete this Tenant and make it without \
+             spec.database.adoptRetained",
+            state.object.namespace, state.object.name
+        );
+        return Err(PassError::Refused(Reason::NotRetained, message));
+    };
+    if old.slug != state.slug {
+        let message = format!(
+            "the retained database {wanted} is the one of the slug {}; delete this Tenant and make it with spec.slug: {}",
+            old.slug, old.slug
+        );
+        return Err(PassError::Refused(Reason::InvalidSpec, message));
+    }
+    take_up(spec, old, leaves)
+}
+
+/// What a Tenant of the namespace is told; the rest of what may be known there stands in the Event `DatabaseRetained`.
+fn of_own_namespace(
+    state: &TenantState,
+    spec: &Database,
+    old: Record,
+    leaves: impl FnOnce(&Record) -> bool,
+) -> Result<Option<Record>, PassError> {
+    if old.name == state.object.name {
+        return take_up(spec, old, leaves);
+    }
+    let message = match leaves(&old) {
+        true => is_leaving(&old),
+        false => format!(
+            "the slug {} belongs to the database that Tenant {} of this namespace left; to take it up, set \
+             spec.database.adoptRetained: {}, else delete this Tenant and make it with another spec.slug",
+            old.slug, old.name, old.id
+        ),
+    };
+    Err(PassError::Refused(Reason::SlugTaken, message))
+}
+
+fn take_up(
+    spec: &Database,
+    old: Record,
+    leaves: impl FnOnce(&Record) -> bool,
+) -> Result<Option<Record>, PassError> {
+    if leaves(&old) {
+        return Err(PassError::Refused(Reason::SlugTaken, is_leaving(&old)));
+    }
+    if old.dropping {
+        return Err(is_being_dropped(&old));
+    }
+    if let Some(name) = spec.name.as_ref().filter(|name| **name != old.database) {
+        let message = format!(
+            "the database that is retained for this Tenant is {}, not {name}; delete this Tenant and make it without \
+             spec.database.name",
+            old.database
+        );
+        return Err(PassError::Refused(Reason::InvalidSpec, message));
+    }
+    Ok(Some(old))
+}
+
+/// What somebody is told who may have known it.
+pub(super) fn is_being_dropped(old: &Record) -> PassError {
+    let message = format!(
+        "the database {} of the slug {} is being dropped; when it is gone this Tenant gets a new one",
+        old.database, old.slug
+    );
+    PassError::Refused(Reason::SlugTaken, message)
+}
+
+fn is_leaving(old: &Record) -> String {
+    format!(
+        "the slug {} belongs to Tenant {}/{}, which is being deleted; wait until it is gone, or delete this one and make it \
+         with another spec.slug",
+        old.slug, old.namespace, old.name
+    )
+}
+
+/// Whether a row is retained for `object`: by its namespace, or because it was handed to it.
+fn is_for(old: &Record, object: &ObjectRef) -> bool {
+    let is_its = match &old.handed_to {
+        Some((namespace, name)) => *namespace == object.namespace && *name == object.name,
+        None => old.namespace == object.namespace,
+    };
+    old.phase == Phase::Retained && is_its
+}
+
+/// The row that a Tenant asks for by its id; `None`: it asks for none, or for what is no id.
+pub(super) fn named(spec: &Database) -> Option<Ulid> {
+    spec.adopt_retained.as_ref()?.parse().ok()
+}
+
+/// In the same words whoever has it.
+pub(super) fn slug_is_taken(state: &TenantState) -> PassError {
+    let message = format!(
+        "the slug {} belongs to another Tenant, and a Tenant keeps its slug; delete this one and make it with another spec.slug",
+        state.slug
+    );
+    PassError::Refused(Reason::SlugTaken, message)
+}

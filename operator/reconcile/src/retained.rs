@@ -1,0 +1,106 @@
+//! Dropping a database with every role of it: for a Tenant with `deletionPolicy: Delete`, and for a platform team that has done
+//! with a retained one. Cut off anywhere, whoever goes on finds less to do.
+
+use std::collections::BTreeSet;
+
+use rowgate_core::name::Ulid;
+use rowgate_core::role::TenantLogin;
+use rowgate_crds::Reason;
+use rowgate_pg::failure::PgError;
+use rowgate_pg::installation::Installation;
+use rowgate_pg::tenants::{Phase, Record};
+use rowgate_pg::{introspect, leader, retained, tenants};
+use rowgate_sql::text::Ident;
+use sqlx::PgConnection;
+
+use crate::apply::Logins;
+use crate::kept::Kept;
+use crate::pass::PassError;
+use crate::{plan, remains};
+
+/// What became of a database that was to be dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// `n_closed`: roles of it that something in another database names; they are closed, and dropped when nothing does.
+    Dropped {
+        n_closed: usize,
+    },
+    /// It belongs to another role than the tenant's owner, and stays.
+    Foreign,
+    /// It was handed to another Tenant, or somebody has dropped it.
+    Gone,
+}
+
+/// Why a retained database was not dropped, or not wholly.
+#[derive(Debug, thiserror::Error)]
+pub enum DropError {
+    #[error("the control database does not answer: {0}")]
+    Control(#[source] PgError),
+    #[error("database {database} is not dropped, or not wholly: {why}; drop it again to go on")]
+    Stopped { database: String, why: String },
+}
+
+/// Drops the retained database `id`, as [`Removal`] says; `Gone`: nothing with this id is retained. Safe beside whoever
+/// reconciles: what it does is done behind the same fence, and nobody takes up what is being dropped.
+pub async fn drop_retained(
+    installation: &Installation,
+    conn: &mut PgConnection,
+    id: &Ulid,
+) -> Result<Removal, DropError> {
+    let record = tenants::find_by_id(conn, id).await.map_err(DropError::Control)?;
+    let Some(record) = record.filter(|record| record.phase == Phase::Retained) else {
+        return Ok(Removal::Gone);
+    };
+    let lead = leader::epoch(conn).await.map_err(DropError::Control)?;
+    let removed = async {
+        let removal = remove(installation, &Kept::default(), lead, &record, conn).await?;
+        if matches!(removal, Removal::Dropped { .. }) {
+            forget(lead, &record, conn).await?;
+        }
+        Ok::<_, PassError>(removal)
+    };
+    removed
+        .await
+        .map_err(|error| DropError::Stopped { database: record.database.clone(), why: error.to_string() })
+}
+
+/// Drops the database of `record` and every role of it; [`forget`] is left. `conn`: the operator's, on the control database.
+pub(crate) async fn remove(
+    installation: &Installation,
+    kept: &Kept,
+    lead: i64,
+    record: &Record,
+    conn: &mut PgConnection,
+) -> Result<Removal, PassError> {
+    let Some(database) = Ident::new(&record.database) else {
+        return Err(PassError::Refused(Reason::InvalidSpec, "database.name is too long".to_owned()));
+    };
+    let cluster = introspect::cluster(conn, &record.id, &record.database).await?;
+    let ours = TenantLogin::Owner.role(&record.id);
+    if cluster.database.as_ref().is_some_and(|there| there.owner != ours) {
+        return Ok(Removal::Foreign);
+    }
+    let mut open = leader::fence(conn, lead).await?;
+    let begun = retained::begin_drop(&mut open, record).await?;
+    open.commit().await.map_err(PgError::from)?;
+    if !begun {
+        return Ok(Removal::Gone);
+    }
+    let sessions: BTreeSet<String> = tenants::sessions(conn, &record.database).await?.into_iter().collect();
+    let operator = installation.operator().role;
+    let ops = plan::removal(&record.id, &database, &cluster, &sessions, &operator);
+    let mut logins = Logins::new(installation, kept, lead, &record.id, &record.database);
+    let applied = match logins.apply(&ops, None).await {
+        Ok(()) => remains::take(&mut logins, &record.id, &record.database).await,
+        Err(error) => Err(error.into()),
+    };
+    logins.close().await;
+    Ok(Removal::Dropped { n_closed: applied?.len() })
+}
+
+/// The end of a tenant of which nothing is left but its row.
+pub(crate) async fn forget(lead: i64, record: &Record, conn: &mut PgConnection) -> Result<(), PassError> {
+    let mut open = leader::fence(conn, lead).await?;
+    tenants::forget(&mut open, &record.id).await?;
+    Ok(open.commit().await.map_err(PgError::from)?)
+}
