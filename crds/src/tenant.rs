@@ -99,7 +99,8 @@ pub struct Database {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_secret_ref: Option<SecretKeyRef>,
 
-    /// The database's name on that server. Cannot be changed. Default: the slug with `_` for `-`.
+    /// The database's name on that server, which every SQL session of every tenant there can read. Cannot be changed. Default:
+    /// `t_` and `status.tenantId`, which says nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z_][a-z0-9_]*$') && !self.startsWith('pg_') && !(self in ['postgres', 'template0', 'template1', 'rowgate'])")

@@ -2,13 +2,14 @@
 
 use sqlx::PgConnection;
 
-/// A manifest of a Tenant with the schema of `bootstrap`. `spec` is indented by two.
+/// A manifest of a Tenant with the schema of `bootstrap`, in a database of its name. `spec` is indented by two.
 pub(crate) fn tenant(name: &str, spec: &str) -> String {
     let bootstrap = BOOTSTRAP.replace("TENANT", name).replace('\n', "\n    ");
+    let database = name.replace('-', "_");
     format!(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}-bootstrap}}\ndata:\n  schema.sql: |\n    {bootstrap}\n---\n\
          apiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {{name: {name}}}\nspec:\n  \
-         database: {{bootstrap: {{configMapRef: {{name: {name}-bootstrap}}}}}}\n{spec}"
+         database: {{name: {database}, bootstrap: {{configMapRef: {{name: {name}-bootstrap}}}}}}\n{spec}"
     )
 }
 

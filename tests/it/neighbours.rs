@@ -6,5 +6,6 @@ mod roles;
 
 mod asked;
 
+mod names;
 mod retained;
 mod secrets;

@@ -116,7 +116,9 @@ async fn psql_is_the_owner_and_what_it_adds_is_served() {
     let login = login(&given);
     let (folder, password) = (world.socket(), login.password.reveal());
     let folder = folder.display().to_string().replace('/', "%2F");
-    assert_eq!(url(&world), format!("postgresql://{}:{password}@{folder}:5432/shop", login.role));
+    let database = &login.database;
+    assert_eq!(url(&world), format!("postgresql://{}:{password}@{folder}:5432/{database}", login.role));
+    assert_eq!(format!("{database}_owner"), login.role.replacen('t', "t_", 1), "it says nothing of the shop");
     assert!(!world.log().contains(password), "it is told to who asks, and to no log");
 
     changed_as_the_readme_says(&world, &mut connect(&login).await.expect("the owner")).await;

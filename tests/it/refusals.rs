@@ -53,7 +53,7 @@ spec: {tenantRef: {name: slow}}
 apiVersion: rowgate.dev/v1alpha1
 kind: Tenant
 metadata: {name: gone}
-spec: {database: {}}
+spec: {database: {name: gone}}
 ---
 apiVersion: rowgate.dev/v1alpha1
 kind: ApiKey

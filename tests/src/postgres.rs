@@ -243,9 +243,9 @@ impl Server {
         format!("{}:{}", self.socket().display(), self.port()).into()
     }
 
-    /// A connection of the superuser.
-    pub async fn connect(&self, database: &str) -> PgConnection {
-        connect(&self.superuser(database)).await.unwrap_or_else(|error| panic!("{error}"))
+    /// A connection of the superuser to a database, or else to that of the tenant with this slug.
+    pub async fn connect(&self, name: &str) -> PgConnection {
+        connect_to(&self.superuser(name)).await
     }
 
     /// A fresh empty database, for tests that need no installation.
@@ -287,6 +287,24 @@ pub async fn connect(login: &Login) -> Result<PgConnection, sqlx::Error> {
         Endpoint::Tcp { .. } => panic!("from outside it is looked at through its socket"),
     };
     options.connect().await
+}
+
+/// As [`connect`], where the name of the database may be the slug of a tenant instead: its own name says nothing.
+pub async fn connect_to(login: &Login) -> PgConnection {
+    let error = match connect(login).await {
+        Ok(connection) => return connection,
+        Err(error) => error,
+    };
+    let is_absent = error.as_database_error().and_then(|it| it.code()).is_some_and(|code| code == "3D000");
+    assert!(is_absent, "{error}");
+    let control = Login { database: "rowgate".to_owned(), ..login.clone() };
+    let mut control = connect(&control).await.unwrap_or_else(|_| panic!("{error}"));
+    let find =
+        sqlx::query_scalar("select database from control.tenants where slug = $1").bind(&login.database);
+    let database: Option<String> =
+        find.fetch_optional(&mut control).await.unwrap_or_else(|_| panic!("{error}"));
+    let database = database.unwrap_or_else(|| panic!("{error}"));
+    connect(&Login { database, ..login.clone() }).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Runs a script that the test itself wrote, and fails with PostgreSQL's message.

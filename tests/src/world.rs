@@ -14,7 +14,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use crate::data_plane::{DataPlane, send};
-use crate::postgres::{BIN, QUICK, Server, connect, seed};
+use crate::postgres::{BIN, QUICK, Server, connect_to, seed};
 use crate::scratch::Scratch;
 use crate::sweep;
 use crate::wait::until;
@@ -264,7 +264,7 @@ impl World {
         })
     }
 
-    /// The superuser in a database of the PostgreSQL that standalone started.
+    /// The superuser in a database of the PostgreSQL that standalone started, or in that of the tenant with this slug.
     pub async fn superuser(&self, database: &str) -> PgConnection {
         let state = self.state();
         let root = roots::load_or_make(&state.join("superuser.root")).expect("standalone has made it");
@@ -279,7 +279,7 @@ impl World {
             role: "rowgate_superuser".to_owned(),
             password: root.password("bootstrap", "rowgate_superuser", 1),
         };
-        connect(&login).await.unwrap_or_else(|error| panic!("{error}"))
+        connect_to(&login).await
     }
 
     /// The keys by the names of their ApiKeys, as the generated Secrets have them.

@@ -187,7 +187,7 @@ fn manifest(tenant: &str, n_keys: usize) -> String {
     let mut text = format!(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {tenant}-script}}\ndata:\n  schema.sql: |\n    create schema b;\
          {table}\n---\napiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {{name: {tenant}}}\nspec:\n  \
-         database: {{bootstrap: {{configMapRef: {{name: {tenant}-script}}}}}}\n  entities:\n"
+         database: {{name: {tenant}, bootstrap: {{configMapRef: {{name: {tenant}-script}}}}}}\n  entities:\n"
     );
     for name in ["items", "made", "counters", "lines"] {
         write!(

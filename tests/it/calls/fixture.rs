@@ -54,7 +54,7 @@ fn manifest() -> String {
         format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: desk-script}}\ndata:\n  schema.sql: |\n{script}"),
         format!(
             "---\napiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {{name: desk}}\nspec:\n  database: \
-             {{bootstrap: {{configMapRef: {{name: desk-script}}}}}}\n  limits: {{statementTimeout: 10m}}\n  entities:\n\
+             {{name: desk, bootstrap: {{configMapRef: {{name: desk-script}}}}}}\n  limits: {{statementTimeout: 10m}}\n  entities:\n\
              {tables}{entities}  shared:\n    permissions:\n{rows}{may}"
         ),
         key("plain", ""),

@@ -150,7 +150,7 @@ async fn a_leader_that_is_stopped_in_a_transaction_holds_nobody_up() {
     let stopped = Instant::now();
     execute(&mut other, "rollback").await;
     until("a transaction that is left alone", async || {
-        let left = "select 1 as n from pg_stat_activity where datname = 'shop' and state = 'idle in transaction' \
+        let left = "select 1 as n from pg_stat_activity where datname = current_database() and state = 'idle in transaction' \
                     and client_addr is not null";
         (!rows(&mut looking, left).await.is_empty()).then_some(())
     })

@@ -44,7 +44,7 @@ apiVersion: rowgate.dev/v1alpha1
 kind: Tenant
 metadata: {name: farm}
 spec:
-  database: {bootstrap: {configMapRef: {name: farm-script}}}
+  database: {name: farm, bootstrap: {configMapRef: {name: farm-script}}}
   entities:
     - name: trees
       source: {schema: f, object: trees}

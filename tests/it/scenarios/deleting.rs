@@ -20,7 +20,7 @@ scenarios!(
 /// `deletionPolicy: Delete` for the tenant.
 fn doomed() -> String {
     let manifest = tenant("acme", SPEC);
-    let doomed = manifest.replace("database: {bootstrap", "database: {deletionPolicy: Delete, bootstrap");
+    let doomed = manifest.replace("database: {name", "database: {deletionPolicy: Delete, name");
     assert_ne!(doomed, manifest);
     doomed
 }

@@ -23,6 +23,7 @@ const BOOTSTRAP: &str = "create schema app;
 /// Manifests of Tenant `acme` with the schema of [`BOOTSTRAP`]. What unscoped keys may read, their region, and the
 /// expression of a policy beside the one for regions; restrictive, so that it shows nobody more.
 pub(super) fn tenant(name: &str, fields: &str, region: &str, expression: &str) -> String {
+    let database = name.replace('-', "_");
     format!(
         "apiVersion: v1
 kind: ConfigMap
@@ -35,7 +36,7 @@ apiVersion: rowgate.dev/v1alpha1
 kind: Tenant
 metadata: {{name: {name}}}
 spec:
-  database: {{bootstrap: {{configMapRef: {{name: {name}-bootstrap}}}}}}
+  database: {{name: {database}, bootstrap: {{configMapRef: {{name: {name}-bootstrap}}}}}}
   shared:
     permissions: [{{entity: notes, actions: [read], fields: {{include: {fields}}}}}]
     claims: {{region: {region}}}

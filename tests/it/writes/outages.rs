@@ -25,7 +25,7 @@ apiVersion: rowgate.dev/v1alpha1
 kind: Tenant
 metadata: {name: slow}
 spec:
-  database: {bootstrap: {configMapRef: {name: slow-script}}}
+  database: {name: slow, bootstrap: {configMapRef: {name: slow-script}}}
   limits: {statementTimeout: 300ms}
   entities:
     - {name: things, source: {schema: s, object: things}, concurrencyProtection: {}, rowLevelSecurity: {none: true}}

@@ -45,7 +45,8 @@ impl<S: ResourceSource> Pass<'_, S> {
             return self.adopt(state, &old, &mut conn).await;
         }
         let id = chance::ulid();
-        let database = spec.name.clone().unwrap_or_else(|| state.slug.replace('-', "_"));
+        // every SQL session of every tenant reads the names of all databases
+        let database = spec.name.clone().unwrap_or_else(|| format!("t_{id}"));
         let new = tenants::NewTenant {
             id: &id,
             slug: &state.slug,
