@@ -26,6 +26,13 @@ fn told(
         Failure::WrongRole(_) => Miss::Doubtful(Problem::unavailable()),
         // A grant that went away: what is not granted is not there.
         Failure::Denied(_) => Miss::Denied(Problem::entity_not_found()),
+        Failure::Invalid(cause) if matches!(cause.sqlstate.as_deref(), Some("53200" | "54000")) => {
+            Miss::Settled(Problem::new(
+                Code::TooLarge,
+                "the statement would build up more in memory than one session may hold; use fewer functions of long texts in \
+                 $filter, compare such fields by themselves, and name fewer of them in $select",
+            ))
+        }
         Failure::Invalid(cause) => {
             let what = "a value does not fit its column, a computation leaves its range or divides by zero, or two columns have \
                         collations that cannot be compared; compare with values of the column's type";

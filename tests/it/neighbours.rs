@@ -9,3 +9,8 @@ mod asked;
 mod names;
 mod retained;
 mod secrets;
+//! What one tenant, one team or one key does reaches no other: each attack beside a neighbour that is asked all the time.
+
+mod growth;
+mod steady;
+mod views;

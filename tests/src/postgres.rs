@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rowgate_dataplane::standalone::postgres::{Binaries, Postgres, Wish, binaries};
+use rowgate_dataplane::standalone::postgres::{Binaries, Postgres, SESSION_MEMORY, Wish, binaries};
 pub use rowgate_pg::login::Endpoint;
 use rowgate_pg::login::Login;
 use rowgate_pg::wire::Sessions;
@@ -185,7 +185,7 @@ impl Server {
         let state = scratch.path().join("state");
         seed(&state).await;
         let settings = QUICK.iter().chain(settings).map(ToString::to_string).collect();
-        let wish = Wish { state, bin: bin(), settings };
+        let wish = Wish { state, bin: bin(), settings, session_memory: SESSION_MEMORY };
         let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
         Server { postgres, wish, scratch, tls: None, pooler: None }
     }
@@ -371,7 +371,7 @@ async fn make_template() -> PathBuf {
     fs::create_dir(&state).expect("the folder is ours");
     fs::set_permissions(&state, std::os::unix::fs::PermissionsExt::from_mode(0o711)).expect("it is ours");
     let settings = QUICK.map(str::to_owned).to_vec();
-    let wish = Wish { state: state.clone(), bin: bin(), settings };
+    let wish = Wish { state: state.clone(), bin: bin(), settings, session_memory: SESSION_MEMORY };
     let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
     postgres.stop().await.unwrap_or_else(|error| panic!("{error}"));
 

@@ -195,6 +195,54 @@ pub enum Predicate {
     },
     /// A boolean.
     Is(Value),
+    /// `inner`, for rows on which it builds up no more than [`crate::compile::MAX_BUILT`]; it raises for any other. `copies` says
+    /// how often it copies the value of each field, which is a text.
+    Within {
+        copies: Vec<(usize, u64)>,
+        inner: Box<Predicate>,
+    },
+}
+
+impl Predicate {
+    /// Calls `each` with every field that the condition reads.
+    pub(crate) fn fields(&self, each: &mut impl FnMut(usize)) {
+        match self {
+            Predicate::All(parts) | Predicate::Any(parts) => parts.iter().for_each(|part| part.fields(each)),
+            Predicate::Not(inner) | Predicate::Within { inner, .. } => inner.fields(each),
+            Predicate::IsNull { value, .. } | Predicate::Is(value) => value.fields(each),
+            Predicate::Compare { left, right, .. } => {
+                left.fields(each);
+                right.fields(each);
+            }
+            Predicate::OneOf { value, values } => {
+                value.fields(each);
+                values.iter().for_each(|value| value.fields(each));
+            }
+        }
+    }
+}
+
+impl Value {
+    /// Calls `each` with every field that the value is made of.
+    pub(crate) fn fields(&self, each: &mut impl FnMut(usize)) {
+        match self {
+            Value::Field(field) => each(*field),
+            Value::Bind(_) => {}
+            Value::Call { arguments, .. } => arguments.iter().for_each(|argument| argument.fields(each)),
+            Value::Chain { first, rest } => {
+                first.fields(each);
+                rest.iter().for_each(|(_, link)| link.fields(each));
+            }
+            Value::Negate(inner) | Value::Cast(inner, _) => inner.fields(each),
+        }
+    }
+
+    /// Whether it differs from row to row.
+    pub(crate) fn has_field(&self) -> bool {
+        let mut found = false;
+        self.fields(&mut |_| found = true);
+        found
+    }
 }
 
 /// What a condition compares. The types fit; casts that PostgreSQL would not make by itself are written out.

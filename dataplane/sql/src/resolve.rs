@@ -7,6 +7,7 @@ mod call;
 mod delete;
 mod family;
 mod filter;
+mod growth;
 mod input;
 mod moment;
 mod order;
@@ -68,6 +69,7 @@ pub fn collection(
     let max = catalog.limits.max_page_size;
     let select = visible.select(request.select.as_deref())?;
     let filter = request.filter.as_ref().map(|expr| filter::predicate(&visible, expr)).transpose()?;
+    let filter = filter.map(|filter| growth::bounded(visible.entity, filter)).transpose()?;
     let order = order::terms(&visible, &request.orderby)?;
     let take = page_size(request.first, max)?;
     let binding = order::binding(&visible, &order, request.filter.as_ref(), cursors);

@@ -1,5 +1,6 @@
 //! A request's whole way, from query string to SQL. The catalog that all of these tests ask is here.
 
+mod bounds;
 mod calls;
 mod properties;
 mod reads;

@@ -8,6 +8,7 @@ use rowgate_pg::login::Login;
 use rowgate_program::database_url;
 use rowgate_program::settings::Mistakes;
 
+use super::postgres::SESSION_MEMORY;
 use crate::config::{ServerFlags, ServerSettings};
 
 /// All of them as texts and paths; [`StandaloneFlags::settings`] checks them.
@@ -33,6 +34,10 @@ pub struct StandaloneFlags {
     /// A setting for our own PostgreSQL; may be repeated [example: shared_buffers=1GB]
     #[arg(long, value_name = "NAME=VALUE")]
     pub postgres_setting: Vec<String>,
+    /// MiB of memory that one session of our own PostgreSQL may take; a statement that would take more fails, and no other
+    /// one [default: 1024]
+    #[arg(long, env = "ROWGATE_SESSION_MEMORY", value_name = "MIB")]
+    pub session_memory: Option<String>,
     /// How often everything is compared with the database although no manifest changed [default: 25]
     #[arg(long, env = "ROWGATE_RELOOK_SECONDS", value_name = "SECONDS")]
     pub relook_seconds: Option<String>,
@@ -51,6 +56,8 @@ pub struct StandaloneSettings {
     pub database: Option<Login>,
     pub postgres_bin: Option<PathBuf>,
     pub postgres_settings: Vec<String>,
+    /// MiB
+    pub session_memory: u32,
     pub relook: Duration,
     pub ready_file: Option<PathBuf>,
 }
@@ -67,9 +74,15 @@ impl StandaloneFlags {
         if relook.is_none() {
             mistakes.push("--relook-seconds: give a whole number from 1 to 3600".to_owned());
         }
-        if self.database_url.is_some() && (self.postgres_bin.is_some() || !self.postgres_setting.is_empty()) {
+        let memory = self.session_memory.as_deref().map(|text| text.parse().ok());
+        let memory = memory.unwrap_or(Some(SESSION_MEMORY)).filter(|mib| (128..=1 << 20).contains(mib));
+        if memory.is_none() {
+            mistakes.push("--session-memory: give a whole number of MiB from 128 to 1048576".to_owned());
+        }
+        let is_ours = self.postgres_bin.is_some() || self.session_memory.is_some();
+        if self.database_url.is_some() && (is_ours || !self.postgres_setting.is_empty()) {
             mistakes.push(
-                "--database-url names a running PostgreSQL; --postgres-bin and --postgres-setting are for our own: \
+                "--database-url names a running PostgreSQL; --postgres-bin, --postgres-setting and --session-memory are for our own: \
                  leave one or the other out"
                     .to_owned(),
             );
@@ -77,17 +90,20 @@ impl StandaloneFlags {
         for setting in self.postgres_setting.iter().filter(|setting| !setting.contains('=')) {
             mistakes.push(format!("--postgres-setting: {setting:?} is not of the form name=value"));
         }
-        match (server, database, relook) {
-            (Some(server), Some(database), Some(relook)) if mistakes.is_empty() => Ok(StandaloneSettings {
-                server,
-                manifests: self.manifests,
-                state: self.state,
-                database,
-                postgres_bin: self.postgres_bin,
-                postgres_settings: self.postgres_setting,
-                relook: Duration::from_secs(relook),
-                ready_file: self.ready_file,
-            }),
+        match (server, database, relook, memory) {
+            (Some(server), Some(database), Some(relook), Some(session_memory)) if mistakes.is_empty() => {
+                Ok(StandaloneSettings {
+                    server,
+                    manifests: self.manifests,
+                    state: self.state,
+                    database,
+                    postgres_bin: self.postgres_bin,
+                    postgres_settings: self.postgres_setting,
+                    session_memory,
+                    relook: Duration::from_secs(relook),
+                    ready_file: self.ready_file,
+                })
+            }
             _ => Err(Mistakes(mistakes)),
         }
     }
@@ -104,14 +120,16 @@ mod tests {
             database_url: Some("mysql://x".into()),
             postgres_bin: Some("/bin".into()),
             postgres_setting: vec!["fsync".into()],
+            session_memory: Some("1".into()),
             relook_seconds: Some("0".into()),
             ..StandaloneFlags::default()
         };
-        let Mistakes(lines) = flags.settings().expect_err("five mistakes");
+        let Mistakes(lines) = flags.settings().expect_err("six mistakes");
         let starts = [
             "--listen",
             "--database-url: ",
             "--relook-seconds",
+            "--session-memory",
             "--database-url names",
             "--postgres-setting",
         ];

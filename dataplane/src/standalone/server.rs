@@ -37,6 +37,7 @@ impl Server {
             state: settings.state.clone(),
             bin: settings.postgres_bin.clone(),
             settings: settings.postgres_settings.clone(),
+            session_memory: settings.session_memory,
         };
         let postgres = Postgres::start(&wish, &|line| say(&line)).await?;
         Ok(Server::Own { wish, postgres })

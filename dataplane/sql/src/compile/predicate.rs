@@ -1,6 +1,6 @@
 //! Conditions as SQL.
 
-use super::{operator, value};
+use super::{MAX_BUILT, column, operator, value};
 use crate::catalog::{Entity, FieldType, Operators, TypeKind};
 use crate::query::{Predicate, Value};
 use crate::request::Comparison;
@@ -51,7 +51,32 @@ pub(super) fn write(sql: &mut Sql, entity: &Entity, predicate: &Predicate, neste
             sql.lit(close);
         }
         Predicate::Is(value) => value::write(sql, entity, value, false),
+        Predicate::Within { copies, inner } => within(sql, entity, copies, inner),
     }
+}
+
+/// PostgreSQL knows the length of a text without reading it, and works out only the branch of a `case` that it takes. The
+/// other one asks for a text that is too long for any, and depends on a field, or it would be worked out while planning.
+fn within(sql: &mut Sql, entity: &Entity, copies: &[(usize, u64)], inner: &Predicate) {
+    let length = |sql: &mut Sql, field: usize| {
+        sql.lit("coalesce(pg_catalog.octet_length(");
+        column(sql, entity, field);
+        sql.lit("), 0)");
+    };
+    sql.lit("case when ");
+    for (i, (field, times)) in copies.iter().enumerate() {
+        sql.lit(if i == 0 { "" } else { " + " });
+        length(sql, *field);
+        sql.lit("::pg_catalog.int8 * ").number(*times);
+    }
+    sql.lit(" <= ").number(MAX_BUILT).lit(" then ");
+    write(sql, entity, inner, false);
+    sql.lit(" else pg_catalog.repeat(' ', 1073741823");
+    if let Some((field, _)) = copies.first() {
+        sql.lit(" + ");
+        length(sql, *field);
+    }
+    sql.lit(") is null end");
 }
 
 fn chain(sql: &mut Sql, entity: &Entity, parts: &[Predicate], word: &'static str, nested: bool) {

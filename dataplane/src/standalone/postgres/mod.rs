@@ -65,7 +65,13 @@ pub struct Wish {
     pub bin: Option<PathBuf>,
     /// Further server settings, in `name=value` form; the last one of a name counts.
     pub settings: Vec<String>,
+    /// MiB of memory of its own that each of its processes may take: the statement that would take more fails (53200), and no
+    /// other one. A server that runs already keeps what it was started with.
+    pub session_memory: u32,
 }
+
+/// MiB that [`Wish::session_memory`] is where nobody says otherwise.
+pub const SESSION_MEMORY: u32 = 1024;
 
 /// A running server.
 #[derive(Debug)]
@@ -98,7 +104,7 @@ impl Postgres {
                 let binaries = binaries::find(wish.bin.as_deref())?;
                 let binaries = place.executable(binaries, progress)?;
                 cluster::make_if_absent(&place, &binaries, &password, progress)?;
-                (Process::start(&place, &binaries, &wish.settings, progress).await?, false)
+                (Process::start(&place, &binaries, wish, progress).await?, false)
             }
         };
         let superuser = Login {

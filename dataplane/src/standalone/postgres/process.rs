@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use super::binaries::Binaries;
 use super::place::Place;
-use super::{PostgresError, io_error};
+use super::{PostgresError, Wish, io_error};
 
 /// Recovery after a crash may take this long.
 const START_SECONDS: u64 = 120;
@@ -38,6 +38,10 @@ const SETTINGS: [&str; 9] = [
     "log_timezone=UTC",
     "timezone=UTC",
 ];
+
+/// `$0` KiB of data (RLIMIT_DATA: memory that is shared between processes does not count), then the program, which keeps the
+/// process id.
+const LIMITED: &str = "ulimit -d \"$0\" 2> /dev/null; exec \"$@\"";
 
 #[derive(Debug)]
 pub(super) struct Process {
@@ -72,7 +76,7 @@ impl Process {
     pub(super) async fn start(
         place: &Place,
         binaries: &Binaries,
-        settings: &[String],
+        wish: &Wish,
         progress: &(dyn Fn(String) + Send + Sync),
     ) -> Result<Process, PostgresError> {
         let began = Instant::now();
@@ -88,9 +92,16 @@ impl Process {
         let errors = log.try_clone().map_err(|source| io_error("write", &place.log, source))?;
 
         let postgres = binaries.bin.join("postgres");
-        let mut command = place.command(&postgres);
+        // The limit is inherited by every process of the server, and none of them can lift it again. PostgreSQL itself runs
+        // this shell, so it is there. Where the system has no such limit, or a smaller one, that one stands.
+        let mut command = place.command(Path::new("/bin/sh"));
+        command
+            .arg("-c")
+            .arg(LIMITED)
+            .arg((u64::from(wish.session_memory) * 1024).to_string())
+            .arg(&postgres);
         command.arg("-D").arg(&data).arg("-c").arg(format!("unix_socket_directories={}", socket.display()));
-        for setting in SETTINGS.iter().copied().chain(settings.iter().map(String::as_str)) {
+        for setting in SETTINGS.iter().copied().chain(wish.settings.iter().map(String::as_str)) {
             command.arg("-c").arg(setting);
         }
         // A process group of its own: Ctrl-C in our terminal is ours alone.

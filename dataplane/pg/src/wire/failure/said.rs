@@ -113,6 +113,10 @@ impl ServerError {
             // A trigger's own word, which may be that of another server that it asked.
             _ if self.is_said_inside(part) => Failure::Violation(self.into()),
             ("40001" | "40P01" | "55P03", _) => Failure::Unavailable(self.to_string()),
+            // What one read builds up says nothing of whether the server is there.
+            ("53200" | "54000", Part::DataParse | Part::DataBind | Part::Data) => {
+                Failure::Invalid(self.into())
+            }
             _ if ["08", "53", "57"].contains(&class(state)) => Failure::Unavailable(self.to_string()),
             (watch::OTHER_TABLES, Part::Watch) => Failure::Changed(self.into()),
             // The login lacks a right, or the session is not what it was.
@@ -221,6 +225,10 @@ mod tests {
             ("57P01", Data, "Unavailable"),
             ("08006", Data, "Unavailable"),
             ("53300", Data, "Unavailable"),
+            ("53200", Data, "Invalid"),
+            ("53200", Key, "Unavailable"),
+            ("53200", Write, "Unavailable"),
+            ("54000", Data, "Invalid"),
             ("XX000", Data, "Internal"),
             ("DL409", Write, "Violation"),
             ("DL428", Write, "Violation"),

@@ -1,0 +1,109 @@
+//! What may raise for a row is worked out behind the conditions of a view, or an error would tell of rows that the view
+//! hides. Row-level security needs no such thing: PostgreSQL tries a policy before whatever is not leakproof.
+
+use std::collections::BTreeSet;
+
+use crate::catalog::{Entity, EntityKind};
+use crate::query::{Cast, Predicate, Query, Value};
+use crate::request::Function;
+
+/// A filter over a view, taken apart.
+pub(super) struct Fence {
+    /// What may be worked out for rows that the view hides, and what indexes serve.
+    pub(super) inside: Option<Predicate>,
+    pub(super) outside: Predicate,
+    /// What is read from inside, each once.
+    pub(super) fields: BTreeSet<usize>,
+}
+
+/// `None`: nothing of the filter tells of a row by raising.
+///
+/// `security_barrier` would make each page of a view a look at all of its rows, since PostgreSQL takes no order and no limit
+/// below it, and serves no decimals by an index, whose operators are not marked leakproof though none of them raises:
+/// `docs/decisions/views-fence.md` has the measurements.
+pub(super) fn of(query: &Query) -> Option<Fence> {
+    let entity = &*query.entity;
+    let filter = query.filter.as_ref().filter(|_| entity.kind == EntityKind::View)?;
+    let parts = match filter {
+        Predicate::All(parts) => parts.as_slice(),
+        other => std::slice::from_ref(other),
+    };
+    let (outside, inside): (Vec<_>, Vec<_>) = parts.iter().cloned().partition(|part| raises(entity, part));
+    if outside.is_empty() {
+        return None;
+    }
+    let outside = Predicate::All(outside);
+    let mut fields: BTreeSet<usize> = query.select.iter().copied().collect();
+    fields.extend(query.order.iter().map(|term| term.field));
+    fields.extend(query.version);
+    outside.fields(&mut |field| {
+        fields.insert(field);
+    });
+    let inside = (!inside.is_empty()).then(|| Predicate::All(inside));
+    Some(Fence { inside, outside, fields })
+}
+
+/// Whether it may raise by what stands in a row. What PostgreSQL cannot read of a request raises before any row is read, and the
+/// operators by which a type is ordered raise for no value.
+fn raises(entity: &Entity, predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::All(parts) | Predicate::Any(parts) => parts.iter().any(|part| raises(entity, part)),
+        Predicate::Not(inner) => raises(entity, inner),
+        Predicate::Within { .. } => true,
+        Predicate::IsNull { value, .. } | Predicate::Is(value) => computes(value),
+        Predicate::Compare { left, right, .. } => compares(entity, left, right),
+        Predicate::OneOf { value, values } => values.iter().any(|other| compares(entity, value, other)),
+    }
+}
+
+fn compares(entity: &Entity, left: &Value, right: &Value) -> bool {
+    computes(left) || computes(right) || is_cast(entity, left, right)
+}
+
+/// A decimal beside a float becomes a float, out of whose range it may be.
+fn is_cast(entity: &Entity, left: &Value, right: &Value) -> bool {
+    let oid = |value: &Value| match value {
+        Value::Field(field) => entity.fields[*field].ty.base_oid,
+        Value::Bind(bind) => bind.oid,
+        _ => 0,
+    };
+    let is = |one: u32, other: u32| one == NUMERIC && FLOATS.contains(&other);
+    let (left, right) = (oid(left), oid(right));
+    is(left, right) || is(right, left)
+}
+
+/// Whether it may divide by zero, leave a range, or get a length below zero. Recurses no deeper than the parser let terms
+/// nest.
+fn computes(value: &Value) -> bool {
+    match value {
+        Value::Field(_) | Value::Bind(_) => false,
+        Value::Chain { .. } | Value::Negate(_) | Value::Cast(_, Cast::Integer) => true,
+        Value::Cast(inner, Cast::Text | Cast::Utc) => computes(inner),
+        Value::Call { function, arguments } => {
+            let may = match function {
+                Function::Substring | Function::Round | Function::Floor | Function::Ceiling => true,
+                Function::Contains
+                | Function::StartsWith
+                | Function::EndsWith
+                | Function::ToLower
+                | Function::ToUpper
+                | Function::Trim
+                | Function::Length
+                | Function::IndexOf
+                | Function::Concat
+                | Function::Year
+                | Function::Month
+                | Function::Day
+                | Function::Hour
+                | Function::Minute
+                | Function::Second
+                | Function::Date
+                | Function::Time => false,
+            };
+            may || arguments.iter().any(computes)
+        }
+    }
+}
+
+const NUMERIC: u32 = 1700;
+const FLOATS: [u32; 2] = [700, 701];
