@@ -84,7 +84,7 @@ const CASES: [Case; 4] = [
     },
     Case {
         done: "do $$ begin
-                execute format('create policy long on app.hidden using (word <> %L)', repeat('hostile words ', 400000));
+                execute format('create policy long on app.hidden using (word <> %L)', repeat('hostile words ', 700000));
             end $$",
         undone: "drop policy long on app.hidden",
         told: "pg_policy holds more than Rowgate reads: a row takes",
