@@ -12,6 +12,7 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_core::secret::{Credential, PresentedKey};
 
 use crate::app::App;
+use crate::catalogs::Answering;
 use crate::path;
 use crate::respond::Refusal;
 use crate::telemetry::Trace;
@@ -21,11 +22,16 @@ const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const X_MS_API_ROLE: HeaderName = HeaderName::from_static("x-ms-api-role");
 
 /// Who sent a well-formed key of the path's tenant, or a token for one. Whether the key lives is the database's to say.
+///
+/// A key of a tenant that nobody has is one of these, too, so that all that is done for it is what is done for others: it is
+/// looked for in another tenant, as a credential that is never found.
 pub struct Caller {
     pub tenant: Arc<Tenant>,
     pub credential: Credential,
     pub trace: Arc<Trace>,
     role: SaidRole,
+    /// The tenant is the one that the key names.
+    is_named: bool,
 }
 
 /// What a request shows of itself, checked as far as that goes without a database.
@@ -51,17 +57,19 @@ impl FromRequestParts<Arc<App>> for Caller {
         if !fits(parts, &presented.tenant) {
             return Err(Problem::unauthorized().into());
         }
-        let Presented { tenant, credential } = presented;
-        let slug = tenant;
-        let Some(tenant) = app.catalogs.tenant(&slug)? else {
-            if let Some(other) = app.catalogs.stand_in(&slug) {
-                other.look_up_in_vain(&credential).await?;
+        let Presented { tenant: slug, credential } = presented;
+        let answering = app.catalogs.answering(&slug)?.ok_or_else(Problem::unauthorized)?;
+        let Answering { tenant, is_named } = answering;
+        let credential = match is_named {
+            true => {
+                // Both are set once, here.
+                let _first = trace.tenant.set(tenant.clone());
+                credential
             }
-            return Err(Problem::unauthorized().into());
+            false => credential.of_nobody(),
         };
-        // Both are set once, here.
-        let _first = trace.tenant.set(tenant.clone());
-        Ok(Caller { tenant, credential, trace, role: SaidRole::of(&parts.headers) })
+        let role = SaidRole::of(&parts.headers);
+        Ok(Caller { tenant, credential, trace, role, is_named })
     }
 }
 
@@ -79,6 +87,11 @@ impl Caller {
     }
 
     async fn admitted(&self, known: Known) -> Result<Known, Problem> {
+        // none of its keys is found
+        debug_assert!(self.is_named, "a tenant that stands in for nobody's has a caller");
+        if !self.is_named {
+            return Err(Problem::unauthorized());
+        }
         self.note(&known);
         self.tenant.admit(&self.credential, &known).await?;
         Ok(known)

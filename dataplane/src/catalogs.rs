@@ -46,6 +46,13 @@ pub struct Catalogs {
     pub wake: Arc<Notify>,
 }
 
+/// Who answers a key.
+pub struct Answering {
+    pub tenant: Arc<Tenant>,
+    /// False: it stands in for a tenant that nobody has, and no key of it may be found.
+    pub is_named: bool,
+}
+
 impl Catalogs {
     /// No tenant yet.
     #[must_use]
@@ -62,18 +69,19 @@ impl Catalogs {
         }
     }
 
-    /// The tenant of that slug. 503 before the control database was read once: nobody can be refused yet.
-    pub fn tenant(&self, slug: &TenantSlug) -> Result<Option<Arc<Tenant>>, Problem> {
-        Ok(self.all().ok_or_else(Problem::unavailable)?.by_slug.get(slug).cloned())
-    }
-
-    /// A tenant that answers for a slug that is nobody's: the same one until a tenant comes or goes. So whoever floods an
-    /// address, or finds a database down behind it, sees the same with and without a tenant of that name.
-    pub fn stand_in(&self, slug: &TenantSlug) -> Option<Arc<Tenant>> {
-        let all = self.all()?;
-        let n = u64::try_from(all.sorted.len()).ok().filter(|n| 0 < *n)?;
+    /// Who answers a key of that slug: its tenant, or for a slug that is nobody's another one, the same until a tenant comes
+    /// or goes. `None`: there are no tenants. So whoever floods an address, or finds a database down or a catalog missing
+    /// behind it, sees the same with and without a tenant of that name, after the same work.
+    ///
+    /// # Errors
+    /// 503 before the control database was read once: nobody can be refused yet.
+    pub fn answering(&self, slug: &TenantSlug) -> Result<Option<Answering>, Problem> {
+        let all = self.all().ok_or_else(Problem::unavailable)?;
+        let Some(n) = u64::try_from(all.sorted.len()).ok().filter(|n| 0 < *n) else { return Ok(None) };
+        // worked out for both, whoever it is
         let nth = usize::try_from(self.stand_ins.hash_one(slug) % n).expect("less than a length");
-        Some(all.sorted[nth].clone())
+        let (named, stand_in) = (all.by_slug.get(slug), &all.sorted[nth]);
+        Ok(Some(Answering { tenant: named.unwrap_or(stand_in).clone(), is_named: named.is_some() }))
     }
 
     /// All of them, by slug.

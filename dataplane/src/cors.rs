@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use rowgate_core::name::TenantSlug;
 use rowgate_core::problem::{Code, Problem};
 
-use crate::catalogs::Catalogs;
+use crate::catalogs::{Answering, Catalogs};
 use crate::path;
 
 /// What a page may send. `Accept-Encoding` and the like are the browser's own.
@@ -38,12 +38,15 @@ pub fn listed(request: &Request, catalogs: &Catalogs) -> Option<Listed> {
     let (Some(origin), None) = (origins.next(), origins.next()) else { return None };
     let (slug, _) = request.uri().path().strip_prefix("/auth/")?.split_once('/')?;
     let slug: TenantSlug = path::decode(slug).ok()?.parse().ok()?;
-    // Nothing is loaded for a stranger: a catalog that is not there yet lists nothing.
-    let tenant = catalogs.tenant(&slug).ok()??;
-    if tenant.lists_origin(|listed| listed == "*") {
-        return Some(Listed(HeaderValue::from_static("*")));
-    }
-    tenant.lists_origin(|listed| listed.as_bytes() == origin.as_bytes()).then(|| Listed(origin.clone()))
+    // Nothing is loaded for a stranger: a catalog that is not there yet lists nothing. One that stands in is asked in vain.
+    let Answering { tenant, is_named } = catalogs.answering(&slug).ok()??;
+    let listed = match tenant.lists_origin(|listed| listed == "*") {
+        true => Some(Listed(HeaderValue::from_static("*"))),
+        false => tenant
+            .lists_origin(|listed| listed.as_bytes() == origin.as_bytes())
+            .then(|| Listed(origin.clone())),
+    };
+    listed.filter(|_| is_named)
 }
 
 impl Listed {

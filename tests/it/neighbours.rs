@@ -9,3 +9,4 @@ mod roles;
 mod secrets;
 mod steady;
 mod views;
+mod strangers;

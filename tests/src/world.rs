@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::sys::signal::Signal;
 use reqwest::StatusCode;
+use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN};
 use rowgate_dataplane::standalone::roots;
 use rowgate_pg::login::{Endpoint, Login};
 use serde_json::Value;
@@ -361,6 +362,12 @@ pub fn free_port() -> u16 {
         PORTS.start + u16::try_from(offset).expect("smaller than a port")
     });
     ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("some port is free")
+}
+
+/// A well-formed key of a tenant that is no key of any.
+#[must_use]
+pub fn invented(tenant: &str) -> String {
+    ApiKeySecret::generate(&[3; ENTROPY_LEN]).reveal(&tenant.parse().expect("a slug"))
 }
 
 /// The program under test: `ROWGATE_BIN`, or what the same build left two folders above the test.

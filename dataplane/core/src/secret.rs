@@ -31,6 +31,20 @@ pub enum Credential {
     Token { key: Ulid, secret: Ulid },
 }
 
+impl Credential {
+    /// One of the same kind that no key has, as far as anybody can make one: for what is to be looked for in vain.
+    #[must_use]
+    pub fn of_nobody(self) -> Credential {
+        match self {
+            Credential::Secret(KeyDigest(digest)) => Credential::Secret(KeyDigest(digest.map(|byte| !byte))),
+            Credential::Token { key, secret: _ } => {
+                // the time in it is none at which a secret was made
+                Credential::Token { key, secret: Ulid::from_parts(0, [0; 10]) }
+            }
+        }
+    }
+}
+
 /// A key string as a caller sent it: well-formed, not yet known to be anybody's.
 #[derive(Clone)]
 pub struct PresentedKey {
@@ -154,5 +168,18 @@ mod tests {
         assert_ne!(a.digest(&pepper), b.digest(&pepper));
         assert_ne!(a.digest(&pepper), a.digest(&Root::new([2; 32]).pepper()));
         assert_eq!(format!("{a:?} {:?}", a.digest(&pepper)), "ApiKeySecret(hidden) KeyDigest(hidden)");
+    }
+
+    #[test]
+    fn the_credential_of_nobody_is_another_of_the_same_kind() {
+        let digest =
+            Credential::Secret(ApiKeySecret::generate(&entropy(1)).digest(&Root::new([1; 32]).pepper()));
+        let id = |n| Ulid::from_parts(n, [7; 10]);
+        let token = Credential::Token { key: id(1), secret: id(2) };
+        for credential in [digest, token] {
+            let nobody = credential.clone().of_nobody();
+            assert_ne!(nobody, credential);
+            assert_eq!(std::mem::discriminant(&nobody), std::mem::discriminant(&credential));
+        }
     }
 }

@@ -27,14 +27,6 @@ impl Tenant {
         self.ask_anew(credential, snapshot).await
     }
 
-    /// Looks a credential up and forgets the answer: what a key of no tenant costs, so that it takes as long as one of a
-    /// tenant. An error says that too many strangers wait, or that the database does not answer, as it would to one with
-    /// this tenant's name.
-    pub async fn look_up_in_vain(&self, credential: &Credential) -> Result<(), Problem> {
-        let pass = self.strangers.pass().await.ok_or_else(Problem::unavailable)?;
-        self.find(credential, Some(pass)).await.map(drop)
-    }
-
     /// Asks the database until its record and a catalog agree on the generation: twice, where nobody changes anything.
     async fn ask_anew(&self, credential: &Credential, mut snapshot: Arc<Snapshot>) -> Result<Known, Problem> {
         for _ in 0..4 {

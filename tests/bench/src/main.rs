@@ -10,6 +10,7 @@ mod revoked;
 mod rounds;
 mod stage;
 mod storm;
+mod strangers;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,7 +31,7 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page, post, patch, fairness, long; or reconcile and revoked, each of which runs by itself only
+    /// Only scenes whose name holds this word: row, keys, latency, page, post, patch, fairness, long; or reconcile, revoked and strangers, each of which runs by itself only
     #[arg(long)]
     only: Option<String>,
     /// How many objects there are while reconciling is measured
@@ -39,6 +40,9 @@ struct Cli {
     /// Folder with the other servers, which tests/setup/bench.sh fills
     #[arg(long, env = "ROWGATE_BENCH_TOOLS")]
     tools: Option<PathBuf>,
+    /// How often each of two strangers asks
+    #[arg(long, default_value_t = 20_000)]
+    requests: usize,
     #[command(subcommand)]
     role: Option<Role>,
 }
@@ -61,6 +65,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         None if cli.only.as_deref() == Some("revoked") => {
             revoked::run().await;
+            Ok(())
+        }
+        None if cli.only.as_deref() == Some("strangers") => {
+            strangers::run(cli.requests).await;
             Ok(())
         }
         None => bench(&cli).await,
