@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::bodies::Bodies;
 use crate::catalogs::{Catalogs, Ways};
 use crate::config::ServerSettings;
 use crate::meter::{Meter, Unread};
@@ -35,6 +36,8 @@ pub struct AppConfig {
     pub calls: CallLimits,
     /// PgBouncer before the tenants' databases, in transaction mode.
     pub pooler: Option<Endpoint>,
+    /// Bytes of memory for the bodies of requests under way, of all tenants.
+    pub body_memory: usize,
     /// How long a client may take nothing of its answer.
     pub client_timeout: Duration,
     /// How long requests in flight may take once shutdown began.
@@ -61,6 +64,8 @@ pub struct App {
     pub meter: Meter,
     /// What no handler saw.
     pub unread: Arc<Unread>,
+    /// Who holds how much of the memory for request bodies.
+    pub bodies: Arc<Bodies>,
     /// Cancelled when draining begins.
     pub draining: CancellationToken,
 }
@@ -122,6 +127,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         trusted_proxies: config.trusted_proxies,
         meter: Meter::default(),
         unread: Arc::default(),
+        bodies: Bodies::new(config.body_memory),
         draining: shutdown.clone(),
     });
     let address = config.listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();

@@ -12,6 +12,7 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_core::secret::{Credential, PresentedKey};
 
 use crate::app::App;
+use crate::bodies::{Bodies, Held};
 use crate::catalogs::Answering;
 use crate::path;
 use crate::respond::Refusal;
@@ -32,6 +33,7 @@ pub struct Caller {
     role: SaidRole,
     /// The tenant is the one that the key names.
     is_named: bool,
+    bodies: Arc<Bodies>,
 }
 
 /// What a request shows of itself, checked as far as that goes without a database.
@@ -68,8 +70,8 @@ impl FromRequestParts<Arc<App>> for Caller {
             }
             false => credential.of_nobody(),
         };
-        let role = SaidRole::of(&parts.headers);
-        Ok(Caller { tenant, credential, trace, role, is_named })
+        let (role, bodies) = (SaidRole::of(&parts.headers), app.bodies.clone());
+        Ok(Caller { tenant, credential, trace, role, is_named, bodies })
     }
 }
 
@@ -95,6 +97,19 @@ impl Caller {
         self.note(&known);
         self.tenant.admit(&self.credential, &known).await?;
         Ok(known)
+    }
+
+    /// The caller's key once more, without counting the request again: for what goes on after waiting for its body.
+    pub async fn recognize_again(&self) -> Result<Known, Problem> {
+        self.tenant.recognize(&self.credential).await
+    }
+
+    /// Takes `n` bytes of memory for this request's body, or for what was made of it, as long as the answer lives.
+    ///
+    /// # Errors
+    /// 429 where the key itself holds too much, 503 where others do.
+    pub(crate) fn hold(&self, known: &Known, n: usize) -> Result<Held, Problem> {
+        Held::new(&self.bodies, &self.tenant.id, &known.key.id, n)
     }
 
     /// Refuses a role header that names another role than the key's. Only a live key may learn that.

@@ -39,6 +39,11 @@ pub struct ServerFlags {
     /// [default: 256] [example: 1000]
     #[arg(long, env = "ROWGATE_QUEUE_PER_TENANT", value_name = "NUMBER")]
     pub queue_per_tenant: Option<String>,
+    /// Memory of the replica, in MiB, for the bodies of requests under way and the statements made of them. One key gets at
+    /// most a quarter and one tenant half of it, and less while others hold much; further bodies get 429 or 503 at once
+    /// [default: 64] [example: 256]
+    #[arg(long, env = "ROWGATE_BODY_MEMORY_MIB", value_name = "MIB")]
+    pub body_memory_mib: Option<String>,
     /// A client that takes no byte of its answer for this long is cut off [default: 10] [example: 30]
     #[arg(long, env = "ROWGATE_CLIENT_TIMEOUT_SECONDS", value_name = "SECONDS")]
     pub client_timeout_seconds: Option<String>,
@@ -100,6 +105,8 @@ pub struct ServerSettings {
     /// Of each tenant's database.
     pub lane: Limits,
     pub calls: CallLimits,
+    /// Bytes of memory for the bodies of requests under way.
+    pub body_memory: usize,
     pub client_timeout: Duration,
     pub log_format: LogFormat,
     pub drain: Duration,
@@ -196,6 +203,8 @@ impl ServerFlags {
         });
         let calls = given
             .or("calls-per-tenant", self.calls_per_tenant.as_deref(), "4", |text| between(text, 1, 1000));
+        let bodies = self.body_memory_mib.as_deref();
+        let bodies = given.or("body-memory-mib", bodies, "64", |text| between(text, 32, 65_536));
         let client = self.client_timeout_seconds.as_deref();
         let client = given.or("client-timeout-seconds", client, "10", |text| between(text, 1, 3600));
         let format = given.or("log-format", self.log_format.as_deref(), log::default_format(), log::format);
@@ -210,6 +219,7 @@ impl ServerFlags {
             trusted_proxies: proxies?,
             lane: Limits::new(usize::try_from(connections?).expect("at most 1000"), queue),
             calls: CallLimits::new(usize::try_from(calls?).expect("at most 1000"), queue),
+            body_memory: usize::try_from(bodies? << 20).expect("at most 64 GiB"),
             client_timeout: Duration::from_secs(client?),
             log_format: format?,
             drain: Duration::from_secs(drain?),

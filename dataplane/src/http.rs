@@ -236,6 +236,7 @@ mod tests {
 
     use super::*;
     use crate::app::Tasks;
+    use crate::bodies::Bodies;
     use crate::catalogs::{Catalogs, Ways};
     use crate::meter::Meter;
     use crate::proxies::TrustedProxies;
@@ -254,6 +255,7 @@ mod tests {
             trusted_proxies: TrustedProxies::default(),
             meter: Meter::default(),
             unread: Arc::default(),
+            bodies: Bodies::new(Bodies::LEAST),
             draining: CancellationToken::new(),
         })
     }

@@ -9,6 +9,7 @@ pub mod config;
 pub mod telemetry;
 
 pub mod auth;
+pub mod bodies;
 pub mod bounds;
 pub mod compress;
 pub mod cors;

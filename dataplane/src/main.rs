@@ -105,6 +105,7 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
         lane: settings.server.lane,
         calls: settings.server.calls,
         pooler: settings.pooler,
+        body_memory: settings.server.body_memory,
         client_timeout: settings.server.client_timeout,
         drain: settings.server.drain,
         note_uses_every: settings.server.note_uses_every,

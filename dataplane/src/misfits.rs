@@ -52,9 +52,10 @@ fn unnamed(failure: &Failure) -> Option<&str> {
 }
 
 /// Asks as the key what is wrong with each value by itself: perhaps nothing. `None`: PostgreSQL cannot say, for lack of a right
-/// to the schema of a type, or because a domain's own check fails.
+/// to the schema of a type, or because a domain's own check fails; or there is no memory for the question.
 async fn judged(caller: &Caller, known: &Known, compiled: &Compiled) -> Option<Option<Problem>> {
     let Some(suspects) = compiled.suspects() else { return Some(None) };
+    let _held = caller.hold(known, suspects.sql.n_bytes()).ok()?;
     let statement = (suspects.sql.clone(), suspects.shape.clone(), usize::MAX);
     let page = ask(caller, known, false, statement, Mode::Read).await.ok()?;
     let rows = [b"[", &page.json[..], b"]"].concat();

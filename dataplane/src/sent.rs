@@ -1,62 +1,71 @@
-//! The body of a request, read whole, up to the limit, once its key is known: a stranger's is not waited for.
+//! The body of a request, read whole, up to the limit, once its key is known and may do what it asks for: nobody else's is
+//! waited for. Its memory is taken from [`Bodies`](crate::bodies::Bodies) as it comes, never as it was announced.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
+use futures_util::FutureExt as _;
+use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::resolve::Only;
 use tokio::time::timeout;
 
-use crate::app::App;
 use crate::auth::Caller;
+use crate::bodies::Held;
 use crate::bounds::BODY;
 use crate::entity_tags::only;
+use crate::tenant::Known;
+use crate::tries;
 
 /// A body that takes longer to arrive is not waited for.
 const TIME: Duration = Duration::from_secs(30);
+/// The least and the most memory that is taken at once for more of a body, where more is announced.
+const LEAST: usize = 4 << 10;
+const MOST: usize = 64 << 10;
 
 /// A request whose body nobody has read yet.
-pub struct Coming(Request);
+pub struct Coming {
+    head: Head,
+    body: Body,
+}
 
-/// A body of JSON, or why it is none, to be told once the key is known to live; and what the caller prefers.
-pub struct Sent {
-    body: Result<Bytes, Problem>,
+/// What is known of a write before its body.
+pub struct Head {
+    /// Why the body would be none, whatever it holds.
+    unfit: Option<&'static str>,
     /// No body was announced, nor of which type it is.
     is_absent: bool,
+    /// The client waits for leave to send its body.
+    waits: bool,
     /// `Prefer: return=minimal`
     pub is_minimal: bool,
     /// What `If-Match` and `If-None-Match` ask for, or what is wrong with them.
     pub only: Result<Only, Problem>,
 }
 
-impl FromRequest<Arc<App>> for Coming {
+/// A body of JSON, or why it is none, to be told once the key is known to live; and what the caller prefers.
+pub struct Sent {
+    pub head: Head,
+    body: Result<(Vec<u8>, Held), Problem>,
+}
+
+impl<S: Sync> FromRequest<S> for Coming {
     type Rejection = Infallible;
 
-    async fn from_request(request: Request, _: &Arc<App>) -> Result<Coming, Infallible> {
-        Ok(Coming(request))
+    async fn from_request(request: Request, _: &S) -> Result<Coming, Infallible> {
+        let head = Head::of(request.headers(), request.body());
+        Ok(Coming { head, body: request.into_body() })
     }
 }
 
-impl Coming {
-    /// The body, for a key that is remembered or found.
-    ///
-    /// # Errors
-    /// 401 for a stranger, or 503 where nobody can tell.
-    pub async fn of(self, caller: &Caller) -> Result<Sent, Problem> {
-        // not counted against the rate limit: the write that follows is
-        caller.tenant.recognize(&caller.credential).await?;
-        let request = self.0;
-        let is_minimal = prefers_minimal(request.headers());
-        let only = only(request.headers());
-        let is_absent = request.body().is_end_stream() && !request.headers().contains_key(CONTENT_TYPE);
-        let refused = match request.headers() {
+impl Head {
+    fn of(headers: &HeaderMap, body: &Body) -> Head {
+        let unfit = match headers {
             headers if !is_json(headers) => {
                 Some("send the header Content-Type: application/json with the body")
             }
@@ -66,41 +75,160 @@ impl Coming {
             headers if is_encoded(headers) => Some("send the body as it is, without Content-Encoding"),
             _ => None,
         };
-        // also what is refused, so that the connection serves on
-        let read = read(request).await;
-        let _first = read.as_ref().map(|_| caller.trace.body_is_read.set(()));
-        let body = refused.map_or(read, |what| Err(Problem::new(Code::BadRequest, what)));
-        Ok(Sent { body, is_absent, is_minimal, only })
+        Head {
+            unfit,
+            is_absent: body.is_end_stream() && !headers.contains_key(CONTENT_TYPE),
+            waits: headers.contains_key(EXPECT),
+            is_minimal: prefers_minimal(headers),
+            only: only(headers),
+        }
+    }
+
+    /// Refuses a body that would be none.
+    pub fn fits(&self) -> Result<(), Problem> {
+        self.unfit.map_or(Ok(()), |what| Err(Problem::new(Code::BadRequest, what)))
+    }
+
+    /// As [`Head::fits`], where there may be none.
+    pub fn fits_if_any(&self) -> Result<(), Problem> {
+        if self.is_absent { Ok(()) } else { self.fits() }
+    }
+}
+
+impl Coming {
+    /// The body, for a key that lives and `may` send it, as far as that can be said before it.
+    ///
+    /// # Errors
+    /// What `may` says, 401 for a stranger, 429 for a key that asks too often, or 503 where nobody can tell. Then the body is
+    /// not waited for.
+    pub async fn of(
+        mut self,
+        caller: &Caller,
+        may: impl Fn(&Known, &Head) -> Result<(), Problem> + Send + Sync,
+    ) -> Result<Sent, Problem> {
+        let known = match tries::may(caller, |known| may(known, &self.head)).await {
+            Ok(known) => known,
+            Err(problem) => {
+                self.pass_over(caller);
+                return Err(problem.of_nothing_written());
+            }
+        };
+        let body = match timeout(TIME, read(self.body, caller, &known)).await {
+            Ok(read) => read,
+            Err(_) => Err(Problem::new(
+                Code::BadRequest,
+                "the body did not arrive within 30 s; send it faster, or less at once",
+            )),
+        };
+        let _first = body.as_ref().map(|_| caller.trace.body_is_read.set(()));
+        Ok(Sent { head: self.head, body })
+    }
+
+    /// Drops a body that is here already, so that the connection serves on. Nothing is waited for.
+    fn pass_over(&mut self, caller: &Caller) {
+        if !self.head.waits && !self.body.is_end_stream() {
+            let _dropped = self.body.frame().now_or_never();
+        }
+        if self.body.is_end_stream() {
+            let _first = caller.trace.body_is_read.set(());
+        }
     }
 }
 
 impl Sent {
     pub fn body(&self) -> Result<&[u8], Problem> {
-        self.body.as_deref().map_err(Problem::clone)
+        self.head.fits()?;
+        self.body.as_ref().map(|(body, _)| body.as_slice()).map_err(Problem::clone)
+    }
+
+    /// Takes memory for a statement of `n` bytes beside that of the body.
+    ///
+    /// # Errors
+    /// As of [`Caller::hold`].
+    pub(crate) fn hold(&self, n: usize) -> Result<(), Problem> {
+        match &self.body {
+            Ok((body, held)) => held.grow_to(body.capacity() + n),
+            Err(_) => Ok(()),
+        }
     }
 
     /// As [`Sent::body`], where there may be none.
     pub fn body_if_any(&self) -> Result<Option<&[u8]>, Problem> {
-        match (self.is_absent, &self.body) {
+        match (self.head.is_absent, &self.body) {
             (true, _) => Ok(None),
-            (false, Ok(body)) if body.is_empty() => Ok(None),
+            (false, Ok((body, _))) if body.is_empty() => Ok(None),
             _ => self.body().map(Some),
         }
     }
 }
 
-async fn read(request: Request) -> Result<Bytes, Problem> {
-    let limited = Limited::new(request.into_body(), usize::try_from(BODY).unwrap_or(usize::MAX));
-    match timeout(TIME, limited.collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Problem::new(Code::TooLarge, "the body is larger than 1 MiB; send less at once"))
+/// A body of so many bytes, and the statement that is mostly made of it: text and JSON take as much again.
+fn with_statement(size: usize) -> usize {
+    2 * size + size / 8 + 1024
+}
+
+/// All of it, in memory that was taken for it and for the statement that is made of it.
+async fn read(mut body: Body, caller: &Caller, known: &Known) -> Result<(Vec<u8>, Held), Problem> {
+    let (mut pieces, held) = (Pieces::default(), caller.hold(known, 0)?);
+    let limit = usize::try_from(BODY).unwrap_or(usize::MAX);
+    let announced = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::new(Code::BadRequest, "the body broke off; send it whole"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if limit < pieces.len + data.len() {
+            return Err(Problem::new(Code::TooLarge, "the body is larger than 1 MiB; send less at once"));
         }
-        Ok(Err(_)) => Err(Problem::new(Code::BadRequest, "the body broke off; send it whole")),
-        Err(_) => Err(Problem::new(
-            Code::BadRequest,
-            "the body did not arrive within 30 s; send it faster, or less at once",
-        )),
+        let mut rest = &data[..];
+        while !rest.is_empty() {
+            if pieces.room() == 0 {
+                let left = announced.unwrap_or(limit).saturating_sub(pieces.len).max(1);
+                let size = pieces.len.clamp(LEAST, MOST).min(left);
+                held.grow_to(with_statement(pieces.size + size))?;
+                pieces.add(size);
+            }
+            let (now, then) = rest.split_at(rest.len().min(pieces.room()));
+            pieces.take(now);
+            rest = then;
+        }
+    }
+    Ok((pieces.whole(), held))
+}
+
+/// What has come of a body, copied: hyper gives pieces of its buffers, and one of a byte would keep 8 KiB. Of few sizes, so that
+/// what one body leaves is of use to the next.
+#[derive(Default)]
+struct Pieces {
+    pieces: Vec<Vec<u8>>,
+    len: usize,
+    size: usize,
+}
+
+impl Pieces {
+    /// How much the last piece still takes.
+    fn room(&self) -> usize {
+        self.size - self.len
+    }
+
+    fn add(&mut self, size: usize) {
+        self.pieces.push(Vec::with_capacity(size));
+        self.size += size;
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        if let Some(last) = self.pieces.last_mut() {
+            last.extend_from_slice(bytes);
+            self.len += bytes.len();
+        }
+    }
+
+    fn whole(mut self) -> Vec<u8> {
+        match self.pieces.pop() {
+            Some(only) if self.pieces.is_empty() => only,
+            last => {
+                self.pieces.extend(last);
+                self.pieces.concat()
+            }
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use rowgate_core::problem::Problem;
 use rowgate_pg::wire::{Ask, Failure, Mode, Page};
-use rowgate_sql::compile::Compiled;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
@@ -51,7 +50,39 @@ pub(crate) trait Attempt {
 /// Tries until there is an answer, or none is to be had. No problem is told to a key before the database has said in this
 /// request that it lives: the answer to a dead key is 401 and nothing else.
 pub(crate) async fn run<T: Attempt>(caller: &Caller, wanted: &T) -> Result<T::Answer, Problem> {
-    let mut known = caller.recognize().await?;
+    let known = caller.recognize().await?;
+    run_admitted(caller, known, wanted).await
+}
+
+/// The key of a request that `may` be sent on, which it is asked by the catalog of now. As with [`run`] no problem is told
+/// to a key that is dead.
+pub(crate) async fn may(
+    caller: &Caller,
+    may: impl Fn(&Known) -> Result<(), Problem> + Send + Sync,
+) -> Result<Known, Problem> {
+    run(caller, &Question { may }).await
+}
+
+/// What is asked of the catalog alone.
+struct Question<F> {
+    may: F,
+}
+
+impl<F: Fn(&Known) -> Result<(), Problem> + Send + Sync> Attempt for Question<F> {
+    type Answer = Known;
+
+    async fn attempt(&self, caller: &Caller, known: &Known, _: bool) -> Result<Known, Miss> {
+        compiled(caller, known, &self.may)?;
+        Ok(known.clone())
+    }
+}
+
+/// As [`run`], of a request that was counted against the rate limit of its key when `known` was found.
+pub(crate) async fn run_admitted<T: Attempt>(
+    caller: &Caller,
+    mut known: Known,
+    wanted: &T,
+) -> Result<T::Answer, Problem> {
     let mut has_raced = false;
     for left in (0..TRIES).rev() {
         caller.note(&known);
@@ -90,11 +121,11 @@ pub(crate) async fn run<T: Attempt>(caller: &Caller, wanted: &T) -> Result<T::An
 }
 
 /// What `make` makes of the request for the key as it is known.
-pub(crate) fn compiled(
+pub(crate) fn compiled<T>(
     caller: &Caller,
     known: &Known,
-    make: impl Fn(&Known) -> Result<Compiled, Problem>,
-) -> Result<Compiled, Miss> {
+    make: impl Fn(&Known) -> Result<T, Problem>,
+) -> Result<T, Miss> {
     caller.check_role(known).and_then(|()| make(known)).map_err(|problem| match known.fresh {
         true => Miss::Settled(problem),
         false => Miss::Doubtful(problem),

@@ -12,6 +12,7 @@ use crate::auth::Caller;
 use crate::calls;
 use crate::entity_tags::Tagged;
 use crate::misfits;
+use crate::sent::Sent;
 use crate::tenant::Known;
 use crate::told::told_of;
 use crate::tries::{self, Attempt, Miss, ask, compiled};
@@ -37,25 +38,50 @@ pub async fn run(
     caller: &Caller,
     make: impl Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
-    tries::run(caller, &Write { make }).await.map_err(Problem::of_nothing_written)
+    tries::run(caller, &Write { sent: None, make }).await.map_err(Problem::of_nothing_written)
 }
 
-struct Write<F> {
+/// As [`run`], of a request that was counted when its body was waited for. What is made of the body is held from the same
+/// memory as the body itself.
+pub async fn run_sent(
+    caller: &Caller,
+    sent: &Sent,
+    make: impl Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync,
+) -> Result<Written, Problem> {
+    let written = async {
+        let known = caller.recognize_again().await?;
+        tries::run_admitted(caller, known, &Write { sent: Some(sent), make }).await
+    };
+    written.await.map_err(Problem::of_nothing_written)
+}
+
+struct Write<'a, F> {
+    sent: Option<&'a Sent>,
     make: F,
 }
 
-impl<F: Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync> Attempt for Write<F> {
+impl<F> Write<'_, F> {
+    /// Takes memory for what was compiled of a body.
+    fn hold(&self, compiled: &Compiled) -> Result<(), Miss> {
+        let held = self.sent.map_or(Ok(()), |sent| sent.hold(compiled.sql.n_bytes()));
+        held.map_err(Miss::Doubtful)
+    }
+}
+
+impl<F: Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync> Attempt for Write<'_, F> {
     type Answer = Written;
 
     async fn attempt(&self, caller: &Caller, known: &Known, _: bool) -> Result<Written, Miss> {
         let make = |tells_apart| compiled(caller, known, |known| (self.make)(known, tells_apart));
         let mut compiled = make(false)?;
+        self.hold(&compiled)?;
         if compiled.entity.routine.is_some() {
             return calls::attempt(caller, known, &compiled).await;
         }
         let mut answered = done(caller, known, &compiled, true).await;
         if compiled.guard == Guard::Unseen && is_in_doubt(&compiled, &answered) {
             compiled = make(true)?;
+            self.hold(&compiled)?;
             answered = done(caller, known, &compiled, false).await;
         }
         let page = match answered {

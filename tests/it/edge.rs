@@ -1,6 +1,6 @@
 //! The edge: what every answer carries, who is told what without a key, and what is done with what callers send.
 
-mod bounds;
+pub(crate) mod bounds;
 pub(crate) mod compression;
 mod cors;
 mod headers;

@@ -9,4 +9,5 @@ mod roles;
 mod secrets;
 mod steady;
 mod views;
+mod bodies;
 mod strangers;

@@ -35,10 +35,12 @@ pub enum Code {
     Internal,
     Unavailable,
     StatementTimeout,
+    BodyShareExceeded,
+    BodyBudgetExceeded,
 }
 
 impl Code {
-    pub const ALL: [Code; 30] = [
+    pub const ALL: [Code; 32] = [
         Code::BadRequest,
         Code::InvalidFilter,
         Code::InvalidOrderBy,
@@ -69,6 +71,8 @@ impl Code {
         Code::Internal,
         Code::Unavailable,
         Code::StatementTimeout,
+        Code::BodyShareExceeded,
+        Code::BodyBudgetExceeded,
     ];
 
     /// The HTTP status that goes with the code.
@@ -94,11 +98,11 @@ impl Code {
             Code::PreconditionFailed => 412,
             Code::ExpectedTsRequired => 428,
             Code::TooLarge => 413,
-            Code::RateLimited => 429,
+            Code::RateLimited | Code::BodyShareExceeded => 429,
             Code::UriTooLong => 414,
             Code::HeadersTooLarge => 431,
             Code::Internal => 500,
-            Code::Unavailable => 503,
+            Code::Unavailable | Code::BodyBudgetExceeded => 503,
             Code::StatementTimeout => 504,
         }
     }
@@ -144,6 +148,22 @@ impl Problem {
     pub fn rate_limited(retry_after: u32) -> Problem {
         let told = "this API key asks more often than its tenant allows; wait for the seconds in Retry-After, and spread requests";
         Problem { retry_after: Some(retry_after), ..Problem::new(Code::RateLimited, told) }
+    }
+
+    /// The requests of one key hold all that one key may hold of the memory for request bodies.
+    #[must_use]
+    pub fn body_share_exceeded() -> Problem {
+        let told = "the requests of this API key that are under way hold its whole share of the memory for request bodies, and \
+                    nothing was written; send fewer bodies at once, and try again after the time in Retry-After";
+        Problem { retry_after: Some(1), ..Problem::new(Code::BodyShareExceeded, told) }
+    }
+
+    /// Other requests hold the memory for request bodies.
+    #[must_use]
+    pub fn body_budget_exceeded() -> Problem {
+        let told = "other requests use the memory for request bodies, and nothing was written; try again after the time in \
+                    Retry-After";
+        Problem { retry_after: Some(1), ..Problem::new(Code::BodyBudgetExceeded, told) }
     }
 
     /// A DELETE of a row of a table whose rows are never deleted.

@@ -13,6 +13,9 @@ use serde_json::value::RawValue;
 /// usual stack, and what was read must be writable again: it is the one to say no.
 const MAX_DEPTH: usize = 65_536;
 
+/// As many values, or rows without any, as PostgreSQL takes in one statement.
+pub(crate) const MAX_VALUES: usize = 65_535;
+
 /// What a write sends: one row or a list of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Body<'a> {
@@ -48,13 +51,26 @@ pub fn parse(bytes: &[u8]) -> Result<Body<'_>, Problem> {
     match input(whole.get())? {
         Input::Object(raw) => Ok(Body { rows: vec![fields(raw)?], is_list: false }),
         Input::List(raw) => {
-            let rows = items(raw)?.into_iter().enumerate().map(|(i, item)| match item {
-                Input::Object(raw) => fields(raw),
-                _ => Err(refused(format!(
-                    "what stands at index {i} of the array, counted from 0, is no object with the fields of a row"
-                ))),
-            });
-            Ok(Body { rows: rows.collect::<Result<_, _>>()?, is_list: true })
+            let items = items(raw)?;
+            // looked at first: a row takes many times the memory of its text
+            if MAX_VALUES < items.len() {
+                return Err(too_many());
+            }
+            let (mut rows, mut n_values) = (Vec::with_capacity(items.len()), 0);
+            for (i, item) in items.enumerate() {
+                let Input::Object(raw) = item? else {
+                    return Err(refused(format!(
+                        "what stands at index {i} of the array, counted from 0, is no object with the fields of a row"
+                    )));
+                };
+                let row = fields(raw)?;
+                n_values += row.len();
+                if MAX_VALUES < n_values {
+                    return Err(too_many());
+                }
+                rows.push(row);
+            }
+            Ok(Body { rows, is_list: true })
         }
         _ => Err(refused("the body is neither an object with the fields of a row nor an array of them")),
     }
@@ -73,16 +89,20 @@ impl Input<'_> {
     }
 }
 
-/// What an array holds.
-pub(crate) fn items(raw: &str) -> Result<Vec<Input<'_>>, Problem> {
+/// What an array holds, each read when it is asked for.
+pub(crate) fn items(raw: &str) -> Result<impl ExactSizeIterator<Item = Result<Input<'_>, Problem>>, Problem> {
     let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(|error| unreadable(&error))?;
-    items.into_iter().map(|item| input(item.get())).collect()
+    Ok(items.into_iter().map(|item| input(item.get())))
 }
 
 /// What an object holds.
 pub(crate) fn fields(raw: &str) -> Result<Row<'_>, Problem> {
     let Pairs(pairs) = serde_json::from_str(raw).map_err(|error| unreadable(&error))?;
-    pairs.into_iter().map(|(name, value)| Ok((name, input(value.get())?))).collect()
+    let mut row = Vec::with_capacity(pairs.len());
+    for (name, value) in pairs {
+        row.push((name, input(value.get())?));
+    }
+    Ok(row)
 }
 
 /// `raw` is well-formed JSON. What stands in an array or an object is not looked at: only a column's type tells how far it is
@@ -150,6 +170,12 @@ fn end_of_text(raw: &str, at: usize) -> usize {
         }
     }
     raw.len()
+}
+
+/// More values than one statement takes.
+pub(crate) fn too_many() -> Problem {
+    let what = format!("the rows have more than {MAX_VALUES} values; send fewer rows at once");
+    Problem::new(Code::TooLarge, what)
 }
 
 fn unreadable(error: &serde_json::Error) -> Problem {

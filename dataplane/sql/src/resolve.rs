@@ -32,13 +32,13 @@ use crate::odata::refuse_strays;
 use crate::query::{Predicate, Query, Value};
 use crate::request::{Comparison, ReadRequest};
 pub use able::allowed;
-pub use call::call;
+pub use call::{call, may_call};
 pub use delete::delete;
 pub(crate) use input::quoted;
 pub(crate) use told::{another_key, in_row};
 pub use version::Only;
 use visible::Visible;
-pub use write::{How, insert, upsert};
+pub use write::{How, insert, may_insert, may_upsert, upsert};
 
 /// Rows of a page when `$first` is not given.
 pub const DEFAULT_PAGE_SIZE: u32 = 100;

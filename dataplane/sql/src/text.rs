@@ -2,6 +2,7 @@
 //! built-in type is made of letters, digits and brackets alone.)
 
 use std::fmt;
+use std::sync::Arc;
 
 /// A name that the database or a manifest told us. It is quoted wherever it is written, so a wrong one is a wrong
 /// name and never an injection.
@@ -35,9 +36,12 @@ pub enum Format {
     Binary,
 }
 
-/// SQL text and its binds, in order.
+/// SQL text and its binds, in order. A clone shares both.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Sql {
+pub struct Sql(Arc<Parts>);
+
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Parts {
     text: String,
     binds: Vec<Bind>,
 }
@@ -85,76 +89,101 @@ impl Sql {
         Sql::default()
     }
 
+    /// Makes room for so many binds more.
+    pub(crate) fn reserve(&mut self, n_binds: usize) -> &mut Sql {
+        self.parts().binds.reserve_exact(n_binds);
+        self
+    }
+
     /// Keywords and punctuation. A `String` does not fit here.
     pub fn lit(&mut self, text: &'static str) -> &mut Sql {
-        self.text.push_str(text);
+        self.parts().text.push_str(text);
         self
     }
 
     /// A quoted identifier.
     pub fn ident(&mut self, name: &Ident) -> &mut Sql {
-        self.text.push('"');
-        self.text.push_str(&name.0.replace('"', "\"\""));
-        self.text.push('"');
+        let text = &mut self.parts().text;
+        text.push('"');
+        text.push_str(&name.0.replace('"', "\"\""));
+        text.push('"');
         self
     }
 
     /// A caller's value, as the next `$n`.
     pub fn bind(&mut self, bind: Bind) -> &mut Sql {
-        self.binds.push(bind);
-        self.text.push('$');
-        self.text.push_str(&self.binds.len().to_string());
+        let Parts { text, binds } = self.parts();
+        binds.push(bind);
+        text.push('$');
+        text.push_str(&binds.len().to_string());
         self
     }
 
     /// The name of a type.
     pub fn built_in(&mut self, ty: &BuiltIn) -> &mut Sql {
-        self.text.push_str(&ty.0);
+        self.parts().text.push_str(&ty.0);
         self
     }
 
     /// A number of ours, such as a limit or the position of a column.
     pub fn number(&mut self, number: u64) -> &mut Sql {
-        self.text.push_str(&number.to_string());
+        self.parts().text.push_str(&number.to_string());
         self
     }
 
     /// A whole statement of ours that names its parameters `$1` to `$n` itself.
     pub(crate) fn statement(&mut self, text: &'static str, binds: impl Iterator<Item = Bind>) -> &mut Sql {
-        self.text.push_str(text);
-        self.binds.extend(binds);
+        let parts = self.parts();
+        parts.text.push_str(text);
+        parts.binds.extend(binds);
         self
     }
 
     /// A quoted string constant, for utility statements, which take no binds. Only [`crate::ddl`] writes those.
     pub(crate) fn literal(&mut self, text: &str) -> &mut Sql {
         // E'' reads the same whatever standard_conforming_strings says
-        self.text.push_str("E'");
-        self.text.push_str(&text.replace('\\', "\\\\").replace('\'', "''"));
-        self.text.push('\'');
+        let into = &mut self.parts().text;
+        into.push_str("E'");
+        into.push_str(&text.replace('\\', "\\\\").replace('\'', "''"));
+        into.push('\'');
         self
     }
 
     /// SQL of the tenant's owner (a policy expression), or a signature that PostgreSQL itself printed. It runs logged
     /// in as that owner and nowhere else. Only [`crate::ddl`] writes it.
     pub(crate) fn owners(&mut self, text: &str) -> &mut Sql {
-        self.text.push_str(text);
+        self.parts().text.push_str(text);
         self
     }
 
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 
     #[must_use]
     pub fn binds(&self) -> &[Bind] {
-        &self.binds
+        &self.0.binds
     }
 
     #[must_use]
     pub fn into_parts(self) -> (String, Vec<Bind>) {
-        (self.text, self.binds)
+        let Parts { text, binds } = Arc::unwrap_or_clone(self.0);
+        (text, binds)
+    }
+
+    /// How much memory text and binds take, however many share them.
+    #[must_use]
+    pub fn n_bytes(&self) -> usize {
+        let values = self.binds().iter().filter_map(|bind| bind.value.as_ref());
+        // of an allocator
+        let rounded = |value: &Vec<u8>| value.capacity().next_multiple_of(16);
+        let values: usize = values.map(rounded).sum();
+        self.0.text.capacity() + self.0.binds.capacity() * size_of::<Bind>() + values
+    }
+
+    fn parts(&mut self) -> &mut Parts {
+        Arc::make_mut(&mut self.0)
     }
 }
 
@@ -172,7 +201,7 @@ impl fmt::Debug for Bind {
 
 impl fmt::Debug for Sql {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Sql({:?}, {} binds)", self.text, self.binds.len())
+        write!(f, "Sql({:?}, {} binds)", self.as_str(), self.binds().len())
     }
 }
 

@@ -1,5 +1,6 @@
 //! `/auth/{tenant}/api/{entity}`: rows made, changed and deleted.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
@@ -14,34 +15,48 @@ use rowgate_sql::catalog::Entity;
 use rowgate_sql::query::Nothing;
 use rowgate_sql::resolve::{How, Only};
 use rowgate_sql::{body, compile, resolve};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
 use super::rest::Here;
 use crate::auth::Caller;
 use crate::entity_tags::{self, Tagged};
 use crate::path;
 use crate::respond::{Refusal, Rows};
-use crate::sent::{Coming, Sent};
+use crate::sent::{Coming, Head, Sent};
+use crate::tenant::Known;
 use crate::writes::{self, Written, problems};
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// `POST /auth/{tenant}/api/{entity}`: one row or a list of them, all or none; or a call, where a routine stands behind it.
 pub(super) async fn create(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
-    let sent = coming.of(&caller).await?;
-    let written = writes::run(&caller, |known, _| {
+    let asked = |known: &Known| {
         let entity = here.entity(known)?;
         no_options(&here)?;
         here.origin()?;
-        let scope = known.snapshot.scope(&known.key);
-        let catalog = &known.snapshot.catalog;
-        if catalog.entities.get(&entity).is_some_and(|found| found.routine.is_some()) {
+        let found = known.snapshot.catalog.entities.get(&entity);
+        let is_called = found.is_some_and(|found| found.routine.is_some());
+        Ok::<_, Problem>((entity, is_called, known.snapshot.scope(&known.key)))
+    };
+    let may = |known: &Known, head: &Head| {
+        let ((entity, is_called, scope), catalog) = (asked(known)?, &known.snapshot.catalog);
+        if is_called {
+            resolve::may_call(catalog, &scope, &entity)?;
+            return head.fits_if_any();
+        }
+        resolve::may_insert(catalog, &scope, &entity)?;
+        head.fits()
+    };
+    let sent = coming.of(&caller, may).await?;
+    let written = writes::run_sent(&caller, &sent, |known, _| {
+        let ((entity, is_called, scope), catalog) = (asked(known)?, &known.snapshot.catalog);
+        let reads_back = !sent.head.is_minimal;
+        if is_called {
             let body = sent.body_if_any().and_then(|body| body.map(body::parse).transpose());
-            return Ok(compile::call(&resolve::call(catalog, &scope, &entity, body, !sent.is_minimal)?));
+            return Ok(compile::call(&resolve::call(catalog, &scope, &entity, body, reads_back)?));
         }
         let body = sent.body().and_then(body::parse);
-        let insert = resolve::insert(catalog, &scope, &entity, body, !sent.is_minimal)?;
-        Ok(compile::insert(&insert))
+        Ok(compile::insert(&resolve::insert(catalog, &scope, &entity, body, reads_back)?))
     });
     let Written { page, entity, tagged, .. } = written.await?;
     if page.n_affected == Some(0) && entity.routine.is_none() {
@@ -67,19 +82,28 @@ pub(super) async fn put(caller: Caller, here: Here, coming: Coming) -> Result<Re
 const TRIES: usize = 3;
 
 async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<Response, Refusal> {
-    let sent = coming.of(&caller).await?;
+    let asked = |known: &Known| {
+        let (entity, key) = (here.entity(known)?, here.key()?);
+        no_options(&here)?;
+        here.origin()?;
+        Ok::<_, Problem>((entity, key, known.snapshot.scope(&known.key)))
+    };
+    let may = |known: &Known, head: &Head| {
+        let (entity, key, scope) = asked(known)?;
+        let only = head.only.as_ref().map_err(Problem::clone)?;
+        resolve::may_upsert(&known.snapshot.catalog, &scope, &entity, &key, only)?;
+        head.fits()
+    };
+    let sent = coming.of(&caller, may).await?;
     let mut n_tries = 0;
     loop {
         n_tries += 1;
-        let written = writes::run(&caller, |known, tells_apart| {
-            let (entity, key) = (here.entity(known)?, here.key()?);
-            no_options(&here)?;
-            here.origin()?;
+        let written = writes::run_sent(&caller, &sent, |known, tells_apart| {
+            let (entity, key, scope) = asked(known)?;
             let (body, wish) = (
                 sent.body().and_then(body::parse),
-                (how, sent.only.as_ref().map_err(Problem::clone)?, !sent.is_minimal),
+                (how, sent.head.only.as_ref().map_err(Problem::clone)?, !sent.head.is_minimal),
             );
-            let scope = known.snapshot.scope(&known.key);
             let upsert = resolve::upsert(&known.snapshot.catalog, &scope, &entity, &key, body, wish)?;
             let tells_apart = tells_apart || 1 < n_tries;
             Ok(compile::upsert(&if tells_apart { upsert.told_apart() } else { upsert }))
@@ -131,7 +155,7 @@ fn answer(
     location: Option<HeaderValue>,
     tagged: Option<Tagged>,
 ) -> Response {
-    let mut response = match (sent.is_minimal, page.is_untold) {
+    let mut response = match (sent.head.is_minimal, page.is_untold) {
         (true, _) => StatusCode::NO_CONTENT.into_response(),
         (false, true) => (StatusCode::NO_CONTENT, [(PREFERENCE_APPLIED, "return=minimal")]).into_response(),
         (false, false) => {
@@ -213,17 +237,18 @@ const LONGEST: usize = 8 << 10;
 /// Where the one new row is, which is the whole of `json`. `None`: there are several, or the key's values are not known, or no
 /// client could ask for it: what is too long, or a part that is a step upwards, however it is escaped.
 fn location(here: &Here, entity: &Entity, json: &[u8]) -> Option<HeaderValue> {
-    let row: Map<String, Value> = serde_json::from_slice(json).ok()?;
+    // not taken apart: what stands beside the key may be long
+    let row: HashMap<String, &RawValue> = serde_json::from_slice(json).ok()?;
     // of `/auth/{tenant}/api/{entity}` and what may follow
     let path = here.path().match_indices('/').nth(4).map_or(here.path(), |(end, _)| &here.path()[..end]);
     let mut address = format!("{}{path}", here.origin().ok()?);
     for &field in &entity.key {
         let name = &entity.fields[field].name;
-        let value = match row.get(name)? {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
-            Value::Bool(value) => value.to_string(),
-            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        let value = row.get(name)?.get();
+        let value = match value.as_bytes().first()? {
+            b'"' => serde_json::from_str(value).ok()?,
+            b'n' | b'[' | b'{' => return None,
+            _ => value.to_owned(),
         };
         for part in [name.as_str(), &value] {
             if matches!(part, "" | "." | "..") {

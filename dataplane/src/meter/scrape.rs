@@ -62,6 +62,11 @@ fn requests(text: &mut Text, app: &App, tenants: &[Arc<Tenant>]) {
     for (tenant, meter) in &meters {
         meter.each_refusal(|code, n| text.sample(&[("tenant", tenant), ("code", &format!("{code:?}"))], n));
     }
+    let (held, most) = app.bodies.load();
+    let help = "Memory that the bodies of requests under way hold, and the statements made of them.";
+    text.family("rowgate_http_request_body_bytes", Kind::Gauge, help).sample(&[], held);
+    let help = "As much as they may hold.";
+    text.family("rowgate_http_request_body_bytes_max", Kind::Gauge, help).sample(&[], most);
 }
 
 fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {

@@ -129,6 +129,7 @@ impl Running {
                 lane: self.settings.server.lane,
                 calls: self.settings.server.calls,
                 pooler: None,
+                body_memory: self.settings.server.body_memory,
                 client_timeout: self.settings.server.client_timeout,
                 drain: self.settings.server.drain,
                 note_uses_every: self.settings.server.note_uses_every,

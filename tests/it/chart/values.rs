@@ -31,6 +31,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("dataplane.connectionsPerTenant", "9"),
     ("dataplane.queuePerTenant", "9"),
     ("dataplane.callsPerTenant", "9"),
+    ("dataplane.bodyMemoryMib", "99"),
     ("dataplane.trustedProxies", r#"["10.0.0.0/8", "fd00::/8"]"#),
     ("dataplane.clientTimeoutSeconds", "9"),
     ("dataplane.drainSeconds", "9"),

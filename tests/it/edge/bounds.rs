@@ -12,7 +12,7 @@ use super::raw;
 const KIB: usize = 1024;
 
 /// The resident memory of a process, in KiB.
-fn resident(pid: u32) -> usize {
+pub(crate) fn resident(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux says so");
     line.trim().trim_end_matches(" kB").parse().expect("a number")

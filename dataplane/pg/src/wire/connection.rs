@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use super::ask::{Asked, KeyRow, Mode, Page};
 use super::batch::{self, Batch};
 use super::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
-use super::frames::{Fields, Inbox};
+use super::frames::{Fields, Inbox, KEEP};
 use super::key::{self, Prepared};
 use super::lane::Sessions;
 use super::opening;
@@ -218,8 +218,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Sends the batch, and reads up to its key statement.
     async fn send(&mut self) -> Result<(), Stop> {
-        self.stream.write_all(&self.out).await?;
-        self.stream.flush().await?;
+        self.put().await?;
         if self.sessions == Sessions::Pooled {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
             self.expect(backend::BIND_COMPLETE_TAG).await?;
@@ -227,6 +226,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 return Err(Stop::Standby);
             }
             self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is to be said, and gives back the room of an unusually long one.
+    async fn put(&mut self) -> Result<(), Stop> {
+        self.stream.write_all(&self.out).await?;
+        self.stream.flush().await?;
+        if KEEP < self.out.capacity() {
+            self.out = BytesMut::new();
         }
         Ok(())
     }

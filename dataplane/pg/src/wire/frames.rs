@@ -17,7 +17,7 @@ const OTHER_LIMIT: usize = 1 << 20;
 /// Rows that say who a key is, which a tenant's code may have replaced.
 const KEY_LIMIT: usize = 64 << 10;
 /// Room that is kept for the next answer; a buffer that one long row made is given back.
-const KEEP: usize = 256 << 10;
+pub(super) const KEEP: usize = 256 << 10;
 const CHUNK: usize = 16 << 10;
 
 /// Reads one message after the other.

@@ -16,6 +16,7 @@ pub fn insert(insert: &Insert) -> Compiled {
     let mut sql = Sql::new();
     sql.lit("insert into ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" as t ");
     let fields = &insert.fields;
+    sql.reserve(fields.len() * insert.rows.len());
     if fields.is_empty() {
         sql.lit("default values");
     } else {

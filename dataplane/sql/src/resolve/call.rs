@@ -18,6 +18,24 @@ pub(super) fn may(entity: &Entity, scope: &Scope) -> bool {
         && scope.entities.get(&entity.name).is_some_and(|rights| rights.execute)
 }
 
+/// Whether the scope may call the entity now, whatever the body says.
+pub fn may_call(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> Result<(), Problem> {
+    called(catalog, scope, entity).map(drop)
+}
+
+fn called<'a>(
+    catalog: &'a Catalog,
+    scope: &Scope,
+    entity: &EntityName,
+) -> Result<(&'a Arc<Entity>, &'a Routine), Problem> {
+    let found = catalog.entities.get(entity).filter(|found| may(found, scope));
+    let not_found = || not_found(catalog, scope, entity.as_str());
+    let found = found.ok_or_else(not_found)?;
+    let routine = found.routine.as_ref().ok_or_else(not_found)?;
+    open(catalog, found)?;
+    Ok((found, routine))
+}
+
 /// `POST /{entity}` where a routine stands behind it. `body`: `None` where nothing was sent. `keeps_rows`: the caller wants
 /// what it gives.
 pub fn call(
@@ -27,11 +45,7 @@ pub fn call(
     body: Result<Option<Body>, Problem>,
     keeps_rows: bool,
 ) -> Result<Call, Problem> {
-    let found = catalog.entities.get(entity).filter(|found| may(found, scope));
-    let not_found = || not_found(catalog, scope, entity.as_str());
-    let found = found.ok_or_else(not_found)?;
-    let routine = found.routine.as_ref().ok_or_else(not_found)?;
-    open(catalog, found)?;
+    let (found, routine) = called(catalog, scope, entity)?;
     let row = match body? {
         None => Vec::new(),
         Some(Body { mut rows, is_list: false }) if rows.len() == 1 => rows.remove(0),

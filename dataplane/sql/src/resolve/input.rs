@@ -11,6 +11,9 @@ const JSON: u32 = 114;
 const JSONB: u32 = 3802;
 /// Of an array of PostgreSQL.
 const MAX_DIMENSIONS: usize = 6;
+/// In bytes, of an array or a composite as PostgreSQL reads it. Each level of it writes quotes twice, so that a tenant's types
+/// could make any size of a body.
+const MAX_TEXT: usize = 8 << 20;
 
 /// The bind for `input` in a column of type `ty`, declared as what stands below domains: assigning it asks them.
 pub(super) fn bind(ty: &FieldType, input: &Input<'_>) -> Result<Bind, Misfit> {
@@ -71,6 +74,7 @@ fn whole(nested: &Nested, input: &Input<'_>) -> Result<String, Misfit> {
                     Input::Null => {}
                     value => quoted(&part(&attribute.part, value)?, '"', &mut out),
                 }
+                bounded(&out)?;
             }
             out.push(')');
         }
@@ -94,20 +98,25 @@ fn dimension(
 ) -> Result<(), Misfit> {
     let left = left.checked_sub(1).ok_or(Misfit::Dimensions)?;
     out.push('{');
-    for (i, item) in body::items(raw).map_err(|_| Misfit::Escape)?.iter().enumerate() {
+    for (i, item) in body::items(raw).map_err(|_| Misfit::Escape)?.enumerate() {
         if 0 < i {
             out.push(delimiter);
         }
-        match item {
+        match &item.map_err(|_| Misfit::Escape)? {
             Input::Null => out.push_str("NULL"),
             Input::List(raw) if !is_list(&element.encoding) => {
                 dimension(element, delimiter, raw, left, out)?;
             }
             item => quoted(&part(element, item)?, '\\', out),
         }
+        bounded(out)?;
     }
     out.push('}');
     Ok(())
+}
+
+fn bounded(text: &str) -> Result<(), Misfit> {
+    if MAX_TEXT < text.len() { Err(Misfit::Quotes) } else { Ok(()) }
 }
 
 /// Whether a list is one element: JSON, or a domain over an array.
@@ -148,4 +157,34 @@ pub(crate) fn quoted(text: &str, escape: char, out: &mut String) {
         out.push(c);
     }
     out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::shape::Attribute;
+    use crate::text::Format;
+
+    /// Composites with one attribute, within each other.
+    fn composite(depth: usize) -> Nested {
+        let encoding = match depth {
+            1 => Encoding::Text,
+            _ => Encoding::Nested(Arc::new(composite(depth - 1))),
+        };
+        let attribute = Attribute { label: label("a"), part: Part { oid: 25, encoding } };
+        Nested { oid: 20_000, format: Format::Text, body: Body::Composite(vec![attribute]) }
+    }
+
+    /// Seen to fail without the bound: the last one took 64 MiB, and a body of a MiB as many GiB.
+    #[test]
+    fn quotes_within_quotes_are_bounded() {
+        for (depth, n_quotes, misfit) in [(2, 3, None), (16, 10, None), (16, 1_000, Some(Misfit::Quotes))] {
+            let text = r#"\""#.repeat(n_quotes);
+            let body = format!("{}\"{text}\"{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+            let written = whole(&composite(depth), &Input::Object(&body)).map(|text| text.len());
+            assert_eq!(written.err(), misfit, "{depth} {n_quotes}");
+        }
+    }
 }

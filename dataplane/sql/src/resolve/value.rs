@@ -37,6 +37,8 @@ pub(super) enum Misfit {
     Escape,
     #[error("write a JSON object with the attributes of the type")]
     NoObject,
+    #[error("write fewer quotes and backslashes: nested as deep as here, they take more than 8 MiB")]
+    Quotes,
     #[error("write one value, no array and no object")]
     NoScalar,
     #[error("write text of at most {0} bytes")]

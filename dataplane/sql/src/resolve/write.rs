@@ -10,13 +10,30 @@ use super::told::{another_key, filled_in, forbidden, in_row, needed, not_all};
 use super::version::{self, Only};
 use super::visible::Visible;
 use super::{able, by_key, find, input};
-use crate::body::{Body, Input, Row};
+use crate::body::{self, Body, Input, MAX_VALUES, Row};
 use crate::catalog::{Catalog, Entity, EntityKind, Field, Filling, Rights, Scope, Way};
 use crate::query::{Check, Guard, Insert, Nothing, Predicate, Upsert, Value};
 use crate::text::Bind;
 
-/// As many values, or rows without any, as PostgreSQL takes in one statement.
-const MAX_VALUES: usize = 65_535;
+/// Whether the scope may make rows of the entity at all, whatever the body says.
+pub fn may_insert(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> Result<(), Problem> {
+    inserting(catalog, scope, entity).map(drop)
+}
+
+fn inserting<'a>(
+    catalog: &'a Catalog,
+    scope: &'a Scope,
+    entity: &EntityName,
+) -> Result<Visible<'a>, Problem> {
+    let visible = find(catalog, scope, entity, Visible::for_write)?;
+    if !visible.rights().create.contains(&true) {
+        return Err(forbidden(format!("this key may not create rows of {entity}")));
+    }
+    if visible.entity.ways.insert == Way::Never {
+        return Err(able::not_made(visible.entity));
+    }
+    Ok(visible)
+}
 
 /// `POST /{entity}`. A `body` that is none is told to whoever may create rows. `reads_back`: the caller wants the rows as
 /// they were stored.
@@ -27,14 +44,8 @@ pub fn insert(
     body: Result<Body<'_>, Problem>,
     reads_back: bool,
 ) -> Result<Insert, Problem> {
-    let visible = find(catalog, scope, entity, Visible::for_write)?;
+    let visible = inserting(catalog, scope, entity)?;
     let rights = visible.rights();
-    if !rights.create.contains(&true) {
-        return Err(forbidden(format!("this key may not create rows of {entity}")));
-    }
-    if visible.entity.ways.insert == Way::Never {
-        return Err(able::not_made(visible.entity));
-    }
     let body = &body?;
     if body.rows.is_empty() {
         return Err(Problem::new(Code::BadRequest, "the array is empty; send at least one row"));
@@ -60,10 +71,7 @@ pub fn insert(
         return Err(Problem::new(Code::BadRequest, "the rows have no values; send them one by one"));
     }
     if MAX_VALUES < fields.len().max(1) * rows.len() {
-        return Err(Problem::new(
-            Code::TooLarge,
-            format!("the rows have more than {MAX_VALUES} values; send fewer rows at once"),
-        ));
+        return Err(body::too_many());
     }
     let aligned = |values: Vec<(usize, Bind)>| -> Vec<Option<Bind>> {
         let mut slots = vec![None; fields.len()];
@@ -88,6 +96,38 @@ pub enum How {
     Replace,
 }
 
+/// Whether the scope may make or change rows of the entity at all, and the address is that of one, whatever the body says.
+pub fn may_upsert(
+    catalog: &Catalog,
+    scope: &Scope,
+    entity: &EntityName,
+    key_path: &[(String, String)],
+    only: &Only,
+) -> Result<(), Problem> {
+    upserting(catalog, scope, entity, key_path, only).map(drop)
+}
+
+/// What is written, its key, and whether rows of it may be changed, and made.
+type Upserting<'a> = (Visible<'a>, Predicate, (bool, bool));
+
+fn upserting<'a>(
+    catalog: &'a Catalog,
+    scope: &'a Scope,
+    entity: &EntityName,
+    key_path: &[(String, String)],
+    only: &Only,
+) -> Result<Upserting<'a>, Problem> {
+    let visible = find(catalog, scope, entity, Visible::for_write)?;
+    let rights = visible.rights();
+    let (may_update, may_create) = (rights.update.contains(&true), rights.create.contains(&true));
+    if !may_update && !may_create {
+        return Err(forbidden(format!("this key may neither change nor create rows of {entity}")));
+    }
+    let may = able(visible.entity, (may_update, may_create), only)?;
+    let key = by_key(&visible, key_path)?;
+    Ok((visible, key, may))
+}
+
 /// `PATCH` and `PUT /{entity}/{pk}/{value}...`
 pub fn upsert(
     catalog: &Catalog,
@@ -97,14 +137,8 @@ pub fn upsert(
     body: Result<Body<'_>, Problem>,
     (how, only, reads_back): (How, &Only, bool),
 ) -> Result<Upsert, Problem> {
-    let visible = find(catalog, scope, entity, Visible::for_write)?;
+    let (visible, key, (may_update, may_create)) = upserting(catalog, scope, entity, key_path, only)?;
     let rights = visible.rights();
-    let (may_update, may_create) = (rights.update.contains(&true), rights.create.contains(&true));
-    if !may_update && !may_create {
-        return Err(forbidden(format!("this key may neither change nor create rows of {entity}")));
-    }
-    let (may_update, may_create) = able(visible.entity, (may_update, may_create), only)?;
-    let key = by_key(&visible, key_path)?;
     let body = body?;
     let ([row], false) = (&body.rows[..], body.is_list) else {
         return Err(Problem::new(

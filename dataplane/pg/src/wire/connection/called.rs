@@ -5,7 +5,7 @@ use std::io;
 use bytes::BytesMut;
 use postgres_protocol::message::{backend, frontend};
 use rowgate_sql::text::Format;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Connection;
 use crate::wire::batch;
@@ -216,9 +216,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn say(&mut self, write: impl FnOnce(&mut BytesMut) -> io::Result<()>) -> Result<(), Stop> {
         self.out.clear();
         write(&mut self.out)?;
-        self.stream.write_all(&self.out).await?;
-        self.stream.flush().await?;
-        Ok(())
+        self.put().await
     }
 }
 

@@ -3,7 +3,7 @@
 
 use postgres_protocol::message::{backend, frontend};
 use rowgate_sql::shape::Shape;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Connection;
 use crate::wire::ask::Asked;
@@ -17,7 +17,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.out.clear();
         batch::run(ask, batch.statement, &mut self.out)?;
         self.owes_sync = false;
-        self.flush().await
+        self.put().await
     }
 
     /// Ends the exchange where that was not sent along: what came before was refused, or does not fit.
@@ -25,14 +25,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if std::mem::take(&mut self.owes_sync) {
             self.out.clear();
             frontend::sync(&mut self.out);
-            self.flush().await?;
+            self.put().await?;
         }
         Ok(())
-    }
-
-    async fn flush(&mut self) -> Result<(), Stop> {
-        self.stream.write_all(&self.out).await?;
-        Ok(self.stream.flush().await?)
     }
 
     /// Reads all that a write gives back, and how many rows it has written. What is more than an answer holds is left out: it
