@@ -11,3 +11,10 @@ mod steady;
 mod views;
 mod bodies;
 mod strangers;
+//! Nothing that one tenant's team writes reaches another tenant: a neighbour is asked all the time meanwhile, and stays Ready.
+
+mod hostile;
+mod neighbour;
+mod restart;
+mod signals;
+mod wakes;

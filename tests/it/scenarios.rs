@@ -24,6 +24,8 @@ macro_rules! scenarios {
     };
 }
 
+pub(crate) use scenarios;
+
 mod answering;
 mod closing;
 mod crash;
@@ -45,21 +47,21 @@ mod turns;
 mod used;
 
 /// What every key of `acme` may read.
-const NOTES: &str = "/auth/acme/api/notes?$first=1";
+pub(crate) const NOTES: &str = "/auth/acme/api/notes?$first=1";
 
 /// Tenant `acme` with the keys `web` (unscoped), `north` and `south`, done.
-async fn acme(on: On) -> Stage {
+pub(crate) async fn acme(on: On) -> Stage {
     acme_with(on, Wish::default()).await
 }
 
-async fn acme_with(on: On, wish: Wish<'_>) -> Stage {
+pub(crate) async fn acme_with(on: On, wish: Wish<'_>) -> Stage {
     let stage = Stage::with(on, wish, &format!("{}{}", tenant("acme", SPEC), keys())).await;
     done(&stage).await;
     stage
 }
 
 /// Waits until all of [`acme`] is done.
-async fn done(stage: &Stage) {
+pub(crate) async fn done(stage: &Stage) {
     stage.told("Tenant", "acme", 1, DONE).await;
     for key in ["web", "north", "south"] {
         stage.told("ApiKey", key, 1, DONE).await;

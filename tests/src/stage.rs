@@ -280,7 +280,9 @@ impl Stage {
         }
     }
 
-    fn pid(&self) -> u32 {
+    /// Of the process that reconciles; on a folder it serves, too.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
         match &self.source {
             Source::Folder(folder) => folder.pid(),
             Source::Cluster(cluster) => cluster.pid(),

@@ -2,6 +2,9 @@
 
 use crate::{gate, tls};
 
+/// Characters of a message of PostgreSQL's that are kept. Code of a tenant's may raise one of many megabytes.
+pub const MAX_MESSAGE: usize = 500;
+
 /// A failed exchange with PostgreSQL.
 #[derive(Debug, thiserror::Error)]
 pub enum PgError {
@@ -12,6 +15,14 @@ pub enum PgError {
         #[source]
         source: Option<sqlx::Error>,
     },
+    /// The control database says that another reconciler has taken over. No tenant's code runs in a connection to it, so that
+    /// this is believed.
+    #[error("another reconciler has taken over this installation")]
+    Replaced,
+    /// `dl.fence` of a tenant's database says so. It belongs to the tenant's owner, who can make it say anything: the control
+    /// database is to be asked.
+    #[error("the fence of the tenant's database is closed: {message}")]
+    Fenced { message: String },
     /// PostgreSQL refused the statement, or the login.
     #[error("PostgreSQL answered {code}: {message}")]
     Sqlstate {
@@ -48,7 +59,11 @@ impl PgError {
     pub fn code(&self) -> Option<&str> {
         match self {
             PgError::Sqlstate { code, .. } => Some(code),
-            PgError::Unavailable { .. } | PgError::Unexpected { .. } | PgError::Beyond { .. } => None,
+            PgError::Unavailable { .. }
+            | PgError::Replaced
+            | PgError::Fenced { .. }
+            | PgError::Beyond { .. }
+            | PgError::Unexpected { .. } => None,
         }
     }
 
@@ -69,6 +84,13 @@ impl PgError {
         self.code().is_some_and(|code| code.starts_with("53") || code.starts_with("58") || code == "57014")
     }
 
+    /// Raised by code that somebody has written in a tenant's database, or by what such code did to schema `dl`: nobody but
+    /// that tenant is to hear of it, and trying again does not help.
+    #[must_use]
+    pub fn is_raised(&self) -> bool {
+        self.code().is_some_and(|code| ["22", "P0", "RG"].iter().any(|class| code.starts_with(class)))
+    }
+
     pub(crate) fn unexpected(reason: impl Into<String>) -> PgError {
         PgError::Unexpected { reason: reason.into(), source: None }
     }
@@ -80,7 +102,9 @@ impl From<sqlx::Error> for PgError {
             return said;
         }
         if let sqlx::Error::Database(told) = &error {
-            let (code, message) = (told.code().unwrap_or_default().into_owned(), told.message().to_owned());
+            let (code, message) = (told.code().unwrap_or_default().into_owned(), bounded(told.message()));
+            // detail, hint and context may be as long, and the error holds them all
+            let error = if is_short(&error) { error } else { sqlx::Error::Protocol(message.clone()) };
             return match gone(&code) {
                 true => PgError::Unavailable { reason: message, source: Some(error) },
                 false => PgError::Sqlstate { code, message, source: error },
@@ -115,6 +139,22 @@ impl From<sqlx::Error> for PgError {
             _ => PgError::Unexpected { reason, source: Some(error) },
         }
     }
+}
+
+/// One line of at most [`MAX_MESSAGE`] characters.
+fn bounded(message: &str) -> String {
+    let mut rest = message.chars();
+    let line = rest.by_ref().take(MAX_MESSAGE).map(|c| if c.is_control() { ' ' } else { c });
+    let line: String = line.collect();
+    if rest.next().is_some() { format!("{line}...") } else { line }
+}
+
+/// Whether all that PostgreSQL said fits into a few lines.
+fn is_short(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(said) = error else { return true };
+    let Some(said) = said.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() else { return true };
+    let others = [said.detail(), said.hint(), said.r#where()];
+    said.message().len() + others.iter().flatten().map(|text| text.len()).sum::<usize>() <= 16 * MAX_MESSAGE
 }
 
 /// Connection exceptions, "too many connections", and a server that starts, stops or crashed.

@@ -2,12 +2,11 @@
 
 use rowgate_core::name::Ulid;
 use rowgate_core::secret::Credential;
-use rowgate_sql::ddl::records;
 use sqlx::{Connection as _, PgConnection};
 
 use crate::bounds::{of, within};
 use crate::failure::PgError;
-use crate::session;
+use crate::tenants;
 
 /// The live keys for which a condition holds. (`infinity` less a time is `infinity` among numerics, of which the least is
 /// taken before the cast; no time at all is NULL, which `least` passes over.)
@@ -87,8 +86,12 @@ pub async fn revoke(conn: &mut PgConnection, id: &Ulid) -> Result<Option<String>
 }
 
 /// Revokes every key whose resource is none of `uids`, and says how many that were. As the owner; where there is nothing
-/// to revoke nothing is written. `epoch`: of the tenant's fence.
-pub async fn revoke_others(conn: &mut PgConnection, uids: &[String], epoch: i64) -> Result<u64, PgError> {
+/// to revoke nothing is written. `epoch`: of the tenant's fence; `None`: whoever calls holds the control database's meanwhile.
+pub async fn revoke_others(
+    conn: &mut PgConnection,
+    uids: &[String],
+    epoch: Option<i64>,
+) -> Result<u64, PgError> {
     let others = "select id from dl.keys where revoked_at is null and not (uid = any($1))";
     let others = sqlx::query_scalar(others).bind(uids);
     let others = within("dl.keys", async { Ok(others.fetch_all(&mut *conn).await?) }).await;
@@ -97,7 +100,9 @@ pub async fn revoke_others(conn: &mut PgConnection, uids: &[String], epoch: i64)
         return Ok(0);
     }
     let mut open = conn.begin().await?;
-    session::execute(&mut open, &records::fence(epoch)).await?;
+    if let Some(epoch) = epoch {
+        tenants::fence(&mut open, epoch).await?;
+    }
     let revoked =
         sqlx::query("update dl.keys set revoked_at = now() where revoked_at is null and id = any($1)");
     let n_revoked = revoked.bind(&others).execute(&mut *open).await?.rows_affected();

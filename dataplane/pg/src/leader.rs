@@ -4,8 +4,8 @@ use sqlx::{Connection as _, PgConnection, Postgres, Transaction};
 
 use crate::failure::PgError;
 
-/// What a reconciler is told that another one has replaced: its SQLSTATE, in every database.
-pub const REPLACED: &str = "RG001";
+/// What the fences raise to a reconciler that another one has replaced. Everybody's code can raise it: see [`believed`].
+pub(crate) const REPLACED: &str = "RG001";
 
 /// Takes over: whoever reconciled before fails at the fence from now on. Waits for the transaction in which that one is.
 pub async fn claim(conn: &mut PgConnection) -> Result<i64, PgError> {
@@ -13,16 +13,39 @@ pub async fn claim(conn: &mut PgConnection) -> Result<i64, PgError> {
     Ok(claim.fetch_one(conn).await?)
 }
 
-/// The epoch of whoever took over last.
-pub async fn epoch(conn: &mut PgConnection) -> Result<i64, PgError> {
-    Ok(sqlx::query_scalar("select epoch from control.leader").fetch_one(conn).await?)
+/// Who took over last, and what else is asked with it.
+#[derive(Debug, Clone, Copy, PartialEq, sqlx::FromRow)]
+pub struct Look {
+    pub epoch: i64,
+    /// How full the server's queue of notifications is, 0 to 1: all databases share it.
+    pub queue: f64,
 }
 
-/// A transaction in which nobody else can take over. [`REPLACED`] when somebody has. What cannot stand in a transaction,
+pub async fn look(conn: &mut PgConnection) -> Result<Look, PgError> {
+    let text = "select epoch, pg_catalog.pg_notification_queue_usage() as queue from control.leader";
+    Ok(sqlx::query_as(text).fetch_one(conn).await?)
+}
+
+/// [`PgError::Replaced`] when somebody has taken over since `epoch`.
+pub async fn ask(conn: &mut PgConnection, epoch: i64) -> Result<(), PgError> {
+    match epoch < look(conn).await?.epoch {
+        true => Err(PgError::Replaced),
+        false => Ok(()),
+    }
+}
+
+/// What `error` is when the fence of the control database gave it. Nowhere else, since only there no tenant's code runs.
+#[must_use]
+pub fn believed(error: PgError) -> PgError {
+    if error.code() == Some(REPLACED) { PgError::Replaced } else { error }
+}
+
+/// A transaction in which nobody else can take over. [`PgError::Replaced`] when somebody has. What cannot stand in a transaction,
 /// or is done by another login, is done while this one is open.
 pub async fn fence(conn: &mut PgConnection, epoch: i64) -> Result<Transaction<'_, Postgres>, PgError> {
     let mut open = conn.begin_with("begin isolation level read committed, read write").await?;
-    sqlx::query("select control.fence($1)").bind(epoch).execute(&mut *open).await?;
+    let asked = sqlx::query("select control.fence($1)").bind(epoch).execute(&mut *open).await;
+    asked.map_err(|error| believed(error.into()))?;
     // whoever is stopped here holds the fence, and nobody else could take over
     sqlx::query("set local idle_in_transaction_session_timeout = '60s'").execute(&mut *open).await?;
     Ok(open)

@@ -113,7 +113,10 @@ impl LoginFailure {
             PgError::Unavailable { source: Some(Sqlx::Io(_)), .. } => LoginCause::Unreachable,
             PgError::Unavailable { source: Some(Sqlx::PoolTimedOut) | None, .. } => LoginCause::TimedOut,
             PgError::Unavailable { .. } => LoginCause::Refused,
-            PgError::Unexpected { .. } | PgError::Beyond { .. } => return None,
+            PgError::Unexpected { .. }
+            | PgError::Beyond { .. }
+            | PgError::Replaced
+            | PgError::Fenced { .. } => return None,
         };
         Some(LoginFailure::new(cause, Route::of(endpoint), &error.to_string()))
     }

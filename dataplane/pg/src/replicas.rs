@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::Ulid;
 use sqlx::PgConnection;
-use sqlx::postgres::{PgListener, PgPoolOptions};
+use sqlx::postgres::{PgListener, PgPoolOptions, PgQueryResult};
 
 use crate::failure::PgError;
 use crate::login::Login;
@@ -14,6 +14,9 @@ use crate::session;
 /// NOTIFY channel of the control database. Its messages carry nothing.
 const CHANNEL: &str = "rowgate";
 const SERVED: &str = "rowgate_served";
+
+/// What PostgreSQL answers to a NOTIFY that finds no room.
+const QUEUE_FULL: &str = "54000";
 
 /// What PostgreSQL answers to the name of a column that is not there.
 const NO_COLUMN: &str = "42703";
@@ -190,16 +193,25 @@ pub async fn called_elsewhere(conn: &mut PgConnection, id: &Ulid) -> Result<BTre
     tenants.iter().map(|tenant| ulid(tenant)).collect()
 }
 
-/// Tells every replica to look again. After a pass that changed something, outside its transactions.
+/// Tells every replica to look again. After what they are to see is committed: a NOTIFY that fails undoes its transaction, and
+/// the queue that it needs is the whole server's. Where that is full they find it by themselves, within a second.
 pub async fn wake(conn: &mut PgConnection) -> Result<(), PgError> {
-    sqlx::query("notify rowgate").execute(conn).await?;
-    Ok(())
+    sent(sqlx::query("notify rowgate").execute(conn).await)
 }
 
-/// Tells whoever reconciles that a replica serves something else. After that was written down.
+/// Tells whoever reconciles that a replica serves something else. After that was committed; see [`wake`].
 pub async fn wake_reconciler(conn: &mut PgConnection) -> Result<(), PgError> {
-    sqlx::query("notify rowgate_served").execute(conn).await?;
-    Ok(())
+    sent(sqlx::query("notify rowgate_served").execute(conn).await)
+}
+
+fn sent(done: Result<PgQueryResult, sqlx::Error>) -> Result<(), PgError> {
+    match done.map_err(PgError::from) {
+        Err(error) if error.code() == Some(QUEUE_FULL) => {
+            tracing::debug!("the server's queue of notifications is full; nobody is woken");
+            Ok(())
+        }
+        done => done.map(drop),
+    }
 }
 
 /// A connection that waits for wakes. It opens again by itself; wakes in between are lost, so poll as well.

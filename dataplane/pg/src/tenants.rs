@@ -6,6 +6,7 @@ use sqlx::{Connection as _, PgConnection, Row as _, postgres::PgRow};
 
 use crate::bounds::{of, within};
 use crate::failure::PgError;
+use crate::leader;
 use crate::login::Endpoint;
 use crate::session;
 use crate::tls::Tls;
@@ -167,6 +168,21 @@ pub async fn sessions(conn: &mut PgConnection, database: &str) -> Result<Vec<Str
     Ok(sqlx::query_scalar(text).bind(database).fetch_all(conn).await?)
 }
 
+/// `dl.fence`, first in a transaction of the owner. [`PgError::Fenced`] when it says that somebody else took it.
+pub(crate) async fn fence(open: &mut PgConnection, epoch: i64) -> Result<(), PgError> {
+    session::execute(open, &records::fence(epoch)).await.map_err(fenced)?;
+    Ok(())
+}
+
+/// What `error` is when `dl.fence` of a tenant's database gave it.
+#[must_use]
+pub fn fenced(error: PgError) -> PgError {
+    match error {
+        PgError::Sqlstate { code, message, .. } if code == leader::REPLACED => PgError::Fenced { message },
+        other => other,
+    }
+}
+
 /// Takes the fence of a tenant's database, as its owner: whoever held it before fails from now on.
 pub async fn claim_epoch(conn: &mut PgConnection) -> Result<i64, PgError> {
     let row = sqlx::query_scalar("update dl.state set epoch = epoch + 1 returning epoch");
@@ -185,17 +201,26 @@ pub async fn bootstrapped(conn: &mut PgConnection) -> Result<bool, PgError> {
     within("dl.state", async { Ok(row.fetch_one(conn).await?) }).await.map_err(of("dl.state"))
 }
 
+/// EXECUTE takes a whole script, and refuses COMMIT and ROLLBACK, after which half of it would stand. What the script raises,
+/// now or by what it deferred, may be of any size, and is cut before it is sent.
+const BOOTSTRAP: &str = "do $$
+    begin
+        execute pg_catalog.current_setting('rowgate.bootstrap');
+        set constraints all immediate;
+    exception when others or assert_failure or query_canceled then
+        raise exception using errcode = sqlstate, message = pg_catalog.left(sqlerrm, 1000);
+    end $$";
+
 /// Runs the tenant owner's script, once: the script and the note that it ran stand or fall together. What it set for
 /// the session stays, so the connection is to be closed.
 pub async fn bootstrap(conn: &mut PgConnection, script: &str, epoch: i64) -> Result<(), PgError> {
     let mut open = conn.begin().await?;
-    session::execute(&mut open, &records::fence(epoch)).await?;
+    fence(&mut open, epoch).await?;
     sqlx::query("select pg_catalog.set_config('rowgate.bootstrap', $1, true)")
         .bind(script)
         .execute(&mut *open)
         .await?;
-    // EXECUTE takes a whole script, and refuses COMMIT and ROLLBACK, after which half of it would stand
-    session::script(&mut open, "do $$ begin execute current_setting('rowgate.bootstrap'); end $$").await?;
+    session::script(&mut open, BOOTSTRAP).await?;
     sqlx::query("update dl.state set bootstrapped_at = pg_catalog.now()").execute(&mut *open).await?;
     Ok(open.commit().await?)
 }

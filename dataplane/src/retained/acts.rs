@@ -19,7 +19,7 @@ pub(super) async fn hand_over(
 ) -> Result<String, RetainedError> {
     let mut operated = place.operate().await?;
     let old = find(&mut operated, id).await?;
-    let epoch = leader::epoch(&mut operated.control).await?;
+    let epoch = leader::look(&mut operated.control).await?.epoch;
     let mut open = leader::fence(&mut operated.control, epoch).await?;
     let handed = retained::hand_over(&mut open, id, namespace, name).await?;
     open.commit().await.map_err(|error| RetainedError::Control(error.into()))?;

@@ -11,7 +11,7 @@ use rowgate_pg::locks::{self, Held};
 use rowgate_pg::login::Login;
 use rowgate_pg::login_failure::{LoginCause, LoginFailure};
 use rowgate_pg::wire::try_login;
-use rowgate_pg::{introspect, leader, session};
+use rowgate_pg::{introspect, leader, session, tenants};
 use rowgate_sql::ddl::{records, roles};
 use rowgate_sql::text::{Ident, Sql};
 use sqlx::{Connection as _, PgConnection};
@@ -206,7 +206,8 @@ impl<'a> Logins<'a> {
             session::execute(&mut fence, &records::held_fence(epoch)).await?;
             Ok::<_, PgError>(fence)
         };
-        let fence = held.await.map_err(|error| refused(op, 1, TransactionError { index: 0, error }))?;
+        let fence = held.await.map_err(tenants::fenced);
+        let fence = fence.map_err(|error| refused(op, 1, TransactionError { index: 0, error }))?;
         self.transact(op, None).await?;
         fence.rollback().await.map_err(|error| ApplyError::Unavailable(error.into()))?;
         self.open.insert("owner", owner);
@@ -267,6 +268,12 @@ impl<'a> Logins<'a> {
                 let statement = statements.get(index).map_or("", Sql::as_str);
                 Err(ApplyError::Busy { about: op.about.clone(), holders: holders(conn, statement).await })
             }
+            // our own signals come from our own statements alone
+            Err(TransactionError { index, error }) if index < before => {
+                let error =
+                    if op.login == As::Operator { leader::believed(error) } else { tenants::fenced(error) };
+                Err(refused(op, before, TransactionError { index, error }))
+            }
             done => done.map_err(|error| refused(op, before, error)),
         }
     }
@@ -294,7 +301,7 @@ fn refused(op: &Op, before: usize, error: TransactionError) -> ApplyError {
     let PgError::Sqlstate { message, code, .. } = &error.error else {
         return ApplyError::Unavailable(error.error);
     };
-    if code == leader::REPLACED || error.error.is_shortage() {
+    if error.error.is_shortage() {
         return ApplyError::Unavailable(error.error);
     }
     let moved = code == MOVED || error.error.is_collision();

@@ -18,8 +18,8 @@ pub(crate) struct Glance {
     /// Why no data plane can log in to the control database, where none lives and it was tried.
     pub(crate) control: Option<Result<(), LoginFailure>>,
     pub(crate) seen: Seen,
-    /// Of whoever reconciles now.
-    pub(crate) lead: i64,
+    /// Who reconciles now.
+    pub(crate) lead: leader::Look,
 }
 
 /// The connection is kept: this is asked many times a second while a replica is waited for. `tries`: where no replica lives the data
@@ -39,7 +39,7 @@ pub(crate) async fn glance(
         false => None,
     };
     let seen = replicas::seen(&mut conn).await?;
-    let lead = leader::epoch(&mut conn).await?;
+    let lead = leader::look(&mut conn).await?;
     Ok((conn, Glance { live, control, seen, lead }))
 }
 

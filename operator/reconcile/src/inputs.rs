@@ -75,6 +75,12 @@ impl Inputs {
         self.missing.remove(name);
     }
 
+    /// Whether what a pass does in the database that follows `before` is not asked for any more, so that it need not end.
+    pub(crate) fn is_another_task(&self, before: &Inputs) -> bool {
+        let mark = |inputs: &Inputs| inputs.tenant.as_ref().map(|tenant| Mark::of(&tenant.metadata));
+        before.tenant.is_some() && (self.script, mark(self)) != (before.script, mark(before))
+    }
+
     /// Whether a pass is due that followed `before`. A Secret that came is no reason: the pass itself made it.
     pub(crate) fn differ(&self, before: &Inputs) -> bool {
         let tenants = || self.tenant.iter().zip(&before.tenant);

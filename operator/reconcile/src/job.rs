@@ -4,19 +4,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rowgate_crds::{ApiKey, Tenant};
+use rowgate_crds::{ApiKey, Reason, Tenant};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
 use rowgate_pg::{leader, replicas, session, tenants};
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::kept::Kept;
 use crate::lanes::{Lanes, QUICK, TURN};
 use crate::pass::{Memory, Pass, free_key, is_forced, is_leaving};
 use crate::reporter::Reporter;
-use crate::revocation;
 use crate::source::{ObjectRef, ResourceSource, Snapshot};
 use crate::status::TenantState;
+use crate::{hang, report, revocation};
 
 /// What every piece of work needs.
 pub(crate) struct Shared<S> {
@@ -38,6 +40,8 @@ pub(crate) struct Job<S> {
     pub(crate) probe: bool,
     /// The last pass took long, or its database did not answer.
     pub(crate) slow: bool,
+    /// What it follows is no longer what is asked for, so that it need not come to its end.
+    pub(crate) cut: CancellationToken,
     pub(crate) memory: Memory,
 }
 
@@ -50,12 +54,43 @@ pub(crate) struct Passed {
 }
 
 impl<S: ResourceSource> Job<S> {
+    /// Ends with what is told of the Tenant, whatever its pass does: fails, panics, or never ends.
     pub(crate) async fn run(mut self) -> Passed {
+        let began = Instant::now();
+        let keys: Vec<&ApiKey> = self.keys.iter().map(|key| &**key).collect();
+        let mut before = report::known(&self.tenant, &keys, self.memory.last());
+        let told = self.memory.told();
+        let (shared, cut) = (self.shared.clone(), self.cut.clone());
+        // what failed is told, and is tried again with every pass
+        let has_failed = self.memory.last().is_some_and(|last| last.findings.retry.is_some());
+        let is_slow = Arc::new(Notify::new());
+        let told_of = (!has_failed).then(|| before.clone());
+        let outlasts = hang::outlasts(&shared, &told, told_of, &is_slow, &cut);
+        let ended = tokio::select! {
+            biased;
+            passed = hang::contained(self.passes(is_slow.clone())) => passed.map_err(|_| (Reason::Retrying, hang::PANICKED.to_owned())),
+            why = outlasts => Err(why),
+        };
+        let state = match ended {
+            Ok(state) => state,
+            Err(why) => {
+                // whatever it was in the middle of, the next one begins with nothing of it
+                self.memory.epoch = None;
+                before.findings.retry = Some(why);
+                Arc::new(before)
+            }
+        };
+        self.shared.source.passed(began.elapsed());
+        let uid = self.tenant.metadata.uid.clone().unwrap_or_default();
+        Passed { uid, state, slow: self.slow, memory: self.memory }
+    }
+
+    /// Until one pass has come to its end, in the lane that it belongs to.
+    async fn passes(&mut self, is_slow: Arc<Notify>) -> Arc<TenantState> {
         let lanes = self.shared.lanes.clone();
         let mut place = lanes.enter(self.slow).await;
-        let (mut slow, mut turn) = (self.slow, TURN);
-        let began = Instant::now();
-        let state = loop {
+        let mut turn = TURN;
+        loop {
             let mut pass = Box::pin(pass(
                 &self.shared,
                 &self.snapshot,
@@ -64,11 +99,11 @@ impl<S: ResourceSource> Job<S> {
                 self.probe,
                 &mut self.memory,
             ));
-            if !slow {
+            if !self.slow {
                 if let Ok(state) = timeout(QUICK, &mut pass).await {
                     break state;
                 }
-                slow = true;
+                self.slow = true;
                 if let Some(aside) = lanes.aside() {
                     place = aside;
                 } else {
@@ -78,6 +113,7 @@ impl<S: ResourceSource> Job<S> {
                     continue;
                 }
             }
+            is_slow.notify_one();
             let mut done = timeout(turn, &mut pass).await.ok();
             while done.is_none() && !lanes.crowded() {
                 done = timeout(turn, &mut pass).await.ok();
@@ -90,11 +126,7 @@ impl<S: ResourceSource> Job<S> {
             drop(pass);
             drop(place);
             place = lanes.enter(true).await;
-        };
-        drop(place);
-        self.shared.source.passed(began.elapsed());
-        let uid = self.tenant.metadata.uid.clone().unwrap_or_default();
-        Passed { uid, state, slow, memory: self.memory }
+        }
     }
 }
 
@@ -148,8 +180,8 @@ pub(crate) async fn retire<S>(
     }
     let mut open = leader::fence(&mut conn, shared.lead).await?;
     tenants::set_retained(&mut open, &record.id).await?;
-    replicas::wake(&mut open).await?;
     open.commit().await?;
+    replicas::wake(&mut conn).await?;
     let from = format!("{}/{}", record.namespace, record.name);
     tracing::info!(tenant = %record.slug, id = %record.id, from, "the Tenant is gone; its keys are revoked and its database is kept");
     Ok(())

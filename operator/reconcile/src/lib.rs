@@ -14,6 +14,7 @@ mod apply;
 mod chance;
 mod convert;
 mod glance;
+mod hang;
 mod inputs;
 mod job;
 mod kept;

@@ -39,6 +39,8 @@ use settle::Generations;
 pub(crate) struct Memory {
     told: Told,
     pub(crate) epoch: Option<i64>,
+    /// The last pass has found the fence closed, and nobody else to have done it.
+    was_fenced: bool,
     /// What the manifests said in the last pass that left nothing to do; a plan that is not empty for the same is drift.
     settled: Option<Generations>,
     /// What that pass had closed.
@@ -58,6 +60,7 @@ impl Memory {
         Memory {
             told,
             epoch: None,
+            was_fenced: false,
             settled: None,
             closed: Closed::default(),
             last: None,
@@ -65,6 +68,15 @@ impl Memory {
             held: Vec::new(),
             named: None,
         }
+    }
+
+    pub(crate) fn told(&self) -> Told {
+        self.told.clone()
+    }
+
+    /// What the last pass found.
+    pub(crate) fn last(&self) -> Option<&TenantState> {
+        self.last.as_deref()
     }
 
     /// Namespaces and names of the Secrets that the last pass found or made, if it came to its end.
@@ -164,7 +176,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         };
         if let Err(error) = &revoked {
             tracing::warn!(tenant = %state.slug, %error, "revoked keys could not be looked for");
-            state.replaced |= error.code() == Some(leader::REPLACED);
+            state.replaced |= matches!(error, PgError::Replaced);
         }
         if !state.replaced {
             self.release_keys(&mut state, &revoked.map_err(|error| error.to_string())).await;
@@ -235,12 +247,21 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         match self.steps(&mut state).await {
             Ok(db) => {
+                self.memory.was_fenced = false;
                 let live = db.keys.values().filter(|row| row.revoked_at.is_none());
                 return (state, Some(live.map(|row| row.uid.clone()).collect()));
             }
-            Err(PassError::Pg(error)) if error.code() == Some(leader::REPLACED) => {
+            Err(PassError::Pg(error @ PgError::Replaced)) => {
                 state.replaced = true;
                 state.findings.retry = Some((Reason::Retrying, error.to_string()));
+            }
+            Err(PassError::Pg(error @ PgError::Fenced { .. })) => {
+                self.fenced(&mut state, &error).await;
+            }
+            Err(PassError::Pg(error)) if error.is_raised() => {
+                let message =
+                    format!("{error}; mend in the database what raises it: it is tried with each look");
+                state.findings.stalled.push((Reason::StatementRefused, message));
             }
             Err(PassError::Refused(reason, message)) => state.findings.stalled.push((reason, message)),
             Err(PassError::Moved(message)) => {
@@ -372,9 +393,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         if announced != Some(generation) {
             let mut open = leader::fence(operator, self.lead).await?;
             tenants::set_live(&mut open, &record.id, generation).await?;
-            // sent with the COMMIT
-            replicas::wake(&mut open).await?;
             open.commit().await.map_err(PgError::from)?;
+            replicas::wake(operator).await?;
         }
         if self.tenant.spec.database.deletion_policy == DeletionPolicy::Delete && !self.source.holds_deleted()
         {

@@ -51,7 +51,7 @@ pub async fn drop_retained(
     let Some(record) = record.filter(|record| record.phase == Phase::Retained) else {
         return Ok(Removal::Gone);
     };
-    let lead = leader::epoch(conn).await.map_err(DropError::Control)?;
+    let lead = leader::look(conn).await.map_err(DropError::Control)?.epoch;
     let removed = async {
         let removal = remove(installation, &Kept::default(), lead, &record, conn).await?;
         if matches!(removal, Removal::Dropped { .. }) {

@@ -1,15 +1,22 @@
 //! Revoking where a pass stopped early or no Tenant is left: nothing that is wrong may keep a key alive.
 
+use std::time::Duration;
+
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
 use rowgate_pg::{keys, leader, migrate, session, tenants};
+use tokio::time::timeout;
 
 use crate::apply::Logins;
 use crate::kept::Kept;
 use crate::plan::As;
 
+/// Code of the tenant's may run in it, and never end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Revokes the keys of a tenant whose ApiKey is none of `uids`, and says how many that were. `epoch`: the tenant's
-/// fence, taken here if nobody has. A database that was never finished, or that somebody dropped, has no keys.
+/// fence, taken here if nobody has. A database that was never finished, or that somebody dropped, has no keys; one that does
+/// not end it within [`PATIENCE`] is given up.
 pub(crate) async fn revoke_others(
     installation: &Installation,
     kept: &Kept,
@@ -19,7 +26,12 @@ pub(crate) async fn revoke_others(
     uids: &[String],
 ) -> Result<u64, PgError> {
     let mut logins = Logins::new(installation, kept, lead, &record.id, &record.database);
-    let revoked = revoke(installation, lead, epoch, &mut logins, uids).await;
+    let revoked = timeout(PATIENCE, revoke(installation, lead, epoch, &mut logins, uids)).await;
+    let Ok(revoked) = revoked else {
+        // dropped with a statement under way; to close it would wait for that
+        let reason = format!("no answer within {} s", PATIENCE.as_secs());
+        return Err(PgError::Unavailable { reason, source: None });
+    };
     logins.close().await;
     match revoked {
         Err(error) if is_absent(&error, record.phase) => Ok(0),
@@ -35,11 +47,25 @@ async fn revoke(
     uids: &[String],
 ) -> Result<u64, PgError> {
     let owner = logins.get(As::Owner).await?;
-    let epoch = match *epoch {
-        Some(epoch) => epoch,
-        None => *epoch.insert(claim(installation, lead, owner, false).await?),
+    let claimed = match *epoch {
+        Some(epoch) => Ok(epoch),
+        None => claim(installation, lead, owner, false).await.inspect(|claimed| *epoch = Some(*claimed)),
     };
-    keys::revoke_others(owner, uids, epoch).await
+    let revoked = match claimed {
+        Ok(epoch) => keys::revoke_others(owner, uids, Some(epoch)).await,
+        Err(error) => Err(error),
+    };
+    match revoked {
+        Err(PgError::Fenced { .. }) => {}
+        Err(error) if error.is_raised() => {}
+        other => return other,
+    }
+    // somebody has taken over, or the tenant has closed its own fence, which must not keep a key alive
+    let mut operator = session::connect(&installation.operator()).await?;
+    let fence = leader::fence(&mut operator, lead).await?;
+    let n_revoked = keys::revoke_others(owner, uids, None).await?;
+    fence.rollback().await?;
+    Ok(n_revoked)
 }
 
 /// Takes the fence of a tenant's database, while nobody else can take over. `prepare`: schema `dl` is made, or brought up

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::glance::{Glance, Tables, glance};
+use crate::hang::{PANICKED, contained};
 use crate::job::{Job, Passed, Shared, bury, retire};
 use crate::kept::Kept;
 use crate::lanes::Lanes;
@@ -95,6 +96,7 @@ pub async fn run<S: ResourceSource + 'static>(
         control: None,
         heard: Instant::now(),
         lost: false,
+        queue_fills: false,
         replicas: None,
         tables: Tables::default(),
         glancing: false,
@@ -175,6 +177,8 @@ struct Looker<S> {
     heard: Instant,
     /// It did not answer the last time.
     lost: bool,
+    /// The server's queue of notifications is half full.
+    queue_fills: bool,
     /// `None`: nothing is known yet, so nothing is told.
     replicas: Option<Replicas>,
     tables: Tables,
@@ -275,8 +279,10 @@ impl<S: ResourceSource + 'static> Looker<S> {
                 let (uid, epoch, spared) = (uid.clone(), memory.epoch, entry.spared.clone());
                 self.jobs.spawn(async move {
                     let place = shared.lanes.enter(true).await;
-                    let retired = Box::pin(retire(&shared, &uid, epoch, spared)).await;
+                    let retired = contained(Box::pin(retire(&shared, &uid, epoch, spared))).await;
                     drop(place);
+                    let panicked = |_| PgError::Unexpected { reason: PANICKED.to_owned(), source: None };
+                    let retired = retired.unwrap_or_else(|it| Err(panicked(it)));
                     Done::Retired(uid, retired)
                 });
                 continue;
@@ -287,13 +293,17 @@ impl<S: ResourceSource + 'static> Looker<S> {
             }
             entry.whole = probe;
             let (keys, snapshot) = (entry.inputs.keys.clone(), self.snapshot.clone());
-            let job = Job { shared, snapshot, tenant, keys, probe, slow: entry.slow, memory };
+            let (slow, cut) = (entry.slow, entry.begin());
+            let job = Job { shared, snapshot, tenant, keys, probe, slow, cut, memory };
             self.jobs.spawn(async move { Done::Passed(Box::new(Box::pin(job.run()).await)) });
         }
         for (uid, orphan) in self.orphans.iter_mut().filter(|(_, it)| it.due.is_some_and(|due| due <= now)) {
             orphan.due = None;
             let (shared, key, uid) = (self.shared.clone(), orphan.key.clone(), uid.clone());
-            self.jobs.spawn(async move { Done::Buried(uid, Box::pin(bury(&shared, &key)).await) });
+            self.jobs.spawn(async move {
+                let buried = contained(Box::pin(bury(&shared, &key))).await;
+                Done::Buried(uid, buried.unwrap_or_else(|_| Err(PANICKED.to_owned())))
+            });
         }
     }
 

@@ -54,7 +54,7 @@ begin
     rollback;
     insert into c.notes (n) values (n + 2000);
     if fails then
-        raise exception 'half of it stands' using errcode = 'RG001';
+        raise exception 'half of it stands' using errcode = 'RG500';
     end if;
 end $$;
 create procedure c.counted(n integer, out total bigint, out last text) language plpgsql as $$

@@ -34,7 +34,7 @@ pub(crate) fn statements(log: &str) -> Vec<String> {
 }
 
 pub(crate) fn reads_only(statement: &str) -> bool {
-    // the last one begins what a session that is used again is rid of
+    // the last begins what a session that is used again is rid of
     let starts = [
         "select",
         "with",
@@ -45,6 +45,8 @@ pub(crate) fn reads_only(statement: &str) -> bool {
         "show",
         "listen",
         "unlisten",
+        // it follows what it tells of
+        "notify",
         "close all",
     ];
     let writes =

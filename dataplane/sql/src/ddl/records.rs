@@ -11,7 +11,8 @@ const LEFT_ALONE: &str = "15s";
 const HELD: &str = "60s";
 
 /// `select dl.fence(epoch)`: first in every transaction that changes a tenant's database. Whoever waits half a second for a
-/// lock after it gives up: all others would wait behind us for as long as somebody's transaction holds the table.
+/// lock after it gives up: all others would wait behind us for as long as somebody's transaction holds the table. A statement
+/// that nobody waits for any more ends soon, and what it holds is free.
 #[must_use]
 pub fn fence(epoch: i64) -> Sql {
     fence_for(epoch, LEFT_ALONE)
@@ -25,7 +26,8 @@ pub fn held_fence(epoch: i64) -> Sql {
 
 fn fence_for(epoch: i64, idle: &str) -> Sql {
     let text = "select dl.fence($1::bigint), pg_catalog.set_config('idle_in_transaction_session_timeout', $2, true), \
-                pg_catalog.set_config('lock_timeout', '500ms', true)";
+                pg_catalog.set_config('lock_timeout', '500ms', true), \
+                pg_catalog.set_config('client_connection_check_interval', '2s', true)";
     with(text, &[Some(&epoch.to_string()), Some(idle)])
 }
 

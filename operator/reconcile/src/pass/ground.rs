@@ -4,7 +4,7 @@ use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
 use rowgate_pg::actual::{Cluster, TenantDb};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::{introspect, leader, migrate, tenants};
+use rowgate_pg::{introspect, leader, migrate, session, tenants};
 use sqlx::PgConnection;
 
 use super::adopt::{self, slug_is_taken};
@@ -153,8 +153,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let done = tenants::bootstrap(conn, script, epoch).await;
         logins.leave_owner().await;
         done.map_err(|error| match &error {
-            PgError::Sqlstate { code, message, .. }
-                if code != leader::REPLACED && !error.is_collision() && !error.is_shortage() => PassError::Refused(
+            PgError::Sqlstate { code, message, .. } if !error.is_collision() && !error.is_shortage() => PassError::Refused(
                 Reason::BootstrapFailed,
                 format!(
                     "the bootstrap script failed and nothing of it stands: PostgreSQL answered {code}: {message}; \
@@ -164,6 +163,36 @@ impl<S: ResourceSource> Pass<'_, S> {
             _ => error.into(),
         })?;
         Ok(true)
+    }
+}
+
+impl<S: ResourceSource> Pass<'_, S> {
+    /// The tenant's own fence is closed: somebody has taken over, or the tenant has done it.
+    pub(super) async fn fenced(&mut self, state: &mut TenantState, error: &PgError) {
+        let asked = async {
+            leader::ask(&mut session::connect(&self.installation.operator()).await?, self.lead).await
+        };
+        match asked.await {
+            Err(PgError::Replaced) => state.replaced = true,
+            Err(unknown) => {
+                let message = format!("{error}, and whether somebody has taken over is not known: {unknown}");
+                state.findings.retry = Some((Reason::DatabaseUnavailable, message));
+            }
+            Ok(()) => {
+                // the number alone may be another one, and the next pass takes the fence again
+                let is_again = std::mem::replace(&mut self.memory.was_fenced, true);
+                if is_again {
+                    let message = format!(
+                        "{error}, although no other reconciler has taken over; mend dl.fence and dl.state, which belong to Rowgate: it is tried with each look"
+                    );
+                    state.findings.stalled.push((Reason::StatementRefused, message));
+                } else {
+                    let message = "the epoch of dl.state was changed by hand; the fence is taken again";
+                    state.findings.retry = Some((Reason::Drifted, message.to_owned()));
+                }
+            }
+        }
+        self.memory.epoch = None;
     }
 }
 

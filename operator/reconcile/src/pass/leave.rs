@@ -26,7 +26,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             self.release_keys(&mut state, &Err(error.to_string())).await;
         }
         match ended {
-            Err(PassError::Pg(error)) if error.code() == Some(leader::REPLACED) => state.replaced = true,
+            Err(PassError::Pg(PgError::Replaced)) => state.replaced = true,
             Ok(()) => self.let_go(&mut state, None).await,
             Err(error) if forced => {
                 let note = format!(
@@ -60,6 +60,16 @@ impl<S: ResourceSource> Pass<'_, S> {
         let epoch = &mut self.memory.epoch;
         let revoked =
             revocation::revoke_others(self.installation, self.kept, self.lead, epoch, &record, &[]).await;
+        let kept = self.tenant.spec.database.deletion_policy == DeletionPolicy::Retain;
+        // whatever the tenant's own code does against it: with its database every key of it goes
+        if let Err(error) = &revoked
+            && !kept
+            && !matches!(error, PgError::Replaced)
+            && self.remove_unserved(&record, &mut conn).await?
+        {
+            self.release_keys(state, &Ok(BTreeSet::new())).await;
+            return Ok(());
+        }
         if revoked.is_ok() {
             let now = jiff::Timestamp::now().to_string();
             for key in &mut state.keys {
@@ -68,12 +78,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         revoked?;
         self.release_keys(state, &Ok(BTreeSet::new())).await;
-        let kept = self.tenant.spec.database.deletion_policy == DeletionPolicy::Retain;
         if record.phase != tenants::Phase::Retained {
-            let mut open = leader::fence(&mut conn, self.lead).await?;
-            tenants::set_retained(&mut open, &record.id).await?;
-            replicas::wake(&mut open).await?;
-            open.commit().await.map_err(PgError::from)?;
+            self.unserve(&record, &mut conn).await?;
             if kept {
                 // in the namespace of the Tenant, and told nowhere else
                 let (object, id) = (&state.object, &record.id);
@@ -93,8 +99,30 @@ impl<S: ResourceSource> Pass<'_, S> {
         Ok(())
     }
 
-    /// Drops the database and every role of it.
-    async fn remove(&self, record: &tenants::Record, conn: &mut sqlx::PgConnection) -> Result<(), PassError> {
+    /// No replica serves it any more.
+    async fn unserve(&self, record: &tenants::Record, conn: &mut sqlx::PgConnection) -> Result<(), PgError> {
+        let mut open = leader::fence(conn, self.lead).await?;
+        tenants::set_retained(&mut open, &record.id).await?;
+        open.commit().await?;
+        replicas::wake(conn).await
+    }
+
+    /// As [`Pass::remove`], of a tenant whose keys could not be revoked.
+    async fn remove_unserved(
+        &self,
+        record: &tenants::Record,
+        conn: &mut sqlx::PgConnection,
+    ) -> Result<bool, PassError> {
+        self.unserve(record, conn).await?;
+        self.remove(record, conn).await
+    }
+
+    /// Drops the database and every role of it. False: the database was not made by us, and stays.
+    async fn remove(
+        &self,
+        record: &tenants::Record,
+        conn: &mut sqlx::PgConnection,
+    ) -> Result<bool, PassError> {
         if annotations::value(&self.tenant.metadata, PAUSED) == Some("true") {
             let message =
                 "paused by the annotation rowgate.dev/paused; the database is dropped when it is removed";
@@ -113,16 +141,19 @@ impl<S: ResourceSource> Pass<'_, S> {
                 };
                 let note = format!("database {} {roles}, as deletionPolicy: Delete says", record.database);
                 self.tell("DatabaseDeleted", note, false).await?;
-                retained::forget(self.lead, record, conn).await
+                retained::forget(self.lead, record, conn).await?;
+                Ok(true)
             }
             Removal::Foreign => self.tell_kept(record).await,
-            Removal::Gone => Ok(()),
+            Removal::Gone => Ok(true),
         }
     }
 
-    async fn tell_kept(&self, record: &tenants::Record) -> Result<(), PassError> {
+    /// False, as [`Pass::remove`] says.
+    async fn tell_kept(&self, record: &tenants::Record) -> Result<bool, PassError> {
         let note = format!("database {} was not made by Rowgate and is kept", record.database);
-        self.tell("DatabaseRetained", note, true).await
+        self.tell("DatabaseRetained", note, true).await?;
+        Ok(false)
     }
 
     async fn tell(&self, reason: &str, note: String, warning: bool) -> Result<(), PassError> {

@@ -114,11 +114,11 @@ impl<S: ResourceSource> Pass<'_, S> {
         let Some((id, announced)) = self.announced.clone() else { return Ok(()) };
         let generation = tenants::generation(logins.get(As::Owner).await?).await?;
         if announced != generation {
-            let mut open = leader::fence(logins.get(As::Operator).await?, self.lead).await?;
+            let operator = logins.get(As::Operator).await?;
+            let mut open = leader::fence(operator, self.lead).await?;
             tenants::set_live(&mut open, &id, generation).await?;
-            // sent with the COMMIT
-            replicas::wake(&mut open).await?;
             open.commit().await.map_err(PgError::from)?;
+            replicas::wake(operator).await?;
             self.announced = Some((id, generation));
         }
         Ok(())

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rowgate_crds::{ApiKey, Kind, Reason, Tenant};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::{Looker, RETRY, Standing};
 use crate::inputs::{Inputs, Mark, lost};
@@ -33,6 +34,8 @@ pub(super) struct Entry {
     pub(super) wanted: bool,
     pub(super) slow: bool,
     n_failed: u32,
+    /// Ends the pass that is under way.
+    cut: CancellationToken,
     /// When the logins were tried last.
     pub(super) probed: Option<Instant>,
     /// The pass is one in which everything is compared and told again, whether it changed or not.
@@ -61,6 +64,7 @@ impl Entry {
             wanted: false,
             slow: false,
             n_failed: 0,
+            cut: CancellationToken::new(),
             probed: None,
             whole: false,
             told: None,
@@ -70,6 +74,12 @@ impl Entry {
     /// Whether a pass is under way.
     pub(super) fn busy(&self) -> bool {
         self.memory.is_none()
+    }
+
+    /// A pass begins; it is cut off with this, or comes to its end.
+    pub(super) fn begin(&mut self) -> CancellationToken {
+        self.cut = CancellationToken::new();
+        self.cut.clone()
     }
 
     /// After a pass.
@@ -148,6 +158,10 @@ impl<S: ResourceSource + 'static> Looker<S> {
             if entry.tenant.is_none() || inputs.differ(&entry.inputs) {
                 (entry.due, entry.wanted) = (now, true);
             }
+            // a script that never ends is ended by another one, or with its Tenant
+            if inputs.is_another_task(&entry.inputs) {
+                entry.cut.cancel();
+            }
             (entry.inputs, entry.tenant) = (inputs, Some(tenant.clone()));
             entry.spared = None;
             present.insert(uid);
@@ -165,6 +179,7 @@ impl<S: ResourceSource + 'static> Looker<S> {
         for (_, entry) in self.entries.iter_mut().filter(|(uid, _)| !present.contains(*uid)) {
             if entry.tenant.take().is_some() || entry.spared.take().is_some() {
                 (entry.due, entry.wanted, entry.state) = (now, true, None);
+                entry.cut.cancel();
             }
         }
         for uid in std::mem::take(&mut self.suspects).into_iter().filter(|uid| !present.contains(uid)) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rowgate_crds::Reason;
-use rowgate_pg::leader;
+use rowgate_pg::failure::PgError;
 use tokio::time::Instant;
 
 use super::{AWAITING, Done, GLANCE, Looker, RETRY, SILENCE, SOON, standing};
@@ -15,6 +15,9 @@ use crate::report;
 use crate::source::{ResourceSource, Sight};
 use crate::status::{Replicas, awaits_replicas};
 
+/// PostgreSQL writes to its own log from here on.
+const FILLING: f64 = 0.5;
+
 impl<S: ResourceSource + 'static> Looker<S> {
     /// Takes in what a piece of work came to. True: another reconciler has taken over.
     pub(super) fn done(&mut self, done: Done) -> bool {
@@ -22,7 +25,7 @@ impl<S: ResourceSource + 'static> Looker<S> {
             Done::Passed(passed) => return self.passed(*passed),
             Done::Retired(uid, retired) => match retired {
                 Ok(()) => self.retired(&uid),
-                Err(error) if error.code() == Some(leader::REPLACED) => return true,
+                Err(PgError::Replaced) => return true,
                 Err(error) => {
                     tracing::warn!(tenant = uid, %error, "the Tenant is gone, or cannot be read; keys that are not wanted are revoked as soon as its database answers");
                     if let Some(entry) = self.entries.get_mut(&uid) {
@@ -88,6 +91,23 @@ impl<S: ResourceSource + 'static> Looker<S> {
         false
     }
 
+    /// Tells when the server's queue of notifications fills, and when it has emptied again.
+    fn note_queue(&mut self, usage: f64) {
+        let is_filling = FILLING <= usage;
+        if is_filling && !self.queue_fills {
+            let percent = (usage * 100.0).round();
+            tracing::warn!(
+                percent,
+                "the PostgreSQL server's queue of notifications fills, because a session that listens keeps a transaction open; \
+                 once it is full nothing can NOTIFY, and replicas follow a second later; PostgreSQL's log names the process, \
+                 and pg_stat_activity its database: end it"
+            );
+        } else if !is_filling && self.queue_fills {
+            tracing::info!("the PostgreSQL server's queue of notifications has room again");
+        }
+        self.queue_fills = is_filling;
+    }
+
     /// A Tenant's end was seen to; or it is there again, or something else is to be done for it.
     fn retired(&mut self, uid: &str) {
         match self.entries.get_mut(uid) {
@@ -116,9 +136,10 @@ impl<S: ResourceSource + 'static> Looker<S> {
 
     fn glanced(&mut self, glance: Glance) -> bool {
         self.glancing = false;
-        if glance.lead != self.shared.lead {
+        if glance.lead.epoch != self.shared.lead {
             return true;
         }
+        self.note_queue(glance.lead.queue);
         self.heard = Instant::now();
         self.shared.kept.tidy();
         let stirred: BTreeSet<_> = self.tables.stirred(&glance.seen).into_iter().collect();

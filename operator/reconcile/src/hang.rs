@@ -1,0 +1,84 @@
+//! What a tenant's own code can do to a pass over it: it may take for ever, or meet a mistake of ours that panics. Either is
+//! told of that tenant, and no other waits.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use rowgate_crds::Reason;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::job::Shared;
+use crate::report::Told;
+use crate::source::ResourceSource;
+use crate::status::{Replicas, TenantState};
+
+/// A pass that takes longer in the slow lane is told of.
+const LONG: Duration = Duration::from_secs(6);
+/// One that takes longer is given up. A bootstrap script that fills large tables needs a while.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+pub(crate) const PANICKED: &str = "a mistake of Rowgate's stopped the work on this Tenant, and the log says where; it is tried again, and nobody else is concerned";
+
+/// The work panicked.
+#[derive(Debug)]
+pub(crate) struct Panicked;
+
+/// Runs it to its end, or to its panic.
+pub(crate) async fn contained<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
+    // whoever shares something with it locks it, and passes over a poisoned lock
+    AssertUnwindSafe(work).catch_unwind().await.map_err(|_told_by_its_hook| Panicked)
+}
+
+/// Tells of a pass that takes long, and ends when it is to be given up: with what is told of the Tenant then. `is_slow`: it is
+/// in the slow lane. `before`: what was known of the Tenant before; `None`: what was told last stands until the pass ends.
+pub(crate) async fn outlasts<S: ResourceSource>(
+    shared: &Shared<S>,
+    told: &Told,
+    before: Option<TenantState>,
+    is_slow: &Notify,
+    cut: &CancellationToken,
+) -> (Reason, String) {
+    let all = async {
+        is_slow.notified().await;
+        sleep(LONG).await;
+        if let Some(mut now) = before {
+            // those are what they were
+            now.keys.clear();
+            let message = "a script or a statement in the tenant's database takes long; pg_stat_activity shows it, and a script \
+                           that never ends is to be corrected";
+            now.findings.retry = Some((Reason::Progressing, message.to_owned()));
+            told.revise(&now.object.uid);
+            shared.reporter.push(told.tenant(&now, &Replicas::default(), false));
+        }
+        sleep(LONGEST - LONG).await;
+    };
+    tokio::select! {
+        () = all => {
+            let message = format!(
+                "given up after {} min, and tried again: correct the script or the function in the tenant's database that never ends",
+                LONGEST.as_secs() / 60
+            );
+            (Reason::Retrying, message)
+        }
+        () = cut.cancelled() => (Reason::Progressing, "begun again, since the manifest is another one".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_ends_the_work_and_nothing_else() {
+        assert_eq!(contained(async { 7 }).await.ok(), Some(7));
+        let work = async {
+            tokio::task::yield_now().await;
+            let none: Option<u8> = std::hint::black_box(None);
+            none.expect("a value")
+        };
+        assert!(contained(work).await.is_err());
+    }
+}

@@ -1,0 +1,90 @@
+//! Every manifest that may do harm to neighbours: what is put into a folder beside them, with what its Tenant is told.
+
+use rowgate_tests::reconciler::ready;
+use rowgate_tests::stage::Stage;
+use rowgate_tests::wait::until_ok;
+use serde_json::Value;
+
+/// A Tenant whose team is not to be trusted.
+pub(super) struct Hostile {
+    /// Of the Tenant; its key has the same.
+    pub(super) name: &'static str,
+    /// The bootstrap script, each line by itself.
+    pub(super) script: &'static str,
+    /// Why the Tenant is not Ready, and what the message holds.
+    pub(super) reason: &'static str,
+    pub(super) says: &'static str,
+}
+
+pub(super) const HOSTILE: &[Hostile] = &[
+    Hostile {
+        name: "raises",
+        script: "do $$ begin raise exception 'there is no customer' using errcode = 'RG001'; end $$;",
+        reason: "BootstrapFailed",
+        says: "RG001: there is no customer",
+    },
+    Hostile {
+        name: "closes",
+        script: "create or replace function dl.fence(wanted bigint) returns void language plpgsql as
+            $$ begin raise exception 'closed' using errcode = 'RG001'; end $$;",
+        reason: "StatementRefused",
+        says: "mend dl.fence",
+    },
+    Hostile {
+        name: "jumps",
+        script: "update dl.state set epoch = 9223372036854775807;",
+        reason: "StatementRefused",
+        says: "mend ",
+    },
+    Hostile {
+        name: "traps",
+        script: "create function public.trap() returns trigger language plpgsql as
+            $$ begin raise exception 'trapped' using errcode = 'RG001'; end $$;
+            create trigger trap before update on dl.state execute function public.trap();",
+        reason: "BootstrapFailed",
+        says: "RG001: trapped",
+    },
+    Hostile { name: "hangs", script: "select pg_sleep(3600);", reason: "Progressing", says: "takes long" },
+    Hostile {
+        name: "shouts",
+        script: "do $$ declare much text := repeat('x', 40000000); begin
+            raise exception '%', much using detail = much, hint = much, errcode = 'RG001'; end $$;",
+        reason: "BootstrapFailed",
+        says: "xxx...; correct the script",
+    },
+    Hostile {
+        name: "floods",
+        script: "set client_min_messages = notice;
+            do $$ begin for i in 1..5000 loop raise notice '%', repeat('x', 2000); end loop;
+            raise exception 'flooded' using errcode = 'RG001'; end $$;",
+        reason: "BootstrapFailed",
+        says: "RG001: flooded",
+    },
+];
+
+impl Hostile {
+    /// Its script, its Tenant and a key.
+    pub(super) fn manifests(&self) -> String {
+        let Hostile { name, script, .. } = self;
+        let script = script.replace('\n', "\n    ");
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata:\n  schema.sql: |\n    {script}\n---\n\
+             apiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {{name: {name}}}\nspec:\n  \
+             database: {{bootstrap: {{configMapRef: {{name: {name}}}}}}}\n---\n\
+             apiVersion: rowgate.dev/v1alpha1\nkind: ApiKey\nmetadata: {{name: {name}}}\nspec: {{tenantRef: {{name: {name}}}}}\n"
+        )
+    }
+
+    /// Waits until its Tenant is told what is to be changed, in a message that quotes nothing at length.
+    pub(super) async fn is_told(&self, stage: &Stage) {
+        let what = format!("{} of {}", self.reason, self.name);
+        let status: Value = until_ok(&what, async || {
+            let status = stage.status("Tenant", self.name).await;
+            let (reason, message) = ready(&status);
+            if reason == self.reason && message.contains(self.says) { Ok(status) } else { Err(status) }
+        })
+        .await;
+        let message = ready(&status).1;
+        assert!(message.len() < 1_000, "{message}");
+    }
+}
