@@ -34,6 +34,8 @@ pub struct AppConfig {
     pub lane: Limits,
     /// Of each tenant's functions and procedures.
     pub calls: CallLimits,
+    /// Connections to one server at most, of all tenants.
+    pub per_server: usize,
     /// PgBouncer before the tenants' databases, in transaction mode.
     pub pooler: Option<Endpoint>,
     /// Bytes of memory for the bodies of requests under way, of all tenants.
@@ -117,7 +119,13 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     // `cut` ends requests that outlast the drain; `done` ends what must outlive them.
     let (cut, done) = (CancellationToken::new(), CancellationToken::new());
     let id = new_id();
-    let ways = Ways { replica: id.clone(), lane: config.lane, calls: config.calls, pooler: config.pooler };
+    let ways = Ways {
+        replica: id.clone(),
+        lane: config.lane,
+        calls: config.calls,
+        per_server: config.per_server,
+        pooler: config.pooler,
+    };
     let catalogs = Arc::new(Catalogs::new(ways, background.clone()));
     let app = Arc::new(App {
         catalogs,

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
 use rowgate_pg::installation::DataplaneInstallation;
 use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::tenants::TenantRow;
-use rowgate_pg::wire::{CallLimits, CallLogins, Lane, Limits, Sessions};
+use rowgate_pg::wire::{CallLimits, CallLogins, Lane, Limits, Server, ServerLoad, Sessions};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
@@ -29,6 +29,8 @@ pub struct Ways {
     pub replica: Ulid,
     pub lane: Limits,
     pub calls: CallLimits,
+    /// Connections to one server, or to the pooler, at most.
+    pub per_server: usize,
     /// A PgBouncer, which only the lane goes through: a call needs a session that is the key's own.
     pub pooler: Option<Endpoint>,
 }
@@ -40,6 +42,8 @@ pub struct Catalogs {
     /// Nobody outside can tell for which tenant a slug that is nobody's stands.
     stand_ins: RandomState,
     ways: Ways,
+    /// Whom connections are opened to, and what all tenants there share.
+    servers: Mutex<Vec<(Endpoint, Server)>>,
     tasks: Tasks,
     tried: AtomicBool,
     /// Wakes the loop that follows the control database: something there, or here, is new.
@@ -63,6 +67,7 @@ impl Catalogs {
             tenants: RwLock::default(),
             stand_ins: RandomState::new(),
             ways: Ways { lane, ..ways },
+            servers: Mutex::default(),
             tasks,
             tried: AtomicBool::new(false),
             wake: Arc::default(),
@@ -107,15 +112,13 @@ impl Catalogs {
             let tenant = self.kept_or_new(&before, installation, &row);
             self.start_to_catch_up(&tenant, row.generation);
             self.start_to_check(&tenant);
-            tenant.tidy();
             after.insert(row.slug, tenant);
         }
         let gone =
             before.sorted.iter().filter(|old| after.get(&old.slug).is_none_or(|new| !Arc::ptr_eq(new, old)));
         for tenant in gone {
             tracing::info!(tenant = %tenant.slug, "no longer served");
-            let tenant = tenant.clone();
-            self.tasks.start(async move { tenant.close().await });
+            tenant.close();
         }
         let mut sorted: Vec<Arc<Tenant>> = after.values().cloned().collect();
         sorted.sort_by(|a, b| a.slug.cmp(&b.slug));
@@ -140,7 +143,12 @@ impl Catalogs {
             return kept.clone();
         }
         let login = installation.auth(&id, place.endpoint.as_ref(), &place.database);
-        let lane = Lane::with_limits(self.way(login.clone()), self.ways.lane);
+        let share = self.server(&login.endpoint).share();
+        let way = self.way(login.clone());
+        let lane = match self.ways.pooler {
+            None => Lane::of(way, self.ways.lane, &share),
+            Some(_) => Lane::of(way.clone(), self.ways.lane, &self.server(&way.endpoint).share()),
+        };
         let logins = {
             let (installation, place) = (installation.clone(), place.clone());
             let own = installation.clone();
@@ -149,8 +157,26 @@ impl Catalogs {
             let key = move |role: &str| installation.key(role, place.endpoint.as_ref(), &place.database);
             CallLogins { key: Box::new(key), sql, verifier }
         };
-        let roads = Roads { login, lane, logins, calls: self.ways.calls, replica: self.ways.replica.clone() };
+        let (calls, replica) = (self.ways.calls, self.ways.replica.clone());
+        let roads = Roads { login, lane, logins, calls, replica, share };
         Arc::new(Tenant::new(id, slug, place, roads, self.tasks.clone(), self.wake.clone()))
+    }
+
+    /// What all tenants of this server share.
+    fn server(&self, endpoint: &Endpoint) -> Server {
+        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = servers.iter().find(|(known, _)| known == endpoint) {
+            return known.clone();
+        }
+        let server = Server::new(self.ways.per_server);
+        servers.push((endpoint.clone(), server.clone()));
+        server
+    }
+
+    /// How busy each server is, by its address.
+    pub fn servers(&self) -> Vec<(String, ServerLoad)> {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        servers.iter().map(|(endpoint, server)| (endpoint.to_string(), server.load())).collect()
     }
 
     /// The login as requests use it: through the pooler, where there is one.

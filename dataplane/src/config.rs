@@ -27,6 +27,10 @@ pub struct ServerFlags {
     /// Connections to each tenant's database that requests share [default: 8] [example: 16]
     #[arg(long, env = "ROWGATE_CONNECTIONS_PER_TENANT", value_name = "NUMBER")]
     pub connections_per_tenant: Option<String>,
+    /// Connections to each PostgreSQL server that all tenants share, for requests, calls, key look-ups and catalogs; all
+    /// replicas together should leave some of max_connections to others [default: 40] [example: 200]
+    #[arg(long, env = "ROWGATE_CONNECTIONS_PER_SERVER", value_name = "NUMBER")]
+    pub connections_per_server: Option<String>,
     /// Calls of functions and procedures that each tenant's database runs at once, each in a connection of its own; of one
     /// key one less [default: 4] [example: 8]
     #[arg(long, env = "ROWGATE_CALLS_PER_TENANT", value_name = "NUMBER")]
@@ -107,6 +111,8 @@ pub struct ServerSettings {
     pub calls: CallLimits,
     /// Bytes of memory for the bodies of requests under way.
     pub body_memory: usize,
+    /// Connections to one server at most, of all tenants.
+    pub per_server: usize,
     pub client_timeout: Duration,
     pub log_format: LogFormat,
     pub drain: Duration,
@@ -197,6 +203,10 @@ impl ServerFlags {
             given.or("connections-per-tenant", self.connections_per_tenant.as_deref(), "8", |text| {
                 between(text, 1, 1000)
             });
+        let per_server =
+            given.or("connections-per-server", self.connections_per_server.as_deref(), "40", |text| {
+                between(text, 4, 100_000)
+            });
         let proxies = given.or("trusted-proxies", self.trusted_proxies.as_deref(), "", TrustedProxies::parse);
         let queue = given.or("queue-per-tenant", self.queue_per_tenant.as_deref(), "256", |text| {
             between(text, 0, 100_000)
@@ -220,6 +230,7 @@ impl ServerFlags {
             lane: Limits::new(usize::try_from(connections?).expect("at most 1000"), queue),
             calls: CallLimits::new(usize::try_from(calls?).expect("at most 1000"), queue),
             body_memory: usize::try_from(bodies? << 20).expect("at most 64 GiB"),
+            per_server: usize::try_from(per_server?).expect("at most 100,000"),
             client_timeout: Duration::from_secs(client?),
             log_format: format?,
             drain: Duration::from_secs(drain?),

@@ -1,5 +1,6 @@
 //! Calls of keys that are revoked or expired end within two seconds, whichever replica began them: each looks at every database
-//! in which calls may run, twice a second.
+//! in which calls may run, twice a second. So do reads and writes under way, which the replica that began them ends. In the same
+//! round connections that nobody uses are closed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,11 @@ pub async fn follow(app: Arc<App>, tasks: Tasks, done: CancellationToken) {
             () = tokio::time::sleep(LOOK) => {}
         }
         for tenant in app.catalogs.sorted() {
+            tenant.tidy();
+            if tenant.has_long_exchanges() {
+                let tenant = tenant.clone();
+                tasks.start(async move { tenant.end_dead_exchanges().await });
+            }
             if tenant.called.may_be(tenant.calls.is_in_use()) {
                 tasks.start(async move { tenant.end_dead_calls().await });
             }

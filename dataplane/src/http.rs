@@ -246,7 +246,7 @@ mod tests {
     fn app() -> Arc<App> {
         let root = Root::new([1; 32]);
         let (lane, calls) = (Limits::new(1, 1), CallLimits::new(1, 1));
-        let ways = Ways { replica: Ulid::from_parts(1, [1; 10]), lane, calls, pooler: None };
+        let ways = Ways { replica: Ulid::from_parts(1, [1; 10]), lane, calls, per_server: 4, pooler: None };
         Arc::new(App {
             catalogs: Arc::new(Catalogs::new(ways, Tasks::default())),
             pepper: root.pepper(),

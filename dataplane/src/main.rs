@@ -104,6 +104,7 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
         trusted_proxies: settings.server.trusted_proxies.clone(),
         lane: settings.server.lane,
         calls: settings.server.calls,
+        per_server: settings.server.per_server,
         pooler: settings.pooler,
         body_memory: settings.server.body_memory,
         client_timeout: settings.server.client_timeout,

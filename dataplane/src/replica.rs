@@ -10,7 +10,7 @@ use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::{self, DataplaneInstallation, InstallationError};
 use rowgate_pg::key_uses::{self, KeyUse};
 use rowgate_pg::login::{Endpoint, Login};
-use rowgate_pg::pool::PgConnection;
+use rowgate_pg::look_ups::PgConnection;
 use rowgate_pg::replicas::{self, Report, Wakes};
 use rowgate_pg::{signing, tenants};
 use tokio_util::sync::CancellationToken;

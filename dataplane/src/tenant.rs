@@ -10,10 +10,10 @@ use rowgate_pg::catalog_load;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::login::{Endpoint, Login};
 use rowgate_pg::login_failure::LoginFailure;
-use rowgate_pg::pool::{self, PgPool};
+use rowgate_pg::look_ups::LookUps;
 use rowgate_pg::replicas::{Report, Served};
 use rowgate_pg::tenants::TenantRow;
-use rowgate_pg::wire::{CallLimits, CallLogins, Calls, Lane};
+use rowgate_pg::wire::{CallLimits, CallLogins, Calls, Lane, Share};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
@@ -23,6 +23,7 @@ use crate::meter::Meter;
 mod allowance;
 mod answering;
 mod called;
+mod dead;
 mod hold;
 mod keyring;
 mod recognition;
@@ -39,15 +40,13 @@ use strangers::{AT_ONCE, Strangers};
 pub use uses::{Unwritten, Use, Uses};
 
 /// Connections for key look-ups and catalogs; the requests' own are the lane's. One is never a stranger's.
-const LOOK_UPS: u32 = AT_ONCE + 1;
+const LOOK_UPS: usize = AT_ONCE + 1;
 /// A connection or session that nobody has used for this long is closed.
 const IDLE: Duration = Duration::from_secs(60);
 /// A login that fails is told once it has failed for so long, with a try at the end: one that fails once, as while a server starts
 /// again, is nobody's business. What needs a change mostly fails for good.
 const CERTAIN: Duration = Duration::from_secs(1);
 const PASSING: Duration = Duration::from_secs(3);
-/// A look for calls of dead keys that takes longer is begun anew.
-const LOOK_TIME: Duration = Duration::from_secs(2);
 /// A catalog is read within this, or the tenant counts as unavailable until the next try.
 const LOAD_TIME: Duration = Duration::from_secs(10);
 
@@ -62,7 +61,7 @@ pub struct Tenant {
     pub meter: Meter,
     /// PostgreSQL itself, whatever way requests take.
     endpoint: Endpoint,
-    look_ups: PgPool,
+    look_ups: LookUps,
     strangers: Strangers,
     /// They outlive catalogs: a new one gives nobody a new allowance.
     buckets: Buckets,
@@ -77,6 +76,8 @@ pub struct Tenant {
     tried: AtomicBool,
     catching_up: AtomicBool,
     checking: AtomicBool,
+    /// Somebody asks which keys of exchanges under way are dead.
+    asking: AtomicBool,
     answering: Answering,
 }
 
@@ -112,6 +113,8 @@ pub struct Roads {
     pub calls: CallLimits,
     /// Who we are there.
     pub replica: Ulid,
+    /// The tenant's connections to PostgreSQL itself.
+    pub share: Share,
 }
 
 impl Tenant {
@@ -125,13 +128,13 @@ impl Tenant {
         tasks: Tasks,
         loaded: Arc<Notify>,
     ) -> Tenant {
-        let Roads { login, lane, logins, calls, replica } = roads;
-        let look_ups = pool::lazy(&login, LOOK_UPS);
+        let Roads { login, lane, logins, calls, replica, share } = roads;
+        let look_ups = LookUps::new(login.clone(), LOOK_UPS, &share);
         Tenant {
             id,
             slug,
             place,
-            calls: Calls::new(logins, lane.clone(), look_ups.clone(), replica, calls),
+            calls: Calls::new(logins, lane.clone(), look_ups.clone(), replica, calls, &share),
             called: Called::default(),
             endpoint: login.endpoint,
             look_ups,
@@ -148,6 +151,7 @@ impl Tenant {
             tried: AtomicBool::new(false),
             catching_up: AtomicBool::new(false),
             checking: AtomicBool::new(false),
+            asking: AtomicBool::new(false),
             answering: Answering::default(),
         }
     }
@@ -204,9 +208,11 @@ impl Tenant {
         }
     }
 
-    /// Closes the connections that no request has used for a while.
+    /// Closes the connections that nobody has used for a while.
     pub fn tidy(&self) {
         self.lane.trim(IDLE);
+        self.look_ups.trim(IDLE);
+        self.calls.trim(IDLE);
     }
 
     /// Whose pages may call it; nobody's before the first catalog.
@@ -251,7 +257,11 @@ impl Tenant {
             return Err(Problem::unavailable());
         }
         let (pool, freshness) = (self.look_ups.clone(), Freshness::new(Instant::now()));
-        let load = async move { catalog_load::load(&mut *pool.acquire().await?).await };
+        let load = async move {
+            let mut conn = pool.acquire().await?;
+            let loaded = catalog_load::load(&mut conn).await;
+            conn.done(loaded)
+        };
         let failed = |_: &Problem| self.meter.catalog_load_failures.add_one();
         // beside it, so that a catalog that is served is one that requests get to
         let (loaded, ()) = tokio::join!(self.outliving(load), self.lane.check());
@@ -279,38 +289,22 @@ impl Tenant {
     /// The same catalog while the tables are those that it was read from; else it is loaded anew.
     pub async fn compare(&self, snapshot: &Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
         let (pool, watched) = (self.look_ups.clone(), snapshot.watched.clone());
-        let look = async move { watched.look(&mut *pool.acquire().await?).await };
+        let look = async move {
+            let mut conn = pool.acquire().await?;
+            let looked = watched.look(&mut conn).await;
+            conn.done(looked)
+        };
         match self.outliving(look).await? == snapshot.watched.fingerprint {
             true => Ok(snapshot.clone()),
             false => self.reload(Some(snapshot)).await,
         }
     }
 
-    /// Ends the calls of dead keys in this tenant's database, if there may be any; see [`Called`].
-    pub async fn end_dead_calls(&self) {
-        self.calls.trim(IDLE);
-        if !self.called.begin_to_look(self.calls.is_in_use()) {
-            return;
-        }
-        let looked = tokio::time::timeout(LOOK_TIME, self.calls.end_dead()).await;
-        match &looked {
-            Ok(Ok(0)) => {}
-            Ok(Ok(n_ended)) => {
-                tracing::info!(tenant = %self.slug, n_ended, "ended the calls of keys that are dead");
-            }
-            Ok(Err(error)) => {
-                tracing::debug!(tenant = %self.slug, %error, "calls of dead keys could not be looked for");
-            }
-            Err(_) => {
-                tracing::debug!(tenant = %self.slug, "calls of dead keys could not be looked for in time")
-            }
-        }
-        self.called.looked(matches!(looked, Ok(Ok(0))));
-    }
-
-    /// Ends the connections. Requests that still hold the tenant get 503.
-    pub async fn close(&self) {
-        self.look_ups.close().await;
+    /// Closes the connections that nobody uses, and gives none for look-ups any more.
+    pub fn close(&self) {
+        self.look_ups.close();
+        self.lane.trim(Duration::ZERO);
+        self.calls.trim(Duration::ZERO);
     }
 
     async fn current_or_loaded(&self) -> Result<Arc<Snapshot>, Problem> {

@@ -19,7 +19,8 @@ fn told(
 ) -> Miss {
     let trace = &caller.trace;
     match failure {
-        Failure::DeadKey => {
+        // It was dead, or died while the statement ran.
+        Failure::DeadKey | Failure::Ended => {
             known.snapshot.forget(&caller.credential);
             Miss::Settled(Problem::unauthorized())
         }
@@ -62,10 +63,6 @@ fn told(
         // Only a write or a call gives these.
         Failure::NoLogin(cause) | Failure::Lost(cause) | Failure::Raised(cause) => {
             trace.fault("a read ended as a call does", &cause);
-            Miss::Settled(Problem::internal())
-        }
-        Failure::Ended => {
-            trace.fault("a read ended as a call does", "");
             Miss::Settled(Problem::internal())
         }
         Failure::TooLong => Miss::Settled(Problem::new(
@@ -113,12 +110,12 @@ pub(crate) fn cause(failure: &Failure) -> String {
         | Failure::Internal(cause) => text(cause),
         Failure::Unavailable(text)
         | Failure::NoConnection(text)
+        | Failure::Busy(text)
         | Failure::NoLogin(text)
         | Failure::Lost(text) => text.clone(),
         Failure::DeadKey
         | Failure::WrongRole(_)
         | Failure::Timeout
-        | Failure::Busy(_)
         | Failure::Ended
         | Failure::Raised(_)
         | Failure::TooLong => failure.to_string(),

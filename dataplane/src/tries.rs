@@ -140,6 +140,7 @@ pub(crate) fn question(caller: &Caller, known: &Known, (sql, shape, take): State
     Ask {
         watched: None,
         credential: caller.credential.clone(),
+        key: known.key.clone(),
         role: known.key.role.clone(),
         statement_timeout_ms: known.snapshot.catalog.limits.statement_timeout_ms,
         sql,

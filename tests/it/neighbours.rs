@@ -18,3 +18,9 @@ mod neighbour;
 mod restart;
 mod signals;
 mod wakes;
+//! What one tenant, one team or one key does reaches none of its neighbours.
+
+mod crowd;
+mod dead_keys;
+mod places;
+mod slow_readers;

@@ -69,7 +69,7 @@ pub(crate) fn of(what: &'static str) -> impl Fn(PgError) -> PgError {
         PgError::Unexpected { .. } => {
             PgError::unexpected(format!("{what} does not hold what this version of Rowgate reads there"))
         }
-        unavailable @ PgError::Unavailable { .. } => unavailable,
+        other @ (PgError::Unavailable { .. } | PgError::Replaced | PgError::Fenced { .. }) => other,
     }
 }
 

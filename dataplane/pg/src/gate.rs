@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const CHUNK: usize = 16 << 10;
 /// Where an error of ours says that PostgreSQL's source has raised it: no code of a tenant's can say that.
 const FILE: &str = "rowgate";
+/// PostgreSQL's own word for a server that starts; ours where nothing listens yet.
+const STARTING: &str = "57P03";
 
 /// A way to one login's database. Connections that came in stay when it is dropped.
 #[derive(Debug)]
@@ -63,6 +65,9 @@ pub(crate) fn said(error: &sqlx::Error) -> Option<PgError> {
     let message = said.message().to_owned();
     let source = match said.routine()? {
         "beyond" => return Some(PgError::Beyond { what: "a tenant's database", held: message }),
+        "unreachable" if said.code() == STARTING => {
+            sqlx::Error::Io(io::Error::new(io::ErrorKind::ConnectionRefused, message))
+        }
         "unreachable" => sqlx::Error::Io(io::Error::other(message)),
         "tls" => {
             let source = Some(sqlx::Error::Tls(message.clone().into()));
@@ -210,8 +215,7 @@ impl From<io::Error> for Undialed {
         if let Some(why) = crate::tls::explain(&error) {
             return Undialed::tls(why);
         }
-        // a server that starts: sqlx's pool waits for it with this code, as it does where it connects by itself
-        let code = if error.kind() == io::ErrorKind::ConnectionRefused { "57P03" } else { "08006" };
+        let code = if error.kind() == io::ErrorKind::ConnectionRefused { STARTING } else { "08006" };
         Undialed { code, routine: "unreachable", reason: error.to_string() }
     }
 }

@@ -1,5 +1,7 @@
 //! API keys in a tenant's database, as the data plane finds them and anybody in need revokes them.
 
+use std::sync::Arc;
+
 use rowgate_core::name::Ulid;
 use rowgate_core::secret::Credential;
 use sqlx::{Connection as _, PgConnection};
@@ -62,6 +64,16 @@ pub async fn find(conn: &mut PgConnection, credential: &Credential) -> Result<Op
     Row::into_found(row).map(Some)
 }
 
+#[cfg(test)]
+impl Found {
+    /// Some key, for tests.
+    pub(crate) fn stub(number: u8) -> Arc<Found> {
+        let id = Ulid::from_parts(number.into(), [0; 10]);
+        let role = "datalake_user".to_owned();
+        Arc::new(Found { secret: id.clone(), id, role, set_role: None, seconds_left: 1, generation: 1 })
+    }
+}
+
 impl Row {
     fn into_found(self) -> Result<Found, PgError> {
         let ulid = |id: String| id.parse().map_err(|_| PgError::unexpected("dl holds an id that is no ULID"));
@@ -74,6 +86,17 @@ impl Row {
             generation: self.generation,
         })
     }
+}
+
+/// Which of these keys are revoked, expired or gone, or the secret of theirs that was shown. As `t<id>_auth`.
+pub async fn dead(conn: &mut PgConnection, keys: &[Arc<Found>]) -> Result<Vec<(String, String)>, PgError> {
+    let ids: Vec<_> = keys.iter().map(|key| key.id.as_str()).collect();
+    let secrets: Vec<_> = keys.iter().map(|key| key.secret.as_str()).collect();
+    let query = sqlx::query_as(
+        "select asked.id, asked.secret from unnest($1::text[], $2::text[]) as asked (id, secret) \
+         where not exists (select from dl.live l where l.id = asked.id and l.secret = asked.secret)",
+    );
+    Ok(query.bind(ids).bind(secrets).fetch_all(conn).await?)
 }
 
 /// Revokes for good, and says when it was revoked first (RFC 3339); `None`: there is no such key. From the COMMIT on

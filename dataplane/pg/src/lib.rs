@@ -7,7 +7,6 @@ pub mod failure;
 mod gate;
 pub mod login;
 pub mod login_failure;
-pub mod pool;
 pub mod session;
 pub mod signing;
 
@@ -29,5 +28,6 @@ pub mod fingerprint;
 pub mod key_uses;
 pub mod keys;
 pub mod locks;
+pub mod look_ups;
 
 pub mod wire;

@@ -10,6 +10,7 @@ fn every_mistake_is_told_at_once_with_its_flag() {
         server: ServerFlags {
             listen: Some("nowhere".into()),
             connections_per_tenant: Some("0".into()),
+            connections_per_server: Some("3".into()),
             trusted_proxies: Some("10.0.0.0/8,proxy".into()),
             drain_seconds: Some("-1".into()),
             ..ServerFlags::default()
@@ -21,13 +22,14 @@ fn every_mistake_is_told_at_once_with_its_flag() {
         },
         ..ServeFlags::default()
     };
-    let Mistakes(lines) = flags.settings().expect_err("seven mistakes");
+    let Mistakes(lines) = flags.settings().expect_err("eight mistakes");
     let flags: Vec<_> = lines.iter().map(|line| line.split(':').next().expect("a flag")).collect();
     assert_eq!(
         flags,
         [
             "--listen",
             "--connections-per-tenant",
+            "--connections-per-server",
             "--trusted-proxies",
             "--drain-seconds",
             "--database-tls",

@@ -7,6 +7,7 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 
+use rowgate_pg::wire::ServerLoad;
 use rowgate_program::metrics::{CONTENT_TYPE as MEDIA_TYPE, Count, Kind, Text, process};
 
 use super::{Meter, NONE};
@@ -25,6 +26,7 @@ fn page(app: &App) -> String {
     let mut text = Text::default();
     requests(&mut text, app, &tenants);
     databases(&mut text, &tenants);
+    servers(&mut text, app);
     catalogs(&mut text, &tenants);
     process::tell(&mut text);
     text.finish()
@@ -80,6 +82,15 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
     for tenant in tenants {
         text.sample(&[("tenant", tenant.slug.as_str())], tenant.lane.counters().n_abandoned());
     }
+    let help =
+        "Exchanges that were ended: of a key that died, or for others that waited for their connection.";
+    text.family("rowgate_database_exchanges_ended_total", Kind::Counter, help);
+    for tenant in tenants {
+        let (dead, outshared) = tenant.lane.counters().n_stopped();
+        for (reason, n) in [("dead_key", dead), ("others_wait", outshared)] {
+            text.sample(&[("tenant", tenant.slug.as_str()), ("reason", reason)], n);
+        }
+    }
     let help = "Connections for requests that were opened, and tries that failed.";
     text.family("rowgate_database_connects_total", Kind::Counter, help);
     for tenant in tenants {
@@ -134,6 +145,38 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
         ];
         for (of, n) in of {
             text.sample(&[("tenant", tenant.slug.as_str()), ("of", of)], n.get());
+        }
+    }
+}
+
+fn servers(text: &mut Text, app: &App) {
+    let servers = app.catalogs.servers();
+    for (name, kind, help, value) in [
+        (
+            "rowgate_server_connections",
+            Kind::Gauge,
+            "Connections to a server that are open or being opened, of all tenants.",
+            (|load| load.open as u64) as fn(&ServerLoad) -> u64,
+        ),
+        ("rowgate_server_connections_max", Kind::Gauge, "Connections to a server at most.", |load| {
+            load.size as u64
+        }),
+        (
+            "rowgate_server_waiting_pools",
+            Kind::Gauge,
+            "Pools of tenants that wait for one more connection to a server.",
+            |load| load.waiting as u64,
+        ),
+        (
+            "rowgate_server_connections_reclaimed_total",
+            Kind::Counter,
+            "Idle connections that were closed because another pool waited for one.",
+            |load| load.n_reclaimed,
+        ),
+    ] {
+        text.family(name, kind, help);
+        for (server, load) in &servers {
+            text.sample(&[("server", server)], value(load));
         }
     }
 }

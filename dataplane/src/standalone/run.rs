@@ -128,6 +128,7 @@ impl Running {
                 trusted_proxies: self.settings.server.trusted_proxies.clone(),
                 lane: self.settings.server.lane,
                 calls: self.settings.server.calls,
+                per_server: self.settings.server.per_server,
                 pooler: None,
                 body_memory: self.settings.server.body_memory,
                 client_timeout: self.settings.server.client_timeout,

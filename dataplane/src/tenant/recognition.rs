@@ -66,9 +66,10 @@ impl Tenant {
         }
         let (pool, credential) = (self.look_ups.clone(), credential.clone());
         let exchange = async move {
-            let found = keys::find(&mut *pool.acquire().await?, &credential).await;
+            let mut conn = pool.acquire().await?;
+            let found = keys::find(&mut conn, &credential).await;
             drop(pass);
-            found
+            conn.done(found)
         };
         self.outliving(exchange).await
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Look-ups of strangers at a time.
-pub(super) const AT_ONCE: u32 = 2;
+pub(super) const AT_ONCE: usize = 2;
 /// How many are under way or wait; a look-up takes a fraction of a millisecond, so that the last waits for less than a
 /// second.
 const PLACES: usize = 1_000;
@@ -24,8 +24,7 @@ pub(super) struct Pass {
 
 impl Default for Strangers {
     fn default() -> Strangers {
-        let turns = usize::try_from(AT_ONCE).expect("a small number");
-        Strangers { places: Arc::new(Semaphore::new(PLACES)), turns: Arc::new(Semaphore::new(turns)) }
+        Strangers { places: Arc::new(Semaphore::new(PLACES)), turns: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 }
 

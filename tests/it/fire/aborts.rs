@@ -43,7 +43,7 @@ async fn clients_that_go_away_leave_nobody_their_rows() {
     let mut world = World::on(&server, &[("fire.yaml", &manifest("fire"))]);
     world
         .start_with(|command| {
-            command.args(["--connections-per-tenant", &LANE.to_string()]);
+            command.args(["--connections-per-tenant", &LANE.to_string(), "--connections-per-server", "90"]);
         })
         .await;
     let fire = Arc::new(Fire {

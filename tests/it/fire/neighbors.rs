@@ -28,6 +28,7 @@ async fn two_hundred_requests_that_wait_for_a_lock_keep_nobody_else_waiting() {
     world
         .start_with(|command| {
             command.args(["--connections-per-tenant", &WAITING.to_string()]);
+            command.args(["--connections-per-server", "280"]);
         })
         .await;
     let address = world.url().trim_start_matches("http://").parse().expect("an address");

@@ -8,6 +8,7 @@ use rowgate_core::derive::{Password, Root};
 use rowgate_core::name::Ulid;
 use rowgate_core::scram::verifier;
 use rowgate_core::secret::{Credential, KeyDigest};
+use rowgate_pg::keys::Found;
 use rowgate_pg::login::Login;
 use rowgate_pg::wire::{Ask, Failure, Lane, Limits, Mode, Page, Sessions};
 use rowgate_sql::shape::{Column, Encoding, Shape};
@@ -101,6 +102,14 @@ impl Tenant {
         };
         Ask {
             credential: Credential::Secret(digest(key)),
+            key: Arc::new(Found {
+                id: id(key),
+                role: self.role(key),
+                set_role: None,
+                secret: id(key),
+                seconds_left: 1_000,
+                generation: 7,
+            }),
             role: self.role(key),
             statement_timeout_ms: 30_000,
             sql,

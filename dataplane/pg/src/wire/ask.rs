@@ -1,5 +1,6 @@
 //! What is asked of a lane, and what it answers.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -9,15 +10,18 @@ use rowgate_core::secret::Credential;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
-use super::places::Mark;
+use super::places::{Mark, Who};
 use super::rest::Rest;
 use super::statements;
 use crate::fingerprint::Watched;
+use crate::keys::Found;
 
 /// One read in the name of one API key.
 #[derive(Debug, Clone)]
 pub struct Ask {
     pub credential: Credential,
+    /// The key that the credential was found to be: what it holds is shared with other keys, and ends with it.
+    pub key: Arc<Found>,
     /// The role that the caller's cached key record names, for which `sql` was compiled. Another one in the database
     /// is [`Failure::WrongRole`](super::Failure::WrongRole).
     pub role: String,
@@ -85,6 +89,17 @@ impl Asked {
     pub(super) fn new(ask: Ask) -> Asked {
         let mark = statements::mark(&ask.role, &ask.sql);
         Asked { ask, mark }
+    }
+
+    pub(super) fn who(&self) -> Who {
+        let mut hasher = DefaultHasher::new();
+        self.ask.key.id.as_str().hash(&mut hasher);
+        Who {
+            mark: self.mark,
+            sharer: hasher.finish(),
+            key: Some(self.ask.key.clone()),
+            is_read: self.ask.mode == Mode::Read,
+        }
     }
 }
 

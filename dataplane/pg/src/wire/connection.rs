@@ -80,7 +80,7 @@ impl Session {
     }
 }
 
-impl<S> Warm for Connection<S> {
+impl<S: Send + 'static> Warm for Connection<S> {
     fn knows(&self, mark: Mark) -> bool {
         self.statements.knows(mark)
     }

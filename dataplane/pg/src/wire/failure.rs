@@ -50,8 +50,8 @@ pub enum Failure {
     /// The role of the key may not log in: not any more, or not yet. Nothing was done.
     #[error("the role of the API key may not log in")]
     NoLogin(String),
-    /// The key died while its call ran, and the call was ended or its answer is not told.
-    #[error("the API key died during the call")]
+    /// The key died while its request or call ran, which was ended, or its answer is not told.
+    #[error("the API key died during the request")]
     Ended,
     /// The answer of a call was lost, and it may have been done; the text is for the log.
     #[error("the answer of a call was lost")]

@@ -7,14 +7,16 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::ask::{Ask, Asked, Page};
+use super::budget::{Purpose, Share};
 use super::connect::{self, connect};
 use super::connection::Connection;
 use super::counters::Counters;
 use super::dial::Socket;
 use super::failure::Failure;
 use super::outage::Outage;
-use super::places::{NoPlace, Places};
+use super::places::{NoPlace, Places, Who};
 use super::seat::Waiting;
+use crate::keys::Found;
 use crate::login::Login;
 use crate::login_failure::LoginFailure;
 
@@ -114,14 +116,20 @@ impl Lane {
         Lane::with_limits(login, Limits::new(size, 256))
     }
 
-    /// A lane with these limits.
+    /// A lane with these limits, at a server that takes any number of connections.
     #[must_use]
     pub fn with_limits(login: Login, limits: Limits) -> Lane {
+        Lane::of(login, limits, &Share::unbounded())
+    }
+
+    /// A lane with these limits, whose connections are among those of `share`.
+    #[must_use]
+    pub fn of(login: Login, limits: Limits, share: &Share) -> Lane {
         Lane {
             shared: Arc::new(Shared {
                 login,
                 limits,
-                places: Places::new(limits.size, limits.queue),
+                places: Places::new(limits.size, limits.queue, share, Purpose::Request),
                 counters: Counters::default(),
                 outage: Outage::default(),
                 exchanges: TaskTracker::new(),
@@ -134,7 +142,7 @@ impl Lane {
     pub async fn read(&self, ask: Ask) -> Result<Page, Failure> {
         let Limits { size, queue, wait, .. } = self.shared.limits;
         let ask = Asked::new(ask);
-        let place = self.shared.places.take(ask.mark, wait).await.map_err(|why| match why {
+        let place = self.shared.places.take(ask.who(), wait).await.map_err(|why| match why {
             NoPlace::Closed => Failure::NoConnection("the lane is closed".to_owned()),
             NoPlace::Full => Failure::Busy(format!("{queue} requests wait for a connection already")),
             NoPlace::Late => Failure::Busy(format!("none of {size} connections became free in time")),
@@ -149,7 +157,11 @@ impl Lane {
         if self.failing().is_none() && 0 < load.in_use + load.idle {
             return;
         }
-        let Some(mut place) = self.shared.places.try_take() else { return };
+        if load.in_use == load.size {
+            return;
+        }
+        let place = self.shared.places.take(Who::default(), self.shared.limits.wait).await;
+        let Ok(mut place) = place else { return };
         drop(place.connection());
         let shared = self.shared.clone();
         let opening = self.shared.exchanges.spawn(async move {
@@ -177,6 +189,18 @@ impl Lane {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.shared.counters
+    }
+
+    /// The keys that exchanges have run for, for `age` or longer, each once.
+    #[must_use]
+    pub fn keys(&self, age: Duration) -> Vec<Arc<Found>> {
+        self.shared.places.keys(age)
+    }
+
+    /// Ends the exchanges of keys that died: what was not answered fails with [`Failure::Ended`], an answer on its way breaks off,
+    /// and the database is told to stop. Says how many those were.
+    pub fn end(&self, is_dead: impl Fn(&Found) -> bool) -> usize {
+        self.shared.places.stop(is_dead)
     }
 
     /// Closes the connections that nobody has used for `age`; to be called now and then.

@@ -1,12 +1,14 @@
 //! The hot path: one question of one API key to its tenant's database, in one batch, one write and one `Sync`.
 //!
-//! Read in this order: `ask` what goes in and comes out, `lane` the pool and `places` the queue before it, `seat` the task of an exchange and `rest` what
+//! Read in this order: `ask` what goes in and comes out, `lane` the pool, `places` the queue before it and
+//! `budget` what all pools of a server share, `seat` the task of an exchange and `rest` what
 //! a long answer's caller holds of it, `key` the statement that checks the key and switches the role, `connection` the
 //! exchange itself. `opening` has the settings of a session. `calls` is lane C, where routines of the tenant's run.
 
 mod ask;
 mod batch;
 mod binding;
+pub(crate) mod budget;
 mod calls;
 mod check;
 mod connect;
@@ -20,7 +22,7 @@ mod key;
 mod lane;
 mod opening;
 mod outage;
-mod places;
+pub(crate) mod places;
 mod rest;
 mod rows;
 mod seat;
@@ -28,6 +30,7 @@ mod statements;
 mod watch;
 
 pub use ask::{Ask, KeyRow, Mode, Page};
+pub use budget::{Server, ServerLoad, Share};
 pub use calls::{Call, CallLimits, CallLogins, Calls, Given};
 pub(crate) use check::dial_for_sqlx;
 pub use check::try_login;

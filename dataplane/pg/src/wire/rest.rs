@@ -1,6 +1,8 @@
 //! The rest of a long answer, piece by piece as its caller takes it.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use rowgate_core::cursor::Position;
@@ -16,6 +18,8 @@ pub struct Rest {
     pieces: mpsc::Receiver<Vec<u8>>,
     /// Ends with the last piece; what it gives needs no room in the channel, which a slow caller may have filled.
     end: JoinHandle<Result<End, Failure>>,
+    /// Nothing more is to be told, read or not.
+    is_stopped: Arc<AtomicBool>,
 }
 
 /// One step of an answer.
@@ -38,8 +42,12 @@ pub struct End {
 }
 
 impl Rest {
-    pub(super) fn new(pieces: mpsc::Receiver<Vec<u8>>, end: JoinHandle<Result<End, Failure>>) -> Rest {
-        Rest { pieces, end }
+    pub(super) fn new(
+        pieces: mpsc::Receiver<Vec<u8>>,
+        end: JoinHandle<Result<End, Failure>>,
+        is_stopped: Arc<AtomicBool>,
+    ) -> Rest {
+        Rest { pieces, end, is_stopped }
     }
 
     /// The next piece. Not to be asked again after the end or a failure.
@@ -49,7 +57,9 @@ impl Rest {
 
     /// As [`Rest::next`].
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, Failure>> {
-        if let Some(json) = ready!(self.pieces.poll_recv(cx)) {
+        if let Some(json) =
+            ready!(self.pieces.poll_recv(cx)).filter(|_| !self.is_stopped.load(Ordering::Acquire))
+        {
             return Poll::Ready(Ok(Piece::Json(json)));
         }
         let ended = ready!(Pin::new(&mut self.end).poll(cx));

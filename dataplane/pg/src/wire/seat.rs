@@ -1,10 +1,11 @@
 //! The task of one exchange and what it holds: a place of the lane, and a connection that is never left half-way.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -14,7 +15,7 @@ use super::connection::{Broken, Connection, Exchanged, Went};
 use super::dial::Socket;
 use super::failure::Failure;
 use super::lane::Shared;
-use super::places::Place;
+use super::places::{Place, Stopped};
 use super::rest::{End, Rest};
 use super::rows::Rows;
 
@@ -32,6 +33,7 @@ pub(super) struct Seat {
     place: Option<Place<Connection<Socket>>>,
     /// `None` between exchanges.
     connection: Option<Connection<Socket>>,
+    stop: Option<oneshot::Receiver<Stopped>>,
 }
 
 /// Somebody who waits for an exchange that runs in its own task.
@@ -42,8 +44,9 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Starts the exchange.
-    pub(super) fn start(lane: &Arc<Shared>, ask: Asked, place: Place<Connection<Socket>>) -> Waiting {
-        let seat = Seat { lane: lane.clone(), place: Some(place), connection: None };
+    pub(super) fn start(lane: &Arc<Shared>, ask: Asked, mut place: Place<Connection<Socket>>) -> Waiting {
+        let stop = place.stop();
+        let seat = Seat { lane: lane.clone(), place: Some(place), connection: None, stop };
         Waiting { lane: lane.clone(), exchange: Some(lane.exchanges.spawn(seat.read(ask))) }
     }
 
@@ -101,7 +104,15 @@ impl Seat {
         let allowed = Duration::from_millis(ask.statement_timeout_ms.into()) + self.lane.limits.grace;
         let deadline = Instant::now() + allowed;
         let connection = self.connection.as_mut().expect("a seat is given one before it asks");
-        match timeout_at(deadline, connection.exchange(ask)).await {
+        let exchanged = tokio::select! {
+            biased;
+            exchanged = timeout_at(deadline, connection.exchange(ask)) => exchanged,
+            why = stopped(&mut self.stop) => {
+                self.lane.counters.note_stopped(why);
+                return Err(Broken { failure: failure(why), before_key: false, is_refused: false });
+            }
+        };
+        match exchanged {
             Ok(Ok(exchanged)) => Ok((exchanged, deadline)),
             Ok(Err(broken)) => {
                 self.connection = None;
@@ -125,9 +136,12 @@ impl Seat {
     fn begun(self, ask: Asked, key: KeyRow, mut rows: Rows, deadline: Instant) -> Page {
         let (sender, receiver) = mpsc::channel(PIECES);
         let (json, n_rows, count, last) = (rows.cut(), rows.n_rows, rows.count, rows.position());
-        let lane = self.lane.clone();
-        let end = lane.exchanges.spawn(self.go_on(ask, rows, sender, deadline));
-        let rest = Some(Rest::new(receiver, end));
+        let (lane, is_stopped) = (self.lane.clone(), Arc::new(AtomicBool::new(false)));
+        if let Some(place) = &self.place {
+            place.delivers();
+        }
+        let end = lane.exchanges.spawn(self.go_on(ask, rows, sender, deadline, is_stopped.clone()));
+        let rest = Some(Rest::new(receiver, end, is_stopped));
         Page { key, json, n_rows, rest, more: false, last, count, n_affected: None, is_untold: false }
     }
 
@@ -137,11 +151,17 @@ impl Seat {
         mut rows: Rows,
         pieces: mpsc::Sender<Vec<u8>>,
         deadline: Instant,
+        is_stopped: Arc<AtomicBool>,
     ) -> Result<End, Failure> {
         let connection = self.connection.as_mut().expect("its exchange has begun");
         let went = tokio::select! {
             biased;
             () = pieces.closed() => Ok(Ok(Went::Unheard)),
+            why = stopped(&mut self.stop) => {
+                is_stopped.store(true, Ordering::Release);
+                self.lane.counters.note_stopped(why);
+                return Err(failure(why));
+            }
             went = timeout_at(deadline, connection.go_on(&ask.shape, &mut rows, &pieces)) => went,
         };
         match went {
@@ -194,5 +214,25 @@ impl Drop for Seat {
             drop(connection);
             drop(place);
         });
+    }
+}
+
+/// Waits until the exchange is told to end.
+async fn stopped(stop: &mut Option<oneshot::Receiver<Stopped>>) -> Stopped {
+    if let Some(Ok(why)) = match stop {
+        Some(stop) => Some(stop.await),
+        None => None,
+    } {
+        return why;
+    }
+    // It is not to be asked again.
+    *stop = None;
+    std::future::pending().await
+}
+
+fn failure(why: Stopped) -> Failure {
+    match why {
+        Stopped::Dead => Failure::Ended,
+        Stopped::Outshared => Failure::Busy("others with fewer connections waited for this one".to_owned()),
     }
 }

@@ -142,12 +142,14 @@ mod tests {
 
     use super::super::ask::{Ask, Mode};
     use super::*;
+    use crate::keys::Found;
 
     fn ask(role: &str, number: u64, oid: u32) -> Asked {
         let mut sql = Sql::new();
         sql.lit("select ").number(number).lit(", ").bind(Bind::text(oid, "1"));
         Asked::new(Ask {
             credential: Credential::Secret(KeyDigest([0; 32])),
+            key: Found::stub(0),
             role: role.to_owned(),
             statement_timeout_ms: 1,
             watched: None,

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
 use super::ask::{Ask, KeyRow, Mode};
+use super::budget::Share;
 use super::counters::Counters;
 use super::failure::{Cause, Failure};
 use super::lane::{Lane, Load};
@@ -25,8 +26,8 @@ use super::places::NoPlace;
 use crate::backends;
 use crate::failure::PgError;
 use crate::login::Login;
-use crate::pool::PgPool;
-use kept::Kept;
+use crate::look_ups::LookUps;
+use kept::Sessions;
 use turns::Turns;
 
 mod kept;
@@ -95,11 +96,11 @@ pub(super) struct Shared {
     /// Where keys are asked for before each call.
     lane: Lane,
     /// `t<id>_auth`, for `dl.backends`.
-    registry: PgPool,
+    registry: LookUps,
     replica: Ulid,
     limits: CallLimits,
     turns: Turns,
-    kept: Kept,
+    sessions: Sessions,
     outage: Outage<String>,
     counters: Counters,
     tasks: TaskTracker,
@@ -115,9 +116,17 @@ impl CallLimits {
 }
 
 impl Calls {
-    /// No session is opened yet. `lane` checks keys, `registry` logs in as `t<id>_auth`, and `replica` is who opens sessions.
+    /// No session is opened yet. `lane` checks keys, `registry` logs in as `t<id>_auth`, `replica` is who opens sessions, and
+    /// these are among the connections of `share`.
     #[must_use]
-    pub fn new(logins: CallLogins, lane: Lane, registry: PgPool, replica: Ulid, limits: CallLimits) -> Calls {
+    pub fn new(
+        logins: CallLogins,
+        lane: Lane,
+        registry: LookUps,
+        replica: Ulid,
+        limits: CallLimits,
+        share: &Share,
+    ) -> Calls {
         let turns = Turns::new(limits.size, limits.queue);
         Calls {
             shared: Arc::new(Shared {
@@ -127,7 +136,7 @@ impl Calls {
                 replica,
                 limits,
                 turns,
-                kept: Kept::default(),
+                sessions: Sessions::new(share),
                 outage: Outage::default(),
                 counters: Counters::default(),
                 tasks: TaskTracker::new(),
@@ -159,26 +168,26 @@ impl Calls {
     /// Whether a session is open, or was a moment ago.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        0 < self.shared.turns.load().0 || !self.shared.kept.is_empty()
+        0 < self.shared.turns.load().0 || 0 < self.shared.sessions.len()
     }
 
     /// Ends what dead keys still run in this database, whoever opened it, and says how many sessions that were.
     pub async fn end_dead(&self) -> Result<usize, PgError> {
         let mut auth = self.shared.registry.acquire().await?;
-        let (n_ended, _) = backends::end_dead(&mut auth, 0).await?;
-        Ok(n_ended)
+        let ended = backends::end_dead(&mut auth, 0).await;
+        auth.done(ended).map(|(n_ended, _)| n_ended)
     }
 
     /// Closes the sessions that nobody has used for `age`; to be called now and then.
     pub fn trim(&self, age: Duration) {
-        self.shared.kept.trim(age);
+        self.shared.sessions.trim(age);
     }
 
     /// What it does at this moment.
     #[must_use]
     pub fn load(&self) -> Load {
         let (in_use, waiting) = self.shared.turns.load();
-        Load { size: self.shared.limits.size, in_use, idle: self.shared.kept.len(), waiting }
+        Load { size: self.shared.limits.size, in_use, idle: self.shared.sessions.len(), waiting }
     }
 
     /// Of sessions and calls.
@@ -191,7 +200,7 @@ impl Calls {
     pub async fn close(&self) {
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
-        self.shared.kept.trim(Duration::ZERO);
+        self.shared.sessions.trim(Duration::ZERO);
     }
 }
 

@@ -4,7 +4,10 @@ use super::Shared;
 use super::kept::{Of, Session};
 use crate::backends::{self, Backend};
 use crate::failure::PgError;
+use crate::wire::budget::Permit;
 use crate::wire::connect::{ConnectError, connect_with};
+use crate::wire::connection::Connection;
+use crate::wire::dial::Socket;
 use crate::wire::failure::{Failure, Part};
 use crate::wire::lane::Sessions;
 
@@ -18,9 +21,10 @@ enum Unopened {
 impl Shared {
     /// Logs in as the key's role, and notes the session where everybody finds it. A role that a call has changed is brought
     /// back, once.
-    pub(super) async fn open(&self, of: Of) -> Result<Session, Failure> {
+    pub(super) async fn open(&self, of: Of, permit: Permit) -> Result<Session, Failure> {
+        let session = |(connection, backend)| Session { connection, of: of.clone(), backend, permit };
         let failure = match self.try_open(&of).await {
-            Ok(session) => return Ok(session),
+            Ok(opened) => return Ok(session(opened)),
             Err(Unopened::Failed(failure)) => return Err(failure),
             Err(Unopened::Altered(failure)) => failure,
         };
@@ -33,10 +37,11 @@ impl Shared {
                 return Err(failure);
             }
         }
-        self.try_open(&of).await.map_err(|(Unopened::Altered(failure) | Unopened::Failed(failure))| failure)
+        let opened = self.try_open(&of).await;
+        opened.map(session).map_err(|(Unopened::Altered(failure) | Unopened::Failed(failure))| failure)
     }
 
-    async fn try_open(&self, of: &Of) -> Result<Session, Unopened> {
+    async fn try_open(&self, of: &Of) -> Result<(Connection<Socket>, Backend), Unopened> {
         let (login, role) = self.login(&of.role);
         let timeout_ms = of.statement_timeout_ms.to_string();
         let settings = [
@@ -64,10 +69,11 @@ impl Shared {
         let backend = Backend { pid: own.pid, since: own.since, login: login.role };
         let noted = async {
             let mut auth = self.registry.acquire().await?;
-            backends::register(&mut auth, &backend, &of.key, &self.replica).await
+            let registered = backends::register(&mut auth, &backend, &of.key, &self.replica).await;
+            auth.done(registered)
         };
         match noted.await {
-            Ok(true) => Ok(Session { connection, of: of.clone(), backend }),
+            Ok(true) => Ok((connection, backend)),
             Ok(false) => {
                 Err(Unopened::Altered(Failure::Unavailable("the role has settings of its own".to_owned())))
             }
@@ -82,11 +88,20 @@ impl Shared {
     async fn mend(&self, of: &Of, failure: &Failure) -> Result<bool, PgError> {
         let (login, _) = self.login(&of.role);
         let mut auth = self.registry.acquire().await?;
-        // Of a password nothing is seen. A server that is short of something is not helped by work.
-        if !matches!(failure, Failure::NoLogin(_)) && !backends::has_settings(&mut auth, &login.role).await? {
+        let mended = async {
+            // Of a password nothing is seen. A server that is short of something is not helped by work.
+            if !matches!(failure, Failure::NoLogin(_))
+                && !backends::has_settings(&mut auth, &login.role).await?
+            {
+                return Ok(false);
+            }
+            backends::mend(&mut auth, &login, &(self.logins.verifier)(&login.role)).await?;
+            Ok(true)
+        };
+        let mended = mended.await;
+        if !auth.done(mended)? {
             return Ok(false);
         }
-        backends::mend(&mut auth, &login, &(self.logins.verifier)(&login.role)).await?;
         tracing::warn!(
             role = login.role,
             "the role of a key was changed by what it called; it is as before again"

@@ -38,14 +38,14 @@ pub(super) async fn run(shared: Arc<Shared>, turn: Turn, check: Ask, call: Call,
     let key = match shared.key(check.clone(), &call).await {
         Ok(key) => key,
         Err(failure) => {
-            if !matches!(failure, Failure::DeadKey) {
-                shared.kept.put(session);
+            if !matches!(failure, Failure::DeadKey | Failure::Ended) {
+                shared.sessions.put(session);
             }
             return tell(caller, Err(failure));
         }
     };
     if caller.is_closed() {
-        return shared.kept.put(session);
+        return shared.sessions.put(session);
     }
     let began = Instant::now();
     let (answer, is_whole) = shared.ran(&mut session, &call, &mut caller).await;
@@ -61,7 +61,7 @@ pub(super) async fn run(shared: Arc<Shared>, turn: Turn, check: Ask, call: Call,
     // Before the answer: whoever calls again at once finds the session.
     let (_, role) = shared.login(&call.role);
     if is_whole && matches!(timeout(LINGER, session.connection.renew(role)).await, Ok(true)) {
-        shared.kept.put(session);
+        shared.sessions.put(session);
     }
     drop(turn);
     tell(caller, answer.map(|(json, n_rows)| Given { key, json, n_rows }));
@@ -75,13 +75,17 @@ fn tell(caller: Caller, answer: Result<Given, Failure>) {
 impl Shared {
     /// A session of the key's, one of before or a new one. While none can be made most are refused at once.
     async fn session(&self, of: Of) -> Result<Session, Failure> {
-        if let Some(session) = self.kept.take(&of) {
+        if let Some(session) = self.sessions.take(&of) {
             return Ok(session);
         }
         // Those that are open beside the calls under way, this one among them.
-        self.kept.leave(self.limits.size.saturating_sub(self.turns.load().0));
+        self.sessions.leave(self.limits.size.saturating_sub(self.turns.load().0));
+        let permit = self.sessions.permit(self.limits.wait).await;
+        let busy =
+            || Failure::Busy("none of the server's connections became free for a call in time".to_owned());
+        let permit = permit.ok_or_else(busy)?;
         let tried = self.outage.turn(Instant::now()).map_err(Failure::Unavailable)?;
-        let failure = match timeout(self.limits.connect, self.open(of)).await {
+        let failure = match timeout(self.limits.connect, self.open(of, permit)).await {
             Ok(Ok(session)) => {
                 self.counters.note_connect(true);
                 tried.succeeded();
@@ -117,7 +121,7 @@ impl Shared {
     ) -> Result<(Vec<u8>, usize), Failure> {
         // The key is what matters here; the call is past whatever the catalog says.
         match self.lane.read(Ask { watched: None, ..check }).await {
-            Err(Failure::DeadKey) => Err(Failure::Ended),
+            Err(Failure::DeadKey | Failure::Ended) => Err(Failure::Ended),
             Err(failure) if answer.is_ok() && !matches!(failure, Failure::WrongRole(_)) => {
                 Err(Failure::Lost(format!("nobody says whether the key still lives: {failure}")))
             }
@@ -166,6 +170,7 @@ impl Shared {
 
     async fn end(&self, backend: &Backend) -> Result<bool, PgError> {
         let mut auth = self.registry.acquire().await?;
-        backends::end(&mut auth, backend, 0).await
+        let ended = backends::end(&mut auth, backend, 0).await;
+        auth.done(ended)
     }
 }

@@ -61,6 +61,7 @@ fn ask(number: u8, watched: bool) -> Ask {
     sql.lit("select id, text from t where id = ").bind(Bind::text(23, number.to_string()));
     Ask {
         credential: Credential::Secret(KeyDigest([number % script::KEYS; 32])),
+        key: Found::stub(number % script::KEYS),
         role: script::role(number),
         statement_timeout_ms: 1,
         watched: watched.then(|| Arc::new(Watched::default())),
@@ -105,7 +106,7 @@ fn lane_with(fault: Fault, faulty: usize, grace: Duration) -> (Lane, tokio::task
     let mut inbox = Inbox::new();
     inbox.trust();
     let session = Session { pid: 1, secret: 1 };
-    let place = lane.shared.places.take(0, Duration::ZERO).now_or_never().expect("it is free");
+    let place = lane.shared.places.take(Who::default(), Duration::ZERO).now_or_never().expect("it is free");
     place.expect("open").give_back(Connection::new(Either::Left(ours), inbox, session, Sessions::Own));
     let server = tokio::spawn(serve(theirs, faulty, fault)).abort_handle();
     (lane, server)

@@ -1,0 +1,71 @@
+//! What still runs for keys that are dead: their calls, and reads and writes that this replica has under way.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rowgate_pg::keys::{self, Found};
+
+use super::Tenant;
+
+/// What runs for as long may run for a key that has died since.
+const LONG: Duration = Duration::from_millis(250);
+/// A look for calls, or requests, of dead keys that takes longer is begun anew.
+const LOOK_TIME: Duration = Duration::from_secs(2);
+
+impl Tenant {
+    /// Ends the calls of dead keys in this tenant's database, if there may be any, here or elsewhere.
+    pub async fn end_dead_calls(&self) {
+        if !self.called.begin_to_look(self.calls.is_in_use()) {
+            return;
+        }
+        let looked = tokio::time::timeout(LOOK_TIME, self.calls.end_dead()).await;
+        match &looked {
+            Ok(Ok(0)) => {}
+            Ok(Ok(n_ended)) => {
+                tracing::info!(tenant = %self.slug, n_ended, "ended the calls of keys that are dead");
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(tenant = %self.slug, %error, "calls of dead keys could not be looked for");
+            }
+            Err(_) => {
+                tracing::debug!(tenant = %self.slug, "calls of dead keys could not be looked for in time")
+            }
+        }
+        self.called.looked(matches!(looked, Ok(Ok(0))));
+    }
+
+    /// Whether something runs long enough for its key to have died meanwhile.
+    pub fn has_long_exchanges(&self) -> bool {
+        !self.lane.keys(LONG).is_empty()
+    }
+
+    /// Ends the reads and writes under way of keys that died since they began.
+    pub async fn end_dead_exchanges(&self) {
+        if self.asking.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let keys = self.lane.keys(LONG);
+        let ask = async {
+            let mut conn = self.look_ups.acquire().await?;
+            let dead = keys::dead(&mut conn, &keys).await;
+            conn.done(dead)
+        };
+        match tokio::time::timeout(LOOK_TIME, ask).await {
+            Ok(Ok(dead)) if dead.is_empty() => {}
+            Ok(Ok(dead)) => {
+                let is_dead = |key: &Found| {
+                    dead.iter().any(|(id, secret)| key.id.as_str() == id && key.secret.as_str() == secret)
+                };
+                let n_ended = self.lane.end(is_dead);
+                tracing::info!(tenant = %self.slug, n_ended, "ended the requests of keys that are dead");
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(tenant = %self.slug, %error, "requests of dead keys could not be looked for");
+            }
+            Err(_) => {
+                tracing::debug!(tenant = %self.slug, "requests of dead keys could not be looked for in time");
+            }
+        }
+        self.asking.store(false, Ordering::Release);
+    }
+}
