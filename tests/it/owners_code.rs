@@ -45,7 +45,7 @@ async fn code_of_the_owner_never_runs_as_the_role_that_creates_roles() {
     let made = "select count(*) from pg_roles where rolname = 'pwned'";
     let n_made: i64 = sqlx::query_scalar(made).fetch_one(&mut control).await.expect("an answer");
     assert_eq!(n_made, 0, "the keys login ran what the owner wrote");
-    let enters = "select has_database_privilege('t' || $1 || '_keys', 'shop', 'connect')";
+    let enters = "select has_database_privilege('t' || $1 || '_keys', 't_' || $1, 'connect')";
     let enters: bool = sqlx::query_scalar(enters).bind(id).fetch_one(&mut control).await.expect("an answer");
     assert!(!enters, "the keys login has no business in the tenant's database");
     assert!(world.stop().await.success());

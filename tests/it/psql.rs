@@ -186,7 +186,9 @@ async fn a_running_postgresql_is_opened_too() {
     );
     let mut world = World::shop_on(&server).over(&server, given);
     world.start().await;
-    assert!(url(&world).contains(&format!("@localhost:{port}/shop?sslmode=verify-full&sslrootcert=")));
+    let address = url(&world);
+    let (_, after) = address.split_once(&format!("@localhost:{port}/t_")).expect("where it is");
+    assert!(after.contains("?sslmode=verify-full&sslrootcert="), "{after}");
     let mut owner = by_url(&world).await;
     let who = rows(&mut owner, "select current_user like 't%_owner' as is_owner").await;
     assert_eq!(who, [json!({ "is_owner": true })]);

@@ -197,9 +197,9 @@ impl<S: ResourceSource> Pass<'_, S> {
     /// nothing is served from it while one of them does.
     async fn revoke_before_served(&self, logins: &mut Logins<'_>) -> Result<(), PassError> {
         let Some(epoch) = self.memory.epoch else { return Ok(()) };
-        let revoked = keys_of::revoke_others(logins.get(As::Owner).await?, &self.wanted(), epoch).await;
+        let revoked = keys_of::revoke_others(logins.get(As::Owner).await?, &self.wanted(), Some(epoch)).await;
         let n_revoked = revoked.map_err(|error| match error.code() {
-            Some(code) if code != leader::REPLACED && !error.is_collision() && !error.is_shortage() => {
+            Some(code) if !error.is_collision() && !error.is_shortage() => {
                 let message = format!(
                     "a key of before is not revoked, so nothing is served: PostgreSQL answered {code}; mend in the database \
                      what refuses it"

@@ -22,9 +22,7 @@ use crate::{plan, remains};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
     /// `n_closed`: roles of it that something in another database names; they are closed, and dropped when nothing does.
-    Dropped {
-        n_closed: usize,
-    },
+    Dropped { n_closed: usize },
     /// It belongs to another role than the tenant's owner, and stays.
     Foreign,
     /// It was handed to another Tenant, or somebody has dropped it.

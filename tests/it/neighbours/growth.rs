@@ -108,7 +108,8 @@ fn nested(n: usize) -> String {
     text
 }
 
-/// Seen to fail without `growth::bounded`: the second filter of the table took 2.9 GB.
+/// Seen to fail without `growth::bounded` (the first filter took all that a session may have), and without the limit of sessions
+/// (`heap` was answered).
 #[tokio::test]
 async fn no_filter_grows_a_session_and_no_session_grows_beyond_its_bound() {
     let manifest = |tenant: &str, long: usize| {

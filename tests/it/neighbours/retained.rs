@@ -37,8 +37,7 @@ fn bootstrap() -> &'static str {
     "bootstrap: {configMapRef: {name: script}}"
 }
 
-/// Seen to fail with a row that whoever brings its slug takes up, with a hand-over that leaves it to its first namespace, and
-/// without `revoke_before_served`.
+/// Seen to fail with a row that whoever brings its slug takes up.
 async fn a_retained_database_goes_only_where_the_platform_team_sends_it(on: On) {
     let land = Land::open(on).await;
     let (a, b) = (Team::A, Team::B);

@@ -26,7 +26,7 @@ fn holds(string: &str) -> BTreeMap<String, String> {
     BTreeMap::from([("apiKey".to_owned(), string.to_owned())])
 }
 
-/// Seen to fail without `Strings::problem`, and without the look for two in one pass.
+/// Seen to fail without `Strings::problem`.
 async fn a_secret_that_holds_another_keys_string_is_told_to_its_key_alone(on: On) {
     let beta = tenant("beta", SPEC) + &key("other", "beta", &reader("north", "['*']"));
     let mut stage = Stage::open(on, &format!("{}{}---\n{beta}", tenant("acme", SPEC), keys())).await;

@@ -80,7 +80,7 @@ async fn ask(world: &World, path: &str) -> Reply {
     Client::new().get(&url, &[("X-API-Key", &world.key("reader"))]).await
 }
 
-/// Seen to fail without `compile::fence`: the first filter was 400 on both views.
+/// Seen to fail without `compile::fence`: the first filter was 400.
 #[tokio::test]
 async fn errors_tell_of_no_row_that_a_view_hides() {
     let (shop, calm) = (manifest("shop", "reader"), manifest("calm", "calm-reader"));

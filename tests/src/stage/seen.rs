@@ -113,8 +113,10 @@ impl Stage {
         self.installation().await.tenant(&id, login, database)
     }
 
-    /// The database role of a scoped key, on its tenant's database.
-    pub async fn role(&self, key: &str, database: &str) -> Login {
+    /// The database role of a scoped key, on the database of this tenant.
+    pub async fn role(&self, key: &str, tenant: &str) -> Login {
+        let tenant = self.status("Tenant", tenant).await;
+        let database = tenant["database"].as_str().expect("it has a database");
         let status = self.status("ApiKey", key).await;
         self.installation().await.key(status["role"].as_str().expect("it has its role"), database)
     }

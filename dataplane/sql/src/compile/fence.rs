@@ -39,7 +39,7 @@ pub(super) fn of(query: &Query) -> Option<Fence> {
     outside.fields(&mut |field| {
         fields.insert(field);
     });
-    let inside = (!inside.is_empty()).then(|| Predicate::All(inside));
+    let inside = (!inside.is_empty()).then_some(Predicate::All(inside));
     Some(Fence { inside, outside, fields })
 }
 
