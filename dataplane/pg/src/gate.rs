@@ -182,10 +182,9 @@ async fn end(login: &Login, pid: i32) {
         sqlx::query("select pg_catalog.pg_terminate_backend($1)").bind(pid).execute(&mut conn).await?;
         conn.close().await
     };
-    match timeout(PATIENCE, Box::pin(ended)).await {
-        Ok(Ok(())) => tracing::debug!(role = %login.role, pid, "ended what nobody waits for"),
-        // it has ended by itself, or the server has
-        Ok(Err(_)) | Err(_) => {}
+    // else it has ended by itself, or the server has
+    if let Ok(Ok(())) = timeout(PATIENCE, Box::pin(ended)).await {
+        tracing::debug!(role = %login.role, pid, "ended what nobody waits for");
     }
 }
 

@@ -44,7 +44,8 @@ pub(crate) async fn outlasts<S: ResourceSource>(
     let all = async {
         is_slow.notified().await;
         sleep(LONG).await;
-        if let Some(mut now) = before {
+        // what the pass has told itself says more
+        if let Some(mut now) = before.filter(|now| !told.is_revised(&now.object.uid)) {
             // those are what they were
             now.keys.clear();
             let message = "a script or a statement in the tenant's database takes long; pg_stat_activity shows it, and a script \

@@ -5,32 +5,36 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rowgate_core::name::Ulid;
-use rowgate_crds::{ApiKey, DeletionPolicy, Kind, NotServedYet as _, Part, Reason, Tenant};
+use rowgate_crds::{ApiKey, DeletionPolicy, NotServedYet as _, Part, Reason, Tenant};
 use rowgate_pg::actual::TenantDb;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::Installation;
-use rowgate_pg::locks::{self, Held};
+use rowgate_pg::locks;
 use rowgate_pg::login_failure::LoginFailure;
-use rowgate_pg::{introspect, key_uses, keys as keys_of, leader, replicas, session, tenants};
+use rowgate_pg::{introspect, key_uses, leader, replicas, tenants};
 
-use crate::apply::{ApplyError, Logins};
+use crate::apply::Logins;
 use crate::kept::Kept;
 use crate::plan::{As, Closed, Finding};
 use crate::report::Told;
 use crate::reporter::Reporter;
-use crate::source::{ResourceSource, Snapshot, SourceError, Version};
+use crate::source::{ResourceSource, Snapshot, Version};
 use crate::status::TenantState;
-use crate::{annotations, convert, report, revocation};
+use crate::{annotations, convert, report};
 
 mod adopt;
 mod ending;
+mod error;
 mod ground;
 mod held;
 mod keys;
 mod leave;
 mod release;
+mod revoke;
 mod settle;
 
+pub(crate) use error::PassError;
+use error::{busy, too_large};
 pub(crate) use release::{REMEDY, free_key, is_forced};
 use settle::Generations;
 
@@ -113,55 +117,6 @@ pub(crate) fn is_leaving(metadata: &kube_core::ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some()
 }
 
-/// What a tenant is told that waits for somebody's transaction.
-fn busy(about: &str, holders: &[Held]) -> String {
-    let held = match holders {
-        [] => "somebody holds a table".to_owned(),
-        holders => format!("somebody's transaction holds {}", locks::sentence(holders)),
-    };
-    format!(
-        "{about}: {held}; nobody is made to wait behind us, so it is tried again: end the transactions that hold it (pg_locks, pg_stat_activity) to be done sooner"
-    )
-}
-
-/// Why a pass ended early. The Tenant's status says it; the next pass begins anew.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PassError {
-    #[error(transparent)]
-    Pg(#[from] PgError),
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    #[error("{0}")]
-    Moved(String),
-    /// What was to be done, and who holds what it needs.
-    #[error("{0}: {holders}", holders = locks::sentence(.1))]
-    Busy(String, Vec<Held>),
-    #[error("{1}")]
-    Refused(Reason, String),
-}
-
-/// What a tenant is told whose database is too large to be read. It is looked at again as after a change.
-fn too_large(error: &PgError) -> String {
-    format!(
-        "{error}; remove what is too much from the tenant's database: it is served as it was last read, and it is tried again with each look"
-    )
-}
-
-impl From<ApplyError> for PassError {
-    fn from(error: ApplyError) -> PassError {
-        match error {
-            ApplyError::Unavailable(error) => PassError::Pg(error),
-            moved @ ApplyError::Moved { .. } => PassError::Moved(moved.to_string()),
-            ApplyError::Busy { about, holders } => PassError::Busy(about, holders),
-            other => {
-                let message =
-                    format!("{other}; mend in the database what refuses it: it is tried with each look");
-                PassError::Refused(Reason::StatementRefused, message)
-            }
-        }
-    }
-}
-
 impl<S: ResourceSource> Pass<'_, S> {
     /// Brings the database to what the manifests say, as far as they can be followed. Keys die whatever else is wrong.
     pub(crate) async fn run(mut self) -> Arc<TenantState> {
@@ -184,48 +139,6 @@ impl<S: ResourceSource> Pass<'_, S> {
         let state = Arc::new(state);
         self.memory.last = Some(state.clone());
         state
-    }
-
-    /// The uids of the keys that are to live, and of those of which nobody knows.
-    fn wanted(&self) -> Vec<String> {
-        let live = self.keys.iter().filter(|key| !key.spec.revoked);
-        let unread = self.snapshot.unread_of(Kind::ApiKey).map(|key| key.uid.clone());
-        live.filter_map(|key| key.metadata.uid.clone()).chain(unread).collect()
-    }
-
-    /// A database that is taken up again may hold keys that live, such as those of a backup; whatever else is refused later,
-    /// nothing is served from it while one of them does.
-    async fn revoke_before_served(&self, logins: &mut Logins<'_>) -> Result<(), PassError> {
-        let Some(epoch) = self.memory.epoch else { return Ok(()) };
-        let revoked = keys_of::revoke_others(logins.get(As::Owner).await?, &self.wanted(), Some(epoch)).await;
-        let n_revoked = revoked.map_err(|error| match error.code() {
-            Some(code) if !error.is_collision() && !error.is_shortage() => {
-                let message = format!(
-                    "a key of before is not revoked, so nothing is served: PostgreSQL answered {code}; mend in the database \
-                     what refuses it"
-                );
-                PassError::Refused(Reason::StatementRefused, message)
-            }
-            _ => error.into(),
-        })?;
-        if 0 < n_revoked {
-            tracing::info!(n_revoked, "revoked keys of before, whose manifests are not there");
-        }
-        Ok(())
-    }
-
-    /// Revokes the keys that are not to live.
-    async fn revoke_dead(&mut self, state: &TenantState) -> Result<(), PgError> {
-        let mut conn = session::connect(&self.installation.operator()).await?;
-        let Some(record) = tenants::find_by_uid(&mut conn, &state.object.uid).await? else { return Ok(()) };
-        let uids = self.wanted();
-        let epoch = &mut self.memory.epoch;
-        let n_revoked =
-            revocation::revoke_others(self.installation, self.kept, self.lead, epoch, &record, &uids).await?;
-        if 0 < n_revoked {
-            tracing::info!(tenant = %state.slug, n_revoked, "revoked keys although the Tenant is not ready");
-        }
-        Ok(())
     }
 
     /// What became of the Tenant; and if the pass came to its end, the uids of the keys that live in the database.

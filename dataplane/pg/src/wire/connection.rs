@@ -249,7 +249,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         self.inbox.expect_key();
-        let key = self.expect(backend::DATA_ROW_TAG).await.and_then(|row| Ok(key::row(row)?));
+        let key = match self.expect(backend::DATA_ROW_TAG).await {
+            Ok(row) => key::row(row).map_err(Stop::from),
+            Err(stop) => Err(stop),
+        };
         self.inbox.trust();
         let key = key?;
         self.expect(backend::COMMAND_COMPLETE_TAG).await?;

@@ -1,0 +1,57 @@
+//! Why a pass ended early, and what its Tenant is told then.
+
+use rowgate_crds::Reason;
+use rowgate_pg::failure::PgError;
+use rowgate_pg::locks::{self, Held};
+
+use crate::apply::ApplyError;
+use crate::source::SourceError;
+
+/// Why a pass ended early. The Tenant's status says it; the next pass begins anew.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PassError {
+    #[error(transparent)]
+    Pg(#[from] PgError),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error("{0}")]
+    Moved(String),
+    /// What was to be done, and who holds what it needs.
+    #[error("{0}: {holders}", holders = locks::sentence(.1))]
+    Busy(String, Vec<Held>),
+    #[error("{1}")]
+    Refused(Reason, String),
+}
+
+impl From<ApplyError> for PassError {
+    fn from(error: ApplyError) -> PassError {
+        match error {
+            ApplyError::Unavailable(error) => PassError::Pg(error),
+            moved @ ApplyError::Moved { .. } => PassError::Moved(moved.to_string()),
+            ApplyError::Busy { about, holders } => PassError::Busy(about, holders),
+            other => {
+                let message =
+                    format!("{other}; mend in the database what refuses it: it is tried with each look");
+                PassError::Refused(Reason::StatementRefused, message)
+            }
+        }
+    }
+}
+
+/// What a tenant is told that waits for somebody's transaction.
+pub(super) fn busy(about: &str, holders: &[Held]) -> String {
+    let held = match holders {
+        [] => "somebody holds a table".to_owned(),
+        holders => format!("somebody's transaction holds {}", locks::sentence(holders)),
+    };
+    format!(
+        "{about}: {held}; nobody is made to wait behind us, so it is tried again: end the transactions that hold it (pg_locks, pg_stat_activity) to be done sooner"
+    )
+}
+
+/// What a tenant is told whose database is too large to be read. It is looked at again as after a change.
+pub(super) fn too_large(error: &PgError) -> String {
+    format!(
+        "{error}; remove what is too much from the tenant's database: it is served as it was last read, and it is tried again with each look"
+    )
+}
