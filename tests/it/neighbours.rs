@@ -1,6 +1,5 @@
 //! One tenant, one team, one key: nothing of it reaches its neighbours.
 
-mod asked;
 mod bodies;
 mod bounds;
 mod crowd;
@@ -16,7 +15,6 @@ mod roles;
 mod secrets;
 mod signals;
 mod slow_readers;
-mod steady;
 mod strangers;
 mod views;
 mod wakes;

@@ -108,7 +108,7 @@ impl Stage {
             .await
             .expect("standalone has installed it");
         let tenant: Ulid = id(&self.world.status("Tenant", "shop")["tenantId"]);
-        let login = dataplane.auth(&tenant, None, "shop");
+        let login = dataplane.auth(&tenant, None, &format!("t_{tenant}"));
         assert_eq!(login.role, TenantLogin::Auth.role(&tenant));
         login
     }

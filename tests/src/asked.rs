@@ -1,51 +1,60 @@
 //! A neighbour that is asked all the time, and how much memory the processes take meanwhile.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 
-use crate::world::get;
+use crate::client::Client;
 
 /// Between two requests.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Requests of one key, one after the other.
+/// Requests of one key, one after the other, until [`Asked::always_answered`].
 #[derive(Debug)]
 pub struct Asked {
-    task: JoinHandle<()>,
-    n_answered: Arc<AtomicUsize>,
-    wrong: Arc<std::sync::Mutex<Vec<String>>>,
+    is_over: Arc<AtomicBool>,
+    asking: JoinHandle<(Answers, Vec<String>)>,
+}
+
+/// What became of them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Answers {
+    pub n: usize,
+    pub longest: Duration,
 }
 
 impl Asked {
-    /// Begins. `url` with its path; each answer must be a 200.
+    /// Begins. `url` with its path.
     #[must_use]
     pub fn begin(url: String, key: String) -> Asked {
-        let (n_answered, wrong) =
-            (Arc::<AtomicUsize>::default(), Arc::<std::sync::Mutex<Vec<String>>>::default());
-        let (n, failures) = (n_answered.clone(), wrong.clone());
-        let task = tokio::spawn(async move {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
+        let asking = tokio::spawn(async move {
+            let (client, mut answers, mut wrong) = (Client::new(), Answers::default(), Vec::new());
             let mut turn = tokio::time::interval(PAUSE);
-            loop {
+            while !over.load(Ordering::Relaxed) {
                 turn.tick().await;
-                let answer = get(&url, &key).await;
-                match answer.status.as_u16() {
-                    200 => drop(n.fetch_add(1, Ordering::Relaxed)),
-                    _ => failures.lock().expect("nobody panics with it").push(format!("{answer:?}")),
+                let asked = Instant::now();
+                let reply = client.get(&url, &[("X-API-Key", &key)]).await;
+                answers = Answers { n: answers.n + 1, longest: answers.longest.max(asked.elapsed()) };
+                if reply.status != 200 {
+                    wrong.push(format!("{reply:?}"));
                 }
             }
+            (answers, wrong)
         });
-        Asked { task, n_answered, wrong }
+        Asked { is_over, asking }
     }
 
-    /// Ends, and panics where an answer was another one.
-    pub fn end(self) {
-        self.task.abort();
-        let wrong = self.wrong.lock().expect("nobody panics with it").clone();
+    /// Ends it, and panics where an answer was no 200.
+    pub async fn always_answered(self) -> Answers {
+        self.is_over.store(true, Ordering::Relaxed);
+        let (answers, wrong) = self.asking.await.expect("each request is answered");
         assert!(wrong.is_empty(), "the neighbour was answered otherwise: {wrong:?}");
-        assert!(0 < self.n_answered.load(Ordering::Relaxed), "the neighbour was asked");
+        assert!(0 < answers.n, "the neighbour was asked");
+        answers
     }
 }
 

@@ -75,7 +75,8 @@ pub(crate) fn look(folder: &Path) -> Vec<String> {
     for path in files(folder) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // The greeting is there to show keys, and nothing else that is secret.
-        let shows_keys = path.parent() == Some(folder) && ["stdout", "ready.json"].contains(&&*name);
+        let greetings = ["stdout", "ready.json", "ready.json.new"];
+        let shows_keys = path.parent() == Some(folder) && greetings.contains(&&*name);
         found.extend(
             leaks(&read(&path), &secrets, shows_keys).into_iter().map(|leak| format!("{name}: {leak}")),
         );

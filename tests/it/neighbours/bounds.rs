@@ -132,9 +132,8 @@ async fn what_a_tenant_fills_or_replaces_ends_in_its_own_status(on: On) {
         })
         .await;
     }
-    asked.end();
+    asked.always_answered().await;
     let growth = memory.growth();
-    println!("KiB more at the highest: {growth:?}");
     assert!(growth.iter().all(|it| *it < GROWTH), "{growth:?} KiB more");
     assert!(!stage.logs().contains("hostile words"), "{}", stage.logs());
 

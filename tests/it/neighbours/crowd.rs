@@ -1,10 +1,7 @@
 //! Tenants side by side, each with the keys `<tenant>-a`, `<tenant>-b` and `<tenant>-c`, on a server that the test can look into.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
 use rowgate_core::problem::Code;
+use rowgate_tests::asked::Asked;
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::postgres::{Server, rows};
 use rowgate_tests::wait::until;
@@ -12,7 +9,6 @@ use rowgate_tests::world::World;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::task::JoinHandle;
 
 /// Each row of `long` has 1 kB, so that a page of it is 32 MiB; the one row of `napping` takes 20 ms.
 const TENANT: &str = "
@@ -60,12 +56,6 @@ pub(super) struct Crowd {
     pub(super) server: Server,
 }
 
-/// Somebody who asks all the time.
-pub(super) struct Neighbour {
-    is_over: Arc<AtomicBool>,
-    asking: JoinHandle<(usize, Duration)>,
-}
-
 impl Crowd {
     /// These tenants in a process with these flags.
     pub(super) async fn new(tenants: &[&str], flags: &[&str]) -> Crowd {
@@ -88,22 +78,9 @@ impl Crowd {
         Client::new().get(&url, &[("X-API-Key", &self.world.key(key))]).await
     }
 
-    /// Somebody with this key, who is always answered.
-    pub(super) fn neighbour(&self, key: &str) -> Neighbour {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let (url, secret, over) =
-            (url(&self.world.url(), key, "/notes?$first=1"), self.world.key(key), is_over.clone());
-        let asking = tokio::spawn(async move {
-            let (client, mut n_asked, mut longest) = (Client::new(), 0, Duration::ZERO);
-            while !over.load(Ordering::Relaxed) {
-                let asked = Instant::now();
-                assert_eq!(client.get(&url, &[("X-API-Key", &secret)]).await.rows().len(), 1);
-                longest = longest.max(asked.elapsed());
-                n_asked += 1;
-            }
-            (n_asked, longest)
-        });
-        Neighbour { is_over, asking }
+    /// Somebody with this key, who asks all the time.
+    pub(super) fn neighbour(&self, key: &str) -> Asked {
+        Asked::begin(url(&self.world.url(), key, "/notes?$first=1"), self.world.key(key))
     }
 
     /// What the superuser counts in a tenant's database.
@@ -148,14 +125,6 @@ impl Crowd {
     /// A client that asks for a long page and reads nothing of it yet.
     pub(super) async fn slow_reader(&self, key: &str) -> Raw {
         Raw::get(&self.world, key, "/long?$first=-1").await
-    }
-}
-
-impl Neighbour {
-    /// How often it was answered, and how long it waited at most.
-    pub(super) async fn end(self) -> (usize, Duration) {
-        self.is_over.store(true, Ordering::Relaxed);
-        self.asking.await.expect("each of its requests is answered")
     }
 }
 

@@ -4,10 +4,11 @@
 use std::fs;
 
 use reqwest::StatusCode;
+use rowgate_tests::asked::Asked;
 use rowgate_tests::client::{Client, Reply};
+use rowgate_tests::reconciler::ready;
+use rowgate_tests::stage::DONE;
 use rowgate_tests::world::World;
-
-use super::steady::Steady;
 
 /// `{tenant}` and `{long}`, the length of the longest text in units of 32 bytes, are filled in. A read of `heap` builds up
 /// 800 MB by itself.
@@ -122,7 +123,10 @@ async fn no_filter_grows_a_session_and_no_session_grows_beyond_its_bound() {
             command.args(["--session-memory", &SESSION_MEMORY.to_string()]);
         })
         .await;
-    let steady = Steady::asks(&world, "calm", "calm-key", "notes?$select=id&$filter=contains(notes,'s')");
+    let asked = Asked::begin(
+        format!("{}/auth/calm/api/notes?$select=id&$filter=contains(notes,'s')", world.url()),
+        world.key("calm-key"),
+    );
     let ordinary = "contains(notes,'a') and tolower(extra) ne 'b' and amount gt 1";
     assert_eq!(ask(&world, "big", "notes", ordinary).await.rows().len(), 1);
     let before = most(&world);
@@ -164,7 +168,8 @@ async fn no_filter_grows_a_session_and_no_session_grows_beyond_its_bound() {
     assert!(held < before + SESSION_MEMORY * 1024, "{before} KiB before, then {held}");
     let again = ask(&world, "big", "notes", ordinary).await;
     assert_eq!(again.rows().len(), 1);
-    steady.ends(&world).await;
+    asked.always_answered().await;
+    assert_eq!(ready(&world.status("Tenant", "calm")).0, DONE);
 
     assert!(!world.log().contains("c4ca4238a0b923820dcc509a6f75849b"), "a value stands in the log");
     assert!(world.stop().await.success());

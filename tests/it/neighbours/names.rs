@@ -1,9 +1,9 @@
 //! What every SQL session of a tenant can read about all the others says nothing of them: names of databases, roles and sessions.
 
+use rowgate_tests::asked::Asked;
 use rowgate_tests::postgres::{connect, execute, rows};
 use rowgate_tests::stage::{DONE, On, Stage};
 
-use super::asked::Asked;
 use crate::acme::{SPEC, key, reader, tenant};
 
 const NOTES: &str = "/auth/confidential-merger/api/notes?$first=1";
@@ -37,7 +37,7 @@ async fn a_session_reads_no_name_of_another_tenant(on: On) {
     for (kind, name) in [("Tenant", "confidential-merger"), ("ApiKey", "quiet"), ("ApiKey", "caller")] {
         stage.told(kind, name, 1, DONE).await;
     }
-    let neighbour = Asked::begin(&stage.url(), NOTES, &stage.key("quiet").await);
+    let neighbour = Asked::begin(format!("{}{NOTES}", stage.url()), stage.key("quiet").await);
     let status = stage.status("Tenant", "confidential-merger").await;
     let (id, database) = (&status["tenantId"], &status["database"]);
     assert_eq!(database.as_str(), id.as_str().map(|id| format!("t_{id}")).as_deref());

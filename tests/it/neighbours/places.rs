@@ -50,9 +50,9 @@ async fn many_tenants_share_few_connections_and_none_starves() {
     assert_eq!(crowd.metric(&format!("rowgate_server_connections_max{server}")).await, BOUND as u64);
     assert_eq!(crowd.metric(&format!("rowgate_server_waiting_pools{server}")).await, 0);
     assert!(0 < crowd.metric(&format!("rowgate_server_connections_reclaimed_total{server}")).await);
-    let (n_answered, longest) = neighbour.end().await;
-    println!("the neighbour was answered {n_answered} times, within {longest:?}");
-    assert!(0 < n_answered && longest < Duration::from_secs(5), "{n_answered} {longest:?}");
+    let answers = neighbour.always_answered().await;
+    println!("the neighbour: {answers:?}");
+    assert!(answers.longest < Duration::from_secs(5), "{answers:?}");
 }
 
 /// Where all connections are busy and none can be had, who waits for too long is told when to come again; the others' requests

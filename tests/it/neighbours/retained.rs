@@ -3,13 +3,13 @@
 
 mod land;
 
+use rowgate_tests::asked::Asked;
 use rowgate_tests::postgres::{execute, rows};
 use rowgate_tests::reconciler::ready;
 use rowgate_tests::stage::{DONE, On};
 use rowgate_tests::wait::until;
 
 use self::land::{Land, Team};
-use super::asked::Asked;
 use crate::acme::{BOOTSTRAP, one};
 
 #[tokio::test]
@@ -51,7 +51,8 @@ async fn a_retained_database_goes_only_where_the_platform_team_sends_it(on: On) 
     land.put(b, "ApiKey", "beta-key", "{tenantRef: {name: beta}}");
     land.told(b, "ApiKey", "beta-key", DONE).await;
     land.told(a, "ApiKey", "alpha-key", DONE).await;
-    let beta = Asked::begin(&land.url(), "/auth/beta/api/notes?$first=1", &land.key(b, "beta-key").await);
+    let beta =
+        Asked::begin(format!("{}/auth/beta/api/notes?$first=1", land.url()), land.key(b, "beta-key").await);
     let old = land.key(a, "alpha-key").await;
     let status = land.told(a, "Tenant", "alpha", DONE).await;
     let id = status["tenantId"].as_str().expect("an id").to_owned();

@@ -47,8 +47,7 @@ const OPEN: &str =
 async fn a_right_in_one_tenants_database_holds_up_no_other_tenant(on: On) {
     let acme = tenant("acme", SPEC);
     let scoped = |name: &str| key(name, "beta", &reader("north", "['*']"));
-    let doomed =
-        tenant("beta", SPEC).replace("database: {bootstrap", "database: {deletionPolicy: Delete, bootstrap");
+    let doomed = tenant("beta", SPEC).replace("database: {", "database: {deletionPolicy: Delete, ");
     let keys = [key("other", "beta", ""), scoped("one"), scoped("two"), scoped("three")].concat();
     let mut stage = Stage::open(on, &format!("{acme}---\n{doomed}{keys}")).await;
     stage.told("Tenant", "acme", 1, DONE).await;
@@ -116,7 +115,7 @@ async fn a_right_in_one_tenants_database_holds_up_no_other_tenant(on: On) {
         })
         .await;
     }
-    asked.end();
+    asked.always_answered().await;
     if !stage.holds_deleted() {
         return;
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use rowgate_tests::asked::Asked;
 use rowgate_tests::reconciler::ready;
 use rowgate_tests::stage::{DONE, On, Stage};
 use rowgate_tests::wait::until;
 
-use super::asked::Asked;
 use crate::acme::{SPEC, key, keys, reader, tenant};
 
 const NOTES: &str = "/auth/acme/api/notes?$first=1";
@@ -35,7 +35,7 @@ async fn a_secret_that_holds_another_keys_string_is_told_to_its_key_alone(on: On
     }
     let (north, south, other) =
         (stage.key("north").await, stage.key("south").await, stage.key("other").await);
-    let neighbour = Asked::begin(&stage.url(), OTHERS, &other);
+    let neighbour = Asked::begin(format!("{}{OTHERS}", stage.url()), other.clone());
     let revoked = format!("{}, revoked: true", reader("south", "[id, body]"));
     stage.put(&key("south", "acme", &revoked)).await;
     stage.told("ApiKey", "south", 2, "Revoked").await;

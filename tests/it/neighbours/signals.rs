@@ -15,7 +15,6 @@ scenarios!(
     a_tenant_that_closes_its_own_fence_is_told_so_and_its_keys_die,
 );
 
-/// Seen to fail with a fence of the tenant's own that is believed: the process ended.
 async fn what_a_script_raises_ends_in_its_tenants_status(on: On) {
     let mut stage = acme(on).await;
     let neighbour = Neighbour::of(&stage).await;
@@ -32,7 +31,7 @@ async fn what_a_script_raises_ends_in_its_tenants_status(on: On) {
         stage.gone("Tenant", hostile.name).await;
     }
     assert!(!stage.log().contains(&"x".repeat(600)), "the log quotes at length what a tenant raises");
-    neighbour.is_well(&stage).await;
+    neighbour.ends_well(&stage).await;
 }
 
 const CLOSED: &str = "create or replace function dl.fence(wanted bigint) returns void language plpgsql as
@@ -43,8 +42,7 @@ const TRAPPED: &str = "create function public.trap() returns trigger language pl
 
 async fn a_tenant_that_closes_its_own_fence_is_told_so_and_its_keys_die(on: On) {
     let mut stage = acme(on).await;
-    let doomed =
-        tenant("odd", SPEC).replace("database: {bootstrap", "database: {deletionPolicy: Delete, bootstrap");
+    let doomed = tenant("odd", SPEC).replace("database: {", "database: {deletionPolicy: Delete, ");
     stage.put(&format!("{doomed}{}{}", key("first", "odd", ""), key("second", "odd", ""))).await;
     for name in ["first", "second"] {
         stage.told("ApiKey", name, 1, DONE).await;
@@ -88,5 +86,5 @@ async fn a_tenant_that_closes_its_own_fence_is_told_so_and_its_keys_die(on: On) 
     .await;
     let kept: bool = one(&mut control, "select exists (select from pg_database where datname = 'odd')").await;
     assert_eq!(kept, !stage.holds_deleted());
-    neighbour.is_well(&stage).await;
+    neighbour.ends_well(&stage).await;
 }

@@ -13,7 +13,6 @@ scenarios!(a_full_queue_of_notifications_holds_nobody_up);
 /// PostgreSQL 16 and before have 8 GB for it, whatever is set.
 const FIRST_VERSION: i32 = 170_000;
 
-/// Seen to fail with a NOTIFY in the transaction that it tells of.
 async fn a_full_queue_of_notifications_holds_nobody_up(on: On) {
     let mut server = Server::own().await;
     let mut superuser = server.connect("postgres").await;
@@ -51,5 +50,5 @@ async fn a_full_queue_of_notifications_holds_nobody_up(on: On) {
     until("a word on the queue", async || stage.log().contains("queue of notifications").then_some(())).await;
     assert!(!stage.log().contains("control database does not answer"), "{}", stage.log());
     assert!(attempt(&mut floods, "notify x").await.is_err(), "it was full all the time");
-    neighbour.is_well(&stage).await;
+    neighbour.ends_well(&stage).await;
 }
