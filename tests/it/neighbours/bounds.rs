@@ -96,7 +96,7 @@ const CASES: [Case; 4] = [
     },
 ];
 
-/// Seen to fail without the gate before sqlx, with errors that are quoted, and with no bound of rows.
+/// Seen to fail without the gate before sqlx.
 async fn what_a_tenant_fills_or_replaces_ends_in_its_own_status(on: On) {
     let acme = format!("{}{}", tenant("acme", SPEC), key("web", "acme", ""));
     let beta = format!("---\n{}{}", tenant("beta", SPEC), key("other", "beta", ""));

@@ -30,6 +30,7 @@ async fn begin_again(stage: &mut Stage, new: &str) {
     assert!(began.elapsed() < SOON * 2, "the neighbour's new key was served after {:?}", began.elapsed());
 }
 
+/// Seen to fail with a fence of the tenant's own that is believed.
 #[tokio::test]
 async fn every_hostile_manifest_is_in_the_folder_and_then_gone() {
     let mut stage = acme(On::Folder).await;

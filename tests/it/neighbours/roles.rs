@@ -42,8 +42,7 @@ const OPEN: &str =
     or exists (select from pg_auth_members m where m.member = r.oid)
     or exists (select from pg_auth_members m where m.roleid = r.oid and not m.admin_option))";
 
-/// Seen to fail with roles that are dropped whatever holds them, with drops that wait for others' transactions, and with no
-/// look at what is left of tenants that are gone.
+/// Seen to fail with roles that are dropped whatever holds them, where a drop that is refused stops the pass.
 async fn a_right_in_one_tenants_database_holds_up_no_other_tenant(on: On) {
     let acme = tenant("acme", SPEC);
     let scoped = |name: &str| key(name, "beta", &reader("north", "['*']"));

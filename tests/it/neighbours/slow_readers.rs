@@ -2,6 +2,7 @@
 
 use super::crowd::Crowd;
 
+/// Seen to fail with answers that are never cut: 503.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_readers_of_one_key_leave_places_to_the_other_keys() {
     let crowd =

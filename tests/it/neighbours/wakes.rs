@@ -13,6 +13,7 @@ scenarios!(a_full_queue_of_notifications_holds_nobody_up);
 /// PostgreSQL 16 and before have 8 GB for it, whatever is set.
 const FIRST_VERSION: i32 = 170_000;
 
+/// Seen to fail with a full queue that is an error.
 async fn a_full_queue_of_notifications_holds_nobody_up(on: On) {
     let mut server = Server::own().await;
     let mut superuser = server.connect("postgres").await;
