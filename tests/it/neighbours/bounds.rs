@@ -12,27 +12,12 @@ use rowgate_tests::stage::{DONE, On, Stage};
 use rowgate_tests::wait::{until, until_ok};
 
 use crate::acme::{SPEC, key, one, tenant};
+use crate::scenarios::scenarios;
 
 /// What no process may take more than before, in KiB.
 const GROWTH: u64 = 32 << 10;
 
-mod on_folder {
-    use rowgate_tests::stage::On;
-
-    #[tokio::test]
-    async fn what_a_tenant_fills_or_replaces_ends_in_its_own_status() {
-        Box::pin(super::what_a_tenant_fills_or_replaces_ends_in_its_own_status(On::Folder)).await;
-    }
-}
-
-mod on_cluster {
-    use rowgate_tests::stage::On;
-
-    #[tokio::test]
-    async fn what_a_tenant_fills_or_replaces_ends_in_its_own_status() {
-        Box::pin(super::what_a_tenant_fills_or_replaces_ends_in_its_own_status(On::Cluster)).await;
-    }
-}
+scenarios!(what_a_tenant_fills_or_replaces_ends_in_its_own_status);
 
 /// By its bootstrap: two rows of 60 MB, of which no word may be told.
 const FILLED: &str = "apiVersion: v1

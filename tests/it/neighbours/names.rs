@@ -5,18 +5,11 @@ use rowgate_tests::postgres::{connect, execute, rows};
 use rowgate_tests::stage::{DONE, On, Stage};
 
 use crate::acme::{SPEC, key, reader, tenant};
+use crate::scenarios::scenarios;
 
 const NOTES: &str = "/auth/confidential-merger/api/notes?$first=1";
 
-#[tokio::test]
-async fn on_folder() {
-    Box::pin(a_session_reads_no_name_of_another_tenant(On::Folder)).await;
-}
-
-#[tokio::test]
-async fn on_cluster() {
-    Box::pin(a_session_reads_no_name_of_another_tenant(On::Cluster)).await;
-}
+scenarios!(a_session_reads_no_name_of_another_tenant);
 
 /// All that the catalogs of the whole server show of databases, roles and who is logged in.
 const SHOWN: [&str; 5] = [

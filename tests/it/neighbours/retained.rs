@@ -11,16 +11,9 @@ use rowgate_tests::wait::until;
 
 use self::land::{Land, Team};
 use crate::acme::{BOOTSTRAP, one};
+use crate::scenarios::scenarios;
 
-#[tokio::test]
-async fn on_folder() {
-    Box::pin(a_retained_database_goes_only_where_the_platform_team_sends_it(On::Folder)).await;
-}
-
-#[tokio::test]
-async fn on_cluster() {
-    Box::pin(a_retained_database_goes_only_where_the_platform_team_sends_it(On::Cluster)).await;
-}
+scenarios!(a_retained_database_goes_only_where_the_platform_team_sends_it);
 
 /// What every tenant here exposes.
 const ENTITIES: &str = "shared: {permissions: [{entity: notes, actions: [read]}]}, entities: [{name: notes, source: {schema: app, \

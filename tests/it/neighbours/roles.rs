@@ -10,24 +10,9 @@ use rowgate_tests::wait::{until, until_ok};
 use sqlx::PgConnection;
 
 use crate::acme::{SPEC, key, reader, tenant};
+use crate::scenarios::scenarios;
 
-mod on_folder {
-    use rowgate_tests::stage::On;
-
-    #[tokio::test]
-    async fn a_right_in_one_tenants_database_holds_up_no_other_tenant() {
-        Box::pin(super::a_right_in_one_tenants_database_holds_up_no_other_tenant(On::Folder)).await;
-    }
-}
-
-mod on_cluster {
-    use rowgate_tests::stage::On;
-
-    #[tokio::test]
-    async fn a_right_in_one_tenants_database_holds_up_no_other_tenant() {
-        Box::pin(super::a_right_in_one_tenants_database_holds_up_no_other_tenant(On::Cluster)).await;
-    }
-}
+scenarios!(a_right_in_one_tenants_database_holds_up_no_other_tenant);
 
 const PATH: &str = "/auth/beta/api/notes?$first=1";
 

@@ -8,19 +8,12 @@ use rowgate_tests::stage::{DONE, On, Stage};
 use rowgate_tests::wait::until;
 
 use crate::acme::{SPEC, key, keys, reader, tenant};
+use crate::scenarios::scenarios;
 
 const NOTES: &str = "/auth/acme/api/notes?$first=1";
 const OTHERS: &str = "/auth/beta/api/notes?$first=1";
 
-#[tokio::test]
-async fn on_folder() {
-    Box::pin(a_secret_that_holds_another_keys_string_is_told_to_its_key_alone(On::Folder)).await;
-}
-
-#[tokio::test]
-async fn on_cluster() {
-    Box::pin(a_secret_that_holds_another_keys_string_is_told_to_its_key_alone(On::Cluster)).await;
-}
+scenarios!(a_secret_that_holds_another_keys_string_is_told_to_its_key_alone);
 
 fn holds(string: &str) -> BTreeMap<String, String> {
     BTreeMap::from([("apiKey".to_owned(), string.to_owned())])
