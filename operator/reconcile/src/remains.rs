@@ -8,7 +8,7 @@ use rowgate_pg::{introspect, session};
 use sqlx::PgConnection;
 
 use crate::apply::Logins;
-use crate::job::Shared;
+use crate::controller::job::Shared;
 use crate::pass::PassError;
 use crate::plan::{self, As, Of};
 

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use tempfile::TempDir;
 
-use super::super::*;
 use super::{KEY, REVOKED, SHOP};
+use crate::dir_source::*;
 use crate::source::Status;
 
 /// A source over two temporary folders.

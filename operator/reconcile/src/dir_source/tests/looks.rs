@@ -4,10 +4,10 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use super::super::folder::read;
-use super::super::look::{Look, look};
-use super::super::*;
 use super::{KEY, REVOKED, SHOP};
+use crate::dir_source::folder::read;
+use crate::dir_source::look::{Look, look};
+use crate::dir_source::*;
 
 /// A folder, and what is remembered of it from look to look.
 struct Desk {

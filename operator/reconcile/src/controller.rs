@@ -17,11 +17,11 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::glance::{Glance, Tables, glance};
-use crate::hang::{PANICKED, contained};
-use crate::job::{Job, Passed, Shared, bury, retire};
+use crate::controller::glance::{Glance, Tables, glance};
+use crate::controller::hang::{PANICKED, contained};
+use crate::controller::job::{Job, Passed, Shared, bury, retire};
+use crate::controller::lanes::Lanes;
 use crate::kept::Kept;
-use crate::lanes::Lanes;
 use crate::remains::sweep;
 use crate::report::Told;
 use crate::reporter::Reporter;
@@ -29,6 +29,10 @@ use crate::source::{ResourceSource, Snapshot};
 use crate::status::{Replicas, TenantState, login_failure, serving};
 
 mod entries;
+pub(crate) mod glance;
+pub(crate) mod hang;
+pub(crate) mod job;
+pub(crate) mod lanes;
 mod taken;
 
 use entries::{Entry, Orphan};

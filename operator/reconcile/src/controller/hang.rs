@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::job::Shared;
+use crate::controller::job::Shared;
 use crate::report::Told;
 use crate::source::ResourceSource;
 use crate::status::{Replicas, TenantState};

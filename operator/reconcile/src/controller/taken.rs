@@ -8,8 +8,8 @@ use rowgate_pg::failure::PgError;
 use tokio::time::Instant;
 
 use super::{AWAITING, Done, GLANCE, Looker, RETRY, SILENCE, SOON, standing};
-use crate::glance::Glance;
-use crate::job::Passed;
+use crate::controller::glance::Glance;
+use crate::controller::job::Passed;
 use crate::pass::{Memory, REMEDY};
 use crate::report;
 use crate::source::{ResourceSource, Sight};

@@ -12,13 +12,14 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::controller::hang;
+use crate::controller::lanes::{Lanes, QUICK, TURN};
 use crate::kept::Kept;
-use crate::lanes::{Lanes, QUICK, TURN};
 use crate::pass::{Memory, Pass, free_key, is_forced, is_leaving};
 use crate::reporter::Reporter;
 use crate::source::{ObjectRef, ResourceSource, Snapshot};
 use crate::status::TenantState;
-use crate::{hang, report, revocation};
+use crate::{report, revocation};
 
 /// What every piece of work needs.
 pub(crate) struct Shared<S> {
