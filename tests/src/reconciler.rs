@@ -11,7 +11,7 @@ use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
 use rowgate_pg::installation::{Installation, Roots, open};
 use rowgate_pg::login::Login;
-use rowgate_reconcile::dir_source::DirSource;
+use rowgate_reconcile::source::dir::DirSource;
 use rowgate_reconcile::{Settings, run};
 use serde_json::Value;
 use tokio::task::JoinHandle;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use rowgate_reconcile::dir_source::check;
+use rowgate_reconcile::source::dir::check;
 
 use super::{say, tell};
 

@@ -10,8 +10,8 @@ use rowgate_core::name::Ulid;
 use rowgate_pg::installation::{Installation, InstallationError, Roots};
 use rowgate_program::settings::Mistakes;
 use rowgate_program::{log, signals};
-use rowgate_reconcile::dir_source::DirSource;
 use rowgate_reconcile::source::SourceError;
+use rowgate_reconcile::source::dir::DirSource;
 use tokio_util::sync::CancellationToken;
 
 use super::flags::{StandaloneFlags, StandaloneSettings};

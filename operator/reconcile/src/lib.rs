@@ -3,7 +3,6 @@
 //! No Kubernetes client and no HTTP in here. [`plan`] and `status` are pure; `apply` and `run` await.
 
 pub mod desired;
-pub mod dir_source;
 pub mod plan;
 pub mod retained;
 pub mod source;
@@ -14,7 +13,6 @@ mod apply;
 mod chance;
 mod controller;
 mod convert;
-mod inputs;
 mod kept;
 mod pass;
 mod remains;

@@ -11,6 +11,9 @@ use rowgate_crds::{ApiKey, Kind, Tenant};
 
 pub use crate::told::Status;
 
+pub mod dir;
+pub(crate) mod inputs;
+
 /// A source of resources. Every call reads the truth anew; a wake carries no data.
 pub trait ResourceSource: Send + Sync {
     /// Returns when something may have changed since the last [`snapshot`](ResourceSource::snapshot).

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rowgate_reconcile::dir_source::DirSource;
+use rowgate_reconcile::source::dir::DirSource;
 use rowgate_reconcile::{Ended, Settings, run};
 use rowgate_tests::reconciler::{DONE, Reconciler};
 use tokio_util::sync::CancellationToken;

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Looker, RETRY, Standing};
-use crate::inputs::{Inputs, Mark, lost};
 use crate::pass::{Memory, is_leaving};
 use crate::report;
+use crate::source::inputs::{Inputs, Mark, lost};
 use crate::source::{ResourceSource, Snapshot};
 use crate::status::TenantState;
 

@@ -11,7 +11,7 @@ use rowgate_pg::actual::TenantDb;
 
 use super::{Pass, PassError};
 use crate::desired::{Desired, KeySpec};
-use crate::inputs::Mark;
+use crate::source::inputs::Mark;
 use crate::source::{Event, ResourceSource, Sight, Version};
 use crate::status::{KeyState, TenantState};
 use crate::{annotations, chance, convert, rotation, secrets};

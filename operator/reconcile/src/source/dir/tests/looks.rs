@@ -5,9 +5,9 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::{KEY, REVOKED, SHOP};
-use crate::dir_source::folder::read;
-use crate::dir_source::look::{Look, look};
-use crate::dir_source::*;
+use crate::source::dir::folder::read;
+use crate::source::dir::look::{Look, look};
+use crate::source::dir::*;
 
 /// A folder, and what is remembered of it from look to look.
 struct Desk {

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use tempfile::TempDir;
 
 use super::{KEY, REVOKED, SHOP};
-use crate::dir_source::*;
 use crate::source::Status;
+use crate::source::dir::*;
 
 /// A source over two temporary folders.
 struct Rig {
