@@ -10,7 +10,10 @@ use rowgate_pg::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
 use rowgate_sql::text::Ident;
 
-use crate::convert;
+use crate::desired::convert;
+
+pub(crate) mod annotations;
+pub(crate) mod convert;
 
 /// One Tenant with its ApiKeys.
 #[derive(Debug, Clone)]

@@ -8,11 +8,9 @@ pub mod retained;
 pub mod source;
 mod told;
 
-mod annotations;
 mod apply;
 mod chance;
 mod controller;
-mod convert;
 mod kept;
 mod pass;
 mod remains;

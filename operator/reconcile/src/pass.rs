@@ -14,13 +14,14 @@ use rowgate_pg::login_failure::LoginFailure;
 use rowgate_pg::{introspect, key_uses, leader, replicas, tenants};
 
 use crate::apply::Logins;
+use crate::desired::{annotations, convert};
 use crate::kept::Kept;
 use crate::plan::{As, Closed, Finding};
+use crate::report;
 use crate::report::Told;
 use crate::reporter::Reporter;
 use crate::source::{ResourceSource, Snapshot, Version};
 use crate::status::TenantState;
-use crate::{annotations, convert, report};
 
 mod adopt;
 mod ending;

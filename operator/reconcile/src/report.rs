@@ -11,7 +11,7 @@ use rowgate_crds::{self as crds, ApiKey, Reason, ResolvedPermission, Tenant};
 use rowgate_pg::actual::{Key, TenantDb};
 use rowgate_sql::catalog::{Action, PermissionRecord};
 
-use crate::convert::exposed;
+use crate::desired::convert::exposed;
 use crate::desired::{Desired, KeySpec};
 use crate::plan::{Finding, Outcome};
 use crate::rotation;

@@ -10,10 +10,11 @@ use rowgate_pg::{leader, replicas, session, tenants};
 
 use super::release::{REMEDY, is_forced};
 use super::{Pass, PassError};
+use crate::desired::annotations;
 use crate::retained::{self, Removal};
 use crate::source::{Event, ResourceSource};
 use crate::status::TenantState;
-use crate::{annotations, report, revocation};
+use crate::{report, revocation};
 
 impl<S: ResourceSource> Pass<'_, S> {
     pub(super) async fn leave(&mut self) -> Arc<TenantState> {

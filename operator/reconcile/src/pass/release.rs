@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use rowgate_crds::{ApiKey, FORCE_RELEASE, Reason};
 
 use super::Pass;
+use crate::desired::annotations;
+use crate::report;
 use crate::source::{Event, ObjectRef, ResourceSource, SourceError};
 use crate::status::TenantState;
-use crate::{annotations, report};
 
 /// Whether whoever deletes the object has said that it may go although its database is not what it should be.
 pub(crate) fn is_forced(metadata: &kube_core::ObjectMeta) -> bool {

@@ -9,10 +9,11 @@ use rowgate_pg::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
 use rowgate_sql::text::Ident;
 
+use crate::desired::annotations;
 use crate::desired::{
     Desired, EntitySpec, KeySpec, Permission, PolicySpec, RotationSpec, RowsSpec, Scope, SecretSpec, Security,
 };
-use crate::{annotations, rotation};
+use crate::rotation;
 
 /// The Tenant's part, without keys. Entities that this version does not serve are left out by the caller. `database`: its name
 /// in the control database, which no manifest changes.
