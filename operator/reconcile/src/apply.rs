@@ -16,8 +16,10 @@ use rowgate_sql::ddl::{records, roles};
 use rowgate_sql::text::{Ident, Sql};
 use sqlx::{Connection as _, PgConnection};
 
-use crate::kept::Kept;
+use crate::apply::kept::Kept;
 use crate::plan::{As, Of, Op};
+
+pub(crate) mod kept;
 
 /// The connections of one pass over one tenant, opened when an operation needs them.
 pub(crate) struct Logins<'a> {

@@ -17,11 +17,11 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::apply::kept::Kept;
 use crate::controller::glance::{Glance, Tables, glance};
 use crate::controller::hang::{PANICKED, contained};
 use crate::controller::job::{Job, Passed, Shared, bury, retire};
 use crate::controller::lanes::Lanes;
-use crate::kept::Kept;
 use crate::remains::sweep;
 use crate::report::Told;
 use crate::reporter::Reporter;

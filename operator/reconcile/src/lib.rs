@@ -11,7 +11,6 @@ mod told;
 mod apply;
 mod chance;
 mod controller;
-mod kept;
 mod pass;
 mod remains;
 mod report;

@@ -14,8 +14,8 @@ use rowgate_pg::login_failure::LoginFailure;
 use rowgate_pg::{introspect, key_uses, leader, replicas, tenants};
 
 use crate::apply::Logins;
+use crate::apply::kept::Kept;
 use crate::desired::{annotations, convert};
-use crate::kept::Kept;
 use crate::plan::{As, Closed, Finding};
 use crate::report;
 use crate::report::Told;

@@ -14,7 +14,7 @@ use rowgate_sql::text::Ident;
 use sqlx::PgConnection;
 
 use crate::apply::Logins;
-use crate::kept::Kept;
+use crate::apply::kept::Kept;
 use crate::pass::PassError;
 use crate::{plan, remains};
 

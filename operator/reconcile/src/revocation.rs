@@ -8,7 +8,7 @@ use rowgate_pg::{keys, leader, migrate, session, tenants};
 use tokio::time::timeout;
 
 use crate::apply::Logins;
-use crate::kept::Kept;
+use crate::apply::kept::Kept;
 use crate::plan::As;
 
 /// Code of the tenant's may run in it, and never end.

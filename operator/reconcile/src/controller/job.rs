@@ -12,9 +12,9 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::apply::kept::Kept;
 use crate::controller::hang;
 use crate::controller::lanes::{Lanes, QUICK, TURN};
-use crate::kept::Kept;
 use crate::pass::{Memory, Pass, free_key, is_forced, is_leaving};
 use crate::reporter::Reporter;
 use crate::source::{ObjectRef, ResourceSource, Snapshot};
