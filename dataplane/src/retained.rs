@@ -12,7 +12,7 @@ use rowgate_core::name::Ulid;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::installation::InstallationError;
 use rowgate_program::settings::Mistakes;
-use rowgate_reconcile::retained::DropError;
+use rowgate_reconcile::removal::retained::DropError;
 
 use crate::standalone::found::StateError;
 use place::Place;

@@ -6,7 +6,7 @@ use rowgate_core::name::Ulid;
 use rowgate_pg::installation::Operated;
 use rowgate_pg::tenants::{self, Phase, Record};
 use rowgate_pg::{leader, retained};
-use rowgate_reconcile::retained::{Removal, drop_retained};
+use rowgate_reconcile::removal::retained::{Removal, drop_retained};
 
 use super::RetainedError;
 use super::place::Place;

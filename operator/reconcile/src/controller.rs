@@ -22,7 +22,7 @@ use crate::controller::glance::{Glance, Tables, glance};
 use crate::controller::hang::{PANICKED, contained};
 use crate::controller::job::{Job, Passed, Shared, bury, retire};
 use crate::controller::lanes::Lanes;
-use crate::remains::sweep;
+use crate::removal::remains::sweep;
 use crate::report::Told;
 use crate::reporter::Reporter;
 use crate::source::{ResourceSource, Snapshot};

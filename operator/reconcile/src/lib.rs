@@ -4,7 +4,7 @@
 
 pub mod desired;
 pub mod plan;
-pub mod retained;
+pub mod removal;
 pub mod source;
 mod told;
 
@@ -12,10 +12,8 @@ mod apply;
 mod chance;
 mod controller;
 mod pass;
-mod remains;
 mod report;
 mod reporter;
-mod revocation;
 mod rotation;
 mod secrets;
 mod status;

@@ -16,10 +16,11 @@ use crate::apply::kept::Kept;
 use crate::controller::hang;
 use crate::controller::lanes::{Lanes, QUICK, TURN};
 use crate::pass::{Memory, Pass, free_key, is_forced, is_leaving};
+use crate::removal::revocation;
+use crate::report;
 use crate::reporter::Reporter;
 use crate::source::{ObjectRef, ResourceSource, Snapshot};
 use crate::status::TenantState;
-use crate::{report, revocation};
 
 /// What every piece of work needs.
 pub(crate) struct Shared<S> {

@@ -14,7 +14,7 @@ use crate::apply::Logins;
 use crate::chance;
 use crate::desired::Desired;
 use crate::plan::{self, As};
-use crate::revocation;
+use crate::removal::revocation;
 use crate::source::ResourceSource;
 use crate::status::TenantState;
 

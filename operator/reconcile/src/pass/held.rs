@@ -5,7 +5,7 @@ use rowgate_pg::introspect;
 use super::{Pass, PassError};
 use crate::apply::Logins;
 use crate::plan::As;
-use crate::remains;
+use crate::removal::remains;
 use crate::source::ResourceSource;
 use crate::status::TenantState;
 

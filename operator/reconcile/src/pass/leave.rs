@@ -11,10 +11,12 @@ use rowgate_pg::{leader, replicas, session, tenants};
 use super::release::{REMEDY, is_forced};
 use super::{Pass, PassError};
 use crate::desired::annotations;
-use crate::retained::{self, Removal};
+use crate::removal::retained;
+use crate::removal::retained::Removal;
+use crate::removal::revocation;
+use crate::report;
 use crate::source::{Event, ResourceSource};
 use crate::status::TenantState;
-use crate::{report, revocation};
 
 impl<S: ResourceSource> Pass<'_, S> {
     pub(super) async fn leave(&mut self) -> Arc<TenantState> {

@@ -7,7 +7,7 @@ use rowgate_pg::{keys, session, tenants};
 use super::{Pass, PassError};
 use crate::apply::Logins;
 use crate::plan::As;
-use crate::revocation;
+use crate::removal::revocation;
 use crate::source::ResourceSource;
 use crate::status::TenantState;
 

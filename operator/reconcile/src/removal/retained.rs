@@ -16,7 +16,8 @@ use sqlx::PgConnection;
 use crate::apply::Logins;
 use crate::apply::kept::Kept;
 use crate::pass::PassError;
-use crate::{plan, remains};
+use crate::plan;
+use crate::removal::remains;
 
 /// What became of a database that was to be dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
