@@ -14,7 +14,6 @@ mod controller;
 mod pass;
 mod report;
 mod reporter;
-mod rotation;
 mod secrets;
 mod status;
 

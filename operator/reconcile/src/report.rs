@@ -14,7 +14,7 @@ use rowgate_sql::catalog::{Action, PermissionRecord};
 use crate::desired::convert::exposed;
 use crate::desired::{Desired, KeySpec};
 use crate::plan::{Finding, Outcome};
-use crate::rotation;
+use crate::secrets::rotation;
 use crate::source::{ObjectRef, Status, StatusReport};
 use crate::status::{self, Findings, KeyState, Replicas, TenantState, Turns};
 

@@ -13,6 +13,8 @@ use crate::chance;
 use crate::desired::SecretSpec;
 use crate::source::{Event, Found, ObjectRef, ResourceSource, SourceError, Version};
 
+pub(crate) mod rotation;
+
 /// What the entries of the Secret are called.
 const API_KEY: &str = "apiKey";
 const TENANT: &str = "tenant";

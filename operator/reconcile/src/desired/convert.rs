@@ -13,7 +13,7 @@ use crate::desired::annotations;
 use crate::desired::{
     Desired, EntitySpec, KeySpec, Permission, PolicySpec, RotationSpec, RowsSpec, Scope, SecretSpec, Security,
 };
-use crate::rotation;
+use crate::secrets::rotation;
 
 /// The Tenant's part, without keys. Entities that this version does not serve are left out by the caller. `database`: its name
 /// in the control database, which no manifest changes.

@@ -12,10 +12,11 @@ use rowgate_pg::actual::TenantDb;
 use super::{Pass, PassError};
 use crate::desired::{Desired, KeySpec};
 use crate::desired::{annotations, convert};
+use crate::secrets::rotation;
 use crate::source::inputs::Mark;
 use crate::source::{Event, ResourceSource, Sight, Version};
 use crate::status::{KeyState, TenantState};
-use crate::{chance, rotation, secrets};
+use crate::{chance, secrets};
 
 /// Secrets that are asked for at once.
 const AT_ONCE: usize = 16;

@@ -14,7 +14,7 @@ use super::rows::of_set;
 use super::shell::{ident, repaired};
 use super::{Closed, Of, Statement, differences};
 use crate::desired::{Desired, KeySpec, SecretSpec};
-use crate::rotation;
+use crate::secrets::rotation;
 
 /// Where every key of the tenant ends after this pass.
 pub(super) struct Keys<'a> {
