@@ -23,9 +23,9 @@ use crate::controller::hang::{PANICKED, contained};
 use crate::controller::job::{Job, Passed, Shared, bury, retire};
 use crate::controller::lanes::Lanes;
 use crate::removal::remains::sweep;
-use crate::report::Told;
-use crate::reporter::Reporter;
 use crate::source::{ResourceSource, Snapshot};
+use crate::status::report::Told;
+use crate::status::reporter::Reporter;
 use crate::status::{Replicas, TenantState, login_failure, serving};
 
 mod entries;

@@ -6,14 +6,11 @@ pub mod desired;
 pub mod plan;
 pub mod removal;
 pub mod source;
-mod told;
 
 mod apply;
 mod chance;
 mod controller;
 mod pass;
-mod report;
-mod reporter;
 mod secrets;
 mod status;
 

@@ -17,11 +17,11 @@ use crate::apply::Logins;
 use crate::apply::kept::Kept;
 use crate::desired::{annotations, convert};
 use crate::plan::{As, Closed, Finding};
-use crate::report;
-use crate::report::Told;
-use crate::reporter::Reporter;
 use crate::source::{ResourceSource, Snapshot, Version};
 use crate::status::TenantState;
+use crate::status::report;
+use crate::status::report::Told;
+use crate::status::reporter::Reporter;
 
 mod adopt;
 mod ending;

@@ -15,6 +15,9 @@ use rowgate_pg::replicas::Serving;
 
 use crate::source::ObjectRef;
 
+pub(crate) mod report;
+pub(crate) mod reporter;
+pub(crate) mod told;
 mod turns;
 
 pub(crate) use turns::Turns;

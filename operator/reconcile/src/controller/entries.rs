@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Looker, RETRY, Standing};
 use crate::pass::{Memory, is_leaving};
-use crate::report;
 use crate::source::inputs::{Inputs, Mark, lost};
 use crate::source::{ResourceSource, Snapshot};
 use crate::status::TenantState;
+use crate::status::report;
 
 /// The longest pause after passes that fail again and again.
 const LONGEST_RETRY: Duration = Duration::from_secs(15);

@@ -11,8 +11,8 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::job::Shared;
-use crate::report::Told;
 use crate::source::ResourceSource;
+use crate::status::report::Told;
 use crate::status::{Replicas, TenantState};
 
 /// A pass that takes longer in the slow lane is told of.

@@ -17,10 +17,10 @@ use crate::controller::hang;
 use crate::controller::lanes::{Lanes, QUICK, TURN};
 use crate::pass::{Memory, Pass, free_key, is_forced, is_leaving};
 use crate::removal::revocation;
-use crate::report;
-use crate::reporter::Reporter;
 use crate::source::{ObjectRef, ResourceSource, Snapshot};
 use crate::status::TenantState;
+use crate::status::report;
+use crate::status::reporter::Reporter;
 
 /// What every piece of work needs.
 pub(crate) struct Shared<S> {

@@ -11,8 +11,8 @@ use super::{AWAITING, Done, GLANCE, Looker, RETRY, SILENCE, SOON, standing};
 use crate::controller::glance::Glance;
 use crate::controller::job::Passed;
 use crate::pass::{Memory, REMEDY};
-use crate::report;
 use crate::source::{ResourceSource, Sight};
+use crate::status::report;
 use crate::status::{Replicas, awaits_replicas};
 
 /// PostgreSQL writes to its own log from here on.

@@ -14,9 +14,9 @@ use crate::desired::annotations;
 use crate::removal::retained;
 use crate::removal::retained::Removal;
 use crate::removal::revocation;
-use crate::report;
 use crate::source::{Event, ResourceSource};
 use crate::status::TenantState;
+use crate::status::report;
 
 impl<S: ResourceSource> Pass<'_, S> {
     pub(super) async fn leave(&mut self) -> Arc<TenantState> {

@@ -6,9 +6,9 @@ use rowgate_crds::{ApiKey, FORCE_RELEASE, Reason};
 
 use super::Pass;
 use crate::desired::annotations;
-use crate::report;
 use crate::source::{Event, ObjectRef, ResourceSource, SourceError};
 use crate::status::TenantState;
+use crate::status::report;
 
 /// Whether whoever deletes the object has said that it may go although its database is not what it should be.
 pub(crate) fn is_forced(metadata: &kube_core::ObjectMeta) -> bool {
