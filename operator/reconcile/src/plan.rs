@@ -9,19 +9,14 @@ use rowgate_crds::Reason;
 use rowgate_sql::text::Sql;
 
 mod accept;
-mod acl;
+mod access;
 mod closed;
 mod contents;
 mod differences;
-mod foreign;
 mod keys;
 mod protection;
-mod readers;
 mod removal;
-mod rights;
 mod rows;
-mod scans;
-mod security;
 mod shell;
 
 pub use closed::{Closed, Of};

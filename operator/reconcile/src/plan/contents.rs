@@ -12,11 +12,13 @@ use rowgate_sql::ddl::{records, roles};
 use serde::Deserialize as _;
 
 use super::accept::{Accepted, accept};
+use super::access::readers::Readers;
+use super::access::rights;
+use super::access::rights::Resolved;
+use super::access::{acl, foreign, scans, security};
 use super::keys::Keys;
-use super::readers::Readers;
-use super::rights::{self, Resolved};
 use super::shell::ident;
-use super::{As, Closed, Finding, Of, Op, Statement, acl, foreign, protection, rows, scans, security};
+use super::{As, Closed, Finding, Of, Op, Statement, protection, rows};
 use crate::desired::{Desired, KeySpec, Permission, Scope};
 use crate::source::Event;
 

@@ -10,7 +10,8 @@ use rowgate_sql::ddl::records;
 use rowgate_sql::text::Sql;
 
 use super::accept::{Accepted, On, qname};
-use super::{Closed, Of, Statement, rights};
+use super::access::rights;
+use super::{Closed, Of, Statement};
 use crate::desired::{Desired, KeySpec};
 
 /// Claims by role: the shared ones, and each scoped key's own. Those of a closed key stay as they are: nobody is it.

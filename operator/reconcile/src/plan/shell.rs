@@ -8,7 +8,8 @@ use rowgate_sql::ddl::grants;
 use rowgate_sql::ddl::roles::{self, Kind, Membership};
 use rowgate_sql::text::Ident;
 
-use super::{As, Op, Statement, differences, foreign};
+use super::access::foreign;
+use super::{As, Op, Statement, differences};
 use crate::desired::Desired;
 
 /// Creates what is missing and brings back what was altered. `operator` is the login that runs it.

@@ -9,35 +9,36 @@ use rowgate_sql::catalog::{Action, PermissionRecord};
 use rowgate_sql::ddl::grants::{self, DefaultFor, Target};
 use rowgate_sql::text::Ident;
 
-use super::accept::{Accepted, On, qname};
-use super::rows::of_set;
-use super::{Of, Statement, differences, foreign, rights};
+use super::{foreign, rights};
 use crate::desired::Desired;
+use crate::plan::accept::{Accepted, On, qname};
+use crate::plan::rows::of_set;
+use crate::plan::{Of, Statement, differences};
 
 /// Statements, the narrowing ones apart, so that they can go first.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
-    pub(super) revokes: Vec<Statement>,
+pub(in crate::plan) struct Changes {
+    pub(in crate::plan) revokes: Vec<Statement>,
     /// What the tenant's own logins lack; the first thing that a new database needs.
-    pub(super) logins: Vec<Statement>,
-    pub(super) grants: Vec<Statement>,
+    pub(in crate::plan) logins: Vec<Statement>,
+    pub(in crate::plan) grants: Vec<Statement>,
 }
 
 /// Privileges that should stand, by object.
 type Wanted = BTreeMap<Target, Acl>;
 
 /// What a change of grants is about.
-pub(super) struct Subjects<'a> {
-    pub(super) desired: &'a Desired,
-    pub(super) cluster: &'a Cluster,
-    pub(super) db: &'a TenantDb,
-    pub(super) accepted: &'a BTreeMap<EntityName, Accepted<'a>>,
+pub(in crate::plan) struct Subjects<'a> {
+    pub(in crate::plan) desired: &'a Desired,
+    pub(in crate::plan) cluster: &'a Cluster,
+    pub(in crate::plan) db: &'a TenantDb,
+    pub(in crate::plan) accepted: &'a BTreeMap<EntityName, Accepted<'a>>,
     /// Role to permissions, for `datalake_user` and every set that is in use after this pass.
-    pub(super) permissions: &'a BTreeMap<String, Vec<PermissionRecord>>,
+    pub(in crate::plan) permissions: &'a BTreeMap<String, Vec<PermissionRecord>>,
     /// Sets that nobody will be in after this pass; they keep what they have until nobody is.
-    pub(super) retiring: &'a BTreeSet<String>,
+    pub(in crate::plan) retiring: &'a BTreeSet<String>,
     /// An entity comes or goes in this plan, and rights with it.
-    pub(super) shift: bool,
+    pub(in crate::plan) shift: bool,
 }
 
 impl Subjects<'_> {
@@ -54,7 +55,7 @@ impl Subjects<'_> {
 }
 
 /// Every difference between the ACLs that are and those that the permissions call for, retiring sets left alone.
-pub(super) fn changes(subjects: &Subjects<'_>) -> Changes {
+pub(in crate::plan) fn changes(subjects: &Subjects<'_>) -> Changes {
     let wanted = wanted(subjects);
     let mut changes = differences(subjects, &wanted, &|role| !subjects.retiring.contains(role));
     defaults(&mut changes, subjects.db);
@@ -85,7 +86,7 @@ fn defaults(changes: &mut Changes, db: &TenantDb) {
 }
 
 /// Everything that the retiring sets still hold, to be revoked.
-pub(super) fn retired(subjects: &Subjects<'_>) -> Vec<Statement> {
+pub(in crate::plan) fn retired(subjects: &Subjects<'_>) -> Vec<Statement> {
     differences(subjects, &Wanted::new(), &|role| subjects.retiring.contains(role)).revokes
 }
 

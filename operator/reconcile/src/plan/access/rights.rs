@@ -9,19 +9,19 @@ use rowgate_sql::text::Ident;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::Finding;
-use super::accept::{Accepted, On, qname};
 use crate::desired::Permission;
+use crate::plan::Finding;
+use crate::plan::accept::{Accepted, On, qname};
 
 /// What `['*']` meant when a generation was applied: a column added later stays closed until the resource changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Resolved {
-    pub(super) generation: i64,
-    pub(super) permissions: Vec<ResolvedPermission>,
+pub(in crate::plan) struct Resolved {
+    pub(in crate::plan) generation: i64,
+    pub(in crate::plan) permissions: Vec<ResolvedPermission>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct ResolvedPermission {
+pub(in crate::plan) struct ResolvedPermission {
     /// `schema.object` that the entity stood for.
     source: String,
     #[serde(flatten)]
@@ -37,20 +37,20 @@ struct Columns {
 
 impl Resolved {
     /// The rights themselves, sorted.
-    pub(super) fn records(&self) -> Vec<PermissionRecord> {
+    pub(in crate::plan) fn records(&self) -> Vec<PermissionRecord> {
         self.permissions.iter().map(|permission| permission.record.clone()).collect()
     }
 }
 
 /// The identity of a permission set: equal rights share a role.
-pub(super) fn hash(records: &[PermissionRecord]) -> String {
+pub(in crate::plan) fn hash(records: &[PermissionRecord]) -> String {
     let text = serde_json::to_vec(records).expect("permissions are plain values");
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Resolves `permissions` of a resource at `generation`, keeping what `recorded` says for the same generation.
 /// What cannot be resolved is left out, with a sentence each.
-pub(super) fn resolve(
+pub(in crate::plan) fn resolve(
     permissions: &[Permission],
     generation: i64,
     recorded: Option<Resolved>,

@@ -9,26 +9,26 @@ use rowgate_crds::Reason;
 use rowgate_pg::actual::{Policy, QName};
 use rowgate_sql::catalog::{Action, EntityKind, PermissionRecord};
 
-use super::Finding;
-use super::accept::{Accepted, qname};
 use crate::desired::KeySpec;
+use crate::plan::Finding;
+use crate::plan::accept::{Accepted, qname};
 
 /// As many keys are named in one sentence.
 const MOST: usize = 5;
 
 /// Who may do what, after this pass.
-pub(super) struct Readers<'a> {
-    pub(super) accepted: &'a BTreeMap<EntityName, Accepted<'a>>,
+pub(in crate::plan) struct Readers<'a> {
+    pub(in crate::plan) accepted: &'a BTreeMap<EntityName, Accepted<'a>>,
     /// By role.
-    pub(super) permissions: &'a BTreeMap<String, Vec<PermissionRecord>>,
-    pub(super) live: &'a [&'a KeySpec],
+    pub(in crate::plan) permissions: &'a BTreeMap<String, Vec<PermissionRecord>>,
+    pub(in crate::plan) live: &'a [&'a KeySpec],
     /// The role of each key's rights.
-    pub(super) sets: &'a BTreeMap<Ulid, String>,
+    pub(in crate::plan) sets: &'a BTreeMap<Ulid, String>,
 }
 
 impl Readers<'_> {
     /// For each role and policy that do not fit: the keys, and a sentence that names them.
-    pub(super) fn blind(&self) -> BTreeMap<Finding, Vec<Ulid>> {
+    pub(in crate::plan) fn blind(&self) -> BTreeMap<Finding, Vec<Ulid>> {
         let mut found = BTreeMap::new();
         let mut done = BTreeSet::new();
         for entity in self.accepted.values().filter(|entity| entity.spec.kind == EntityKind::Table) {

@@ -6,13 +6,13 @@ use rowgate_core::name::EntityName;
 use rowgate_pg::actual::Relation;
 use rowgate_sql::catalog::{Action, EntityKind, PermissionRecord};
 
-use super::accept::{Accepted, exposed};
+use crate::plan::accept::{Accepted, exposed};
 
 /// More would bury what else a status says.
 const MOST: usize = 20;
 
 /// A sentence for each column that somebody may read, and filter by, without its index.
-pub(super) fn sentences(
+pub(in crate::plan) fn sentences(
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
     permissions: &BTreeMap<String, Vec<PermissionRecord>>,
 ) -> Vec<String> {

@@ -11,12 +11,12 @@ use crate::desired::Desired;
 const DATABASE_OWNER: &str = "pg_database_owner";
 
 /// Whether the tenant's owner may grant and revoke on what belongs to `owner`.
-pub(super) fn is_ours(desired: &Desired, owner: &str) -> bool {
+pub(in crate::plan) fn is_ours(desired: &Desired, owner: &str) -> bool {
     owner == TenantLogin::Owner.role(&desired.tenant) || owner == DATABASE_OWNER
 }
 
 /// A sentence each. `operator` is the login that makes the tenant's roles.
-pub(super) fn sentences(desired: &Desired, cluster: &Cluster, db: &TenantDb, operator: &str) -> Vec<String> {
+pub(in crate::plan) fn sentences(desired: &Desired, cluster: &Cluster, db: &TenantDb, operator: &str) -> Vec<String> {
     let logins = TenantLogin::ALL.map(|login| login.role(&desired.tenant));
     let mut sentences = Vec::new();
     for (name, role) in &cluster.roles {
@@ -44,7 +44,7 @@ pub(super) fn sentences(desired: &Desired, cluster: &Cluster, db: &TenantDb, ope
 }
 
 /// Whoever holds a right that the tenant's owner cannot revoke.
-pub(super) fn grantees<'a>(desired: &'a Desired, db: &'a TenantDb) -> BTreeSet<&'a str> {
+pub(in crate::plan) fn grantees<'a>(desired: &'a Desired, db: &'a TenantDb) -> BTreeSet<&'a str> {
     objects(desired, db).flat_map(|(.., acl)| acl.keys().map(String::as_str)).collect()
 }
 
@@ -88,7 +88,7 @@ fn designed(m: &Membership, logins: &[String; 4], operator: &str) -> bool {
 }
 
 /// `t<id>_auth` or `t<id>_sql`, of whichever tenant.
-pub(super) fn is_lane(role: &str) -> bool {
+pub(in crate::plan) fn is_lane(role: &str) -> bool {
     let id = role.strip_suffix("_auth").or_else(|| role.strip_suffix("_sql"));
     id.and_then(|id| id.strip_prefix('t')).is_some_and(|id| id.parse::<rowgate_core::name::Ulid>().is_ok())
 }

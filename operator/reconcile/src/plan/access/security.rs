@@ -12,20 +12,20 @@ use rowgate_sql::ddl::records;
 use rowgate_sql::text::{Ident, Sql};
 use sha2::{Digest as _, Sha256};
 
-use super::accept::{Accepted, qname};
-use super::{Finding, Of, Statement, differences};
 use crate::desired::{Desired, PolicySpec, RowsSpec, Scope, Security};
+use crate::plan::accept::{Accepted, qname};
+use crate::plan::{Finding, Of, Statement, differences};
 
 /// The statements, whether one of them changes which rows a role sees, and the sentences for status.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
-    pub(super) statements: Vec<Statement>,
-    pub(super) notes: Vec<String>,
+pub(in crate::plan) struct Changes {
+    pub(in crate::plan) statements: Vec<Statement>,
+    pub(in crate::plan) notes: Vec<String>,
     /// By entity: why its policies cannot be made.
-    pub(super) problems: BTreeMap<String, Finding>,
+    pub(in crate::plan) problems: BTreeMap<String, Finding>,
 }
 
-pub(super) fn changes(
+pub(in crate::plan) fn changes(
     desired: &Desired,
     db: &TenantDb,
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
