@@ -23,20 +23,15 @@ use tokio::time::Instant;
 use crate::api::{PATIENCE, Progress};
 use crate::meter::Meter;
 
-mod changes;
-mod collection;
 mod config_maps;
 mod events;
 mod finalizer;
-mod listed;
 mod secrets;
-mod shelf;
-mod sightings;
 mod status;
 mod watch;
 
 pub(crate) use finalizer::refused;
-use shelf::Shelves;
+use watch::shelf::Shelves;
 
 /// Requests of one kind of work that are under way at once.
 pub(crate) const AT_ONCE: usize = 16;

@@ -10,8 +10,6 @@ use rowgate_pg::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
 use rowgate_sql::text::Ident;
 
-use crate::desired::convert;
-
 pub(crate) mod annotations;
 pub(crate) mod convert;
 

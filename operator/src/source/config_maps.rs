@@ -11,7 +11,7 @@ use kube::{Api, Client};
 use rowgate_crds::{ConditionType, Reason, Tenant};
 use rowgate_reconcile::source::SourceError;
 
-use super::collection::Name;
+use super::watch::collection::Name;
 use super::{AT_ONCE, KubeSource, ask, lock};
 
 /// How often those are asked for that keep a Tenant from its script.

@@ -9,10 +9,10 @@ use kube::{Api, Client};
 use rowgate_reconcile::source::{ObjectRef, SourceError};
 use serde_json::json;
 
-use super::changes::has_ours;
-use super::collection::{Held, name};
-use super::listed::Listed;
-use super::shelf::Shelves;
+use super::watch::changes::has_ours;
+use super::watch::collection::{Held, name};
+use super::watch::listed::Listed;
+use super::watch::shelf::Shelves;
 use super::{AT_ONCE, Declared, MANAGER, ask, ask_unless_refused};
 
 /// The finalizer of every object of ours.

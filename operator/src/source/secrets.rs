@@ -11,9 +11,9 @@ use kube::{Client, ResourceExt as _};
 use rowgate_crds::API_VERSION;
 use rowgate_reconcile::source::{Found, ObjectRef, Sight, SourceError, Version};
 
-use super::collection::Name;
 use super::finalizer::refused;
-use super::sightings::{Sightings, Versions, version};
+use super::watch::collection::Name;
+use super::watch::sightings::{Sightings, Versions, version};
 use super::{MANAGED_BY, MANAGER, ask, ask_unless_refused, lock};
 
 pub(crate) type Sighted = Arc<Mutex<Sightings>>;

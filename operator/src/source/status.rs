@@ -10,8 +10,8 @@ use rowgate_crds::{API_VERSION, Kind};
 use rowgate_reconcile::source::{Event, ObjectRef, SourceError, Status, StatusReport};
 use serde_json::json;
 
-use super::listed::Listed;
-use super::shelf::Shelves;
+use super::watch::listed::Listed;
+use super::watch::shelf::Shelves;
 use super::{AT_ONCE, Declared, KubeSource, MANAGER, ask_unless_refused, lock};
 
 /// What was written and did not come back by the watch yet, by uid: resource version and status.

@@ -10,11 +10,17 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Event, watcher};
 use tokio::time::Instant;
 
-use super::listed::Listed;
 use super::secrets::Sighted;
-use super::shelf::Shelf;
-use super::{Declared, Shared, changes, lock};
+use super::watch::listed::Listed;
+use super::watch::shelf::Shelf;
+use super::{Declared, Shared, lock};
 use crate::meter::WatchMeter;
+
+pub(crate) mod changes;
+pub(crate) mod collection;
+pub(crate) mod listed;
+pub(crate) mod shelf;
+pub(crate) mod sightings;
 
 /// After a failure, and what it grows to while failures go on.
 const FIRST: Duration = Duration::from_millis(200);
@@ -47,7 +53,7 @@ impl<T: Declared> Watch<T> {
         if let Event::Apply(listed) | Event::InitApply(listed) = &event
             && let Err(problem) = &listed.object
         {
-            let (namespace, name) = super::collection::name(&listed.meta);
+            let (namespace, name) = collection::name(&listed.meta);
             let object = format!("{} {namespace}/{name}", T::KIND.as_str());
             tracing::warn!(
                 object,

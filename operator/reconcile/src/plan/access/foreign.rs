@@ -16,7 +16,12 @@ pub(in crate::plan) fn is_ours(desired: &Desired, owner: &str) -> bool {
 }
 
 /// A sentence each. `operator` is the login that makes the tenant's roles.
-pub(in crate::plan) fn sentences(desired: &Desired, cluster: &Cluster, db: &TenantDb, operator: &str) -> Vec<String> {
+pub(in crate::plan) fn sentences(
+    desired: &Desired,
+    cluster: &Cluster,
+    db: &TenantDb,
+    operator: &str,
+) -> Vec<String> {
     let logins = TenantLogin::ALL.map(|login| login.role(&desired.tenant));
     let mut sentences = Vec::new();
     for (name, role) in &cluster.roles {

@@ -2,7 +2,7 @@
 
 use kube::api::ObjectMeta;
 
-use super::finalizer::FINALIZER;
+use crate::source::finalizer::FINALIZER;
 
 /// Another spec, a deletion, an annotation, a finalizer (ours: only taken away); or another object under the name.
 pub(crate) fn of_object(old: &ObjectMeta, new: &ObjectMeta) -> bool {

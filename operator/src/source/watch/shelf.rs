@@ -6,7 +6,7 @@ use kube::Resource;
 
 use super::collection::{Collection, Held};
 use super::listed::Listed;
-use super::{Declared, ObjectRef, SourceProblem, lock};
+use crate::source::{Declared, ObjectRef, SourceProblem, lock};
 
 pub(crate) type Shelf<T> = Arc<Mutex<Collection<T>>>;
 
