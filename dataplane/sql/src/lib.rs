@@ -1,17 +1,15 @@
 //! The compiler: untrusted requests and desired rights become SQL text and binds. Pure; the only place where SQL
 //! text is made from anything but a literal.
 //!
-//! Writes begin with [`body`] instead of `odata`.
-//! `odata` (text to [`request`]) → `resolve` (names to references) → [`query`] (the IR) → `compile` → [`text::Sql`].
+//! [`rest`] (text to [`request`]) → [`resolve`] (names to references) → [`query`] (the IR) → [`compile`] → [`text::Sql`].
 
-pub mod body;
 pub mod catalog;
 pub mod compile;
 pub mod ddl;
-pub mod odata;
 pub mod query;
 pub mod request;
 pub mod resolve;
+pub mod rest;
 pub mod shape;
 pub mod text;
 

@@ -20,7 +20,7 @@ pub struct ReadRequest {
     pub after: Option<String>,
     /// Whether the answer says how many rows there are in all.
     pub count: bool,
-    /// Parameters that are not options, by name and value: see [`crate::odata::refuse_strays`].
+    /// Parameters that are not options, by name and value: see [`crate::rest::refuse_strays`].
     pub others: Vec<(String, String)>,
 }
 
@@ -31,7 +31,7 @@ pub struct OrderBy {
 }
 
 /// A filter. `All` and `Any` are flat, so that a chain of any length is one level deep; what nests (`not`, groups,
-/// calls, minus signs) nests to [`crate::odata::MAX_DEPTH`]. `Display` writes it in one canonical form, which parses to
+/// calls, minus signs) nests to [`crate::rest::filter::MAX_DEPTH`]. `Display` writes it in one canonical form, which parses to
 /// the same value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expr {

@@ -28,7 +28,7 @@ use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
 use crate::catalog::{Catalog, Entity, EntityKind, Scope};
-use crate::odata::refuse_strays;
+use crate::rest::refuse_strays;
 use crate::query::{Predicate, Query, Value};
 use crate::request::{Comparison, ReadRequest};
 pub use able::allowed;

@@ -20,10 +20,11 @@ use crate::catalog::{
     PermissionRecord, TableColumns, TypeKind, build,
 };
 use crate::compile::{self, Compiled};
+use crate::query::Query;
 use crate::resolve::{self, Cursors};
+use crate::rest::{filter, query_string};
 use crate::shape::{Body, Encoding, Nested, Part};
 use crate::text::{Format, Ident};
-use crate::{odata, query::Query};
 
 fn name(text: &str) -> Ident {
     Ident::new(text).expect("a name")
@@ -174,14 +175,14 @@ fn key() -> CursorKey {
 
 fn collection(entity: &str, query: &str) -> Result<Query, Problem> {
     let catalog = catalog();
-    let request = odata::parse(query)?;
+    let request = query_string::parse(query)?;
     let cursors = Cursors { key: &key(), caller: "k1" };
     resolve::collection(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &request, cursors)
 }
 
 fn row(entity: &str, path: &[(&str, &str)], query: &str) -> Result<Query, Problem> {
     let catalog = catalog();
-    let request = odata::parse(query)?;
+    let request = query_string::parse(query)?;
     let path: Vec<_> = path.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
     resolve::row(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &path, &request)
 }
@@ -212,5 +213,5 @@ fn after(entity: &str, query: &str, position: &[Option<&[u8]>]) -> String {
     let first = compile::read(&collection(entity, query).expect("a question"));
     let position: Vec<_> = position.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
     let token = cursor::encode(&key(), first.binding.expect("a page can follow"), &position);
-    sql(entity, &odata::next_page(query, &token))
+    sql(entity, &query_string::next_page(query, &token))
 }

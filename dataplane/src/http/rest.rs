@@ -13,7 +13,8 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::Problem;
 use rowgate_sql::catalog::{Entity, Mode, Rights};
 use rowgate_sql::resolve::Cursors;
-use rowgate_sql::{compile, odata, resolve};
+use rowgate_sql::rest::query_string;
+use rowgate_sql::{compile, resolve};
 use serde::Serialize;
 
 use crate::app::App;
@@ -30,7 +31,7 @@ type Answered<T> = Result<T, Refusal>;
 /// `GET /auth/{tenant}/api/{entity}`
 pub(super) async fn collection(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Rows> {
     let resolved = |known: &Known| {
-        let (entity, request) = (here.entity(known)?, odata::parse(here.query())?);
+        let (entity, request) = (here.entity(known)?, query_string::parse(here.query())?);
         let cursors = Cursors { key: &app.cursor_key, caller: known.key.id.as_str() };
         let scope = known.snapshot.scope(&known.key);
         here.origin()?;
@@ -53,7 +54,7 @@ pub(super) async fn collection(caller: Caller, State(app): State<Arc<App>>, here
 /// `GET /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
 pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Response> {
     let answer = reads::run(&caller, &app.cursor_key, |known| {
-        let (entity, request) = (here.entity(known)?, odata::parse(here.query())?);
+        let (entity, request) = (here.entity(known)?, query_string::parse(here.query())?);
         let scope = known.snapshot.scope(&known.key);
         let catalog = &known.snapshot.catalog;
         let key = here.key().map_err(|problem| match resolve::key_path(catalog, &scope, &entity) {
@@ -77,7 +78,7 @@ pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here)
 /// `GET /auth/{tenant}/api`: the entities that this key may read, and those that it may call.
 pub(super) async fn entities(caller: Caller, here: Here) -> Answered<Response> {
     let known = caller.recognize_anew().await?;
-    odata::refuse_options(here.query())?;
+    query_string::refuse_options(here.query())?;
     let scope = known.snapshot.scope(&known.key);
     let base = format!("{}/auth/{}/api", here.origin()?, caller.tenant.slug);
     let readable = known.snapshot.catalog.entities.values().filter(|entity| entity.rest);

@@ -14,7 +14,8 @@ use rowgate_pg::wire::Page;
 use rowgate_sql::catalog::Entity;
 use rowgate_sql::query::Nothing;
 use rowgate_sql::resolve::{How, Only};
-use rowgate_sql::{body, compile, resolve};
+use rowgate_sql::rest::body;
+use rowgate_sql::{compile, resolve};
 use serde_json::value::RawValue;
 
 use super::rest::Here;

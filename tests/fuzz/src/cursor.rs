@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use rowgate_core::cursor::{self, Binding, Position};
-use rowgate_sql::odata;
+use rowgate_sql::rest::query_string;
 
 use crate::sql;
 use crate::tenant::Tenant;
@@ -19,7 +19,7 @@ pub fn check(data: &[u8]) {
     static TENANT: LazyLock<Tenant> = LazyLock::new(Tenant::new);
     static BINDINGS: LazyLock<[Binding; ORDERS.len()]> = LazyLock::new(|| {
         ORDERS.map(|question| {
-            let first = odata::parse(question).and_then(|request| TENANT.read(&request));
+            let first = query_string::parse(question).and_then(|request| TENANT.read(&request));
             first.expect("a question").binding.expect("a page can follow")
         })
     });
@@ -49,7 +49,7 @@ pub fn check(data: &[u8]) {
     assert!(cursor::decode(key, binding, &token[..at]).is_err(), "{at} of {token}");
 
     // Ours, but from a replica that held other columns for true: refused or compiled, and never a panic.
-    let mut request = odata::parse(question).expect("a question");
+    let mut request = query_string::parse(question).expect("a question");
     request.after = Some(token);
     if let Ok(compiled) = TENANT.read(&request) {
         sql::check(&compiled);

@@ -3,8 +3,9 @@
 use std::sync::LazyLock;
 
 use rowgate_core::problem::Problem;
-use rowgate_sql::odata::{self, MAX_FILTER_LEN};
 use rowgate_sql::request::ReadRequest;
+use rowgate_sql::rest::filter::MAX_FILTER_LEN;
+use rowgate_sql::rest::query_string;
 
 use crate::sql;
 use crate::tenant::Tenant;
@@ -34,5 +35,5 @@ fn parse(filter: &[u8]) -> Result<ReadRequest, Problem> {
     for byte in filter {
         query.push_str(&format!("%{byte:02x}"));
     }
-    odata::parse(&query)
+    query_string::parse(&query)
 }

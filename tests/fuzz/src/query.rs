@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use rowgate_sql::odata;
 use rowgate_sql::request::ReadRequest;
+use rowgate_sql::rest::query_string;
 
 use crate::sql;
 use crate::tenant::Tenant;
@@ -15,10 +15,10 @@ use crate::tenant::Tenant;
 pub fn check(data: &[u8]) {
     static TENANT: LazyLock<Tenant> = LazyLock::new(Tenant::new);
     let text = String::from_utf8_lossy(data);
-    let Ok(request) = odata::parse(&text) else { return };
-    let next = odata::next_page(&text, "A-_z");
+    let Ok(request) = query_string::parse(&text) else { return };
+    let next = query_string::next_page(&text, "A-_z");
     let expected = ReadRequest { after: Some("A-_z".to_owned()), ..request.clone() };
-    assert_eq!(odata::parse(&next).as_ref(), Ok(&expected), "{next:?} after {text:?}");
+    assert_eq!(query_string::parse(&next).as_ref(), Ok(&expected), "{next:?} after {text:?}");
     if let Ok(compiled) = TENANT.read(&request) {
         sql::check(&compiled);
     }

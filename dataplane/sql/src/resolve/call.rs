@@ -7,7 +7,7 @@ use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
 use super::{input, not_found, open};
-use crate::body::Body;
+use crate::rest::body::Body;
 use crate::catalog::{Catalog, Entity, Mode, Param, Routine, Scope};
 use crate::query::{Argument, Call};
 

@@ -2,7 +2,7 @@
 
 use super::family::Family;
 use super::value::{self, Misfit};
-use crate::body::{self, Input};
+use crate::rest::body::{self, Input};
 use crate::catalog::{FieldType, TypeKind};
 use crate::shape::{Body, Encoding, Nested, Part, label};
 use crate::text::Bind;

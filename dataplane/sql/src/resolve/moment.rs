@@ -1,7 +1,7 @@
 //! Dates and times as ISO 8601 writes them: everything that PostgreSQL's own reader would take for something else
 //! (month names, "today", day before month) is kept from it.
 
-use crate::odata::like;
+use crate::rest::like;
 
 pub(super) fn is_infinite(text: &str) -> bool {
     matches!(text, "infinity" | "-infinity")

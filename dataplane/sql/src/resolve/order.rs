@@ -6,7 +6,7 @@ use rowgate_core::problem::{Code, Problem};
 use super::visible::Visible;
 use super::{Cursors, family};
 use crate::catalog::Field;
-use crate::odata::order_here;
+use crate::rest::order_here;
 use crate::query::OrderTerm;
 use crate::request::{Expr, OrderBy};
 

@@ -7,7 +7,7 @@ use super::filter::invalid;
 use super::visible::Visible;
 use super::{arithmetic, family, signature};
 use crate::catalog::FieldType;
-use crate::odata::{self, is_bare_name};
+use crate::rest::{self, is_bare_name};
 use crate::query::Value;
 use crate::request::{Literal, Term};
 
@@ -83,7 +83,7 @@ fn field(visible: &Visible<'_>, name: &str) -> Result<Typed, Problem> {
 /// No such field, and what may have been meant.
 fn advised(visible: &Visible<'_>, name: &str) -> Problem {
     let problem = visible.unknown(name);
-    match odata::advice_on_name(name, &|field| visible.spelt(field)) {
+    match rest::advice_on_name(name, &|field| visible.spelt(field)) {
         Some(advice) => problem.detail(advice),
         None => problem,
     }

@@ -8,7 +8,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::family::{self, Family};
 use super::moment;
 use crate::catalog::{FieldType, TypeKind};
-use crate::odata::{is_guid, is_number, like};
+use crate::rest::{is_guid, is_number, like};
 use crate::request::Literal;
 use crate::text::{Bind, Format};
 

@@ -5,7 +5,7 @@ use rowgate_core::problem::{Code, Problem};
 
 use super::moment;
 use super::visible::Visible;
-use crate::body::Input;
+use crate::rest::body::Input;
 use crate::query::Nothing;
 use crate::text::{Bind, Format};
 

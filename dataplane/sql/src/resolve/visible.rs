@@ -8,7 +8,7 @@ use rowgate_core::problem::{Code, Problem};
 use super::family;
 use super::told::filled_in;
 use crate::catalog::{Entity, EntityKind, Field, Rights, Scope};
-use crate::odata::Spelt;
+use crate::rest::Spelt;
 
 /// Columns that every table has, and of which no table has another by that name: where a row stands and its version.
 const SYSTEM: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];

@@ -10,7 +10,7 @@ use super::told::{another_key, filled_in, forbidden, in_row, needed, not_all};
 use super::version::{self, Only};
 use super::visible::Visible;
 use super::{able, by_key, find, input};
-use crate::body::{self, Body, Input, MAX_VALUES, Row};
+use crate::rest::body::{self, Body, Input, MAX_VALUES, Row};
 use crate::catalog::{Catalog, Entity, EntityKind, Field, Filling, Rights, Scope, Way};
 use crate::query::{Check, Guard, Insert, Nothing, Predicate, Upsert, Value};
 use crate::text::Bind;

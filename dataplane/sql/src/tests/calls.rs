@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use super::{entity_name, name};
-use crate::body;
 use crate::catalog::{
     Catalog, Entity, EntityKind, FieldType, Mode, Operators, Output, Param, Returns, Rights, Routine,
     RoutineKind, Scope, TypeKind, Volatility, Ways,
 };
+use crate::rest::body;
 use crate::{compile, resolve};
 
 fn integer() -> FieldType {

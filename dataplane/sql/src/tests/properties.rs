@@ -7,7 +7,7 @@ use crate::request::{Expr, Function};
 
 fn parse(filter: &str) -> Result<Expr, Problem> {
     let encoded: String = filter.bytes().map(|byte| format!("%{byte:02X}")).collect();
-    odata::parse(&format!("$filter={encoded}")).map(|request| request.filter.expect("given"))
+    query_string::parse(&format!("$filter={encoded}")).map(|request| request.filter.expect("given"))
 }
 
 /// Runs on a quarter of the stack of a server's thread, drop included.
@@ -20,14 +20,14 @@ fn on_a_small_stack(work: fn()) {
 fn long_chains_and_deep_nests_need_no_stack() {
     on_a_small_stack(|| {
         let mut chain = "id eq 1".to_owned();
-        while chain.len() + 11 <= odata::MAX_FILTER_LEN {
+        while chain.len() + 11 <= filter::MAX_FILTER_LEN {
             chain.push_str(" or id eq 1");
         }
         let query = collection("orders", &format!("$filter={}", chain.replace(' ', "+"))).expect("a chain");
         let compiled = compile::read(&query);
         assert_eq!(compiled.sql.binds().len(), (chain.len() + 4) / 11);
         let mut mixed = "id eq 1".to_owned();
-        while mixed.len() + 24 <= odata::MAX_FILTER_LEN {
+        while mixed.len() + 24 <= filter::MAX_FILTER_LEN {
             mixed.push_str(" or id eq 1 and id eq 1");
         }
         drop(compile::read(
@@ -35,7 +35,7 @@ fn long_chains_and_deep_nests_need_no_stack() {
         ));
         for link in [" add 1", " sub id", " mul 2", " div id add 1"] {
             let mut sum = "id".to_owned();
-            while sum.len() + link.len() + 5 <= odata::MAX_FILTER_LEN {
+            while sum.len() + link.len() + 5 <= filter::MAX_FILTER_LEN {
                 sum.push_str(link);
             }
             let query =
@@ -127,8 +127,8 @@ fn valid() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn any_query_string_is_answered(text in "\\PC{0,200}", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        drop(odata::parse(&text));
-        drop(odata::parse(&String::from_utf8_lossy(&bytes)));
+        drop(query_string::parse(&text));
+        drop(query_string::parse(&String::from_utf8_lossy(&bytes)));
         drop(parse(&text));
         for option in ["$filter", "$select", "$orderby", "$first", "$after", "$"] {
             drop(collection("orders", &format!("{option}={text}")));

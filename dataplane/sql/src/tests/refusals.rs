@@ -146,7 +146,7 @@ fn filters() {
         check(collection("orders", &query), InvalidFilter, words, filter);
     }
     check(collection("orders", "$filter=staus eq 'a'"), UnknownField, r#"did you mean "status""#, "a name");
-    let long = format!("$filter=status eq '{}'", "a".repeat(odata::MAX_FILTER_LEN));
+    let long = format!("$filter=status eq '{}'", "a".repeat(filter::MAX_FILTER_LEN));
     check(collection("orders", &long), InvalidFilter, "longer than 8192 bytes", "a long filter");
 }
 
@@ -337,8 +337,8 @@ fn a_cursor_belongs_to_one_question() {
     let short = format!("$filter=id+gt+1&$orderby=status&$after={}", token(1));
     check(collection("orders", &short), InvalidCursor, "another question", "too few values");
     let catalog = catalog();
-    let request =
-        odata::parse(&format!("$filter=id+gt+1&$orderby=status&$after={}", token(2))).expect("well-formed");
+    let request = query_string::parse(&format!("$filter=id+gt+1&$orderby=status&$after={}", token(2)))
+        .expect("well-formed");
     let other = Cursors { key: &key(), caller: "k2" };
     let result =
         resolve::collection(&catalog, &catalog.scopes["set_x"], &entity_name("orders"), &request, other);

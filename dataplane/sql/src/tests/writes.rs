@@ -4,10 +4,10 @@ use rowgate_core::entity_tag::Version;
 use rowgate_core::problem::Code;
 
 use super::*;
-use crate::body;
 use crate::catalog::{EXPECTED_TS, Protection};
 use crate::query::{Guard, Nothing};
 use crate::resolve::{How, Only};
+use crate::rest::body;
 
 /// `kept` is protected, `hiding` leaves flagged rows out besides, `plain` is neither. `set_x` may do everything; `set_new`
 /// may create, and read.
@@ -281,7 +281,7 @@ fn rows_of_a_protected_table_are_not_deleted() {
 fn flagged_rows_are_in_no_read_of_an_entity_that_hides_them() {
     let catalog = catalog();
     let read = |entity: &str, query: &str| {
-        let request = odata::parse(query).expect("a query");
+        let request = query_string::parse(query).expect("a query");
         let cursors = Cursors { key: &key(), caller: "k1" };
         resolve::collection(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &request, cursors)
             .expect(query)
@@ -305,7 +305,7 @@ fn flagged_rows_are_in_no_read_of_an_entity_that_hides_them() {
         assert!(!all.contains("is not true"), "{all}");
     }
     let row = |entity: &str, query: &str| {
-        let request = odata::parse(query).expect("a query");
+        let request = query_string::parse(query).expect("a query");
         let path = [("id".to_owned(), "7".to_owned())];
         let found = resolve::row(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &path, &request);
         compile::read(&found.expect(query))

@@ -1,7 +1,7 @@
 //! Tokens of a filter, and which words are values.
 
-use crate::odata::lists;
 use crate::request::{self, Literal};
+use crate::rest::query_string;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token<'a> {
@@ -26,7 +26,7 @@ pub(super) fn token(text: &str) -> (Token<'_>, &str) {
         '(' => (Token::Open, &text[1..]),
         ')' => (Token::Close, &text[1..]),
         ',' => (Token::Comma, &text[1..]),
-        '\'' => match lists::quoted(&text[1..]) {
+        '\'' => match query_string::quoted(&text[1..]) {
             Some((value, rest)) => (Token::Quoted(value), rest),
             None => (Token::Unclosed, ""),
         },

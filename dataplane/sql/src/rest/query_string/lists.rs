@@ -6,7 +6,7 @@ use super::spelling;
 use crate::request::OrderBy;
 
 /// `a,b`, `ID Number`, `'ID Number'`, `*`.
-pub(super) fn select(value: &str) -> Result<Vec<String>, Problem> {
+pub(crate) fn select(value: &str) -> Result<Vec<String>, Problem> {
     items(value, Code::BadRequest, "$select")?
         .into_iter()
         .map(|item| match item {
@@ -18,7 +18,7 @@ pub(super) fn select(value: &str) -> Result<Vec<String>, Problem> {
 }
 
 /// `a desc,b asc,'ID Number'`.
-pub(super) fn orderby(value: &str) -> Result<Vec<OrderBy>, Problem> {
+pub(crate) fn orderby(value: &str) -> Result<Vec<OrderBy>, Problem> {
     items(value, Code::InvalidOrderBy, "$orderby")?
         .into_iter()
         .map(|Item { name, rest, .. }| match rest.trim() {
@@ -87,7 +87,7 @@ fn items<'a>(value: &'a str, code: Code, option: &str) -> Result<Vec<Item<'a>>, 
 }
 
 /// The text up to the closing quote, with `''` for a quote, and what comes after it.
-pub(super) fn quoted(inside: &str) -> Option<(String, &str)> {
+pub(crate) fn quoted(inside: &str) -> Option<(String, &str)> {
     let mut text = String::new();
     let mut rest = inside;
     loop {

@@ -1,29 +1,18 @@
 //! The door for `GET`: a raw query string becomes a [`ReadRequest`], or a problem that says what to write instead.
 
-mod advice;
-mod conditions;
-mod filter;
-mod lexer;
 mod lists;
-mod query_string;
+mod parameters;
 mod spelling;
 mod strays;
 
 use rowgate_core::problem::{Code, Problem};
 
+use super::filter;
 use crate::request::ReadRequest;
-
-pub(crate) use advice::on_name as advice_on_name;
-pub(crate) use conditions::Spelt;
-pub(crate) use lexer::{is_bare_name, is_guid, is_number, like};
-pub use query_string::next_page;
+pub(crate) use lists::quoted;
+pub use parameters::next_page;
 pub(crate) use spelling::order as order_here;
 pub(crate) use strays::refuse_strays;
-
-/// The longest `$filter`, in bytes after percent-decoding.
-pub const MAX_FILTER_LEN: usize = 8 * 1024;
-/// How deep `not` and parentheses may nest.
-pub const MAX_DEPTH: usize = 32;
 
 const OPTIONS: &str = "$select, $filter, $orderby, $first, $after and $count";
 
@@ -34,7 +23,7 @@ const OPTIONS: &str = "$select, $filter, $orderby, $first, $after and $count";
 pub fn parse(query_string: &str) -> Result<ReadRequest, Problem> {
     let mut request = ReadRequest::default();
     let mut seen: Vec<String> = Vec::new();
-    for parameter in query_string::parameters(query_string) {
+    for parameter in parameters::parameters(query_string) {
         let (name, value) = parameter?;
         if !name.trim_start().starts_with('$') {
             request.others.push((name, value));
@@ -59,7 +48,7 @@ pub fn parse(query_string: &str) -> Result<ReadRequest, Problem> {
 
 /// Refuses any option, in whatever spelling, at an address that has none: the list of entities.
 pub fn refuse_options(query_string: &str) -> Result<(), Problem> {
-    for parameter in query_string::parameters(query_string) {
+    for parameter in parameters::parameters(query_string) {
         let (name, _) = parameter?;
         if name.trim_start().starts_with('$') || spelling::meant(&name).is_some() {
             let shown = shown(&name);
@@ -73,7 +62,7 @@ pub fn refuse_options(query_string: &str) -> Result<(), Problem> {
 }
 
 /// As much of a name as is repeated to its sender.
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     name.chars().take(32).collect()
 }
 

@@ -1,12 +1,23 @@
 //! `$filter`: the grammar. Chains are loops and only `not` and parentheses recurse, counted, so that no text of a
 //! stranger decides how deep the stack goes.
 
+mod advice;
+mod conditions;
+mod lexer;
+
 use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
-use super::lexer::{self, Token};
-use super::{MAX_DEPTH, MAX_FILTER_LEN, advice};
 use crate::request::{Arithmetic, Comparison, Expr, Function, Literal, Term};
+pub(crate) use advice::on_name as advice_on_name;
+pub(crate) use conditions::Spelt;
+use lexer::Token;
+pub(crate) use lexer::{is_bare_name, is_guid, is_number, like};
+
+/// The longest `$filter`, in bytes after percent-decoding.
+pub const MAX_FILTER_LEN: usize = 8 * 1024;
+/// How deep `not` and parentheses may nest.
+pub const MAX_DEPTH: usize = 32;
 
 /// Parses a decoded `$filter`.
 pub(super) fn parse(text: &str) -> Result<Expr, Problem> {

@@ -149,7 +149,7 @@ fn is_offset(word: &str) -> bool {
 
 /// What to write instead of a function that other languages have.
 pub(super) fn on_function(name: &str) -> Option<String> {
-    let shown = super::shown(name);
+    let shown = crate::rest::query_string::shown(name);
     let better = match name.to_ascii_lowercase().as_str() {
         "any" | "all" => {
             return Some(format!(

@@ -12,7 +12,7 @@ pub(crate) struct Spelt<'a> {
 }
 
 /// A longer piece of a request is not repeated to its sender.
-pub(super) const LONGEST: usize = 100;
+pub(crate) const LONGEST: usize = 100;
 
 impl Spelt<'_> {
     fn name(self) -> String {
@@ -31,7 +31,7 @@ impl Spelt<'_> {
     }
 
     /// `eq.5`, `not.in.(1,2)`, `is.null`, as PostgREST has it; a value without an operator is one to be equal to.
-    pub(super) fn condition(self, value: &str) -> String {
+    pub(crate) fn condition(self, value: &str) -> String {
         let value = value.trim_start_matches('=');
         let found = value.split_once('.').and_then(|(op, operand)| match op {
             "not" => {
@@ -52,7 +52,7 @@ impl Spelt<'_> {
     }
 
     /// `None` for an operator that no product has. The words are those of PostgREST, Hasura, Directus, Strapi and Django.
-    pub(super) fn compared(self, op: &str, value: &str) -> Option<String> {
+    pub(crate) fn compared(self, op: &str, value: &str) -> Option<String> {
         let name = self.name();
         let op = op.trim_start_matches(['_', '$']).to_ascii_lowercase();
         if let Some(op) = comparison(&op) {
@@ -104,7 +104,7 @@ impl Spelt<'_> {
 }
 
 /// The word for a comparison that is spelt otherwise elsewhere.
-pub(super) fn comparison(word: &str) -> Option<&'static str> {
+pub(crate) fn comparison(word: &str) -> Option<&'static str> {
     Some(match word {
         "=" | "==" | "===" | "eq" | "equals" | "equal" => "eq",
         "!=" | "<>" | "!==" | "ne" | "neq" => "ne",
@@ -117,7 +117,7 @@ pub(super) fn comparison(word: &str) -> Option<&'static str> {
 }
 
 /// A pattern of LIKE, or of PostgREST, whose `*` is `%`, as the function that finds the same.
-pub(super) fn pattern(name: &str, pattern: &str) -> String {
+pub(crate) fn pattern(name: &str, pattern: &str) -> String {
     let wild = ['%', '*'];
     let text = quoted(pattern.trim_matches(wild));
     match (pattern.starts_with(wild), pattern.ends_with(wild)) {
@@ -129,7 +129,7 @@ pub(super) fn pattern(name: &str, pattern: &str) -> String {
 }
 
 /// A text as a constant of a filter, as much of it as is repeated.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     request::quoted(&text.chars().take(LONGEST).collect::<String>())
 }
 

@@ -3,8 +3,8 @@
 
 use rowgate_core::problem::{Code, Problem};
 
-use super::conditions::Spelt;
 use super::spelling::{Meant, advice, meant};
+use crate::rest::filter::Spelt;
 
 /// Refuses a parameter that is an option in another spelling, or the name of a field that the caller may read, which
 /// `field` finds. `of_row`: of a row, which takes only `$select`.

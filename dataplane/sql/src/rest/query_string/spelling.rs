@@ -3,8 +3,7 @@
 
 use serde_json::Value;
 
-use super::conditions::Spelt;
-use super::{filter, lexer};
+use crate::rest::filter::{self, Spelt, is_bare_name};
 
 /// A longer value is not read for what may have been meant.
 const LONGEST_VALUE: usize = 200;
@@ -220,7 +219,7 @@ pub(crate) fn order(value: &str) -> Option<String> {
             let word = word.to_ascii_lowercase();
             ["nulls", "first", "last", "nullsfirst", "nullslast"].contains(&word.as_str())
         };
-        if !rest.iter().all(is_nulls) || !lexer::is_bare_name(name) || name.contains(['*', '=']) {
+        if !rest.iter().all(is_nulls) || !is_bare_name(name) || name.contains(['*', '=']) {
             return None;
         }
         terms.push((name.to_owned(), descending));
