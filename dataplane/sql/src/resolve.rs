@@ -1,21 +1,11 @@
 //! Names become references: what a request may ask for under a scope. An absent name and an ungranted one are the
 //! same thing here, because only what the scope may read is ever looked at.
 
-mod able;
-mod arithmetic;
 mod call;
-mod delete;
-mod family;
 mod filter;
-mod growth;
-mod input;
-mod moment;
 mod order;
-mod signature;
-mod term;
 mod told;
 mod value;
-mod version;
 mod visible;
 mod write;
 
@@ -28,16 +18,16 @@ use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
 use crate::catalog::{Catalog, Entity, EntityKind, Scope};
-use crate::rest::refuse_strays;
 use crate::query::{Predicate, Query, Value};
 use crate::request::{Comparison, ReadRequest};
-pub use able::allowed;
+use crate::rest::refuse_strays;
 pub use call::{call, may_call};
-pub use delete::delete;
-pub(crate) use input::quoted;
 pub(crate) use told::{another_key, in_row};
-pub use version::Only;
+pub(crate) use value::input::quoted;
 use visible::Visible;
+pub use write::able::allowed;
+pub use write::delete::delete;
+pub use write::version::Only;
 pub use write::{How, insert, may_insert, may_upsert, upsert};
 
 /// Rows of a page when `$first` is not given.
@@ -69,7 +59,7 @@ pub fn collection(
     let max = catalog.limits.max_page_size;
     let select = visible.select(request.select.as_deref())?;
     let filter = request.filter.as_ref().map(|expr| filter::predicate(&visible, expr)).transpose()?;
-    let filter = filter.map(|filter| growth::bounded(visible.entity, filter)).transpose()?;
+    let filter = filter.map(|filter| filter::growth::bounded(visible.entity, filter)).transpose()?;
     let order = order::terms(&visible, &request.orderby)?;
     let take = page_size(request.first, max)?;
     let binding = order::binding(&visible, &order, request.filter.as_ref(), cursors);

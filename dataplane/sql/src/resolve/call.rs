@@ -6,10 +6,11 @@ use rowgate_core::name::EntityName;
 use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
-use super::{input, not_found, open};
-use crate::rest::body::Body;
+use super::value::input;
+use super::{not_found, open};
 use crate::catalog::{Catalog, Entity, Mode, Param, Routine, Scope};
 use crate::query::{Argument, Call};
+use crate::rest::body::Body;
 
 /// Whether the scope may call the entity, which then is no table. What may not be called is not there.
 pub(super) fn may(entity: &Entity, scope: &Scope) -> bool {

@@ -1,13 +1,18 @@
 //! A filter's conditions: which terms stand beside each other.
 
+mod arithmetic;
+pub(super) mod growth;
+mod signature;
+mod term;
+
 use rowgate_core::problem::{Code, Problem};
 
-use super::family;
-use super::term::{self, Side, Typed};
+use super::value::{self, family};
 use super::visible::Visible;
 use crate::query::{Predicate, Value};
 use crate::request::{Comparison, Expr, Literal, Term};
 use crate::text::Bind;
+use term::{Side, Typed};
 
 /// Recurses as deep as the parser let things nest.
 pub(super) fn predicate(visible: &Visible<'_>, expr: &Expr) -> Result<Predicate, Problem> {
@@ -150,8 +155,8 @@ fn ordered_enough(typed: &Typed, op: Comparison) -> Result<(), Problem> {
 }
 
 fn bind(typed: &Typed, literal: &Literal) -> Result<Bind, Problem> {
-    let mut bind = super::value::literal(&typed.ty, literal)
-        .map_err(|misfit| invalid(format!("{}: {misfit}", typed.say())))?;
+    let mut bind =
+        value::literal(&typed.ty, literal).map_err(|misfit| invalid(format!("{}: {misfit}", typed.say())))?;
     if let Value::Field(field) = typed.value {
         bind.field = u16::try_from(field).ok();
     }

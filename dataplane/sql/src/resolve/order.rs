@@ -3,12 +3,13 @@
 use rowgate_core::cursor::Binding;
 use rowgate_core::problem::{Code, Problem};
 
+use super::Cursors;
+use super::value::family;
 use super::visible::Visible;
-use super::{Cursors, family};
 use crate::catalog::Field;
-use crate::rest::order_here;
 use crate::query::OrderTerm;
 use crate::request::{Expr, OrderBy};
+use crate::rest::order_here;
 
 /// PostgreSQL sorts by any number of terms, but the condition of the next page nests once for each.
 const MAX_TERMS: usize = 32;

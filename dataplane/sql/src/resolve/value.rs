@@ -1,16 +1,19 @@
 //! Text becomes a value of a column's type. What can be judged here is judged here, so that the answer names the
 //! field; the rest PostgreSQL judges.
 
+pub(super) mod family;
+pub(super) mod input;
+pub(super) mod moment;
+
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::family::{self, Family};
-use super::moment;
 use crate::catalog::{FieldType, TypeKind};
-use crate::rest::{is_guid, is_number, like};
 use crate::request::Literal;
+use crate::rest::{is_guid, is_number, like};
 use crate::text::{Bind, Format};
+use family::Family;
 
 /// Why a value does not fit its column: what to write instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
-use super::family;
 use super::told::filled_in;
+use super::value::family;
 use crate::catalog::{Entity, EntityKind, Field, Rights, Scope};
 use crate::rest::Spelt;
 

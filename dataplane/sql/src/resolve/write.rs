@@ -1,5 +1,9 @@
 //! Writes: which rows a body means, under what the scope may write.
 
+pub(super) mod able;
+pub(super) mod delete;
+pub(super) mod version;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -7,13 +11,14 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 
 use super::told::{another_key, filled_in, forbidden, in_row, needed, not_all};
-use super::version::{self, Only};
+use super::value::input;
 use super::visible::Visible;
-use super::{able, by_key, find, input};
-use crate::rest::body::{self, Body, Input, MAX_VALUES, Row};
+use super::{by_key, find};
 use crate::catalog::{Catalog, Entity, EntityKind, Field, Filling, Rights, Scope, Way};
 use crate::query::{Check, Guard, Insert, Nothing, Predicate, Upsert, Value};
+use crate::rest::body::{self, Body, Input, MAX_VALUES, Row};
 use crate::text::Bind;
+use version::Only;
 
 /// Whether the scope may make rows of the entity at all, whatever the body says.
 pub fn may_insert(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> Result<(), Problem> {

@@ -3,10 +3,10 @@
 use rowgate_core::entity_tag::Version;
 use rowgate_core::problem::{Code, Problem};
 
-use super::moment;
-use super::visible::Visible;
-use crate::rest::body::Input;
 use crate::query::Nothing;
+use crate::resolve::value::moment;
+use crate::resolve::visible::Visible;
+use crate::rest::body::Input;
 use crate::text::{Bind, Format};
 
 const TIMESTAMPTZ: u32 = 1184;
@@ -26,15 +26,15 @@ pub enum Only {
 }
 
 /// The row must have one of these versions.
-pub(super) struct Expected {
+pub(crate) struct Expected {
     /// An array of `timestamptz`.
-    pub(super) versions: Bind,
+    pub(crate) versions: Bind,
     /// What it means that no row has them.
-    pub(super) nothing: Nothing,
+    pub(crate) nothing: Nothing,
 }
 
 /// `body`: the value of the field that holds the version. `None`: nobody says which version is meant.
-pub(super) fn expected(
+pub(crate) fn expected(
     visible: &Visible<'_>,
     body: Option<&Input<'_>>,
     only: &Only,

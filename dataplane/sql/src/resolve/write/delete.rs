@@ -5,11 +5,12 @@ use std::sync::Arc;
 use rowgate_core::name::EntityName;
 use rowgate_core::problem::Problem;
 
-use super::told::{delete_blocked, forbidden};
-use super::visible::Visible;
-use super::{able, by_key, find, write};
+use super::{able, is_guarded};
 use crate::catalog::{Catalog, Scope, Way};
 use crate::query::{Delete, Guard};
+use crate::resolve::told::{delete_blocked, forbidden};
+use crate::resolve::visible::Visible;
+use crate::resolve::{by_key, find};
 
 /// `DELETE /{entity}/{pk}/{value}...`
 pub fn delete(
@@ -35,6 +36,6 @@ pub fn delete(
     }
     // what looks tells a row that a trigger has passed over
     let looks = visible.entity.ways.delete == Way::Trigger;
-    let guard = if !looks && write::is_guarded(&visible) { Guard::Unseen } else { Guard::None };
+    let guard = if !looks && is_guarded(&visible) { Guard::Unseen } else { Guard::None };
     Ok(Delete { entity: Arc::clone(visible.entity), key: by_key(&visible, key_path)?, looks, guard })
 }

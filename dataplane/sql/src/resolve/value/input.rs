@@ -1,9 +1,9 @@
 //! A JSON value becomes what is stored in a column: for every type of PostgreSQL, with nothing rounded on the way.
 
 use super::family::Family;
-use super::value::{self, Misfit};
-use crate::rest::body::{self, Input};
+use super::{self as value, Misfit};
 use crate::catalog::{FieldType, TypeKind};
+use crate::rest::body::{self, Input};
 use crate::shape::{Body, Encoding, Nested, Part, label};
 use crate::text::Bind;
 
@@ -16,7 +16,7 @@ const MAX_DIMENSIONS: usize = 6;
 const MAX_TEXT: usize = 8 << 20;
 
 /// The bind for `input` in a column of type `ty`, declared as what stands below domains: assigning it asks them.
-pub(super) fn bind(ty: &FieldType, input: &Input<'_>) -> Result<Bind, Misfit> {
+pub(crate) fn bind(ty: &FieldType, input: &Input<'_>) -> Result<Bind, Misfit> {
     if matches!(input, Input::Null) {
         return Ok(Bind { value: None, ..Bind::text(ty.base_oid, "") });
     }

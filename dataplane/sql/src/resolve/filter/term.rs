@@ -3,36 +3,37 @@
 
 use rowgate_core::problem::{Code, Problem};
 
-use super::filter::invalid;
-use super::visible::Visible;
-use super::{arithmetic, family, signature};
+use super::invalid;
+use super::{arithmetic, signature};
 use crate::catalog::FieldType;
-use crate::rest::{self, is_bare_name};
 use crate::query::Value;
 use crate::request::{Literal, Term};
+use crate::resolve::value::{self, family};
+use crate::resolve::visible::Visible;
+use crate::rest::{self, is_bare_name};
 
 /// A term, after looking.
-pub(super) enum Side<'a> {
+pub(crate) enum Side<'a> {
     Typed(Typed),
     Literal(&'a Literal),
 }
 
-pub(super) struct Typed {
-    pub(super) value: Value,
+pub(crate) struct Typed {
+    pub(crate) value: Value,
     /// Boxed, because terms nest and each level has several of them on the stack.
-    pub(super) ty: Box<FieldType>,
+    pub(crate) ty: Box<FieldType>,
     /// For messages: `the field "id"`, `the function length`.
-    pub(super) what: String,
+    pub(crate) what: String,
 }
 
 impl Typed {
-    pub(super) fn say(&self) -> String {
+    pub(crate) fn say(&self) -> String {
         format!("{} is {}", self.what, self.ty.name)
     }
 }
 
 /// Where quotes always make a literal.
-pub(super) fn resolve<'a>(visible: &Visible<'_>, term: &'a Term) -> Result<Side<'a>, Problem> {
+pub(crate) fn resolve<'a>(visible: &Visible<'_>, term: &'a Term) -> Result<Side<'a>, Problem> {
     Ok(match term {
         Term::Name(name) => Side::Typed(field(visible, name).map_err(|problem| or_text(problem, name))?),
         Term::Literal(literal) => Side::Literal(literal),
@@ -53,7 +54,7 @@ fn or_text(problem: Problem, name: &str) -> Problem {
 
 /// On the left of an operator, as the first argument of a function and in arithmetic, a quoted text is a field when it
 /// can only be meant so: a readable field has exactly this name, and the name cannot be written without quotes.
-pub(super) fn resolve_first<'a>(visible: &Visible<'_>, term: &'a Term) -> Result<Side<'a>, Problem> {
+pub(crate) fn resolve_first<'a>(visible: &Visible<'_>, term: &'a Term) -> Result<Side<'a>, Problem> {
     match term {
         Term::Literal(Literal::Text(text)) if !is_bare_name(text) && visible.find(text).is_some() => {
             Ok(Side::Typed(field(visible, text)?))
@@ -90,7 +91,7 @@ fn advised(visible: &Visible<'_>, name: &str) -> Problem {
 }
 
 /// A literal that nothing typed stands beside, as what it looks like.
-pub(super) fn natural(literal: &Literal) -> Result<Typed, Problem> {
+pub(crate) fn natural(literal: &Literal) -> Result<Typed, Problem> {
     let oid = match literal {
         Literal::Null => {
             return Err(invalid(
@@ -112,7 +113,7 @@ pub(super) fn natural(literal: &Literal) -> Result<Typed, Problem> {
         }
     };
     let ty = Box::new(family::base(oid));
-    let bind = super::value::literal(&ty, literal)
+    let bind = value::literal(&ty, literal)
         .map_err(|misfit| invalid(format!("a constant is {}: {misfit}", ty.name)))?;
     Ok(Typed { value: Value::Bind(bind), ty, what: "the constant".to_owned() })
 }

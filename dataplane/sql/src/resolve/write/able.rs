@@ -3,10 +3,10 @@
 use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 
-use super::find;
-use super::visible::Visible;
-use super::write::is_read_only;
+use super::is_read_only;
 use crate::catalog::{Catalog, Entity, Scope, Way};
+use crate::resolve::find;
+use crate::resolve::visible::Visible;
 
 /// The methods that an entity, or a row of it, answers, where these are fewer than of others and this scope may know it.
 #[must_use]
@@ -22,16 +22,16 @@ pub fn allowed(catalog: &Catalog, scope: &Scope, entity: &EntityName, of_row: bo
     }
 }
 
-pub(super) fn not_made(entity: &Entity) -> Problem {
+pub(crate) fn not_made(entity: &Entity) -> Problem {
     unwritable(entity, "no row can be made in", "INSERT", Problem::ONLY_READ)
 }
 
 /// Neither changed nor made.
-pub(super) fn not_changed(entity: &Entity) -> Problem {
+pub(crate) fn not_changed(entity: &Entity) -> Problem {
     unwritable(entity, "no row can be changed in", "UPDATE", entity.allowed().unwrap_or(Problem::ONLY_READ))
 }
 
-pub(super) fn not_deleted(entity: &Entity) -> Problem {
+pub(crate) fn not_deleted(entity: &Entity) -> Problem {
     unwritable(entity, "no row can be deleted from", "DELETE", entity.allowed().unwrap_or(Problem::ONLY_READ))
 }
 
@@ -44,7 +44,7 @@ fn unwritable(entity: &Entity, what: &str, event: &str, allow: &'static str) -> 
 }
 
 /// A field that is sent, and is none of those that the view passes on, or hands to a trigger, with this command.
-pub(super) fn worked_out(entity: &Entity, name: &str, verb: &str) -> Problem {
+pub(crate) fn worked_out(entity: &Entity, name: &str, verb: &str) -> Problem {
     let what = format!(
         "the field {name:?} is worked out by the view {}, and cannot be {verb}; leave it out",
         entity.name
@@ -53,7 +53,7 @@ pub(super) fn worked_out(entity: &Entity, name: &str, verb: &str) -> Problem {
 }
 
 /// Whether a PUT that changes a row sets the field, at this position, named or not.
-pub(super) fn is_replaced(entity: &Entity, at: usize) -> bool {
+pub(crate) fn is_replaced(entity: &Entity, at: usize) -> bool {
     let field = &entity.fields[at];
     field.updatable && !is_read_only(field) && !entity.flags.contains(&at)
 }

@@ -3,12 +3,12 @@
 
 use crate::rest::like;
 
-pub(super) fn is_infinite(text: &str) -> bool {
+pub(crate) fn is_infinite(text: &str) -> bool {
     matches!(text, "infinity" | "-infinity")
 }
 
 /// `2024-02-29`, with years of 7 digits, which PostgreSQL's dates have, and ` BC` after it as PostgreSQL prints it.
-pub(super) fn is_date(text: &str) -> bool {
+pub(crate) fn is_date(text: &str) -> bool {
     let (text, is_bc) = era(text);
     is_day(text, is_bc)
 }
@@ -38,7 +38,7 @@ fn era(text: &str) -> (&str, bool) {
 }
 
 /// `10:00`, `10:00:59.999999`; with an offset where `offset`.
-pub(super) fn is_time(text: &str, offset: bool) -> bool {
+pub(crate) fn is_time(text: &str, offset: bool) -> bool {
     let clock = match text.find(['Z', '+', '-']) {
         Some(at) if offset && is_offset(&text[at..]) => &text[..at],
         Some(_) => return false,
@@ -49,7 +49,7 @@ pub(super) fn is_time(text: &str, offset: bool) -> bool {
 
 /// A date, or a date and a time with `T` or a space between. Without `offset` the only one allowed is `Z`, which says
 /// nothing that the column does not say.
-pub(super) fn is_timestamp(text: &str, offset: bool) -> bool {
+pub(crate) fn is_timestamp(text: &str, offset: bool) -> bool {
     let (text, is_bc) = era(text);
     let Some((date, time)) = text.split_once(['T', ' ']) else { return is_day(text, is_bc) };
     is_day(date, is_bc)
@@ -60,7 +60,7 @@ pub(super) fn is_timestamp(text: &str, offset: bool) -> bool {
 }
 
 /// The text with the `+` that an address has turned into the blank before its offset; `None` where there is no such blank.
-pub(super) fn with_plus(text: &str) -> Option<String> {
+pub(crate) fn with_plus(text: &str) -> Option<String> {
     let (moment, offset) = text.rsplit_once(' ')?;
     let with_plus = format!("{moment}+{offset}");
     (is_timestamp(&with_plus, true) || is_time(&with_plus, true))
@@ -69,7 +69,7 @@ pub(super) fn with_plus(text: &str) -> Option<String> {
 }
 
 /// A duration of OData, whose one sign stands before all of it, as PostgreSQL reads it: each part has its own.
-pub(super) fn interval(duration: &str) -> String {
+pub(crate) fn interval(duration: &str) -> String {
     let Some(parts) = duration.strip_prefix('-') else { return duration.to_owned() };
     let mut text = String::new();
     let mut is_within = false;
@@ -85,7 +85,7 @@ pub(super) fn interval(duration: &str) -> String {
 
 /// Microseconds from 2000-01-01 UTC to the moment that `text`, a [`is_timestamp`] with an offset or none, names.
 /// The infinities are the ends of the numbers. `None`: it lies beyond what can be counted.
-pub(super) fn micros(text: &str) -> Option<i64> {
+pub(crate) fn micros(text: &str) -> Option<i64> {
     match text {
         "infinity" => return Some(i64::MAX),
         "-infinity" => return Some(i64::MIN),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use rowgate_core::problem::Problem;
 
-use super::filter::invalid;
+use super::invalid;
 use crate::catalog::{Entity, TypeKind};
 use crate::query::{Cast, Predicate, Value};
 use crate::request::Function;
@@ -26,7 +26,7 @@ const MAX_RANGES: usize = 32;
 
 /// The same condition, which raises (54000) for a row on which it would build up more than
 /// [`crate::compile::MAX_BUILT`]. What is cheap stands by itself, for indexes to serve.
-pub(super) fn bounded(entity: &Entity, predicate: Predicate) -> Result<Predicate, Problem> {
+pub(crate) fn bounded(entity: &Entity, predicate: Predicate) -> Result<Predicate, Problem> {
     let mut total = Growth::new(entity);
     total.predicate(&predicate);
     if MAX_STEPS < total.steps {

@@ -5,7 +5,7 @@ use crate::shape::Encoding;
 
 /// What values of a column are to a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
+pub(crate) enum Family {
     /// Whole numbers within these bounds.
     Integer(i64, i64),
     Numeric,
@@ -26,7 +26,7 @@ pub(super) enum Family {
 }
 
 impl Family {
-    pub(super) fn of(ty: &FieldType) -> Family {
+    pub(crate) fn of(ty: &FieldType) -> Family {
         if ty.kind != TypeKind::Base {
             return Family::Other;
         }
@@ -54,7 +54,7 @@ impl Family {
     }
 
     /// Of an element of an array, or an attribute of a composite.
-    pub(super) fn of_part(encoding: &Encoding) -> Family {
+    pub(crate) fn of_part(encoding: &Encoding) -> Family {
         match encoding {
             Encoding::Bool => Family::Bool,
             Encoding::Int2 => Family::Integer(i16::MIN as i64, i16::MAX as i64),
@@ -93,12 +93,12 @@ impl Family {
 }
 
 /// Whether constants beside the type are always written in quotes.
-pub(super) fn is_quoted(ty: &FieldType) -> bool {
+pub(crate) fn is_quoted(ty: &FieldType) -> bool {
     matches!(Family::of(ty), Family::Text(_) | Family::Bytea | Family::Other)
 }
 
 /// Whether two columns can be compared.
-pub(super) fn comparable(left: &FieldType, right: &FieldType) -> bool {
+pub(crate) fn comparable(left: &FieldType, right: &FieldType) -> bool {
     let group = Family::of(left).group();
     left.base_oid == right.base_oid
         || (group.is_some()
@@ -106,11 +106,11 @@ pub(super) fn comparable(left: &FieldType, right: &FieldType) -> bool {
             && ![left, right].iter().any(|ty| ty.base_oid == OID))
 }
 
-pub(super) const OID: u32 = 26;
-pub(super) const INTERVAL: u32 = 1186;
+pub(crate) const OID: u32 = 26;
+pub(crate) const INTERVAL: u32 = 1186;
 
 /// Whether the type has an equality operator that we may use.
-pub(super) fn has_equality(ty: &FieldType) -> bool {
+pub(crate) fn has_equality(ty: &FieldType) -> bool {
     ty.operators != Operators::Nowhere
         && match ty.kind {
             TypeKind::Base | TypeKind::Array => !WITHOUT_EQUALITY.contains(&ty.base_oid),
@@ -121,7 +121,7 @@ pub(super) fn has_equality(ty: &FieldType) -> bool {
 }
 
 /// Whether the type has an order.
-pub(super) fn has_order(ty: &FieldType) -> bool {
+pub(crate) fn has_order(ty: &FieldType) -> bool {
     has_equality(ty) && !WITHOUT_ORDER.contains(&ty.base_oid)
 }
 
@@ -135,12 +135,12 @@ const WITHOUT_EQUALITY: [u32; 33] = [
 /// xid, cid and arrays of each.
 const WITHOUT_ORDER: [u32; 4] = [28, 1011, 29, 1012];
 
-pub(super) fn is_bool(ty: &FieldType) -> bool {
+pub(crate) fn is_bool(ty: &FieldType) -> bool {
     Family::of(ty) == Family::Bool
 }
 
 /// One of the built-in types that constants and functions have.
-pub(super) fn base(oid: u32) -> FieldType {
+pub(crate) fn base(oid: u32) -> FieldType {
     let name = match oid {
         16 => "boolean",
         17 => "bytea",

@@ -3,12 +3,12 @@
 
 use rowgate_core::problem::Problem;
 
-use super::family::{self, Family};
-use super::filter::invalid;
+use super::invalid;
 use super::term::{self, Side, Typed};
-use super::visible::Visible;
 use crate::query::{Cast, Value};
 use crate::request::{Function, Literal, Term};
+use crate::resolve::value::family::{self, Family};
+use crate::resolve::visible::Visible;
 
 /// What an argument has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ fn signature(function: Function) -> (&'static [Takes], usize, Gives) {
     }
 }
 
-pub(super) fn call(visible: &Visible<'_>, function: Function, terms: &[Term]) -> Result<Typed, Problem> {
+pub(crate) fn call(visible: &Visible<'_>, function: Function, terms: &[Term]) -> Result<Typed, Problem> {
     let word = function.word();
     let (takes, optional, gives) = signature(function);
     if takes.len() < terms.len() || terms.len() + optional < takes.len() {

@@ -3,15 +3,16 @@
 
 use rowgate_core::problem::Problem;
 
-use super::family::{self, Family};
-use super::filter::invalid;
+use super::invalid;
 use super::term::{self, Side, Typed};
-use super::visible::Visible;
 use crate::catalog::FieldType;
 use crate::query::Value;
 use crate::request::{Arithmetic, Literal, Term};
+use crate::resolve::value;
+use crate::resolve::value::family::{self, Family};
+use crate::resolve::visible::Visible;
 
-pub(super) fn chain(
+pub(crate) fn chain(
     visible: &Visible<'_>,
     first: &Term,
     rest: &[(Arithmetic, Term)],
@@ -52,7 +53,7 @@ pub(super) fn chain(
     })
 }
 
-pub(super) fn negate(visible: &Visible<'_>, inner: &Term) -> Result<Typed, Problem> {
+pub(crate) fn negate(visible: &Visible<'_>, inner: &Term) -> Result<Typed, Problem> {
     let inner = match term::resolve_first(visible, inner)? {
         Side::Typed(inner) => inner,
         Side::Literal(literal) => alone(literal, "a minus sign")?,
@@ -84,7 +85,7 @@ fn beside(literal: &Literal, ty: &FieldType, word: &str) -> Result<Typed, Proble
     if let Family::Integer(..) = Family::of(ty) {
         return alone(literal, word);
     }
-    let bind = super::value::literal(ty, literal)
+    let bind = value::literal(ty, literal)
         .map_err(|misfit| invalid(format!("a constant of {word} stands beside {}: {misfit}", ty.name)))?;
     Ok(Typed { value: Value::Bind(bind), ty: Box::new(ty.clone()), what: "the constant".to_owned() })
 }
