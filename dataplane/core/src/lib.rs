@@ -5,12 +5,8 @@
 pub mod name;
 pub mod role;
 
-pub mod derive;
-pub mod scram;
-pub mod secret;
-
-pub mod jwt;
-pub mod signing;
+mod secrets;
+pub use secrets::{derive, jwt, scram, secret, signing};
 
 pub mod cursor;
 pub mod entity_tag;
