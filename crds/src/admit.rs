@@ -1,5 +1,9 @@
 //! What the API server does with an object before it stores it: defaults, the schema, the rules.
 
+mod metadata;
+pub(crate) mod not_served;
+mod structural;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
@@ -8,7 +12,6 @@ use kube_core::cel::{CompiledSchema, ErrorKind, RootContext, Validator, compile_
 use serde_json::Value;
 
 use crate::definition::definition;
-use crate::{metadata, structural};
 
 /// The kinds of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

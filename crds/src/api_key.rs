@@ -1,14 +1,16 @@
 //! ApiKey: one key of a tenant. Its string is written into a Secret, never into the resource.
 
+pub(crate) mod claims;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube_derive::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::claims::Claims;
 use crate::permission::Permission;
 use crate::span::{Span, period_schema};
 use crate::status::{ResolvedPermission, default_observed_generation};
+use claims::Claims;
 
 /// An ApiKey of a Tenant. The key string is written into a Secret with the entries `apiKey`, `tenant` and `role`.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,29 +8,23 @@
 
 mod admit;
 mod api_key;
-mod claims;
 mod definition;
-mod entity;
-mod metadata;
-mod not_served;
 mod permission;
-mod row_level_security;
 mod span;
 mod status;
-mod structural;
 mod tenant;
 mod yaml;
 
+pub use admit::not_served::{NotServed, NotServedYet, Part};
 pub use admit::{FieldError, Kind, admit};
+pub use api_key::claims::Claims;
 pub use api_key::{ApiKey, ApiKeySpec, ApiKeyStatus, Rotation, SameAs, Scope, TenantRef};
-pub use claims::Claims;
 pub use definition::{definition, yaml};
-pub use entity::{ConcurrencyProtection, Entity, EntityKind, GraphQl, Rest, Source};
-pub use not_served::{NotServed, NotServedYet, Part};
 pub use permission::{Action, FieldSet, Permission};
-pub use row_level_security::{Equals, Policy, PolicyAction, Rls, RowLevelSecurity};
 pub use span::{Span, SpanError};
 pub use status::{ConditionType, Reason, ResolvedPermission, condition};
+pub use tenant::entity::{ConcurrencyProtection, Entity, EntityKind, GraphQl, Rest, Source};
+pub use tenant::row_level_security::{Equals, Policy, PolicyAction, Rls, RowLevelSecurity};
 pub use tenant::{
     Bootstrap, ConfigMapKeyRef, Cors, Database, DeletionPolicy, Endpoints, Limits, SecretKeyRef, Shared,
     Tenant, TenantSpec, TenantStatus, Webhooks,

@@ -1,5 +1,8 @@
 //! Tenant: one database, exposed as an API under one name.
 
+pub(crate) mod entity;
+pub(crate) mod row_level_security;
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -8,10 +11,10 @@ use kube_derive::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::entity::Entity;
 use crate::permission::Permission;
 use crate::span::{Span, statement_timeout_schema};
 use crate::status::{ResolvedPermission, default_observed_generation};
+use entity::Entity;
 
 /// A Tenant is one PostgreSQL database, exposed as an API under `/auth/{slug}/api`.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]

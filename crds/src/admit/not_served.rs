@@ -1,8 +1,8 @@
 //! Fields that the contract has and this version does not serve. Set, they stall the resource; nothing is ignored.
 
 use crate::api_key::ApiKeySpec;
-use crate::entity::Entity;
 use crate::tenant::TenantSpec;
+use crate::tenant::entity::Entity;
 
 /// One field, set.
 #[derive(Debug, Clone, PartialEq, Eq)]

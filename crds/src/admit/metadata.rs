@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::structural::unknown;
 use crate::admit::FieldError;
-use crate::structural::unknown;
 
 const KNOWN: [&str; 15] = [
     "annotations",

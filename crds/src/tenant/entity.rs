@@ -6,7 +6,7 @@ use kube_derive::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::row_level_security::RowLevelSecurity;
+use crate::tenant::row_level_security::RowLevelSecurity;
 
 /// A table, view or procedure under an exposed name. Fields are named by exposed name everywhere except in `source` and
 /// SQL expressions.
