@@ -1,4 +1,4 @@
-//! A neighbour that is asked all the time, and how much memory the processes take meanwhile.
+//! A neighbour that is asked all the time, and how much memory the processes that serve it take meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,14 @@ use crate::client::Client;
 /// Between two requests.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// KiB by which the peak of a process may grow while others do what they like.
+const GROWTH: u64 = 32 << 10;
+
 /// Requests of one key, one after the other, until [`Asked::always_answered`].
 #[derive(Debug)]
 pub struct Asked {
     is_over: Arc<AtomicBool>,
+    memory: Memory,
     asking: JoinHandle<(Answers, Vec<String>)>,
 }
 
@@ -26,9 +30,10 @@ pub struct Answers {
 }
 
 impl Asked {
-    /// Begins. `url` with its path.
+    /// Begins. `url` with its path; `pids`: the processes of ours that must not grow.
     #[must_use]
-    pub fn begin(url: String, key: String) -> Asked {
+    pub fn begin(url: String, key: String, pids: &[u32]) -> Asked {
+        let memory = Memory::of(pids);
         let is_over = Arc::new(AtomicBool::new(false));
         let over = is_over.clone();
         let asking = tokio::spawn(async move {
@@ -45,27 +50,28 @@ impl Asked {
             }
             (answers, wrong)
         });
-        Asked { is_over, asking }
+        Asked { is_over, memory, asking }
     }
 
-    /// Ends it, and panics where an answer was no 200.
+    /// Ends it, and panics where an answer was no 200 or a process took 32 MiB more than at the beginning.
     pub async fn always_answered(self) -> Answers {
         self.is_over.store(true, Ordering::Relaxed);
         let (answers, wrong) = self.asking.await.expect("each request is answered");
         assert!(wrong.is_empty(), "the neighbour was answered otherwise: {wrong:?}");
         assert!(0 < answers.n, "the neighbour was asked");
+        let growth = self.memory.growth();
+        assert!(growth.iter().all(|it| *it < GROWTH), "the processes took {growth:?} KiB more");
         answers
     }
 }
 
 /// What processes hold, each in KiB.
 #[derive(Debug)]
-pub struct Memory(Vec<(u32, u64)>);
+struct Memory(Vec<(u32, u64)>);
 
 impl Memory {
     /// From now on their highest is watched.
-    #[must_use]
-    pub fn of(pids: &[u32]) -> Memory {
+    fn of(pids: &[u32]) -> Memory {
         let one = |pid: &u32| {
             // 5: VmHWM begins anew
             std::fs::write(format!("/proc/{pid}/clear_refs"), "5").expect("the process is ours");
@@ -75,8 +81,7 @@ impl Memory {
     }
 
     /// By how much each has grown at its highest since.
-    #[must_use]
-    pub fn growth(&self) -> Vec<u64> {
+    fn growth(&self) -> Vec<u64> {
         self.0.iter().map(|(pid, before)| kib(*pid, "VmHWM:").saturating_sub(*before)).collect()
     }
 }

@@ -80,7 +80,8 @@ impl Crowd {
 
     /// Somebody with this key, who asks all the time.
     pub(super) fn neighbour(&self, key: &str) -> Asked {
-        Asked::begin(url(&self.world.url(), key, "/notes?$first=1"), self.world.key(key))
+        let url = url(&self.world.url(), key, "/notes?$first=1");
+        Asked::begin(url, self.world.key(key), &[self.world.pid()])
     }
 
     /// What the superuser counts in a tenant's database.

@@ -126,6 +126,7 @@ async fn no_filter_grows_a_session_and_no_session_grows_beyond_its_bound() {
     let asked = Asked::begin(
         format!("{}/auth/calm/api/notes?$select=id&$filter=contains(notes,'s')", world.url()),
         world.key("calm-key"),
+        &[world.pid()],
     );
     let ordinary = "contains(notes,'a') and tolower(extra) ne 'b' and amount gt 1";
     assert_eq!(ask(&world, "big", "notes", ordinary).await.rows().len(), 1);

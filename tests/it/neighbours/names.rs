@@ -30,7 +30,7 @@ async fn a_session_reads_no_name_of_another_tenant(on: On) {
     for (kind, name) in [("Tenant", "confidential-merger"), ("ApiKey", "quiet"), ("ApiKey", "caller")] {
         stage.told(kind, name, 1, DONE).await;
     }
-    let neighbour = Asked::begin(format!("{}{NOTES}", stage.url()), stage.key("quiet").await);
+    let neighbour = Asked::begin(format!("{}{NOTES}", stage.url()), stage.key("quiet").await, &stage.pids());
     let status = stage.status("Tenant", "confidential-merger").await;
     let (id, database) = (&status["tenantId"], &status["database"]);
     assert_eq!(database.as_str(), id.as_str().map(|id| format!("t_{id}")).as_deref());

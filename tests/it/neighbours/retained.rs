@@ -44,8 +44,11 @@ async fn a_retained_database_goes_only_where_the_platform_team_sends_it(on: On) 
     land.put(b, "ApiKey", "beta-key", "{tenantRef: {name: beta}}");
     land.told(b, "ApiKey", "beta-key", DONE).await;
     land.told(a, "ApiKey", "alpha-key", DONE).await;
-    let beta =
-        Asked::begin(format!("{}/auth/beta/api/notes?$first=1", land.url()), land.key(b, "beta-key").await);
+    let beta = Asked::begin(
+        format!("{}/auth/beta/api/notes?$first=1", land.url()),
+        land.key(b, "beta-key").await,
+        &land.pids(),
+    );
     let old = land.key(a, "alpha-key").await;
     let status = land.told(a, "Tenant", "alpha", DONE).await;
     let id = status["tenantId"].as_str().expect("an id").to_owned();

@@ -44,7 +44,7 @@ async fn a_right_in_one_tenants_database_holds_up_no_other_tenant(on: On) {
         roles.push(status["role"].as_str().expect("it has a role").to_owned());
     }
     let [one, two, three] = &roles[..] else { unreachable!("three were pushed") };
-    let asked = Asked::begin(format!("{}{PATH}", stage.url()), stage.key("other").await);
+    let asked = Asked::begin(format!("{}{PATH}", stage.url()), stage.key("other").await, &stage.pids());
     let mut owner = connect(&stage.login("acme", TenantLogin::Owner).await).await.expect("the owner");
     let mut holder = connect(&stage.login("acme", TenantLogin::Owner).await).await.expect("the owner");
     let mut superuser = stage.server.connect("postgres").await;

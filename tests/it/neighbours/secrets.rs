@@ -28,7 +28,7 @@ async fn a_secret_that_holds_another_keys_string_is_told_to_its_key_alone(on: On
     }
     let (north, south, other) =
         (stage.key("north").await, stage.key("south").await, stage.key("other").await);
-    let neighbour = Asked::begin(format!("{}{OTHERS}", stage.url()), other.clone());
+    let neighbour = Asked::begin(format!("{}{OTHERS}", stage.url()), other.clone(), &stage.pids());
     let revoked = format!("{}, revoked: true", reader("south", "[id, body]"));
     stage.put(&key("south", "acme", &revoked)).await;
     stage.told("ApiKey", "south", 2, "Revoked").await;

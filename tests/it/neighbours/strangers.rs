@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rowgate_tests::asked::Asked;
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::postgres::{Server, execute};
 use rowgate_tests::world::{GUEST, World, invented};
@@ -46,6 +47,7 @@ async fn the_same_is_done_for_a_tenant_that_is_there_and_for_one_that_is_not() {
     world.start().await;
     let (url, probes, guest, own) =
         (world.url(), world.probes_url(), world.key("guest-key"), world.key("north"));
+    let neighbour = Asked::begin(format!("{url}/auth/guest/api"), guest.clone(), &[world.pid()]);
     let exchange = format!("{url}/api/auth/apikeys/exchange");
     let token = async |key: &str| {
         let reply = Client::new().ask("POST", &exchange, &[("X-API-Key", key)]).await;
@@ -95,6 +97,7 @@ async fn the_same_is_done_for_a_tenant_that_is_there_and_for_one_that_is_not() {
     }
     assert_eq!(answers.len(), 1, "{answers:#?}");
     assert_eq!(ask(&url, "shop", METHODS[1], ("X-API-Key", &own)).await.status, 200);
+    neighbour.always_answered().await;
 }
 
 /// A request with a body says more: that nobody reads it.

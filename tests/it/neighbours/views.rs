@@ -90,6 +90,7 @@ async fn errors_tell_of_no_row_that_a_view_hides() {
     let asked = Asked::begin(
         format!("{}/auth/calm/api/open?$filter=amount+add+1+gt+1", world.url()),
         world.key("calm-reader"),
+        &[world.pid()],
     );
     for filter in FILTERS {
         for entity in ["open", "nested", "guarded"] {

@@ -62,9 +62,11 @@ impl InFolder {
         fs::remove_file(self.world.manifests().join(file(key))).expect("the manifest is there");
     }
 
-    /// The file that stands for what is told of an object, whole; `None`: there is none.
+    /// The file that stands for what is told of an object, whole; `None`: there is none. `name`: `namespace/name` outside
+    /// `default`.
     pub(super) fn object(&self, kind: &str, name: &str) -> Option<Value> {
-        let file = format!("status/{}_default_{name}.yaml", kind.to_lowercase());
+        let (namespace, name) = name.split_once('/').unwrap_or(("default", name));
+        let file = format!("status/{}_{namespace}_{name}.yaml", kind.to_lowercase());
         serde_yaml::from_str(&fs::read_to_string(self.world.state().join(file)).ok()?).ok()
     }
 

@@ -42,7 +42,7 @@ struct Teams {
     /// With the roots, as a platform team fetches them.
     scratch: Scratch,
     data_plane: DataPlane,
-    _operator: Operator,
+    operator: Operator,
 }
 
 impl Land {
@@ -162,6 +162,14 @@ impl Land {
         }
     }
 
+    /// Of each process of ours.
+    pub(super) fn pids(&self) -> Vec<u32> {
+        match &self.kind {
+            Kind::Folder(world) => vec![world.pid()],
+            Kind::Cluster(teams) => vec![teams.operator.pid(), teams.data_plane.pid()],
+        }
+    }
+
     /// Whether a key works; it must be answered with 200 or 401.
     pub(super) async fn opens(&self, key: &str, path: &str) -> bool {
         let answer = get(&format!("{}{path}", self.url()), key).await;
@@ -220,7 +228,7 @@ impl Teams {
             let file = scratch.path().join(format!("state/{name}.root"));
             fs::write(file, &root["root"]).expect("the folder is ours");
         }
-        let teams = Teams { namespaces, kubeconfigs, scratch, data_plane, _operator: operator };
+        let teams = Teams { namespaces, kubeconfigs, scratch, data_plane, operator };
         for team in [Team::A, Team::B] {
             let other = teams.namespaces[1 - team as usize].name();
             let may = async || teams.kubectl(team, &["get", "tenants,apikeys,events"], "").ok();
