@@ -117,7 +117,7 @@ impl Running {
         let reconciling = rowgate_reconcile::run(
             Arc::new(narrator),
             self.installation.clone(),
-            rowgate_reconcile::Settings { relook: self.settings.relook, api_url: url },
+            rowgate_reconcile::Settings { resync: self.settings.relook, api_url: url },
             shutdown.clone(),
         );
         let serving = app::run(

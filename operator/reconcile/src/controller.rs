@@ -18,10 +18,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::apply::kept::Kept;
-use crate::controller::glance::{Glance, Tables, glance};
 use crate::controller::hang::{PANICKED, contained};
-use crate::controller::job::{Job, Passed, Shared, bury, retire};
-use crate::controller::lanes::Lanes;
+use crate::controller::job::{Job, Passed, Shared, release_orphan, retire};
+use crate::controller::pass_slots::PassSlots;
+use crate::controller::replica_poll::{ReplicaPoll, SeenTables, poll_replicas};
 use crate::removal::remains::sweep;
 use crate::source::{ResourceSource, Snapshot};
 use crate::status::report::Told;
@@ -29,11 +29,11 @@ use crate::status::reporter::Reporter;
 use crate::status::{Replicas, TenantState, login_failure, serving};
 
 mod entries;
-pub(crate) mod glance;
 pub(crate) mod hang;
 pub(crate) mod job;
-pub(crate) mod lanes;
-mod taken;
+pub(crate) mod pass_slots;
+pub(crate) mod replica_poll;
+mod results;
 
 use entries::{Entry, Orphan};
 
@@ -42,7 +42,7 @@ use entries::{Entry, Orphan};
 pub struct Settings {
     /// After this long at the latest a tenant without a change is compared with its database again, to find what was
     /// changed there by hand.
-    pub relook: Duration,
+    pub resync: Duration,
     /// The data plane's address, for `status.endpoints`, such as `http://127.0.0.1:8080`.
     pub api_url: String,
 }
@@ -57,16 +57,16 @@ pub enum Ended {
 }
 
 /// While a replica is waited for: at first soon, then less and less often.
-const SOON: Duration = Duration::from_millis(5);
-const AWAITING: Duration = Duration::from_millis(100);
+const AWAITING_INITIAL_BACKOFF: Duration = Duration::from_millis(5);
+const AWAITING_MAX_BACKOFF: Duration = Duration::from_millis(100);
 /// Otherwise, for tables that somebody changed.
-const GLANCE: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// While no replica lives the data plane's login is tried so often.
-const LOGIN: Duration = Duration::from_secs(2);
+const LOGIN_INTERVAL: Duration = Duration::from_secs(2);
 /// After something that failed.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// A replica's beat counts for this long, and so does what was last heard of all.
-const SILENCE: Duration = Duration::from_secs(6);
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Reconciles until `shutdown`, or until another reconciler takes over. What fails is told in status and tried again.
 pub async fn run<S: ResourceSource + 'static>(
@@ -78,20 +78,20 @@ pub async fn run<S: ResourceSource + 'static>(
     let Some(lead) = shutdown.run_until_cancelled(take_over(&installation)).await else {
         return Ended::Shutdown;
     };
-    let (reporter, lanes) = (Reporter::default(), Lanes::new());
+    let (reporter, pass_slots) = (Reporter::default(), PassSlots::new());
     let shared = Arc::new(Shared {
         source: source.clone(),
         installation,
         reporter,
-        lanes,
+        pass_slots,
         kept: Kept::default(),
         lead,
     });
     let served = Arc::new(Notify::new());
-    let mut looker = Looker {
+    let mut controller = Controller {
         served: served.clone(),
         told: Told::new(settings.api_url.clone()),
-        relook: settings.relook,
+        resync: settings.resync,
         shared: shared.clone(),
         snapshot: Arc::default(),
         entries: BTreeMap::new(),
@@ -102,12 +102,12 @@ pub async fn run<S: ResourceSource + 'static>(
         lost: false,
         queue_fills: false,
         replicas: None,
-        tables: Tables::default(),
-        glancing: false,
+        tables: SeenTables::default(),
+        polling: false,
         login_tried: None,
-        glances_again: false,
-        next_glance: Instant::now(),
-        pace: SOON,
+        polls_again: false,
+        next_poll: Instant::now(),
+        pace: AWAITING_INITIAL_BACKOFF,
         listing: false,
         next_list: Instant::now(),
         suspects: BTreeSet::new(),
@@ -116,13 +116,13 @@ pub async fn run<S: ResourceSource + 'static>(
         () = shutdown.cancelled() => Ended::Shutdown,
         () = shared.reporter.run(&*source) => Ended::Shutdown,
         () = hear(&shared.installation, &served) => Ended::Shutdown,
-        ended = looker.run() => ended,
+        ended = controller.run() => ended,
     };
-    looker.jobs.shutdown().await;
+    controller.jobs.shutdown().await;
     ended
 }
 
-/// Wakes for a glance when a replica serves something else. A lost wake costs no more than a glance's pause.
+/// Wakes for a poll when a replica serves something else. A lost wake costs no more than one polling interval.
 async fn hear(installation: &Installation, served: &Notify) {
     loop {
         let heard: Result<(), PgError> = async {
@@ -133,9 +133,9 @@ async fn hear(installation: &Installation, served: &Notify) {
             }
         }
         .await;
-        // glances tell of a control database that does not answer
+        // polls report a control database that does not answer
         drop(heard);
-        tokio::time::sleep(RETRY).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
 }
 
@@ -148,7 +148,7 @@ async fn take_over(installation: &Installation) -> i64 {
                 tracing::warn!(%error, "the control database does not let us begin; it is tried again")
             }
         }
-        tokio::time::sleep(RETRY).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
 }
 
@@ -158,17 +158,17 @@ enum Done {
     /// Of a Tenant that vanished, by uid.
     Retired(String, Result<(), PgError>),
     /// Of a key without a Tenant, by uid.
-    Buried(String, Result<bool, String>),
-    Glanced(Result<(PgConnection, Glance), PgError>),
+    OrphanReleased(String, Result<bool, String>),
+    Polled(Result<(PgConnection, ReplicaPoll), PgError>),
     Listed(Result<Vec<tenants::Record>, PgError>),
 }
 
-struct Looker<S> {
+struct Controller<S> {
     /// A replica serves something else.
     served: Arc<Notify>,
     shared: Arc<Shared<S>>,
     told: Told,
-    relook: Duration,
+    resync: Duration,
     snapshot: Arc<Snapshot>,
     /// By uid of the Tenant, while it is there and until its end is seen to.
     entries: BTreeMap<String, Entry>,
@@ -185,13 +185,13 @@ struct Looker<S> {
     queue_fills: bool,
     /// `None`: nothing is known yet, so nothing is told.
     replicas: Option<Replicas>,
-    tables: Tables,
-    glancing: bool,
+    tables: SeenTables,
+    polling: bool,
     /// When the data plane's login was last tried, for want of a replica that does.
     login_tried: Option<Instant>,
-    /// Another glance is wanted after the one that is under way.
-    glances_again: bool,
-    next_glance: Instant,
+    /// Another poll is wanted after the one that is under way.
+    polls_again: bool,
+    next_poll: Instant,
     pace: Duration,
     listing: bool,
     next_list: Instant,
@@ -199,7 +199,7 @@ struct Looker<S> {
     suspects: BTreeSet<String>,
 }
 
-impl<S: ResourceSource + 'static> Looker<S> {
+impl<S: ResourceSource + 'static> Controller<S> {
     async fn run(&mut self) -> Ended {
         let (source, served) = (self.shared.source.clone(), self.served.clone());
         let mut look = Some(Instant::now());
@@ -213,7 +213,7 @@ impl<S: ResourceSource + 'static> Looker<S> {
                     }
                     Err(error) => {
                         tracing::warn!(%error, "the look at the resources failed and is tried again");
-                        Some(Instant::now() + RETRY)
+                        Some(Instant::now() + RETRY_DELAY)
                     }
                 };
                 changed = self::changed(&source);
@@ -234,7 +234,7 @@ impl<S: ResourceSource + 'static> Looker<S> {
                     }
                 }
                 () = served.notified() => {
-                    (self.next_glance, self.glances_again) = (Instant::now(), self.glancing);
+                    (self.next_poll, self.polls_again) = (Instant::now(), self.polling);
                 }
                 () = tokio::time::sleep_until(next) => {}
             }
@@ -244,24 +244,25 @@ impl<S: ResourceSource + 'static> Looker<S> {
     /// When something is to be begun next.
     fn next(&self) -> Instant {
         let passes = self.entries.values().filter(|it| !it.busy()).map(|it| it.due);
-        let burials = self.orphans.values().filter_map(|it| it.due);
-        let glance = (!self.glancing).then_some(self.next_glance);
+        let releases = self.orphans.values().filter_map(|it| it.due);
+        let poll = (!self.polling).then_some(self.next_poll);
         let list = (!self.listing).then_some(self.next_list);
-        let all = passes.chain(burials).chain(glance).chain(list);
-        all.min().unwrap_or_else(|| Instant::now() + GLANCE)
+        let all = passes.chain(releases).chain(poll).chain(list);
+        all.min().unwrap_or_else(|| Instant::now() + POLL_INTERVAL)
     }
 
     /// Begins what is due.
     fn start(&mut self) {
         let now = Instant::now();
-        if !self.glancing && self.next_glance <= now {
-            self.glancing = true;
+        if !self.polling && self.next_poll <= now {
+            self.polling = true;
             let (installation, conn) = (self.shared.installation.clone(), self.control.take());
-            let tries = self.login_tried.is_none_or(|at| LOGIN <= at.elapsed());
+            let tries = self.login_tried.is_none_or(|at| LOGIN_INTERVAL <= at.elapsed());
             if tries {
                 self.login_tried = Some(now);
             }
-            self.jobs.spawn(async move { Done::Glanced(Box::pin(glance(installation, conn, tries)).await) });
+            self.jobs
+                .spawn(async move { Done::Polled(Box::pin(poll_replicas(installation, conn, tries)).await) });
         }
         if !self.listing && self.next_list <= now {
             self.listing = true;
@@ -282,16 +283,16 @@ impl<S: ResourceSource + 'static> Looker<S> {
             let Some(tenant) = entry.tenant.clone() else {
                 let (uid, epoch, spared) = (uid.clone(), memory.epoch, entry.spared.clone());
                 self.jobs.spawn(async move {
-                    let place = shared.lanes.enter(true).await;
+                    let slot = shared.pass_slots.enter(true).await;
                     let retired = contained(Box::pin(retire(&shared, &uid, epoch, spared))).await;
-                    drop(place);
+                    drop(slot);
                     let panicked = |_| PgError::Unexpected { reason: PANICKED.to_owned(), source: None };
                     let retired = retired.unwrap_or_else(|it| Err(panicked(it)));
                     Done::Retired(uid, retired)
                 });
                 continue;
             };
-            let probe = entry.probed.is_none_or(|at| self.relook.mul_f64(0.5) <= at.elapsed());
+            let probe = entry.probed.is_none_or(|at| self.resync.mul_f64(0.5) <= at.elapsed());
             if probe {
                 entry.probed = Some(now);
             }
@@ -305,8 +306,8 @@ impl<S: ResourceSource + 'static> Looker<S> {
             orphan.due = None;
             let (shared, key, uid) = (self.shared.clone(), orphan.key.clone(), uid.clone());
             self.jobs.spawn(async move {
-                let buried = contained(Box::pin(bury(&shared, &key))).await;
-                Done::Buried(uid, buried.unwrap_or_else(|_| Err(PANICKED.to_owned())))
+                let orphan_released = contained(Box::pin(release_orphan(&shared, &key))).await;
+                Done::OrphanReleased(uid, orphan_released.unwrap_or_else(|_| Err(PANICKED.to_owned())))
             });
         }
     }

@@ -8,7 +8,7 @@ use rowgate_crds::{ApiKey, Kind, Reason, Tenant};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Looker, RETRY, Standing};
+use super::{Controller, RETRY_DELAY, Standing};
 use crate::pass::{Memory, is_leaving};
 use crate::source::inputs::{Inputs, Mark, lost};
 use crate::source::{ResourceSource, Snapshot};
@@ -16,7 +16,7 @@ use crate::status::TenantState;
 use crate::status::report;
 
 /// The longest pause after passes that fail again and again.
-const LONGEST_RETRY: Duration = Duration::from_secs(15);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(15);
 
 /// One tenant.
 pub(super) struct Entry {
@@ -83,7 +83,7 @@ impl Entry {
     }
 
     /// After a pass.
-    pub(super) fn finish(&mut self, state: Arc<TenantState>, slow: bool, memory: Memory, relook: Duration) {
+    pub(super) fn finish(&mut self, state: Arc<TenantState>, slow: bool, memory: Memory, resync: Duration) {
         let retry = state.findings.retry.as_ref().map(|(reason, _)| *reason);
         let retries = state.keys.iter().filter_map(|key| key.findings.retry.as_ref());
         let failed =
@@ -92,16 +92,16 @@ impl Entry {
         self.slow = slow || retry == Some(Reason::DatabaseUnavailable);
         let (now, first) = (Instant::now(), self.state.is_none());
         let pause = match failed {
-            true => self.pause(relook),
+            true => self.pause(resync),
             // spread from the first time on, so that not all are looked at at once
-            false => relook.mul_f64(if first {
+            false => resync.mul_f64(if first {
                 rand::random_range(0.3..0.95)
             } else {
                 rand::random_range(0.85..0.95)
             }),
         };
         // a moment later than the database said: what is looked for has come then
-        let dated = state.next_look.map(|it| it + super::AWAITING);
+        let dated = state.next_look.map(|it| it + super::AWAITING_MAX_BACKOFF);
         let due = now + dated.map_or(pause, |it| it.min(pause));
         // never before what was asked for meanwhile
         self.due = if self.wanted { now } else { due };
@@ -122,19 +122,19 @@ impl Entry {
     }
 
     /// After an end that could not be seen to.
-    pub(super) fn failed_vanished(&mut self, memory: Memory, relook: Duration) {
+    pub(super) fn failed_vanished(&mut self, memory: Memory, resync: Duration) {
         self.n_failed += 1;
         self.memory = Some(memory);
-        self.due = Instant::now() + self.pause(relook);
+        self.due = Instant::now() + self.pause(resync);
     }
 
-    fn pause(&self, relook: Duration) -> Duration {
-        let longest = LONGEST_RETRY.min(relook.mul_f64(0.5)).max(RETRY);
-        (RETRY * 2_u32.saturating_pow(self.n_failed.saturating_sub(1).min(8))).min(longest)
+    fn pause(&self, resync: Duration) -> Duration {
+        let longest = MAX_RETRY_DELAY.min(resync.mul_f64(0.5)).max(RETRY_DELAY);
+        (RETRY_DELAY * 2_u32.saturating_pow(self.n_failed.saturating_sub(1).min(8))).min(longest)
     }
 }
 
-impl<S: ResourceSource + 'static> Looker<S> {
+impl<S: ResourceSource + 'static> Controller<S> {
     /// Compares what is there now with what the last passes saw, and makes due what differs.
     pub(super) fn take(&mut self, snapshot: Snapshot) {
         let now = Instant::now();

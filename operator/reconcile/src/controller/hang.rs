@@ -15,10 +15,10 @@ use crate::source::ResourceSource;
 use crate::status::report::Told;
 use crate::status::{Replicas, TenantState};
 
-/// A pass that takes longer in the slow lane is told of.
-const LONG: Duration = Duration::from_secs(6);
+/// A pass that takes longer in a slow slot is reported.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(6);
 /// One that takes longer is given up. A bootstrap script that fills large tables needs a while.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_PASS_DURATION: Duration = Duration::from_secs(3600);
 
 pub(crate) const PANICKED: &str = "a mistake of Rowgate's stopped the work on this Tenant, and the log says where; it is tried again, and nobody else is concerned";
 
@@ -33,7 +33,7 @@ pub(crate) async fn contained<T>(work: impl Future<Output = T>) -> Result<T, Pan
 }
 
 /// Tells of a pass that takes long, and ends when it is to be given up: with what is told of the Tenant then. `is_slow`: it is
-/// in the slow lane. `before`: what was known of the Tenant before; `None`: what was told last stands until the pass ends.
+/// in a slow slot. `before`: what was known of the Tenant before; `None`: what was told last stands until the pass ends.
 pub(crate) async fn outlasts<S: ResourceSource>(
     shared: &Shared<S>,
     told: &Told,
@@ -43,7 +43,7 @@ pub(crate) async fn outlasts<S: ResourceSource>(
 ) -> (Reason, String) {
     let all = async {
         is_slow.notified().await;
-        sleep(LONG).await;
+        sleep(REPORT_TIMEOUT).await;
         // what the pass has told itself says more
         if let Some(mut now) = before.filter(|now| !told.is_revised(&now.object.uid)) {
             // those are what they were
@@ -54,13 +54,13 @@ pub(crate) async fn outlasts<S: ResourceSource>(
             told.revise(&now.object.uid);
             shared.reporter.push(told.tenant(&now, &Replicas::default(), false));
         }
-        sleep(LONGEST - LONG).await;
+        sleep(MAX_PASS_DURATION - REPORT_TIMEOUT).await;
     };
     tokio::select! {
         () = all => {
             let message = format!(
                 "given up after {} min, and tried again: correct the script or the function in the tenant's database that never ends",
-                LONGEST.as_secs() / 60
+                MAX_PASS_DURATION.as_secs() / 60
             );
             (Reason::Retrying, message)
         }

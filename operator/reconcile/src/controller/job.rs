@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::apply::kept::Kept;
 use crate::controller::hang;
-use crate::controller::lanes::{Lanes, QUICK, TURN};
+use crate::controller::pass_slots::{PassSlots, QUICK_PASS_TIMEOUT, SLOW_PASS_TIMEOUT};
 use crate::pass::{Memory, Pass, free_key, is_forced, is_leaving};
 use crate::removal::revocation;
 use crate::source::{ObjectRef, ResourceSource, Snapshot};
@@ -27,7 +27,7 @@ pub(crate) struct Shared<S> {
     pub(crate) source: Arc<S>,
     pub(crate) installation: Installation,
     pub(crate) reporter: Reporter,
-    pub(crate) lanes: Lanes,
+    pub(crate) pass_slots: PassSlots,
     pub(crate) kept: Kept,
     /// What the fence of the control database is asked with.
     pub(crate) lead: i64,
@@ -87,11 +87,11 @@ impl<S: ResourceSource> Job<S> {
         Passed { uid, state, slow: self.slow, memory: self.memory }
     }
 
-    /// Until one pass has come to its end, in the lane that it belongs to.
+    /// Runs until one pass has finished, in a slot of its kind.
     async fn passes(&mut self, is_slow: Arc<Notify>) -> Arc<TenantState> {
-        let lanes = self.shared.lanes.clone();
-        let mut place = lanes.enter(self.slow).await;
-        let mut turn = TURN;
+        let pass_slots = self.shared.pass_slots.clone();
+        let mut slot = pass_slots.enter(self.slow).await;
+        let mut limit = SLOW_PASS_TIMEOUT;
         loop {
             let mut pass = Box::pin(pass(
                 &self.shared,
@@ -102,32 +102,32 @@ impl<S: ResourceSource> Job<S> {
                 &mut self.memory,
             ));
             if !self.slow {
-                if let Ok(state) = timeout(QUICK, &mut pass).await {
+                if let Ok(state) = timeout(QUICK_PASS_TIMEOUT, &mut pass).await {
                     break state;
                 }
                 self.slow = true;
-                if let Some(aside) = lanes.aside() {
-                    place = aside;
+                if let Some(free) = pass_slots.try_slow() {
+                    slot = free;
                 } else {
                     drop(pass);
-                    drop(place);
-                    place = lanes.enter(true).await;
+                    drop(slot);
+                    slot = pass_slots.enter(true).await;
                     continue;
                 }
             }
             is_slow.notify_one();
-            let mut done = timeout(turn, &mut pass).await.ok();
-            while done.is_none() && !lanes.crowded() {
-                done = timeout(turn, &mut pass).await.ok();
+            let mut done = timeout(limit, &mut pass).await.ok();
+            while done.is_none() && !pass_slots.crowded() {
+                done = timeout(limit, &mut pass).await.ok();
             }
             if let Some(state) = done {
                 break state;
             }
-            // begun anew when it is its turn again; a pass may be cut off anywhere
-            turn *= 2;
+            // started again when a slot is free; a pass may be cut off anywhere
+            limit *= 2;
             drop(pass);
-            drop(place);
-            place = lanes.enter(true).await;
+            drop(slot);
+            slot = pass_slots.enter(true).await;
         }
     }
 }
@@ -190,7 +190,10 @@ pub(crate) async fn retire<S>(
 }
 
 /// Lets go of a key whose Tenant is not there, once that Tenant's keys are revoked. False: they are not yet.
-pub(crate) async fn bury<S: ResourceSource>(shared: &Shared<S>, key: &ApiKey) -> Result<bool, String> {
+pub(crate) async fn release_orphan<S: ResourceSource>(
+    shared: &Shared<S>,
+    key: &ApiKey,
+) -> Result<bool, String> {
     let forced = is_forced(&key.metadata);
     let object = ObjectRef::from(key);
     let pending = async {

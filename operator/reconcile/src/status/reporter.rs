@@ -13,7 +13,7 @@ use crate::source::{ObjectRef, ResourceSource, SourceError, StatusReport};
 const BATCH: usize = 32;
 
 /// After a status that could not be written.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub(crate) struct Reporter {
@@ -129,7 +129,7 @@ impl Reporter {
                         tracing::warn!(object = %report.object, %error, "the status could not be written; it is tried again");
                         let mut waiting = self.waiting();
                         if !waiting.turns.contains_key(&report.object) {
-                            waiting.push(Waiting { not_before: Instant::now() + RETRY, report });
+                            waiting.push(Waiting { not_before: Instant::now() + RETRY_DELAY, report });
                         }
                     }
                 }
@@ -164,7 +164,7 @@ mod tests {
         for (name, status) in [("b", 1), ("a", 1), ("b", 2), ("c", 1)] {
             queue.push(Waiting { not_before: now, report: report(name, status) });
         }
-        queue.push(Waiting { not_before: now + RETRY, report: report("later", 1) });
+        queue.push(Waiting { not_before: now + RETRY_DELAY, report: report("later", 1) });
         let number = |it: StatusReport| match it.status {
             Status::ApiKey(status) => (it.object.name, status.observed_generation),
             Status::Tenant(_) => (it.object.name, 0),
@@ -172,7 +172,7 @@ mod tests {
         let taken: Vec<(String, i64)> = queue.take(now).into_iter().map(number).collect();
         assert_eq!(taken, [("a".to_owned(), 1), ("b".to_owned(), 2), ("c".to_owned(), 1)]);
         assert_eq!(queue.take(now), []);
-        assert_eq!(queue.take(now + RETRY).len(), 1);
+        assert_eq!(queue.take(now + RETRY_DELAY).len(), 1);
         assert!(queue.turns.is_empty() && queue.by_turn.is_empty());
     }
 }

@@ -8,7 +8,7 @@ use rowgate_sql::catalog::{Action, EntityKind, PermissionRecord};
 
 use crate::plan::accept::{Accepted, exposed};
 
-/// More would bury what else a status says.
+/// More would release_orphan what else a status says.
 const MOST: usize = 20;
 
 /// A sentence for each column that somebody may read, and filter by, without its index.

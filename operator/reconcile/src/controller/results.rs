@@ -7,9 +7,12 @@ use rowgate_crds::Reason;
 use rowgate_pg::failure::PgError;
 use tokio::time::Instant;
 
-use super::{AWAITING, Done, GLANCE, Looker, RETRY, SILENCE, SOON, standing};
-use crate::controller::glance::Glance;
+use super::{
+    AWAITING_INITIAL_BACKOFF, AWAITING_MAX_BACKOFF, Controller, Done, HEARTBEAT_TIMEOUT, POLL_INTERVAL,
+    RETRY_DELAY, standing,
+};
 use crate::controller::job::Passed;
+use crate::controller::replica_poll::ReplicaPoll;
 use crate::pass::{Memory, REMEDY};
 use crate::source::{ResourceSource, Sight};
 use crate::status::report;
@@ -18,7 +21,7 @@ use crate::status::{Replicas, awaits_replicas};
 /// PostgreSQL writes to its own log from here on.
 const FILLING: f64 = 0.5;
 
-impl<S: ResourceSource + 'static> Looker<S> {
+impl<S: ResourceSource + 'static> Controller<S> {
     /// Takes in what a piece of work came to. True: another reconciler has taken over.
     pub(super) fn done(&mut self, done: Done) -> bool {
         match done {
@@ -29,19 +32,19 @@ impl<S: ResourceSource + 'static> Looker<S> {
                 Err(error) => {
                     tracing::warn!(tenant = uid, %error, "the Tenant is gone, or cannot be read; keys that are not wanted are revoked as soon as its database answers");
                     if let Some(entry) = self.entries.get_mut(&uid) {
-                        entry.failed_vanished(Memory::new(self.told.clone()), self.relook);
+                        entry.failed_vanished(Memory::new(self.told.clone()), self.resync);
                     }
                 }
             },
-            Done::Buried(uid, buried) => self.buried(&uid, buried),
-            Done::Glanced(Ok((conn, glance))) => {
+            Done::OrphanReleased(uid, orphan_released) => self.orphan_released(&uid, orphan_released),
+            Done::Polled(Ok((conn, poll))) => {
                 self.control = Some(conn);
-                return self.glanced(glance);
+                return self.polled(poll);
             }
-            Done::Glanced(Err(error)) => {
-                (self.glancing, self.lost) = (false, true);
-                self.next_glance = Instant::now() + RETRY;
-                if SILENCE <= self.heard.elapsed() {
+            Done::Polled(Err(error)) => {
+                (self.polling, self.lost) = (false, true);
+                self.next_poll = Instant::now() + RETRY_DELAY;
+                if HEARTBEAT_TIMEOUT <= self.heard.elapsed() {
                     let mut replicas = self.replicas.take().unwrap_or_default();
                     replicas.silent = Some(error.to_string());
                     self.replicas = Some(replicas);
@@ -52,7 +55,8 @@ impl<S: ResourceSource + 'static> Looker<S> {
             }
             Done::Listed(listed) => {
                 self.listing = false;
-                self.next_list = Instant::now() + listed.as_ref().map_or(RETRY, |_| self.relook.max(RETRY));
+                self.next_list =
+                    Instant::now() + listed.as_ref().map_or(RETRY_DELAY, |_| self.resync.max(RETRY_DELAY));
                 self.suspects = listed.unwrap_or_default().into_iter().map(|record| record.uid).collect();
                 self.suspects.retain(|uid| !self.entries.contains_key(uid));
             }
@@ -72,15 +76,15 @@ impl<S: ResourceSource + 'static> Looker<S> {
             entry.cut(memory);
             return false;
         }
-        entry.finish(state, slow, memory, self.relook);
+        entry.finish(state, slow, memory, self.resync);
         let source = &self.shared.source;
         entry.note_secrets(|namespace, name| source.sight(namespace, name) != Sight::Unseen);
         if let (Some(replicas), Some(state)) = (&self.replicas, &entry.state) {
             let awaits = awaits_replicas(state, replicas);
             if awaits {
-                (self.pace, self.next_glance) = (SOON, Instant::now());
+                (self.pace, self.next_poll) = (AWAITING_INITIAL_BACKOFF, Instant::now());
             }
-            // a replica may serve it by now, so it is told after the next glance, unless that may not come
+            // a replica may serve it by now, so it is told after the next poll, unless that may not come
             if awaits && !self.lost {
                 entry.told = None;
             } else {
@@ -118,37 +122,37 @@ impl<S: ResourceSource + 'static> Looker<S> {
         }
     }
 
-    fn buried(&mut self, uid: &str, buried: Result<bool, String>) {
+    fn orphan_released(&mut self, uid: &str, orphan_released: Result<bool, String>) {
         let Some(orphan) = self.orphans.get_mut(uid) else { return };
-        let trouble = match buried {
+        let trouble = match orphan_released {
             Ok(true) => {
-                orphan.due = Some(Instant::now() + self.relook);
+                orphan.due = Some(Instant::now() + self.resync);
                 return;
             }
             Ok(false) => "its Tenant cannot be read, or is gone and its keys are not revoked yet".to_owned(),
             Err(error) => error,
         };
-        orphan.due = Some(Instant::now() + RETRY);
+        orphan.due = Some(Instant::now() + RETRY_DELAY);
         let mut state = report::orphan(&orphan.key);
         state.findings.retry = Some((Reason::Deleting, format!("{trouble}; {REMEDY}")));
         self.shared.reporter.push(self.told.orphan(&state).into_iter().collect());
     }
 
-    fn glanced(&mut self, glance: Glance) -> bool {
-        self.glancing = false;
-        if glance.lead.epoch != self.shared.lead {
+    fn polled(&mut self, poll: ReplicaPoll) -> bool {
+        self.polling = false;
+        if poll.lead.epoch != self.shared.lead {
             return true;
         }
-        self.note_queue(glance.lead.queue);
+        self.note_queue(poll.lead.queue);
         self.heard = Instant::now();
         self.shared.kept.tidy();
-        let stirred: BTreeSet<_> = self.tables.stirred(&glance.seen).into_iter().collect();
+        let stirred: BTreeSet<_> = self.tables.stirred(&poll.seen).into_iter().collect();
         let known = self.replicas.take().and_then(|before| before.control);
-        let control = match glance.control {
+        let control = match poll.control {
             Some(tried) => tried.err(),
-            None => known.filter(|_| glance.live.is_empty()),
+            None => known.filter(|_| poll.live.is_empty()),
         };
-        self.replicas = Some(Replicas { live: glance.live, control, silent: None });
+        self.replicas = Some(Replicas { live: poll.live, control, silent: None });
         let mut awaiting = false;
         let was_lost = std::mem::take(&mut self.lost);
         for entry in self.entries.values_mut() {
@@ -159,13 +163,13 @@ impl<S: ResourceSource + 'static> Looker<S> {
             awaiting |= self.replicas.as_ref().is_some_and(|replicas| awaits_replicas(state, replicas));
         }
         self.tell();
-        let pace = match std::mem::take(&mut self.glances_again) {
+        let pace = match std::mem::take(&mut self.polls_again) {
             true => Duration::ZERO,
             false if awaiting => self.pace,
-            false => GLANCE,
+            false => POLL_INTERVAL,
         };
-        self.pace = (self.pace * 2).min(AWAITING);
-        self.next_glance = Instant::now() + pace;
+        self.pace = (self.pace * 2).min(AWAITING_MAX_BACKOFF);
+        self.next_poll = Instant::now() + pace;
         false
     }
 }

@@ -1,4 +1,4 @@
-//! A glance at the control database: who serves what, and whether somebody else has taken over.
+//! Polls the control database: what each replica serves, and whether another reconciler has taken over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use rowgate_pg::{leader, session};
 use sqlx::PgConnection;
 
 /// What it showed.
-pub(crate) struct Glance {
+pub(crate) struct ReplicaPoll {
     /// The live replicas, each with what it serves of every tenant.
     pub(crate) live: Vec<BTreeMap<Ulid, Serving>>,
     /// Why no data plane can log in to the control database, where none lives and it was tried.
@@ -24,11 +24,11 @@ pub(crate) struct Glance {
 
 /// The connection is kept: this is asked many times a second while a replica is waited for. `tries`: where no replica lives the data
 /// plane's login is tried as replicas do, from here.
-pub(crate) async fn glance(
+pub(crate) async fn poll_replicas(
     installation: Installation,
     conn: Option<PgConnection>,
     tries: bool,
-) -> Result<(PgConnection, Glance), PgError> {
+) -> Result<(PgConnection, ReplicaPoll), PgError> {
     let mut conn = match conn {
         Some(conn) => conn,
         None => session::connect(&installation.operator()).await?,
@@ -40,14 +40,14 @@ pub(crate) async fn glance(
     };
     let seen = replicas::seen(&mut conn).await?;
     let lead = leader::look(&mut conn).await?;
-    Ok((conn, Glance { live, control, seen, lead }))
+    Ok((conn, ReplicaPoll { live, control, seen, lead }))
 }
 
 /// What the tables of each tenant were seen to be, last.
 #[derive(Debug, Default)]
-pub(crate) struct Tables(BTreeMap<Ulid, BTreeSet<i64>>);
+pub(crate) struct SeenTables(BTreeMap<Ulid, BTreeSet<i64>>);
 
-impl Tables {
+impl SeenTables {
     /// Takes in what the replicas say, and gives the tenants whose tables are other ones than before: a hand has changed
     /// them, or we have. One that nobody has seen before is none of them.
     pub(crate) fn stirred(&mut self, seen: &Seen) -> Vec<Ulid> {
@@ -76,7 +76,7 @@ mod tests {
         let seen = |generation: i64, fingerprints: &[i64]| {
             Seen::from([((tenant.clone(), generation), fingerprints.iter().copied().collect())])
         };
-        let mut tables = Tables::default();
+        let mut tables = SeenTables::default();
         for (what, now, stirred) in [
             ("first seen", seen(1, &[7]), false),
             ("the same", seen(1, &[7]), false),
