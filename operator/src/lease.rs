@@ -79,7 +79,7 @@ impl Leadership {
 
     /// Returns when the Lease is ours. An API server that does not answer is asked again.
     pub async fn acquire(&mut self) {
-        let mut told: Option<String> = None;
+        let mut logged: Option<String> = None;
         loop {
             let said = match self.step().await {
                 Ok(true) => return,
@@ -89,9 +89,9 @@ impl Leadership {
                 }
                 Err(error) => format!("{error}; it is tried again"),
             };
-            if told.as_ref() != Some(&said) {
+            if logged.as_ref() != Some(&said) {
                 tracing::info!(lease = self.name, "{said}");
-                told = Some(said);
+                logged = Some(said);
             }
             tokio::time::sleep(LOOK.mul_f64(0.8 + 0.4 * rand::random::<f64>())).await;
         }
@@ -267,13 +267,13 @@ mod tests {
         let first = written(None, "l", "a", false, now);
         let renewed = written(Some(first.clone()), "l", "a", true, later);
         let taken = written(Some(renewed.clone()), "l", "b", false, later);
-        let told = |lease: &Lease| {
+        let fields = |lease: &Lease| {
             let spec = lease.spec.clone().expect("a spec");
             let times = (spec.acquire_time.expect("a time").0, spec.renew_time.expect("a time").0);
             (spec.holder_identity.expect("a holder"), spec.lease_transitions, times)
         };
-        assert_eq!(told(&first), ("a".into(), Some(0), (now, now)));
-        assert_eq!(told(&renewed), ("a".into(), Some(0), (now, later)));
-        assert_eq!(told(&taken), ("b".into(), Some(1), (later, later)));
+        assert_eq!(fields(&first), ("a".into(), Some(0), (now, now)));
+        assert_eq!(fields(&renewed), ("a".into(), Some(0), (now, later)));
+        assert_eq!(fields(&taken), ("b".into(), Some(1), (later, later)));
     }
 }

@@ -24,7 +24,7 @@ use crate::controller::pass_slots::PassSlots;
 use crate::controller::replica_poll::{ReplicaPoll, SeenTables, poll_replicas};
 use crate::removal::remains::sweep;
 use crate::source::{ResourceSource, Snapshot};
-use crate::status::report::Told;
+use crate::status::report::StatusCache;
 use crate::status::reporter::Reporter;
 use crate::status::{Replicas, TenantState, login_failure, serving};
 
@@ -90,7 +90,7 @@ pub async fn run<S: ResourceSource + 'static>(
     let served = Arc::new(Notify::new());
     let mut controller = Controller {
         served: served.clone(),
-        told: Told::new(settings.api_url.clone()),
+        statuses: StatusCache::new(settings.api_url.clone()),
         resync: settings.resync,
         shared: shared.clone(),
         snapshot: Arc::default(),
@@ -167,7 +167,7 @@ struct Controller<S> {
     /// A replica serves something else.
     served: Arc<Notify>,
     shared: Arc<Shared<S>>,
-    told: Told,
+    statuses: StatusCache,
     resync: Duration,
     snapshot: Arc<Snapshot>,
     /// By uid of the Tenant, while it is there and until its end is seen to.
@@ -313,17 +313,18 @@ impl<S: ResourceSource + 'static> Controller<S> {
     }
 
     /// Tells the tenants whose standing with the replicas is another one.
-    fn tell(&mut self) {
+    fn report(&mut self) {
         let Some(replicas) = &self.replicas else { return };
         for entry in self.entries.values_mut() {
-            let Some(state) = entry.state.as_ref().filter(|it| !self.told.is_revised(&it.object.uid)) else {
+            let Some(state) = entry.state.as_ref().filter(|it| !self.statuses.is_revised(&it.object.uid))
+            else {
                 continue;
             };
             let now = standing(state, replicas);
-            if entry.told.as_ref() != Some(&now) {
-                let whole = entry.whole && entry.told.is_none();
-                entry.told = Some(now);
-                self.shared.reporter.push(self.told.tenant(state, replicas, whole));
+            if entry.reported.as_ref() != Some(&now) {
+                let whole = entry.whole && entry.reported.is_none();
+                entry.reported = Some(now);
+                self.shared.reporter.push(self.statuses.tenant(state, replicas, whole));
             }
         }
     }

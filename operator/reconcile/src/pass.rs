@@ -20,7 +20,7 @@ use crate::plan::{As, Closed, Finding};
 use crate::source::{ResourceSource, Snapshot, Version};
 use crate::status::TenantState;
 use crate::status::report;
-use crate::status::report::Told;
+use crate::status::report::StatusCache;
 use crate::status::reporter::Reporter;
 
 mod adopt;
@@ -42,7 +42,7 @@ use settle::Generations;
 /// What stays between passes over one tenant: the fence's epoch and what the last pass left.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    told: Told,
+    statuses: StatusCache,
     pub(crate) epoch: Option<i64>,
     /// The last pass has found the fence closed, and nobody else to have done it.
     was_fenced: bool,
@@ -61,9 +61,9 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(told: Told) -> Memory {
+    pub(crate) fn new(statuses: StatusCache) -> Memory {
         Memory {
-            told,
+            statuses,
             epoch: None,
             was_fenced: false,
             settled: None,
@@ -75,8 +75,8 @@ impl Memory {
         }
     }
 
-    pub(crate) fn told(&self) -> Told {
-        self.told.clone()
+    pub(crate) fn statuses(&self) -> StatusCache {
+        self.statuses.clone()
     }
 
     /// What the last pass found.
@@ -295,8 +295,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         report::outcome(state, &desired, &outcome, &db, now);
         report::uses(state, &key_uses::of(logins.get(As::Operator).await?, &record.id).await?);
-        self.tell_rotated(state, &rotated).await?;
-        self.tell_held(state, logins, held_before).await?;
+        self.report_rotated(state, &rotated).await?;
+        self.report_held(state, logins, held_before).await?;
 
         let generation = db.state.as_ref().map_or(0, |state| state.generation);
         let drifted = record.generation != generation && settled == self.memory.settled;

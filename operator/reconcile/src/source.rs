@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rowgate_crds::{ApiKey, Kind, Tenant};
 
-pub use crate::status::told::Status;
+pub use crate::status::object_status::Status;
 
 pub mod dir;
 pub(crate) mod inputs;

@@ -15,12 +15,12 @@ use rowgate_pg::replicas::Serving;
 
 use crate::source::ObjectRef;
 
+pub(crate) mod object_status;
 pub(crate) mod report;
 pub(crate) mod reporter;
-pub(crate) mod told;
-mod turns;
+mod transitions;
 
-pub(crate) use turns::Turns;
+pub(crate) use transitions::Transitions;
 
 /// A reason and a sentence that says what to change.
 pub(crate) type Finding = (Reason, String);
@@ -57,7 +57,7 @@ pub(crate) struct TenantState {
     pub(crate) shared: Arc<[ResolvedPermission]>,
     pub(crate) keys: Vec<KeyState>,
     /// As they stand in the object.
-    pub(crate) turns: Turns,
+    pub(crate) transitions: Transitions,
     /// Why the data plane's login could not get into the tenant's database from here, when that was last tried.
     pub(crate) login_failure: Option<LoginFailure>,
     /// After this long, by the database's clock, a secret or key is due: for rotation, or to die.
@@ -89,7 +89,7 @@ pub(crate) struct KeyState {
     /// Of the key's permission set; all keys of a set share them.
     pub(crate) permissions: Arc<[ResolvedPermission]>,
     /// As they stand in the object.
-    pub(crate) turns: Turns,
+    pub(crate) transitions: Transitions,
 }
 
 /// Who serves, as the control database said last.
@@ -206,7 +206,7 @@ fn verdict(findings: &Findings, tenant: &TenantState, wanted: Option<i64>, repli
 /// All that a Tenant's status is made of, but for the times at which conditions turned: where it is the same, so is the
 /// status.
 #[derive(Debug, Hash)]
-pub(crate) struct SaidOfTenant<'a> {
+pub(crate) struct TenantFacts<'a> {
     verdict: Verdict,
     generation: i64,
     id: Option<&'a Ulid>,
@@ -220,8 +220,8 @@ pub(crate) struct SaidOfTenant<'a> {
     warnings: &'a [String],
 }
 
-pub(crate) fn tenant<'a>(state: &'a TenantState, replicas: &Replicas, api_url: &'a str) -> SaidOfTenant<'a> {
-    SaidOfTenant {
+pub(crate) fn tenant<'a>(state: &'a TenantState, replicas: &Replicas, api_url: &'a str) -> TenantFacts<'a> {
+    TenantFacts {
         verdict: verdict(&state.findings, state, state.served, replicas),
         generation: state.generation,
         id: state.id.as_ref(),
@@ -236,8 +236,8 @@ pub(crate) fn tenant<'a>(state: &'a TenantState, replicas: &Replicas, api_url: &
     }
 }
 
-impl SaidOfTenant<'_> {
-    pub(crate) fn status(&self, before: Turns, now: Timestamp) -> TenantStatus {
+impl TenantFacts<'_> {
+    pub(crate) fn status(&self, before: Transitions, now: Timestamp) -> TenantStatus {
         TenantStatus {
             observed_generation: self.generation,
             conditions: self.verdict.conditions(self.generation, before, now),
@@ -258,9 +258,9 @@ impl SaidOfTenant<'_> {
     }
 }
 
-/// As [`SaidOfTenant`], of a key.
+/// As [`TenantFacts`], of a key.
 #[derive(Debug, Hash)]
-pub(crate) struct SaidOfKey<'a> {
+pub(crate) struct ApiKeyFacts<'a> {
     verdict: Verdict,
     generation: i64,
     id: Option<&'a Ulid>,
@@ -281,8 +281,8 @@ pub(crate) fn api_key<'a>(
     tenant: Option<&TenantState>,
     replicas: &Replicas,
     now: Timestamp,
-) -> SaidOfKey<'a> {
-    SaidOfKey {
+) -> ApiKeyFacts<'a> {
+    ApiKeyFacts {
         verdict: key_verdict(key, tenant, replicas, now),
         generation: key.generation,
         id: key.id.as_ref(),
@@ -299,8 +299,8 @@ pub(crate) fn api_key<'a>(
     }
 }
 
-impl SaidOfKey<'_> {
-    pub(crate) fn status(&self, before: Turns, now: Timestamp) -> ApiKeyStatus {
+impl ApiKeyFacts<'_> {
+    pub(crate) fn status(&self, before: Transitions, now: Timestamp) -> ApiKeyStatus {
         let time = |text: Option<&str>| text.and_then(|text| text.parse().ok()).map(Time);
         ApiKeyStatus {
             observed_generation: self.generation,
@@ -335,12 +335,13 @@ fn key_verdict(key: &KeyState, tenant: Option<&TenantState>, replicas: &Replicas
             "the key has expired; set a later expiresAt or make a new ApiKey".to_owned(),
         ),
         Some(tenant) if !tenant.done && key.findings.stalled.is_empty() => {
-            let told = tenant.findings.retry.iter().chain(&tenant.findings.stalled).next();
-            let why = told.map_or("it is being brought into the database", |(_, message)| message.as_str());
+            let finding = tenant.findings.retry.iter().chain(&tenant.findings.stalled).next();
+            let why =
+                finding.map_or("it is being brought into the database", |(_, message)| message.as_str());
             let message = format!("Tenant {} is not ready: {why}", tenant.object.name);
             // what is tried again by itself is nothing to wait for in the Tenant
             let of_itself = [Reason::DatabaseUnavailable, Reason::Drifted];
-            let reason = told.map(|(reason, _)| *reason).filter(|it| of_itself.contains(it));
+            let reason = finding.map(|(reason, _)| *reason).filter(|it| of_itself.contains(it));
             Verdict::Reconciling(reason.unwrap_or(Reason::TenantNotReady), message)
         }
         Some(tenant) => verdict(&key.findings, tenant, key.served.or(tenant.served), replicas),
@@ -353,7 +354,7 @@ fn key_verdict(key: &KeyState, tenant: Option<&TenantState>, replicas: &Replicas
 }
 
 impl Verdict {
-    fn conditions(&self, generation: i64, before: Turns, now: Timestamp) -> Vec<Condition> {
+    fn conditions(&self, generation: i64, before: Transitions, now: Timestamp) -> Vec<Condition> {
         let (ready, reconciling, stalled, reason, message) = match self {
             Verdict::Ready(reason, message) => (true, false, false, *reason, message),
             Verdict::Reconciling(reason, message) => (false, true, false, *reason, message),

@@ -153,7 +153,7 @@ async fn a_table_that_comes_under_protection_and_out_of_it() {
     let desired = shop.desired(&world.installation);
     let outcome = world.settle(&desired).await;
     snapshot("unprotected_table", &outcome);
-    assert_eq!(outcome.told.len(), 1, "{:?}", outcome.told);
+    assert_eq!(outcome.events.len(), 1, "{:?}", outcome.events);
 }
 
 /// Partitions have triggers of their own, and one that is detached keeps them.

@@ -41,7 +41,7 @@ pub(super) struct Entry {
     /// The pass is one in which everything is compared and told again, whether it changed or not.
     pub(super) whole: bool,
     /// What of the replicas was told.
-    pub(super) told: Option<Standing>,
+    pub(super) reported: Option<Standing>,
 }
 
 /// A key without a Tenant.
@@ -67,7 +67,7 @@ impl Entry {
             cut: CancellationToken::new(),
             probed: None,
             whole: false,
-            told: None,
+            reported: None,
         }
     }
 
@@ -153,8 +153,8 @@ impl<S: ResourceSource + 'static> Controller<S> {
             );
             let keys = keys.remove(&name).unwrap_or_default();
             let inputs = Inputs::of(tenant, keys, &snapshot);
-            let told = self.told.clone();
-            let entry = self.entries.entry(uid.clone()).or_insert_with(|| Entry::new(Memory::new(told)));
+            let statuses = self.statuses.clone();
+            let entry = self.entries.entry(uid.clone()).or_insert_with(|| Entry::new(Memory::new(statuses)));
             if entry.tenant.is_none() || inputs.differ(&entry.inputs) {
                 (entry.due, entry.wanted) = (now, true);
             }
@@ -168,9 +168,9 @@ impl<S: ResourceSource + 'static> Controller<S> {
         }
         for tenant in snapshot.unread_of(Kind::Tenant) {
             let keys = keys.remove(&(tenant.namespace.as_str(), tenant.name.as_str())).unwrap_or_default();
-            let told = self.told.clone();
+            let statuses = self.statuses.clone();
             let entry =
-                self.entries.entry(tenant.uid.clone()).or_insert_with(|| Entry::new(Memory::new(told)));
+                self.entries.entry(tenant.uid.clone()).or_insert_with(|| Entry::new(Memory::new(statuses)));
             (entry.tenant, entry.due, entry.wanted) = (None, now, true);
             entry.spared = Some(spared(&keys, &snapshot));
             leaving.extend(keys.into_iter().filter(|key| is_leaving(&key.metadata)));
@@ -183,8 +183,8 @@ impl<S: ResourceSource + 'static> Controller<S> {
             }
         }
         for uid in std::mem::take(&mut self.suspects).into_iter().filter(|uid| !present.contains(uid)) {
-            let told = self.told.clone();
-            self.entries.entry(uid).or_insert_with(|| Entry::new(Memory::new(told)));
+            let statuses = self.statuses.clone();
+            self.entries.entry(uid).or_insert_with(|| Entry::new(Memory::new(statuses)));
         }
         self.adopt(keys.into_values().flatten().chain(leaving));
         let before = std::mem::replace(&mut self.snapshot, Arc::new(snapshot));
@@ -195,7 +195,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
             let tenants = now.tenants.iter().map(|it| &it.metadata);
             let all = tenants.chain(now.api_keys.iter().map(|it| &it.metadata));
             let uids: HashSet<&str> = all.filter_map(|metadata| metadata.uid.as_deref()).collect();
-            self.told.retain(&uids);
+            self.statuses.retain(&uids);
             self.shared.reporter.retain(&uids);
         }
     }
@@ -212,7 +212,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
                 let leaving = is_leaving(&key.metadata);
                 if !leaving {
                     let state = report::orphan(&key);
-                    self.shared.reporter.push(self.told.orphan(&state).into_iter().collect());
+                    self.shared.reporter.push(self.statuses.orphan(&state).into_iter().collect());
                 }
                 Orphan { key: key.clone(), mark, due: leaving.then(Instant::now) }
             });

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::controller::job::Shared;
 use crate::source::ResourceSource;
-use crate::status::report::Told;
+use crate::status::report::StatusCache;
 use crate::status::{Replicas, TenantState};
 
 /// A pass that takes longer in a slow slot is reported.
@@ -36,7 +36,7 @@ pub(crate) async fn contained<T>(work: impl Future<Output = T>) -> Result<T, Pan
 /// in a slow slot. `before`: what was known of the Tenant before; `None`: what was told last stands until the pass ends.
 pub(crate) async fn outlasts<S: ResourceSource>(
     shared: &Shared<S>,
-    told: &Told,
+    statuses: &StatusCache,
     before: Option<TenantState>,
     is_slow: &Notify,
     cut: &CancellationToken,
@@ -45,14 +45,14 @@ pub(crate) async fn outlasts<S: ResourceSource>(
         is_slow.notified().await;
         sleep(REPORT_TIMEOUT).await;
         // what the pass has told itself says more
-        if let Some(mut now) = before.filter(|now| !told.is_revised(&now.object.uid)) {
+        if let Some(mut now) = before.filter(|now| !statuses.is_revised(&now.object.uid)) {
             // those are what they were
             now.keys.clear();
             let message = "a script or a statement in the tenant's database takes long; pg_stat_activity shows it, and a script \
                            that never ends is to be corrected";
             now.findings.retry = Some((Reason::Progressing, message.to_owned()));
-            told.revise(&now.object.uid);
-            shared.reporter.push(told.tenant(&now, &Replicas::default(), false));
+            statuses.revise(&now.object.uid);
+            shared.reporter.push(statuses.tenant(&now, &Replicas::default(), false));
         }
         sleep(MAX_PASS_DURATION - REPORT_TIMEOUT).await;
     };

@@ -61,13 +61,13 @@ impl<S: ResourceSource> Job<S> {
         let began = Instant::now();
         let keys: Vec<&ApiKey> = self.keys.iter().map(|key| &**key).collect();
         let mut before = report::known(&self.tenant, &keys, self.memory.last());
-        let told = self.memory.told();
+        let statuses = self.memory.statuses();
         let (shared, cut) = (self.shared.clone(), self.cut.clone());
         // what failed is told, and is tried again with every pass
         let has_failed = self.memory.last().is_some_and(|last| last.findings.retry.is_some());
         let is_slow = Arc::new(Notify::new());
-        let told_of = (!has_failed).then(|| before.clone());
-        let outlasts = hang::outlasts(&shared, &told, told_of, &is_slow, &cut);
+        let reported = (!has_failed).then(|| before.clone());
+        let outlasts = hang::outlasts(&shared, &statuses, reported, &is_slow, &cut);
         let ended = tokio::select! {
             biased;
             passed = hang::contained(self.passes(is_slow.clone())) => passed.map_err(|_| (Reason::Retrying, hang::PANICKED.to_owned())),

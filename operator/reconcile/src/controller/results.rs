@@ -32,7 +32,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
                 Err(error) => {
                     tracing::warn!(tenant = uid, %error, "the Tenant is gone, or cannot be read; keys that are not wanted are revoked as soon as its database answers");
                     if let Some(entry) = self.entries.get_mut(&uid) {
-                        entry.failed_vanished(Memory::new(self.told.clone()), self.resync);
+                        entry.failed_vanished(Memory::new(self.statuses.clone()), self.resync);
                     }
                 }
             },
@@ -48,9 +48,9 @@ impl<S: ResourceSource + 'static> Controller<S> {
                     let mut replicas = self.replicas.take().unwrap_or_default();
                     replicas.silent = Some(error.to_string());
                     self.replicas = Some(replicas);
-                    self.tell();
+                    self.report();
                     // whoever answers next may know less, such as a standby that takes over: each tenant is compared first
-                    self.entries.keys().for_each(|uid| self.told.revise(uid));
+                    self.entries.keys().for_each(|uid| self.statuses.revise(uid));
                 }
             }
             Done::Listed(listed) => {
@@ -69,7 +69,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         if state.replaced {
             return true;
         }
-        self.told.settle(&uid);
+        self.statuses.finish_revision(&uid);
         let Some(entry) = self.entries.get_mut(&uid) else { return false };
         if entry.tenant.is_none() {
             // its object vanished meanwhile: what its keys are told since is not to be told over
@@ -86,10 +86,10 @@ impl<S: ResourceSource + 'static> Controller<S> {
             }
             // a replica may serve it by now, so it is told after the next poll, unless that may not come
             if awaits && !self.lost {
-                entry.told = None;
+                entry.reported = None;
             } else {
-                entry.told = Some(standing(state, replicas));
-                self.shared.reporter.push(self.told.tenant(state, replicas, entry.whole));
+                entry.reported = Some(standing(state, replicas));
+                self.shared.reporter.push(self.statuses.tenant(state, replicas, entry.whole));
             }
         }
         false
@@ -116,7 +116,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
     fn retired(&mut self, uid: &str) {
         match self.entries.get_mut(uid) {
             Some(entry) if entry.tenant.is_some() || entry.wanted => {
-                entry.memory = Some(Memory::new(self.told.clone()))
+                entry.memory = Some(Memory::new(self.statuses.clone()))
             }
             _ => drop(self.entries.remove(uid)),
         }
@@ -135,7 +135,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         orphan.due = Some(Instant::now() + RETRY_DELAY);
         let mut state = report::orphan(&orphan.key);
         state.findings.retry = Some((Reason::Deleting, format!("{trouble}; {REMEDY}")));
-        self.shared.reporter.push(self.told.orphan(&state).into_iter().collect());
+        self.shared.reporter.push(self.statuses.orphan(&state).into_iter().collect());
     }
 
     fn polled(&mut self, poll: ReplicaPoll) -> bool {
@@ -162,7 +162,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
             }
             awaiting |= self.replicas.as_ref().is_some_and(|replicas| awaits_replicas(state, replicas));
         }
-        self.tell();
+        self.report();
         let pace = match std::mem::take(&mut self.polls_again) {
             true => Duration::ZERO,
             false if awaiting => self.pace,

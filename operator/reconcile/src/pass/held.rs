@@ -12,7 +12,7 @@ use crate::status::TenantState;
 impl<S: ResourceSource> Pass<'_, S> {
     /// Says it, in the status of whose database it is, and in the log once. It is looked for as often as the logins are tried:
     /// a tenant may have many objects. `before`: the tenant's own roles that were held after the last pass.
-    pub(super) async fn tell_held(
+    pub(super) async fn report_held(
         &mut self,
         state: &mut TenantState,
         logins: &mut Logins<'_>,
@@ -38,7 +38,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         state.findings.warnings.extend(self.memory.named.iter().flatten().cloned());
         if self.memory.held != before {
-            remains::tell(logins.get(As::Operator).await?, &self.memory.held).await?;
+            remains::log_holders(logins.get(As::Operator).await?, &self.memory.held).await?;
         }
         Ok(())
     }

@@ -116,25 +116,25 @@ impl<S: ResourceSource> Pass<'_, S> {
         // a pass that is cut off may leave Secrets that are others by then
         let remembered = self.memory.secrets.take().filter(|it| it.tenant == Mark::of(&self.tenant.metadata));
         let mut unread = Vec::new();
-        for (i, (key, told)) in self.keys.iter().zip(&mut state.keys).enumerate() {
-            let id = ids.get(told.object.uid.as_str()).map_or_else(chance::ulid, |id| (*id).clone());
+        for (i, (key, key_state)) in self.keys.iter().zip(&mut state.keys).enumerate() {
+            let id = ids.get(key_state.object.uid.as_str()).map_or_else(chance::ulid, |id| (*id).clone());
             let row = db.keys.get(&id);
             let mut spec = convert::key(key, id, None, self.installation);
             let unserved = key.spec.not_served_yet().into_iter().map(|found| found.message);
             let switches = [rowgate_crds::PAUSED, rowgate_crds::MODE];
             let unserved = unserved.chain(annotations::unserved(&key.metadata, &switches));
-            told.findings.stalled.extend(unserved.map(|text| (Reason::NotServedYet, text)));
+            key_state.findings.stalled.extend(unserved.map(|text| (Reason::NotServedYet, text)));
             let dead = spec.revoked || row.is_some_and(|row| row.revoked_at.is_some());
             let holder = holders[key.secret_name()];
             if !std::ptr::eq(holder, *key) {
                 let other = holder.metadata.name.clone().unwrap_or_default();
-                let taken = secrets::SecretProblem::Taken(told.secret_name.clone(), other);
-                told.findings.stalled.push((Reason::Taken, taken.to_string()));
-                told.secret_name.clear();
+                let taken = secrets::SecretProblem::Taken(key_state.secret_name.clone(), other);
+                key_state.findings.stalled.push((Reason::Taken, taken.to_string()));
+                key_state.secret_name.clear();
             } else if !dead {
                 let known = remembered.as_ref().and_then(|it| it.keys.get(spec.uid.as_str()));
                 let is_it = |it: &&Known| {
-                    it.key == Mark::of(&key.metadata) && self.is_as_it_was(&told.object.namespace, it)
+                    it.key == Mark::of(&key.metadata) && self.is_as_it_was(&key_state.object.namespace, it)
                 };
                 let known = known.filter(is_it);
                 spec.secret = known.and_then(|it| secrets::known(&it.digest, row));
@@ -150,13 +150,13 @@ impl<S: ResourceSource> Pass<'_, S> {
         if unread.is_empty() {
             return Ok(());
         }
-        let (source, told, specs) = (self.source, &state.keys, &desired.keys);
+        let (source, key_states, specs) = (self.source, &state.keys, &desired.keys);
         let strings = secrets::Strings::of(&db.keys, &self.keys);
         let read = stream::iter(unread).map(|i| {
             let (desired, pepper, strings) = (&*desired, &pepper, &strings);
             async move {
                 let (id, role) = (&specs[i].id, specs[i].role());
-                let place = place(&told[i], desired, id, &role);
+                let place = place(&key_states[i], desired, id, &role);
                 (i, secrets::ensure(source, &place, pepper, db.keys.get(id), strings).await)
             }
         });
@@ -219,17 +219,17 @@ impl<S: ResourceSource> Pass<'_, S> {
         let pepper = self.installation.roots().dataplane.pepper();
         let mut any = false;
         for i in 0..desired.keys.len() {
-            let (spec, told) = (&desired.keys[i], &mut state.keys[i]);
+            let (spec, key_state) = (&desired.keys[i], &mut state.keys[i]);
             let Some(current) = due(spec, db, now) else { continue };
             let role = spec.role();
-            let place = place(told, desired, &spec.id, &role);
+            let place = place(key_state, desired, &spec.id, &role);
             match secrets::issue(self.source, &place, &pepper, Some(current)).await {
                 Ok(held) => {
                     self.hold(&mut desired.keys[i], held);
                     any = true;
                 }
                 Err(error) => {
-                    told.findings.retry = Some((Reason::SecretUnavailable, error.to_string()));
+                    key_state.findings.retry = Some((Reason::SecretUnavailable, error.to_string()));
                 }
             }
         }
@@ -237,7 +237,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     }
 
     /// Says which keys have a new secret.
-    pub(super) async fn tell_rotated(
+    pub(super) async fn report_rotated(
         &self,
         state: &TenantState,
         rotated: &BTreeSet<Ulid>,
@@ -263,11 +263,16 @@ fn due(spec: &KeySpec, db: &TenantDb, now: Timestamp) -> Option<Ulid> {
     Some(rotation::current(spec, row)?.id.clone())
 }
 
-fn place<'a>(told: &'a KeyState, desired: &'a Desired, id: &'a Ulid, role: &'a DbRole) -> secrets::Place<'a> {
+fn place<'a>(
+    key_state: &'a KeyState,
+    desired: &'a Desired,
+    id: &'a Ulid,
+    role: &'a DbRole,
+) -> secrets::Place<'a> {
     secrets::Place {
-        object: &told.object,
-        namespace: &told.object.namespace,
-        name: &told.secret_name,
+        object: &key_state.object,
+        namespace: &key_state.object.namespace,
+        name: &key_state.secret_name,
         slug: &desired.slug,
         id,
         role,

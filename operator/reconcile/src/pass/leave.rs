@@ -93,7 +93,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                      rowgate-dataplane retained",
                     record.database, object.namespace, object.name, object.namespace
                 );
-                self.tell("DatabaseRetained", note, false).await?;
+                self.event("DatabaseRetained", note, false).await?;
             }
         }
         if !kept {
@@ -132,7 +132,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             return Err(PassError::Refused(Reason::Paused, message.to_owned()));
         }
         if !self.tenant.spec.database.create {
-            return self.tell_kept(record).await;
+            return self.report_kept(record).await;
         }
         match retained::remove(self.installation, self.kept, self.lead, record, conn).await? {
             Removal::Dropped { n_closed } => {
@@ -143,23 +143,23 @@ impl<S: ResourceSource> Pass<'_, S> {
                     ),
                 };
                 let note = format!("database {} {roles}, as deletionPolicy: Delete says", record.database);
-                self.tell("DatabaseDeleted", note, false).await?;
+                self.event("DatabaseDeleted", note, false).await?;
                 retained::forget(self.lead, record, conn).await?;
                 Ok(true)
             }
-            Removal::Foreign => self.tell_kept(record).await,
+            Removal::Foreign => self.report_kept(record).await,
             Removal::Gone => Ok(true),
         }
     }
 
     /// False, as [`Pass::remove`] says.
-    async fn tell_kept(&self, record: &tenants::Record) -> Result<bool, PassError> {
+    async fn report_kept(&self, record: &tenants::Record) -> Result<bool, PassError> {
         let note = format!("database {} was not made by Rowgate and is kept", record.database);
-        self.tell("DatabaseRetained", note, true).await?;
+        self.event("DatabaseRetained", note, true).await?;
         Ok(false)
     }
 
-    async fn tell(&self, reason: &str, note: String, warning: bool) -> Result<(), PassError> {
+    async fn event(&self, reason: &str, note: String, warning: bool) -> Result<(), PassError> {
         let event = Event { reason: reason.to_owned(), note, warning };
         Ok(self.source.event(&self.tenant.into(), event).await?)
     }
@@ -167,7 +167,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     async fn let_go(&self, state: &mut TenantState, warning: Option<String>) {
         let freed = async {
             if let Some(note) = warning {
-                self.tell("ForceReleased", note, true).await?;
+                self.event("ForceReleased", note, true).await?;
             }
             Ok::<_, PassError>(self.source.release(&state.object).await?)
         };

@@ -30,7 +30,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         for key in self.leaving.clone() {
             let object = ObjectRef::from(key);
             let last = self.memory.last.iter().flat_map(|last| &last.keys).find(|it| it.object == object);
-            let mut told = report::known_key(key, last.cloned());
+            let mut status = report::known_key(key, last.cloned());
             let trouble = match alive {
                 Ok(alive) if alive.contains(&object.uid) => Some(format!(
                     "the key could not be revoked; the status of Tenant {} says why",
@@ -41,8 +41,8 @@ impl<S: ResourceSource> Pass<'_, S> {
             };
             let freed = match trouble {
                 Some(trouble) if !is_forced(&key.metadata) => {
-                    told.findings.retry = Some((Reason::Deleting, format!("{trouble}; {REMEDY}")));
-                    state.keys.push(told);
+                    status.findings.retry = Some((Reason::Deleting, format!("{trouble}; {REMEDY}")));
+                    state.keys.push(status);
                     continue;
                 }
                 Some(trouble) => {
@@ -50,19 +50,19 @@ impl<S: ResourceSource> Pass<'_, S> {
                         "released by annotation although {trouble}; left behind in database {}: the key {}, which may \
                          work until the Tenant is reconciled again",
                         state.database,
-                        told.id.as_ref().map_or_else(String::new, ToString::to_string),
+                        status.id.as_ref().map_or_else(String::new, ToString::to_string),
                     );
                     self.free(key, &object, Some(note)).await
                 }
                 None => self.free(key, &object, None).await,
             };
             match freed {
-                Ok(()) => told.gone = true,
+                Ok(()) => status.gone = true,
                 Err(error) => {
-                    told.findings.retry = Some((Reason::Deleting, format!("{error}; it is tried again")))
+                    status.findings.retry = Some((Reason::Deleting, format!("{error}; it is tried again")))
                 }
             }
-            state.keys.push(told);
+            state.keys.push(status);
         }
     }
 

@@ -85,7 +85,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                         let _is_new = closed.close(&of, "it cannot be dropped now");
                     }
                     self.announce(logins).await?;
-                    for event in outcome.told {
+                    for event in outcome.events {
                         tracing::info!(tenant = %desired.slug, "{}", event.note);
                         self.source.event(&state.object, event).await?;
                     }
@@ -127,12 +127,12 @@ impl<S: ResourceSource> Pass<'_, S> {
     /// Says before it is mended that the database is not what was said of it.
     async fn revise(&self, state: &TenantState, reason: Reason, note: &str) -> Result<(), PassError> {
         // the keys are what they were, and this pass does not know them yet
-        let mut told = self.memory.last.as_deref().unwrap_or(state).clone();
-        told.findings.retry = Some((reason, note.to_owned()));
-        told.done = false;
+        let mut status = self.memory.last.as_deref().unwrap_or(state).clone();
+        status.findings.retry = Some((reason, note.to_owned()));
+        status.done = false;
         // before it is written: who serves may change meanwhile, and what was found before would be told anew
-        self.memory.told.revise(&state.object.uid);
-        let reports = self.memory.told.tenant(&told, &Replicas::default(), false);
+        self.memory.statuses.revise(&state.object.uid);
+        let reports = self.memory.statuses.tenant(&status, &Replicas::default(), false);
         Ok(self.reporter.write(self.source, &reports).await?)
     }
 

@@ -41,7 +41,7 @@ pub struct Outcome {
     /// Names of the entities that are served.
     pub entities: Vec<EntityName>,
     /// To be told once, when `ops` have run.
-    pub told: Vec<Event>,
+    pub events: Vec<Event>,
 }
 
 /// The plan for what stands inside. `closed`: what PostgreSQL refused a statement of in this pass, with the reason.
@@ -73,7 +73,7 @@ pub fn contents(
         problems,
         notes: security.notes.clone(),
         entities: accepted.keys().cloned().collect(),
-        told: protection.told,
+        events: protection.events,
         ..Outcome::default()
     };
 

@@ -169,10 +169,10 @@ mod tests {
 
     #[test]
     fn as_many_are_named_as_a_person_reads() {
-        let told = |all: &[&str]| sentence(all, &BTreeMap::new());
-        assert_eq!(told(&["a", "b"]), "a; b");
-        assert_eq!(told(&["a", "b", "c", "d", "e"]), "a; b; c; d; e");
-        assert_eq!(told(&["a", "b", "c", "d", "e", "f", "g"]), "a; b; c; d; e; and 2 more");
+        let text = |all: &[&str]| sentence(all, &BTreeMap::new());
+        assert_eq!(text(&["a", "b"]), "a; b");
+        assert_eq!(text(&["a", "b", "c", "d", "e"]), "a; b; c; d; e");
+        assert_eq!(text(&["a", "b", "c", "d", "e", "f", "g"]), "a; b; c; d; e; and 2 more");
         assert_eq!(list(["a", "b", "c", "d", "e", "f"]), "a, b, c, d, e and 1 more");
     }
 

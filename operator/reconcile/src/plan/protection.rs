@@ -36,7 +36,7 @@ pub(super) struct Changes {
     /// Tables from which `after` takes the triggers.
     released: BTreeSet<QName>,
     /// To be told once all of it has run.
-    pub(super) told: Vec<Event>,
+    pub(super) events: Vec<Event>,
     /// The database with the columns that it will have besides those that it has.
     pub(super) ahead: Option<TenantDb>,
     /// Tables whose `dl_expected_ts` goes: nobody is to hold anything on it any more.
@@ -207,7 +207,7 @@ impl Changes {
                 key(name),
                 record.soft_delete
             );
-            self.told.push(Event { reason: "FlagReplaced".to_owned(), note, warning: true });
+            self.events.push(Event { reason: "FlagReplaced".to_owned(), note, warning: true });
         }
         if is_new {
             let text = serde_json::to_string(&record).expect("a record is plain values");
@@ -255,7 +255,7 @@ impl Changes {
                 stays => format!("; it keeps {}: drop it if nobody needs it", stays.join(", and ")),
             };
             let note = format!("{record} is no longer under concurrencyProtection{stays}");
-            self.told.push(Event { reason: "Unprotected".to_owned(), note, warning: false });
+            self.events.push(Event { reason: "Unprotected".to_owned(), note, warning: false });
         }
         statements.push(records::drop_applied(KIND, record));
         let mut entities = desired.entities.iter();

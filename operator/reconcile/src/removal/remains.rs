@@ -37,12 +37,12 @@ pub(crate) async fn take(
     if 1 < held.len() {
         held.retain(|role| *role != keys);
     }
-    tell(conn, &held).await?;
+    log_holders(conn, &held).await?;
     Ok(held)
 }
 
 /// Names in the log who holds these roles, and how to take that away.
-pub(crate) async fn tell(conn: &mut PgConnection, roles: &[String]) -> Result<(), PgError> {
+pub(crate) async fn log_holders(conn: &mut PgConnection, roles: &[String]) -> Result<(), PgError> {
     if roles.is_empty() {
         return Ok(());
     }

@@ -16,11 +16,11 @@ use crate::desired::{Desired, KeySpec};
 use crate::plan::{Finding, Outcome};
 use crate::secrets::rotation;
 use crate::source::{ObjectRef, Status, StatusReport};
-use crate::status::{self, Findings, KeyState, Replicas, TenantState, Turns};
+use crate::status::{self, Findings, KeyState, Replicas, TenantState, Transitions};
 
 /// What was last reported of each object, so that a time says when a status turned, and nothing is said twice.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Told {
+pub(crate) struct StatusCache {
     /// By uid.
     reported: Arc<Mutex<HashMap<Box<str>, Reported>>>,
     /// Tenants of which a pass has found that the last one's state does not hold any more, until it ends; by uid.
@@ -31,9 +31,9 @@ pub(crate) struct Told {
 
 #[derive(Debug, Clone, Copy)]
 struct Reported {
-    turns: Turns,
+    transitions: Transitions,
     /// Of all that the status was made of, times at which conditions turned left out.
-    said: u64,
+    facts: u64,
 }
 
 /// A Tenant before a pass: what the pass before found out, or else what its status says, stands until this one knows
@@ -54,7 +54,7 @@ pub(crate) fn known(tenant: &Tenant, keys: &[&ApiKey], last: Option<&TenantState
         entities: status.entities.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
         shared: status.shared.into(),
         keys: Vec::new(),
-        turns: Turns::of(&status.conditions),
+        transitions: Transitions::of(&status.conditions),
         login_failure: None,
         next_look: None,
     });
@@ -97,7 +97,7 @@ pub(crate) fn known_key(key: &ApiKey, last: Option<KeyState>) -> KeyState {
         previous_secret_expires_at: status.previous_secret_expires_at.map(|time| time.0),
         next_rotation: status.next_rotation.map(|time| time.0),
         permissions: status.permissions.into(),
-        turns: Turns::of(&status.conditions),
+        transitions: Transitions::of(&status.conditions),
     });
     KeyState {
         generation: key.metadata.generation.unwrap_or(0),
@@ -125,8 +125,8 @@ pub(crate) fn outcome(
     now: Timestamp,
 ) {
     // what is not served yet was told already, without the entity's name before it
-    let told = |finding: &Finding| finding.reason == Reason::NotServedYet;
-    let new = outcome.problems.iter().filter(|finding| !told(finding));
+    let is_reported = |finding: &Finding| finding.reason == Reason::NotServedYet;
+    let new = outcome.problems.iter().filter(|finding| !is_reported(finding));
     state.findings.stalled.extend(new.map(|finding| (finding.reason, finding.message.clone())));
     state.findings.warnings.clone_from(&outcome.notes);
     state.entities = outcome.entities.len();
@@ -135,18 +135,18 @@ pub(crate) fn outcome(
     let sets = db.permission_sets.keys().filter(|set| set.starts_with("set_"));
     let sets: BTreeMap<&str, Arc<[ResolvedPermission]>> =
         sets.map(|set| (set.as_str(), granted(desired, db, set))).collect();
-    for told in &mut state.keys {
-        let Some(spec) = specs.get(told.object.uid.as_str()) else { continue };
+    for key in &mut state.keys {
+        let Some(spec) = specs.get(key.object.uid.as_str()) else { continue };
         let row = db.keys.get(&spec.id);
-        told.id = row.map(|_| spec.id.clone());
-        told.role = Some(spec.role().to_string());
-        told.revoked_at = row.and_then(|row| row.revoked_at.clone());
-        (told.current_secret, told.previous_secret_expires_at, told.next_rotation) = (None, None, None);
-        row.iter().for_each(|row| rotation(told, spec, row, now));
+        key.id = row.map(|_| spec.id.clone());
+        key.role = Some(spec.role().to_string());
+        key.revoked_at = row.and_then(|row| row.revoked_at.clone());
+        (key.current_secret, key.previous_secret_expires_at, key.next_rotation) = (None, None, None);
+        row.iter().for_each(|row| rotation(key, spec, row, now));
         let set = row.and_then(|row| sets.get(row.set_role.as_deref()?));
-        told.permissions = set.cloned().unwrap_or_default();
+        key.permissions = set.cloned().unwrap_or_default();
         let problems = outcome.key_problems.get(&spec.id).into_iter().flatten();
-        told.findings.stalled.extend(problems.map(|finding| (finding.reason, finding.message.clone())));
+        key.findings.stalled.extend(problems.map(|finding| (finding.reason, finding.message.clone())));
     }
     state.next_look = next_look(&state.keys, now);
 }
@@ -167,33 +167,33 @@ fn is_as(key: &KeyState, before: &KeyState) -> bool {
     fn tuple(key: &KeyState) -> impl PartialEq {
         let secrets = (&key.current_secret, key.previous_secret_expires_at);
         let ends = (&key.expires_at, &key.revoked_at);
-        let told = (&key.findings.stalled, &key.permissions);
-        (key.generation, &key.id, &key.role, secrets, ends, told)
+        let status = (&key.findings.stalled, &key.permissions);
+        (key.generation, &key.id, &key.role, secrets, ends, status)
     }
     tuple(key) == tuple(before)
 }
 
 /// How far the time of a key's last use has moved when it is told again: a key in use must not write its status with
 /// every look.
-const USED_ANEW: SignedDuration = SignedDuration::from_secs(60);
+const LAST_USED_STEP: SignedDuration = SignedDuration::from_secs(60);
 
 /// Fills in when keys were last used. What the status said before stays while it is nearly true.
 pub(crate) fn uses(state: &mut TenantState, uses: &BTreeMap<Ulid, Timestamp>) {
     for key in &mut state.keys {
         let Some(used) = key.id.as_ref().and_then(|id| uses.get(id)) else { continue };
         let used = Timestamp::from_second(used.as_second()).unwrap_or(*used);
-        if key.last_used_at.is_none_or(|told| USED_ANEW <= used.duration_since(told).abs()) {
+        if key.last_used_at.is_none_or(|reported| LAST_USED_STEP <= used.duration_since(reported).abs()) {
             key.last_used_at = Some(used);
         }
     }
 }
 
 /// What is said of a live key's secrets.
-fn rotation(told: &mut KeyState, spec: &KeySpec, row: &Key, now: Timestamp) {
+fn rotation(key: &mut KeyState, spec: &KeySpec, row: &Key, now: Timestamp) {
     let Some(current) = rotation::current(spec, row).filter(|_| row.revoked_at.is_none()) else { return };
-    told.current_secret = Some(current.finder.clone());
-    told.previous_secret_expires_at = rotation::previous(current, row, now).map(|(_, end)| end);
-    told.next_rotation = rotation::due(spec, row, now);
+    key.current_secret = Some(current.finder.clone());
+    key.previous_secret_expires_at = rotation::previous(current, row, now).map(|(_, end)| end);
+    key.next_rotation = rotation::due(spec, row, now);
 }
 
 /// How long it is until the first of these keys' secrets is to be replaced or dies, or a key does.
@@ -228,18 +228,18 @@ fn resolved(desired: &Desired, record: &PermissionRecord) -> ResolvedPermission 
     }
 }
 
-impl Told {
-    pub(crate) fn new(api_url: String) -> Told {
-        Told { reported: Arc::default(), revised: Arc::default(), api_url }
+impl StatusCache {
+    pub(crate) fn new(api_url: String) -> StatusCache {
+        StatusCache { reported: Arc::default(), revised: Arc::default(), api_url }
     }
 
-    /// The state of the last pass over the Tenant is not to be told again, until [`Told::settle`].
+    /// The state of the last pass over the Tenant is not to be told again, until [`StatusCache::finish_revision`].
     pub(crate) fn revise(&self, uid: &str) {
         self.revised.lock().unwrap_or_else(PoisonError::into_inner).insert(uid.to_owned());
     }
 
     /// The pass has come to its end.
-    pub(crate) fn settle(&self, uid: &str) {
+    pub(crate) fn finish_revision(&self, uid: &str) {
         self.revised.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
     }
 
@@ -256,9 +256,9 @@ impl Told {
             reports.extend(self.key(key, Some(tenant), replicas, all, now));
         }
         if !tenant.gone {
-            let said = status::tenant(tenant, replicas, &self.api_url);
-            reports.extend(self.one(&tenant.object, tenant.turns, all, &said, |before| {
-                Status::Tenant(Box::new(said.status(before, now)))
+            let facts = status::tenant(tenant, replicas, &self.api_url);
+            reports.extend(self.one(&tenant.object, tenant.transitions, all, &facts, |before| {
+                Status::Tenant(Box::new(facts.status(before, now)))
             }));
         }
         reports
@@ -285,9 +285,9 @@ impl Told {
         all: bool,
         now: Timestamp,
     ) -> Option<StatusReport> {
-        let said = status::api_key(key, tenant, replicas, now);
-        self.one(&key.object, key.turns, all, &said, |before| {
-            Status::ApiKey(Box::new(said.status(before, now)))
+        let facts = status::api_key(key, tenant, replicas, now);
+        self.one(&key.object, key.transitions, all, &facts, |before| {
+            Status::ApiKey(Box::new(facts.status(before, now)))
         })
     }
 
@@ -295,24 +295,24 @@ impl Told {
     fn one(
         &self,
         object: &ObjectRef,
-        standing: Turns,
+        in_object: Transitions,
         all: bool,
-        said: &impl Hash,
-        make: impl FnOnce(Turns) -> Status,
+        facts: &impl Hash,
+        make: impl FnOnce(Transitions) -> Status,
     ) -> Option<StatusReport> {
         let mut hasher = DefaultHasher::new();
-        said.hash(&mut hasher);
-        let said = hasher.finish();
+        facts.hash(&mut hasher);
+        let facts = hasher.finish();
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let before = reported.get(&*object.uid).copied();
-        let new = before.is_none_or(|before| before.said != said);
+        let new = before.is_none_or(|before| before.facts != facts);
         if !new && !all {
             return None;
         }
-        let status = make(before.map_or(standing, |before| before.turns));
+        let status = make(before.map_or(in_object, |before| before.transitions));
         if new {
-            let turns = Turns::of(status.conditions());
-            reported.insert(object.uid.as_str().into(), Reported { turns, said });
+            let transitions = Transitions::of(status.conditions());
+            reported.insert(object.uid.as_str().into(), Reported { transitions, facts });
         }
         Some(StatusReport { object: object.clone(), status })
     }

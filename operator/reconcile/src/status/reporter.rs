@@ -26,39 +26,40 @@ pub(crate) struct Reporter {
 /// In the order in which they came: a Tenant's status never comes before those of its keys.
 #[derive(Debug, Default)]
 struct Queue {
-    by_turn: BTreeMap<u64, Waiting>,
-    turns: BTreeMap<ObjectRef, u64>,
+    by_position: BTreeMap<u64, Queued>,
+    positions: BTreeMap<ObjectRef, u64>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct Queued {
     not_before: Instant,
     report: StatusReport,
 }
 
 impl Queue {
-    fn push(&mut self, waiting: Waiting) {
+    fn push(&mut self, waiting: Queued) {
         self.remove(&waiting.report.object);
-        self.turns.insert(waiting.report.object.clone(), self.next);
-        self.by_turn.insert(self.next, waiting);
+        self.positions.insert(waiting.report.object.clone(), self.next);
+        self.by_position.insert(self.next, waiting);
         self.next += 1;
     }
 
     fn remove(&mut self, object: &ObjectRef) {
-        if let Some(turn) = self.turns.remove(object) {
-            self.by_turn.remove(&turn);
+        if let Some(position) = self.positions.remove(object) {
+            self.by_position.remove(&position);
         }
     }
 
     /// What is due, as much as is written in one go.
     fn take(&mut self, now: Instant) -> Vec<StatusReport> {
-        let due = self.by_turn.iter().filter(|(_, it)| it.not_before <= now).map(|(turn, _)| *turn);
+        let due =
+            self.by_position.iter().filter(|(_, it)| it.not_before <= now).map(|(position, _)| *position);
         let due: Vec<u64> = due.take(BATCH).collect();
         let taken: Vec<StatusReport> =
-            due.iter().filter_map(|turn| self.by_turn.remove(turn)).map(|it| it.report).collect();
+            due.iter().filter_map(|position| self.by_position.remove(position)).map(|it| it.report).collect();
         for report in &taken {
-            self.turns.remove(&report.object);
+            self.positions.remove(&report.object);
         }
         taken
     }
@@ -76,7 +77,7 @@ impl Reporter {
         }
         let not_before = Instant::now();
         let mut waiting = self.waiting();
-        reports.into_iter().for_each(|report| waiting.push(Waiting { not_before, report }));
+        reports.into_iter().for_each(|report| waiting.push(Queued { not_before, report }));
         drop(waiting);
         self.more.notify_one();
     }
@@ -84,7 +85,7 @@ impl Reporter {
     /// Drops what waits for objects that are there no more.
     pub(crate) fn retain(&self, uids: &HashSet<&str>) {
         let mut waiting = self.waiting();
-        let gone = waiting.turns.keys().filter(|object| !uids.contains(object.uid.as_str()));
+        let gone = waiting.positions.keys().filter(|object| !uids.contains(object.uid.as_str()));
         for object in gone.cloned().collect::<Vec<_>>() {
             waiting.remove(&object);
         }
@@ -120,7 +121,7 @@ impl Reporter {
             let order = self.writing.lock().await;
             let batch = self.waiting().take(Instant::now());
             if batch.is_empty() {
-                return self.waiting().by_turn.values().map(|waiting| waiting.not_before).min();
+                return self.waiting().by_position.values().map(|waiting| waiting.not_before).min();
             }
             if source.report(&batch).await.is_err() {
                 // one object's trouble is not the others'
@@ -128,8 +129,8 @@ impl Reporter {
                     if let Err(error) = source.report(std::slice::from_ref(&report)).await {
                         tracing::warn!(object = %report.object, %error, "the status could not be written; it is tried again");
                         let mut waiting = self.waiting();
-                        if !waiting.turns.contains_key(&report.object) {
-                            waiting.push(Waiting { not_before: Instant::now() + RETRY_DELAY, report });
+                        if !waiting.positions.contains_key(&report.object) {
+                            waiting.push(Queued { not_before: Instant::now() + RETRY_DELAY, report });
                         }
                     }
                 }
@@ -162,9 +163,9 @@ mod tests {
     fn the_newest_status_of_each_object_is_written_in_the_order_in_which_they_came() {
         let (mut queue, now) = (Queue::default(), Instant::now());
         for (name, status) in [("b", 1), ("a", 1), ("b", 2), ("c", 1)] {
-            queue.push(Waiting { not_before: now, report: report(name, status) });
+            queue.push(Queued { not_before: now, report: report(name, status) });
         }
-        queue.push(Waiting { not_before: now + RETRY_DELAY, report: report("later", 1) });
+        queue.push(Queued { not_before: now + RETRY_DELAY, report: report("later", 1) });
         let number = |it: StatusReport| match it.status {
             Status::ApiKey(status) => (it.object.name, status.observed_generation),
             Status::Tenant(_) => (it.object.name, 0),
@@ -173,6 +174,6 @@ mod tests {
         assert_eq!(taken, [("a".to_owned(), 1), ("b".to_owned(), 2), ("c".to_owned(), 1)]);
         assert_eq!(queue.take(now), []);
         assert_eq!(queue.take(now + RETRY_DELAY).len(), 1);
-        assert!(queue.turns.is_empty() && queue.by_turn.is_empty());
+        assert!(queue.positions.is_empty() && queue.by_position.is_empty());
     }
 }

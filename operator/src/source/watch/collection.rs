@@ -188,9 +188,9 @@ mod tests {
     }
 
     /// Feeds the events, and tells what is known after each: names with values, `!` where it woke.
-    fn told(events: Vec<Event<Listed<DynamicObject>>>) -> Vec<String> {
+    fn known_after(events: Vec<Event<Listed<DynamicObject>>>) -> Vec<String> {
         let mut collection: Collection<DynamicObject> = Collection::default();
-        let mut tell = |event| {
+        let mut take = |event| {
             let woke = collection.take(event, is_new);
             let known = collection.known().map(|known| {
                 let each = known.iter().map(|((_, name), held)| match (held.object(), held.problem()) {
@@ -202,7 +202,7 @@ mod tests {
             });
             format!("{}{}", known.unwrap_or_else(|| "unknown".into()), if woke { "!" } else { "" })
         };
-        events.into_iter().map(&mut tell).collect()
+        events.into_iter().map(&mut take).collect()
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
             Event::InitApply(listed("b", 1, Ok(1))),
             Event::InitDone,
         ];
-        assert_eq!(told(events), ["unknown", "unknown", "unknown", "unknown", "b1!"]);
+        assert_eq!(known_after(events), ["unknown", "unknown", "unknown", "unknown", "b1!"]);
     }
 
     #[test]
@@ -234,9 +234,9 @@ mod tests {
             Event::InitApply(listed("c", 1, Ok(1))),
             Event::InitDone,
         ];
-        let told = told(events);
+        let known = known_after(events);
         assert_eq!(
-            told[2..],
+            known[2..],
             [
                 "a1 b1!", "a1 b1", "a1 b1", "a1 b1", "a1 b1", "a1 b1", "b2 c1!", "b2 c1", "b2 c1", "b2 c1",
                 "b2 c1"
@@ -254,7 +254,7 @@ mod tests {
             Event::Apply(listed("a", 3, Ok(3))),
             Event::Delete(listed("b", 1, Err("no".into()))),
         ];
-        assert_eq!(told(events)[1..], ["a1!", "a1?!", "a1? b?!", "a3 b?!", "a3!"]);
+        assert_eq!(known_after(events)[1..], ["a1!", "a1?!", "a1? b?!", "a3 b?!", "a3!"]);
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
             Event::Delete(old),
             Event::Delete(listed("a", 1, Ok(7))),
         ];
-        assert_eq!(told(events)[1..], ["a1!", "a7", "a7", "!"]);
+        assert_eq!(known_after(events)[1..], ["a1!", "a7", "a7", "!"]);
     }
 
     #[test]

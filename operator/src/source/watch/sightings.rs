@@ -96,9 +96,9 @@ mod tests {
     }
 
     /// What is known after each event, `!` where it woke.
-    fn told(events: Vec<Event<PartialObjectMeta<()>>>) -> Vec<String> {
+    fn known_after(events: Vec<Event<PartialObjectMeta<()>>>) -> Vec<String> {
         let mut sightings = Sightings::default();
-        let mut tell = |event| {
+        let mut take = |event| {
             let woke = if sightings.take(event) { "!" } else { "" };
             let known = sightings.known().map(|known| {
                 let each = known.values().flatten().map(|(name, version)| format!("{name}={}", version.0));
@@ -106,7 +106,7 @@ mod tests {
             });
             known.unwrap_or_else(|| "unknown".into()) + woke
         };
-        events.into_iter().map(&mut tell).collect()
+        events.into_iter().map(&mut take).collect()
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
             Event::Delete(secret("b", "5")),
         ];
         assert_eq!(
-            told(events),
+            known_after(events),
             [
                 "unknown",
                 "unknown",
@@ -146,9 +146,9 @@ mod tests {
         events.extend([Event::InitDone, Event::Init, Event::InitApply(secret("a", "1"))]);
         events.extend([Event::InitApply(secret("b", "2")), Event::InitDone]);
         events.extend([Event::Init, Event::InitApply(secret("b", "2")), Event::InitDone]);
-        let told = told(events);
+        let known = known_after(events);
         assert_eq!(
-            told[2..],
+            known[2..],
             [
                 "a=u/1 b=u/1!",
                 "a=u/1 b=u/1",

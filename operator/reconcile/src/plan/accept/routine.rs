@@ -27,7 +27,8 @@ pub(super) fn one<'a>(spec: &'a EntitySpec, db: &'a TenantDb, owner: &str) -> Re
             "{signature} is SECURITY DEFINER without a search_path of its own, so that its caller says what names in it mean; alter routine {signature} set search_path = pg_catalog, pg_temp, and qualify names in it"
         )));
     }
-    let callable = declared.callable(&plain).map_err(|obstacle| unsupported(told(signature, &obstacle)))?;
+    let callable =
+        declared.callable(&plain).map_err(|obstacle| unsupported(sentence(signature, &obstacle)))?;
     let names = callable.params.iter().map(|param| param.argument.as_str());
     let outputs = callable.returns.outputs().iter().map(|output| output.column.as_str());
     let names: Vec<&str> = names.chain(outputs).collect();
@@ -94,7 +95,7 @@ fn only<'a>(spec: &EntitySpec, db: &'a TenantDb) -> Result<(&'a str, &'a Routine
 }
 
 /// What cannot be called, and what to do about it.
-fn told(signature: &str, obstacle: &Obstacle) -> String {
+fn sentence(signature: &str, obstacle: &Obstacle) -> String {
     match obstacle {
         Obstacle::Aggregate => {
             format!(

@@ -38,7 +38,8 @@ impl Readers<'_> {
                 for role in self.permissions.keys().filter(|role| self.is_judged(role, &table, policy)) {
                     if done.insert((table.clone(), name, role)) {
                         found.extend(
-                            self.unreadable(role, policy).map(|read| self.told(role, entity, name, &read)),
+                            self.unreadable(role, policy)
+                                .map(|read| self.blind_key(role, entity, name, &read)),
                         );
                     }
                 }
@@ -72,7 +73,7 @@ impl Readers<'_> {
         })
     }
 
-    fn told(&self, role: &str, entity: &Accepted<'_>, policy: &str, read: &str) -> (Finding, Vec<Ulid>) {
+    fn blind_key(&self, role: &str, entity: &Accepted<'_>, policy: &str, read: &str) -> (Finding, Vec<Ulid>) {
         let keys: Vec<&KeySpec> = self.keys(role).collect();
         let mut names: Vec<String> = keys.iter().take(MOST).map(|key| format!("key {}", key.name)).collect();
         names.extend((MOST < keys.len()).then(|| format!("{} more keys", keys.len() - MOST)));

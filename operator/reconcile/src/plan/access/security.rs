@@ -138,13 +138,13 @@ fn nobodies(desired: &Desired, entity: &Accepted<'_>) -> Vec<String> {
     let unknown = |name: &&String| *name != SHARED_ROLE && !desired.keys.iter().any(|key| key.name == **name);
     let of = |spec: &PolicySpec| {
         let names: Vec<String> = spec.roles.iter().flatten().filter(unknown).cloned().collect();
-        let told = |name: String| {
+        let sentence = |name: String| {
             format!(
                 "entities[{}]: policy {:?} names {name}, which is no ApiKey of this tenant, so it is about nobody; correct roles",
                 entity.spec.name, spec.name
             )
         };
-        names.into_iter().map(told).collect::<Vec<_>>()
+        names.into_iter().map(sentence).collect::<Vec<_>>()
     };
     specs.iter().flat_map(of).collect()
 }
@@ -265,5 +265,5 @@ fn hash(schema: &Ident, object: &Ident, definition: &PolicyDef) -> String {
 }
 
 fn ident(name: &str) -> Ident {
-    Ident::new(name).expect("a name that PostgreSQL told us, or ours")
+    Ident::new(name).expect("a name that PostgreSQL reported, or ours")
 }

@@ -8,9 +8,9 @@ use rowgate_crds::{self as crds, Kind, Reason, ResolvedPermission};
 use rowgate_pg::login_failure::LoginFailure;
 use rowgate_pg::replicas::Serving;
 
-use super::Told;
+use super::StatusCache;
 use crate::source::{ObjectRef, StatusReport};
-use crate::status::{Findings, KeyState, Replicas, TenantState, Turns, awaits_replicas};
+use crate::status::{Findings, KeyState, Replicas, TenantState, Transitions, awaits_replicas};
 
 fn object(kind: Kind, name: &str) -> ObjectRef {
     ObjectRef { kind, namespace: "n".to_owned(), name: name.to_owned(), uid: format!("uid of {name}") }
@@ -42,7 +42,7 @@ fn key() -> KeyState {
         previous_secret_expires_at: None,
         next_rotation: None,
         permissions: read("id"),
-        turns: Turns::default(),
+        transitions: Transitions::default(),
     }
 }
 
@@ -61,7 +61,7 @@ fn tenant() -> TenantState {
         entities: 1,
         shared: read("id"),
         keys: vec![key()],
-        turns: Turns::default(),
+        transitions: Transitions::default(),
         login_failure: None,
         next_look: None,
     }
@@ -76,8 +76,8 @@ fn serving(generation: i64) -> Replicas {
 }
 
 /// The kinds that were told.
-fn told(told: &Told, state: &TenantState, replicas: &Replicas) -> Vec<Kind> {
-    told.tenant(state, replicas, false).into_iter().map(|report| report.object.kind).collect()
+fn reported(statuses: &StatusCache, state: &TenantState, replicas: &Replicas) -> Vec<Kind> {
+    statuses.tenant(state, replicas, false).into_iter().map(|report| report.object.kind).collect()
 }
 
 #[test]
@@ -120,28 +120,28 @@ fn whatever_is_another_in_a_status_is_told_and_nothing_else() {
         ("what is to be served", &[Kind::Tenant], of_tenant(|it| it.served = Some(2))),
     ];
     for (what, kinds, change) in cases {
-        let (before, mut state) = (Told::new("http://api".to_owned()), tenant());
+        let (before, mut state) = (StatusCache::new("http://api".to_owned()), tenant());
         assert_eq!(
-            told(&before, &state, &serving(1)),
+            reported(&before, &state, &serving(1)),
             [Kind::ApiKey, Kind::Tenant],
             "{what}: the first time"
         );
-        assert_eq!(told(&before, &state, &serving(1)), [], "{what}: the same");
+        assert_eq!(reported(&before, &state, &serving(1)), [], "{what}: the same");
         change(&mut state);
-        assert_eq!(told(&before, &state, &serving(1)), kinds, "{what}");
-        assert_eq!(told(&before, &state, &serving(1)), [], "{what}: twice");
+        assert_eq!(reported(&before, &state, &serving(1)), kinds, "{what}");
+        assert_eq!(reported(&before, &state, &serving(1)), [], "{what}: twice");
     }
-    let (before, state) = (Told::new("http://api".to_owned()), tenant());
+    let (before, state) = (StatusCache::new("http://api".to_owned()), tenant());
     let first = before.tenant(&state, &serving(1), false);
     assert_eq!(before.tenant(&state, &serving(1), true), first, "all, whether new or not");
-    assert_eq!(told(&before, &state, &serving(0)), [Kind::ApiKey, Kind::Tenant], "nobody serves it");
+    assert_eq!(reported(&before, &state, &serving(0)), [Kind::ApiKey, Kind::Tenant], "nobody serves it");
     before.retain(&["uid of t"].into());
-    assert_eq!(told(&before, &state, &serving(0)), [Kind::ApiKey], "forgotten, so told anew");
+    assert_eq!(reported(&before, &state, &serving(0)), [Kind::ApiKey], "forgotten, so told anew");
 }
 
 /// Whether it is ready, under way or stalled, with the reason and whether the message has this part.
 fn verdict(state: &TenantState, replicas: &Replicas, part: &str) -> Vec<String> {
-    let reports = Told::new("http://api".to_owned()).tenant(state, replicas, false);
+    let reports = StatusCache::new("http://api".to_owned()).tenant(state, replicas, false);
     let verdict = |report: StatusReport| {
         let conditions = report.status.conditions();
         let ready = &conditions[0];

@@ -7,14 +7,14 @@ use rowgate_crds::ConditionType;
 /// The status of each condition of an object, and since when it is so: all that is kept of conditions. `None`: not told yet,
 /// or not in a form of ours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Turns {
+pub(crate) struct Transitions {
     ready: Option<(bool, Timestamp)>,
     reconciling: Option<(bool, Timestamp)>,
     stalled: Option<(bool, Timestamp)>,
 }
 
-impl Turns {
-    pub(crate) fn of(conditions: &[Condition]) -> Turns {
+impl Transitions {
+    pub(crate) fn of(conditions: &[Condition]) -> Transitions {
         let of = |kind: ConditionType| {
             let kind = format!("{kind:?}");
             let condition = conditions.iter().find(|condition| condition.type_ == kind)?;
@@ -25,7 +25,7 @@ impl Turns {
             };
             Some((status, condition.last_transition_time.0))
         };
-        Turns {
+        Transitions {
             ready: of(ConditionType::Ready),
             reconciling: of(ConditionType::Reconciling),
             stalled: of(ConditionType::Stalled),
@@ -55,12 +55,12 @@ mod tests {
         let at = Timestamp::UNIX_EPOCH;
         let one = |kind, status| condition(kind, status, Reason::Done, "", 1, Time(at));
         let mut conditions = vec![one(ConditionType::Ready, true), one(ConditionType::Stalled, false)];
-        let turns = Turns::of(&conditions);
-        assert_eq!(turns.since(ConditionType::Ready, true), Some(at));
-        assert_eq!(turns.since(ConditionType::Ready, false), None, "it turns now");
-        assert_eq!(turns.since(ConditionType::Stalled, false), Some(at));
-        assert_eq!(turns.since(ConditionType::Reconciling, false), None, "it was never told");
+        let transitions = Transitions::of(&conditions);
+        assert_eq!(transitions.since(ConditionType::Ready, true), Some(at));
+        assert_eq!(transitions.since(ConditionType::Ready, false), None, "it transitions now");
+        assert_eq!(transitions.since(ConditionType::Stalled, false), Some(at));
+        assert_eq!(transitions.since(ConditionType::Reconciling, false), None, "it was never told");
         conditions[0].status = "Unknown".to_owned();
-        assert_eq!(Turns::of(&conditions).since(ConditionType::Ready, false), None, "none of ours");
+        assert_eq!(Transitions::of(&conditions).since(ConditionType::Ready, false), None, "none of ours");
     }
 }
