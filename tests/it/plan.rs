@@ -35,8 +35,8 @@ struct World {
     keys: Option<PgConnection>,
     epoch: i64,
     n_ids: u8,
-    /// What made the shell: the tenant's roles and its database.
-    shell: Vec<Op>,
+    /// What made the tenant's roles and its database.
+    roles_and_database: Vec<Op>,
 }
 
 fn id(kind: u8, n: u8) -> Ulid {
@@ -49,14 +49,14 @@ async fn installation(server: &Server) -> Installation {
 }
 
 impl World {
-    /// The shell of `desired`'s tenant, schema `dl` and what `bootstrap` makes: as a pass does before it plans the
+    /// The roles and database of `desired`'s tenant, schema `dl` and what `bootstrap` makes: as a pass does before it plans the
     /// contents.
     async fn new(server: Server, installation: Installation, desired: &Desired, bootstrap: &str) -> World {
         let database = desired.database.as_str().to_owned();
         let mut operator = session::connect(&installation.operator()).await.expect("the operator's login");
         let cluster = introspect::cluster(&mut operator, &desired.tenant, &database).await.expect("a look");
-        let shell = plan::shell(desired, &cluster, OPERATOR_ROLE);
-        for op in &shell {
+        let roles_and_database = plan::roles_and_database(desired, &cluster, OPERATOR_ROLE);
+        for op in &roles_and_database {
             apply(&mut operator, op, None).await;
         }
         let login = installation.tenant(&desired.tenant, TenantLogin::Owner, &database);
@@ -65,7 +65,18 @@ impl World {
         let epoch = tenants::claim_epoch(&mut owner).await.expect("the fence");
         tenants::bootstrap(&mut owner, bootstrap, epoch).await.expect("the bootstrap script");
         let tenant = desired.tenant.clone();
-        World { server, installation, tenant, database, operator, owner, keys: None, epoch, n_ids: 0, shell }
+        World {
+            server,
+            installation,
+            tenant,
+            database,
+            operator,
+            owner,
+            keys: None,
+            epoch,
+            n_ids: 0,
+            roles_and_database,
+        }
     }
 
     async fn look(&mut self) -> (Cluster, TenantDb) {
@@ -74,10 +85,10 @@ impl World {
         (cluster.expect("a look at the cluster"), db.expect("a look at the database"))
     }
 
-    /// The plan for everything that is wrong now, the shell's first.
+    /// The plan for everything that is wrong now, roles and database first.
     async fn plan(&mut self, desired: &Desired) -> Outcome {
         let (cluster, db) = self.look().await;
-        let mut ops = plan::shell(desired, &cluster, OPERATOR_ROLE);
+        let mut ops = plan::roles_and_database(desired, &cluster, OPERATOR_ROLE);
         let n_ids = &mut self.n_ids;
         let mut new_id = || {
             *n_ids += 1;

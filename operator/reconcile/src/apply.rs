@@ -161,7 +161,7 @@ impl<'a> Logins<'a> {
     }
 
     /// Closes the owner's connection, in which code of the tenant may have set something for the session.
-    pub(crate) async fn leave_owner(&mut self) {
+    pub(crate) async fn close_owner(&mut self) {
         if let Some(conn) = self.open.remove("owner") {
             let _ = conn.close().await;
         }

@@ -24,20 +24,20 @@ use crate::status::report::StatusCache;
 use crate::status::reporter::Reporter;
 
 mod adopt;
-mod ending;
+mod converge;
+mod delete;
+mod end_calls;
 mod error;
-mod ground;
-mod held;
+mod held_roles;
 mod keys;
-mod leave;
+mod provision;
 mod release;
 mod revoke;
-mod settle;
 
+use converge::Generations;
 pub(crate) use error::PassError;
 use error::{busy, too_large};
 pub(crate) use release::{REMEDY, free_key, is_forced};
-use settle::Generations;
 
 /// What stays between passes over one tenant: the fence's epoch and what the last pass left.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(crate) struct Memory {
     /// The last pass has found the fence closed, and nobody else to have done it.
     was_fenced: bool,
     /// What the manifests said in the last pass that left nothing to do; a plan that is not empty for the same is drift.
-    settled: Option<Generations>,
+    converged: Option<Generations>,
     /// What that pass had closed.
     closed: Closed,
     /// What the last pass found.
@@ -66,7 +66,7 @@ impl Memory {
             statuses,
             epoch: None,
             was_fenced: false,
-            settled: None,
+            converged: None,
             closed: Closed::default(),
             last: None,
             secrets: None,
@@ -103,7 +103,7 @@ pub(crate) struct Pass<'a, S> {
     /// Those that are to live.
     pub(crate) keys: Vec<&'a ApiKey>,
     /// Those that are being deleted.
-    pub(crate) leaving: Vec<&'a ApiKey>,
+    pub(crate) deleting: Vec<&'a ApiKey>,
     /// Whether the passwords of all logins are tried, too.
     pub(crate) probe: bool,
     /// Of the Secrets that this pass has read, written or known, by uid of the key.
@@ -114,15 +114,15 @@ pub(crate) struct Pass<'a, S> {
 }
 
 /// Being deleted, and waiting to be released.
-pub(crate) fn is_leaving(metadata: &kube_core::ObjectMeta) -> bool {
+pub(crate) fn is_deleting(metadata: &kube_core::ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some()
 }
 
 impl<S: ResourceSource> Pass<'_, S> {
     /// Brings the database to what the manifests say, as far as they can be followed. Keys die whatever else is wrong.
     pub(crate) async fn run(mut self) -> Arc<TenantState> {
-        if is_leaving(&self.tenant.metadata) {
-            return self.leave().await;
+        if is_deleting(&self.tenant.metadata) {
+            return self.delete().await;
         }
         let (mut state, alive) = self.follow().await;
         let revoked = match alive {
@@ -262,7 +262,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             None => None,
         };
         let (cluster, db) = looked.unzip();
-        let (cluster, repaired) = self.shell(state, &desired, logins, cluster).await?;
+        let (cluster, repaired) = self.roles_and_database(state, &desired, logins, cluster).await?;
         let opened = self.open(state, logins).await?;
         if record.phase != tenants::Phase::Live {
             self.revoke_before_served(logins).await?;
@@ -277,12 +277,12 @@ impl<S: ResourceSource> Pass<'_, S> {
         self.announced =
             (record.phase == tenants::Phase::Live).then(|| (record.id.clone(), record.generation));
         self.all_are_read(&db)?;
-        let (settled, held_before) = (self.memory.settled.clone(), self.memory.held.clone());
+        let (converged, held_before) = (self.memory.converged.clone(), self.memory.held.clone());
         self.keys(state, &mut desired, &db).await?;
         let closed = self.closed();
         let unfinished = keys::unfinished(&desired, &db);
         let (mut outcome, mut db) =
-            self.settle(&desired, (cluster, db), closed.clone(), logins, state).await?;
+            self.converge(&desired, (cluster, db), closed.clone(), logins, state).await?;
         let mut rotated = keys::finished(unfinished, &db);
         // begun only where nothing else is left to do: between its two steps the Secret holds a key that does not work yet
         let now = introspect::clock(logins.get(As::Owner).await?).await?;
@@ -290,7 +290,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             let unfinished = keys::unfinished(&desired, &db);
             let name = desired.database.as_str();
             let cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, name).await?;
-            (outcome, db) = self.settle(&desired, (cluster, db), closed, logins, state).await?;
+            (outcome, db) = self.converge(&desired, (cluster, db), closed, logins, state).await?;
             rotated.extend(keys::finished(unfinished, &db));
         }
         report::outcome(state, &desired, &outcome, &db, now);
@@ -299,7 +299,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         self.report_held(state, logins, held_before).await?;
 
         let generation = db.state.as_ref().map_or(0, |state| state.generation);
-        let drifted = record.generation != generation && settled == self.memory.settled;
+        let drifted = record.generation != generation && converged == self.memory.converged;
         let same = |last: &&TenantState| last.done && last.generation == state.generation && !drifted;
         report::since(state, generation, self.memory.last.as_deref().filter(same));
         let operator = logins.get(As::Operator).await?;

@@ -16,14 +16,14 @@ mod differences;
 mod keys;
 mod protection;
 mod removal;
+mod roles_and_database;
 mod rows;
-mod shell;
 
 pub use closed::{Closed, Of};
 pub use contents::{CLOSE_KEYS, Outcome, contents};
 pub use differences::drift;
 pub use removal::{remains, removal};
-pub use shell::shell;
+pub use roles_and_database::roles_and_database;
 
 /// Something that a person has to change: the reason that status shows, and a sentence that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

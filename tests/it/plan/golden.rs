@@ -60,8 +60,8 @@ fn snapshot(name: &str, outcome: &Outcome) {
 async fn the_shop_from_nothing() {
     let (mut world, shop) = empty_shop().await;
     let desired = shop.desired(&world.installation);
-    let shell = Outcome { ops: world.shell.clone(), ..Outcome::default() };
-    snapshot("shop_shell", &shell);
+    let first = Outcome { ops: world.roles_and_database.clone(), ..Outcome::default() };
+    snapshot("shop_roles_and_database", &first);
     snapshot("shop_contents", &world.settle(&desired).await);
 }
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Controller, RETRY_DELAY, Standing};
-use crate::pass::{Memory, is_leaving};
+use crate::pass::{Memory, is_deleting};
 use crate::source::inputs::{Inputs, Mark, lost};
 use crate::source::{ResourceSource, Snapshot};
 use crate::status::TenantState;
@@ -143,7 +143,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
             let namespace = key.metadata.namespace.as_deref().unwrap_or_default();
             keys.entry((namespace, &key.spec.tenant_ref.name)).or_default().push(key.clone());
         }
-        let (mut present, mut leaving) = (BTreeSet::new(), Vec::new());
+        let (mut present, mut deleting) = (BTreeSet::new(), Vec::new());
         for tenant in &snapshot.tenants {
             let metadata = &tenant.metadata;
             let uid = metadata.uid.clone().unwrap_or_default();
@@ -173,7 +173,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
                 self.entries.entry(tenant.uid.clone()).or_insert_with(|| Entry::new(Memory::new(statuses)));
             (entry.tenant, entry.due, entry.wanted) = (None, now, true);
             entry.spared = Some(spared(&keys, &snapshot));
-            leaving.extend(keys.into_iter().filter(|key| is_leaving(&key.metadata)));
+            deleting.extend(keys.into_iter().filter(|key| is_deleting(&key.metadata)));
             present.insert(tenant.uid.clone());
         }
         for (_, entry) in self.entries.iter_mut().filter(|(uid, _)| !present.contains(*uid)) {
@@ -186,7 +186,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
             let statuses = self.statuses.clone();
             self.entries.entry(uid).or_insert_with(|| Entry::new(Memory::new(statuses)));
         }
-        self.adopt(keys.into_values().flatten().chain(leaving));
+        self.adopt(keys.into_values().flatten().chain(deleting));
         let before = std::mem::replace(&mut self.snapshot, Arc::new(snapshot));
         let now = &self.snapshot;
         if lost(&now.tenants, &before.tenants, |it| &it.metadata)
@@ -209,12 +209,12 @@ impl<S: ResourceSource + 'static> Controller<S> {
             let mark = Mark::of(&key.metadata);
             let known = before.remove(&uid).filter(|known| known.mark == mark);
             let orphan = known.unwrap_or_else(|| {
-                let leaving = is_leaving(&key.metadata);
-                if !leaving {
+                let deleting = is_deleting(&key.metadata);
+                if !deleting {
                     let state = report::orphan(&key);
                     self.shared.reporter.push(self.statuses.orphan(&state).into_iter().collect());
                 }
-                Orphan { key: key.clone(), mark, due: leaving.then(Instant::now) }
+                Orphan { key: key.clone(), mark, due: deleting.then(Instant::now) }
             });
             orphans.insert(uid, orphan);
         }
@@ -225,7 +225,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
 /// The keys of a Tenant that cannot be read that are not to be revoked, by uid: those that are wanted, and those of which
 /// nobody knows.
 fn spared(keys: &[Arc<ApiKey>], snapshot: &Snapshot) -> Vec<String> {
-    let wanted = keys.iter().filter(|key| !key.spec.revoked && !is_leaving(&key.metadata));
+    let wanted = keys.iter().filter(|key| !key.spec.revoked && !is_deleting(&key.metadata));
     let wanted = wanted.filter_map(|key| key.metadata.uid.clone());
     wanted.chain(snapshot.unread_of(Kind::ApiKey).map(|key| key.uid.clone())).collect()
 }

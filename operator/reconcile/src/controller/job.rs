@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::apply::kept::Kept;
 use crate::controller::hang;
 use crate::controller::pass_slots::{PassSlots, QUICK_PASS_TIMEOUT, SLOW_PASS_TIMEOUT};
-use crate::pass::{Memory, Pass, free_key, is_forced, is_leaving};
+use crate::pass::{Memory, Pass, free_key, is_deleting, is_forced};
 use crate::removal::revocation;
 use crate::source::{ObjectRef, ResourceSource, Snapshot};
 use crate::status::TenantState;
@@ -140,7 +140,7 @@ async fn pass<S: ResourceSource>(
     probe: bool,
     memory: &mut Memory,
 ) -> Arc<TenantState> {
-    let (leaving, keys) = keys.iter().map(|key| &**key).partition(|key| is_leaving(&key.metadata));
+    let (deleting, keys) = keys.iter().map(|key| &**key).partition(|key| is_deleting(&key.metadata));
     let pass = Pass {
         source: &*shared.source,
         installation: &shared.installation,
@@ -150,7 +150,7 @@ async fn pass<S: ResourceSource>(
         snapshot,
         tenant,
         keys,
-        leaving,
+        deleting,
         probe,
         versions: BTreeMap::new(),
         announced: None,

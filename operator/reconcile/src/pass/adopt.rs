@@ -10,19 +10,19 @@ use crate::source::ObjectRef;
 use crate::status::TenantState;
 
 /// The row that a Tenant without one takes up; `None`: it gets a new one. `old`: the row that [`named`] says where `spec` names
-/// one, or else the one of the slug. `leaves`: whether the object of a row is there still, being deleted.
+/// one, or else the one of the slug. `object_remains`: whether the object of a row is there still, being deleted.
 pub(super) fn claim(
     state: &TenantState,
     spec: &Database,
     old: Option<Record>,
-    leaves: impl FnOnce(&Record) -> bool,
+    object_remains: impl FnOnce(&Record) -> bool,
 ) -> Result<Option<Record>, PassError> {
     let Some(wanted) = &spec.adopt_retained else {
         let Some(old) = old else { return Ok(None) };
         if !is_for(&old, &state.object) || old.handed_to.is_some() {
             return Err(slug_is_taken(state));
         }
-        return of_own_namespace(state, spec, old, leaves);
+        return of_own_namespace(state, spec, old, object_remains);
     };
     let Some(old) = old.filter(|old| is_for(old, &state.object)) else {
         let message = format!(
@@ -40,7 +40,7 @@ pub(super) fn claim(
         );
         return Err(PassError::Refused(Reason::InvalidSpec, message));
     }
-    take_up(spec, old, leaves)
+    take_up(spec, old, object_remains)
 }
 
 /// What a Tenant of the namespace is told; the rest of what may be known there stands in the Event `DatabaseRetained`.
@@ -48,13 +48,13 @@ fn of_own_namespace(
     state: &TenantState,
     spec: &Database,
     old: Record,
-    leaves: impl FnOnce(&Record) -> bool,
+    object_remains: impl FnOnce(&Record) -> bool,
 ) -> Result<Option<Record>, PassError> {
     if old.name == state.object.name {
-        return take_up(spec, old, leaves);
+        return take_up(spec, old, object_remains);
     }
-    let message = match leaves(&old) {
-        true => is_leaving(&old),
+    let message = match object_remains(&old) {
+        true => deletion_pending(&old),
         false => format!(
             "the slug {} belongs to the database that Tenant {} of this namespace left; to take it up, set \
              spec.database.adoptRetained: {}, else delete this Tenant and make it with another spec.slug",
@@ -67,10 +67,10 @@ fn of_own_namespace(
 fn take_up(
     spec: &Database,
     old: Record,
-    leaves: impl FnOnce(&Record) -> bool,
+    object_remains: impl FnOnce(&Record) -> bool,
 ) -> Result<Option<Record>, PassError> {
-    if leaves(&old) {
-        return Err(PassError::Refused(Reason::SlugTaken, is_leaving(&old)));
+    if object_remains(&old) {
+        return Err(PassError::Refused(Reason::SlugTaken, deletion_pending(&old)));
     }
     if old.dropping {
         return Err(is_being_dropped(&old));
@@ -95,7 +95,7 @@ pub(super) fn is_being_dropped(old: &Record) -> PassError {
     PassError::Refused(Reason::SlugTaken, message)
 }
 
-fn is_leaving(old: &Record) -> String {
+fn deletion_pending(old: &Record) -> String {
     format!(
         "the slug {} belongs to Tenant {}/{}, which is being deleted; wait until it is gone, or delete this one and make it \
          with another spec.slug",

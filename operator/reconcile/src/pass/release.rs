@@ -27,7 +27,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         state: &mut TenantState,
         alive: &Result<BTreeSet<String>, String>,
     ) {
-        for key in self.leaving.clone() {
+        for key in self.deleting.clone() {
             let object = ObjectRef::from(key);
             let last = self.memory.last.iter().flat_map(|last| &last.keys).find(|it| it.object == object);
             let mut status = report::known_key(key, last.cloned());

@@ -17,7 +17,7 @@ use super::access::rights;
 use super::access::rights::Resolved;
 use super::access::{acl, foreign, scans, security};
 use super::keys::Keys;
-use super::shell::ident;
+use super::roles_and_database::ident;
 use super::{As, Closed, Finding, Of, Op, Statement, protection, rows};
 use crate::desired::{Desired, KeySpec, Permission, Scope};
 use crate::source::Event;

@@ -10,8 +10,8 @@ use rowgate_sql::ddl::records;
 use rowgate_sql::ddl::roles::{self, Kind};
 use rowgate_sql::text::{Ident, Sql};
 
+use super::roles_and_database::{ident, repaired};
 use super::rows::of_set;
-use super::shell::{ident, repaired};
 use super::{Closed, Of, Statement, differences};
 use crate::desired::{Desired, KeySpec, SecretSpec};
 use crate::secrets::rotation;

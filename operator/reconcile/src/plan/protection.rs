@@ -10,7 +10,7 @@ use rowgate_sql::text::{Ident, Sql};
 use serde::{Deserialize, Serialize};
 
 use super::accept::qname;
-use super::shell::ident;
+use super::roles_and_database::ident;
 use super::{As, Finding, Of, Op, Statement, differences};
 use crate::desired::{Desired, EntitySpec};
 use crate::source::Event;

@@ -9,7 +9,7 @@ use rowgate_sql::ddl::grants;
 use rowgate_sql::ddl::roles::{self, Kind};
 use rowgate_sql::text::Ident;
 
-use super::shell::{ident, repaired};
+use super::roles_and_database::{ident, repaired};
 use super::{As, Of, Op, Statement};
 
 /// Drops the database, with the sessions in it. `sessions`: the roles that are logged in to it; `operator`: the login that

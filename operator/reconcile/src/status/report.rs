@@ -116,7 +116,7 @@ pub(crate) fn orphan(key: &ApiKey) -> KeyState {
     state
 }
 
-/// Fills in what a settled plan says. `now` is the database's clock.
+/// Fills in what a converged plan says. `now` is the database's clock.
 pub(crate) fn outcome(
     state: &mut TenantState,
     desired: &Desired,

@@ -14,7 +14,7 @@ use crate::desired::Desired;
 
 /// Creates what is missing and brings back what was altered. `operator` is the login that runs it.
 #[must_use]
-pub fn shell(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Op> {
+pub fn roles_and_database(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Op> {
     let mut ops = Vec::new();
     let strays = strays(desired, actual, operator);
     if !strays.is_empty() {

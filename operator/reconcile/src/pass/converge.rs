@@ -25,7 +25,7 @@ type Generation = (i64, Option<Box<str>>);
 impl<S: ResourceSource> Pass<'_, S> {
     /// Plans and applies until nothing is left to do; what a refused statement belongs to is closed, and the
     /// rest planned again.
-    pub(super) async fn settle(
+    pub(super) async fn converge(
         &mut self,
         desired: &Desired,
         (mut cluster, mut db): (Cluster, TenantDb),
@@ -35,8 +35,8 @@ impl<S: ResourceSource> Pass<'_, S> {
     ) -> Result<(Outcome, TenantDb), PassError> {
         let generations = generations(state, desired);
         let mut is_drift =
-            self.memory.settled.as_ref().is_some_and(|before| is_unchanged(before, &generations));
-        self.memory.settled = None;
+            self.memory.converged.as_ref().is_some_and(|before| is_unchanged(before, &generations));
+        self.memory.converged = None;
         let (mut n_applied, mut n_moved) = (0, 0);
         loop {
             let operator = self.installation.operator().role;
@@ -47,7 +47,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             if outcome.ops.is_empty() {
                 // those of unscoped keys, which have no role to close
                 self.end_calls(desired, logins).await;
-                self.memory.settled = Some(generations);
+                self.memory.converged = Some(generations);
                 self.memory.held = held(desired, &cluster, &closed);
                 // that they can be dropped one day is no drift
                 closed.roles.extend(self.memory.held.iter().cloned());

@@ -19,7 +19,7 @@ use crate::status::TenantState;
 use crate::status::report;
 
 impl<S: ResourceSource> Pass<'_, S> {
-    pub(super) async fn leave(&mut self) -> Arc<TenantState> {
+    pub(super) async fn delete(&mut self) -> Arc<TenantState> {
         let mut state = report::known(self.tenant, &self.keys, self.memory.last.as_deref());
         let ended = self.end(&mut state).await;
         let forced = is_forced(&self.tenant.metadata);

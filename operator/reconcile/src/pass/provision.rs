@@ -8,7 +8,7 @@ use rowgate_pg::{introspect, leader, migrate, session, tenants};
 use sqlx::PgConnection;
 
 use super::adopt::{self, slug_is_taken};
-use super::settle::drift;
+use super::converge::drift;
 use super::{Pass, PassError};
 use crate::apply::Logins;
 use crate::chance;
@@ -38,10 +38,10 @@ impl<S: ResourceSource> Pass<'_, S> {
             (None, _) => tenants::find_by_slug(&mut conn, &state.slug).await?,
         };
         // its database may be about to be dropped
-        let leaves = |old: &tenants::Record| {
+        let object_remains = |old: &tenants::Record| {
             self.snapshot.tenants.iter().any(|it| it.metadata.uid.as_deref() == Some(old.uid.as_str()))
         };
-        if let Some(old) = adopt::claim(state, spec, old, leaves)? {
+        if let Some(old) = adopt::claim(state, spec, old, object_remains)? {
             return self.adopt(state, &old, &mut conn).await;
         }
         let id = chance::ulid();
@@ -89,7 +89,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     }
 
     /// Login roles and the database. True: something was done. `looked`: what PostgreSQL holds, if that was read just now.
-    pub(super) async fn shell(
+    pub(super) async fn roles_and_database(
         &self,
         state: &TenantState,
         desired: &Desired,
@@ -111,11 +111,11 @@ impl<S: ResourceSource> Pass<'_, S> {
             );
             return Err(PassError::Refused(Reason::Taken, message));
         }
-        let ops = plan::shell(desired, &cluster, &operator);
+        let ops = plan::roles_and_database(desired, &cluster, &operator);
         if ops.is_empty() {
             return Ok((cluster, false));
         }
-        if self.memory.settled.is_some() {
+        if self.memory.converged.is_some() {
             self.drifted(state, &drift(&ops, desired, &TenantDb::default())).await?;
         }
         tracing::info!(tenant = %desired.slug, database, "creating or repairing the tenant's roles and database");
@@ -151,7 +151,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         })?;
         tracing::info!(tenant = %state.slug, config_map = %reference.name, "running the bootstrap script");
         let done = tenants::bootstrap(conn, script, epoch).await;
-        logins.leave_owner().await;
+        logins.close_owner().await;
         done.map_err(|error| match &error {
             PgError::Sqlstate { code, message, .. } if !error.is_collision() && !error.is_shortage() => PassError::Refused(
                 Reason::BootstrapFailed,
