@@ -12,7 +12,7 @@ use kube::runtime::watcher;
 use kube::{Client, Resource};
 use rowgate_crds::{ApiKey, Kind, Tenant};
 use rowgate_reconcile::source::{
-    Event, Found, ObjectRef, ResourceSource, Sight, Snapshot, SourceError, SourceProblem, Status,
+    Event, Found, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem, Status,
     StatusReport, Version,
 };
 use serde::de::DeserializeOwned;
@@ -31,7 +31,7 @@ mod status;
 mod watch;
 
 pub(crate) use finalizer::refused;
-use watch::shelf::Shelves;
+use watch::stores::Stores;
 
 /// Requests of one kind of work that are under way at once.
 pub(crate) const AT_ONCE: usize = 16;
@@ -87,8 +87,8 @@ pub(crate) struct Shared {
 /// The resources of a cluster, or of some of its namespaces.
 pub struct KubeSource {
     client: Client,
-    tenants: Shelves<Tenant>,
-    api_keys: Shelves<ApiKey>,
+    tenants: Stores<Tenant>,
+    api_keys: Stores<ApiKey>,
     secrets: secrets::Watched,
     config_maps: config_maps::ConfigMaps,
     events: events::Events,
@@ -115,8 +115,8 @@ impl KubeSource {
             meter,
         });
         let source = Arc::new(KubeSource {
-            tenants: Shelves::new(namespaces),
-            api_keys: Shelves::new(namespaces),
+            tenants: Stores::new(namespaces),
+            api_keys: Stores::new(namespaces),
             secrets: secrets::Watched::new(namespaces),
             config_maps: config_maps::ConfigMaps::new(client.clone()),
             events: events::Events::new(client.clone(), identity, shared.meter.clone()),
@@ -125,20 +125,20 @@ impl KubeSource {
         });
         source.watch(&source.tenants, watch, tasks);
         source.watch(&source.api_keys, watch, tasks);
-        for (namespace, sighted) in source.secrets.each() {
+        for (namespace, versions) in source.secrets.each() {
             let api = scoped(&source.client, namespace);
             let config = config(watch).labels(&secrets::selector());
-            tasks.spawn(watch::secrets(sighted.clone(), source.shared.clone(), api, config));
+            tasks.spawn(watch::secrets(versions.clone(), source.shared.clone(), api, config));
         }
         tasks.spawn(config_maps::follow(source.clone()));
         source
     }
 
-    fn watch<T: Declared>(&self, shelves: &Shelves<T>, lasts: Duration, tasks: &mut JoinSet<()>) {
-        for (namespace, shelf) in shelves.each() {
+    fn watch<T: Declared>(&self, stores: &Stores<T>, lasts: Duration, tasks: &mut JoinSet<()>) {
+        for (namespace, store) in stores.each() {
             let watch = watch::Watch {
                 name: if T::KIND == Kind::Tenant { "tenants" } else { "apikeys" },
-                shelf: shelf.clone(),
+                store: store.clone(),
                 shared: self.shared.clone(),
             };
             tasks.spawn(watch.follow(scoped(&self.client, namespace), config(lasts)));
@@ -265,8 +265,8 @@ impl ResourceSource for KubeSource {
         secrets::write(&self.client, owner, namespace, name, data).await
     }
 
-    fn sight(&self, namespace: &str, name: &str) -> Sight {
-        self.secrets.sight(namespace, name)
+    fn secret_view(&self, namespace: &str, name: &str) -> SecretView {
+        self.secrets.secret_view(namespace, name)
     }
 
     async fn delete_secret(&self, owner: &ObjectRef, namespace: &str, name: &str) -> Result<(), SourceError> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rowgate_crds::ApiKey;
 use rowgate_reconcile::source::{
-    Event, Found, ObjectRef, ResourceSource, Sight, Snapshot, SourceError, SourceProblem, StatusReport,
+    Event, Found, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem, StatusReport,
     Version,
 };
 use serde_json::{Value, json};
@@ -223,8 +223,8 @@ impl<S: ResourceSource> ResourceSource for Narrator<S> {
         self.source.write_secret(owner, namespace, name, data).await
     }
 
-    fn sight(&self, namespace: &str, name: &str) -> Sight {
-        self.source.sight(namespace, name)
+    fn secret_view(&self, namespace: &str, name: &str) -> SecretView {
+        self.source.secret_view(namespace, name)
     }
 
     async fn delete_secret(&self, owner: &ObjectRef, namespace: &str, name: &str) -> Result<(), SourceError> {

@@ -16,24 +16,24 @@ use rowgate_sql::ddl::{records, roles};
 use rowgate_sql::text::{Ident, Sql};
 use sqlx::{Connection as _, PgConnection};
 
-use crate::apply::kept::Kept;
+use crate::apply::connection_cache::ConnectionCache;
 use crate::plan::{As, Of, Op};
 
-pub(crate) mod kept;
+pub(crate) mod connection_cache;
 
 /// The connections of one pass over one tenant, opened when an operation needs them.
 pub(crate) struct Logins<'a> {
     installation: &'a Installation,
-    kept: &'a Kept,
+    connections: &'a ConnectionCache,
     /// Connections are opened, and none that was kept is used.
-    anew: bool,
+    fresh: bool,
     /// Of whoever reconciles: what the fence of the control database is asked with.
     lead: i64,
     tenant: &'a Ulid,
     database: &'a str,
     open: BTreeMap<&'static str, PgConnection>,
     /// Roles whose password somebody had changed.
-    pub(crate) mended: Vec<String>,
+    pub(crate) reset_passwords: Vec<String>,
     /// What the operations that go one by one have left.
     pub(crate) left: Vec<Of>,
 }
@@ -60,18 +60,28 @@ pub(crate) enum ApplyError {
 impl<'a> Logins<'a> {
     pub(crate) fn new(
         installation: &'a Installation,
-        kept: &'a Kept,
+        connections: &'a ConnectionCache,
         lead: i64,
         tenant: &'a Ulid,
         database: &'a str,
     ) -> Logins<'a> {
-        let (open, mended, left) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Logins { installation, kept, anew: false, lead, tenant, database, open, mended, left }
+        let (open, reset_passwords, left) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Logins {
+            installation,
+            connections,
+            fresh: false,
+            lead,
+            tenant,
+            database,
+            open,
+            reset_passwords,
+            left,
+        }
     }
 
     /// With the passwords tried.
-    pub(crate) fn anew(self, anew: bool) -> Logins<'a> {
-        Logins { anew, ..self }
+    pub(crate) fn fresh(self, fresh: bool) -> Logins<'a> {
+        Logins { fresh, ..self }
     }
 
     fn login(&self, login: As) -> (&'static str, Login) {
@@ -86,9 +96,9 @@ impl<'a> Logins<'a> {
     pub(crate) async fn get(&mut self, login: As) -> Result<&mut PgConnection, PgError> {
         let (name, login) = self.login(login);
         if !self.open.contains_key(name) {
-            let connected = match self.anew && name != "operator" {
-                true => self.kept.connect_anew(&login).await,
-                false => self.kept.connect(&login).await,
+            let connected = match self.fresh && name != "operator" {
+                true => self.connections.connect_fresh(&login).await,
+                false => self.connections.connect(&login).await,
             };
             let conn = match connected {
                 // somebody gave the role another password; ours is derived and can be set again
@@ -156,7 +166,7 @@ impl<'a> Logins<'a> {
         let mut open = leader::fence(&mut operator, self.lead).await?;
         session::execute(&mut open, &roles::set_verifier(&ident, &verifier)).await?;
         open.commit().await?;
-        self.mended.push(role.to_owned());
+        self.reset_passwords.push(role.to_owned());
         Ok(())
     }
 
@@ -171,7 +181,7 @@ impl<'a> Logins<'a> {
     pub(crate) async fn keep(mut self) {
         for login in [As::Operator, As::Owner, As::Keys] {
             let (name, login) = self.login(login);
-            self.open.remove(name).into_iter().for_each(|conn| self.kept.keep(login.clone(), conn));
+            self.open.remove(name).into_iter().for_each(|conn| self.connections.keep(login.clone(), conn));
         }
         self.close().await;
     }
@@ -220,11 +230,11 @@ impl<'a> Logins<'a> {
     async fn beside(&mut self, op: &Op) -> Result<(), ApplyError> {
         let unavailable = ApplyError::Unavailable;
         let operator = self.installation.operator();
-        let mut holder = self.kept.connect(&operator).await.map_err(unavailable)?;
+        let mut holder = self.connections.connect(&operator).await.map_err(unavailable)?;
         let fence = leader::fence(&mut holder, self.lead).await.map_err(unavailable)?;
         self.transact(op, None).await?;
         fence.rollback().await.map_err(|error| ApplyError::Unavailable(error.into()))?;
-        self.kept.keep(operator, holder);
+        self.connections.keep(operator, holder);
         Ok(())
     }
 

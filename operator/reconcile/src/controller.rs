@@ -17,7 +17,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::apply::kept::Kept;
+use crate::apply::connection_cache::ConnectionCache;
 use crate::controller::hang::{PANICKED, contained};
 use crate::controller::job::{Job, Passed, Shared, release_orphan, retire};
 use crate::controller::pass_slots::PassSlots;
@@ -84,7 +84,7 @@ pub async fn run<S: ResourceSource + 'static>(
         installation,
         reporter,
         pass_slots,
-        kept: Kept::default(),
+        connections: ConnectionCache::default(),
         lead,
     });
     let served = Arc::new(Notify::new());

@@ -14,7 +14,7 @@ use rowgate_pg::login_failure::LoginFailure;
 use rowgate_pg::{introspect, key_uses, leader, replicas, tenants};
 
 use crate::apply::Logins;
-use crate::apply::kept::Kept;
+use crate::apply::connection_cache::ConnectionCache;
 use crate::desired::{annotations, convert};
 use crate::plan::{As, Closed, Finding};
 use crate::source::{ResourceSource, Snapshot, Version};
@@ -95,7 +95,7 @@ pub(crate) struct Pass<'a, S> {
     pub(crate) source: &'a S,
     pub(crate) installation: &'a Installation,
     pub(crate) reporter: &'a Reporter,
-    pub(crate) kept: &'a Kept,
+    pub(crate) connections: &'a ConnectionCache,
     /// What the fence of the control database is asked with.
     pub(crate) lead: i64,
     pub(crate) snapshot: &'a Snapshot,
@@ -226,16 +226,17 @@ impl<S: ResourceSource> Pass<'_, S> {
             );
             state.findings.stalled.push((Reason::InvalidSpec, message));
         }
-        let logins = Logins::new(self.installation, self.kept, self.lead, &record.id, &record.database);
-        let mut logins = logins.anew(self.probe);
+        let logins =
+            Logins::new(self.installation, self.connections, self.lead, &record.id, &record.database);
+        let mut logins = logins.fresh(self.probe);
         let result = match self.inside(state, &record, &mut logins).await {
             Err(PassError::Pg(error)) if error.code() == Some(locks::NOT_AVAILABLE) => {
                 Err(PassError::Busy("look at the tables".to_owned(), logins.hidden().await))
             }
             result => result,
         };
-        if result.is_ok() && !logins.mended.is_empty() {
-            let what = format!("the password of {}", logins.mended.join(", "));
+        if result.is_ok() && !logins.reset_passwords.is_empty() {
+            let what = format!("the password of {}", logins.reset_passwords.join(", "));
             self.drifted(state, &what).await?;
         }
         match &result {

@@ -40,8 +40,8 @@ pub trait ResourceSource: Send + Sync {
 
     /// What is to be seen of a Secret at this moment, without asking for it. It may lag: what is done about a Secret follows
     /// from [`read_secret`](ResourceSource::read_secret) alone.
-    fn sight(&self, _namespace: &str, _name: &str) -> Sight {
-        Sight::Unwatched
+    fn secret_view(&self, _namespace: &str, _name: &str) -> SecretView {
+        SecretView::Unwatched
     }
 
     /// Removes a Secret that belongs to `owner`. Another owner's is left alone; one that is not there is no error.
@@ -114,12 +114,12 @@ pub struct Version(pub Box<str>);
 
 /// What a source sees of a Secret without asking for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sight {
+pub enum SecretView {
     /// Nobody watches: only who reads it knows.
     Unwatched,
     /// It is not there, or not to be seen: not yet, or because it does not say that it is ours.
-    Unseen,
-    Seen(Version),
+    Absent,
+    Present(Version),
 }
 
 /// Something in a source that a person has to mend.

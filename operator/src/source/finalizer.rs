@@ -12,7 +12,7 @@ use serde_json::json;
 use super::watch::changes::has_ours;
 use super::watch::collection::{Held, name};
 use super::watch::listed::Listed;
-use super::watch::shelf::Shelves;
+use super::watch::stores::Stores;
 use super::{AT_ONCE, Declared, MANAGER, ask, ask_unless_refused};
 
 /// The finalizer of every object of ours.
@@ -27,17 +27,17 @@ const TRIES: usize = 5;
 /// When one does not take the finalizer: left out, it would look as if it were gone.
 pub(crate) async fn objects<T: Declared>(
     client: &Client,
-    shelves: &Shelves<T>,
+    stores: &Stores<T>,
 ) -> Result<Vec<Arc<T>>, SourceError> {
-    let bare = shelves.map(|held| (!is_held(held.meta())).then(|| held.meta().clone()));
+    let bare = stores.map(|held| (!is_held(held.meta())).then(|| held.meta().clone()));
     let gone: Vec<ObjectMeta> = stream::iter(bare)
-        .map(|meta| hold(client, shelves, meta))
+        .map(|meta| hold(client, stores, meta))
         .buffer_unordered(AT_ONCE)
         .try_filter_map(|gone| async { Ok(gone) })
         .try_collect()
         .await?;
     let is_gone = |meta: &ObjectMeta| gone.iter().any(|gone| gone.uid == meta.uid);
-    Ok(shelves.map(|held| if is_gone(held.meta()) { None } else { shown(held) }))
+    Ok(stores.map(|held| if is_gone(held.meta()) { None } else { shown(held) }))
 }
 
 fn is_held(meta: &ObjectMeta) -> bool {
@@ -60,7 +60,7 @@ fn shown<T: Declared>(held: &Held<T>) -> Option<Arc<T>> {
 /// Puts the finalizer there. Gives back the object if it is gone instead.
 async fn hold<T: Declared>(
     client: &Client,
-    shelves: &Shelves<T>,
+    stores: &Stores<T>,
     seen: ObjectMeta,
 ) -> Result<Option<ObjectMeta>, SourceError> {
     let (namespace, name) = name(&seen);
@@ -76,7 +76,7 @@ async fn hold<T: Declared>(
         finalizers.push(FINALIZER.to_owned());
         match patch(&api, &meta, &finalizers, attempt).await? {
             Ok(written) => {
-                shelves.wrote(from.as_deref(), written);
+                stores.wrote(from.as_deref(), written);
                 return Ok(None);
             }
             Err(status) if status.code == 409 || status.code == 404 => {}
@@ -86,7 +86,7 @@ async fn hold<T: Declared>(
             Some(now) if now.meta.uid == seen.uid => {
                 meta = now.meta.clone();
                 if is_held(&meta) {
-                    shelves.wrote(from.as_deref(), now);
+                    stores.wrote(from.as_deref(), now);
                 }
             }
             // the watch says so in a moment

@@ -9,46 +9,50 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Client, ResourceExt as _};
 use rowgate_crds::API_VERSION;
-use rowgate_reconcile::source::{Found, ObjectRef, Sight, SourceError, Version};
+use rowgate_reconcile::source::{Found, ObjectRef, SecretView, SourceError, Version};
 
 use super::finalizer::refused;
 use super::watch::collection::Name;
-use super::watch::sightings::{Sightings, Versions, version};
+use super::watch::secret_versions::{SecretVersions, Versions, version};
 use super::{MANAGED_BY, MANAGER, ask, ask_unless_refused, lock};
 
-pub(crate) type Sighted = Arc<Mutex<Sightings>>;
+pub(crate) type SharedVersions = Arc<Mutex<SecretVersions>>;
 
 /// What is seen of our Secrets: in the cluster, or in each namespace that is watched. `None`: all.
-pub(crate) struct Watched(Vec<(Option<String>, Sighted)>);
+pub(crate) struct Watched(Vec<(Option<String>, SharedVersions)>);
 
 impl Watched {
     pub(crate) fn new(namespaces: &[String]) -> Watched {
         match namespaces {
-            [] => Watched(vec![(None, Sighted::default())]),
-            names => Watched(names.iter().map(|name| (Some(name.clone()), Sighted::default())).collect()),
+            [] => Watched(vec![(None, SharedVersions::default())]),
+            names => {
+                Watched(names.iter().map(|name| (Some(name.clone()), SharedVersions::default())).collect())
+            }
         }
     }
 
-    pub(crate) fn each(&self) -> impl Iterator<Item = (Option<&str>, &Sighted)> {
-        self.0.iter().map(|(namespace, sighted)| (namespace.as_deref(), sighted))
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Option<&str>, &SharedVersions)> {
+        self.0.iter().map(|(namespace, versions)| (namespace.as_deref(), versions))
     }
 
-    pub(crate) fn sight(&self, namespace: &str, name: &str) -> Sight {
-        let of = |(of, _): &(Option<&str>, &Sighted)| of.is_none_or(|of| of == namespace);
-        let Some((_, sighted)) = self.each().find(of) else { return Sight::Unwatched };
-        match lock(sighted).known() {
-            None => Sight::Unwatched,
-            Some(known) => seen(known, namespace, name).cloned().map_or(Sight::Unseen, Sight::Seen),
+    pub(crate) fn secret_view(&self, namespace: &str, name: &str) -> SecretView {
+        let of = |(of, _): &(Option<&str>, &SharedVersions)| of.is_none_or(|of| of == namespace);
+        let Some((_, versions)) = self.each().find(of) else { return SecretView::Unwatched };
+        match lock(versions).known() {
+            None => SecretView::Unwatched,
+            Some(known) => {
+                seen(known, namespace, name).cloned().map_or(SecretView::Absent, SecretView::Present)
+            }
         }
     }
 
     /// Those that are watched and not to be seen. A key's namespace and the name of its Secret are what is asked for.
     pub(crate) fn missing<'a>(&self, names: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeSet<Name> {
-        let all: Vec<(Option<&str>, MutexGuard<'_, Sightings>)> =
-            self.each().map(|(of, sighted)| (of, lock(sighted))).collect();
+        let all: Vec<(Option<&str>, MutexGuard<'_, SecretVersions>)> =
+            self.each().map(|(of, versions)| (of, lock(versions))).collect();
         let is_missing = |(namespace, name): &(&str, &str)| {
-            let sighted = all.iter().find(|(of, _)| of.is_none_or(|of| of == *namespace));
-            let known = sighted.and_then(|(_, sighted)| sighted.known());
+            let versions = all.iter().find(|(of, _)| of.is_none_or(|of| of == *namespace));
+            let known = versions.and_then(|(_, versions)| versions.known());
             known.is_some_and(|known| seen(known, namespace, name).is_none())
         };
         let missing = names.filter(is_missing);

@@ -11,7 +11,7 @@ use rowgate_reconcile::source::{Event, ObjectRef, SourceError, Status, StatusRep
 use serde_json::json;
 
 use super::watch::listed::Listed;
-use super::watch::shelf::Shelves;
+use super::watch::stores::Stores;
 use super::{AT_ONCE, Declared, KubeSource, MANAGER, ask_unless_refused, lock};
 
 /// What was written and did not come back by the watch yet, by uid: resource version and status.
@@ -86,9 +86,9 @@ struct News {
 }
 
 /// The status to write, if the one that stands there says something else.
-fn news<T: Declared>(source: &KubeSource, shelves: &Shelves<T>, report: &StatusReport) -> Option<News> {
+fn news<T: Declared>(source: &KubeSource, stores: &Stores<T>, report: &StatusReport) -> Option<News> {
     let ObjectRef { namespace, name, uid, .. } = &report.object;
-    let there = shelves.with(namespace, name, |held| {
+    let there = stores.with(namespace, name, |held| {
         let is_it = held.meta().uid.as_deref() == Some(uid.as_str());
         is_it.then(|| held.object().cloned())
     });
@@ -102,7 +102,7 @@ fn news<T: Declared>(source: &KubeSource, shelves: &Shelves<T>, report: &StatusR
 /// Writes one. The inner error is a refusal of this one alone; false: the object is gone.
 async fn one<T: Declared>(
     source: &KubeSource,
-    shelves: &Shelves<T>,
+    stores: &Stores<T>,
     object: &ObjectRef,
     status: Status,
 ) -> Result<Result<bool, SourceError>, SourceError> {
@@ -124,7 +124,7 @@ async fn one<T: Declared>(
             let version = written.meta.resource_version.unwrap_or_default();
             source.shared.statuses.wrote(&object.uid, version.clone(), status);
             // the watch may have been quicker than the answer
-            if shelves.version(&object.namespace, &object.name).as_ref() == Some(&version) {
+            if stores.version(&object.namespace, &object.name).as_ref() == Some(&version) {
                 source.shared.statuses.seen(&written_meta(object, version));
             }
             Ok(Ok(true))

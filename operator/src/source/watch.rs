@@ -10,17 +10,17 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Event, watcher};
 use tokio::time::Instant;
 
-use super::secrets::Sighted;
+use super::secrets::SharedVersions;
 use super::watch::listed::Listed;
-use super::watch::shelf::Shelf;
+use super::watch::stores::Store;
 use super::{Declared, Shared, lock};
 use crate::meter::WatchMeter;
 
 pub(crate) mod changes;
 pub(crate) mod collection;
 pub(crate) mod listed;
-pub(crate) mod shelf;
-pub(crate) mod sightings;
+pub(crate) mod secret_versions;
+pub(crate) mod stores;
 
 /// After a failure, and what it grows to while failures go on.
 const FIRST: Duration = Duration::from_millis(200);
@@ -33,7 +33,7 @@ const BLIND: Duration = Duration::from_secs(20);
 pub(crate) struct Watch<T> {
     /// The plural of the kind.
     pub(crate) name: &'static str,
-    pub(crate) shelf: Shelf<T>,
+    pub(crate) store: Store<T>,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -65,7 +65,7 @@ impl<T: Declared> Watch<T> {
             Event::Apply(listed) => Some(listed.meta.clone()),
             _ => None,
         };
-        let turned = lock(&self.shelf).take(event, changes::of_object);
+        let turned = lock(&self.store).take(event, changes::of_object);
         if let Some(meta) = shown {
             self.shared.statuses.seen(&meta);
         }
@@ -82,7 +82,7 @@ impl<T: Declared> Watch<T> {
 /// Watches the metadata of our Secrets for ever. Nothing waits for it: where the rights to it are missing, as with the rules
 /// of an older chart, Secrets are read by their names.
 pub(crate) async fn secrets(
-    sighted: Sighted,
+    versions: SharedVersions,
     shared: Arc<Shared>,
     api: Api<PartialObjectMeta<Secret>>,
     config: watcher::Config,
@@ -95,13 +95,13 @@ pub(crate) async fn secrets(
             // from now on its silence counts
             shared.progress.expect(&path);
         }
-        if lock(&sighted).take(event) {
+        if lock(&versions).take(event) {
             shared.wake.notify_one();
         }
     };
     let failing = |since: Instant| {
         if BLIND <= since.elapsed() {
-            lock(&sighted).forget();
+            lock(&versions).forget();
         }
     };
     each(&shared, &meter, &path, watcher(api, config), take, failing).await;

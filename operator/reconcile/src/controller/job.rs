@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::apply::kept::Kept;
+use crate::apply::connection_cache::ConnectionCache;
 use crate::controller::hang;
 use crate::controller::pass_slots::{PassSlots, QUICK_PASS_TIMEOUT, SLOW_PASS_TIMEOUT};
 use crate::pass::{Memory, Pass, free_key, is_deleting, is_forced};
@@ -28,7 +28,7 @@ pub(crate) struct Shared<S> {
     pub(crate) installation: Installation,
     pub(crate) reporter: Reporter,
     pub(crate) pass_slots: PassSlots,
-    pub(crate) kept: Kept,
+    pub(crate) connections: ConnectionCache,
     /// What the fence of the control database is asked with.
     pub(crate) lead: i64,
 }
@@ -145,7 +145,7 @@ async fn pass<S: ResourceSource>(
         source: &*shared.source,
         installation: &shared.installation,
         reporter: &shared.reporter,
-        kept: &shared.kept,
+        connections: &shared.connections,
         lead: shared.lead,
         snapshot,
         tenant,
@@ -175,8 +175,15 @@ pub(crate) async fn retire<S>(
     }
     // first, and until it is done: a replica that is cut off from the control database serves them still
     let (kept, is_gone) = (spared.as_deref().unwrap_or_default(), spared.is_none());
-    revocation::revoke_others(&shared.installation, &shared.kept, shared.lead, &mut epoch, &record, kept)
-        .await?;
+    revocation::revoke_others(
+        &shared.installation,
+        &shared.connections,
+        shared.lead,
+        &mut epoch,
+        &record,
+        kept,
+    )
+    .await?;
     if !is_gone {
         return Ok(());
     }

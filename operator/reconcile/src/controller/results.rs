@@ -14,7 +14,7 @@ use super::{
 use crate::controller::job::Passed;
 use crate::controller::replica_poll::ReplicaPoll;
 use crate::pass::{Memory, REMEDY};
-use crate::source::{ResourceSource, Sight};
+use crate::source::{ResourceSource, SecretView};
 use crate::status::report;
 use crate::status::{Replicas, awaits_replicas};
 
@@ -78,7 +78,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         }
         entry.finish(state, slow, memory, self.resync);
         let source = &self.shared.source;
-        entry.note_secrets(|namespace, name| source.sight(namespace, name) != Sight::Unseen);
+        entry.note_secrets(|namespace, name| source.secret_view(namespace, name) != SecretView::Absent);
         if let (Some(replicas), Some(state)) = (&self.replicas, &entry.state) {
             let awaits = awaits_replicas(state, replicas);
             if awaits {
@@ -145,7 +145,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         }
         self.note_queue(poll.lead.queue);
         self.heard = Instant::now();
-        self.shared.kept.tidy();
+        self.shared.connections.tidy();
         let stirred: BTreeSet<_> = self.tables.stirred(&poll.seen).into_iter().collect();
         let known = self.replicas.take().and_then(|before| before.control);
         let control = match poll.control {

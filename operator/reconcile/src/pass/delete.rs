@@ -62,7 +62,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         state.database.clone_from(&record.database);
         let epoch = &mut self.memory.epoch;
         let revoked =
-            revocation::revoke_others(self.installation, self.kept, self.lead, epoch, &record, &[]).await;
+            revocation::revoke_others(self.installation, self.connections, self.lead, epoch, &record, &[])
+                .await;
         let kept = self.tenant.spec.database.deletion_policy == DeletionPolicy::Retain;
         // whatever the tenant's own code does against it: with its database every key of it goes
         if let Err(error) = &revoked
@@ -134,7 +135,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         if !self.tenant.spec.database.create {
             return self.report_kept(record).await;
         }
-        match retained::remove(self.installation, self.kept, self.lead, record, conn).await? {
+        match retained::remove(self.installation, self.connections, self.lead, record, conn).await? {
             Removal::Dropped { n_closed } => {
                 let roles = match n_closed {
                     0 => "and its roles were dropped".to_owned(),

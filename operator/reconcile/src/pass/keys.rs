@@ -14,7 +14,7 @@ use crate::desired::{Desired, KeySpec};
 use crate::desired::{annotations, convert};
 use crate::secrets::rotation;
 use crate::source::inputs::Mark;
-use crate::source::{Event, ResourceSource, Sight, Version};
+use crate::source::{Event, ResourceSource, SecretView, Version};
 use crate::status::{KeyState, TenantState};
 use crate::{chance, secrets};
 
@@ -189,10 +189,10 @@ impl<S: ResourceSource> Pass<'_, S> {
     /// Whether the Secret is the one that this was derived from. What is seen may lag behind the Secret, as what was read may.
     fn is_as_it_was(&self, namespace: &str, known: &Known) -> bool {
         let name = &*known.name;
-        match self.source.sight(namespace, name) {
-            Sight::Seen(version) => known.version.as_ref() == Some(&version),
-            Sight::Unseen => false,
-            Sight::Unwatched => {
+        match self.source.secret_view(namespace, name) {
+            SecretView::Present(version) => known.version.as_ref() == Some(&version),
+            SecretView::Absent => false,
+            SecretView::Unwatched => {
                 let place = (namespace.to_owned(), name.to_owned());
                 !self.probe && !self.snapshot.missing.contains(&place)
             }

@@ -22,11 +22,11 @@ impl<S: ResourceSource> Pass<'_, S> {
     /// The tenant's row in the control database, made before anything else exists.
     pub(super) async fn record(&self, state: &TenantState) -> Result<tenants::Record, PassError> {
         let operator = self.installation.operator();
-        let mut conn = self.kept.connect(&operator).await?;
+        let mut conn = self.connections.connect(&operator).await?;
         let uid = &state.object.uid;
         let spec = &self.tenant.spec.database;
         if let Some(record) = tenants::find_by_uid(&mut conn, uid).await? {
-            self.kept.keep(operator, conn);
+            self.connections.keep(operator, conn);
             return match record.dropping {
                 true => Err(adopt::is_being_dropped(&record)),
                 false => Ok(record),

@@ -47,7 +47,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         let uids = self.wanted();
         let epoch = &mut self.memory.epoch;
         let n_revoked =
-            revocation::revoke_others(self.installation, self.kept, self.lead, epoch, &record, &uids).await?;
+            revocation::revoke_others(self.installation, self.connections, self.lead, epoch, &record, &uids)
+                .await?;
         if 0 < n_revoked {
             tracing::info!(tenant = %state.slug, n_revoked, "revoked keys although the Tenant is not ready");
         }

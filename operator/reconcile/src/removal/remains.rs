@@ -65,7 +65,7 @@ pub(crate) async fn sweep<S>(shared: &Shared<S>) -> Result<(), PgError> {
     let mut conn = session::connect(&shared.installation.operator()).await?;
     for tenant in introspect::leftovers(&mut conn).await? {
         let mut logins =
-            Logins::new(&shared.installation, &shared.kept, shared.lead, &tenant, CONTROL_DATABASE);
+            Logins::new(&shared.installation, &shared.connections, shared.lead, &tenant, CONTROL_DATABASE);
         let taken = take(&mut logins, &tenant, "").await;
         logins.close().await;
         if let Err(error) = taken {

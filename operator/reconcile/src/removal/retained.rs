@@ -14,7 +14,7 @@ use rowgate_sql::text::Ident;
 use sqlx::PgConnection;
 
 use crate::apply::Logins;
-use crate::apply::kept::Kept;
+use crate::apply::connection_cache::ConnectionCache;
 use crate::pass::PassError;
 use crate::plan;
 use crate::removal::remains;
@@ -52,7 +52,7 @@ pub async fn drop_retained(
     };
     let lead = leader::look(conn).await.map_err(DropError::Control)?.epoch;
     let removed = async {
-        let removal = remove(installation, &Kept::default(), lead, &record, conn).await?;
+        let removal = remove(installation, &ConnectionCache::default(), lead, &record, conn).await?;
         if matches!(removal, Removal::Dropped { .. }) {
             forget(lead, &record, conn).await?;
         }
@@ -66,7 +66,7 @@ pub async fn drop_retained(
 /// Drops the database of `record` and every role of it; [`forget`] is left. `conn`: the operator's, on the control database.
 pub(crate) async fn remove(
     installation: &Installation,
-    kept: &Kept,
+    connections: &ConnectionCache,
     lead: i64,
     record: &Record,
     conn: &mut PgConnection,
@@ -88,7 +88,7 @@ pub(crate) async fn remove(
     let sessions: BTreeSet<String> = tenants::sessions(conn, &record.database).await?.into_iter().collect();
     let operator = installation.operator().role;
     let ops = plan::removal(&record.id, &database, &cluster, &sessions, &operator);
-    let mut logins = Logins::new(installation, kept, lead, &record.id, &record.database);
+    let mut logins = Logins::new(installation, connections, lead, &record.id, &record.database);
     let applied = match logins.apply(&ops, None).await {
         Ok(()) => remains::take(&mut logins, &record.id, &record.database).await,
         Err(error) => Err(error.into()),

@@ -8,7 +8,7 @@ use rowgate_pg::{keys, leader, migrate, session, tenants};
 use tokio::time::timeout;
 
 use crate::apply::Logins;
-use crate::apply::kept::Kept;
+use crate::apply::connection_cache::ConnectionCache;
 use crate::plan::As;
 
 /// Code of the tenant's may run in it, and never end.
@@ -19,13 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// not end it within [`PATIENCE`] is given up.
 pub(crate) async fn revoke_others(
     installation: &Installation,
-    kept: &Kept,
+    connections: &ConnectionCache,
     lead: i64,
     epoch: &mut Option<i64>,
     record: &tenants::Record,
     uids: &[String],
 ) -> Result<u64, PgError> {
-    let mut logins = Logins::new(installation, kept, lead, &record.id, &record.database);
+    let mut logins = Logins::new(installation, connections, lead, &record.id, &record.database);
     let revoked = timeout(PATIENCE, revoke(installation, lead, epoch, &mut logins, uids)).await;
     let Ok(revoked) = revoked else {
         // dropped with a statement under way; to close it would wait for that

@@ -122,7 +122,7 @@ impl Folder {
                 self.secrets.remove(&path);
             }
         }
-        // Kept before anybody acts on it: a uid that was used must survive a crash.
+        // ConnectionCache before anybody acts on it: a uid that was used must survive a crash.
         if looked.memory.objects != self.memory.objects {
             objects::save(&self.state.join("objects.json"), &looked.memory.objects)?;
         }

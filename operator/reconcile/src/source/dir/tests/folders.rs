@@ -91,7 +91,7 @@ async fn edits_and_due_deletions_wake() {
     assert_eq!(rig.snapshot().await.api_keys.len(), 1, "missing once is not deleted");
     rig.wakes().await;
     assert_eq!(rig.snapshot().await.api_keys.len(), 0);
-    let quiet = tokio::time::timeout(POLL * 3, rig.source.changed()).await;
+    let quiet = tokio::time::timeout(POLL_INTERVAL * 3, rig.source.changed()).await;
     assert!(quiet.is_err(), "nothing changed any more");
 }
 

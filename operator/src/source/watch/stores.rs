@@ -8,50 +8,50 @@ use super::collection::{Collection, Held};
 use super::listed::Listed;
 use crate::source::{Declared, ObjectRef, SourceProblem, lock};
 
-pub(crate) type Shelf<T> = Arc<Mutex<Collection<T>>>;
+pub(crate) type Store<T> = Arc<Mutex<Collection<T>>>;
 
 /// By namespace; `None`: all.
-pub(crate) struct Shelves<T>(Vec<(Option<String>, Shelf<T>)>);
+pub(crate) struct Stores<T>(Vec<(Option<String>, Store<T>)>);
 
-impl<T> Default for Shelves<T> {
-    fn default() -> Shelves<T> {
-        Shelves(Vec::new())
+impl<T> Default for Stores<T> {
+    fn default() -> Stores<T> {
+        Stores(Vec::new())
     }
 }
 
-impl<T: Resource> Shelves<T> {
-    pub(crate) fn new(namespaces: &[String]) -> Shelves<T> {
+impl<T: Resource> Stores<T> {
+    pub(crate) fn new(namespaces: &[String]) -> Stores<T> {
         match namespaces {
-            [] => Shelves(vec![(None, Shelf::default())]),
-            names => Shelves(names.iter().map(|name| (Some(name.clone()), Shelf::default())).collect()),
+            [] => Stores(vec![(None, Store::default())]),
+            names => Stores(names.iter().map(|name| (Some(name.clone()), Store::default())).collect()),
         }
     }
 
-    pub(crate) fn each(&self) -> impl Iterator<Item = (Option<&str>, &Shelf<T>)> {
-        self.0.iter().map(|(namespace, shelf)| (namespace.as_deref(), shelf))
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Option<&str>, &Store<T>)> {
+        self.0.iter().map(|(namespace, store)| (namespace.as_deref(), store))
     }
 
     pub(crate) fn are_known(&self) -> bool {
-        self.0.iter().all(|(_, shelf)| lock(shelf).known().is_some())
+        self.0.iter().all(|(_, store)| lock(store).known().is_some())
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.iter().filter_map(|(_, shelf)| lock(shelf).known().map(|known| known.len())).sum()
+        self.0.iter().filter_map(|(_, store)| lock(store).known().map(|known| known.len())).sum()
     }
 
     /// What is made of each object, those left out of which nothing is.
     pub(crate) fn map<U>(&self, make: impl Fn(&Held<T>) -> Option<U>) -> Vec<U> {
         let mut made = Vec::new();
-        for (_, shelf) in &self.0 {
-            made.extend(lock(shelf).known().into_iter().flat_map(|known| known.values()).filter_map(&make));
+        for (_, store) in &self.0 {
+            made.extend(lock(store).known().into_iter().flat_map(|known| known.values()).filter_map(&make));
         }
         made
     }
 
     /// What is made of one object, if it is there.
     pub(crate) fn with<U>(&self, namespace: &str, name: &str, make: impl FnOnce(&Held<T>) -> U) -> Option<U> {
-        let shelf = lock(self.of(namespace)?);
-        shelf.known()?.get(&(namespace.to_owned(), name.to_owned())).map(make)
+        let store = lock(self.of(namespace)?);
+        store.known()?.get(&(namespace.to_owned(), name.to_owned())).map(make)
     }
 
     /// The object's resource version.
@@ -61,18 +61,18 @@ impl<T: Resource> Shelves<T> {
 
     /// As [`Collection::wrote`].
     pub(crate) fn wrote(&self, from: Option<&str>, listed: Listed<T>) {
-        if let Some(shelf) = self.of(listed.meta.namespace.as_deref().unwrap_or_default()) {
-            lock(shelf).wrote(from, listed);
+        if let Some(store) = self.of(listed.meta.namespace.as_deref().unwrap_or_default()) {
+            lock(store).wrote(from, listed);
         }
     }
 
-    fn of(&self, namespace: &str) -> Option<&Shelf<T>> {
+    fn of(&self, namespace: &str) -> Option<&Store<T>> {
         let of = |of: &Option<String>| of.as_deref().is_none_or(|of| of == namespace);
-        self.0.iter().find(|(scope, _)| of(scope)).map(|(_, shelf)| shelf)
+        self.0.iter().find(|(scope, _)| of(scope)).map(|(_, store)| store)
     }
 }
 
-impl<T: Declared> Shelves<T> {
+impl<T: Declared> Stores<T> {
     /// Those of which no version was ever understood, and that nobody deletes.
     pub(crate) fn unread(&self) -> Vec<ObjectRef> {
         self.map(|held| {

@@ -15,7 +15,7 @@ use super::collection::name;
 pub(crate) type Versions = BTreeMap<String, BTreeMap<Box<str>, Version>>;
 
 #[derive(Debug, Default)]
-pub(crate) struct Sightings {
+pub(crate) struct SecretVersions {
     /// `None`: nobody watches, or not for long enough to know them all.
     known: Option<Versions>,
     /// The list that is coming in.
@@ -28,7 +28,7 @@ pub(crate) fn version(meta: &ObjectMeta) -> Option<Version> {
     Some(Version(format!("{uid}/{version}").into()))
 }
 
-impl Sightings {
+impl SecretVersions {
     /// The versions, once the first list has come to its end.
     pub(crate) fn known(&self) -> Option<&Versions> {
         self.known.as_ref()
@@ -70,7 +70,7 @@ impl Sightings {
 
     /// Nothing is known any more: whoever wants to know reads.
     pub(crate) fn forget(&mut self) {
-        *self = Sightings::default();
+        *self = SecretVersions::default();
     }
 }
 
@@ -97,10 +97,10 @@ mod tests {
 
     /// What is known after each event, `!` where it woke.
     fn known_after(events: Vec<Event<PartialObjectMeta<()>>>) -> Vec<String> {
-        let mut sightings = Sightings::default();
+        let mut versions = SecretVersions::default();
         let mut take = |event| {
-            let woke = if sightings.take(event) { "!" } else { "" };
-            let known = sightings.known().map(|known| {
+            let woke = if versions.take(event) { "!" } else { "" };
+            let known = versions.known().map(|known| {
                 let each = known.values().flatten().map(|(name, version)| format!("{name}={}", version.0));
                 each.collect::<Vec<_>>().join(" ")
             });

@@ -16,7 +16,7 @@ const IDLE: Duration = Duration::from_secs(60);
 
 /// Those that nobody uses at this moment, the one used last at the end.
 #[derive(Default)]
-pub(crate) struct Kept(Mutex<Vec<Idle>>);
+pub(crate) struct ConnectionCache(Mutex<Vec<Idle>>);
 
 struct Idle {
     role: String,
@@ -25,7 +25,7 @@ struct Idle {
     conn: PgConnection,
 }
 
-impl Kept {
+impl ConnectionCache {
     fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -41,8 +41,8 @@ impl Kept {
         session::connect(login).await
     }
 
-    /// As [`Kept::connect`], with the password: those kept show nothing of whether it still holds.
-    pub(crate) async fn connect_anew(&self, login: &Login) -> Result<PgConnection, PgError> {
+    /// As [`ConnectionCache::connect`], with the password: those kept show nothing of whether it still holds.
+    pub(crate) async fn connect_fresh(&self, login: &Login) -> Result<PgConnection, PgError> {
         while self.take(login).is_some() {}
         session::connect(login).await
     }
