@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tower::{Layer, Service};
 
 /// Any other request that takes longer has failed.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Opens nothing yet: the first request connects. Gives the client and the namespace that it belongs to. A watch is asked
 /// anew after `watch`.
@@ -24,9 +24,9 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub async fn connect(progress: &Progress, watch: Duration) -> Result<(Client, String), ConnectError> {
     let mut config = Config::infer().await.map_err(|error| ConnectError(error.to_string()))?;
     // a watch is silent for as long as nothing changes
-    config.read_timeout = Some(watch + PATIENCE);
-    config.write_timeout = Some(PATIENCE);
-    config.connect_timeout = Some(PATIENCE);
+    config.read_timeout = Some(watch + REQUEST_TIMEOUT);
+    config.write_timeout = Some(REQUEST_TIMEOUT);
+    config.connect_timeout = Some(REQUEST_TIMEOUT);
     let namespace = config.default_namespace.clone();
     let builder = ClientBuilder::try_from(config).map_err(|error| ConnectError(error.to_string()))?;
     Ok((builder.with_layer(progress).build(), namespace))

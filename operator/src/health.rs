@@ -18,7 +18,7 @@ use crate::source::KubeSource;
 
 /// A watch that heard nothing for this many times as long as a watch lasts is dead, and nothing but a restart is known to
 /// mend it: even an idle one is asked anew when it has lasted, and one that fails every few seconds.
-const SILENCE: f64 = 2.3;
+const MAX_SILENCE_FACTOR: f64 = 2.3;
 
 /// What the answers are made of.
 #[derive(Clone)]
@@ -43,7 +43,7 @@ pub fn routes(health: Health) -> Router {
 
 async fn alive(State(health): State<Health>) -> impl IntoResponse {
     let silence = health.progress.silence();
-    match silence < health.watch.mul_f64(SILENCE) {
+    match silence < health.watch.mul_f64(MAX_SILENCE_FACTOR) {
         true => (StatusCode::OK, "alive\n".to_owned()),
         false => (
             StatusCode::SERVICE_UNAVAILABLE,

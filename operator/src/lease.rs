@@ -16,13 +16,13 @@ use tokio::time::Instant;
 use crate::source::{ask, ask_unless_refused, refused};
 
 /// For how long a Lease that does not change belongs to its holder.
-const DURATION: Duration = Duration::from_secs(15);
+const LEASE_DURATION: Duration = Duration::from_secs(15);
 /// How often the holder changes it.
-const RENEW: Duration = Duration::from_secs(6);
+const RENEW_INTERVAL: Duration = Duration::from_secs(6);
 /// A holder that could not change it for so long stops: well before anybody else may take it.
-const DEADLINE: Duration = Duration::from_secs(11);
+const RENEW_DEADLINE: Duration = Duration::from_secs(11);
 /// How often others look, and the holder after a failure.
-const LOOK: Duration = Duration::from_secs(1);
+const RETRY_PERIOD: Duration = Duration::from_secs(1);
 
 /// The name that this operator has in one Lease.
 pub struct Leadership {
@@ -60,7 +60,7 @@ pub enum Lost {
     Taken { name: String, holder: String },
     #[error(
         "the Lease {name} could not be renewed for {} s ({reason}); this operator ends, because another one may begin",
-        DEADLINE.as_secs()
+        RENEW_DEADLINE.as_secs()
     )]
     Late { name: String, reason: String },
 }
@@ -93,7 +93,7 @@ impl Leadership {
                 tracing::info!(lease = self.name, "{said}");
                 logged = Some(said);
             }
-            tokio::time::sleep(LOOK.mul_f64(0.8 + 0.4 * rand::random::<f64>())).await;
+            tokio::time::sleep(RETRY_PERIOD.mul_f64(0.8 + 0.4 * rand::random::<f64>())).await;
         }
     }
 
@@ -102,10 +102,10 @@ impl Leadership {
         let mut renewed = Instant::now();
         let mut reason = String::new();
         loop {
-            let next = if reason.is_empty() { RENEW } else { LOOK };
+            let next = if reason.is_empty() { RENEW_INTERVAL } else { RETRY_PERIOD };
             tokio::time::sleep(next).await;
             // by our own clock, which goes on while we are paused: then nobody is asked any more
-            let Some(left) = DEADLINE.checked_sub(renewed.elapsed()) else { return self.late(&reason) };
+            let Some(left) = RENEW_DEADLINE.checked_sub(renewed.elapsed()) else { return self.late(&reason) };
             match tokio::time::timeout(left, self.renew()).await {
                 Err(_) => return self.late("no answer"),
                 Ok(Ok(true)) => {
@@ -221,7 +221,7 @@ fn observed(lease: &Lease) -> Observed {
     Observed {
         version: lease.resource_version(),
         holder: spec.holder_identity.unwrap_or_default(),
-        duration: seconds.map_or(DURATION, Duration::from_secs),
+        duration: seconds.map_or(LEASE_DURATION, Duration::from_secs),
     }
 }
 
@@ -235,7 +235,7 @@ fn written(lease: Option<Lease>, name: &str, identity: &str, ours: bool, now: Ti
         spec.lease_transitions = Some(spec.lease_transitions.unwrap_or(-1).saturating_add(1));
     }
     spec.holder_identity = Some(identity.to_owned());
-    spec.lease_duration_seconds = i32::try_from(DURATION.as_secs()).ok();
+    spec.lease_duration_seconds = i32::try_from(LEASE_DURATION.as_secs()).ok();
     spec.renew_time = Some(MicroTime(now));
     lease
 }

@@ -24,13 +24,13 @@ struct Cli {
 }
 
 /// Exit code of a mistake in the settings, a busy port included.
-const MISTAKE: u8 = 2;
+const EXIT_MISTAKE: u8 = 2;
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let settings = match Cli::parse().flags.settings() {
         Ok(settings) => settings,
-        Err(mistakes) => return failed(&mistakes, MISTAKE),
+        Err(mistakes) => return failed(&mistakes, EXIT_MISTAKE),
     };
     log::start(settings.log_format);
     // An operator that knows ten thousand keys holds small values all over its memory, and the kernel would give a huge page to
@@ -39,7 +39,7 @@ async fn main() -> ExitCode {
     let _small = nix::sys::prctl::set_thp_disable(true);
     match Box::pin(run::run(settings)).await {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error @ run::RunError::Listen { .. }) => failed(&error, MISTAKE),
+        Err(error @ run::RunError::Listen { .. }) => failed(&error, EXIT_MISTAKE),
         Err(error) => failed(&error, 1),
     }
 }

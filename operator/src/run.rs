@@ -22,8 +22,8 @@ use crate::roots::{self, RootsError};
 use crate::source::KubeSource;
 
 /// After PostgreSQL or the API server did not answer, and what it grows to.
-const FIRST: Duration = Duration::from_millis(500);
-const LAST: Duration = Duration::from_secs(10);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
+const MAX_BACKOFF: Duration = Duration::from_secs(10);
 
 /// Why the operator did not begin, or ended by itself.
 #[derive(Debug, thiserror::Error)]
@@ -135,7 +135,7 @@ async fn lead(
 
 /// The roots and the installation. What does not answer is asked again; what is wrong is an error.
 async fn open(client: &Client, namespace: &str, settings: &Settings) -> Result<Installation, RunError> {
-    let mut pause = FIRST;
+    let mut pause = INITIAL_BACKOFF;
     loop {
         let error = match try_open(client, namespace, settings).await {
             Ok(installation) => return Ok(installation),
@@ -149,7 +149,7 @@ async fn open(client: &Client, namespace: &str, settings: &Settings) -> Result<I
         }
         tracing::warn!(%error, "cannot begin yet; it is tried again");
         tokio::time::sleep(pause).await;
-        pause = LAST.min(pause * 2);
+        pause = MAX_BACKOFF.min(pause * 2);
     }
 }
 

@@ -20,7 +20,7 @@ use tokio::sync::{Notify, watch as turn};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::api::{PATIENCE, Progress};
+use crate::api::{Progress, REQUEST_TIMEOUT};
 use crate::meter::Meter;
 
 mod config_maps;
@@ -34,13 +34,13 @@ pub(crate) use finalizer::refused;
 use watch::stores::Stores;
 
 /// Requests of one kind of work that are under way at once.
-pub(crate) const AT_ONCE: usize = 16;
+pub(crate) const MAX_CONCURRENT: usize = 16;
 /// Under which name our fields are ours, and in Events.
 pub(crate) const MANAGER: &str = "rowgate-operator";
 /// The label of what we make, with [`MANAGER`] as its value.
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Objects in one page of a list.
-const PAGE: u32 = 100;
+const PAGE_SIZE: u32 = 100;
 
 /// A kind of ours.
 pub(crate) trait Declared:
@@ -179,7 +179,7 @@ fn secret_of(key: &Arc<ApiKey>) -> (&str, &str) {
 
 fn config(lasts: Duration) -> watcher::Config {
     let seconds = u32::try_from(lasts.as_secs()).expect("a few minutes");
-    watcher::Config::default().timeout(seconds).page_size(PAGE)
+    watcher::Config::default().timeout(seconds).page_size(PAGE_SIZE)
 }
 
 fn scoped<T: Resource<DynamicType = (), Scope = NamespaceResourceScope>>(
@@ -198,10 +198,10 @@ pub(crate) async fn ask<T>(
     request: impl Future<Output = kube::Result<T>>,
 ) -> Result<T, SourceError> {
     let failed = |reason: String| SourceError::Cluster { attempt: attempt(), reason };
-    match tokio::time::timeout(PATIENCE, request).await {
+    match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) => Err(failed(said(&error))),
-        Err(_) => Err(failed(format!("no answer within {} s", PATIENCE.as_secs()))),
+        Err(_) => Err(failed(format!("no answer within {} s", REQUEST_TIMEOUT.as_secs()))),
     }
 }
 

@@ -8,8 +8,8 @@ pub mod removal;
 pub mod source;
 
 mod apply;
-mod chance;
 mod controller;
+mod entropy;
 mod pass;
 mod secrets;
 mod status;

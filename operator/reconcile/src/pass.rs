@@ -86,7 +86,7 @@ impl Memory {
 
     /// Namespaces and names of the Secrets that the last pass found or made, if it came to its end.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.secrets.iter().flat_map(keys::Remembered::places)
+        self.secrets.iter().flat_map(keys::Remembered::names)
     }
 }
 

@@ -9,8 +9,8 @@ use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN, PresentedKey};
 use rowgate_crds::ApiKey;
 use rowgate_pg::actual::{Key, KeySecret};
 
-use crate::chance;
 use crate::desired::SecretSpec;
+use crate::entropy;
 use crate::source::{Event, Found, ObjectRef, ResourceSource, SourceError, Version};
 
 pub(crate) mod rotation;
@@ -23,7 +23,7 @@ const ROLE: &str = "role";
 const REPLACES: &str = "replaces";
 
 /// Whose Secret, and where.
-pub(crate) struct Place<'a> {
+pub(crate) struct SecretTarget<'a> {
     pub(crate) object: &'a ObjectRef,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
@@ -34,7 +34,7 @@ pub(crate) struct Place<'a> {
 }
 
 /// What a Secret was found to hold, or was given.
-pub(crate) struct Held {
+pub(crate) struct HeldSecret {
     pub(crate) spec: SecretSpec,
     /// Of the Secret.
     pub(crate) version: Option<Version>,
@@ -53,12 +53,12 @@ pub(crate) enum SecretProblem {
         "Secret {0} holds the key of ApiKey {1}, which works as that one and not as this one; delete the Secret to get a key of \
          its own"
     )]
-    Anothers(String, String),
+    OfAnotherKey(String, String),
     #[error(
         "Secret {0} holds a key that was revoked, as one of a backup may be, and that never works again; delete the Secret to \
          get a new key"
     )]
-    Dead(String),
+    Revoked(String),
 }
 
 /// The key strings that the database of a tenant knows, dead ones included.
@@ -78,14 +78,14 @@ impl<'a> Strings<'a> {
     }
 
     /// What is wrong with a key string in a Secret that is, or was, another key's than the one it is for.
-    fn problem(&self, digest: &[u8; 32], place: &Place<'_>) -> Option<SecretProblem> {
+    fn problem(&self, digest: &[u8; 32], target: &SecretTarget<'_>) -> Option<SecretProblem> {
         let known = self.by_digest.get(digest.as_slice());
-        let (_, row, secret) = known.filter(|(holder, ..)| *holder != place.id)?;
+        let (_, row, secret) = known.filter(|(holder, ..)| *holder != target.id)?;
         let is_wanted = self.wanted.contains(row.uid.as_str());
         let lives = row.revoked_at.is_none() && secret.revoked_at.is_none() && is_wanted;
         Some(match lives {
-            true => SecretProblem::Anothers(place.name.to_owned(), row.name.clone()),
-            false => SecretProblem::Dead(place.name.to_owned()),
+            true => SecretProblem::OfAnotherKey(target.name.to_owned(), row.name.clone()),
+            false => SecretProblem::Revoked(target.name.to_owned()),
         })
     }
 }
@@ -111,41 +111,41 @@ pub(crate) fn holders<'a>(keys: &[&'a ApiKey], rows: &BTreeMap<Ulid, Key>) -> BT
 /// knows of the key, `strings` what it knows of all.
 pub(crate) async fn ensure<S: ResourceSource>(
     source: &S,
-    place: &Place<'_>,
+    target: &SecretTarget<'_>,
     pepper: &Pepper,
     row: Option<&Key>,
     strings: &Strings<'_>,
-) -> Result<Held, SecretProblem> {
+) -> Result<HeldSecret, SecretProblem> {
     let known = row.map(|row| &row.secrets[..]).unwrap_or_default();
-    let found = source.read_secret(place.namespace, place.name).await?;
+    let found = source.read_secret(target.namespace, target.name).await?;
     if let Some(Found { data, version }) = &found {
         let presented = data.get(API_KEY).and_then(|text| PresentedKey::parse(text).ok());
-        let presented = presented.filter(|key| key.tenant == *place.slug);
-        let Some(key) = presented else { return Err(SecretProblem::Foreign(place.name.to_owned())) };
+        let presented = presented.filter(|key| key.tenant == *target.slug);
+        let Some(key) = presented else { return Err(SecretProblem::Foreign(target.name.to_owned())) };
         // only of one that is current can a key that nobody knows yet be the next
         let replaces = data.get(REPLACES).and_then(|id| id.parse().ok());
         let replaces = replaces.filter(|id| known.iter().any(|known| known.id == *id && is_current(known)));
         let spec = spec(&key.secret, pepper, replaces);
-        if let Some(problem) = strings.problem(&spec.digest, place) {
+        if let Some(problem) = strings.problem(&spec.digest, target) {
             return Err(problem);
         }
         let is_old = known.iter().any(|known| known.digest == spec.digest && !is_current(known));
         if !is_old {
-            let version = match data.get(ROLE).map(String::as_str) == Some(place.role.as_str()) {
+            let version = match data.get(ROLE).map(String::as_str) == Some(target.role.as_str()) {
                 true => version.clone(),
-                false => write(source, place, &key.secret, spec.replaces.as_ref()).await?,
+                false => write(source, target, &key.secret, spec.replaces.as_ref()).await?,
             };
-            return Ok(Held { spec, version });
+            return Ok(HeldSecret { spec, version });
         }
     }
-    let held = issue(source, place, pepper, None).await?;
+    let held = issue(source, target, pepper, None).await?;
     if known.iter().any(|known| known.revoked_at.is_none()) || found.is_some() {
         let note = format!(
             "Secret {} was gone or out of date; a new key was issued and the old one revoked",
-            place.name
+            target.name
         );
         let event = Event { reason: "SecretReissued".to_owned(), note, warning: true };
-        source.event(place.object, event).await?;
+        source.event(target.object, event).await?;
     }
     Ok(held)
 }
@@ -153,32 +153,32 @@ pub(crate) async fn ensure<S: ResourceSource>(
 /// Writes a new key into the Secret. With `replaces` it is a rotation: that secret works on for a while.
 pub(crate) async fn issue<S: ResourceSource>(
     source: &S,
-    place: &Place<'_>,
+    target: &SecretTarget<'_>,
     pepper: &Pepper,
     replaces: Option<Ulid>,
-) -> Result<Held, SourceError> {
-    let secret = ApiKeySecret::generate(&chance::bytes::<ENTROPY_LEN>());
-    let version = write(source, place, &secret, replaces.as_ref()).await?;
-    Ok(Held { spec: spec(&secret, pepper, replaces), version })
+) -> Result<HeldSecret, SourceError> {
+    let secret = ApiKeySecret::generate(&entropy::bytes::<ENTROPY_LEN>());
+    let version = write(source, target, &secret, replaces.as_ref()).await?;
+    Ok(HeldSecret { spec: spec(&secret, pepper, replaces), version })
 }
 
 async fn write<S: ResourceSource>(
     source: &S,
-    place: &Place<'_>,
+    target: &SecretTarget<'_>,
     secret: &ApiKeySecret,
     replaces: Option<&Ulid>,
 ) -> Result<Option<Version>, SourceError> {
     let mut data = BTreeMap::from([
-        (API_KEY.to_owned(), secret.reveal(place.slug)),
-        (TENANT.to_owned(), place.slug.to_string()),
-        (ROLE.to_owned(), place.role.to_string()),
+        (API_KEY.to_owned(), secret.reveal(target.slug)),
+        (TENANT.to_owned(), target.slug.to_string()),
+        (ROLE.to_owned(), target.role.to_string()),
     ]);
     data.extend(replaces.map(|id| (REPLACES.to_owned(), id.to_string())));
-    source.write_secret(place.object, place.namespace, place.name, &data).await
+    source.write_secret(target.object, target.namespace, target.name, &data).await
 }
 
 fn spec(secret: &ApiKeySecret, pepper: &Pepper, replaces: Option<Ulid>) -> SecretSpec {
-    let (id, finder) = (chance::ulid(), secret.finder().to_owned());
+    let (id, finder) = (entropy::ulid(), secret.finder().to_owned());
     SecretSpec { id, finder, digest: secret.digest(pepper).0, replaces }
 }
 

@@ -12,10 +12,10 @@ use rowgate_crds::{ConditionType, Reason, Tenant};
 use rowgate_reconcile::source::SourceError;
 
 use super::watch::collection::Name;
-use super::{AT_ONCE, KubeSource, ask, lock};
+use super::{KubeSource, MAX_CONCURRENT, ask, lock};
 
 /// How often those are asked for that keep a Tenant from its script.
-const ASK: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 type Data = Arc<BTreeMap<String, String>>;
 
@@ -38,7 +38,7 @@ impl ConfigMaps {
         let wanted: BTreeSet<Name> = wanted.into_iter().map(|(name, _)| name).collect();
         let maps: Vec<(Name, Option<BTreeMap<String, String>>)> = stream::iter(wanted)
             .map(|name| async move { Ok::<_, SourceError>((name.clone(), self.one(&name).await?)) })
-            .buffer_unordered(AT_ONCE)
+            .buffer_unordered(MAX_CONCURRENT)
             .try_collect()
             .await?;
         let mut read = lock(&self.read);
@@ -74,7 +74,7 @@ impl ConfigMaps {
 /// them.
 pub(crate) async fn follow(source: Arc<KubeSource>) {
     loop {
-        tokio::time::sleep(ASK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         let waiting = source.tenants.map(|held| {
             let tenant = held.object().map(|tenant| &**tenant).filter(|tenant| waits(tenant))?;
             named(tenant)

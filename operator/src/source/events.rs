@@ -16,17 +16,17 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{MANAGER, lock, said};
-use crate::api::PATIENCE;
+use crate::api::REQUEST_TIMEOUT;
 use crate::meter::Meter;
 
 /// The API server takes no more bytes of a note.
-const LONGEST_NOTE: usize = 1024;
+const MAX_NOTE_LEN: usize = 1024;
 /// Ends a note that was cut.
-const CUT: &str = "...";
+const ELLIPSIS: &str = "...";
 /// How much of an object's name goes into the name of its Events, which takes 253 characters.
-const NAME_LEN: usize = 200;
+const MAX_NAME_LEN: usize = 200;
 /// What is told again within this time counts as a series.
-const SERIES: Duration = Duration::from_secs(360);
+const SERIES_TIMEOUT: Duration = Duration::from_secs(360);
 
 /// What is told again of one object, word for word, is counted: another note is another Event, since nobody would read what
 /// it says behind the first one's.
@@ -59,7 +59,7 @@ impl Events {
             false => tracing::info!(%object, reason = event.reason, "{}", event.note),
         }
         let event = Event { note: shortened(event.note), ..event };
-        let published = tokio::time::timeout(PATIENCE, self.write(object, event)).await;
+        let published = tokio::time::timeout(REQUEST_TIMEOUT, self.write(object, event)).await;
         let cause = match published {
             Ok(Ok(())) => {
                 self.meter.events.add_one();
@@ -88,16 +88,16 @@ impl Events {
         Ok(())
     }
 
-    /// The same, if it was told within [`SERIES`].
+    /// The same, if it was told within [`SERIES_TIMEOUT`].
     fn before(&self, said: &Said) -> Option<Recent> {
         let mut recent = lock(&self.recent);
-        recent.retain(|_, it| it.last.elapsed() < SERIES);
+        recent.retain(|_, it| it.last.elapsed() < SERIES_TIMEOUT);
         recent.get(said).cloned()
     }
 
     async fn create(&self, api: &Api<Written>, object: &ObjectRef, event: Event) -> kube::Result<Recent> {
         let now = Timestamp::now();
-        let name: String = object.name.chars().take(NAME_LEN).collect();
+        let name: String = object.name.chars().take(MAX_NAME_LEN).collect();
         let name = format!("{name}.{:x}", now.as_nanosecond());
         let regarding = ObjectReference {
             api_version: Some(API_VERSION.to_owned()),
@@ -142,12 +142,12 @@ async fn counted(api: &Api<Written>, before: Recent) -> kube::Result<Option<Rece
 
 /// Cut behind a word, so that it fits.
 fn shortened(mut note: String) -> String {
-    if LONGEST_NOTE < note.len() {
-        let most = LONGEST_NOTE - CUT.len();
+    if MAX_NOTE_LEN < note.len() {
+        let most = MAX_NOTE_LEN - ELLIPSIS.len();
         let end = (0..=most).rev().find(|at| note.is_char_boundary(*at)).unwrap_or_default();
         let word = note[..end].rfind(' ').filter(|at| end / 2 < *at);
         note.truncate(word.unwrap_or(end));
-        note.push_str(CUT);
+        note.push_str(ELLIPSIS);
     }
     note
 }
@@ -160,9 +160,9 @@ mod tests {
     fn a_note_fits_and_breaks_between_words_or_at_least_characters() {
         assert_eq!(shortened("short".to_owned()), "short");
         let long = shortened("ü".repeat(2000));
-        assert!(long.len() <= LONGEST_NOTE && long.ends_with("ü..."), "{}", long.len());
+        assert!(long.len() <= MAX_NOTE_LEN && long.ends_with("ü..."), "{}", long.len());
         let long = shortened("one two; ".repeat(200));
-        assert!(long.len() <= LONGEST_NOTE && long.ends_with("; one..."), "{long}");
-        assert!(LONGEST_NOTE - 20 < long.len(), "no more is cut than has to be");
+        assert!(long.len() <= MAX_NOTE_LEN && long.ends_with("; one..."), "{long}");
+        assert!(MAX_NOTE_LEN - 20 < long.len(), "no more is cut than has to be");
     }
 }

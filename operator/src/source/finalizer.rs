@@ -13,13 +13,13 @@ use super::watch::changes::has_ours;
 use super::watch::collection::{Held, name};
 use super::watch::listed::Listed;
 use super::watch::stores::Stores;
-use super::{AT_ONCE, Declared, MANAGER, ask, ask_unless_refused};
+use super::{Declared, MANAGER, MAX_CONCURRENT, ask, ask_unless_refused};
 
 /// The finalizer of every object of ours.
 pub(crate) const FINALIZER: &str = "rowgate.dev/cleanup";
 
 /// How often somebody may write an object between our look and our write.
-const TRIES: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
 /// Every object, as it was last understood; each of them holds our finalizer or is being deleted.
 ///
@@ -32,7 +32,7 @@ pub(crate) async fn objects<T: Declared>(
     let bare = stores.map(|held| (!is_held(held.meta())).then(|| held.meta().clone()));
     let gone: Vec<ObjectMeta> = stream::iter(bare)
         .map(|meta| hold(client, stores, meta))
-        .buffer_unordered(AT_ONCE)
+        .buffer_unordered(MAX_CONCURRENT)
         .try_filter_map(|gone| async { Ok(gone) })
         .try_collect()
         .await?;
@@ -68,7 +68,7 @@ async fn hold<T: Declared>(
     let attempt = || format!("put a finalizer on {} {namespace}/{name}", T::KIND.as_str());
     let from = seen.resource_version.clone();
     let mut meta = seen.clone();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         if is_held(&meta) {
             return Ok(None);
         }
@@ -103,7 +103,7 @@ async fn hold<T: Declared>(
 pub(crate) async fn release<T: Declared>(client: &Client, object: &ObjectRef) -> Result<(), SourceError> {
     let api: Api<Listed<T>> = Api::namespaced(client.clone(), &object.namespace);
     let attempt = || format!("take the finalizer off {object}");
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let Some(now) = ask(attempt, api.get_opt(&object.name)).await? else { return Ok(()) };
         let meta = now.meta;
         let is_it = meta.uid.as_deref() == Some(object.uid.as_str()) && meta.deletion_timestamp.is_some();

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::watch::listed::Listed;
 use super::watch::stores::Stores;
-use super::{AT_ONCE, Declared, KubeSource, MANAGER, ask_unless_refused, lock};
+use super::{Declared, KubeSource, MANAGER, MAX_CONCURRENT, ask_unless_refused, lock};
 
 /// What was written and did not come back by the watch yet, by uid: resource version and status.
 #[derive(Default)]
@@ -60,7 +60,7 @@ pub(crate) async fn write(source: &KubeSource, reports: &[StatusReport]) -> Resu
     let refused = Mutex::new(None);
     let refused = &refused;
     stream::iter(news.into_iter().map(Ok))
-        .try_for_each_concurrent(AT_ONCE, |(object, News { status, stalls })| async move {
+        .try_for_each_concurrent(MAX_CONCURRENT, |(object, News { status, stalls })| async move {
             let written = match object.kind {
                 Kind::Tenant => one(source, &source.tenants, object, status).await?,
                 Kind::ApiKey => one(source, &source.api_keys, object, status).await?,

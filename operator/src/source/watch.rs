@@ -23,11 +23,11 @@ pub(crate) mod secret_versions;
 pub(crate) mod stores;
 
 /// After a failure, and what it grows to while failures go on.
-const FIRST: Duration = Duration::from_millis(200);
-const LAST: Duration = Duration::from_secs(5);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(200);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 /// A watch of Secrets that fails for so long shows nothing any more: they are read by their names again, with each look.
-const BLIND: Duration = Duration::from_secs(20);
+const WATCH_FAILURE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What a watch keeps current.
 pub(crate) struct Watch<T> {
@@ -100,7 +100,7 @@ pub(crate) async fn secrets(
         }
     };
     let failing = |since: Instant| {
-        if BLIND <= since.elapsed() {
+        if WATCH_FAILURE_TIMEOUT <= since.elapsed() {
             lock(&versions).forget();
         }
     };
@@ -117,14 +117,14 @@ async fn each<K>(
     failing: impl Fn(Instant),
 ) {
     let mut events = std::pin::pin!(events);
-    let mut pause = FIRST;
+    let mut pause = INITIAL_BACKOFF;
     let mut failed: Option<Instant> = None;
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
                 // a list that has only begun proves nothing
                 if !matches!(event, Event::Init | Event::InitApply(_)) {
-                    pause = FIRST;
+                    pause = INITIAL_BACKOFF;
                     shared.progress.note(path);
                     if failed.take().is_some() {
                         tracing::info!(watch = path, "the watch goes on");
@@ -140,7 +140,7 @@ async fn each<K>(
                 });
                 failing(since);
                 tokio::time::sleep(pause.mul_f64(0.75 + 0.5 * rand::random::<f64>())).await;
-                pause = LAST.min(pause * 2);
+                pause = MAX_BACKOFF.min(pause * 2);
             }
         }
     }

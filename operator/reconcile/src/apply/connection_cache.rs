@@ -10,9 +10,9 @@ use sqlx::PgConnection;
 use tokio::time::Instant;
 
 /// Of the operator, and of owners and keys logins of the tenants that were passed over last.
-const MOST: usize = 48;
+const MAX_CONNECTIONS: usize = 48;
 /// A tenant that nothing happens to holds none.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Those that nobody uses at this moment, the one used last at the end.
 #[derive(Default)]
@@ -58,13 +58,13 @@ impl ConnectionCache {
         let Login { role, database, .. } = login;
         let mut idle = self.idle();
         idle.push(Idle { role, database, since: Instant::now(), conn });
-        if MOST < idle.len() {
+        if MAX_CONNECTIONS < idle.len() {
             idle.remove(0);
         }
     }
 
     /// Closes those that nobody has used for a while.
     pub(crate) fn tidy(&self) {
-        self.idle().retain(|it| it.since.elapsed() < IDLE);
+        self.idle().retain(|it| it.since.elapsed() < IDLE_TIMEOUT);
     }
 }

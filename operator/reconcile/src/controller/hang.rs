@@ -16,7 +16,7 @@ use crate::status::report::StatusCache;
 use crate::status::{Replicas, TenantState};
 
 /// A pass that takes longer in a slow slot is reported.
-const REPORT_TIMEOUT: Duration = Duration::from_secs(6);
+const REPORT_AFTER: Duration = Duration::from_secs(6);
 /// One that takes longer is given up. A bootstrap script that fills large tables needs a while.
 const MAX_PASS_DURATION: Duration = Duration::from_secs(3600);
 
@@ -43,7 +43,7 @@ pub(crate) async fn outlasts<S: ResourceSource>(
 ) -> (Reason, String) {
     let all = async {
         is_slow.notified().await;
-        sleep(REPORT_TIMEOUT).await;
+        sleep(REPORT_AFTER).await;
         // what the pass has told itself says more
         if let Some(mut now) = before.filter(|now| !statuses.is_revised(&now.object.uid)) {
             // those are what they were
@@ -54,7 +54,7 @@ pub(crate) async fn outlasts<S: ResourceSource>(
             statuses.revise(&now.object.uid);
             shared.reporter.push(statuses.tenant(&now, &Replicas::default(), false));
         }
-        sleep(MAX_PASS_DURATION - REPORT_TIMEOUT).await;
+        sleep(MAX_PASS_DURATION - REPORT_AFTER).await;
     };
     tokio::select! {
         () = all => {

@@ -19,7 +19,7 @@ use crate::status::report;
 use crate::status::{Replicas, awaits_replicas};
 
 /// PostgreSQL writes to its own log from here on.
-const FILLING: f64 = 0.5;
+const QUEUE_WARNING_SHARE: f64 = 0.5;
 
 impl<S: ResourceSource + 'static> Controller<S> {
     /// Takes in what a piece of work came to. True: another reconciler has taken over.
@@ -97,7 +97,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
 
     /// Tells when the server's queue of notifications fills, and when it has emptied again.
     fn note_queue(&mut self, usage: f64) {
-        let is_filling = FILLING <= usage;
+        let is_filling = QUEUE_WARNING_SHARE <= usage;
         if is_filling && !self.queue_fills {
             let percent = (usage * 100.0).round();
             tracing::warn!(

@@ -9,14 +9,14 @@ use rowgate_pg::{leader, replicas, tenants};
 
 use super::{Pass, PassError};
 use crate::apply::{ApplyError, Logins};
-use crate::chance;
 use crate::desired::{Desired, KeySpec};
+use crate::entropy;
 use crate::plan::{self, As, Closed, Finding, Op, Outcome};
 use crate::source::{Event, ResourceSource};
 use crate::status::{Replicas, TenantState};
 
 /// How often a plan is applied in one pass before what is left counts as refused.
-const ROUNDS: u32 = 3;
+const MAX_ROUNDS: u32 = 3;
 
 /// By uid: the object's generation, and for a key which secret its Secret holds.
 pub(super) type Generations = BTreeMap<Box<str>, Generation>;
@@ -40,7 +40,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let (mut n_applied, mut n_moved) = (0, 0);
         loop {
             let operator = self.installation.operator().role;
-            let plan = |closed| plan::contents(desired, &cluster, &db, closed, &operator, &mut chance::ulid);
+            let plan = |closed| plan::contents(desired, &cluster, &db, closed, &operator, &mut entropy::ulid);
             let mut outcome = plan(&closed);
             // what PostgreSQL refused the last time is tried in each pass, in case that somebody has mended it
             let tries_again = || plan(&self.memory.closed).ops.is_empty();
@@ -55,7 +55,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                 return Ok((outcome, db));
             }
             // a policy that is new says which functions it calls only when it stands: they are granted in a second round
-            if n_applied == ROUNDS {
+            if n_applied == MAX_ROUNDS {
                 let message = format!(
                     "PostgreSQL took every statement and still differs: {}; give what belongs to another role to the owner of the tenant's database",
                     drift(&outcome.ops, desired, &db)
@@ -91,7 +91,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                     }
                 }
                 // somebody works on the tables at this moment; nothing of the operation stands
-                Err(error @ ApplyError::Moved { .. }) if n_moved < ROUNDS => {
+                Err(error @ ApplyError::Moved { .. }) if n_moved < MAX_ROUNDS => {
                     tracing::info!(tenant = %desired.slug, %error, "planning again");
                     n_moved += 1;
                 }

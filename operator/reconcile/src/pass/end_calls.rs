@@ -13,7 +13,7 @@ use crate::plan::As;
 use crate::source::ResourceSource;
 
 /// How long it is waited for the end of a backend, in milliseconds. Later it ends nevertheless.
-const PATIENCE: i64 = 1_000;
+const END_TIMEOUT_MS: i64 = 1_000;
 
 impl<S: ResourceSource> Pass<'_, S> {
     /// Ends the calls of keys that no longer live. Data planes do the same within 2 s of a revocation; this is for where none
@@ -35,7 +35,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         let login = self.installation.tenant(&desired.tenant, TenantLogin::Auth, desired.database.as_str());
         let mut auth = session::connect(&login).await?;
-        let (n, _) = backends::end_dead(&mut auth, PATIENCE).await?;
+        let (n, _) = backends::end_dead(&mut auth, END_TIMEOUT_MS).await?;
         // the work is done; a connection that does not close well is the server's to clear
         let _ = auth.close().await;
         Ok(n)

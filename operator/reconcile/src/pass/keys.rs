@@ -16,10 +16,10 @@ use crate::secrets::rotation;
 use crate::source::inputs::Mark;
 use crate::source::{Event, ResourceSource, SecretView, Version};
 use crate::status::{KeyState, TenantState};
-use crate::{chance, secrets};
+use crate::{entropy, secrets};
 
 /// Secrets that are asked for at once.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 
 /// What the Secrets of keys held when a pass came to its end: those that are as they were are not read again. Where nobody
 /// watches them, every look without a change reads them all.
@@ -46,7 +46,7 @@ struct Known {
 
 impl Remembered {
     /// Namespaces and names of the Secrets that were there.
-    pub(super) fn places(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(super) fn names(&self) -> impl Iterator<Item = (&str, &str)> {
         self.keys.values().map(|known| (self.namespace.as_str(), &*known.name))
     }
 }
@@ -117,7 +117,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let remembered = self.memory.secrets.take().filter(|it| it.tenant == Mark::of(&self.tenant.metadata));
         let mut unread = Vec::new();
         for (i, (key, key_state)) in self.keys.iter().zip(&mut state.keys).enumerate() {
-            let id = ids.get(key_state.object.uid.as_str()).map_or_else(chance::ulid, |id| (*id).clone());
+            let id = ids.get(key_state.object.uid.as_str()).map_or_else(entropy::ulid, |id| (*id).clone());
             let row = db.keys.get(&id);
             let mut spec = convert::key(key, id, None, self.installation);
             let unserved = key.spec.not_served_yet().into_iter().map(|found| found.message);
@@ -156,11 +156,11 @@ impl<S: ResourceSource> Pass<'_, S> {
             let (desired, pepper, strings) = (&*desired, &pepper, &strings);
             async move {
                 let (id, role) = (&specs[i].id, specs[i].role());
-                let place = place(&key_states[i], desired, id, &role);
-                (i, secrets::ensure(source, &place, pepper, db.keys.get(id), strings).await)
+                let target = target(&key_states[i], desired, id, &role);
+                (i, secrets::ensure(source, &target, pepper, db.keys.get(id), strings).await)
             }
         });
-        let read: Vec<_> = read.buffer_unordered(AT_ONCE).collect().await;
+        let read: Vec<_> = read.buffer_unordered(MAX_CONCURRENT).collect().await;
         let digests = desired.keys.iter().enumerate();
         let mut digests: HashMap<[u8; 32], usize> =
             digests.filter_map(|(i, key)| Some((key.secret.as_ref()?.digest, i))).collect();
@@ -171,7 +171,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                 Some(first) => {
                     digests.insert(held.spec.digest, first);
                     let (name, other) = (&state.keys[i].secret_name, &desired.keys[first].name);
-                    Err(secrets::SecretProblem::Anothers(name.clone(), other.clone()))
+                    Err(secrets::SecretProblem::OfAnotherKey(name.clone(), other.clone()))
                 }
             });
             let findings = &mut state.keys[i].findings;
@@ -193,13 +193,13 @@ impl<S: ResourceSource> Pass<'_, S> {
             SecretView::Present(version) => known.version.as_ref() == Some(&version),
             SecretView::Absent => false,
             SecretView::Unwatched => {
-                let place = (namespace.to_owned(), name.to_owned());
-                !self.probe && !self.snapshot.missing.contains(&place)
+                let target = (namespace.to_owned(), name.to_owned());
+                !self.probe && !self.snapshot.missing.contains(&target)
             }
         }
     }
 
-    fn hold(&mut self, spec: &mut KeySpec, held: secrets::Held) {
+    fn hold(&mut self, spec: &mut KeySpec, held: secrets::HeldSecret) {
         spec.secret = Some(held.spec);
         match held.version {
             Some(version) => drop(self.versions.insert(spec.uid.clone(), version)),
@@ -222,8 +222,8 @@ impl<S: ResourceSource> Pass<'_, S> {
             let (spec, key_state) = (&desired.keys[i], &mut state.keys[i]);
             let Some(current) = due(spec, db, now) else { continue };
             let role = spec.role();
-            let place = place(key_state, desired, &spec.id, &role);
-            match secrets::issue(self.source, &place, &pepper, Some(current)).await {
+            let target = target(key_state, desired, &spec.id, &role);
+            match secrets::issue(self.source, &target, &pepper, Some(current)).await {
                 Ok(held) => {
                     self.hold(&mut desired.keys[i], held);
                     any = true;
@@ -263,13 +263,13 @@ fn due(spec: &KeySpec, db: &TenantDb, now: Timestamp) -> Option<Ulid> {
     Some(rotation::current(spec, row)?.id.clone())
 }
 
-fn place<'a>(
+fn target<'a>(
     key_state: &'a KeyState,
     desired: &'a Desired,
     id: &'a Ulid,
     role: &'a DbRole,
-) -> secrets::Place<'a> {
-    secrets::Place {
+) -> secrets::SecretTarget<'a> {
+    secrets::SecretTarget {
         object: &key_state.object,
         namespace: &key_state.object.namespace,
         name: &key_state.secret_name,

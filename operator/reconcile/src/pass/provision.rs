@@ -11,8 +11,8 @@ use super::adopt::{self, slug_is_taken};
 use super::converge::drift;
 use super::{Pass, PassError};
 use crate::apply::Logins;
-use crate::chance;
 use crate::desired::Desired;
+use crate::entropy;
 use crate::plan::{self, As};
 use crate::removal::revocation;
 use crate::source::ResourceSource;
@@ -44,7 +44,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         if let Some(old) = adopt::claim(state, spec, old, object_remains)? {
             return self.adopt(state, &old, &mut conn).await;
         }
-        let id = chance::ulid();
+        let id = entropy::ulid();
         // every SQL session of every tenant reads the names of all databases
         let database = spec.name.clone().unwrap_or_else(|| format!("t_{id}"));
         let new = tenants::NewTenant {

@@ -12,11 +12,11 @@ use crate::apply::connection_cache::ConnectionCache;
 use crate::plan::As;
 
 /// Code of the tenant's may run in it, and never end.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REVOCATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Revokes the keys of a tenant whose ApiKey is none of `uids`, and says how many that were. `epoch`: the tenant's
 /// fence, taken here if nobody has. A database that was never finished, or that somebody dropped, has no keys; one that does
-/// not end it within [`PATIENCE`] is given up.
+/// not end it within [`REVOCATION_TIMEOUT`] is given up.
 pub(crate) async fn revoke_others(
     installation: &Installation,
     connections: &ConnectionCache,
@@ -26,10 +26,10 @@ pub(crate) async fn revoke_others(
     uids: &[String],
 ) -> Result<u64, PgError> {
     let mut logins = Logins::new(installation, connections, lead, &record.id, &record.database);
-    let revoked = timeout(PATIENCE, revoke(installation, lead, epoch, &mut logins, uids)).await;
+    let revoked = timeout(REVOCATION_TIMEOUT, revoke(installation, lead, epoch, &mut logins, uids)).await;
     let Ok(revoked) = revoked else {
         // dropped with a statement under way; to close it would wait for that
-        let reason = format!("no answer within {} s", PATIENCE.as_secs());
+        let reason = format!("no answer within {} s", REVOCATION_TIMEOUT.as_secs());
         return Err(PgError::Unavailable { reason, source: None });
     };
     logins.close().await;

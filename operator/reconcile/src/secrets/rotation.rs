@@ -9,10 +9,10 @@ use sha2::{Digest as _, Sha256};
 use crate::desired::KeySpec;
 
 /// For how long the old secret works on after a rotation by hand, where the manifest has no `rotation`.
-const BY_HAND: Duration = Duration::from_secs(3600);
+const DEFAULT_OVERLAP: Duration = Duration::from_secs(3600);
 
 /// No overlap is longer, so that every recorded time can be written: a hundred years.
-const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
+const MAX_OVERLAP: Duration = Duration::from_secs(100 * 366 * 86_400);
 
 /// What is recorded of an annotation's value, which may be any text of any length.
 pub(crate) fn digest(value: &str) -> String {
@@ -21,7 +21,7 @@ pub(crate) fn digest(value: &str) -> String {
 
 /// For how long the secret before works on.
 pub(crate) fn overlap(spec: &KeySpec) -> Duration {
-    spec.rotation.map_or(BY_HAND, |rotation| rotation.overlap).min(LONGEST)
+    spec.rotation.map_or(DEFAULT_OVERLAP, |rotation| rotation.overlap).min(MAX_OVERLAP)
 }
 
 /// The key's secret that its Secret holds, as the database has it: neither revoked nor replaced.

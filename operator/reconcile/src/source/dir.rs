@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 pub use self::check::check;
 use self::folder::Fingerprint;
-use self::look::{Emptied, GRACE, Memory};
+use self::look::{DELETION_GRACE, Emptied, Memory};
 use self::objects::{FileKind, Key, Stored};
 use self::status::Statuses;
 use crate::source::{
@@ -30,7 +30,7 @@ use crate::source::{
 };
 
 /// How often the folder's file list is looked at.
-const POLL: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Manifests in one folder; what was accepted, Secrets and status in another.
 #[derive(Clone)]
@@ -96,7 +96,7 @@ impl Folder {
         let n_secrets = self.secrets.len();
         self.secrets.retain(|path| path.exists());
         let deleted = self.secrets.len() < n_secrets;
-        let due = self.memory.missing.values().any(|since| GRACE <= now.duration_since(*since));
+        let due = self.memory.missing.values().any(|since| DELETION_GRACE <= now.duration_since(*since));
         due || deleted || self.never_seen || folder::fingerprint(&self.manifests).ok() != self.seen
     }
 
@@ -190,7 +190,7 @@ impl Folder {
 impl ResourceSource for DirSource {
     async fn changed(&self) {
         while !self.blocking(|folder| folder.may_have_changed(Instant::now())).await {
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 

@@ -14,7 +14,7 @@ use crate::plan::Finding;
 use crate::plan::accept::{Accepted, qname};
 
 /// As many keys are named in one sentence.
-const MOST: usize = 5;
+const MAX_SENTENCES: usize = 5;
 
 /// Who may do what, after this pass.
 pub(in crate::plan) struct Readers<'a> {
@@ -75,8 +75,11 @@ impl Readers<'_> {
 
     fn blind_key(&self, role: &str, entity: &Accepted<'_>, policy: &str, read: &str) -> (Finding, Vec<Ulid>) {
         let keys: Vec<&KeySpec> = self.keys(role).collect();
-        let mut names: Vec<String> = keys.iter().take(MOST).map(|key| format!("key {}", key.name)).collect();
-        names.extend((MOST < keys.len()).then(|| format!("{} more keys", keys.len() - MOST)));
+        let mut names: Vec<String> =
+            keys.iter().take(MAX_SENTENCES).map(|key| format!("key {}", key.name)).collect();
+        names.extend(
+            (MAX_SENTENCES < keys.len()).then(|| format!("{} more keys", keys.len() - MAX_SENTENCES)),
+        );
         names.extend((role == SHARED_ROLE).then(|| format!("{SHARED_ROLE} (the shared permissions)")));
         let message = format!(
             "policy {policy} reads {read}, which {} may not read and so is refused every row; permit reading it, or use dl.claim",

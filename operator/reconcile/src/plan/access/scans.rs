@@ -9,7 +9,7 @@ use rowgate_sql::catalog::{Action, EntityKind, PermissionRecord};
 use crate::plan::accept::{Accepted, exposed};
 
 /// More would release_orphan what else a status says.
-const MOST: usize = 20;
+const MAX_SENTENCES: usize = 20;
 
 /// A sentence for each column that somebody may read, and filter by, without its index.
 pub(in crate::plan) fn sentences(
@@ -37,8 +37,8 @@ pub(in crate::plan) fn sentences(
         })
     });
     let mut sentences: Vec<String> = columns.collect();
-    let more = sentences.len().saturating_sub(MOST);
-    sentences.truncate(MOST);
+    let more = sentences.len().saturating_sub(MAX_SENTENCES);
+    sentences.truncate(MAX_SENTENCES);
     if 0 < more {
         sentences.push(format!("{more} more fields have an index that no $filter can use"));
     }

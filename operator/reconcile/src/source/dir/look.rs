@@ -11,7 +11,7 @@ use super::objects::{Key, Objects, Stored};
 use crate::source::SourceProblem;
 
 /// How long an object stays missing before it counts as deleted: editors rename.
-pub(super) const GRACE: Duration = Duration::from_secs(1);
+pub(super) const DELETION_GRACE: Duration = Duration::from_secs(1);
 
 /// What is known between two looks.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +111,7 @@ pub(super) fn look(
     for (key, old) in memory.objects.iter().filter(|(key, _)| !declared.contains_key(*key)) {
         if !is_kept(key, old) {
             let since = *memory.missing.get(key).unwrap_or(&now);
-            if memory.missing.contains_key(key) && GRACE <= now.duration_since(since) {
+            if memory.missing.contains_key(key) && DELETION_GRACE <= now.duration_since(since) {
                 deleted.push(old.clone());
                 continue;
             }
