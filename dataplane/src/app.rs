@@ -14,14 +14,15 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::bodies::Bodies;
 use crate::catalogs::{Catalogs, Ways};
 use crate::config::ServerSettings;
-use crate::meter::{Meter, Unread};
-use crate::proxies::TrustedProxies;
 use crate::replica::Replica;
+use crate::server::body_memory::Bodies;
+use crate::server::listen;
+use crate::server::metrics::{Meter, Unread};
+use crate::server::proxies::TrustedProxies;
 use crate::signing::Signing;
-use crate::{dead_calls, http, listen, probes};
+use crate::{dead_calls, http, probes};
 
 /// What a replica needs to run. Its ports are bound already, so that a busy one is told before anything starts.
 #[derive(Debug)]

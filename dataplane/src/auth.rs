@@ -12,11 +12,11 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_core::secret::{Credential, PresentedKey};
 
 use crate::app::App;
-use crate::bodies::{Bodies, Held};
 use crate::catalogs::Answering;
-use crate::path;
-use crate::respond::Refusal;
-use crate::telemetry::Trace;
+use crate::server::body_memory::{Bodies, Held};
+use crate::server::path;
+use crate::server::respond::Refusal;
+use crate::server::trace::Trace;
 use crate::tenant::{Known, Tenant};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");

@@ -13,7 +13,7 @@ use rowgate_program::log::{self, LogFormat};
 use rowgate_program::settings::{Given, Mistakes, address, between, endpoint};
 use rowgate_program::tls;
 
-use crate::proxies::TrustedProxies;
+use crate::server::proxies::TrustedProxies;
 
 /// The flags that `serve` and `standalone` share. Texts, so that all mistakes can be told together.
 #[derive(Debug, Clone, Default, Args)]

@@ -22,10 +22,11 @@ use rowgate_core::problem::{Code, Problem};
 use tower::ServiceExt as _;
 
 use crate::app::App;
-use crate::ending::Ending;
-use crate::respond::{Refusal, RequestId, finish};
-use crate::telemetry::Trace;
-use crate::{bounds, compress, cors, entity_tags, path, proxies};
+use crate::entity_tags;
+use crate::server::access_log::Ending;
+use crate::server::respond::{Refusal, RequestId, finish};
+use crate::server::trace::Trace;
+use crate::server::{compress, cors, limits, path, proxies};
 
 mod options;
 mod rest;
@@ -162,7 +163,7 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
         *request.method_mut() = Method::GET;
     }
     let answering = async {
-        match bounds::check(&request) {
+        match limits::check(&request) {
             Ok(()) => api.router.oneshot(request).await,
             Err(problem) => Ok(Refusal(problem).into_response()),
         }
@@ -236,10 +237,10 @@ mod tests {
 
     use super::*;
     use crate::app::Tasks;
-    use crate::bodies::Bodies;
     use crate::catalogs::{Catalogs, Ways};
-    use crate::meter::Meter;
-    use crate::proxies::TrustedProxies;
+    use crate::server::body_memory::Bodies;
+    use crate::server::metrics::Meter;
+    use crate::server::proxies::TrustedProxies;
     use crate::signing::Signing;
 
     /// A replica that has not read the control database yet.

@@ -6,29 +6,15 @@
 
 pub mod app;
 pub mod config;
-pub mod telemetry;
 
 pub mod auth;
-pub mod bodies;
-pub mod bounds;
-pub mod compress;
-pub mod cors;
-pub mod ending;
 pub mod entity_tags;
 pub mod freshness;
 pub mod http;
-mod linger;
-pub mod listen;
-pub mod meter;
 mod misfits;
 pub mod next_link;
-mod no_http;
-pub mod path;
-mod patience;
 pub mod probes;
-pub mod proxies;
 pub mod reads;
-pub mod respond;
 pub mod sent;
 pub mod streamed;
 mod told;
@@ -46,4 +32,5 @@ pub mod tenant;
 pub mod retained;
 pub mod revoke;
 pub mod rotate_signing_key;
+pub mod server;
 pub mod standalone;

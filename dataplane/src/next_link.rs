@@ -6,8 +6,8 @@ use axum::http::request::Parts;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use rowgate_core::problem::{Code, Problem};
 
-use crate::path::RESERVED;
-use crate::proxies::{X_FORWARDED_HOST, X_FORWARDED_PROTO};
+use crate::server::path::RESERVED;
+use crate::server::proxies::{X_FORWARDED_HOST, X_FORWARDED_PROTO};
 
 /// What may not stand bare in a query or path (RFC 3986), besides `%`, which is an escape already.
 const NOT_IN_URL: &AsciiSet = &CONTROLS

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 
 use crate::app::App;
-use crate::meter::scrape;
+use crate::server::metrics::exposition;
 
 /// Answers probes: alive always, ready once the first catalogs were tried and until draining begins.
 pub fn service(
@@ -21,7 +21,7 @@ pub fn service(
 
 fn answer(app: &App, path: &str) -> Ready<Result<Response, Infallible>> {
     let (status, text) = match path {
-        "/metrics" => return ready(Ok(scrape::answer(app))),
+        "/metrics" => return ready(Ok(exposition::answer(app))),
         "/livez" => (200, "alive\n"),
         "/readyz" if app.draining.is_cancelled() => (503, "draining\n"),
         "/readyz" if app.catalogs.were_tried() => (200, "ready\n"),

@@ -1,5 +1,5 @@
 //! The body of a request, read whole, up to the limit, once its key is known and may do what it asks for: nobody else's is
-//! waited for. Its memory is taken from [`Bodies`](crate::bodies::Bodies) as it comes, never as it was announced.
+//! waited for. Its memory is taken from [`Bodies`](crate::server::body_memory::Bodies) as it comes, never as it was announced.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use rowgate_sql::resolve::Only;
 use tokio::time::timeout;
 
 use crate::auth::Caller;
-use crate::bodies::Held;
-use crate::bounds::BODY;
 use crate::entity_tags::only;
+use crate::server::body_memory::Held;
+use crate::server::limits::BODY;
 use crate::tenant::Known;
 use crate::tries;
 

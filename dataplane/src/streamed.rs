@@ -11,8 +11,8 @@ use rowgate_core::cursor::Binding;
 use rowgate_core::derive::CursorKey;
 use rowgate_pg::wire::{End, Failure, Piece, Rest};
 
-use crate::respond::{BEGIN, end};
-use crate::telemetry::Trace;
+use crate::server::respond::{BEGIN, end};
+use crate::server::trace::Trace;
 use crate::{reads, told};
 
 /// Rows that are still to come, and what the end of their page is made of.

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 use crate::app::Tasks;
 use crate::freshness::Freshness;
-use crate::meter::Meter;
+use crate::server::metrics::Meter;
 
 mod allowance;
 mod answering;

@@ -9,13 +9,12 @@ use rowgate_sql::compile::{Compiled, PASSED_OVER, UNTRUE, Verb};
 use rowgate_sql::query::{Guard, Nothing};
 
 use crate::auth::Caller;
-use crate::calls;
 use crate::entity_tags::Tagged;
-use crate::misfits;
 use crate::sent::Sent;
 use crate::tenant::Known;
 use crate::told::told_of;
 use crate::tries::{self, Attempt, Miss, ask, compiled};
+use crate::{calls, misfits};
 use problems::{about, is_key, unwritable, violation};
 
 pub mod problems;

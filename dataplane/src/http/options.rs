@@ -21,9 +21,9 @@ use super::rest::Here;
 use super::{method_not_allowed, routes};
 use crate::app::App;
 use crate::auth::Caller;
-use crate::cors;
-use crate::respond::Refusal;
-use crate::telemetry::Trace;
+use crate::server::cors;
+use crate::server::respond::Refusal;
+use crate::server::trace::Trace;
 use crate::tenant::Known;
 
 /// The handlers of one path of the table: of OPTIONS, and of every method that the table does not have.

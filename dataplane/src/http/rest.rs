@@ -20,9 +20,9 @@ use serde::Serialize;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::next_link::{next_link, origin};
-use crate::path;
 use crate::reads::{self, Count};
-use crate::respond::{Refusal, Rows};
+use crate::server::path;
+use crate::server::respond::{Refusal, Rows};
 use crate::streamed::Link;
 use crate::tenant::Known;
 

@@ -21,9 +21,9 @@ use serde_json::value::RawValue;
 use super::rest::Here;
 use crate::auth::Caller;
 use crate::entity_tags::{self, Tagged};
-use crate::path;
-use crate::respond::{Refusal, Rows};
 use crate::sent::{Coming, Head, Sent};
+use crate::server::path;
+use crate::server::respond::{Refusal, Rows};
 use crate::tenant::Known;
 use crate::writes::{self, Written, problems};
 

@@ -16,9 +16,9 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::auth::Caller;
-use crate::compress::Uncompressed;
-use crate::respond::Refusal;
-use crate::telemetry::Trace;
+use crate::server::compress::Uncompressed;
+use crate::server::respond::Refusal;
+use crate::server::trace::Trace;
 
 /// How long others may keep our public keys: a new one stands there for much longer before it signs.
 const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");

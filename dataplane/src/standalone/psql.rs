@@ -18,7 +18,7 @@ use rowgate_pg::tls::Tls;
 use super::found::{self, StateError};
 use super::given::AUTHORITY;
 use super::{say, tell};
-use crate::path::RESERVED;
+use crate::server::path::RESERVED;
 
 /// What stops before psql is started.
 const MISTAKE: u8 = 2;

@@ -16,11 +16,11 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::Tasks;
-use crate::bounds;
-use crate::linger::Lingering;
-use crate::meter::Unread;
-use crate::no_http::Explained;
-use crate::patience::Impatient;
+use crate::server::connection::lingering_close::Lingering;
+use crate::server::connection::malformed_requests::Explained;
+use crate::server::connection::write_timeout::Impatient;
+use crate::server::limits;
+use crate::server::metrics::Unread;
 
 /// A client that takes longer for its headers is cut off; so is one that stays silent between requests.
 const HEADER_TIME: Duration = Duration::from_secs(10);
@@ -96,7 +96,7 @@ where
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
-        .max_buf_size(bounds::READ)
+        .max_buf_size(limits::READ)
         .serve_connection(TokioIo::new(stream), service);
     let mut serving = pin!(serving);
     tokio::select! {

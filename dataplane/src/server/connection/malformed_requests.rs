@@ -12,7 +12,7 @@ use axum::response::IntoResponse as _;
 use rowgate_core::problem::{Code, Problem};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::respond::{Refusal, RequestId, finish, problem_json};
+use crate::server::respond::{Refusal, RequestId, finish, problem_json};
 
 /// So much of a request line is kept to say what is wrong with it.
 const LINE: usize = 1024;

@@ -9,8 +9,8 @@ use axum::http::{Method, StatusCode};
 use rowgate_core::problem::Code;
 use rowgate_pg::keys::Found;
 
-use crate::meter::{self, Counted, Meter};
-use crate::respond::RequestId;
+use crate::server::metrics::{self, Counted, Meter};
+use crate::server::respond::RequestId;
 use crate::tenant::Tenant;
 
 /// How a request ended.
@@ -76,8 +76,8 @@ impl Trace {
         let database = Duration::from_nanos(self.database.load(Ordering::Relaxed));
         tracing::info!(
             target: "rowgate::request",
-            method = meter::method(method),
-            route = route.unwrap_or(meter::NONE),
+            method = metrics::method(method),
+            route = route.unwrap_or(metrics::NONE),
             status = status.as_u16(),
             code = refused.map(tracing::field::debug),
             duration_ms = millis(took),
@@ -86,14 +86,14 @@ impl Trace {
             bytes,
             cut = (!is_whole).then_some(true),
             tenant = self.tenant_slug(),
-            key = self.key.get().map_or(meter::NONE, |key| key.id.as_str()),
+            key = self.key.get().map_or(metrics::NONE, |key| key.id.as_str()),
             request_id = self.request.as_str(),
             "request"
         );
     }
 
     fn tenant_slug(&self) -> &str {
-        self.tenant.get().map_or(meter::NONE, |tenant| tenant.slug.as_str())
+        self.tenant.get().map_or(metrics::NONE, |tenant| tenant.slug.as_str())
     }
 }
 

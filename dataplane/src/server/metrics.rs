@@ -12,7 +12,7 @@ use rowgate_core::problem::Code;
 
 use crate::http::routes;
 
-pub mod scrape;
+pub mod exposition;
 
 pub use rowgate_program::metrics::{Count, Histogram};
 

@@ -16,7 +16,7 @@ use rowgate_core::name::TenantSlug;
 use rowgate_core::problem::{Code, Problem};
 
 use crate::catalogs::{Answering, Catalogs};
-use crate::path;
+use crate::server::path;
 
 /// What a page may send. `Accept-Encoding` and the like are the browser's own.
 const SENT: HeaderValue = HeaderValue::from_static(

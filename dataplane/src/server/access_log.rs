@@ -12,7 +12,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use rowgate_core::problem::Code;
 
 use crate::app::App;
-use crate::telemetry::{Ended, Trace};
+use crate::server::trace::{Ended, Trace};
 
 /// What a caller's going away before the answer is counted and logged as. Nobody is ever sent it.
 const CALLER_GONE: u16 = 499;

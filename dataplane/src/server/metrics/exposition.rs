@@ -10,8 +10,8 @@ use axum::response::Response;
 use rowgate_pg::wire::ServerLoad;
 use rowgate_program::metrics::{CONTENT_TYPE as MEDIA_TYPE, Count, Kind, Text, process};
 
-use super::{Meter, NONE};
 use crate::app::App;
+use crate::server::metrics::{Meter, NONE};
 use crate::tenant::Tenant;
 
 /// The page as an answer.
