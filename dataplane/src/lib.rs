@@ -29,8 +29,6 @@ pub mod replica;
 pub mod signing;
 pub mod tenant;
 
-pub mod retained;
-pub mod revoke;
-pub mod rotate_signing_key;
+pub mod cli;
 pub mod server;
 pub mod standalone;

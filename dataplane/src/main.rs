@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use rowgate_dataplane::app::{self, AppConfig, AppError, Listeners};
+use rowgate_dataplane::cli::retained::{self, RetainedFlags};
+use rowgate_dataplane::cli::revoke::{self, RevokeFlags};
+use rowgate_dataplane::cli::rotate_signing_key;
 use rowgate_dataplane::config::{ControlFlags, ServeFlags, ServeSettings};
-use rowgate_dataplane::retained::{self, RetainedFlags};
-use rowgate_dataplane::revoke::{self, RevokeFlags};
-use rowgate_dataplane::rotate_signing_key;
 use rowgate_dataplane::standalone::{self, StandaloneFlags, check::CheckFlags, psql::PsqlFlags};
 use rowgate_program::{log, signals};
 use tokio_util::sync::CancellationToken;
