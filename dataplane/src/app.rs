@@ -14,15 +14,16 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::catalogs::{Catalogs, Ways};
+use crate::auth::token_keys::Signing;
 use crate::config::ServerSettings;
-use crate::replica::Replica;
 use crate::server::body_memory::Bodies;
 use crate::server::listen;
 use crate::server::metrics::{Meter, Unread};
 use crate::server::proxies::TrustedProxies;
-use crate::signing::Signing;
-use crate::{dead_calls, http, probes};
+use crate::tenants::registry::{Catalogs, Ways};
+use crate::tenants::replica::Replica;
+use crate::tenants::revoked_sessions;
+use crate::{http, probes};
 
 /// What a replica needs to run. Its ports are bound already, so that a busy one is told before anything starts.
 #[derive(Debug)]
@@ -162,7 +163,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     let accepting = background.start(api);
     background.start(looks);
     let replica = Replica::new(id, address, config.control, config.root, config.note_uses_every);
-    background.start(dead_calls::follow(app.clone(), background.clone(), done.clone()));
+    background.start(revoked_sessions::follow(app.clone(), background.clone(), done.clone()));
     let following = background.start(replica.follow(app.clone(), background.clone(), shutdown.clone()));
 
     // It ends early only where no later try can help, such as with another installation's root.

@@ -10,8 +10,8 @@ use rowgate_sql::compile::Compiled;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
-use crate::auth::Caller;
-use crate::tenant::Known;
+use crate::auth::credential::Caller;
+use crate::tenants::snapshot::Known;
 use crate::told::told_of;
 use crate::tries::{Miss, answers, question};
 use crate::writes::Written;

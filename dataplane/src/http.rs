@@ -237,11 +237,11 @@ mod tests {
 
     use super::*;
     use crate::app::Tasks;
-    use crate::catalogs::{Catalogs, Ways};
+    use crate::auth::token_keys::Signing;
     use crate::server::body_memory::Bodies;
     use crate::server::metrics::Meter;
     use crate::server::proxies::TrustedProxies;
-    use crate::signing::Signing;
+    use crate::tenants::registry::{Catalogs, Ways};
 
     /// A replica that has not read the control database yet.
     fn app() -> Arc<App> {

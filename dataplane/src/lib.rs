@@ -7,9 +7,7 @@
 pub mod app;
 pub mod config;
 
-pub mod auth;
 pub mod entity_tags;
-pub mod freshness;
 pub mod http;
 mod misfits;
 pub mod next_link;
@@ -22,13 +20,9 @@ mod tries;
 pub mod writes;
 
 pub mod calls;
-pub mod dead_calls;
 
-pub mod catalogs;
-pub mod replica;
-pub mod signing;
-pub mod tenant;
-
+pub mod auth;
 pub mod cli;
 pub mod server;
 pub mod standalone;
+pub mod tenants;

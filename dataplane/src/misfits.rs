@@ -6,8 +6,8 @@ use rowgate_pg::wire::{Cause, Failure, Mode};
 use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile::{Compiled, Misfit};
 
-use crate::auth::Caller;
-use crate::tenant::Known;
+use crate::auth::credential::Caller;
+use crate::tenants::snapshot::Known;
 use crate::tries::ask;
 
 /// What is told instead of a refusal that names no field; `None`: what would be told is all that is known. Every field

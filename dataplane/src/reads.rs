@@ -6,11 +6,11 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::Mode;
 use rowgate_sql::compile::Compiled;
 
-use crate::auth::Caller;
+use crate::auth::credential::Caller;
 use crate::entity_tags::Tagged;
 use crate::misfits::may_read;
 use crate::streamed::Tail;
-use crate::tenant::Known;
+use crate::tenants::snapshot::Known;
 use crate::told::told_of;
 use crate::tries::{self, Attempt, Miss, ask, compiled};
 

@@ -15,11 +15,11 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::resolve::Only;
 use tokio::time::timeout;
 
-use crate::auth::Caller;
+use crate::auth::credential::Caller;
 use crate::entity_tags::only;
 use crate::server::body_memory::Held;
 use crate::server::limits::BODY;
-use crate::tenant::Known;
+use crate::tenants::snapshot::Known;
 use crate::tries;
 
 /// A body that takes longer to arrive is not waited for.

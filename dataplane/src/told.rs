@@ -5,8 +5,8 @@ use rowgate_pg::wire::{Cause, Failure};
 use rowgate_sql::catalog::Entity;
 use rowgate_sql::resolve;
 
-use crate::auth::Caller;
-use crate::tenant::Known;
+use crate::auth::credential::Caller;
+use crate::tenants::snapshot::Known;
 use crate::tries::Miss;
 
 /// What the caller of a read is told. What PostgreSQL said goes to the log, where it is a fault of ours.

@@ -8,9 +8,9 @@ use rowgate_pg::wire::{Ask, Failure, Mode, Page};
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
-use crate::auth::Caller;
-use crate::freshness::Turn;
-use crate::tenant::Known;
+use crate::auth::credential::Caller;
+use crate::tenants::freshness::Turn;
+use crate::tenants::snapshot::Known;
 
 /// In all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
 const TRIES: usize = 3;

@@ -8,10 +8,10 @@ use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile::{Compiled, PASSED_OVER, UNTRUE, Verb};
 use rowgate_sql::query::{Guard, Nothing};
 
-use crate::auth::Caller;
+use crate::auth::credential::Caller;
 use crate::entity_tags::Tagged;
 use crate::sent::Sent;
-use crate::tenant::Known;
+use crate::tenants::snapshot::Known;
 use crate::told::told_of;
 use crate::tries::{self, Attempt, Miss, ask, compiled};
 use crate::{calls, misfits};

@@ -20,11 +20,11 @@ use rowgate_sql::resolve;
 use super::rest::Here;
 use super::{method_not_allowed, routes};
 use crate::app::App;
-use crate::auth::Caller;
+use crate::auth::credential::Caller;
 use crate::server::cors;
 use crate::server::respond::Refusal;
 use crate::server::trace::Trace;
-use crate::tenant::Known;
+use crate::tenants::snapshot::Known;
 
 /// The handlers of one path of the table: of OPTIONS, and of every method that the table does not have.
 pub(super) fn of(path: &'static str) -> MethodRouter<Arc<App>> {

@@ -18,13 +18,13 @@ use rowgate_sql::{compile, resolve};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::auth::Caller;
+use crate::auth::credential::Caller;
 use crate::next_link::{next_link, origin};
 use crate::reads::{self, Count};
 use crate::server::path;
 use crate::server::respond::{Refusal, Rows};
 use crate::streamed::Link;
-use crate::tenant::Known;
+use crate::tenants::snapshot::Known;
 
 type Answered<T> = Result<T, Refusal>;
 

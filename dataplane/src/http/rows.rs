@@ -19,12 +19,12 @@ use rowgate_sql::{compile, resolve};
 use serde_json::value::RawValue;
 
 use super::rest::Here;
-use crate::auth::Caller;
+use crate::auth::credential::Caller;
 use crate::entity_tags::{self, Tagged};
 use crate::sent::{Coming, Head, Sent};
 use crate::server::path;
 use crate::server::respond::{Refusal, Rows};
-use crate::tenant::Known;
+use crate::tenants::snapshot::Known;
 use crate::writes::{self, Written, problems};
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");

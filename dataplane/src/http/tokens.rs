@@ -15,7 +15,7 @@ use rowgate_core::secret::Credential;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::auth::Caller;
+use crate::auth::credential::Caller;
 use crate::server::compress::Uncompressed;
 use crate::server::respond::Refusal;
 use crate::server::trace::Trace;

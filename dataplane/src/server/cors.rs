@@ -15,8 +15,8 @@ use axum::http::{HeaderMap, HeaderValue};
 use rowgate_core::name::TenantSlug;
 use rowgate_core::problem::{Code, Problem};
 
-use crate::catalogs::{Answering, Catalogs};
 use crate::server::path;
+use crate::tenants::registry::{Answering, Catalogs};
 
 /// What a page may send. `Accept-Encoding` and the like are the browser's own.
 const SENT: HeaderValue = HeaderValue::from_static(

@@ -1,6 +1,6 @@
 //! What is counted of requests, per tenant: atomics that a request adds to, without a lock and without memory of its own.
 //!
-//! A tenant's meter lives in its [`Tenant`](crate::tenant::Tenant) and goes with it, so that no label outlives what it
+//! A tenant's meter lives in its [`Tenant`](crate::tenants::tenant::Tenant) and goes with it, so that no label outlives what it
 //! names. Labels come from fixed lists and from slugs of tenants that exist: nothing that a caller sent is among them.
 
 use std::sync::OnceLock;

@@ -11,7 +11,7 @@ use rowgate_pg::keys::Found;
 
 use crate::server::metrics::{self, Counted, Meter};
 use crate::server::respond::RequestId;
-use crate::tenant::Tenant;
+use crate::tenants::tenant::Tenant;
 
 /// How a request ended.
 pub struct Ended<'a> {

@@ -6,7 +6,7 @@ use rowgate_sql::catalog::{Constraint, EXPECTED_TS, Entity, EntityKind};
 use rowgate_sql::compile::{Compiled, Verb};
 use rowgate_sql::query::Nothing;
 
-use crate::tenant::Known;
+use crate::tenants::snapshot::Known;
 
 /// What a view cannot do, or not with these fields.
 pub(super) fn unwritable(cause: &Cause) -> Problem {

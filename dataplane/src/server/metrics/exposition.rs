@@ -12,7 +12,7 @@ use rowgate_program::metrics::{CONTENT_TYPE as MEDIA_TYPE, Count, Kind, Text, pr
 
 use crate::app::App;
 use crate::server::metrics::{Meter, NONE};
-use crate::tenant::Tenant;
+use crate::tenants::tenant::Tenant;
 
 /// The page as an answer.
 pub fn answer(app: &App) -> Response {

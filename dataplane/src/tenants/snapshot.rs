@@ -8,17 +8,17 @@ use rowgate_pg::fingerprint::Watched;
 use rowgate_pg::keys::Found;
 use rowgate_sql::catalog::{Catalog, Scope};
 
-use super::allowance::Allowance;
-use super::keyring::Keyring;
-use super::uses::Use;
-use crate::freshness::{Freshness, Turn};
+use crate::auth::key_cache::Keyring;
+use crate::auth::last_used::Use;
+use crate::auth::rate_limit::Allowance;
+use crate::tenants::freshness::{Freshness, Turn};
 
 /// A catalog and the keys seen while it was current. Replaced as a whole, so that no key outlives its generation here.
 pub struct Snapshot {
     pub catalog: Catalog,
-    pub(super) watched: Arc<Watched>,
-    pub(super) freshness: Freshness,
-    pub(super) keys: Keyring,
+    pub(crate) watched: Arc<Watched>,
+    pub(crate) freshness: Freshness,
+    pub(crate) keys: Keyring,
 }
 
 /// A key record with the catalog that it belongs to. What it may do is the database's to say, on every request.
@@ -27,7 +27,7 @@ pub struct Known {
     pub snapshot: Arc<Snapshot>,
     pub key: Arc<Found>,
     /// `None` where the tenant has no rate limit.
-    pub(super) allowance: Option<Arc<Allowance>>,
+    pub(crate) allowance: Option<Arc<Allowance>>,
     pub used: Arc<Use>,
     /// The database gave the record during this request.
     pub fresh: bool,

@@ -16,7 +16,8 @@ use rowgate_pg::{signing, tenants};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Tasks};
-use crate::tenant::{Reported, Tenant, Unwritten};
+use crate::auth::last_used::Unwritten;
+use crate::tenants::tenant::{Reported, Tenant};
 
 /// How often the control database is read when nothing wakes us.
 const LOOK: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@ const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(4);
 
 #[derive(Debug, Default)]
-pub(super) struct Hold(Mutex<Option<Held>>);
+pub(crate) struct Hold(Mutex<Option<Held>>);
 
 #[derive(Debug, Clone, Copy)]
 struct Held {
@@ -17,18 +17,18 @@ struct Held {
 }
 
 impl Hold {
-    pub(super) fn is_on(&self, now: Instant) -> bool {
+    pub(crate) fn is_on(&self, now: Instant) -> bool {
         self.held().is_some_and(|held| now < held.until)
     }
 
     /// Each time it is twice as long, up to a bound.
-    pub(super) fn begin(&self, now: Instant) {
+    pub(crate) fn begin(&self, now: Instant) {
         let mut held = self.held();
         let pause = held.map_or(FIRST, |before| (before.pause * 2).min(LONGEST));
         *held = Some(Held { until: now + pause, pause });
     }
 
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         *self.held() = None;
     }
 

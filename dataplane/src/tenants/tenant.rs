@@ -17,27 +17,15 @@ use rowgate_pg::wire::{CallLimits, CallLogins, Calls, Lane, Share};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
-use crate::freshness::Freshness;
+use crate::auth::last_used::Uses;
+use crate::auth::lookup_limiter::{AT_ONCE, Strangers};
+use crate::auth::rate_limit::Buckets;
 use crate::server::metrics::Meter;
-
-mod allowance;
-mod answering;
-mod called;
-mod dead;
-mod hold;
-mod keyring;
-mod recognition;
-mod snapshot;
-mod strangers;
-mod uses;
-
-use allowance::Buckets;
-use answering::Answering;
-use called::Called;
-use hold::Hold;
-pub use snapshot::{Known, Snapshot};
-use strangers::{AT_ONCE, Strangers};
-pub use uses::{Unwritten, Use, Uses};
+use crate::tenants::availability::Answering;
+use crate::tenants::call_activity::Called;
+use crate::tenants::freshness::Freshness;
+use crate::tenants::load_backoff::Hold;
+use crate::tenants::snapshot::Snapshot;
 
 /// Connections for key look-ups and catalogs; the requests' own are the lane's. One is never a stranger's.
 const LOOK_UPS: usize = AT_ONCE + 1;
@@ -60,11 +48,11 @@ pub struct Tenant {
     pub called: Called,
     pub meter: Meter,
     /// PostgreSQL itself, whatever way requests take.
-    endpoint: Endpoint,
-    look_ups: LookUps,
-    strangers: Strangers,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) look_ups: LookUps,
+    pub(crate) strangers: Strangers,
     /// They outlive catalogs: a new one gives nobody a new allowance.
-    buckets: Buckets,
+    pub(crate) buckets: Buckets,
     pub uses: Uses,
     tasks: Tasks,
     /// Told whenever another catalog is served.
@@ -77,7 +65,7 @@ pub struct Tenant {
     catching_up: AtomicBool,
     checking: AtomicBool,
     /// Somebody asks which keys of exchanges under way are dead.
-    asking: AtomicBool,
+    pub(crate) asking: AtomicBool,
     answering: Answering,
 }
 
@@ -277,7 +265,7 @@ impl Tenant {
     }
 
     /// As [`Tenant::compare`], if nobody did lately: for requests that the catalog alone answers.
-    async fn look(&self, snapshot: Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
+    pub(crate) async fn look(&self, snapshot: Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
         let Some((_, turn)) = snapshot.turn() else { return Ok(snapshot) };
         let looked = self.compare(&snapshot).await?;
         if Arc::ptr_eq(&looked, &snapshot) {
@@ -307,19 +295,19 @@ impl Tenant {
         self.calls.trim(Duration::ZERO);
     }
 
-    async fn current_or_loaded(&self) -> Result<Arc<Snapshot>, Problem> {
+    pub(crate) async fn current_or_loaded(&self) -> Result<Arc<Snapshot>, Problem> {
         match self.current() {
             Some(snapshot) => Ok(snapshot),
             None => self.reload(None).await,
         }
     }
 
-    fn current(&self) -> Option<Arc<Snapshot>> {
+    pub(crate) fn current(&self) -> Option<Arc<Snapshot>> {
         self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Runs an exchange in a task of its own: a caller that goes away must not leave a connection in the middle of one.
-    async fn outliving<T: Send + 'static>(
+    pub(crate) async fn outliving<T: Send + 'static>(
         &self,
         exchange: impl Future<Output = Result<T, PgError>> + Send + 'static,
     ) -> Result<T, Problem> {

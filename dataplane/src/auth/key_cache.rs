@@ -6,17 +6,17 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rowgate_core::secret::Credential;
 use rowgate_pg::keys::Found;
 
-use super::allowance::Allowance;
-use super::uses::Use;
+use crate::auth::last_used::Use;
+use crate::auth::rate_limit::Allowance;
 
 /// Keys remembered with one catalog. More of them at work in one generation only cost a look-up each.
 const KEYS: usize = 10_000;
 
 /// A key's record, what it may ask where its tenant has a rate limit, and where its uses are noted.
-pub(super) type Record = (Arc<Found>, Option<Arc<Allowance>>, Arc<Use>);
+pub(crate) type Record = (Arc<Found>, Option<Arc<Allowance>>, Arc<Use>);
 
 #[derive(Default)]
-pub(super) struct Keyring(RwLock<Keys>);
+pub(crate) struct Keyring(RwLock<Keys>);
 
 #[derive(Default)]
 struct Keys {
@@ -26,17 +26,17 @@ struct Keys {
 }
 
 impl Keyring {
-    pub(super) fn get(&self, credential: &Credential) -> Option<Record> {
+    pub(crate) fn get(&self, credential: &Credential) -> Option<Record> {
         self.read().records.get(credential).cloned()
     }
 
     /// Whether the key lived at some time, as far as is remembered.
-    pub(super) fn knows(&self, credential: &Credential) -> bool {
+    pub(crate) fn knows(&self, credential: &Credential) -> bool {
         let keys = self.read();
         keys.records.contains_key(credential) || keys.before.contains(credential)
     }
 
-    pub(super) fn remember(
+    pub(crate) fn remember(
         &self,
         credential: &Credential,
         found: Found,
@@ -55,14 +55,14 @@ impl Keyring {
         record
     }
 
-    pub(super) fn forget(&self, credential: &Credential) {
+    pub(crate) fn forget(&self, credential: &Credential) {
         let mut keys = self.write();
         keys.records.remove(credential);
         keys.before.remove(credential);
     }
 
     /// For the next catalog: no record, and the names of those that had one, the latest first.
-    pub(super) fn successor(&self) -> Keyring {
+    pub(crate) fn successor(&self) -> Keyring {
         let keys = self.read();
         let before = keys.records.keys().chain(&keys.before).take(KEYS).cloned().collect();
         Keyring(RwLock::new(Keys { records: HashMap::new(), before }))

@@ -27,7 +27,7 @@ impl Called {
     }
 
     /// True for the one who is to look now, and says [`Called::looked`] then.
-    pub(super) fn begin_to_look(&self, is_in_use: bool) -> bool {
+    pub(crate) fn begin_to_look(&self, is_in_use: bool) -> bool {
         if is_in_use {
             self.here.store(true, Ordering::Release);
         }
@@ -41,7 +41,7 @@ impl Called {
     }
 
     /// `is_swept`: nothing is left to do.
-    pub(super) fn looked(&self, is_swept: bool) {
+    pub(crate) fn looked(&self, is_swept: bool) {
         if !is_swept {
             self.here.store(true, Ordering::Release);
         }

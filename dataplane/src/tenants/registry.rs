@@ -14,7 +14,7 @@ use rowgate_pg::wire::{CallLimits, CallLogins, Lane, Limits, Server, ServerLoad,
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
-use crate::tenant::{Place, Reported, Roads, Tenant};
+use crate::tenants::tenant::{Place, Reported, Roads, Tenant};
 
 /// Every tenant, to be found by slug and in the order of slugs.
 #[derive(Default)]

@@ -7,9 +7,10 @@ use rowgate_core::problem::Problem;
 use rowgate_core::secret::Credential;
 use rowgate_pg::keys::{self, Found};
 
-use super::allowance::Allowance;
-use super::strangers::Pass;
-use super::{Known, Snapshot, Tenant};
+use crate::auth::lookup_limiter::Pass;
+use crate::auth::rate_limit::Allowance;
+use crate::tenants::snapshot::{Known, Snapshot};
+use crate::tenants::tenant::Tenant;
 
 impl Tenant {
     /// Finds the live key, from memory or from the database, together with the catalog of the same generation.

@@ -12,7 +12,7 @@ use rowgate_pg::login_failure::LoginFailure;
 const LAST: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(super) struct Answering {
+pub(crate) struct Answering {
     requests: AtomicBool,
     look_ups: AtomicBool,
     /// `None`: the last look-up had a connection.
@@ -40,18 +40,18 @@ impl Default for Answering {
 }
 
 impl Answering {
-    pub(super) fn is_all(&self) -> bool {
+    pub(crate) fn is_all(&self) -> bool {
         self.requests.load(Ordering::Relaxed) && self.look_ups.load(Ordering::Relaxed)
     }
 
     /// Every request passes here.
-    pub(super) fn note_request(&self, slug: &TenantSlug, answers: bool, cause: &str) {
+    pub(crate) fn note_request(&self, slug: &TenantSlug, answers: bool, cause: &str) {
         if is_news(&self.requests, answers) {
             log(slug, "requests", answers, cause);
         }
     }
 
-    pub(super) fn look_up_succeeded(&self, slug: &TenantSlug) {
+    pub(crate) fn look_up_succeeded(&self, slug: &TenantSlug) {
         *locked(&self.failing) = None;
         if is_news(&self.look_ups, true) {
             log(slug, "key look-ups", true, "");
@@ -59,7 +59,7 @@ impl Answering {
     }
 
     /// `failure`: there was no connection.
-    pub(super) fn look_up_failed(&self, slug: &TenantSlug, failure: Option<LoginFailure>, cause: &str) {
+    pub(crate) fn look_up_failed(&self, slug: &TenantSlug, failure: Option<LoginFailure>, cause: &str) {
         let now = Instant::now();
         let mut failing = locked(&self.failing);
         let first = failing.as_ref().map_or(now, |failing| failing.first);
@@ -69,20 +69,20 @@ impl Answering {
     }
 
     /// Nobody knows whether there was a connection.
-    pub(super) fn look_up_unanswered(&self, slug: &TenantSlug, cause: &str) {
+    pub(crate) fn look_up_unanswered(&self, slug: &TenantSlug, cause: &str) {
         if is_news(&self.look_ups, false) {
             log(slug, "key look-ups", false, cause);
         }
     }
 
     /// Why look-ups have no connection, and how long this has been so.
-    pub(super) fn failing(&self) -> Option<(LoginFailure, Duration)> {
+    pub(crate) fn failing(&self) -> Option<(LoginFailure, Duration)> {
         let failing = locked(&self.failing);
         failing.as_ref().map(|failing| (failing.failure.clone(), failing.last - failing.first))
     }
 
     /// True for whoever may try a login now that has failed for so long.
-    pub(super) fn begin_to_check(&self, lasted: Duration) -> bool {
+    pub(crate) fn begin_to_check(&self, lasted: Duration) -> bool {
         let mut checked = locked(&self.checked);
         let is_due = checked.is_none_or(|at| LAST.min(lasted / 2) <= at.elapsed());
         if is_due {

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Look-ups of strangers at a time.
-pub(super) const AT_ONCE: usize = 2;
+pub(crate) const AT_ONCE: usize = 2;
 /// How many are under way or wait; a look-up takes a fraction of a millisecond, so that the last waits for less than a
 /// second.
 const PLACES: usize = 1_000;
 
 /// The door for keys that are not remembered, the same for live, dead and invented ones.
-pub(super) struct Strangers {
+pub(crate) struct Strangers {
     places: Arc<Semaphore>,
     turns: Arc<Semaphore>,
 }
 
 /// One look-up may run while this lives.
-pub(super) struct Pass {
+pub(crate) struct Pass {
     _turn: OwnedSemaphorePermit,
     _place: OwnedSemaphorePermit,
 }
@@ -30,7 +30,7 @@ impl Default for Strangers {
 
 impl Strangers {
     /// Waits for a turn, in order of arrival; `None` at once: too many wait.
-    pub(super) async fn pass(&self) -> Option<Pass> {
+    pub(crate) async fn pass(&self) -> Option<Pass> {
         let place = self.places.clone().try_acquire_owned().ok()?;
         let turn = self.turns.clone().acquire_owned().await.expect("the semaphore is never closed");
         Some(Pass { _turn: turn, _place: place })

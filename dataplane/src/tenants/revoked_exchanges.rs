@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rowgate_pg::keys::{self, Found};
 
-use super::Tenant;
+use crate::tenants::tenant::Tenant;
 
 /// What runs for as long may run for a key that has died since.
 const LONG: Duration = Duration::from_millis(250);

@@ -9,19 +9,20 @@ use rowgate_core::problem::Problem;
 use rowgate_core::rate::Bucket;
 use rowgate_core::secret::Credential;
 
-use super::{Known, Tenant};
+use crate::tenants::snapshot::Known;
+use crate::tenants::tenant::Tenant;
 
 /// How many buckets are held before full ones are first looked for.
 const SWEEP: usize = 1_024;
 
 /// What one credential may ask: the bucket of its key, and when the database last said that it lives.
-pub(super) struct Allowance {
-    pub(super) bucket: Arc<Bucket>,
+pub(crate) struct Allowance {
+    pub(crate) bucket: Arc<Bucket>,
     confirmed: tokio::sync::Mutex<Option<Instant>>,
 }
 
 /// The buckets of a tenant's keys.
-pub(super) struct Buckets {
+pub(crate) struct Buckets {
     start: Instant,
     held: Mutex<Held>,
 }
@@ -51,13 +52,13 @@ impl Tenant {
 }
 
 impl Allowance {
-    pub(super) fn new(bucket: Arc<Bucket>) -> Allowance {
+    pub(crate) fn new(bucket: Arc<Bucket>) -> Allowance {
         Allowance { bucket, confirmed: tokio::sync::Mutex::default() }
     }
 
     /// Asks whether the credential still lives, or takes the word of another request's question that began after this
     /// one had arrived: a key that asks too often costs its database one look-up at a time.
-    pub(super) async fn confirm(
+    pub(crate) async fn confirm(
         &self,
         arrived: Instant,
         ask: impl AsyncFnOnce() -> Result<(), Problem>,
@@ -81,12 +82,12 @@ impl Default for Buckets {
 
 impl Buckets {
     /// The time of all buckets here.
-    pub(super) fn since_start(&self, now: Instant) -> Duration {
+    pub(crate) fn since_start(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.start)
     }
 
     /// The bucket of a live key. One that nobody holds and that is full again is as good as a new one and may go.
-    pub(super) fn of(&self, key: &Ulid, now: Instant) -> Arc<Bucket> {
+    pub(crate) fn of(&self, key: &Ulid, now: Instant) -> Arc<Bucket> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bucket) = held.by_key.get(key) {
             return bucket.clone();

@@ -1,0 +1,12 @@
+//! What this replica serves: the tenants, the catalog of each, and the loop that follows the control database.
+
+pub(crate) mod availability;
+pub(crate) mod call_activity;
+pub mod freshness;
+pub(crate) mod load_backoff;
+pub mod registry;
+pub mod replica;
+pub(crate) mod revoked_exchanges;
+pub mod revoked_sessions;
+pub(crate) mod snapshot;
+pub mod tenant;
