@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::api::{probes, routes};
 use crate::auth::token_keys::Signing;
 use crate::config::ServerSettings;
 use crate::server::body_memory::Bodies;
@@ -23,7 +24,6 @@ use crate::server::proxies::TrustedProxies;
 use crate::tenants::registry::{Catalogs, Ways};
 use crate::tenants::replica::Replica;
 use crate::tenants::revoked_sessions;
-use crate::{http, probes};
 
 /// What a replica needs to run. Its ports are bound already, so that a busy one is told before anything starts.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     });
     let address = config.listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();
     tracing::info!(api = address, "listening");
-    let api = http::Api::new(app.clone());
+    let api = routes::Api::new(app.clone());
     let api = listen::serve(
         config.listeners.api,
         move |peer| api.service(peer),

@@ -1,28 +1,17 @@
 //! The data plane: REST over each tenant's PostgreSQL, answered as the role of the caller's key.
 //!
-//! A request goes through [`listen`], [`http`] (the table of routes), [`auth`] (whose key), [`reads`] and [`writes`]
-//! (what the key may, as SQL, and the rows), [`calls`] (of functions and procedures) and [`respond`]. At the door stand [`proxies`], [`bounds`], [`cors`] and [`compress`].
-//! Beside them [`replica`] follows the control database and keeps [`catalogs`] current. [`app`] starts and ends all of it.
+//! A request enters by [`server`], which holds what is true of any request. [`api`] finds its route and parses it, [`auth`]
+//! finds its key, [`tenants`] its tenant's catalog and connections, and [`execute`] runs the statement and decides the
+//! outcome. [`app`] starts and ends all of it; [`cli`] holds the commands that do one thing and end.
 
 pub mod app;
 pub mod config;
 
-pub mod entity_tags;
-pub mod http;
-mod misfits;
-pub mod next_link;
-pub mod probes;
-pub mod reads;
-pub mod sent;
-pub mod streamed;
-mod told;
-mod tries;
-pub mod writes;
-
-pub mod calls;
-
+pub mod api;
 pub mod auth;
-pub mod cli;
+pub mod execute;
 pub mod server;
-pub mod standalone;
 pub mod tenants;
+
+pub mod cli;
+pub mod standalone;

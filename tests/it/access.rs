@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN, FINDER_LEN};
-use rowgate_dataplane::http::routes;
+use rowgate_dataplane::api::routes::routes;
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::reconciler::ready;
 use rowgate_tests::wait::until;

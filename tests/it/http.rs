@@ -2,7 +2,7 @@
 //! one shape.
 
 use rowgate_core::problem::Code;
-use rowgate_dataplane::http::routes;
+use rowgate_dataplane::api::routes::routes;
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::world::World;
 use serde_json::{Value, json};

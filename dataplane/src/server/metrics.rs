@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode};
 use rowgate_core::problem::Code;
 
-use crate::http::routes;
+use crate::api::routes::routes;
 
 pub mod exposition;
 

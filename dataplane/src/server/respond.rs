@@ -18,7 +18,7 @@ use rowgate_core::name::Ulid;
 use rowgate_core::problem::{Code, Problem};
 use serde_json::json;
 
-use crate::streamed::{Link, Streamed, Tail};
+use crate::api::rest::row_stream::{Link, Streamed, Tail};
 
 /// The header that carries a request's id, both ways.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

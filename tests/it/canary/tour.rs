@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rowgate_dataplane::http::routes;
+use rowgate_dataplane::api::routes::routes;
 use rowgate_tests::client::Client;
 use rowgate_tests::postgres::{Server, rows};
 use rowgate_tests::world::binary;

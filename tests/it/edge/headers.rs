@@ -1,6 +1,6 @@
 //! Every route with every method: the headers that all answers carry, and OPTIONS and HEAD.
 
-use rowgate_dataplane::http::routes;
+use rowgate_dataplane::api::routes::routes;
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::world::World;
 

@@ -17,8 +17,8 @@ use axum::routing::{self, MethodRouter};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::resolve;
 
-use super::rest::Here;
-use super::{method_not_allowed, routes};
+use crate::api::rest::read::Here;
+use crate::api::routes::{method_not_allowed, routes};
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::server::cors;
@@ -27,7 +27,7 @@ use crate::server::trace::Trace;
 use crate::tenants::snapshot::Known;
 
 /// The handlers of one path of the table: of OPTIONS, and of every method that the table does not have.
-pub(super) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
+pub(crate) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
     let methods = methods(path);
     let allow = header(&[&methods[..], &["OPTIONS"]].concat(), ", ");
     let (methods, otherwise) = (header(&methods, ","), allow.clone());
@@ -58,7 +58,7 @@ pub(super) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
 }
 
 /// What is told of this address is told to no stranger.
-pub(super) fn is_keyed(path: &str) -> bool {
+pub(crate) fn is_keyed(path: &str) -> bool {
     path.strip_prefix("/auth").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
@@ -69,7 +69,7 @@ const ROW: &str = "/auth/{tenant}/api/{entity}/{*key}";
 const ROWS: &str = "/auth/{tenant}/api/{entity}";
 
 /// The live key that the request holds, of the tenant in its path.
-pub(super) async fn live(mut parts: Parts, app: &Arc<App>) -> Result<Known, Refusal> {
+pub(crate) async fn live(mut parts: Parts, app: &Arc<App>) -> Result<Known, Refusal> {
     Ok(Caller::from_request_parts(&mut parts, app).await?.recognize_anew().await?)
 }
 

@@ -21,17 +21,13 @@ use hyper::service::{Service, service_fn};
 use rowgate_core::problem::{Code, Problem};
 use tower::ServiceExt as _;
 
+use crate::api::rest::{entity_tags, read, write};
+use crate::api::{options, tokens};
 use crate::app::App;
-use crate::entity_tags;
 use crate::server::access_log::Ending;
 use crate::server::respond::{Refusal, RequestId, finish};
 use crate::server::trace::Trace;
 use crate::server::{compress, cors, limits, path, proxies};
-
-mod options;
-mod rest;
-mod rows;
-mod tokens;
 
 /// One line of the table.
 #[derive(Debug)]
@@ -45,42 +41,42 @@ pub struct Route {
 }
 
 static ROUTES: [Route; 9] = [
-    Route { method: "GET", path: "/auth/{tenant}/api", needs_key: true, handler: || get(rest::entities) },
+    Route { method: "GET", path: "/auth/{tenant}/api", needs_key: true, handler: || get(read::entities) },
     Route {
         method: "GET",
         path: "/auth/{tenant}/api/{entity}",
         needs_key: true,
-        handler: || get(rest::collection),
+        handler: || get(read::collection),
     },
     Route {
         method: "GET",
         path: "/auth/{tenant}/api/{entity}/{*key}",
         needs_key: true,
-        handler: || get(rest::row),
+        handler: || get(read::row),
     },
     Route {
         method: "POST",
         path: "/auth/{tenant}/api/{entity}",
         needs_key: true,
-        handler: || post(rows::create),
+        handler: || post(write::create),
     },
     Route {
         method: "PATCH",
         path: "/auth/{tenant}/api/{entity}/{*key}",
         needs_key: true,
-        handler: || patch(rows::patch),
+        handler: || patch(write::patch),
     },
     Route {
         method: "PUT",
         path: "/auth/{tenant}/api/{entity}/{*key}",
         needs_key: true,
-        handler: || put(rows::put),
+        handler: || put(write::put),
     },
     Route {
         method: "DELETE",
         path: "/auth/{tenant}/api/{entity}/{*key}",
         needs_key: true,
-        handler: || delete(rows::delete),
+        handler: || delete(write::delete),
     },
     Route {
         method: "POST",
@@ -207,7 +203,7 @@ fn without_slash(request: &mut Request) {
 }
 
 /// Of a method that an address does not answer. `row`: where a row of its collection is.
-fn method_not_allowed(row: Option<String>) -> Problem {
+pub(crate) fn method_not_allowed(row: Option<String>) -> Problem {
     let row = row.map(|address| format!("; a row's address is {address}")).unwrap_or_default();
     let what = format!("this address does not answer that method; the Allow header lists those it does{row}");
     Problem::new(Code::MethodNotAllowed, what)

@@ -6,8 +6,8 @@ use rowgate_sql::catalog::Entity;
 use rowgate_sql::resolve;
 
 use crate::auth::credential::Caller;
+use crate::execute::retry::Miss;
 use crate::tenants::snapshot::Known;
-use crate::tries::Miss;
 
 /// What the caller of a read is told. What PostgreSQL said goes to the log, where it is a fault of ours.
 /// `misfit` says what is wrong with the value of a parameter, where it is one of the request.

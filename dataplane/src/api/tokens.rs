@@ -31,7 +31,7 @@ struct Token {
 }
 
 /// `POST /api/auth/apikeys/exchange`: a token that lives for an hour, or as long as the key and its secret.
-pub(super) async fn exchange(
+pub(crate) async fn exchange(
     caller: Caller,
     State(app): State<Arc<App>>,
     request: Request,
@@ -58,7 +58,7 @@ pub(super) async fn exchange(
 }
 
 /// `GET /.well-known/jwks.json`. The same for everybody, and no secret.
-pub(super) async fn public_keys(State(app): State<Arc<App>>, parts: Parts) -> Result<Response, Refusal> {
+pub(crate) async fn public_keys(State(app): State<Arc<App>>, parts: Parts) -> Result<Response, Refusal> {
     Trace::of(&parts);
     let mut response = Response::new(Body::from(app.signing.jwks()?));
     response.headers_mut().insert(CACHE_CONTROL, KEPT);

@@ -8,16 +8,14 @@ use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile::{Compiled, PASSED_OVER, UNTRUE, Verb};
 use rowgate_sql::query::{Guard, Nothing};
 
+use crate::api::rest::entity_tags::Tagged;
+use crate::api::rest::write_request::Sent;
 use crate::auth::credential::Caller;
-use crate::entity_tags::Tagged;
-use crate::sent::Sent;
+use crate::execute::problem::told_of;
+use crate::execute::retry::{self, Attempt, Miss, ask, compiled};
+use crate::execute::write_problem::{self, about, is_key, unwritable, violation};
+use crate::execute::{call, value_diagnosis};
 use crate::tenants::snapshot::Known;
-use crate::told::told_of;
-use crate::tries::{self, Attempt, Miss, ask, compiled};
-use crate::{calls, misfits};
-use problems::{about, is_key, unwritable, violation};
-
-pub mod problems;
 
 /// What was written, and of what.
 pub struct Written {
@@ -37,7 +35,7 @@ pub async fn run(
     caller: &Caller,
     make: impl Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
-    tries::run(caller, &Write { sent: None, make }).await.map_err(Problem::of_nothing_written)
+    retry::run(caller, &Write { sent: None, make }).await.map_err(Problem::of_nothing_written)
 }
 
 /// As [`run`], of a request that was counted when its body was waited for. What is made of the body is held from the same
@@ -49,7 +47,7 @@ pub async fn run_sent(
 ) -> Result<Written, Problem> {
     let written = async {
         let known = caller.recognize_again().await?;
-        tries::run_admitted(caller, known, &Write { sent: Some(sent), make }).await
+        retry::run_admitted(caller, known, &Write { sent: Some(sent), make }).await
     };
     written.await.map_err(Problem::of_nothing_written)
 }
@@ -75,7 +73,7 @@ impl<F: Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync> Attempt for
         let mut compiled = make(false)?;
         self.hold(&compiled)?;
         if compiled.entity.routine.is_some() {
-            return calls::attempt(caller, known, &compiled).await;
+            return call::attempt(caller, known, &compiled).await;
         }
         let mut answered = done(caller, known, &compiled, true).await;
         if compiled.guard == Guard::Unseen && is_in_doubt(&compiled, &answered) {
@@ -86,12 +84,12 @@ impl<F: Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync> Attempt for
         let page = match answered {
             Ok(page) => page,
             Err(failure) => {
-                let named = misfits::named(caller, known, &compiled, &failure).await;
+                let named = value_diagnosis::named(caller, known, &compiled, &failure).await;
                 return Err(named.map_or_else(|| refused(caller, known, &compiled, failure), Miss::Settled));
             }
         };
         if compiled.guard == Guard::Seen && page.count == Some(PASSED_OVER) {
-            return Err(Miss::Settled(problems::kept_by_policy(&compiled)));
+            return Err(Miss::Settled(write_problem::kept_by_policy(&compiled)));
         }
         let untrue = page.count.and_then(|count| usize::try_from(count - UNTRUE).ok());
         if let Some(problem) = untrue.and_then(|at| compiled.checks.get(at)) {
@@ -148,7 +146,7 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
         Failure::Violation(cause) => {
             let problem = about(violation(&cause, known, compiled), &cause, known, &compiled.entity);
             let is_own_key = compiled.may_race && is_key(&cause, &compiled.entity);
-            let problem = if is_own_key { problems::unreachable_row(&compiled.entity) } else { problem };
+            let problem = if is_own_key { write_problem::unreachable_row(&compiled.entity) } else { problem };
             match compiled.may_race && cause.sqlstate.as_deref() == Some("23505") {
                 true => Miss::Raced(problem),
                 false => Miss::Settled(problem),
@@ -164,7 +162,7 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
         )),
         Failure::Unwritable(cause) => Miss::Settled(unwritable(&cause)),
         failure => told_of(caller, known, &compiled.entity, failure, |parameter| {
-            compiled.misfit(parameter, misfits::may_read(known, &compiled.entity))
+            compiled.misfit(parameter, value_diagnosis::may_read(known, &compiled.entity))
         }),
     }
 }

@@ -11,10 +11,10 @@ use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
 use crate::auth::credential::Caller;
+use crate::execute::problem::told_of;
+use crate::execute::retry::{Miss, answers, question};
+use crate::execute::write::Written;
 use crate::tenants::snapshot::Known;
-use crate::told::told_of;
-use crate::tries::{Miss, answers, question};
-use crate::writes::Written;
 
 pub(crate) async fn attempt(caller: &Caller, known: &Known, compiled: &Compiled) -> Result<Written, Miss> {
     let (watched, turn) = known.snapshot.turn().unzip();

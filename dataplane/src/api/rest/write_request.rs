@@ -15,12 +15,12 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::resolve::Only;
 use tokio::time::timeout;
 
+use crate::api::rest::entity_tags::only;
 use crate::auth::credential::Caller;
-use crate::entity_tags::only;
+use crate::execute::retry;
 use crate::server::body_memory::Held;
 use crate::server::limits::BODY;
 use crate::tenants::snapshot::Known;
-use crate::tries;
 
 /// A body that takes longer to arrive is not waited for.
 const TIME: Duration = Duration::from_secs(30);
@@ -106,7 +106,7 @@ impl Coming {
         caller: &Caller,
         may: impl Fn(&Known, &Head) -> Result<(), Problem> + Send + Sync,
     ) -> Result<Sent, Problem> {
-        let known = match tries::may(caller, |known| may(known, &self.head)).await {
+        let known = match retry::may(caller, |known| may(known, &self.head)).await {
             Ok(known) => known,
             Err(problem) => {
                 self.pass_over(caller);

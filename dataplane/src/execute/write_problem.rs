@@ -9,7 +9,7 @@ use rowgate_sql::query::Nothing;
 use crate::tenants::snapshot::Known;
 
 /// What a view cannot do, or not with these fields.
-pub(super) fn unwritable(cause: &Cause) -> Problem {
+pub(crate) fn unwritable(cause: &Cause) -> Problem {
     if cause.sqlstate.as_deref() == Some("428C9") {
         return Problem::new(
             Code::ReadOnlyColumn,
@@ -21,7 +21,7 @@ pub(super) fn unwritable(cause: &Cause) -> Problem {
 }
 
 /// The unique constraint, or index, of the entity's key.
-pub(super) fn is_key(cause: &Cause, entity: &Entity) -> bool {
+pub(crate) fn is_key(cause: &Cause, entity: &Entity) -> bool {
     let rule = cause
         .rule
         .as_deref()
@@ -44,7 +44,7 @@ pub fn unreachable_row(entity: &Entity) -> Problem {
 }
 
 /// The key reads the row, and policies keep it from being changed, or deleted.
-pub(super) fn kept_by_policy(compiled: &Compiled) -> Problem {
+pub(crate) fn kept_by_policy(compiled: &Compiled) -> Problem {
     let verb = if compiled.verb == Verb::Delete { "delete" } else { "change" };
     let what = match compiled.entity.kind {
         EntityKind::View => format!(
@@ -93,7 +93,7 @@ pub fn stale(nothing: Nothing, entity: &Entity) -> Problem {
 }
 
 /// Adds which constraint it was and the fields that it is about, for a key that may read all of these.
-pub(super) fn about(problem: Problem, cause: &Cause, known: &Known, entity: &Entity) -> Problem {
+pub(crate) fn about(problem: Problem, cause: &Cause, known: &Known, entity: &Entity) -> Problem {
     let own = cause.rule.as_deref().filter(|_| !is_elsewhere(cause, entity));
     let known_as = |rule: &Rule| entity.constraints.iter().find(|it| it.name == rule.constraint);
     let Some(Constraint { name, fields }) = own.and_then(known_as) else { return problem };
@@ -109,7 +109,7 @@ pub(super) fn about(problem: Problem, cause: &Cause, known: &Known, entity: &Ent
 }
 
 /// Which rule it was, without a word of the database's own: that may hold values of rows that the key does not see.
-pub(super) fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Problem {
+pub(crate) fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Problem {
     let is_table = compiled.entity.kind == EntityKind::Table;
     match cause.sqlstate.as_deref() {
         // No version that this request could name.

@@ -17,19 +17,19 @@ use rowgate_sql::rest::query_string;
 use rowgate_sql::{compile, resolve};
 use serde::Serialize;
 
+use crate::api::rest::next_link::{next_link, origin};
+use crate::api::rest::row_stream::Link;
 use crate::app::App;
 use crate::auth::credential::Caller;
-use crate::next_link::{next_link, origin};
-use crate::reads::{self, Count};
+use crate::execute::read::{self, Count};
 use crate::server::path;
 use crate::server::respond::{Refusal, Rows};
-use crate::streamed::Link;
 use crate::tenants::snapshot::Known;
 
 type Answered<T> = Result<T, Refusal>;
 
 /// `GET /auth/{tenant}/api/{entity}`
-pub(super) async fn collection(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Rows> {
+pub(crate) async fn collection(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Rows> {
     let resolved = |known: &Known| {
         let (entity, request) = (here.entity(known)?, query_string::parse(here.query())?);
         let cursors = Cursors { key: &app.cursor_key, caller: known.key.id.as_str() };
@@ -37,12 +37,12 @@ pub(super) async fn collection(caller: Caller, State(app): State<Arc<App>>, here
         here.origin()?;
         resolve::collection(&known.snapshot.catalog, &scope, &entity, &request, cursors)
     };
-    let answer = reads::run(&caller, &app.cursor_key, |known| Ok(compile::read(&resolved(known)?))).await?;
+    let answer = read::run(&caller, &app.cursor_key, |known| Ok(compile::read(&resolved(known)?))).await?;
     let count = match answer.count {
         None => None,
         Some(Count::Known(count)) => Some(count),
         Some(Count::Unsaid) => {
-            let alone = reads::run(&caller, &app.cursor_key, |known| Ok(compile::count(&resolved(known)?)));
+            let alone = read::run(&caller, &app.cursor_key, |known| Ok(compile::count(&resolved(known)?)));
             alone.await?.count.and_then(Count::known)
         }
     };
@@ -52,8 +52,8 @@ pub(super) async fn collection(caller: Caller, State(app): State<Arc<App>>, here
 }
 
 /// `GET /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
-pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Response> {
-    let answer = reads::run(&caller, &app.cursor_key, |known| {
+pub(crate) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Response> {
+    let answer = read::run(&caller, &app.cursor_key, |known| {
         let (entity, request) = (here.entity(known)?, query_string::parse(here.query())?);
         let scope = known.snapshot.scope(&known.key);
         let catalog = &known.snapshot.catalog;
@@ -76,7 +76,7 @@ pub(super) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here)
 }
 
 /// `GET /auth/{tenant}/api`: the entities that this key may read, and those that it may call.
-pub(super) async fn entities(caller: Caller, here: Here) -> Answered<Response> {
+pub(crate) async fn entities(caller: Caller, here: Here) -> Answered<Response> {
     let known = caller.recognize_anew().await?;
     query_string::refuse_options(here.query())?;
     let scope = known.snapshot.scope(&known.key);
@@ -88,7 +88,7 @@ pub(super) async fn entities(caller: Caller, here: Here) -> Answered<Response> {
 }
 
 /// The address of a request: its path, decoded when a live key asks, its options, and the origin it was sent to.
-pub(super) struct Here {
+pub(crate) struct Here {
     uri: Uri,
     origin: Result<String, Problem>,
 }
@@ -102,32 +102,32 @@ impl<S: Sync> FromRequestParts<S> for Here {
 }
 
 impl Here {
-    pub(super) fn of(parts: &Parts) -> Here {
+    pub(crate) fn of(parts: &Parts) -> Here {
         Here { uri: parts.uri.clone(), origin: origin(parts) }
     }
 
     /// A text that cannot be an entity's name is an entity that does not exist.
-    pub(super) fn entity(&self, known: &Known) -> Result<EntityName, Problem> {
+    pub(crate) fn entity(&self, known: &Known) -> Result<EntityName, Problem> {
         let name = path::decode(self.uri.path().split('/').nth(4).unwrap_or_default())?;
         name.parse().map_err(|_| {
             resolve::not_found(&known.snapshot.catalog, &known.snapshot.scope(&known.key), &name)
         })
     }
 
-    pub(super) fn key(&self) -> Result<Vec<(String, String)>, Problem> {
+    pub(crate) fn key(&self) -> Result<Vec<(String, String)>, Problem> {
         let parts: Result<Vec<_>, _> = self.uri.path().split('/').skip(5).map(path::decode).collect();
         path::key_pairs(parts?)
     }
 
-    pub(super) fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.uri.path()
     }
 
-    pub(super) fn query(&self) -> &str {
+    pub(crate) fn query(&self) -> &str {
         self.uri.query().unwrap_or_default()
     }
 
-    pub(super) fn origin(&self) -> Result<&str, Problem> {
+    pub(crate) fn origin(&self) -> Result<&str, Problem> {
         self.origin.as_deref().map_err(Problem::clone)
     }
 

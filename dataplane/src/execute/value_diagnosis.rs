@@ -7,8 +7,8 @@ use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile::{Compiled, Misfit};
 
 use crate::auth::credential::Caller;
+use crate::execute::retry::ask;
 use crate::tenants::snapshot::Known;
-use crate::tries::ask;
 
 /// What is told instead of a refusal that names no field; `None`: what would be told is all that is known. Every field
 /// that is named was sent, or is worked out from what was sent and may be read.

@@ -6,13 +6,13 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::Mode;
 use rowgate_sql::compile::Compiled;
 
+use crate::api::rest::entity_tags::Tagged;
+use crate::api::rest::row_stream::Tail;
 use crate::auth::credential::Caller;
-use crate::entity_tags::Tagged;
-use crate::misfits::may_read;
-use crate::streamed::Tail;
+use crate::execute::problem::told_of;
+use crate::execute::retry::{self, Attempt, Miss, ask, compiled};
+use crate::execute::value_diagnosis::may_read;
 use crate::tenants::snapshot::Known;
-use crate::told::told_of;
-use crate::tries::{self, Attempt, Miss, ask, compiled};
 
 /// Rows, as JSON, and the cursor of the page after them. Of a long answer this is the beginning, and `tail` knows the
 /// cursor.
@@ -54,7 +54,7 @@ pub async fn run(
     cursors: &CursorKey,
     make: impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Answer, Problem> {
-    tries::run(caller, &Read { cursors, make }).await
+    retry::run(caller, &Read { cursors, make }).await
 }
 
 struct Read<'a, F> {

@@ -11,9 +11,9 @@ use rowgate_core::cursor::Binding;
 use rowgate_core::derive::CursorKey;
 use rowgate_pg::wire::{End, Failure, Piece, Rest};
 
+use crate::execute::{problem, read};
 use crate::server::respond::{BEGIN, end};
 use crate::server::trace::Trace;
-use crate::{reads, told};
 
 /// Rows that are still to come, and what the end of their page is made of.
 pub struct Tail {
@@ -59,12 +59,12 @@ impl Streamed {
 impl Tail {
     /// The cursor of the next page, if there is one.
     fn after(&self, end: &End) -> Result<Option<String>, CutShort> {
-        let after = reads::next(&self.cursors, self.binding, end.last.as_ref().filter(|_| end.more));
+        let after = read::next(&self.cursors, self.binding, end.last.as_ref().filter(|_| end.more));
         after.map_err(|too_long| self.cut_short(&too_long.to_string()))
     }
 
     fn failed(&self, failure: &Failure) -> CutShort {
-        self.cut_short(&told::cause(failure))
+        self.cut_short(&problem::cause(failure))
     }
 
     fn cut_short(&self, cause: &str) -> CutShort {

@@ -18,19 +18,20 @@ use rowgate_sql::rest::body;
 use rowgate_sql::{compile, resolve};
 use serde_json::value::RawValue;
 
-use super::rest::Here;
+use crate::api::rest::entity_tags::{self, Tagged};
+use crate::api::rest::read::Here;
+use crate::api::rest::write_request::{Coming, Head, Sent};
 use crate::auth::credential::Caller;
-use crate::entity_tags::{self, Tagged};
-use crate::sent::{Coming, Head, Sent};
+use crate::execute::write::{self, Written};
+use crate::execute::write_problem;
 use crate::server::path;
 use crate::server::respond::{Refusal, Rows};
 use crate::tenants::snapshot::Known;
-use crate::writes::{self, Written, problems};
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// `POST /auth/{tenant}/api/{entity}`: one row or a list of them, all or none; or a call, where a routine stands behind it.
-pub(super) async fn create(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
+pub(crate) async fn create(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
     let asked = |known: &Known| {
         let entity = here.entity(known)?;
         no_options(&here)?;
@@ -49,7 +50,7 @@ pub(super) async fn create(caller: Caller, here: Here, coming: Coming) -> Result
         head.fits()
     };
     let sent = coming.of(&caller, may).await?;
-    let written = writes::run_sent(&caller, &sent, |known, _| {
+    let written = write::run_sent(&caller, &sent, |known, _| {
         let ((entity, is_called, scope), catalog) = (asked(known)?, &known.snapshot.catalog);
         let reads_back = !sent.head.is_minimal;
         if is_called {
@@ -61,7 +62,7 @@ pub(super) async fn create(caller: Caller, here: Here, coming: Coming) -> Result
     });
     let Written { page, entity, tagged, .. } = written.await?;
     if page.n_affected == Some(0) && entity.routine.is_none() {
-        return Err(problems::passed_over().into());
+        return Err(write_problem::passed_over().into());
     }
     // Rows that were read back are objects joined by commas; one alone is JSON.
     let row = if page.json.is_empty() { sent.body().unwrap_or_default() } else { &page.json };
@@ -70,12 +71,12 @@ pub(super) async fn create(caller: Caller, here: Here, coming: Coming) -> Result
 }
 
 /// `PATCH` of a row's address: the fields that are sent.
-pub(super) async fn patch(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
+pub(crate) async fn patch(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
     upsert(caller, here, coming, How::Merge).await
 }
 
 /// `PUT` of a row's address: all fields.
-pub(super) async fn put(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
+pub(crate) async fn put(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
     upsert(caller, here, coming, How::Replace).await
 }
 
@@ -99,7 +100,7 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
     let mut n_tries = 0;
     loop {
         n_tries += 1;
-        let written = writes::run_sent(&caller, &sent, |known, tells_apart| {
+        let written = write::run_sent(&caller, &sent, |known, tells_apart| {
             let (entity, key, scope) = asked(known)?;
             let (body, wish) = (
                 sent.body().and_then(body::parse),
@@ -119,23 +120,23 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
                 page.json = shown(page.json);
                 return Ok(answer(&sent, StatusCode::CREATED, page, location, tagged));
             }
-            Some(compile::PASSED_OVER) => return Err(problems::passed_over().into()),
+            Some(compile::PASSED_OVER) => return Err(write_problem::passed_over().into()),
             Some(_) => {
                 page.json = shown(page.json);
                 return Ok(answer(&sent, StatusCode::OK, page, None, tagged));
             }
             None => match nothing {
                 Nothing::Again if n_tries < TRIES => {}
-                Nothing::Again => return Err(problems::unreachable_row(&entity).into()),
+                Nothing::Again => return Err(write_problem::unreachable_row(&entity).into()),
                 Nothing::NoRow => return Err(row_not_found()),
-                Nothing::PassedOver => return Err(problems::passed_over().into()),
+                Nothing::PassedOver => return Err(write_problem::passed_over().into()),
                 Nothing::Taken => {
                     let what =
                         "a row with this key is there already, and If-None-Match: * asks for a new one";
                     return Err(Problem::new(Code::PreconditionFailed, what).into());
                 }
                 Nothing::Stale | Nothing::Unmatched => {
-                    return Err(problems::stale(nothing, &entity).into());
+                    return Err(write_problem::stale(nothing, &entity).into());
                 }
             },
         }
@@ -188,8 +189,8 @@ fn is_same(made: &HeaderValue, asked: &str) -> bool {
 }
 
 /// `DELETE /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
-pub(super) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<StatusCode, Refusal> {
-    let written = writes::run(&caller, |known, tells_apart| {
+pub(crate) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<StatusCode, Refusal> {
+    let written = write::run(&caller, |known, tells_apart| {
         let (entity, key) = (here.entity(known)?, here.key()?);
         no_options(&here)?;
         let scope = known.snapshot.scope(&known.key);
@@ -206,14 +207,14 @@ pub(super) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<S
     });
     let Written { page, entity, .. } = written.await?;
     match (page.count, page.n_affected) {
-        (Some(compile::PASSED_OVER), _) => Err(problems::kept(&entity).into()),
+        (Some(compile::PASSED_OVER), _) => Err(write_problem::kept(&entity).into()),
         (_, Some(0)) => Err(row_not_found()),
         _ => Ok(StatusCode::NO_CONTENT),
     }
 }
 
 /// What the headers of a request ask of the row.
-pub(super) struct Asked(Result<Only, Problem>);
+pub(crate) struct Asked(Result<Only, Problem>);
 
 impl<S: Sync> FromRequestParts<S> for Asked {
     type Rejection = Infallible;

@@ -1,0 +1,7 @@
+//! What the data plane answers: a table of routes, and one folder for each surface.
+
+pub(crate) mod options;
+pub mod probes;
+pub mod rest;
+pub mod routes;
+pub(crate) mod tokens;

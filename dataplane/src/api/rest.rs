@@ -1,0 +1,8 @@
+//! REST over the rows of a tenant: `/auth/{tenant}/api`.
+
+pub mod entity_tags;
+pub mod next_link;
+pub(crate) mod read;
+pub mod row_stream;
+pub(crate) mod write;
+pub mod write_request;
