@@ -13,6 +13,7 @@ use kube::{Client, ResourceExt as _};
 use rowgate_reconcile::source::SourceError;
 use tokio::time::Instant;
 
+use crate::entropy;
 use crate::source::{ask, ask_unless_refused, refused};
 
 /// For how long a Lease that does not change belongs to its holder.
@@ -93,7 +94,7 @@ impl Leadership {
                 tracing::info!(lease = self.name, "{said}");
                 logged = Some(said);
             }
-            tokio::time::sleep(RETRY_PERIOD.mul_f64(0.8 + 0.4 * rand::random::<f64>())).await;
+            tokio::time::sleep(RETRY_PERIOD.mul_f64(entropy::between(0.8, 1.2))).await;
         }
     }
 
@@ -152,7 +153,7 @@ impl Leadership {
     async fn renew(&mut self) -> Result<bool, SourceError> {
         let Some(ours) = self.ours.take() else { return self.step().await };
         let attempt = || format!("write the Lease {}", self.name);
-        let wanted = written(Some(ours), &self.name, &self.identity, true, Timestamp::now());
+        let wanted = written(Some(ours), &self.name, &self.identity, true, entropy::now());
         let params = PostParams::default();
         match ask_unless_refused(attempt, self.api.replace(&self.name, &params, &wanted)).await? {
             Ok(lease) => {
@@ -185,7 +186,7 @@ impl Leadership {
         };
         let attempt = || format!("write the Lease {}", self.name);
         let params = PostParams::default();
-        let wanted = written(lease, &self.name, &self.identity, ours, Timestamp::now());
+        let wanted = written(lease, &self.name, &self.identity, ours, entropy::now());
         let answer = match wanted.resource_version() {
             // the version that we saw, so that of two who take it one is refused
             Some(_) => ask_unless_refused(attempt, self.api.replace(&self.name, &params, &wanted)).await?,

@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod config;
+mod entropy;
 pub mod health;
 pub mod lease;
 pub mod meter;

@@ -9,6 +9,7 @@ use rowgate_core::derive::Root;
 use rowgate_pg::installation::Roots;
 use rowgate_reconcile::source::SourceError;
 
+use crate::entropy;
 use crate::source::{MANAGED_BY, MANAGER, ask, ask_unless_refused};
 
 /// The entry that holds the root, as 64 hexadecimal digits.
@@ -71,7 +72,7 @@ fn held(secret: &Secret, name: &str) -> Result<Root, RootsError> {
 }
 
 fn new(name: &str) -> Secret {
-    let root = Root::new(rand::random());
+    let root = Root::new(entropy::bytes());
     Secret {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),

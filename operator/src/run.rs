@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use rowgate_core::name::Ulid;
 use rowgate_pg::installation::{self, Installation, InstallationError};
 use rowgate_program::signals;
 use rowgate_reconcile::Ended;
@@ -15,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{self, ConnectError, Progress};
 use crate::config::Settings;
+use crate::entropy;
 use crate::health::{self, Health};
 use crate::lease::{Leadership, Lost};
 use crate::meter::Meter;
@@ -157,11 +157,5 @@ async fn try_open(client: &Client, namespace: &str, settings: &Settings) -> Resu
     let roots =
         roots::load_or_make(client, namespace, &settings.root_secret, &settings.dataplane_root_secret)
             .await?;
-    Ok(installation::open(settings.database.clone(), &roots, new_id()).await?)
-}
-
-/// Time and chance enter here.
-fn new_id() -> Ulid {
-    let unix_ms = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
-    Ulid::from_parts(unix_ms, rand::random())
+    Ok(installation::open(settings.database.clone(), &roots, entropy::ulid()).await?)
 }

@@ -7,6 +7,8 @@ use std::process::Command;
 
 use rowgate_dataplane::standalone::postgres::binaries;
 
+mod entropy;
+
 fn root() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     tests.parent().expect("the tests stand in the workspace").to_owned()

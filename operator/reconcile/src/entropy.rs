@@ -1,5 +1,7 @@
-//! Randomness and the clock, the two inputs that nothing else in this crate reads.
+//! Randomness and the wall clock. Nothing else in this crate reads them, and `tests/it/tidy/entropy.rs` keeps it so.
+//! Monotonic instants only measure pauses; they are read where they are needed.
 
+use jiff::Timestamp;
 use rowgate_core::name::Ulid;
 
 /// `N` bytes of a cryptographic generator that the operating system seeds.
@@ -7,8 +9,25 @@ pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     rand::random()
 }
 
+/// A number from `low` to `high`, evenly distributed.
+pub(crate) fn between(low: f64, high: f64) -> f64 {
+    rand::random_range(low..high)
+}
+
+/// The time of this machine.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::now()
+}
+
 /// A new identifier, now.
 pub(crate) fn ulid() -> Ulid {
-    let now = jiff::Timestamp::now().as_millisecond();
-    Ulid::from_parts(u64::try_from(now).unwrap_or(0), bytes())
+    Ulid::from_parts(u64::try_from(now().as_millisecond()).unwrap_or(0), bytes())
+}
+
+/// A random UUID, version 4.
+pub(crate) fn uuid() -> String {
+    let random = u128::from_ne_bytes(bytes());
+    let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let hex = format!("{bits:032x}");
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }

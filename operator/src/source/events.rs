@@ -7,7 +7,6 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event as Written, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, Error};
 use rowgate_crds::API_VERSION;
@@ -17,6 +16,7 @@ use tokio::time::Instant;
 
 use super::{MANAGER, lock, said};
 use crate::api::REQUEST_TIMEOUT;
+use crate::entropy;
 use crate::meter::Meter;
 
 /// The API server takes no more bytes of a note.
@@ -96,7 +96,7 @@ impl Events {
     }
 
     async fn create(&self, api: &Api<Written>, object: &ObjectRef, event: Event) -> kube::Result<Recent> {
-        let now = Timestamp::now();
+        let now = entropy::now();
         let name: String = object.name.chars().take(MAX_NAME_LEN).collect();
         let name = format!("{name}.{:x}", now.as_nanosecond());
         let regarding = ObjectReference {
@@ -131,7 +131,7 @@ impl Events {
 /// Counts an Event that was told before; `None`: somebody has deleted it.
 async fn counted(api: &Api<Written>, before: Recent) -> kube::Result<Option<Recent>> {
     let count = before.count + 1;
-    let series = EventSeries { count, last_observed_time: MicroTime(Timestamp::now()) };
+    let series = EventSeries { count, last_observed_time: MicroTime(entropy::now()) };
     let change = Patch::Merge(json!({ "series": series }));
     match api.patch(&before.name, &PatchParams::default(), &change).await {
         Ok(_) => Ok(Some(Recent { count, last: Instant::now(), ..before })),

@@ -14,6 +14,7 @@ use super::secrets::SharedVersions;
 use super::watch::listed::Listed;
 use super::watch::stores::Store;
 use super::{Declared, Shared, lock};
+use crate::entropy;
 use crate::meter::WatchMeter;
 
 pub(crate) mod changes;
@@ -139,7 +140,7 @@ async fn each<K>(
                     Instant::now()
                 });
                 failing(since);
-                tokio::time::sleep(pause.mul_f64(0.75 + 0.5 * rand::random::<f64>())).await;
+                tokio::time::sleep(pause.mul_f64(entropy::between(0.75, 1.25))).await;
                 pause = MAX_BACKOFF.min(pause * 2);
             }
         }

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Controller, RETRY_DELAY, Standing};
+use crate::entropy;
 use crate::pass::{Memory, is_deleting};
 use crate::source::inputs::{Inputs, Mark, lost};
 use crate::source::{ResourceSource, Snapshot};
@@ -94,11 +95,9 @@ impl Entry {
         let pause = match failed {
             true => self.pause(resync),
             // spread from the first time on, so that not all are looked at at once
-            false => resync.mul_f64(if first {
-                rand::random_range(0.3..0.95)
-            } else {
-                rand::random_range(0.85..0.95)
-            }),
+            false => {
+                resync.mul_f64(if first { entropy::between(0.3, 0.95) } else { entropy::between(0.85, 0.95) })
+            }
         };
         // a moment later than the database said: what is looked for has come then
         let dated = state.next_look.map(|it| it + super::AWAITING_MAX_BACKOFF);

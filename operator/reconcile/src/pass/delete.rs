@@ -11,6 +11,7 @@ use rowgate_pg::{leader, replicas, session, tenants};
 use super::release::{REMEDY, is_forced};
 use super::{Pass, PassError};
 use crate::desired::annotations;
+use crate::entropy;
 use crate::removal::retained;
 use crate::removal::retained::Removal;
 use crate::removal::revocation;
@@ -75,7 +76,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             return Ok(());
         }
         if revoked.is_ok() {
-            let now = jiff::Timestamp::now().to_string();
+            let now = entropy::now().to_string();
             for key in &mut state.keys {
                 key.revoked_at.get_or_insert_with(|| now.clone());
             }

@@ -16,7 +16,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use rowgate_crds::{ApiKey, Kind, Tenant};
 use serde_json::{Value, json};
 
@@ -25,6 +24,7 @@ use self::folder::Fingerprint;
 use self::look::{DELETION_GRACE, Emptied, Memory};
 use self::objects::{FileKind, Key, Stored};
 use self::status::Statuses;
+use crate::entropy;
 use crate::source::{
     Event, Found, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem, StatusReport, Version,
 };
@@ -109,10 +109,11 @@ impl Folder {
             self.memory.missing.clear();
             SourceError::Unreadable { path: self.manifests.clone(), source }
         })?;
-        let looked = look::look(&self.memory, &files, now, &mut new_uid).map_err(|Emptied(known)| {
-            self.memory.missing.clear();
-            SourceError::Emptied { path: self.manifests.clone(), known }
-        })?;
+        let looked =
+            look::look(&self.memory, &files, now, &mut entropy::uuid).map_err(|Emptied(known)| {
+                self.memory.missing.clear();
+                SourceError::Emptied { path: self.manifests.clone(), known }
+            })?;
         for gone in &looked.deleted {
             self.statuses.forget(&gone.key)?;
             // What the garbage collector of a cluster would do. Before the object is forgotten: a crash in between finds
@@ -252,7 +253,7 @@ impl ResourceSource for DirSource {
                 if !folder.knows(&report.object) {
                     continue;
                 }
-                folder.statuses.report(&report.object, &report.status, Timestamp::now())?;
+                folder.statuses.report(&report.object, &report.status, entropy::now())?;
             }
             Ok(())
         })
@@ -271,17 +272,9 @@ impl ResourceSource for DirSource {
         }
         let object = object.clone();
         self.blocking(move |folder| match folder.knows(&object) {
-            true => folder.statuses.event(&object, &event, Timestamp::now()),
+            true => folder.statuses.event(&object, &event, entropy::now()),
             false => Ok(()),
         })
         .await
     }
-}
-
-/// A random UUID, version 4.
-fn new_uid() -> String {
-    let random: u128 = rand::random();
-    let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
-    let hex = format!("{bits:032x}");
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }

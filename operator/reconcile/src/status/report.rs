@@ -13,6 +13,7 @@ use rowgate_sql::catalog::{Action, PermissionRecord};
 
 use crate::desired::convert::exposed;
 use crate::desired::{Desired, KeySpec};
+use crate::entropy;
 use crate::plan::{Finding, Outcome};
 use crate::secrets::rotation;
 use crate::source::{ObjectRef, Status, StatusReport};
@@ -320,7 +321,7 @@ impl StatusCache {
 
 /// In whole seconds, as Kubernetes writes times.
 fn now() -> Timestamp {
-    let now = Timestamp::now();
+    let now = entropy::now();
     Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
 
