@@ -34,7 +34,7 @@ pub async fn connect(progress: &Progress, watch: Duration) -> Result<(Client, St
 
 /// Why it is not known where the API server is.
 #[derive(Debug, thiserror::Error)]
-#[error("it is not known where the API server is ({0}); run in a pod, or let KUBECONFIG name a file")]
+#[error("the address of the API server is unknown ({0}); run in a pod, or set KUBECONFIG")]
 pub struct ConnectError(String);
 
 /// When the API server last answered a list or watch, by its path. An idle watch ends after a while

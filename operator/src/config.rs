@@ -139,9 +139,7 @@ fn one(text: &str) -> Result<String, String> {
         text.len() <= 253 && text.chars().all(good) && ends(text.chars().next()) && ends(text.chars().last());
     match is_name {
         true => Ok(text.to_owned()),
-        false => {
-            Err("holds what is no name in Kubernetes; give lower-case letters, digits and hyphens".to_owned())
-        }
+        false => Err("is not a valid Kubernetes name; use lower-case letters, digits and hyphens".to_owned()),
     }
 }
 

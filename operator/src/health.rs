@@ -57,7 +57,7 @@ async fn ready(State(health): State<Health>) -> impl IntoResponse {
         (true, true) => (StatusCode::OK, "ready, and leads\n"),
         (true, false) => (StatusCode::OK, "ready to take over\n"),
         (false, _) => {
-            (StatusCode::SERVICE_UNAVAILABLE, "the first lists of the API server are not here yet\n")
+            (StatusCode::SERVICE_UNAVAILABLE, "the first lists from the API server have not arrived yet\n")
         }
     }
 }

@@ -57,10 +57,10 @@ enum Step {
 /// Why this operator does not lead any more.
 #[derive(Debug, thiserror::Error)]
 pub enum Lost {
-    #[error("the Lease {name} is held by {holder} now; this operator ends, so that only that one works")]
+    #[error("the Lease {name} is held by {holder} now; this operator exits so that only one works")]
     Taken { name: String, holder: String },
     #[error(
-        "the Lease {name} could not be renewed for {} s ({reason}); this operator ends, because another one may begin",
+        "the Lease {name} could not be renewed for {} s ({reason}); this operator exits because another one may take over",
         RENEW_DEADLINE.as_secs()
     )]
     Late { name: String, reason: String },
@@ -86,9 +86,9 @@ impl Leadership {
                 Ok(true) => return,
                 Ok(false) => {
                     let holder = self.seen.as_ref().map(|(seen, _)| seen.holder.clone()).unwrap_or_default();
-                    format!("{holder} leads; waiting for its Lease to end")
+                    format!("{holder} leads; waiting for its Lease to expire")
                 }
-                Err(error) => format!("{error}; it is tried again"),
+                Err(error) => format!("{error}; retrying"),
             };
             if logged.as_ref() != Some(&said) {
                 tracing::info!(lease = self.name, "{said}");
@@ -119,7 +119,7 @@ impl Leadership {
                 }
                 Ok(Err(error)) => {
                     reason = error.to_string();
-                    tracing::warn!(lease = self.name, %error, "the Lease could not be renewed; it is tried again");
+                    tracing::warn!(lease = self.name, %error, "cannot renew the Lease; retrying");
                 }
             }
         }
@@ -131,7 +131,7 @@ impl Leadership {
 
     /// Gives the Lease back, so that the next one need not wait.
     pub async fn release(&mut self) {
-        let attempt = || format!("give back the Lease {}", self.name);
+        let attempt = || format!("release the Lease {}", self.name);
         let released = async {
             let Some(mut lease) = ask(attempt, self.api.get_opt(&self.name)).await? else { return Ok(()) };
             let spec = lease.spec.get_or_insert_default();
@@ -143,8 +143,10 @@ impl Leadership {
             Ok::<_, SourceError>(())
         };
         match released.await {
-            Ok(()) => tracing::info!(lease = self.name, "gave the Lease back"),
-            Err(error) => tracing::warn!(%error, "the next operator waits for it to end"),
+            Ok(()) => tracing::info!(lease = self.name, "released the Lease"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot release the Lease; the next operator waits until it expires")
+            }
         }
     }
 

@@ -56,18 +56,17 @@ impl Meter {
     pub fn page(&self, source: &KubeSource, progress: &Progress, leads: bool) -> String {
         let mut text = Text::default();
         self.watches(&mut text);
-        let help = "How long a watch has heard nothing from the API server; an idle one is asked anew every --watch-seconds.";
+        let help = "Seconds since a watch last heard from the API server; an idle watch is renewed every --watch-seconds.";
         text.family("rowgate_operator_watch_silence_seconds", Kind::Gauge, help);
         for (path, silence) in progress.each() {
             text.sample(&[("path", &path)], silence.as_secs_f64());
         }
-        let help = "Objects that are known, by kind.";
+        let help = "Known objects, by kind.";
         text.family("rowgate_operator_objects", Kind::Gauge, help);
         for (kind, n) in source.n_objects() {
             text.sample(&[("kind", kind.as_str())], n);
         }
-        let help =
-            "Objects in a form that this version cannot read: the last one it could read stays in force.";
+        let help = "Objects that this version cannot read; the last readable version stays in force.";
         text.family("rowgate_operator_unreadable_objects", Kind::Gauge, help);
         for (kind, n) in source.n_problems() {
             text.sample(&[("kind", kind.as_str())], n);
@@ -75,12 +74,12 @@ impl Meter {
         for (name, help, times) in [
             (
                 "rowgate_operator_look_duration_seconds",
-                "Looks at everything that is declared, finalizers and scripts included.",
+                "Duration of reading all declared objects, including finalizers and scripts.",
                 &self.looks,
             ),
             (
                 "rowgate_operator_pass_duration_seconds",
-                "Passes, each over one Tenant with its keys.",
+                "Duration of passes, each over one Tenant with its keys.",
                 &self.passes,
             ),
         ] {
@@ -89,16 +88,11 @@ impl Meter {
         for (name, help, done, failed) in [
             (
                 "rowgate_operator_status_writes_total",
-                "Statuses that were written, or refused.",
+                "Status writes, by result.",
                 &self.statuses,
                 &self.status_failures,
             ),
-            (
-                "rowgate_operator_events_total",
-                "Events that were written, or not.",
-                &self.events,
-                &self.event_failures,
-            ),
+            ("rowgate_operator_events_total", "Event writes, by result.", &self.events, &self.event_failures),
         ] {
             text.family(name, Kind::Counter, help);
             for (result, count) in [("written", done), ("failed", failed)] {
@@ -114,7 +108,7 @@ impl Meter {
     }
 
     fn watches(&self, text: &mut Text) {
-        let help = "What came from watches: changes one by one, and objects in lists.";
+        let help = "Watch events: single changes, and objects in lists.";
         text.family("rowgate_operator_watch_events_total", Kind::Counter, help);
         for (name, meter) in WATCHES.iter().zip(&self.watches) {
             for (event, count) in
@@ -126,10 +120,10 @@ impl Meter {
         for (metric, help, count) in [
             (
                 "rowgate_operator_lists_total",
-                "Lists that came to their end.",
+                "Completed lists.",
                 (|meter| &meter.lists) as fn(&WatchMeter) -> &Count,
             ),
-            ("rowgate_operator_watch_errors_total", "Lists and watches that failed.", |meter| &meter.errors),
+            ("rowgate_operator_watch_errors_total", "Failed lists and watches.", |meter| &meter.errors),
         ] {
             text.family(metric, Kind::Counter, help);
             for (name, meter) in WATCHES.iter().zip(&self.watches) {

@@ -21,8 +21,7 @@ pub enum RootsError {
     #[error(transparent)]
     Source(#[from] SourceError),
     #[error(
-        "Secret {0} holds no root in the entry root (64 hexadecimal digits); put back the one that this installation \
-         was made with, or name another Secret"
+        "Secret {0} holds no root in the entry root (64 hexadecimal digits); restore the one that this installation was created with, or name another Secret"
     )]
     Damaged(String),
 }
@@ -53,7 +52,7 @@ async fn one(api: &Api<Secret>, name: &str) -> Result<Root, RootsError> {
         Ok(made) => {
             tracing::info!(
                 secret = name,
-                "made a new root; keep a copy of it, every password is derived from it"
+                "created a new root; keep a copy of it: every password is derived from it"
             );
             held(&made, name)
         }

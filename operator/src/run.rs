@@ -35,7 +35,7 @@ pub enum RunError {
     #[error(transparent)]
     Lost(#[from] Lost),
     #[error(
-        "another operator, or standalone, has taken over this installation; this operator ends, so that only that one works"
+        "another operator, or standalone, has taken over this installation; this operator exits so that only one works"
     )]
     Replaced,
     #[error(transparent)]
@@ -71,7 +71,7 @@ pub async fn run(settings: Settings) -> Result<(), RunError> {
     let health = Health { source: source.clone(), progress, watch, meter, leads: leads.subscribe() };
     tasks.spawn(async move {
         if let Err(error) = axum::serve(listener, health::routes(health)).await {
-            tracing::error!(cause = %error, "health is told no more");
+            tracing::error!(cause = %error, "the health endpoint stopped");
         }
     });
     tracing::info!(
@@ -86,7 +86,7 @@ pub async fn run(settings: Settings) -> Result<(), RunError> {
     tasks.spawn(async move {
         match signals::asked_to_stop().await {
             Ok(()) => stop.cancel(),
-            Err(error) => tracing::error!(cause = %error, "signals cannot be awaited"),
+            Err(error) => tracing::error!(cause = %error, "cannot wait for signals"),
         }
     });
     let mut leadership =
@@ -147,7 +147,7 @@ async fn open(client: &Client, namespace: &str, settings: &Settings) -> Result<I
         ) {
             return Err(error);
         }
-        tracing::warn!(%error, "cannot begin yet; it is tried again");
+        tracing::warn!(%error, "cannot start yet; retrying");
         tokio::time::sleep(pause).await;
         pause = MAX_BACKOFF.min(pause * 2);
     }

@@ -145,7 +145,7 @@ async fn take_over(installation: &Installation) -> i64 {
         match claimed.await {
             Ok(lead) => return lead,
             Err(error) => {
-                tracing::warn!(%error, "the control database does not let us begin; it is tried again")
+                tracing::warn!(%error, "cannot claim the leadership in the control database; retrying")
             }
         }
         tokio::time::sleep(RETRY_DELAY).await;
@@ -212,7 +212,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
                         None
                     }
                     Err(error) => {
-                        tracing::warn!(%error, "the look at the resources failed and is tried again");
+                        tracing::warn!(%error, "cannot read the resources; retrying");
                         Some(Instant::now() + RETRY_DELAY)
                     }
                 };
@@ -271,7 +271,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
             self.jobs.spawn(async move {
                 let listed = Box::pin(listed(&installation)).await;
                 if let Err(error) = Box::pin(sweep(&shared)).await {
-                    tracing::debug!(%error, "roles of tenants that are no more could not be looked for");
+                    tracing::debug!(%error, "cannot look for roles of deleted tenants");
                 }
                 Done::Listed(listed)
             });

@@ -131,7 +131,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             None => self.revoke_dead(&state).await.map(|()| BTreeSet::new()),
         };
         if let Err(error) = &revoked {
-            tracing::warn!(tenant = %state.slug, %error, "revoked keys could not be looked for");
+            tracing::warn!(tenant = %state.slug, %error, "cannot look for revoked keys");
             state.replaced |= matches!(error, PgError::Replaced);
         }
         if !state.replaced {
@@ -146,8 +146,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     async fn follow(&mut self) -> (TenantState, Option<BTreeSet<String>>) {
         let mut state = report::known(self.tenant, &self.keys, self.memory.last.as_deref());
         if annotations::value(&self.tenant.metadata, rowgate_crds::PAUSED) == Some("true") {
-            let message =
-                "paused by the annotation rowgate.dev/paused; everything stays as it is until it is removed";
+            let message = "paused by the annotation rowgate.dev/paused; nothing changes until it is removed";
             state.findings.retry = Some((Reason::Paused, message.to_owned()));
             return (state, None);
         }
@@ -174,12 +173,12 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
             Err(PassError::Pg(error)) if error.is_raised() => {
                 let message =
-                    format!("{error}; mend in the database what raises it: it is tried with each look");
+                    format!("{error}; correct in the database what raises this error (every resync retries)");
                 state.findings.stalled.push((Reason::StatementRefused, message));
             }
             Err(PassError::Refused(reason, message)) => state.findings.stalled.push((reason, message)),
             Err(PassError::Moved(message)) => {
-                let message = format!("{message}; somebody else is changing the same, so it is tried again");
+                let message = format!("{message}; another session is changing the same objects; retrying");
                 state.findings.retry = Some((Reason::Drifted, message));
             }
             Err(PassError::Busy(about, holders)) => {
@@ -203,7 +202,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                     state.findings.stalled.push((Reason::LoginRefused, message));
                 } else {
                     state.findings.retry =
-                        Some((Reason::DatabaseUnavailable, format!("{sentence}; it is tried again")));
+                        Some((Reason::DatabaseUnavailable, format!("{sentence}; retrying")));
                 }
             }
         }
@@ -221,8 +220,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             && wanted != record.id.as_str()
         {
             let message = format!(
-                "this Tenant has a database of its own, so it does not take up {wanted}: leave spec.database.adoptRetained \
-                 out, or delete this Tenant and make another one with it"
+                "this Tenant has a database already and does not adopt {wanted}; remove spec.database.adoptRetained, or delete this Tenant and create another one with it"
             );
             state.findings.stalled.push((Reason::InvalidSpec, message));
         }
@@ -231,7 +229,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let mut logins = logins.fresh(self.probe);
         let result = match self.inside(state, &record, &mut logins).await {
             Err(PassError::Pg(error)) if error.code() == Some(locks::NOT_AVAILABLE) => {
-                Err(PassError::Busy("look at the tables".to_owned(), logins.hidden().await))
+                Err(PassError::Busy("read the tables".to_owned(), logins.hidden().await))
             }
             result => result,
         };
@@ -313,7 +311,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         if self.tenant.spec.database.deletion_policy == DeletionPolicy::Delete && !self.source.holds_deleted()
         {
-            let note = "deletionPolicy: Delete is followed in a cluster only: removing this manifest keeps the database";
+            let note =
+                "deletionPolicy: Delete applies in a cluster only; removing this manifest keeps the database";
             state.findings.warnings.push(note.to_owned());
         }
         state.served = Some(generation);

@@ -50,12 +50,11 @@ pub(crate) enum SecretProblem {
     #[error("Secret {0} belongs to ApiKey {1}; set secretName")]
     Taken(String, String),
     #[error(
-        "Secret {0} holds the key of ApiKey {1}, which works as that one and not as this one; delete the Secret to get a key of \
-         its own"
+        "Secret {0} holds the key of ApiKey {1}, which authenticates as that ApiKey; delete the Secret to get a new key"
     )]
     OfAnotherKey(String, String),
     #[error(
-        "Secret {0} holds a key that was revoked, as one of a backup may be, and that never works again; delete the Secret to \
+        "Secret {0} holds a revoked key, perhaps from a backup, which never works again; delete the Secret to \
          get a new key"
     )]
     Revoked(String),
@@ -141,7 +140,7 @@ pub(crate) async fn ensure<S: ResourceSource>(
     let held = issue(source, target, pepper, None).await?;
     if known.iter().any(|known| known.revoked_at.is_none()) || found.is_some() {
         let note = format!(
-            "Secret {} was gone or out of date; a new key was issued and the old one revoked",
+            "Secret {} was missing or out of date; a new key was issued and the old one revoked",
             target.name
         );
         let event = Event { reason: "SecretReissued".to_owned(), note, warning: true };

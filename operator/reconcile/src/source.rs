@@ -199,19 +199,18 @@ pub enum SourceError {
     #[error("cannot read the folder {path}: {source}; make it readable, or name another with --manifests")]
     Unreadable { path: PathBuf, source: io::Error },
     #[error(
-        "the folder {path} declares nothing any more, but {known} objects are known; nothing was removed: put the \
-         manifests back"
+        "the folder {path} no longer declares anything, but {known} objects are known; nothing was removed: restore the manifests"
     )]
     Emptied { path: PathBuf, known: usize },
     #[error("cannot write {path}: {source}; check the space and the owner of the state folder")]
     Unwritable { path: PathBuf, source: io::Error },
-    #[error("{path} is damaged ({reason}); put a good copy in its place, or remove it")]
+    #[error("{path} is damaged ({reason}); restore a good copy, or remove it")]
     Damaged { path: PathBuf, reason: String },
     #[error("cannot {attempt}: {reason}")]
     Cluster { attempt: String, reason: String },
     #[error("the Secret {namespace}/{name} belongs to another object; give this one another secretName")]
     SecretTaken { namespace: String, name: String },
-    #[error("{0} is not there any more; nothing is written for it")]
+    #[error("{0} no longer exists; nothing is written for it")]
     Gone(ObjectRef),
     #[error("{0:?} cannot be the name of a Secret or namespace")]
     BadName(String),

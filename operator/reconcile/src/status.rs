@@ -165,11 +165,10 @@ fn verdict(findings: &Findings, tenant: &TenantState, wanted: Option<i64>, repli
         return Verdict::Stalled(*reason, messages.join("; "));
     }
     if !tenant.done {
-        return Verdict::Reconciling(Reason::Progressing, "being brought into the database".to_owned());
+        return Verdict::Reconciling(Reason::Progressing, "being applied to the database".to_owned());
     }
     if let Some(error) = &replicas.silent {
-        let message =
-            format!("{error}; nobody knows which data-plane replicas live, so it is asked again and again");
+        let message = format!("{error}; the state of the data-plane replicas is unknown; retrying");
         return Verdict::Reconciling(Reason::DatabaseUnavailable, message);
     }
     let n_live = replicas.live.len();
@@ -179,9 +178,7 @@ fn verdict(findings: &Findings, tenant: &TenantState, wanted: Option<i64>, repli
             format!("{n_failing} of {n_live} live replicas cannot connect to answer requests: {sentence}");
         return match failure.needs_a_change() {
             true => Verdict::Stalled(Reason::LoginRefused, message),
-            false => {
-                Verdict::Reconciling(Reason::DatabaseUnavailable, format!("{message}; it is tried again"))
-            }
+            false => Verdict::Reconciling(Reason::DatabaseUnavailable, format!("{message}; retrying")),
         };
     }
     let serving = n_serving(tenant, wanted, replicas);
@@ -191,11 +188,11 @@ fn verdict(findings: &Findings, tenant: &TenantState, wanted: Option<i64>, repli
         return verdict;
     }
     if replicas.live.is_empty() {
-        let message = "done in the database; no data-plane replica is alive to serve it: start one";
+        let message = "applied to the database; no data-plane replica is live to serve it: start one";
         return Verdict::Reconciling(Reason::NoReplica, message.to_owned());
     }
     if serving < n_live {
-        let message = format!("done in the database; served by {serving} of {n_live} live replicas");
+        let message = format!("applied to the database; served by {serving} of {n_live} live replicas");
         return Verdict::Reconciling(Reason::AwaitingReplicas, message);
     }
     let notes = findings.warnings.join("; ");
@@ -328,16 +325,15 @@ fn key_verdict(key: &KeyState, tenant: Option<&TenantState>, replicas: &Replicas
     let expires_at = key.expires_at.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
     match tenant {
         _ if key.revoked_at.is_some() => {
-            Verdict::Ended(Reason::Revoked, "the key is revoked for good; make a new ApiKey".to_owned())
+            Verdict::Ended(Reason::Revoked, "the key is permanently revoked; create a new ApiKey".to_owned())
         }
         _ if expires_at.is_some_and(|time| time <= now) => Verdict::Ended(
             Reason::Expired,
-            "the key has expired; set a later expiresAt or make a new ApiKey".to_owned(),
+            "the key has expired; set a later expiresAt or create a new ApiKey".to_owned(),
         ),
         Some(tenant) if !tenant.done && key.findings.stalled.is_empty() => {
             let finding = tenant.findings.retry.iter().chain(&tenant.findings.stalled).next();
-            let why =
-                finding.map_or("it is being brought into the database", |(_, message)| message.as_str());
+            let why = finding.map_or("it is being applied to the database", |(_, message)| message.as_str());
             let message = format!("Tenant {} is not ready: {why}", tenant.object.name);
             // what is tried again by itself is nothing to wait for in the Tenant
             let of_itself = [Reason::DatabaseUnavailable, Reason::Drifted];
@@ -348,7 +344,7 @@ fn key_verdict(key: &KeyState, tenant: Option<&TenantState>, replicas: &Replicas
         None => match (key.findings.stalled.first(), &key.findings.retry) {
             (Some((reason, message)), _) => Verdict::Stalled(*reason, message.clone()),
             (None, Some((reason, message))) => Verdict::Reconciling(*reason, message.clone()),
-            (None, None) => Verdict::Reconciling(Reason::Progressing, "waits for its Tenant".to_owned()),
+            (None, None) => Verdict::Reconciling(Reason::Progressing, "waiting for its Tenant".to_owned()),
         },
     }
 }

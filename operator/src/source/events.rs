@@ -69,7 +69,7 @@ impl Events {
             Err(_) => "no answer in time".to_owned(),
         };
         self.meter.event_failures.add_one();
-        tracing::warn!(%object, cause, "an Event could not be written; the line before is all there is of it");
+        tracing::warn!(%object, cause, "cannot write an Event; only the preceding line records it");
     }
 
     async fn write(&self, object: &ObjectRef, event: Event) -> kube::Result<()> {

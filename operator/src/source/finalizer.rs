@@ -93,10 +93,7 @@ async fn hold<T: Declared>(
             _ => return Ok(Some(seen)),
         }
     }
-    Err(SourceError::Cluster {
-        attempt: attempt(),
-        reason: "somebody else writes it all the time".to_owned(),
-    })
+    Err(SourceError::Cluster { attempt: attempt(), reason: "the object keeps changing".to_owned() })
 }
 
 /// Takes our finalizer off an object that is being deleted.
@@ -118,10 +115,7 @@ pub(crate) async fn release<T: Declared>(client: &Client, object: &ObjectRef) ->
             Err(status) => return Err(refused(attempt(), &status)),
         }
     }
-    Err(SourceError::Cluster {
-        attempt: attempt(),
-        reason: "somebody else writes it all the time".to_owned(),
-    })
+    Err(SourceError::Cluster { attempt: attempt(), reason: "the object keeps changing".to_owned() })
 }
 
 /// Sets the finalizers of this version of the object, and of no other.

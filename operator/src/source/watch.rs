@@ -59,7 +59,7 @@ impl<T: Declared> Watch<T> {
             tracing::warn!(
                 object,
                 problem,
-                "this version cannot read the object; what was in force stays so"
+                "this version cannot read the object; the last readable version stays in force"
             );
         }
         let shown = match &event {
@@ -128,7 +128,7 @@ async fn each<K>(
                     pause = INITIAL_BACKOFF;
                     shared.progress.note(path);
                     if failed.take().is_some() {
-                        tracing::info!(watch = path, "the watch goes on");
+                        tracing::info!(watch = path, "the watch continues");
                     }
                 }
                 take(event);
@@ -136,7 +136,7 @@ async fn each<K>(
             Err(error) => {
                 meter.errors.add_one();
                 let since = *failed.get_or_insert_with(|| {
-                    tracing::warn!(watch = path, %error, "the watch failed; what is known stays, and it is tried again");
+                    tracing::warn!(watch = path, %error, "the watch failed; known objects are kept; retrying");
                     Instant::now()
                 });
                 failing(since);

@@ -70,7 +70,7 @@ async fn a_leader_that_stood_still_ends_when_it_wakes_and_changes_nothing() {
     first.signal(Signal::SIGCONT);
     let status = first.ended().await;
     assert_eq!(status.code(), Some(1), "{}", first.log());
-    assert!(first.log().contains("this operator ends"), "{}", first.log());
+    assert!(first.log().contains("this operator exits"), "{}", first.log());
     assert_eq!(holder(&namespace).await, "second");
     let writes = namespace.writes_since(&mark);
     assert!(writes.iter().all(|write| write.resource == "leases"), "{writes:?}");

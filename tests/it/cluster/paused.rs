@@ -86,7 +86,7 @@ impl Pair<'_> {
         then(&self.gate);
         let status = self.first.ended().await;
         assert_eq!(status.code(), Some(1), "{}", self.first.log());
-        assert!(self.first.log().contains("this operator ends"), "{}", self.first.log());
+        assert!(self.first.log().contains("this operator exits"), "{}", self.first.log());
         self.namespace.apply(&keys(&["last".to_owned()])).await.ok();
         self.namespace.told("apikeys", "last", 1, DONE).await;
 

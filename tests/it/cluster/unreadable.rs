@@ -64,7 +64,7 @@ async fn what_cannot_be_read_after_a_restart_lives_on_and_what_is_revoked_beside
     assert_eq!(orders(&data_plane, &south).await.0, 401);
     assert_eq!((orders(&data_plane, &admin).await, orders(&data_plane, &north).await), before);
     let told = namespace.told("tenants", "shop", 1, "NotServedYet").await;
-    assert!(told.to_string().contains("/north is not in a form"), "{told}");
+    assert!(told.to_string().contains("/north cannot be read by this version"), "{told}");
     assert_eq!(second.metric("rowgate_operator_unreadable_objects").await, Some(1.0));
     assert!(second.log().contains("this version cannot read the object"), "{}", second.log());
 

@@ -28,13 +28,13 @@ pub(super) const HOSTILE: &[Hostile] = &[
         script: "create or replace function dl.fence(wanted bigint) returns void language plpgsql as
             $$ begin raise exception 'closed' using errcode = 'RG001'; end $$;",
         reason: "StatementRefused",
-        says: "mend dl.fence",
+        says: "restore dl.fence",
     },
     Hostile {
         name: "jumps",
         script: "update dl.state set epoch = 9223372036854775807;",
         reason: "StatementRefused",
-        says: "mend ",
+        says: "restore ",
     },
     Hostile {
         name: "traps",

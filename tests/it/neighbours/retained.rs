@@ -134,7 +134,7 @@ async fn a_retained_database_goes_only_where_the_platform_team_sends_it(on: On) 
     land.put(b, "Tenant", "alpha", &format!("{{database: {{adoptRetained: {id}}}, {ENTITIES}}}"));
     land.put(b, "ApiKey", "new", "{tenantRef: {name: alpha}}");
     let status = land.told(b, "Tenant", "alpha", "StatementRefused").await;
-    assert!(ready(&status).1.contains("a key of before"), "{status}");
+    assert!(ready(&status).1.contains("an earlier key is not revoked"), "{status}");
     assert_ne!(one::<String>(&mut control, PHASE).await, "live", "not while a key of before works");
     assert!(!land.opens(&old, NOTES).await);
     execute(&mut superuser, "drop function app.no() cascade").await;

@@ -72,7 +72,8 @@ async fn a_secret_that_holds_another_keys_string_is_told_to_its_key_alone(on: On
     for name in ["twin", "restored"] {
         stage.drop_secret(name).await;
         stage.told("ApiKey", name, 1, DONE).await;
-        let own = until("a key of its own", async || stage.secret(name).await).await["apiKey"].clone();
+        let own =
+            until("authenticates as that ApiKey", async || stage.secret(name).await).await["apiKey"].clone();
         assert!(own != north && own != south && stage.opens(&own, NOTES).await);
     }
     assert!(stage.opens(&north, NOTES).await);

@@ -61,7 +61,7 @@ async fn a_tenant_that_closes_its_own_fence_is_told_so_and_its_keys_die(on: On) 
     execute(&mut owner, CLOSED).await;
     stage.put(&key("fourth", "odd", "")).await;
     let status = stage.told("Tenant", "odd", 1, "StatementRefused").await;
-    assert!(status.to_string().contains("mend dl.fence and dl.state"), "{status}");
+    assert!(status.to_string().contains("restore dl.fence and dl.state"), "{status}");
     stage.remove("ApiKey", "first").await;
     until("the end of a key", async || (!stage.opens(&first, path).await).then_some(())).await;
     stage.gone("ApiKey", "first").await;

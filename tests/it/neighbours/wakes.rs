@@ -48,7 +48,7 @@ async fn a_full_queue_of_notifications_holds_nobody_up(on: On) {
     assert!(stage.opens(&stage.key("late").await, NOTES).await);
     stage.remove("ApiKey", "late").await;
     stage.gone("ApiKey", "late").await;
-    until("a word on the queue", async || stage.log().contains("queue of notifications").then_some(())).await;
+    until("a word on the queue", async || stage.log().contains("notification queue").then_some(())).await;
     assert!(!stage.log().contains("control database does not answer"), "{}", stage.log());
     assert!(attempt(&mut floods, "notify x").await.is_err(), "it was full all the time");
     neighbour.ends_well(&stage).await;

@@ -22,7 +22,7 @@ const SWAPS: [&str; 5] = [
 ];
 
 fn granting(ops: &[Op]) -> &Op {
-    let op = ops.iter().find(|op| op.about == "grants, policies, claims and what is served");
+    let op = ops.iter().find(|op| op.about == "grants, policies, claims and served entities");
     op.expect("something is to be granted")
 }
 

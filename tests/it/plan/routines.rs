@@ -37,22 +37,22 @@ const CASES: &[(&str, &str, &str)] = &[
         "{\"allowDefiner\": true}",
         "",
     ),
-    ("select 1", "{}", "there is no function or procedure shop.f; create it"),
-    ("create table shop.f (id int primary key)", "{}", "there is no function or procedure shop.f; create it"),
+    ("select 1", "{}", "function or procedure shop.f does not exist; create it"),
+    ("create table shop.f (id int primary key)", "{}", "function or procedure shop.f does not exist; create it"),
     (
         "create function shop.f() returns int language sql return 1; create procedure shop.f(a int) language sql as 'select 1'",
         "{}",
-        "shop.f is overloaded (shop.f() and shop.f(integer)), so that a call could mean either; rename or drop one",
+        "shop.f is overloaded (shop.f() and shop.f(integer)), so a call is ambiguous; rename or drop one",
     ),
     (
         "create function shop.f() returns int language sql security definer return 1",
         "{}",
-        "shop.f() is SECURITY DEFINER, so it does what its owner may and not what its caller may; alter routine shop.f() security invoker, or say allowDefiner: true",
+        "shop.f() is SECURITY DEFINER, so it runs with the rights of its owner instead of its caller; alter routine shop.f() security invoker, or set allowDefiner: true",
     ),
     (
         "create procedure shop.f() language plpgsql security definer as 'begin end'",
         "{\"allowDefiner\": true}",
-        "shop.f() is SECURITY DEFINER without a search_path of its own",
+        "shop.f() is SECURITY DEFINER without its own search_path",
     ),
     (
         "create function shop.f(variadic a int[]) returns int language sql return 1",
@@ -87,13 +87,13 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "create function shop.f() returns record language sql as 'select 1, 2'",
         "{}",
-        "shop.f() returns record without saying",
+        "shop.f() returns record without naming",
     ),
     ("create aggregate shop.f(int) (sfunc = int4pl, stype = int)", "{}", "shop.f(integer) is an aggregate"),
     (
         "reset role; create function shop.f(a int) returns int language internal as 'int4abs'; alter function shop.f(int) owner to {owner}",
         "{}",
-        "shop.f(integer) is written in internal, which roles and policies do not hold",
+        "shop.f(integer) is written in internal, which roles and policies do not confine",
     ),
     (
         "reset role; create function shop.f() returns bigint language internal window as 'window_row_number'; alter function shop.f() owner to {owner}",
@@ -113,7 +113,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "create function shop.similarity() returns int language sql return 1; reset role; create extension pg_trgm schema shop",
         "{\"source\": {\"schema\": \"shop\", \"object\": \"similarity\"}}",
-        "an extension has a shop.similarity beside shop.similarity()",
+        "an extension also defines shop.similarity beside shop.similarity()",
     ),
     (
         "create function shop.f(a int, b int) returns int language sql return 1",
@@ -214,12 +214,12 @@ async fn rights_go_when_a_routine_becomes_another() {
 #[tokio::test]
 async fn a_routine_takes_execute_and_nothing_else_does() {
     for (entity, action, told) in [
-        ("orders", "execute", "permissions on orders name execute, which only a Procedure takes"),
-        ("place_order", "read", "permissions on place_order name read, but it is a Procedure; say execute"),
+        ("orders", "execute", "permissions on orders name execute, which only a Procedure supports"),
+        ("place_order", "read", "permissions on place_order name read, but it is a Procedure; use execute"),
         (
             "place_order",
             "delete",
-            "permissions on place_order name delete, but it is a Procedure; say execute",
+            "permissions on place_order name delete, but it is a Procedure; use execute",
         ),
     ] {
         let (mut world, mut shop) = whole_shop().await;

@@ -154,7 +154,7 @@ const BY_HAND: &[(&str, &str, &str)] = &[
     (
         "delete from dl.entities",
         "select count(*) = 2 from dl.entities",
-        "entity notes can be served and is not in dl.entities",
+        "entity notes can be served and is missing from dl.entities",
     ),
 ];
 

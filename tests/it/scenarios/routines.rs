@@ -58,7 +58,7 @@ const BY_HAND: &[(&str, &str, &str, &str)] = &[
         "overloaded",
         "drop function app.counted(integer)",
     ),
-    ("drop function app.counted()", CLOSED, "there is no function or procedure app.counted", COUNTED),
+    ("drop function app.counted()", CLOSED, "function or procedure app.counted does not exist", COUNTED),
 ];
 
 /// Seen to fail with EXECUTE that PUBLIC was given left to it.

@@ -183,7 +183,7 @@ fn of_entities() -> Vec<Case> {
             "gone",
             Reason::SourceNotFound,
             "a source that is not there",
-            "entities[gone]: there is no app.gone",
+            "entities[gone]: app.gone does not exist",
             &["{name: gone, source: {schema: app, object: gone}}"],
         ),
         of(

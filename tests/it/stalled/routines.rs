@@ -25,7 +25,7 @@ pub(super) fn cases() -> Vec<Case> {
             "no-routine",
             Reason::SourceNotFound,
             "a function that is not there",
-            "there is no function or procedure app.nothing",
+            "function or procedure app.nothing does not exist",
             ("nothing", ""),
         ),
         of("overloaded", Reason::SourceUnsupported, "two functions of one name", "app.twice", ("twice", "")),

@@ -20,7 +20,7 @@ const REPORT_AFTER: Duration = Duration::from_secs(6);
 /// One that takes longer is given up. A bootstrap script that fills large tables needs a while.
 const MAX_PASS_DURATION: Duration = Duration::from_secs(3600);
 
-pub(crate) const PANICKED: &str = "a mistake of Rowgate's stopped the work on this Tenant, and the log says where; it is tried again, and nobody else is concerned";
+pub(crate) const PANICKED: &str = "an internal error stopped the work on this Tenant, and the log says where; retrying, and no other Tenant is affected";
 
 /// The work panicked.
 #[derive(Debug)]
@@ -48,8 +48,7 @@ pub(crate) async fn outlasts<S: ResourceSource>(
         if let Some(mut now) = before.filter(|now| !statuses.is_revised(&now.object.uid)) {
             // those are what they were
             now.keys.clear();
-            let message = "a script or a statement in the tenant's database takes long; pg_stat_activity shows it, and a script \
-                           that never ends is to be corrected";
+            let message = "a script or statement in the tenant's database takes long; pg_stat_activity shows it; correct a script that never ends";
             now.findings.retry = Some((Reason::Progressing, message.to_owned()));
             statuses.revise(&now.object.uid);
             shared.reporter.push(statuses.tenant(&now, &Replicas::default(), false));
@@ -59,12 +58,12 @@ pub(crate) async fn outlasts<S: ResourceSource>(
     tokio::select! {
         () = all => {
             let message = format!(
-                "given up after {} min, and tried again: correct the script or the function in the tenant's database that never ends",
+                "gave up after {} min; retrying: correct the script or the function in the tenant's database that never ends",
                 MAX_PASS_DURATION.as_secs() / 60
             );
             (Reason::Retrying, message)
         }
-        () = cut.cancelled() => (Reason::Progressing, "begun again, since the manifest is another one".to_owned()),
+        () = cut.cancelled() => (Reason::Progressing, "restarted because the manifest changed".to_owned()),
     }
 }
 

@@ -214,7 +214,7 @@ pub(crate) async fn release_orphan<S: ResourceSource>(
         Ok(false) => None,
         Ok(true) if !forced => return Ok(false),
         Err(error) if !forced => return Err(error.to_string()),
-        Ok(true) => Some("it is not known that the keys of its Tenant are revoked".to_owned()),
+        Ok(true) => Some("whether the keys of its Tenant are revoked is unknown".to_owned()),
         Err(error) => Some(error.to_string()),
     };
     let warning = warning.map(|why| {

@@ -30,7 +30,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
                 Ok(()) => self.retired(&uid),
                 Err(PgError::Replaced) => return true,
                 Err(error) => {
-                    tracing::warn!(tenant = uid, %error, "the Tenant is gone, or cannot be read; keys that are not wanted are revoked as soon as its database answers");
+                    tracing::warn!(tenant = uid, %error, "the Tenant is gone or cannot be read; keys that are not wanted are revoked as soon as its database answers");
                     if let Some(entry) = self.entries.get_mut(&uid) {
                         entry.failed_vanished(Memory::new(self.statuses.clone()), self.resync);
                     }
@@ -102,12 +102,10 @@ impl<S: ResourceSource + 'static> Controller<S> {
             let percent = (usage * 100.0).round();
             tracing::warn!(
                 percent,
-                "the PostgreSQL server's queue of notifications fills, because a session that listens keeps a transaction open; \
-                 once it is full nothing can NOTIFY, and replicas follow a second later; PostgreSQL's log names the process, \
-                 and pg_stat_activity its database: end it"
+                "the PostgreSQL server's notification queue is filling up because a listening session keeps a transaction open; when it is full, NOTIFY fails and replicas follow a second later; PostgreSQL's log names the process and pg_stat_activity its database: end that session"
             );
         } else if !is_filling && self.queue_fills {
-            tracing::info!("the PostgreSQL server's queue of notifications has room again");
+            tracing::info!("the PostgreSQL server's notification queue has room again");
         }
         self.queue_fills = is_filling;
     }

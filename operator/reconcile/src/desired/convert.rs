@@ -24,10 +24,10 @@ pub(crate) fn tenant(
     installation: &Installation,
 ) -> Result<Desired, String> {
     let slug = tenant.slug().parse().map_err(|error| {
-        format!("the slug {error}; delete this Tenant and make it with another spec.slug")
+        format!("the slug {error}; delete this Tenant and create it with another spec.slug")
     })?;
     let database = Ident::new(database)
-        .ok_or("database.name is too long; delete this Tenant and make it with a shorter one")?;
+        .ok_or("database.name is too long; delete this Tenant and create it with a shorter one")?;
     let spec = &tenant.spec;
     let shared = spec.shared.clone().unwrap_or_default();
     let limits = spec.limits.clone().unwrap_or_default();

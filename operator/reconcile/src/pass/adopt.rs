@@ -26,8 +26,7 @@ pub(super) fn claim(
     };
     let Some(old) = old.filter(|old| is_for(old, &state.object)) else {
         let message = format!(
-            "no database {wanted} is retained for Tenant {}/{}: it was retained in another namespace and is not handed to this \
-             Tenant, or it is not there; let the platform team hand it over, or delete this Tenant and make it without \
+            "no database {wanted} is retained for Tenant {}/{}: it was retained in another namespace and is not handed to this Tenant, or it does not exist; ask the platform team to hand it over, or delete this Tenant and create it without \
              spec.database.adoptRetained",
             state.object.namespace, state.object.name
         );
@@ -35,7 +34,7 @@ pub(super) fn claim(
     };
     if old.slug != state.slug {
         let message = format!(
-            "the retained database {wanted} is the one of the slug {}; delete this Tenant and make it with spec.slug: {}",
+            "the retained database {wanted} belongs to the slug {}; delete this Tenant and create it with spec.slug: {}",
             old.slug, old.slug
         );
         return Err(PassError::Refused(Reason::InvalidSpec, message));
@@ -56,8 +55,8 @@ fn of_own_namespace(
     let message = match object_remains(&old) {
         true => deletion_pending(&old),
         false => format!(
-            "the slug {} belongs to the database that Tenant {} of this namespace left; to take it up, set \
-             spec.database.adoptRetained: {}, else delete this Tenant and make it with another spec.slug",
+            "the slug {} belongs to the database that Tenant {} of this namespace left behind; to adopt it, set \
+             spec.database.adoptRetained: {}, else delete this Tenant and create it with another spec.slug",
             old.slug, old.name, old.id
         ),
     };
@@ -77,7 +76,7 @@ fn take_up(
     }
     if let Some(name) = spec.name.as_ref().filter(|name| **name != old.database) {
         let message = format!(
-            "the database that is retained for this Tenant is {}, not {name}; delete this Tenant and make it without \
+            "the database that is retained for this Tenant is {}, not {name}; delete this Tenant and create it without \
              spec.database.name",
             old.database
         );
@@ -89,7 +88,7 @@ fn take_up(
 /// What somebody is told who may have known it.
 pub(super) fn is_being_dropped(old: &Record) -> PassError {
     let message = format!(
-        "the database {} of the slug {} is being dropped; when it is gone this Tenant gets a new one",
+        "the database {} of the slug {} is being dropped; afterwards this Tenant gets a new one",
         old.database, old.slug
     );
     PassError::Refused(Reason::SlugTaken, message)
@@ -97,8 +96,7 @@ pub(super) fn is_being_dropped(old: &Record) -> PassError {
 
 fn deletion_pending(old: &Record) -> String {
     format!(
-        "the slug {} belongs to Tenant {}/{}, which is being deleted; wait until it is gone, or delete this one and make it \
-         with another spec.slug",
+        "the slug {} belongs to Tenant {}/{}, which is being deleted; wait until it is gone, or delete this one and create it with another spec.slug",
         old.slug, old.namespace, old.name
     )
 }
@@ -120,7 +118,7 @@ pub(super) fn named(spec: &Database) -> Option<Ulid> {
 /// In the same words whoever has it.
 pub(super) fn slug_is_taken(state: &TenantState) -> PassError {
     let message = format!(
-        "the slug {} belongs to another Tenant, and a Tenant keeps its slug; delete this one and make it with another spec.slug",
+        "the slug {} belongs to another Tenant, and a Tenant keeps its slug; delete this one and create it with another spec.slug",
         state.slug
     );
     PassError::Refused(Reason::SlugTaken, message)

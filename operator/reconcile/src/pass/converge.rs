@@ -57,7 +57,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             // a policy that is new says which functions it calls only when it stands: they are granted in a second round
             if n_applied == MAX_ROUNDS {
                 let message = format!(
-                    "PostgreSQL took every statement and still differs: {}; give what belongs to another role to the owner of the tenant's database",
+                    "PostgreSQL accepted every statement and the database still differs: {}; transfer what belongs to another role to the owner of the tenant's database",
                     drift(&outcome.ops, desired, &db)
                 );
                 outcome.problems.push(Finding::new(Reason::NotOwned, message));

@@ -34,7 +34,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             Ok(()) => self.let_go(&mut state, None).await,
             Err(error) if forced => {
                 let note = format!(
-                    "released by annotation although it could not be taken down: {error}; left behind: database {}, the \
+                    "released by annotation although the Tenant could not be deleted: {error}; left behind: database {}, the \
                      roles made for it{}, and its keys, which may work until they are revoked there",
                     state.database,
                     state.id.as_ref().map_or_else(String::new, |id| format!(" (tenant id {id})")),
@@ -42,7 +42,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                 self.let_go(&mut state, Some(note)).await;
             }
             Err(error) => {
-                tracing::warn!(tenant = %state.slug, %error, "a Tenant that is being deleted waits");
+                tracing::warn!(tenant = %state.slug, %error, "the deletion of a Tenant is waiting");
                 state.findings.retry = Some((Reason::Deleting, format!("{error}; {REMEDY}")));
             }
         }
@@ -130,7 +130,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     ) -> Result<bool, PassError> {
         if annotations::value(&self.tenant.metadata, PAUSED) == Some("true") {
             let message =
-                "paused by the annotation rowgate.dev/paused; the database is dropped when it is removed";
+                "paused by the annotation rowgate.dev/paused; the database is dropped after it is removed";
             return Err(PassError::Refused(Reason::Paused, message.to_owned()));
         }
         if !self.tenant.spec.database.create {
@@ -141,10 +141,11 @@ impl<S: ResourceSource> Pass<'_, S> {
                 let roles = match n_closed {
                     0 => "and its roles were dropped".to_owned(),
                     n => format!(
-                        "was dropped; {n} of its roles are closed, and dropped as soon as no other database names them"
+                        "was dropped; {n} of its roles are closed and will be dropped when no other database names them"
                     ),
                 };
-                let note = format!("database {} {roles}, as deletionPolicy: Delete says", record.database);
+                let note =
+                    format!("database {} {roles}, as deletionPolicy: Delete requires", record.database);
                 self.event("DatabaseDeleted", note, false).await?;
                 retained::forget(self.lead, record, conn).await?;
                 Ok(true)
@@ -156,7 +157,7 @@ impl<S: ResourceSource> Pass<'_, S> {
 
     /// False, as [`Pass::remove`] says.
     async fn report_kept(&self, record: &tenants::Record) -> Result<bool, PassError> {
-        let note = format!("database {} was not made by Rowgate and is kept", record.database);
+        let note = format!("database {} was not created by Rowgate and is kept", record.database);
         self.event("DatabaseRetained", note, true).await?;
         Ok(false)
     }
@@ -176,7 +177,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         match freed.await {
             Ok(()) => state.gone = true,
             Err(error) => {
-                state.findings.retry = Some((Reason::Deleting, format!("{error}; it is tried again")));
+                state.findings.retry = Some((Reason::Deleting, format!("{error}; retrying")));
             }
         }
     }

@@ -23,7 +23,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             Ok(0) => {}
             Ok(n) => tracing::info!(tenant = %desired.slug, n, "ended calls of dead keys"),
             Err(error) => {
-                tracing::warn!(tenant = %desired.slug, %error, "calls of dead keys could not be ended");
+                tracing::warn!(tenant = %desired.slug, %error, "cannot end calls of dead keys");
             }
         }
     }

@@ -30,8 +30,9 @@ impl From<ApplyError> for PassError {
             moved @ ApplyError::Moved { .. } => PassError::Moved(moved.to_string()),
             ApplyError::Busy { about, holders } => PassError::Busy(about, holders),
             other => {
-                let message =
-                    format!("{other}; mend in the database what refuses it: it is tried with each look");
+                let message = format!(
+                    "{other}; correct in the database what refuses the statement (every resync retries)"
+                );
                 PassError::Refused(Reason::StatementRefused, message)
             }
         }
@@ -41,17 +42,17 @@ impl From<ApplyError> for PassError {
 /// What a tenant is told that waits for somebody's transaction.
 pub(super) fn busy(about: &str, holders: &[Held]) -> String {
     let held = match holders {
-        [] => "somebody holds a table".to_owned(),
-        holders => format!("somebody's transaction holds {}", locks::sentence(holders)),
+        [] => "another transaction holds a table".to_owned(),
+        holders => format!("another transaction holds {}", locks::sentence(holders)),
     };
     format!(
-        "{about}: {held}; nobody is made to wait behind us, so it is tried again: end the transactions that hold it (pg_locks, pg_stat_activity) to be done sooner"
+        "{about}: {held}; Rowgate gives up its place in the queue, so that no other session waits behind it, and retries; end the transactions that hold the lock (pg_locks, pg_stat_activity) to finish sooner"
     )
 }
 
 /// What a tenant is told whose database is too large to be read. It is looked at again as after a change.
 pub(super) fn too_large(error: &PgError) -> String {
     format!(
-        "{error}; remove what is too much from the tenant's database: it is served as it was last read, and it is tried again with each look"
+        "{error}; reduce what the tenant's database holds (it is served as it was last read, and every resync retries)"
     )
 }

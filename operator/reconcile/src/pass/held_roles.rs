@@ -23,7 +23,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             let named = introspect::named(logins.get(As::Owner).await?).await?;
             let notes = named.iter().map(|named| {
                 format!(
-                    "{} names role {}, which is of no key of this tenant that lives and cannot be dropped for it; in database {}, {}",
+                    "{} names role {}, which belongs to no live key of this tenant and cannot be dropped because of it; in database {}, {}",
                     named.object,
                     named.role,
                     state.database,

@@ -78,8 +78,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             None => Ok(()),
             Some(key) => {
                 let message = format!(
-                    "{key} is not in a form that this version can read; it works on as it is, and but for revoked keys \
-                     nothing of the Tenant is changed: write it anew, delete it, or run the version that wrote it"
+                    "{key} cannot be read by this version; it keeps working unchanged, and until it is readable only revocations change the Tenant; rewrite it, delete it, or run the version that wrote it"
                 );
                 Err(PassError::Refused(Reason::NotServedYet, message))
             }
@@ -245,10 +244,10 @@ impl<S: ResourceSource> Pass<'_, S> {
         for key in &state.keys {
             let Some(id) = key.id.as_ref().filter(|id| rotated.contains(*id)) else { continue };
             let end = match key.previous_secret_expires_at {
-                Some(end) => format!("the one before works until {end}"),
-                None => "the one before has died".to_owned(),
+                Some(end) => format!("the previous one works until {end}"),
+                None => "the previous one no longer works".to_owned(),
             };
-            let note = format!("Secret {} holds a new key, of the same id {id}; {end}", key.secret_name);
+            let note = format!("Secret {} holds a new key with the same id {id}; {end}", key.secret_name);
             let event = Event { reason: "SecretRotated".to_owned(), note, warning: false };
             self.source.event(&key.object, event).await?;
         }

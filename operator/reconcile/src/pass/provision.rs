@@ -84,7 +84,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         open.commit().await.map_err(PgError::from)?;
         let record = adopted.ok_or_else(|| PassError::Moved(format!("take up database {}", old.database)))?;
         let from = format!("{}/{}", old.namespace, old.name);
-        tracing::info!(tenant = %state.slug, id = %record.id, from, "a retained database is taken up again");
+        tracing::info!(tenant = %state.slug, id = %record.id, from, "a retained database is adopted");
         Ok(record)
     }
 
@@ -106,7 +106,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             cluster.database.as_ref().filter(|there| there.owner != TenantLogin::Owner.role(&desired.tenant));
         if let Some(there) = foreign {
             let message = format!(
-                "database {database} exists and belongs to {}; rename it, or delete this Tenant and make it with another spec.database.name",
+                "database {database} exists and belongs to {}; rename it, or delete this Tenant and create it with another spec.database.name",
                 there.owner
             );
             return Err(PassError::Refused(Reason::Taken, message));
@@ -144,7 +144,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let map = self.snapshot.config_maps.get(&(state.object.namespace.clone(), reference.name.clone()));
         let script = map.and_then(|data| data.get(&reference.key)).ok_or_else(|| {
             let message = format!(
-                "bootstrap names ConfigMap {} key {}, which is not there; apply it",
+                "bootstrap names ConfigMap {} key {}, which does not exist; apply it",
                 reference.name, reference.key
             );
             PassError::Refused(Reason::ConfigMapNotFound, message)
@@ -156,7 +156,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             PgError::Sqlstate { code, message, .. } if !error.is_collision() && !error.is_shortage() => PassError::Refused(
                 Reason::BootstrapFailed,
                 format!(
-                    "the bootstrap script failed and nothing of it stands: PostgreSQL answered {code}: {message}; \
+                    "the bootstrap script failed and was rolled back: PostgreSQL answered {code}: {message}; \
                      correct the script"
                 ),
             ),
@@ -175,7 +175,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         match asked.await {
             Err(PgError::Replaced) => state.replaced = true,
             Err(unknown) => {
-                let message = format!("{error}, and whether somebody has taken over is not known: {unknown}");
+                let message =
+                    format!("{error}; whether another reconciler has taken over is unknown: {unknown}");
                 state.findings.retry = Some((Reason::DatabaseUnavailable, message));
             }
             Ok(()) => {
@@ -183,11 +184,11 @@ impl<S: ResourceSource> Pass<'_, S> {
                 let is_again = std::mem::replace(&mut self.memory.was_fenced, true);
                 if is_again {
                     let message = format!(
-                        "{error}, although no other reconciler has taken over; mend dl.fence and dl.state, which belong to Rowgate: it is tried with each look"
+                        "{error}, although no other reconciler has taken over; restore dl.fence and dl.state, which belong to Rowgate (every resync retries)"
                     );
                     state.findings.stalled.push((Reason::StatementRefused, message));
                 } else {
-                    let message = "the epoch of dl.state was changed by hand; the fence is taken again";
+                    let message = "the epoch of dl.state was changed by hand; claiming the fence again";
                     state.findings.retry = Some((Reason::Drifted, message.to_owned()));
                 }
             }
@@ -198,7 +199,7 @@ impl<S: ResourceSource> Pass<'_, S> {
 
 fn database_is_taken(state: &TenantState) -> PassError {
     let message = format!(
-        "the database {} belongs to another Tenant; delete this one and make it with another spec.database.name",
+        "the database {} belongs to another Tenant; delete this one and create it with another spec.database.name",
         state.database
     );
     PassError::Refused(Reason::Taken, message)

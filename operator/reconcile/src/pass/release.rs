@@ -16,7 +16,7 @@ pub(crate) fn is_forced(metadata: &kube_core::ObjectMeta) -> bool {
 }
 
 /// What frees an object that waits for its database.
-pub(crate) const REMEDY: &str = "it is tried again; to let the object go as it is, set the annotation \
+pub(crate) const REMEDY: &str = "retrying; to release the object as it is, set the annotation \
      rowgate.dev/force-release: \"true\"";
 
 impl<S: ResourceSource> Pass<'_, S> {
@@ -58,9 +58,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             };
             match freed {
                 Ok(()) => status.gone = true,
-                Err(error) => {
-                    status.findings.retry = Some((Reason::Deleting, format!("{error}; it is tried again")))
-                }
+                Err(error) => status.findings.retry = Some((Reason::Deleting, format!("{error}; retrying"))),
             }
             state.keys.push(status);
         }

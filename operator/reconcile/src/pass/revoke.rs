@@ -27,15 +27,14 @@ impl<S: ResourceSource> Pass<'_, S> {
         let n_revoked = revoked.map_err(|error| match error.code() {
             Some(code) if !error.is_collision() && !error.is_shortage() => {
                 let message = format!(
-                    "a key of before is not revoked, so nothing is served: PostgreSQL answered {code}; mend in the database \
-                     what refuses it"
+                    "an earlier key is not revoked, so nothing is served: PostgreSQL answered {code}; correct in the database what refuses it"
                 );
                 PassError::Refused(Reason::StatementRefused, message)
             }
             _ => error.into(),
         })?;
         if 0 < n_revoked {
-            tracing::info!(n_revoked, "revoked keys of before, whose manifests are not there");
+            tracing::info!(n_revoked, "revoked earlier keys that have no manifest");
         }
         Ok(())
     }

@@ -84,7 +84,7 @@ pub(super) fn accept<'a>(
     if db.extensions.contains("pg_stat_statements") {
         problems.push(Finding::new(
             Reason::ExtensionRefused,
-            "the database holds the extension pg_stat_statements, which shows other tenants' statements; drop it",
+            "the database has the extension pg_stat_statements, which shows other tenants' statements; drop it",
         ));
         return (accepted, problems);
     }
@@ -116,7 +116,7 @@ pub(super) fn accept<'a>(
     for (name, twin) in undeclared {
         accepted.remove(&name);
         let message = format!(
-            "entity {twin}, which declares rowLevelSecurity for the same table, cannot be served; mend that one first"
+            "entity {twin} declares rowLevelSecurity for the same table and cannot be served; correct it first"
         );
         problems.push(Finding::new(Reason::PolicyRefused, message).of(name.as_str()));
     }
@@ -141,8 +141,9 @@ fn one<'a>(
 ) -> Result<Accepted<'a>, Finding> {
     let (schema, object) = (spec.schema.as_str(), spec.object.as_str());
     let relation = db.relations.get(&qname(spec)).filter(|_| schema != "dl").ok_or_else(|| {
-        let message =
-            format!("there is no {schema}.{object}; create it (spec.database.bootstrap) or correct source");
+        let message = format!(
+            "{schema}.{object} does not exist; create it (spec.database.bootstrap) or correct source"
+        );
         Finding::new(Reason::SourceNotFound, message)
     })?;
     match (spec.kind, relation.kind) {
@@ -175,7 +176,7 @@ fn one<'a>(
     if spec.kind == EntityKind::View && spec.security != Security::LeftOut {
         return Err(Finding::new(
             Reason::InvalidSpec,
-            "rowLevelSecurity belongs to the tables under a view; declare it there",
+            "rowLevelSecurity applies to tables, not to views; declare it on the tables that the view reads",
         ));
     }
     let twin = desired.entities.iter().find(|other| {
@@ -185,7 +186,7 @@ fn one<'a>(
         return Err(Finding::new(
             Reason::InvalidSpec,
             format!(
-                "entity {} declares rowLevelSecurity for {schema}.{object} too; declare it once",
+                "entity {} also declares rowLevelSecurity for {schema}.{object}; declare it once",
                 twin.name
             ),
         ));
@@ -204,7 +205,7 @@ fn record(spec: &EntitySpec, relation: &Relation, is_leaving: bool) -> Result<En
     if let Some(missing) = spec.mappings.keys().find(|column| !columns.contains(column.as_str())) {
         return Err(Finding::new(
             Reason::FieldNotFound,
-            format!("mappings names the column {missing}, which is not there; correct mappings"),
+            format!("mappings names the column {missing}, which does not exist; correct mappings"),
         ));
     }
     let mut fields = BTreeSet::new();
@@ -215,7 +216,7 @@ fn record(spec: &EntitySpec, relation: &Relation, is_leaving: bool) -> Result<En
         ));
     }
     let key = match (&spec.key_fields[..], &relation.primary_key[..]) {
-        ([], []) => return Err(Finding::new(Reason::FieldNotFound, "it has no primary key; name keyFields")),
+        ([], []) => return Err(Finding::new(Reason::FieldNotFound, "it has no primary key; set keyFields")),
         ([], key) => key.to_vec(),
         (fields, _) => fields
             .iter()
@@ -224,7 +225,7 @@ fn record(spec: &EntitySpec, relation: &Relation, is_leaving: bool) -> Result<En
                 column.map(|column| (*column).to_owned()).ok_or_else(|| {
                     Finding::new(
                         Reason::FieldNotFound,
-                        format!("keyFields names {field}, which is no field of it; correct keyFields"),
+                        format!("keyFields names {field}, which is not one of its fields; correct keyFields"),
                     )
                 })
             })
@@ -264,7 +265,7 @@ fn under(
         let Some(relation) = db.relations.get(name) else {
             return Err(Finding::new(
                 Reason::ViewUnsafe,
-                format!("it reads {text}, which Rowgate does not manage; take that out of the view"),
+                format!("it reads {text}, which Rowgate does not manage; remove that from the view"),
             ));
         };
         match relation.kind {
@@ -274,7 +275,7 @@ fn under(
                     return Err(Finding::new(
                         Reason::ViewUnsafe,
                         format!(
-                            "it reads {text}, which is no entity, so no policy would filter it; make it one (rest.enabled may be false)"
+                            "it reads {text}, which is not an entity, so no policy would filter it; declare it as an entity (rest.enabled may be false)"
                         ),
                     ));
                 }
@@ -290,7 +291,7 @@ fn under(
                         return Err(Finding::new(
                             Reason::ViewUnsafe,
                             format!(
-                                "policy {} of {text} is TO a role, which a view skips; test current_user inside the policy",
+                                "policy {} of {text} names a role in TO, and a view bypasses such a policy; test current_user inside the policy instead",
                                 policy.0
                             ),
                         ));
@@ -300,7 +301,7 @@ fn under(
             _ => {
                 return Err(Finding::new(
                     Reason::ViewUnsafe,
-                    format!("it reads {text}, which row-level security cannot filter; let it read a table"),
+                    format!("it reads {text}, which row-level security cannot filter; read a table instead"),
                 ));
             }
         }

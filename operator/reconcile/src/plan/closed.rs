@@ -43,14 +43,14 @@ impl Closed {
     pub fn close(&mut self, of: &Of, refusal: &str) -> bool {
         let denied = |whom: &str| {
             let message = format!(
-                "{refusal}; mend in the database what refuses it, or change scope and claims: until then {whom} denied everything"
+                "{refusal}; correct in the database what refuses it, or change scope and claims: until then {whom} denied everything"
             );
             Finding::new(Reason::StatementRefused, message)
         };
         match of {
             Of::Tenant => false,
             Of::Entity(name) => {
-                let message = format!("{refusal}; mend its source in the database, or take the entity out");
+                let message = format!("{refusal}; correct its source in the database, or remove the entity");
                 let finding = Finding::new(Reason::StatementRefused, message);
                 self.entities.insert(name.clone(), finding).is_none()
             }

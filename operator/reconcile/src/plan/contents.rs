@@ -136,15 +136,15 @@ pub fn contents(
     let (denied, emptied) = keys.denials();
     push("revoke keys", As::Owner, keys.revocations());
     push("deny keys that PostgreSQL refuses", As::Owner, denied);
-    push("take them out of every role", As::Keys, emptied);
-    push("let the tenant's own logins in", As::Owner, changes.logins);
+    push("remove them from every role", As::Keys, emptied);
+    push("allow the tenant's own logins to connect", As::Owner, changes.logins);
     push(CLOSE_KEYS, As::Keys, keys.closures());
     let protect = protection.before.into_iter().map(|op| (op.about, op.login, op.statements));
     protect.for_each(|(about, login, statements)| push(&about, login, statements));
     if rows_change {
         let (rows, memberships) = keys.pauses();
         push("pause keys that change their permission set", As::Owner, rows);
-        push("take them out of the old one", As::Keys, memberships);
+        push("remove them from the old one", As::Keys, memberships);
     }
     push("create roles for keys and permission sets", As::Keys, keys.creations());
 
@@ -162,11 +162,11 @@ pub fn contents(
         statements.extend(rows::stand_routines(&accepted).map(Statement::from));
         statements.extend(rows::stand(db, &accepted).map(Statement::from));
     }
-    push("grants, policies, claims and what is served", As::Owner, statements);
+    push("grants, policies, claims and served entities", As::Owner, statements);
 
     let (memberships, rows) = keys.assignments(rows_change);
-    push("put keys into their permission sets", As::Keys, memberships);
-    push("tell the data planes", As::Owner, rows);
+    push("add keys to their permission sets", As::Keys, memberships);
+    push("notify the data planes", As::Owner, rows);
     push("let new keys in", As::Owner, keys.secrets());
 
     let mut forgotten: Vec<Statement> = acl::retired(&grants);
@@ -175,7 +175,7 @@ pub fn contents(
         let differs = stray_set(role, cluster, db);
         Statement::from(records::drop_permission_set(role)).undoing(differs)
     }));
-    push("empty permission sets that nobody has", As::Owner, forgotten);
+    push("empty unused permission sets", As::Owner, forgotten);
     // after everything that names a column which goes
     let unprotect = protection.after.into_iter().map(|op| (op.about, op.login, op.statements));
     unprotect.for_each(|(about, login, statements)| push(&about, login, statements));
@@ -192,7 +192,7 @@ pub fn contents(
     });
     let drops: Vec<Statement> = drops.collect();
     if !drops.is_empty() {
-        let about = "drop the roles of neither a key nor a permission set";
+        let about = "drop roles of no key or permission set";
         outcome.ops.push(Op::new(about, As::Keys, drops).one_by_one());
     }
     outcome
@@ -313,7 +313,7 @@ fn sets(
         };
         if !subjects.contains_key(&role) && MAX_SETS < subjects.len() {
             let problem = format!(
-                "the tenant has {MAX_SETS} distinct permission sets already, which is as many as PostgreSQL's ACLs hold; let keys share scopes"
+                "the tenant has {MAX_SETS} distinct permission sets, which is the maximum that PostgreSQL's ACLs hold; let keys share scopes"
             );
             outcome
                 .key_problems
@@ -349,6 +349,6 @@ fn shared_record(db: &TenantDb, shared: &Resolved) -> Option<Statement> {
     let there = db.applied.get(&("resolved".to_owned(), "shared".to_owned()));
     let same = there.is_some_and(|applied| applied.recorded == text);
     let put = || records::put_applied("resolved", "shared", &shared.generation.to_string(), &text);
-    let differs = "the columns of the shared permissions are not those that dl.applied has";
+    let differs = "the columns of the shared permissions differ from those in dl.applied";
     (!same).then(|| Statement::from(put()).undoing([differs.to_owned()]))
 }

@@ -70,7 +70,8 @@ impl<'a> Keys<'a> {
             let stays = |row: &KeySecret| row.digest == secret.digest || Some(&row.id) == replaced;
             let old = rows.iter().filter(|row| row.revoked_at.is_none() && !stays(row));
             let of = Of::Key(key.id.clone());
-            let differs = format!("ApiKey {} has a secret in dl.key_secrets beside its Secret's", key.name);
+            let differs =
+                format!("ApiKey {} has a secret in dl.key_secrets that its Secret does not hold", key.name);
             statements.extend(old.map(|row| {
                 of.clone().says(records::revoke_secret(row.id.as_str())).undoing([differs.clone()])
             }));

@@ -60,7 +60,7 @@ pub(super) fn agreed<'a>(
 ) -> Result<(), Finding> {
     let Some(other) = over.find(|other| other.protection != spec.protection) else { return Ok(()) };
     let message = format!(
-        "entity {} over the same table says something else of concurrencyProtection, which belongs to the table; say the same in both",
+        "entity {} over the same table has another concurrencyProtection, which is a property of the table; use the same in both",
         other.name
     );
     Err(Finding::new(Reason::InvalidSpec, message))
@@ -211,7 +211,7 @@ impl Changes {
         }
         if is_new {
             let text = serde_json::to_string(&record).expect("a record is plain values");
-            let differs = format!("dl.applied says something else of {on}'s protection");
+            let differs = format!("dl.applied records another protection of {on}");
             statements.push(says(records::put_applied(KIND, &on, "", &text), differs));
         }
         if !statements.is_empty() {
@@ -252,7 +252,7 @@ impl Changes {
             stays.extend(flag.map(|flag| format!("{flag}, which says what was deleted")));
             let stays = match &stays[..] {
                 [] => String::new(),
-                stays => format!("; it keeps {}: drop it if nobody needs it", stays.join(", and ")),
+                stays => format!("; it keeps {}; drop it if it is no longer needed", stays.join(", and ")),
             };
             let note = format!("{record} is no longer under concurrencyProtection{stays}");
             self.events.push(Event { reason: "Unprotected".to_owned(), note, warning: false });
@@ -264,7 +264,7 @@ impl Changes {
         let mut statements: Vec<Statement> = statements.into_iter().map(|sql| of.clone().says(sql)).collect();
         let differs = format!("{record} has what concurrencyProtection adds, and is not under it");
         statements.first_mut().into_iter().for_each(|first| first.undoes.push(differs.clone()));
-        self.after.push(op(&format!("take the protection off {record}"), statements));
+        self.after.push(op(&format!("remove the protection of {record}"), statements));
     }
 
     /// The functions are made when a table needs them, and go with the last.

@@ -36,8 +36,8 @@ pub fn removal(
     // PostgreSQL lets a login end the sessions of the roles whose rights it has, and no others
     let lent = |role: &String| Statement::from(roles::grant(&ident(role), [&me], roles::Membership::Inherit));
     let seated = made.iter().filter(|role| sessions.contains(*role));
-    push("become able to end the sessions of keys", As::Keys, seated.map(lent).collect());
-    push("become able to drop the database", As::Operator, logins.iter().map(lent).collect());
+    push("gain the right to end sessions of keys", As::Keys, seated.map(lent).collect());
+    push("gain the right to drop the database", As::Operator, logins.iter().map(lent).collect());
     push("the database", As::Operator, vec![roles::drop_database(database).into()]);
     for op in &mut ops {
         op.transaction = op.about != "the database";
@@ -71,7 +71,7 @@ pub fn remains(tenant: &Ulid, actual: &Cluster, left: &[Of]) -> Vec<Op> {
     if dropped.contains(&keys) {
         let control = grants::Target::Database(ident(CONTROL_DATABASE));
         let revoke = grants::revoke("CONNECT", &control, &keys).map(Statement::from);
-        push("take its way into the control database away", As::Operator, revoke.into_iter().collect());
+        push("revoke its access to the control database", As::Operator, revoke.into_iter().collect());
     }
     let about = "the roles of keys and permission sets";
     let with = |about, login, statements: Vec<Statement>| Op::new(about, login, statements).one_by_one();

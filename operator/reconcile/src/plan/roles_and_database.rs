@@ -18,7 +18,7 @@ pub fn roles_and_database(desired: &Desired, actual: &Cluster, operator: &str) -
     let mut ops = Vec::new();
     let strays = strays(desired, actual, operator);
     if !strays.is_empty() {
-        ops.push(Op::new("memberships that should not be", As::Operator, strays));
+        ops.push(Op::new("unwanted memberships", As::Operator, strays));
     }
     let logins = logins(desired, actual);
     if !logins.is_empty() {
@@ -116,12 +116,12 @@ fn database(desired: &Desired, operator: &str) -> [Op; 3] {
     create.statements.iter_mut().for_each(|it| it.undoes.push(missing.clone()));
     [
         Op::new(
-            "become able to give the database away",
+            "gain the right to change the owner of the database",
             As::Operator,
             vec![roles::grant(&owner, [&operator], Membership::Set).into()],
         ),
         create,
-        Op::new("give that up again", As::Operator, vec![roles::revoke(&owner, [&operator]).into()]),
+        Op::new("give up that right", As::Operator, vec![roles::revoke(&owner, [&operator]).into()]),
     ]
 }
 

@@ -75,8 +75,8 @@ pub(super) fn entities(
         if db.entities.get(name.as_str()) != Some(&entity.record) {
             let definition = serde_json::to_string(&entity.record).expect("an entity is plain values");
             let differs = match db.entities.contains_key(name.as_str()) {
-                true => format!("entity {name} stands in dl.entities with another definition"),
-                false => format!("entity {name} can be served and is not in dl.entities"),
+                true => format!("entity {name} has another definition in dl.entities"),
+                false => format!("entity {name} can be served and is missing from dl.entities"),
             };
             let put = Of::Entity(name.to_string()).says(records::put_entity(name.as_str(), &definition));
             statements.push(put.undoing([differs]));

@@ -53,7 +53,7 @@ pub(crate) async fn log_holders(conn: &mut PgConnection, roles: &[String]) -> Re
             tenant = holder.tenant.as_deref().unwrap_or("none"),
             catalog = holder.catalog,
             n_objects = holder.n_objects,
-            "a role is closed and cannot be dropped, because objects of another database name it; as a superuser in that database: drop owned by \"{}\"",
+            "a role is closed and cannot be dropped because objects of another database name it; as a superuser in that database, run: drop owned by \"{}\"",
             holder.role
         );
     }
@@ -69,7 +69,7 @@ pub(crate) async fn sweep<S>(shared: &Shared<S>) -> Result<(), PgError> {
         let taken = take(&mut logins, &tenant, "").await;
         logins.close().await;
         if let Err(error) = taken {
-            tracing::warn!(%tenant, %error, "what is left of a tenant that was deleted could not be dropped");
+            tracing::warn!(%tenant, %error, "cannot drop what is left of a deleted tenant");
         }
     }
     Ok(())

@@ -35,7 +35,7 @@ pub enum Removal {
 pub enum DropError {
     #[error("the control database does not answer: {0}")]
     Control(#[source] PgError),
-    #[error("database {database} is not dropped, or not wholly: {why}; drop it again to go on")]
+    #[error("database {database} was not dropped completely: {why}; drop it again to continue")]
     Stopped { database: String, why: String },
 }
 

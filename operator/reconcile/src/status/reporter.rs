@@ -127,7 +127,7 @@ impl Reporter {
                 // one object's trouble is not the others'
                 for report in batch {
                     if let Err(error) = source.report(std::slice::from_ref(&report)).await {
-                        tracing::warn!(object = %report.object, %error, "the status could not be written; it is tried again");
+                        tracing::warn!(object = %report.object, %error, "cannot write the status; retrying");
                         let mut waiting = self.waiting();
                         if !waiting.positions.contains_key(&report.object) {
                             waiting.push(Queued { not_before: Instant::now() + RETRY_DELAY, report });

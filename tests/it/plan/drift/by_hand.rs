@@ -285,11 +285,11 @@ pub(super) const BY_HAND: &[(&str, &str)] = &[
     ),
     (
         "update dl.entities set definition = jsonb_set(definition, '{object}', '\"products\"') where name = 'orders'",
-        "entity orders stands in dl.entities with another definition",
+        "entity orders has another definition in dl.entities",
     ),
     (
         "delete from dl.entities where name = 'orders'",
-        "entity orders can be served and is not in dl.entities",
+        "entity orders can be served and is missing from dl.entities",
     ),
     (
         "insert into dl.entities select 'more', definition from dl.entities where name = 'orders'",

@@ -19,12 +19,12 @@ pub(super) fn one<'a>(spec: &'a EntitySpec, db: &'a TenantDb, owner: &str) -> Re
     let declared = &routine.declared;
     if declared.definer && !spec.allow_definer {
         return Err(unsupported(format!(
-            "{signature} is SECURITY DEFINER, so it does what its owner may and not what its caller may; alter routine {signature} security invoker, or say allowDefiner: true"
+            "{signature} is SECURITY DEFINER, so it runs with the rights of its owner instead of its caller; alter routine {signature} security invoker, or set allowDefiner: true"
         )));
     }
     if declared.definer && !declared.settled {
         return Err(unsupported(format!(
-            "{signature} is SECURITY DEFINER without a search_path of its own, so that its caller says what names in it mean; alter routine {signature} set search_path = pg_catalog, pg_temp, and qualify names in it"
+            "{signature} is SECURITY DEFINER without its own search_path, so its caller decides what its unqualified names refer to; alter routine {signature} set search_path = pg_catalog, pg_temp, and qualify names in it"
         )));
     }
     let callable =
@@ -34,7 +34,7 @@ pub(super) fn one<'a>(spec: &'a EntitySpec, db: &'a TenantDb, owner: &str) -> Re
     let names: Vec<&str> = names.chain(outputs).collect();
     if let Some(missing) = spec.mappings.keys().find(|name| !names.contains(&name.as_str())) {
         let message = format!(
-            "mappings names {missing}, which is neither a parameter of {signature} nor a column of what it returns; correct mappings"
+            "mappings names {missing}, which is neither a parameter of {signature} nor a column of its result; correct mappings"
         );
         return Err(Finding::new(Reason::FieldNotFound, message));
     }
@@ -72,13 +72,13 @@ fn only<'a>(spec: &EntitySpec, db: &'a TenantDb) -> Result<(&'a str, &'a Routine
         (Some((one, _)), Some((other, _)), _) => Err(Finding::new(
             Reason::SourceUnsupported,
             format!(
-                "{schema}.{object} is overloaded ({one} and {other}), so that a call could mean either; rename or drop one"
+                "{schema}.{object} is overloaded ({one} and {other}), so a call is ambiguous; rename or drop one"
             ),
         )),
         (Some((one, _)), None, true) => Err(Finding::new(
             Reason::SourceUnsupported,
             format!(
-                "an extension has a {schema}.{object} beside {one}, so that a call could mean either; rename yours"
+                "an extension also defines {schema}.{object} beside {one}, so a call is ambiguous; rename yours"
             ),
         )),
         (None, _, true) => Err(Finding::new(
@@ -88,7 +88,7 @@ fn only<'a>(spec: &EntitySpec, db: &'a TenantDb) -> Result<(&'a str, &'a Routine
         (None, _, false) => Err(Finding::new(
             Reason::SourceNotFound,
             format!(
-                "there is no function or procedure {schema}.{object}; create it (spec.database.bootstrap) or correct source"
+                "function or procedure {schema}.{object} does not exist; create it (spec.database.bootstrap) or correct source"
             ),
         )),
     }
@@ -99,34 +99,36 @@ fn sentence(signature: &str, obstacle: &Obstacle) -> String {
     match obstacle {
         Obstacle::Aggregate => {
             format!(
-                "{signature} is an aggregate, which no call runs alone; expose a function that selects it"
+                "{signature} is an aggregate, which cannot be called by itself; expose a function that selects it"
             )
         }
         Obstacle::Window => {
             format!(
-                "{signature} is a window function, which no call runs alone; expose a function that selects it"
+                "{signature} is a window function, which cannot be called by itself; expose a function that selects it"
             )
         }
         Obstacle::Trigger => {
-            format!("{signature} is a trigger function, which only triggers call; expose another function")
+            format!(
+                "{signature} is a trigger function, which only triggers can call; expose another function"
+            )
         }
         Obstacle::Variadic => format!(
-            "{signature} is VARIADIC, and requests name each parameter once; declare an array parameter instead of it"
+            "{signature} is VARIADIC, and requests name each parameter once; declare an array parameter instead"
         ),
         Obstacle::Language(language) => format!(
-            "{signature} is written in {language}, which roles and policies do not hold; write it in a trusted language such as sql or plpgsql"
+            "{signature} is written in {language}, which roles and policies do not confine; write it in a trusted language such as sql or plpgsql"
         ),
         Obstacle::Unnamed(number) => format!(
-            "parameter {number} of {signature} has no name, and requests name parameters; create it anew with names"
+            "parameter {number} of {signature} has no name, and requests name their parameters; recreate it with named parameters"
         ),
         Obstacle::Parameter(name, ty) => format!(
-            "parameter {name} of {signature} is of type {ty}, which no request can write; declare it with a type of its own"
+            "parameter {name} of {signature} is of type {ty}, which a request cannot express; declare it with a concrete type"
         ),
         Obstacle::Result(ty) => {
-            format!("{signature} returns {ty}, which no answer can show; let it return another type")
+            format!("{signature} returns {ty}, which a response cannot contain; return another type")
         }
         Obstacle::Record => format!(
-            "{signature} returns record without saying of which columns; declare returns table (...) or OUT parameters"
+            "{signature} returns record without naming its columns; declare returns table (...) or OUT parameters"
         ),
     }
 }

@@ -70,7 +70,7 @@ fn defaults(changes: &mut Changes, db: &TenantDb) {
         let revoke = kind.and_then(|kind| grants::revoke_default(kind, schema, role));
         let place = schema.map(|schema| format!(" in schema {}", schema.as_str())).unwrap_or_default();
         let what = kind.map_or("objects", DefaultFor::as_str);
-        let differs = format!("default privileges{place} give rights on {what} to {role}");
+        let differs = format!("default privileges{place} grant rights on {what} to {role}");
         changes.revokes.extend(revoke.map(|sql| Statement::from(sql).undoing([differs])));
     };
     if !db.default_acl.contains_key(&'f') {

@@ -27,7 +27,7 @@ pub(in crate::plan) fn sentences(
     for (name, role) in &cluster.roles {
         let by_operator = logins.contains(name);
         sentences.extend(attributes(role, by_operator).map(|(has, line)| {
-            format!("role {name} has {has}, which would pass by every policy or grant; a DBA can run: alter role \"{name}\" {line};")
+            format!("role {name} has {has}, which bypasses every policy or grant; a DBA can run: alter role \"{name}\" {line};")
         }));
     }
     let repairable = |m: &&Membership| m.grantor == operator || m.grantor == logins[1];
@@ -40,7 +40,7 @@ pub(in crate::plan) fn sentences(
     for (kind, name, owner, acl) in objects(desired, db) {
         sentences.extend(reached(acl).map(|role| {
             format!(
-                "{kind} {name} belongs to {owner} and gives rights to {role}; a DBA can run: revoke all on {kind} {name} from {role};"
+                "{kind} {name} belongs to {owner} and grants rights to {role}; a DBA can run: revoke all on {kind} {name} from {role};"
             )
         }));
     }

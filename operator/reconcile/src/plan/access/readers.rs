@@ -82,7 +82,7 @@ impl Readers<'_> {
         );
         names.extend((role == SHARED_ROLE).then(|| format!("{SHARED_ROLE} (the shared permissions)")));
         let message = format!(
-            "policy {policy} reads {read}, which {} may not read and so is refused every row; permit reading it, or use dl.claim",
+            "policy {policy} reads {read}, which {} may not read, so every row is refused; grant read on it, or use dl.claim",
             names.join(", ")
         );
         let finding = Finding::new(Reason::PolicyUnreadable, message).of(entity.spec.name.as_str());

@@ -61,7 +61,7 @@ pub(in crate::plan) fn resolve(
     for permission in permissions {
         let Some(entity) = accepted.get(&permission.entity) else {
             let message = format!(
-                "permissions name the entity {}, which is not served; mend it in the Tenant, or take it out",
+                "permissions name the entity {}, which is not served; correct the entity in the Tenant, or remove it here",
                 permission.entity
             );
             problems.push(Finding::new(Reason::EntityNotFound, message));
@@ -129,10 +129,10 @@ fn unfit(entity: &Accepted<'_>, action: Action) -> Finding {
     let message = match action {
         Action::Execute => {
             format!(
-                "permissions on {name} name execute, which only a Procedure takes; say read, create, update or delete"
+                "permissions on {name} name execute, which only a Procedure supports; use read, create, update or delete"
             )
         }
-        _ => format!("permissions on {name} name {}, but it is a Procedure; say execute", action.as_str()),
+        _ => format!("permissions on {name} name {}, but it is a Procedure; use execute", action.as_str()),
     };
     Finding::new(Reason::InvalidSpec, message)
 }
@@ -160,7 +160,7 @@ fn excluded_key(entity: &Accepted<'_>, permission: &Permission) -> Option<Findin
         .column(field)
         .is_some_and(|column| entity.record.key_columns.iter().any(|key| key.as_str() == column));
     let message = format!(
-        "permissions on {} exclude the {}field {field}, which reading, updating and deleting need; take it out of exclude",
+        "permissions on {} exclude the {}field {field}, which read, update and delete need; remove it from exclude",
         permission.entity,
         if is_key { "key " } else { "" }
     );

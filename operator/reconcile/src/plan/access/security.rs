@@ -40,7 +40,7 @@ pub(in crate::plan) fn changes(
         let Some(relation) = entity.relation().filter(|_| done.insert(qname(entity.spec))) else { continue };
         if entity.spec.security == Security::LeftOut {
             changes.notes.push(format!(
-                "entities[{}]: rowLevelSecurity is left out, so no key sees a row; add policies or say none",
+                "entities[{}]: rowLevelSecurity is not set, so no key sees any row; add policies, or set none",
                 entity.spec.name
             ));
         }
@@ -140,7 +140,7 @@ fn nobodies(desired: &Desired, entity: &Accepted<'_>) -> Vec<String> {
         let names: Vec<String> = spec.roles.iter().flatten().filter(unknown).cloned().collect();
         let sentence = |name: String| {
             format!(
-                "entities[{}]: policy {:?} names {name}, which is no ApiKey of this tenant, so it is about nobody; correct roles",
+                "entities[{}]: policy {:?} names {name}, which is not an ApiKey of this tenant, so the policy applies to no key; correct roles",
                 entity.spec.name, spec.name
             )
         };
@@ -160,7 +160,7 @@ fn roles(desired: &Desired, spec: &PolicySpec, names: &[String]) -> Result<Vec<S
         match desired.keys.iter().find(|key| key.name == *name) {
             Some(key) if key.scope == Scope::Unscoped => {
                 let message = format!(
-                    "policy {:?} names the unscoped key {name}, which is datalake_user in the database as every unscoped key; name that in roles",
+                    "policy {:?} names the unscoped key {name}, which is datalake_user in the database, as every unscoped key is; use datalake_user in roles",
                     spec.name
                 );
                 return Err(Finding::new(Reason::PolicyRefused, message));

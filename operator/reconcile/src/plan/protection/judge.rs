@@ -27,7 +27,7 @@ pub(super) fn table(
     let is_child = |it: &Relation| !it.is_partition && it.parents.contains(name);
     if !relation.parents.is_empty() || db.relations.values().any(is_child) {
         return refused(format!(
-            "{text} inherits, or is inherited from, and triggers do not; partition it, or expose a table without INHERITS"
+            "{text} inherits, or is inherited from, and triggers are not inherited; partition it, or expose a table without INHERITS"
         ));
     }
     let parts = partitions(db, name);
@@ -49,7 +49,7 @@ pub(super) fn table(
         });
         if let Some((trigger, _)) = last {
             return refused(format!(
-                "the trigger {trigger} of {}.{} would run after those that protect it, and could undo what they do; give it a name that comes before {}",
+                "the trigger {trigger} of {}.{} would run after the triggers that protect the table, and could undo their work; give it a name that sorts before {}",
                 name.0,
                 name.1,
                 ddl::LAST
@@ -61,19 +61,19 @@ pub(super) fn table(
         && (there.type_name != VERSION_TYPE || there.generated || !there.not_null && !is_ours)
     {
         return refused(format!(
-            "{text} has a column {EXPECTED_TS} that is not timestamptz not null (it is {}); drop it, and it will be added, or make it so",
+            "{text} has a column {EXPECTED_TS} that is not timestamptz not null (it is {}); drop it, and Rowgate adds it, or change its type",
             there.type_name
         ));
     }
     let named = Ident::new(flag).filter(|_| !flag.starts_with("dl_"));
     let Some(ident) = named else {
         return refused(format!(
-            "softDeleteColumn {flag} cannot be a column that callers write: no name begins with dl_ or is longer than 63 bytes; name another"
+            "softDeleteColumn {flag} cannot be a column that callers write: its name must not begin with dl_ or exceed 63 bytes; name another"
         ));
     };
     match column(flag) {
         Some(there) if there.type_name != "boolean" || there.generated => refused(format!(
-            "softDeleteColumn {flag} is {}, and has to be a boolean that can be written; name another column",
+            "softDeleteColumn {flag} is {}, and must be a writable boolean; name another column",
             there.type_name
         )),
         _ => Ok(ident),

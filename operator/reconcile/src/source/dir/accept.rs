@@ -12,7 +12,7 @@ const KINDS: [FileKind; 3] = [FileKind::Tenant, FileKind::ApiKey, FileKind::Conf
 pub(super) fn identify(document: &Value) -> Result<Key, String> {
     if !document.is_object() {
         return Err(
-            "holds a document that is no mapping; a resource starts with apiVersion and kind".to_owned()
+            "holds a document that is not a mapping; a resource starts with apiVersion and kind".to_owned()
         );
     }
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -121,7 +121,7 @@ fn config_map(document: Value) -> Result<Value, Vec<FieldError>> {
             {
                 refuse(
                     format!("data.{name}"),
-                    "holds a NUL character, which PostgreSQL cannot store; take it out",
+                    "holds a NUL character, which PostgreSQL cannot store; remove it",
                 );
             }
         }

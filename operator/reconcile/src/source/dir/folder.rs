@@ -72,7 +72,7 @@ fn parse(name: &str, text: &str) -> Result<Vec<Value>, String> {
     let mut documents = Vec::new();
     for (i, document) in serde_yaml::Deserializer::from_str(text).enumerate() {
         let mut value = serde_yaml::Value::deserialize(document)
-            .map_err(|error| format!("is not valid YAML: {error}; mend it and save"))?;
+            .map_err(|error| format!("is not valid YAML: {error}; correct it and save"))?;
         let in_document = |what: String| format!("document {}: {what}", i + 1);
         value.apply_merge().map_err(|error| in_document(error.to_string()))?;
         let value = from_yaml(&value).map_err(|what| in_document(what.to_string()))?;

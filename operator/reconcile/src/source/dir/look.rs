@@ -73,7 +73,9 @@ pub(super) fn look(
                 }
             };
             if let Some(first) = declared.get(&key) {
-                refuse(format!("{key} is declared in {first} already, which counts; remove one of the two"));
+                refuse(format!(
+                    "{key} is already declared in {first}, which takes effect; remove one of the two"
+                ));
                 continue;
             }
             declared.insert(key.clone(), &file.name);

@@ -188,7 +188,7 @@ fn the_first_of_two_declarations_counts() {
     assert_eq!(in_force, ["Tenant shop u1 1", "ApiKey k u2 1"]);
     assert_eq!(
         problems,
-        ["c.yaml: ApiKey k is declared in b.yaml already, which counts; remove one of the two"]
+        ["c.yaml: ApiKey k is already declared in b.yaml, which takes effect; remove one of the two"]
     );
 }
 
@@ -204,7 +204,7 @@ fn documents_that_are_no_resource_of_ours_are_named() {
         (&apikey, "k: kind Apikey is not one Rowgate knows; did you mean ApiKey?"),
         (&version, "ApiKey k: apiVersion must be rowgate.dev/v1alpha1"),
         (map, "line 1, ConfigMap c: data.a: must be text (put it in quotes, or use a block with |)"),
-        ("just text", "holds a document that is no mapping; a resource starts with apiVersion and kind"),
+        ("just text", "holds a document that is not a mapping; a resource starts with apiVersion and kind"),
         ("{kind: Tenant, apiVersion: rowgate.dev/v1alpha1}", "a Tenant has no metadata.name"),
         ("{metadata: {name: x}}", "x: kind is missing"),
         ("{1: a}", "document 1: the name Number(1) is not text; put it in quotes"),
