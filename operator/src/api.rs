@@ -16,8 +16,8 @@ use tower::{Layer, Service};
 /// Any other request that takes longer has failed.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Opens nothing yet: the first request connects. Gives the client and the namespace that it belongs to. A watch is asked
-/// anew after `watch`.
+/// Opens nothing yet: the first request connects. Gives the client and the namespace that it belongs to. A watch is
+/// renewed after `watch`.
 ///
 /// # Errors
 /// When neither a pod's account nor a kubeconfig is there.
@@ -38,7 +38,7 @@ pub async fn connect(progress: &Progress, watch: Duration) -> Result<(Client, St
 pub struct ConnectError(String);
 
 /// When the API server last answered a list or watch, by its path. An idle watch ends after a while
-/// (`--watch-seconds`) and is asked anew, so that an idle cluster makes progress too.
+/// (`--watch-seconds`) and is renewed, so that an idle cluster makes progress too.
 #[derive(Clone, Default)]
 pub struct Progress(Arc<Mutex<HashMap<String, Instant>>>);
 

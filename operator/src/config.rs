@@ -1,4 +1,4 @@
-//! Settings: a flag, then `ROWGATE_*`. Every mistake is told at once, with the flag's name.
+//! Settings: a flag, then `ROWGATE_*`. All mistakes are reported at once, each with the flag's name.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rowgate_program::database_url;
 use rowgate_program::log::{self, LogFormat};
 use rowgate_program::settings::{Given, Mistakes, address, between};
 
-/// All flags as texts, so that all mistakes can be told together.
+/// All flags as texts, so that all mistakes can be reported together.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Flags {
     /// The PostgreSQL to work in (16 or newer), with the operator's login: a superuser, or a role with CREATEDB and
@@ -26,8 +26,8 @@ pub struct Flags {
     /// How often everything is compared with the database although nothing changed [default: 25]
     #[arg(long, env = "ROWGATE_RELOOK_SECONDS", value_name = "SECONDS")]
     pub relook_seconds: Option<String>,
-    /// How long a watch of the API server lasts before it is asked anew; less than load balancers on the way take for idle.
-    /// /healthz fails when one has heard nothing for 2.3 times as long [default: 200]
+    /// How long a watch of the API server lasts before it is renewed; less than the idle timeout of load balancers in
+    /// between. /healthz fails when one has heard nothing for 2.3 times as long [default: 200]
     #[arg(long, env = "ROWGATE_WATCH_SECONDS", value_name = "SECONDS")]
     pub watch_seconds: Option<String>,
     /// Address of /healthz, /readyz and /metrics [default: 127.0.0.1:8082] [example: 0.0.0.0:8082]
@@ -63,7 +63,7 @@ pub struct Settings {
     pub namespaces: Vec<String>,
     pub api_url: String,
     pub relook: Duration,
-    /// How long a watch lasts before it is asked anew.
+    /// How long a watch lasts before it is renewed.
     pub watch: Duration,
     pub health: SocketAddr,
     /// `None`: the one that the connection to the API server belongs to.
@@ -151,7 +151,7 @@ fn url(text: &str) -> Result<String, String> {
     }
 }
 
-/// In a pod the host name is the pod's; the process id tells two apart on one machine.
+/// In a pod the host name is the pod's; the process id distinguishes two on one machine.
 fn own_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();

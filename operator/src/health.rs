@@ -16,8 +16,8 @@ use crate::api::Progress;
 use crate::meter::Meter;
 use crate::source::KubeSource;
 
-/// A watch that heard nothing for this many times as long as a watch lasts is dead, and nothing but a restart is known to
-/// mend it: even an idle one is asked anew when it has lasted, and one that fails every few seconds.
+/// A watch that heard nothing for this many times its duration is dead, and only a restart is known to help: even an idle
+/// watch is renewed when it expires, and a failing one every few seconds.
 const MAX_SILENCE_FACTOR: f64 = 2.3;
 
 /// What the answers are made of.

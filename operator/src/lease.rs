@@ -1,4 +1,4 @@
-//! One operator works at a time: whoever holds the Lease. Clocks of machines are never compared.
+//! One operator works at a time: the holder of the Lease. Clocks of machines are never compared.
 //!
 //! As client-go does it: others watch whether the Lease changes, by their own clock; one that did not change for its own
 //! duration is free. What a holder that was paused might still do is fenced in PostgreSQL.
@@ -105,7 +105,7 @@ impl Leadership {
         loop {
             let next = if reason.is_empty() { RENEW_INTERVAL } else { RETRY_PERIOD };
             tokio::time::sleep(next).await;
-            // by our own clock, which goes on while we are paused: then nobody is asked any more
+            // by our own clock, which goes on while the process is paused: after that the API server is not asked
             let Some(left) = RENEW_DEADLINE.checked_sub(renewed.elapsed()) else { return self.late(&reason) };
             match tokio::time::timeout(left, self.renew()).await {
                 Err(_) => return self.late("no answer"),
@@ -150,8 +150,8 @@ impl Leadership {
         }
     }
 
-    /// Changes the Lease in the version that we wrote last: nobody else has written it since, or it is looked at. True: it is
-    /// ours.
+    /// Changes the Lease in the version that we wrote last: if another writer changed it since, it is read again. True:
+    /// it is ours.
     async fn renew(&mut self) -> Result<bool, SourceError> {
         let Some(ours) = self.ours.take() else { return self.step().await };
         let attempt = || format!("write the Lease {}", self.name);
@@ -199,7 +199,7 @@ impl Leadership {
                 self.wrote(lease);
                 Ok(true)
             }
-            // somebody was quicker; whoever holds it already looks again before that counts
+            // another operator was quicker; a holder reads the Lease again before that counts
             Err(status) if status.code == 409 && !ours => Ok(false),
             Err(status) => Err(refused(attempt(), &status)),
         }
@@ -228,7 +228,7 @@ fn observed(lease: &Lease) -> Observed {
     }
 }
 
-/// The Lease with our name in it. The times are for people: nobody compares them.
+/// The Lease with our name in it. The times are for people: no operator compares them.
 fn written(lease: Option<Lease>, name: &str, identity: &str, ours: bool, now: Timestamp) -> Lease {
     let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
     let mut lease = lease.unwrap_or_else(|| Lease { metadata, ..Lease::default() });

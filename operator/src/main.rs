@@ -12,7 +12,7 @@ use rowgate_program::log;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Brings the Tenants and ApiKeys of a Kubernetes cluster into PostgreSQL, and tells in their status what became of them.
+/// Applies the Tenants and ApiKeys of a Kubernetes cluster to PostgreSQL and reports the result in their status.
 ///
 /// A setting is read from its flag, else from its ROWGATE_* variable. The API server is the one that the pod belongs to,
 /// else the one that kubectl would use.
@@ -33,8 +33,8 @@ async fn main() -> ExitCode {
         Err(mistakes) => return failed(&mistakes, EXIT_MISTAKE),
     };
     log::start(settings.log_format);
-    // An operator that knows ten thousand keys holds small values all over its memory, and the kernel would give a huge page to
-    // each place where there is one. Where it does not let us say so, it is larger.
+    // An operator that knows ten thousand keys holds small values all over its memory, and the kernel would give a huge
+    // page to each place where there is one. Where it does not let us say so, it is larger.
     #[cfg(target_os = "linux")]
     let _small = nix::sys::prctl::set_thp_disable(true);
     match Box::pin(run::run(settings)).await {
@@ -45,7 +45,7 @@ async fn main() -> ExitCode {
 }
 
 fn failed(why: &dyn Display, code: u8) -> ExitCode {
-    // Nobody is left to tell when standard error is closed.
+    // When standard error is closed, there is nowhere to report it.
     let _told = writeln!(std::io::stderr(), "{why}");
     ExitCode::from(code)
 }

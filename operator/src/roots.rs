@@ -46,7 +46,7 @@ async fn one(api: &Api<Secret>, name: &str) -> Result<Root, RootsError> {
     if let Some(secret) = ask(attempt, api.get_opt(name)).await? {
         return held(&secret, name);
     }
-    // created and never applied: of two operators that begin at once, one is told that it is there already
+    // created and never applied: of two operators that start at once, one gets the answer that it exists
     let made = ask_unless_refused(attempt, api.create(&PostParams::default(), &new(name))).await?;
     match made {
         Ok(made) => {

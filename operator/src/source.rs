@@ -75,7 +75,7 @@ impl Declared for ApiKey {
 
 /// What the tasks of the watches share with the source.
 pub(crate) struct Shared {
-    /// Something may be new. Kept until somebody waits for it.
+    /// Something may be new. Kept until a task waits for it.
     wake: Notify,
     /// A first list has ended.
     listed: turn::Sender<()>,
@@ -96,7 +96,7 @@ pub struct KubeSource {
 }
 
 impl KubeSource {
-    /// Begins to watch, in tasks of `tasks`: everything, or (not empty) `namespaces`. A watch is asked anew after `watch`.
+    /// Begins to watch, in tasks of `tasks`: everything, or (not empty) `namespaces`. A watch is renewed after `watch`.
     #[must_use]
     pub fn start(
         client: Client,

@@ -27,12 +27,12 @@ pub(crate) struct Logins<'a> {
     connections: &'a ConnectionCache,
     /// Connections are opened, and none that was kept is used.
     fresh: bool,
-    /// Of whoever reconciles: what the fence of the control database is asked with.
+    /// The leader's epoch: the fence of the control database is asked with it.
     lead: i64,
     tenant: &'a Ulid,
     database: &'a str,
     open: BTreeMap<&'static str, PgConnection>,
-    /// Roles whose password somebody had changed.
+    /// Roles whose password had been changed and was set again.
     pub(crate) reset_passwords: Vec<String>,
     /// What the operations that go one by one have left.
     pub(crate) left: Vec<Of>,
@@ -44,10 +44,10 @@ const MOVED: &str = "RG002";
 /// Why a plan stopped. What stands behind the failed operation was not run; what stands before it stays.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
-    /// What the plan was made for is no longer there, or somebody else works on it: look and plan again.
+    /// What the plan was made for is gone, or another session is changing it: introspect and plan again.
     #[error("{about}: {message}")]
     Moved { about: String, message: String },
-    /// Somebody holds what the operation needs for longer than it waits.
+    /// Another session holds what the operation needs for longer than it waits.
     #[error("{about}: {}", locks::sentence(holders))]
     Busy { about: String, holders: Vec<Held> },
     /// `of` can be closed, and the rest go on.
@@ -101,7 +101,7 @@ impl<'a> Logins<'a> {
                 false => self.connections.connect(&login).await,
             };
             let conn = match connected {
-                // somebody gave the role another password; ours is derived and can be set again
+                // the role's password was changed; ours is derived and can be set again
                 Err(error) if error.code() == Some("28P01") && name != "operator" => {
                     self.reset_password(&login.role).await?;
                     session::connect(&login).await?
@@ -238,7 +238,7 @@ impl<'a> Logins<'a> {
         Ok(())
     }
 
-    /// What somebody else's transaction holds, or something in their database, is left: it is not waited for.
+    /// Does not wait for what another transaction or another database holds; it is left.
     async fn one_by_one(&mut self, op: &Op) -> Result<(), ApplyError> {
         let conn = self.get(op.login).await.map_err(ApplyError::Unavailable)?;
         let mut left = Vec::new();
@@ -291,8 +291,8 @@ impl<'a> Logins<'a> {
     }
 }
 
-/// Who holds the relations that `statement` names, or all that are held where it names none of them. What cannot be read is
-/// not told: it is about the message alone.
+/// Who holds the relations that `statement` names, or all that are held where it names none of them. What cannot be read
+/// is left out: it only affects the message.
 async fn holders(conn: &mut PgConnection, statement: &str) -> Vec<Held> {
     let mut held = locks::held(conn).await.unwrap_or_default();
     let is_named = |it: &Held| statement.contains(&format!("\"{}\".\"{}\"", it.schema, it.relation));

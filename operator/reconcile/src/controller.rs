@@ -1,5 +1,5 @@
-//! The only loop: wake, snapshot, compare, and a pass over each tenant that is due. A wake carries no data: what has
-//! changed is found by comparing with what the last pass over the tenant saw.
+//! The only loop: wake, take a snapshot, compare, and run a pass over each tenant that is due. Its jobs stand in this
+//! folder. A wake carries no data: what has changed is found by comparing with what the last pass over the tenant saw.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -37,11 +37,11 @@ mod results;
 
 use entries::{Entry, Orphan};
 
-/// How often things are looked at.
+/// The settings of the loop.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// After this long at the latest a tenant without a change is compared with its database again, to find what was
-    /// changed there by hand.
+    /// After this long at the latest an unchanged tenant is compared with its database again, to find changes made by
+    /// hand.
     pub resync: Duration,
     /// The data plane's address, for `status.endpoints`, such as `http://127.0.0.1:8080`.
     pub api_url: String,
@@ -50,25 +50,25 @@ pub struct Settings {
 /// Why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It was asked to.
+    /// It was asked to shut down.
     Shutdown,
-    /// Another reconciler has taken over this installation: begin anew only as the leader.
+    /// Another reconciler has taken over this installation: start again only as the leader.
     Replaced,
 }
 
-/// While a replica is waited for: at first soon, then less and less often.
+/// Between polls while a replica is awaited: the first pause, and the longest.
 const AWAITING_INITIAL_BACKOFF: Duration = Duration::from_millis(5);
 const AWAITING_MAX_BACKOFF: Duration = Duration::from_millis(100);
-/// Otherwise, for tables that somebody changed.
+/// Between polls otherwise, to notice tables that were changed.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// While no replica lives the data plane's login is tried so often.
+/// Between attempts of the data plane's login while no replica lives.
 const LOGIN_INTERVAL: Duration = Duration::from_secs(2);
-/// After something that failed.
+/// Pause after a failure.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-/// A replica's beat counts for this long, and so does what was last heard of all.
+/// How long a replica's heartbeat counts, and the last answer of the control database.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Reconciles until `shutdown`, or until another reconciler takes over. What fails is told in status and tried again.
+/// Reconciles until `shutdown`, or until another reconciler takes over. Failures are reported in status and retried.
 pub async fn run<S: ResourceSource + 'static>(
     source: Arc<S>,
     installation: Installation,
@@ -152,12 +152,12 @@ async fn take_over(installation: &Installation) -> i64 {
     }
 }
 
-/// What a piece of work came to.
+/// The result of a job.
 enum Done {
     Passed(Box<Passed>),
-    /// Of a Tenant that vanished, by uid.
+    /// A vanished Tenant was retired, by uid.
     Retired(String, Result<(), PgError>),
-    /// Of a key without a Tenant, by uid.
+    /// A key without a Tenant was released, by uid.
     OrphanReleased(String, Result<bool, String>),
     Polled(Result<(PgConnection, ReplicaPoll), PgError>),
     Listed(Result<Vec<tenants::Record>, PgError>),
@@ -170,7 +170,7 @@ struct Controller<S> {
     statuses: StatusCache,
     resync: Duration,
     snapshot: Arc<Snapshot>,
-    /// By uid of the Tenant, while it is there and until its end is seen to.
+    /// By uid of the Tenant, until it is retired.
     entries: BTreeMap<String, Entry>,
     /// Keys without a Tenant, by uid.
     orphans: BTreeMap<String, Orphan>,
@@ -183,7 +183,7 @@ struct Controller<S> {
     lost: bool,
     /// The server's queue of notifications is half full.
     queue_fills: bool,
-    /// `None`: nothing is known yet, so nothing is told.
+    /// `None`: nothing is known yet, so nothing is reported.
     replicas: Option<Replicas>,
     tables: SeenTables,
     polling: bool,
@@ -195,7 +195,7 @@ struct Controller<S> {
     pace: Duration,
     listing: bool,
     next_list: Instant,
-    /// Tenants that nobody knows an object of: if the next snapshot knows none either, their end is seen to.
+    /// Tenants without an object: if the next snapshot has none either, they are retired.
     suspects: BTreeSet<String>,
 }
 
@@ -241,7 +241,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         }
     }
 
-    /// When something is to be begun next.
+    /// When the next job is due.
     fn next(&self) -> Instant {
         let passes = self.entries.values().filter(|it| !it.busy()).map(|it| it.due);
         let releases = self.orphans.values().filter_map(|it| it.due);
@@ -251,7 +251,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         all.min().unwrap_or_else(|| Instant::now() + POLL_INTERVAL)
     }
 
-    /// Begins what is due.
+    /// Starts the jobs that are due.
     fn start(&mut self) {
         let now = Instant::now();
         if !self.polling && self.next_poll <= now {
@@ -312,7 +312,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         }
     }
 
-    /// Tells the tenants whose standing with the replicas is another one.
+    /// Reports the tenants whose standing with the replicas has changed.
     fn report(&mut self) {
         let Some(replicas) = &self.replicas else { return };
         for entry in self.entries.values_mut() {
@@ -330,7 +330,8 @@ impl<S: ResourceSource + 'static> Controller<S> {
     }
 }
 
-/// What of the replicas a tenant's status shows: how many serve it, how many live, whether anybody knows, and why some cannot.
+/// What of the replicas a tenant's status shows: how many serve it, how many live, whether anybody knows, and why some
+/// cannot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Standing {
     n_serving: usize,
@@ -356,7 +357,7 @@ fn changed<S: ResourceSource + 'static>(source: &Arc<S>) -> Pin<Box<dyn Future<O
     Box::pin(async move { source.changed().await })
 }
 
-/// The tenants whose end nobody has seen to.
+/// The tenants that are not retired yet.
 async fn listed(installation: &Installation) -> Result<Vec<tenants::Record>, PgError> {
     tenants::not_retained(&mut session::connect(&installation.operator()).await?).await
 }

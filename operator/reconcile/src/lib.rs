@@ -1,6 +1,7 @@
-//! Desired versus actual: a folder or a cluster says what should be, PostgreSQL what is, a plan what to do.
+//! Desired versus actual: a folder or a cluster declares what should be, PostgreSQL holds what is, a plan says what to
+//! do.
 //!
-//! No Kubernetes client and no HTTP in here. [`plan`] and `status` are pure; `apply` and `run` await.
+//! No Kubernetes client and no HTTP in here. [`plan`] and `status` are pure; `apply`, `pass` and `controller` await.
 
 pub mod desired;
 pub mod plan;

@@ -44,7 +44,7 @@ pub(crate) use release::{REMEDY, free_key, is_forced};
 pub(crate) struct Memory {
     statuses: StatusCache,
     pub(crate) epoch: Option<i64>,
-    /// The last pass has found the fence closed, and nobody else to have done it.
+    /// The last pass found the fence closed, although no other reconciler had closed it.
     was_fenced: bool,
     /// What the manifests said in the last pass that left nothing to do; a plan that is not empty for the same is drift.
     converged: Option<Generations>,
@@ -56,7 +56,7 @@ pub(crate) struct Memory {
     secrets: Option<keys::Remembered>,
     /// Roles of it that others' databases held then.
     held: Vec<String>,
-    /// What of its database names somebody else's roles, or those of its dead keys, when that was last looked for.
+    /// Objects of its database that name roles of other tenants or of its dead keys, as last found.
     named: Option<Vec<String>>,
 }
 

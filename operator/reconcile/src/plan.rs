@@ -37,7 +37,7 @@ impl Finding {
         Finding { reason, message: message.into() }
     }
 
-    /// The same, told of one entity.
+    /// The same finding, about one entity.
     fn of(self, entity: &str) -> Finding {
         let message = format!("entities[{entity}]: {}", self.message);
         Finding { message, ..self }
@@ -81,7 +81,7 @@ pub struct Statement {
     pub sql: Sql,
     /// What is closed when PostgreSQL refuses it.
     pub of: Of,
-    /// What was found otherwise and is mended by it, in words; empty where it only follows from another statement.
+    /// The differences that it repairs, in words; empty where it only follows from another statement.
     pub undoes: Vec<String>,
 }
 

@@ -89,8 +89,8 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// Which key each Secret belongs to, by uid: of several that name one, whoever had it in its last status, then whoever
-/// is older.
+/// Which key each Secret belongs to, by uid: of several keys that name one, the key that had it in its last status, then
+/// the oldest.
 pub(crate) fn holders<'a>(keys: &[&'a ApiKey], rows: &BTreeMap<Ulid, Key>) -> BTreeMap<&'a str, &'a ApiKey> {
     let ids: BTreeMap<&str, &Ulid> = rows.iter().map(|(id, row)| (row.uid.as_str(), id)).collect();
     let mut keys: Vec<&ApiKey> = keys.to_vec();
@@ -121,7 +121,7 @@ pub(crate) async fn ensure<S: ResourceSource>(
         let presented = data.get(API_KEY).and_then(|text| PresentedKey::parse(text).ok());
         let presented = presented.filter(|key| key.tenant == *target.slug);
         let Some(key) = presented else { return Err(SecretProblem::Foreign(target.name.to_owned())) };
-        // only of one that is current can a key that nobody knows yet be the next
+        // a key that is not in the database yet can only follow a current one
         let replaces = data.get(REPLACES).and_then(|id| id.parse().ok());
         let replaces = replaces.filter(|id| known.iter().any(|known| known.id == *id && is_current(known)));
         let spec = spec(&key.secret, pepper, replaces);

@@ -14,7 +14,7 @@ pub use crate::status::object_status::Status;
 pub mod dir;
 pub(crate) mod inputs;
 
-/// A source of resources. Every call reads the truth anew; a wake carries no data.
+/// A source of resources. Every call reads the current state; a wake carries no data.
 pub trait ResourceSource: Send + Sync {
     /// Returns when something may have changed since the last [`snapshot`](ResourceSource::snapshot).
     fn changed(&self) -> impl Future<Output = ()> + Send;
@@ -38,8 +38,8 @@ pub trait ResourceSource: Send + Sync {
         data: &BTreeMap<String, String>,
     ) -> impl Future<Output = Result<Option<Version>, SourceError>> + Send;
 
-    /// What is to be seen of a Secret at this moment, without asking for it. It may lag: what is done about a Secret follows
-    /// from [`read_secret`](ResourceSource::read_secret) alone.
+    /// What is to be seen of a Secret at this moment, without asking for it. It may lag: what is done about a Secret
+    /// follows from [`read_secret`](ResourceSource::read_secret) alone.
     fn secret_view(&self, _namespace: &str, _name: &str) -> SecretView {
         SecretView::Unwatched
     }
@@ -52,9 +52,9 @@ pub trait ResourceSource: Send + Sync {
         name: &str,
     ) -> impl Future<Output = Result<(), SourceError>> + Send;
 
-    /// Publishes status. What differs in the times only at which conditions turned is not written, nor is the status of an
-    /// object that is gone, whoever bears its name now. One that turns an object `Stalled` is told as an [`Event`], too:
-    /// [`Status::stalls`].
+    /// Publishes status. What differs in the times only at which conditions turned is not written, nor is the status of
+    /// an object that is gone, even if a new one has its name. One that turns an object `Stalled` is also published as an
+    /// [`Event`]: [`Status::stalls`].
     fn report(&self, reports: &[StatusReport]) -> impl Future<Output = Result<(), SourceError>> + Send;
 
     /// Whether an object that is deleted stays, with a `deletionTimestamp`, until it is released. Where it does not, its
@@ -63,14 +63,14 @@ pub trait ResourceSource: Send + Sync {
         true
     }
 
-    /// A pass over one Tenant took this long: for whoever counts.
+    /// A pass over one Tenant took this long; for metrics.
     fn passed(&self, _took: Duration) {}
 
     /// All is done for an object that is being deleted: it may go. Said again and again until it is gone; an object that is
     /// gone already, or that nothing holds, is no error.
     fn release(&self, object: &ObjectRef) -> impl Future<Output = Result<(), SourceError>> + Send;
 
-    /// Tells about something that happened.
+    /// Publishes something that happened.
     fn event(&self, object: &ObjectRef, event: Event)
     -> impl Future<Output = Result<(), SourceError>> + Send;
 }
@@ -83,7 +83,8 @@ pub struct Snapshot {
     pub api_keys: Vec<Arc<ApiKey>>,
     /// By namespace and name.
     pub config_maps: BTreeMap<(String, String), Arc<BTreeMap<String, String>>>,
-    /// Namespace and name of the Secrets that keys name and that are not there: a key's that vanishes is issued anew at once.
+    /// Namespace and name of the Secrets that keys name and that are not there: when a key's Secret vanishes, a new one
+    /// is issued at once.
     pub missing: BTreeSet<(String, String)>,
     /// What could not be read or accepted; its last good version, if any, is among the objects.
     pub problems: Vec<SourceProblem>,
@@ -104,25 +105,25 @@ impl Snapshot {
 pub struct Found {
     /// The entries that are text.
     pub data: BTreeMap<String, String>,
-    /// `None` where nobody watches.
+    /// `None` where Secrets are not watched.
     pub version: Option<Version>,
 }
 
-/// Of one Secret: whatever is changed in it gives it another, and so does its being made anew.
+/// Of one Secret: every change gives it another version, and so does its recreation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version(pub Box<str>);
 
 /// What a source sees of a Secret without asking for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretView {
-    /// Nobody watches: only who reads it knows.
+    /// Secrets are not watched: only reading it shows its state.
     Unwatched,
     /// It is not there, or not to be seen: not yet, or because it does not say that it is ours.
     Absent,
     Present(Version),
 }
 
-/// Something in a source that a person has to mend.
+/// Something in a source that a person has to correct.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourceProblem {
     /// The file's name, or the object's in a cluster.
@@ -176,7 +177,7 @@ impl From<&ApiKey> for ObjectRef {
     }
 }
 
-/// What one object is told.
+/// The new status of one object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatusReport {
     pub object: ObjectRef,

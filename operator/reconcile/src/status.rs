@@ -1,4 +1,4 @@
-//! What the resources are told. Pure: the outcome of a pass and the replicas that are alive, in; status, out.
+//! The status of resources. Pure: the outcome of a pass and the live replicas in, status out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) type Finding = (Reason, String);
 /// What a pass found out about one object, whichever its kind.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Findings {
-    /// Somebody has to change something.
+    /// A person has to change something.
     pub(crate) stalled: Vec<Finding>,
     /// It will be tried again by itself.
     pub(crate) retry: Option<Finding>,
@@ -43,7 +43,7 @@ pub(crate) struct TenantState {
     /// Whether the pass came to its end: the database is what the manifests say, as far as they can be followed. What is
     /// known of a pass that did not is what an earlier one found.
     pub(crate) done: bool,
-    /// Released: nobody is told anything any more.
+    /// Released: no status is reported any more.
     pub(crate) gone: bool,
     /// Another reconciler has taken over.
     pub(crate) replaced: bool,
@@ -69,7 +69,7 @@ pub(crate) struct KeyState {
     pub(crate) object: ObjectRef,
     pub(crate) generation: i64,
     pub(crate) findings: Findings,
-    /// Released: nobody is told anything any more.
+    /// Released: no status is reported any more.
     pub(crate) gone: bool,
     pub(crate) id: Option<Ulid>,
     pub(crate) role: Option<String>,
@@ -80,7 +80,7 @@ pub(crate) struct KeyState {
     pub(crate) secret_name: String,
     pub(crate) expires_at: Option<String>,
     pub(crate) revoked_at: Option<String>,
-    /// Not told anew while it has moved by less than a minute.
+    /// Not reported again while it has moved by less than a minute.
     pub(crate) last_used_at: Option<Timestamp>,
     /// The 12 characters of the current secret that may be shown.
     pub(crate) current_secret: Option<String>,
@@ -99,7 +99,7 @@ pub(crate) struct Replicas {
     pub(crate) live: Vec<BTreeMap<Ulid, Serving>>,
     /// Why no data plane can log in to the control database from here, while none lives.
     pub(crate) control: Option<LoginFailure>,
-    /// Why nobody knows whether they live: the control database has been silent for longer than a beat counts.
+    /// Why the live replicas are unknown: the control database has not answered for longer than a heartbeat counts.
     pub(crate) silent: Option<String>,
 }
 
@@ -114,8 +114,8 @@ fn n_serving(state: &TenantState, wanted: Option<i64>, replicas: &Replicas) -> u
     replicas.live.iter().filter(|served| served.get(id).is_some_and(serves)).count()
 }
 
-/// Why live replicas cannot open a connection for a tenant's requests: how many, and what one of them says, of those first for
-/// which somebody has to change something.
+/// Why live replicas cannot open a connection for a tenant's requests: how many, and what one of them says, preferring
+/// those for which a person has to change something.
 pub(crate) fn login_failure<'a>(
     state: &TenantState,
     replicas: &'a Replicas,

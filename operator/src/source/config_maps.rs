@@ -70,8 +70,8 @@ impl ConfigMaps {
     }
 }
 
-/// Wakes the source when a ConfigMap came that was missing, or one was corrected whose script had failed: nobody watches
-/// them.
+/// Wakes the source when a ConfigMap came that was missing, or one was corrected whose script had failed: they are not
+/// watched.
 pub(crate) async fn follow(source: Arc<KubeSource>) {
     loop {
         tokio::time::sleep(POLL_INTERVAL).await;

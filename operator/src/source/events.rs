@@ -25,11 +25,11 @@ const MAX_NOTE_LEN: usize = 1024;
 const ELLIPSIS: &str = "...";
 /// How much of an object's name goes into the name of its Events, which takes 253 characters.
 const MAX_NAME_LEN: usize = 200;
-/// What is told again within this time counts as a series.
+/// An Event that repeats within this time counts as a series.
 const SERIES_TIMEOUT: Duration = Duration::from_secs(360);
 
-/// What is told again of one object, word for word, is counted: another note is another Event, since nobody would read what
-/// it says behind the first one's.
+/// An Event that repeats word for word is counted; another note is another Event, because a note behind the first one's
+/// would not be read.
 pub(crate) struct Events {
     client: Client,
     instance: String,
@@ -88,7 +88,7 @@ impl Events {
         Ok(())
     }
 
-    /// The same, if it was told within [`SERIES_TIMEOUT`].
+    /// The same Event, if it was published within [`SERIES_TIMEOUT`].
     fn before(&self, said: &Said) -> Option<Recent> {
         let mut recent = lock(&self.recent);
         recent.retain(|_, it| it.last.elapsed() < SERIES_TIMEOUT);
@@ -128,7 +128,7 @@ impl Events {
     }
 }
 
-/// Counts an Event that was told before; `None`: somebody has deleted it.
+/// Counts a repeated Event; `None`: it was deleted.
 async fn counted(api: &Api<Written>, before: Recent) -> kube::Result<Option<Recent>> {
     let count = before.count + 1;
     let series = EventSeries { count, last_observed_time: MicroTime(entropy::now()) };

@@ -18,7 +18,7 @@ use super::{Declared, MANAGER, MAX_CONCURRENT, ask, ask_unless_refused};
 /// The finalizer of every object of ours.
 pub(crate) const FINALIZER: &str = "rowgate.dev/cleanup";
 
-/// How often somebody may write an object between our look and our write.
+/// How often the object may change between our read and our write.
 const MAX_ATTEMPTS: usize = 5;
 
 /// Every object, as it was last understood; each of them holds our finalizer or is being deleted.

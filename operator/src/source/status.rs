@@ -42,7 +42,7 @@ impl Statuses {
     }
 }
 
-/// Writes what is new. An object that is gone, or was made anew, is no error.
+/// Writes what is new. An object that is gone, or was recreated, is no error.
 ///
 /// # Errors
 /// The first that the API server did not answer to; or else the last that it refused.

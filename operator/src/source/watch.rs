@@ -80,8 +80,8 @@ impl<T: Declared> Watch<T> {
     }
 }
 
-/// Watches the metadata of our Secrets for ever. Nothing waits for it: where the rights to it are missing, as with the rules
-/// of an older chart, Secrets are read by their names.
+/// Watches the metadata of our Secrets for ever. Nothing waits for it: where the rights to it are missing, as with the
+/// rules of an older chart, Secrets are read by their names.
 pub(crate) async fn secrets(
     versions: SharedVersions,
     shared: Arc<Shared>,
@@ -108,7 +108,7 @@ pub(crate) async fn secrets(
     each(&shared, &meter, &path, watcher(api, config), take, failing).await;
 }
 
-/// Takes each event. `failing` is told with each failure since when there was nothing else.
+/// Takes each event. `failing` is called with each failure, with the time of the first in a row.
 async fn each<K>(
     shared: &Shared,
     meter: &WatchMeter,

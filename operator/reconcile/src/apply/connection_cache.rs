@@ -14,7 +14,7 @@ const MAX_CONNECTIONS: usize = 48;
 /// A tenant that nothing happens to holds none.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Those that nobody uses at this moment, the one used last at the end.
+/// The idle connections, the most recently used one at the end.
 #[derive(Default)]
 pub(crate) struct ConnectionCache(Mutex<Vec<Idle>>);
 
@@ -63,7 +63,7 @@ impl ConnectionCache {
         }
     }
 
-    /// Closes those that nobody has used for a while.
+    /// Closes connections that were idle for [`IDLE_TIMEOUT`].
     pub(crate) fn tidy(&self) {
         self.idle().retain(|it| it.since.elapsed() < IDLE_TIMEOUT);
     }

@@ -1,4 +1,4 @@
-//! What the loop knows of each tenant and of keys without one, and when it is their turn.
+//! What the loop knows of each tenant and of keys without one, and when each is due.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const MAX_RETRY_DELAY: Duration = Duration::from_secs(15);
 
 /// One tenant.
 pub(super) struct Entry {
-    /// `None`: its object vanished, and its end is to be seen to.
+    /// `None`: its object vanished, and it is to be retired.
     pub(super) tenant: Option<Arc<Tenant>>,
     /// The uids of keys that live on without `tenant`: it is there, but cannot be read.
     pub(super) spared: Option<Vec<String>>,
@@ -39,9 +39,9 @@ pub(super) struct Entry {
     cut: CancellationToken,
     /// When the logins were tried last.
     pub(super) probed: Option<Instant>,
-    /// The pass is one in which everything is compared and told again, whether it changed or not.
+    /// Whether the pass compares and reports everything, changed or not.
     pub(super) whole: bool,
-    /// What of the replicas was told.
+    /// The standing with the replicas that was reported.
     pub(super) reported: Option<Standing>,
 }
 
@@ -107,7 +107,7 @@ impl Entry {
         (self.state, self.memory) = (Some(state), Some(memory));
     }
 
-    /// After a pass over an object that is there no more: its end is seen to at once.
+    /// After a pass over an object that no longer exists: it is retired at once.
     pub(super) fn cut(&mut self, memory: Memory) {
         (self.memory, self.due) = (Some(memory), Instant::now());
     }
@@ -120,7 +120,7 @@ impl Entry {
         }
     }
 
-    /// After an end that could not be seen to.
+    /// After a failed retirement.
     pub(super) fn failed_vanished(&mut self, memory: Memory, resync: Duration) {
         self.n_failed += 1;
         self.memory = Some(memory);
@@ -221,8 +221,8 @@ impl<S: ResourceSource + 'static> Controller<S> {
     }
 }
 
-/// The keys of a Tenant that cannot be read that are not to be revoked, by uid: those that are wanted, and those of which
-/// nobody knows.
+/// The keys of a Tenant that cannot be read that are not to be revoked, by uid: those that are wanted, and those that
+/// cannot be read.
 fn spared(keys: &[Arc<ApiKey>], snapshot: &Snapshot) -> Vec<String> {
     let wanted = keys.iter().filter(|key| !key.spec.revoked && !is_deleting(&key.metadata));
     let wanted = wanted.filter_map(|key| key.metadata.uid.clone());

@@ -1,5 +1,5 @@
-//! What a tenant's own code can do to a pass over it: it may take for ever, or meet a mistake of ours that panics. Either is
-//! told of that tenant, and no other waits.
+//! What a tenant's own code can do to a pass over it: the pass may never end, or panic. Either is reported for that
+//! tenant, and no other waits.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -28,12 +28,13 @@ pub(crate) struct Panicked;
 
 /// Runs it to its end, or to its panic.
 pub(crate) async fn contained<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
-    // whoever shares something with it locks it, and passes over a poisoned lock
+    // shared state is behind locks whose poisoning is ignored
     AssertUnwindSafe(work).catch_unwind().await.map_err(|_told_by_its_hook| Panicked)
 }
 
-/// Tells of a pass that takes long, and ends when it is to be given up: with what is told of the Tenant then. `is_slow`: it is
-/// in a slow slot. `before`: what was known of the Tenant before; `None`: what was told last stands until the pass ends.
+/// Reports a pass that takes long, and returns when it is to be given up, with what the Tenant's status then says.
+/// `is_slow`: the pass is in a slow slot. `before`: what was known of the Tenant before; `None`: the last status stands
+/// until the pass ends.
 pub(crate) async fn outlasts<S: ResourceSource>(
     shared: &Shared<S>,
     statuses: &StatusCache,
@@ -44,7 +45,7 @@ pub(crate) async fn outlasts<S: ResourceSource>(
     let all = async {
         is_slow.notified().await;
         sleep(REPORT_AFTER).await;
-        // what the pass has told itself says more
+        // what the pass itself reported says more
         if let Some(mut now) = before.filter(|now| !statuses.is_revised(&now.object.uid)) {
             // those are what they were
             now.keys.clear();

@@ -56,14 +56,14 @@ pub(crate) struct Passed {
 }
 
 impl<S: ResourceSource> Job<S> {
-    /// Ends with what is told of the Tenant, whatever its pass does: fails, panics, or never ends.
+    /// Always returns what to report for the Tenant, whether its pass fails, panics or never ends.
     pub(crate) async fn run(mut self) -> Passed {
         let began = Instant::now();
         let keys: Vec<&ApiKey> = self.keys.iter().map(|key| &**key).collect();
         let mut before = report::known(&self.tenant, &keys, self.memory.last());
         let statuses = self.memory.statuses();
         let (shared, cut) = (self.shared.clone(), self.cut.clone());
-        // what failed is told, and is tried again with every pass
+        // a failure is reported already, and every pass retries it
         let has_failed = self.memory.last().is_some_and(|last| last.findings.retry.is_some());
         let is_slow = Arc::new(Notify::new());
         let reported = (!has_failed).then(|| before.clone());
@@ -160,8 +160,8 @@ async fn pass<S: ResourceSource>(
 }
 
 /// A Tenant that is there no more, without a word before: its keys are revoked, its database is kept and served no more.
-/// `epoch`: its fence, if it was taken. `spared`: it is there, but cannot be read, so that it is served on, and its keys die
-/// but for these.
+/// `epoch`: its fence, if it was taken. `spared`: it is there, but cannot be read, so that it is served on, and its keys
+/// die but for these.
 pub(crate) async fn retire<S>(
     shared: &Shared<S>,
     uid: &str,

@@ -22,8 +22,8 @@ pub(crate) struct ReplicaPoll {
     pub(crate) lead: leader::Look,
 }
 
-/// The connection is kept: this is asked many times a second while a replica is waited for. `tries`: where no replica lives the data
-/// plane's login is tried as replicas do, from here.
+/// The connection is kept: this is asked many times a second while a replica is waited for. `tries`: where no replica
+/// lives the data plane's login is tried as replicas do, from here.
 pub(crate) async fn poll_replicas(
     installation: Installation,
     conn: Option<PgConnection>,
@@ -49,7 +49,7 @@ pub(crate) struct SeenTables(BTreeMap<Ulid, BTreeSet<i64>>);
 
 impl SeenTables {
     /// Takes in what the replicas say, and gives the tenants whose tables are other ones than before: a hand has changed
-    /// them, or we have. One that nobody has seen before is none of them.
+    /// them, or we have. A tenant that was not seen before is not among them.
     pub(crate) fn stirred(&mut self, seen: &Seen) -> Vec<Ulid> {
         let mut now: BTreeMap<Ulid, BTreeSet<i64>> = BTreeMap::new();
         for ((tenant, _), fingerprints) in seen {

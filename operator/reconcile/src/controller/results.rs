@@ -1,4 +1,4 @@
-//! What a look, a pass or a removal came to is taken in.
+//! Takes in the results of polls, passes and removals.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use crate::source::{ResourceSource, SecretView};
 use crate::status::report;
 use crate::status::{Replicas, awaits_replicas};
 
-/// PostgreSQL writes to its own log from here on.
+/// From this share on PostgreSQL warns in its own log.
 const QUEUE_WARNING_SHARE: f64 = 0.5;
 
 impl<S: ResourceSource + 'static> Controller<S> {
-    /// Takes in what a piece of work came to. True: another reconciler has taken over.
+    /// Takes in the result of a job. True: another reconciler has taken over.
     pub(super) fn done(&mut self, done: Done) -> bool {
         match done {
             Done::Passed(passed) => return self.passed(*passed),
@@ -49,7 +49,8 @@ impl<S: ResourceSource + 'static> Controller<S> {
                     replicas.silent = Some(error.to_string());
                     self.replicas = Some(replicas);
                     self.report();
-                    // whoever answers next may know less, such as a standby that takes over: each tenant is compared first
+                    // the server that answers next may know less, such as a promoted standby: each tenant is compared
+                    // first
                     self.entries.keys().for_each(|uid| self.statuses.revise(uid));
                 }
             }
@@ -72,7 +73,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         self.statuses.finish_revision(&uid);
         let Some(entry) = self.entries.get_mut(&uid) else { return false };
         if entry.tenant.is_none() {
-            // its object vanished meanwhile: what its keys are told since is not to be told over
+            // its object vanished meanwhile: newer statuses of its keys must not be overwritten
             entry.cut(memory);
             return false;
         }
@@ -84,7 +85,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
             if awaits {
                 (self.pace, self.next_poll) = (AWAITING_INITIAL_BACKOFF, Instant::now());
             }
-            // a replica may serve it by now, so it is told after the next poll, unless that may not come
+            // a replica may serve it by now, so it is reported after the next poll, unless no poll succeeds
             if awaits && !self.lost {
                 entry.reported = None;
             } else {
@@ -95,7 +96,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         false
     }
 
-    /// Tells when the server's queue of notifications fills, and when it has emptied again.
+    /// Logs when the server's notification queue fills up, and when it has room again.
     fn note_queue(&mut self, usage: f64) {
         let is_filling = QUEUE_WARNING_SHARE <= usage;
         if is_filling && !self.queue_fills {
@@ -110,7 +111,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         self.queue_fills = is_filling;
     }
 
-    /// A Tenant's end was seen to; or it is there again, or something else is to be done for it.
+    /// A Tenant was retired; or it exists again, or needs another job.
     fn retired(&mut self, uid: &str) {
         match self.entries.get_mut(uid) {
             Some(entry) if entry.tenant.is_some() || entry.wanted => {

@@ -5,7 +5,7 @@ pub(crate) fn value<'a>(metadata: &'a kube_core::ObjectMeta, name: &str) -> Opti
     metadata.annotations.as_ref()?.get(name).map(String::as_str)
 }
 
-/// A sentence for each of `names` that is set: a switch that nobody reads must not look as if it worked.
+/// A sentence for each of `names` that is set: a switch that is ignored must not look as if it worked.
 pub(crate) fn unserved(metadata: &kube_core::ObjectMeta, names: &[&str]) -> Vec<String> {
     let set = names.iter().filter(|name| value(metadata, name).is_some());
     set.map(|name| format!("not served yet: the annotation {name} on this kind; remove it")).collect()

@@ -1,5 +1,5 @@
-//! Which Tenant takes up a retained database: the one of its namespace and name, one of its namespace that names its id, or the
-//! one that the platform team handed it to. Whoever may not is told what is told of any name that is taken.
+//! Which Tenant takes up a retained database: the one of its namespace and name, one of its namespace that names its id,
+//! or the one that the platform team handed it to. Every other Tenant gets the same message as for any taken name.
 
 use rowgate_core::name::Ulid;
 use rowgate_crds::{Database, Reason};
@@ -9,8 +9,8 @@ use super::PassError;
 use crate::source::ObjectRef;
 use crate::status::TenantState;
 
-/// The row that a Tenant without one takes up; `None`: it gets a new one. `old`: the row that [`named`] says where `spec` names
-/// one, or else the one of the slug. `object_remains`: whether the object of a row is there still, being deleted.
+/// The row that a Tenant without one takes up; `None`: it gets a new one. `old`: the row that [`named`] says where `spec`
+/// names one, or else the one of the slug. `object_remains`: whether the object of a row is there still, being deleted.
 pub(super) fn claim(
     state: &TenantState,
     spec: &Database,
@@ -42,7 +42,7 @@ pub(super) fn claim(
     take_up(spec, old, object_remains)
 }
 
-/// What a Tenant of the namespace is told; the rest of what may be known there stands in the Event `DatabaseRetained`.
+/// For a Tenant of the same namespace; the Event `DatabaseRetained` says the rest.
 fn of_own_namespace(
     state: &TenantState,
     spec: &Database,
@@ -85,7 +85,7 @@ fn take_up(
     Ok(Some(old))
 }
 
-/// What somebody is told who may have known it.
+/// For a Tenant that is allowed to know of the database.
 pub(super) fn is_being_dropped(old: &Record) -> PassError {
     let message = format!(
         "the database {} of the slug {} is being dropped; afterwards this Tenant gets a new one",
@@ -115,7 +115,7 @@ pub(super) fn named(spec: &Database) -> Option<Ulid> {
     spec.adopt_retained.as_ref()?.parse().ok()
 }
 
-/// In the same words whoever has it.
+/// The message does not depend on who holds the slug.
 pub(super) fn slug_is_taken(state: &TenantState) -> PassError {
     let message = format!(
         "the slug {} belongs to another Tenant, and a Tenant keeps its slug; delete this one and create it with another spec.slug",

@@ -42,7 +42,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             let operator = self.installation.operator().role;
             let plan = |closed| plan::contents(desired, &cluster, &db, closed, &operator, &mut entropy::ulid);
             let mut outcome = plan(&closed);
-            // what PostgreSQL refused the last time is tried in each pass, in case that somebody has mended it
+            // each pass retries what PostgreSQL refused the last time, because its cause may have been corrected
             let tries_again = || plan(&self.memory.closed).ops.is_empty();
             if outcome.ops.is_empty() {
                 // those of unscoped keys, which have no role to close
@@ -90,7 +90,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                         self.source.event(&state.object, event).await?;
                     }
                 }
-                // somebody works on the tables at this moment; nothing of the operation stands
+                // another session is changing the tables; the operation was rolled back
                 Err(error @ ApplyError::Moved { .. }) if n_moved < MAX_ROUNDS => {
                     tracing::info!(tenant = %desired.slug, %error, "planning again");
                     n_moved += 1;
@@ -107,8 +107,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
     }
 
-    /// Calls the replicas as soon as a plan was applied: they load what stands there while it is looked at again. What is said
-    /// of it follows from that look.
+    /// Calls the replicas as soon as a plan was applied: they load what stands there while it is looked at again. What is
+    /// said of it follows from that look.
     async fn announce(&mut self, logins: &mut Logins<'_>) -> Result<(), PassError> {
         // one that is not served yet is called when it is whole
         let Some((id, announced)) = self.announced.clone() else { return Ok(()) };
@@ -124,13 +124,13 @@ impl<S: ResourceSource> Pass<'_, S> {
         Ok(())
     }
 
-    /// Says before it is mended that the database is not what was said of it.
+    /// Reports, before the repair, that the database differs from its status.
     async fn revise(&self, state: &TenantState, reason: Reason, note: &str) -> Result<(), PassError> {
         // the keys are what they were, and this pass does not know them yet
         let mut status = self.memory.last.as_deref().unwrap_or(state).clone();
         status.findings.retry = Some((reason, note.to_owned()));
         status.done = false;
-        // before it is written: who serves may change meanwhile, and what was found before would be told anew
+        // before it is written: the serving replicas may change meanwhile, and the outdated state would be reported again
         self.memory.statuses.revise(&state.object.uid);
         let reports = self.memory.statuses.tenant(&status, &Replicas::default(), false);
         Ok(self.reporter.write(self.source, &reports).await?)
@@ -154,7 +154,7 @@ fn held(desired: &Desired, cluster: &Cluster, closed: &Closed) -> Vec<String> {
     held.map(|(role, _)| role.clone()).collect()
 }
 
-/// Whether the manifests say what they said. A key without a secret has lost it to somebody's hand, not to a manifest.
+/// Whether the manifests are unchanged. A key without a secret lost it by hand, not through a manifest.
 fn is_unchanged(before: &Generations, now: &Generations) -> bool {
     let is_same =
         |(old, new): (&Generation, &Generation)| old.0 == new.0 && (new.1.is_none() || old.1 == new.1);

@@ -1,5 +1,5 @@
 //! A Tenant that is being deleted: its keys die, its database stays or goes as its policy says, then it is released.
-//! Cut off anywhere, the next pass begins anew and finds less to do.
+//! When it is interrupted anywhere, the next pass starts again and finds less to do.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         if record.phase != tenants::Phase::Retained {
             self.unserve(&record, &mut conn).await?;
             if kept {
-                // in the namespace of the Tenant, and told nowhere else
+                // only in the namespace of the Tenant
                 let (object, id) = (&state.object, &record.id);
                 let note = format!(
                     "its keys are revoked and database {} is kept, with the id {id}; Tenant {}/{} takes it up again when it \

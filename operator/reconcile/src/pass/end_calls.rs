@@ -1,5 +1,5 @@
-//! What dead keys still run is ended before their roles are closed: after that nobody can become such a role, and only as
-//! that role is its backend ended.
+//! Ends what dead keys still run before their roles are closed: a backend is ended only as its own role, and afterwards
+//! no login can become that role.
 
 use rowgate_core::role::TenantLogin;
 use rowgate_pg::failure::PgError;
@@ -16,8 +16,8 @@ use crate::source::ResourceSource;
 const END_TIMEOUT_MS: i64 = 1_000;
 
 impl<S: ResourceSource> Pass<'_, S> {
-    /// Ends the calls of keys that no longer live. Data planes do the same within 2 s of a revocation; this is for where none
-    /// is left. A failure stops nothing: what follows takes rights away, and the next pass tries again.
+    /// Ends the calls of keys that no longer live. Data planes do the same within 2 s of a revocation; this is for where
+    /// none is left. A failure stops nothing: what follows takes rights away, and the next pass tries again.
     pub(super) async fn end_calls(&self, desired: &Desired, logins: &mut Logins<'_>) {
         match self.end_all(desired, logins).await {
             Ok(0) => {}

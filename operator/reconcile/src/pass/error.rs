@@ -1,4 +1,4 @@
-//! Why a pass ended early, and what its Tenant is told then.
+//! Why a pass ended early, and what the status of its Tenant then says.
 
 use rowgate_crds::Reason;
 use rowgate_pg::failure::PgError;
@@ -7,7 +7,7 @@ use rowgate_pg::locks::{self, Held};
 use crate::apply::ApplyError;
 use crate::source::SourceError;
 
-/// Why a pass ended early. The Tenant's status says it; the next pass begins anew.
+/// Why a pass ended early. The Tenant's status says it; the next pass starts again.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PassError {
     #[error(transparent)]
@@ -39,7 +39,7 @@ impl From<ApplyError> for PassError {
     }
 }
 
-/// What a tenant is told that waits for somebody's transaction.
+/// The message of a tenant that waits for another transaction.
 pub(super) fn busy(about: &str, holders: &[Held]) -> String {
     let held = match holders {
         [] => "another transaction holds a table".to_owned(),
@@ -50,7 +50,7 @@ pub(super) fn busy(about: &str, holders: &[Held]) -> String {
     )
 }
 
-/// What a tenant is told whose database is too large to be read. It is looked at again as after a change.
+/// The message of a tenant whose database is too large to be read. It is read again as after a change.
 pub(super) fn too_large(error: &PgError) -> String {
     format!(
         "{error}; reduce what the tenant's database holds (it is served as it was last read, and every resync retries)"

@@ -21,8 +21,8 @@ use crate::{entropy, secrets};
 /// Secrets that are asked for at once.
 const MAX_CONCURRENT: usize = 16;
 
-/// What the Secrets of keys held when a pass came to its end: those that are as they were are not read again. Where nobody
-/// watches them, every look without a change reads them all.
+/// What the Secrets of keys held when a pass finished: unchanged ones are not read again. Where Secrets are not watched,
+/// every resync reads them all.
 #[derive(Debug)]
 pub(super) struct Remembered {
     tenant: Mark,
@@ -102,7 +102,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         self.memory.secrets = Some(Remembered { tenant, namespace, keys: keys.collect() });
     }
 
-    /// Identifiers and secrets of the keys; a key that has a problem is told so and gets no secret.
+    /// Identifiers and secrets of the keys; a key with a problem reports it and gets no secret.
     pub(super) async fn keys(
         &mut self,
         state: &mut TenantState,
@@ -185,7 +185,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         Ok(())
     }
 
-    /// Whether the Secret is the one that this was derived from. What is seen may lag behind the Secret, as what was read may.
+    /// Whether the Secret is the one that this was derived from. What is seen may lag behind the Secret, as what was read
+    /// may.
     fn is_as_it_was(&self, namespace: &str, known: &Known) -> bool {
         let name = &*known.name;
         match self.source.secret_view(namespace, name) {

@@ -167,7 +167,7 @@ impl<S: ResourceSource> Pass<'_, S> {
 }
 
 impl<S: ResourceSource> Pass<'_, S> {
-    /// The tenant's own fence is closed: somebody has taken over, or the tenant has done it.
+    /// The tenant's own fence is closed: by another reconciler that has taken over, or by the tenant.
     pub(super) async fn fenced(&mut self, state: &mut TenantState, error: &PgError) {
         let asked = async {
             leader::ask(&mut session::connect(&self.installation.operator()).await?, self.lead).await

@@ -10,7 +10,7 @@ use crate::source::{Event, ObjectRef, ResourceSource, SourceError};
 use crate::status::TenantState;
 use crate::status::report;
 
-/// Whether whoever deletes the object has said that it may go although its database is not what it should be.
+/// Whether the object may be released although its database is not what it should be.
 pub(crate) fn is_forced(metadata: &kube_core::ObjectMeta) -> bool {
     annotations::value(metadata, FORCE_RELEASE) == Some("true")
 }

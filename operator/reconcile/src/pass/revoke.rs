@@ -12,15 +12,15 @@ use crate::source::ResourceSource;
 use crate::status::TenantState;
 
 impl<S: ResourceSource> Pass<'_, S> {
-    /// The uids of the keys that are to live, and of those of which nobody knows.
+    /// The uids of the keys that are to live, and of those that cannot be read.
     fn wanted(&self) -> Vec<String> {
         let live = self.keys.iter().filter(|key| !key.spec.revoked);
         let unread = self.snapshot.unread_of(Kind::ApiKey).map(|key| key.uid.clone());
         live.filter_map(|key| key.metadata.uid.clone()).chain(unread).collect()
     }
 
-    /// A database that is taken up again may hold keys that live, such as those of a backup; whatever else is refused later,
-    /// nothing is served from it while one of them does.
+    /// A database that is taken up again may hold keys that live, such as those of a backup; whatever else is refused
+    /// later, nothing is served from it while one of them does.
     pub(super) async fn revoke_before_served(&self, logins: &mut Logins<'_>) -> Result<(), PassError> {
         let Some(epoch) = self.memory.epoch else { return Ok(()) };
         let revoked = keys::revoke_others(logins.get(As::Owner).await?, &self.wanted(), Some(epoch)).await;

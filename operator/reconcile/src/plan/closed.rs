@@ -32,7 +32,7 @@ pub struct Closed {
     pub sets: BTreeMap<String, Finding>,
     /// Nothing of theirs is written but what takes rights away.
     pub keys: BTreeMap<Ulid, Finding>,
-    /// That cannot be dropped now, for somebody else's sake.
+    /// That cannot be dropped now, because objects of another database name them.
     pub roles: BTreeSet<String>,
 }
 

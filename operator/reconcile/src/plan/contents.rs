@@ -28,7 +28,7 @@ const MAX_SETS: usize = 1_500;
 /// What the operation is about that follows a revocation.
 pub const CLOSE_KEYS: &str = "close the roles of revoked keys";
 
-/// What to run, and what to tell.
+/// What to run, and what to report.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub ops: Vec<Op>,
@@ -40,7 +40,7 @@ pub struct Outcome {
     pub key_problems: BTreeMap<Ulid, Vec<Finding>>,
     /// Names of the entities that are served.
     pub entities: Vec<EntityName>,
-    /// To be told once, when `ops` have run.
+    /// To be published once, when `ops` have run.
     pub events: Vec<Event>,
 }
 
@@ -330,7 +330,7 @@ fn sets(
     (sets, subjects)
 }
 
-/// What is wrong with a row of `dl.permission_sets` that goes; `None`: the rights in it are nobody's any more.
+/// What is wrong with a row of `dl.permission_sets` that goes; `None`: no key has the rights in it any more.
 fn stray_set(role: &str, cluster: &Cluster, db: &TenantDb) -> Option<String> {
     if !role.starts_with("set_") {
         return Some(format!("the row of {role} was added to dl.permission_sets"));

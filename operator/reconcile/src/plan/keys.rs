@@ -55,7 +55,7 @@ impl<'a> Keys<'a> {
         self.dying().filter(|id| self.is_closed(id))
     }
 
-    /// Revokes the keys that are to die and the secrets that nobody holds any more.
+    /// Revokes the keys that are to die and the secrets that no Secret holds any more.
     pub(super) fn revocations(&self) -> Vec<Statement> {
         let dying = self.dying().filter(|id| !self.is_closed(id));
         let revoke = |id: &Ulid| {
@@ -110,8 +110,8 @@ impl<'a> Keys<'a> {
     }
 
     /// Roles of keys that no manifest names any more, to be dropped at the end: a role that was granted something by hand
-    /// cannot be dropped before that is taken back. One that is held stays as it was closed: what is this tenant's to keep, or
-    /// stands in another one's database, must not stop the pass.
+    /// cannot be dropped before that is taken back. One that is held stays as it was closed: what is this tenant's to
+    /// keep, or stands in another one's database, must not stop the pass.
     pub(super) fn gone(&self) -> impl Iterator<Item = String> + use<'_> {
         let named: BTreeSet<String> = self.desired.keys.iter().map(|key| key.role().to_string()).collect();
         let roles = self.cluster.roles.keys();

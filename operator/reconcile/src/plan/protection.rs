@@ -17,7 +17,7 @@ use crate::source::Event;
 
 mod judge;
 
-/// The column that marks rows as deleted where nobody names one.
+/// The column that marks rows as deleted unless the manifest names one.
 const SOFT_DELETE: &str = "is_deleted";
 /// `timestamp with time zone`
 const TIMESTAMPTZ: u32 = 1184;
@@ -29,17 +29,17 @@ const KIND: &str = "protection";
 pub(super) struct Changes {
     /// One for each table, so that only one is locked at a time. They narrow.
     pub(super) before: Vec<Op>,
-    /// Tables that are no longer protected; nobody may rest on it any more.
+    /// Tables that are no longer protected; nothing may depend on their protection.
     pub(super) after: Vec<Op>,
     /// By entity.
     pub(super) problems: BTreeMap<String, Finding>,
     /// Tables from which `after` takes the triggers.
     released: BTreeSet<QName>,
-    /// To be told once all of it has run.
+    /// To be published when all of it has run.
     pub(super) events: Vec<Event>,
     /// The database with the columns that it will have besides those that it has.
     pub(super) ahead: Option<TenantDb>,
-    /// Tables whose `dl_expected_ts` goes: nobody is to hold anything on it any more.
+    /// Tables whose `dl_expected_ts` is about to be dropped: no grant on it may remain.
     pub(super) leaving: BTreeSet<QName>,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn changes(
         let Some(protection) = &spec.protection else { continue };
         let name = qname(spec);
         wanted.insert(name.clone());
-        // what is wrong with the source itself is told by `accept`
+        // `accept` reports what is wrong with the source itself
         let Some(relation) = db.relations.get(&name).filter(|relation| relation.owner == owner) else {
             continue;
         };
@@ -117,7 +117,7 @@ pub(super) fn changes(
             Ok(_) => {}
         }
     }
-    // somebody has mistyped a source, or renamed a table: perhaps the very one that would lose its versions now
+    // a source may be mistyped or a table renamed: perhaps the very table that would lose its versions now
     let is_lost = wanted.iter().any(|name| !db.relations.contains_key(name));
     for record in gone(db, &wanted).into_iter().filter(|_| !is_lost) {
         let mut over = desired.entities.iter().filter(|spec| key(&qname(spec)) == record);

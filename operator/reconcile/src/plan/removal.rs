@@ -62,7 +62,7 @@ pub fn remains(tenant: &Ulid, actual: &Cluster, left: &[Of]) -> Vec<Op> {
     push("close the roles of keys that cannot be dropped", As::Keys, closed(&kept, actual));
     let drop = |role: &String| Of::Role(role.clone()).says(roles::drop(&ident(role)));
     let drops: Vec<Statement> = dropped.iter().map(drop).collect();
-    // once these are gone nobody administers their roles any more
+    // once these are gone no role administers theirs
     let keys = TenantLogin::Keys.role(tenant);
     let is_last = |role: &String| *role == keys && !(kept.is_empty() && dropped.is_empty());
     let logins = logins(tenant, actual).into_iter().filter(|role| !is_last(role));

@@ -14,7 +14,8 @@ use super::access::rights;
 use super::{Closed, Of, Statement};
 use crate::desired::{Desired, KeySpec};
 
-/// Claims by role: the shared ones, and each scoped key's own. Those of a closed key stay as they are: nobody is it.
+/// Claims by role: the shared ones, and each scoped key's own. Those of a closed key stay as they are: no login can
+/// become it.
 pub(super) fn claims(desired: &Desired, db: &TenantDb, live: &[&KeySpec], closed: &Closed) -> Vec<Statement> {
     let mut wanted: BTreeMap<(String, String), &String> = BTreeMap::new();
     let ids: BTreeMap<String, &Ulid> =

@@ -1,5 +1,5 @@
-//! Roles that something in somebody else's database keeps from being dropped: they are closed, count as gone, and are dropped
-//! when nothing holds them any more. Nothing is written down of them: PostgreSQL says which there are.
+//! Roles that objects of another database keep from being dropped: they are closed, count as gone, and are dropped when
+//! nothing holds them any more. No record is kept of them: PostgreSQL knows which exist.
 
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{CONTROL_DATABASE, SHARED_ROLE, TenantLogin};

@@ -1,5 +1,5 @@
-//! Dropping a database with every role of it: for a Tenant with `deletionPolicy: Delete`, and for a platform team that has done
-//! with a retained one. Cut off anywhere, whoever goes on finds less to do.
+//! Dropping a database with every role of it: for a Tenant with `deletionPolicy: Delete`, and for a platform team that
+//! has done with a retained one. When it is interrupted anywhere, the next attempt finds less to do.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub enum Removal {
     Dropped { n_closed: usize },
     /// It belongs to another role than the tenant's owner, and stays.
     Foreign,
-    /// It was handed to another Tenant, or somebody has dropped it.
+    /// It was handed to another Tenant, or was dropped.
     Gone,
 }
 
@@ -39,8 +39,8 @@ pub enum DropError {
     Stopped { database: String, why: String },
 }
 
-/// Drops the retained database `id`, as [`Removal`] says; `Gone`: nothing with this id is retained. Safe beside whoever
-/// reconciles: what it does is done behind the same fence, and nobody takes up what is being dropped.
+/// Drops the retained database `id`, as [`Removal`] says; `Gone`: nothing with this id is retained. Safe beside a
+/// reconciler: it works behind the same fence, and no Tenant adopts a database that is being dropped.
 pub async fn drop_retained(
     installation: &Installation,
     conn: &mut PgConnection,
@@ -63,7 +63,8 @@ pub async fn drop_retained(
         .map_err(|error| DropError::Stopped { database: record.database.clone(), why: error.to_string() })
 }
 
-/// Drops the database of `record` and every role of it; [`forget`] is left. `conn`: the operator's, on the control database.
+/// Drops the database of `record` and every role of it; [`forget`] is left. `conn`: the operator's, on the control
+/// database.
 pub(crate) async fn remove(
     installation: &Installation,
     connections: &ConnectionCache,

@@ -14,9 +14,9 @@ use crate::plan::As;
 /// Code of the tenant's may run in it, and never end.
 const REVOCATION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Revokes the keys of a tenant whose ApiKey is none of `uids`, and says how many that were. `epoch`: the tenant's
-/// fence, taken here if nobody has. A database that was never finished, or that somebody dropped, has no keys; one that does
-/// not end it within [`REVOCATION_TIMEOUT`] is given up.
+/// Revokes the keys of a tenant whose ApiKey is none of `uids`, and says how many that were. `epoch`: the tenant's fence,
+/// claimed here if it is `None`. A database that was never finished, or that was dropped, has no keys; one that does not
+/// end it within [`REVOCATION_TIMEOUT`] is given up.
 pub(crate) async fn revoke_others(
     installation: &Installation,
     connections: &ConnectionCache,
@@ -60,7 +60,7 @@ async fn revoke(
         Err(error) if error.is_raised() => {}
         other => return other,
     }
-    // somebody has taken over, or the tenant has closed its own fence, which must not keep a key alive
+    // another reconciler has taken over, or the tenant has closed its own fence, which must not keep a key alive
     let mut operator = session::connect(&installation.operator()).await?;
     let fence = leader::fence(&mut operator, lead).await?;
     let n_revoked = keys::revoke_others(owner, uids, None).await?;
@@ -68,8 +68,8 @@ async fn revoke(
     Ok(n_revoked)
 }
 
-/// Takes the fence of a tenant's database, while nobody else can take over. `prepare`: schema `dl` is made, or brought up
-/// to date, before.
+/// Claims the fence of a tenant's database, while no other reconciler can take over. `prepare`: schema `dl` is made, or
+/// brought up to date, before.
 pub(crate) async fn claim(
     installation: &Installation,
     lead: i64,
@@ -86,8 +86,8 @@ pub(crate) async fn claim(
     Ok(epoch)
 }
 
-/// No such database, no such role to log in with, or nothing of ours inside. What was never finished may also be somebody
-/// else's, and then it is closed to us.
+/// No such database, no such role to log in with, or nothing of ours inside. A database that was never finished may
+/// belong to another role, and then it is closed to us.
 fn is_absent(error: &PgError, phase: tenants::Phase) -> bool {
     match error.code() {
         Some("3D000" | "42704" | "42P01" | "3F000") => true,

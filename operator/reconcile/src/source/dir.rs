@@ -45,7 +45,7 @@ struct Folder {
     /// The folder as the last snapshot found it; `None`: unreadable, or never looked at.
     seen: Option<Fingerprint>,
     never_seen: bool,
-    /// Secret files that exist, to notice one that somebody deletes.
+    /// Secret files that exist, to notice a deleted one.
     secrets: BTreeSet<PathBuf>,
     statuses: Statuses,
 }
@@ -83,7 +83,7 @@ impl DirSource {
             Ok(done) => done,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // Only at shutdown of the runtime, where nobody waits for the answer.
+                // Only at shutdown of the runtime, when no caller waits for the answer.
                 Err(_) => std::future::pending().await,
             },
         }
@@ -117,7 +117,7 @@ impl Folder {
         for gone in &looked.deleted {
             self.statuses.forget(&gone.key)?;
             // What the garbage collector of a cluster would do. Before the object is forgotten: a crash in between finds
-            // it again, and nobody of the same name ever inherits its Secret.
+            // it again, and no later object of the same name inherits its Secret.
             for path in secrets::owned_by(&self.secrets, &gone.uid) {
                 files::remove(&path)?;
                 self.secrets.remove(&path);
@@ -218,7 +218,7 @@ impl ResourceSource for DirSource {
         let (owner, data) = (owner.clone(), data.clone());
         self.blocking(move |folder| {
             let path = secrets::path(&folder.state, &namespace, &name)?;
-            // a pass that began before may still work for it, and nobody would ever remove what it leaves
+            // a pass that started earlier may still work for it, and what it leaves would never be removed
             if !folder.knows(&owner) {
                 return Err(SourceError::Gone(owner));
             }

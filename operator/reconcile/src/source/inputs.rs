@@ -1,4 +1,4 @@
-//! What a pass over a tenant would follow, told apart from what the last one followed. Pure.
+//! What a pass over a tenant would follow, compared with what the last one followed. Pure.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -23,7 +23,7 @@ pub(crate) struct Inputs {
     unread: BTreeSet<String>,
 }
 
-/// What changes when somebody changes an object.
+/// What changes with each edit of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
     generation: i64,

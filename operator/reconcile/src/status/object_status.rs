@@ -30,8 +30,8 @@ impl Status {
         }
     }
 
-    /// What is to be written where `there` stands, if that says something else: a condition whose status is what it was keeps
-    /// the time since when it is so, and what differs in such times only is not written.
+    /// What is to be written where `there` stands, if that says something else: a condition whose status is what it was
+    /// keeps the time since when it is so, and what differs in such times only is not written.
     #[must_use]
     pub fn over(&self, there: &Status) -> Option<Status> {
         let mut new = self.clone();
@@ -49,8 +49,8 @@ impl Status {
         (new != *there).then_some(new)
     }
 
-    /// What is told of an object that turns `Stalled` with this status, or for another cause than before. `there`: the status
-    /// that it has.
+    /// The Event of an object that turns `Stalled` with this status, or for another cause than before. `there`: the
+    /// status that it has.
     #[must_use]
     pub fn stalls(&self, there: Option<&Status>) -> Option<Event> {
         let holds = |it: &&Condition| it.type_ == "Stalled" && it.status == "True";

@@ -125,7 +125,7 @@ pub(crate) fn outcome(
     db: &TenantDb,
     now: Timestamp,
 ) {
-    // what is not served yet was told already, without the entity's name before it
+    // what is not served yet is reported already, without the entity's name before it
     let is_reported = |finding: &Finding| finding.reason == Reason::NotServedYet;
     let new = outcome.problems.iter().filter(|finding| !is_reported(finding));
     state.findings.stalled.extend(new.map(|finding| (finding.reason, finding.message.clone())));
@@ -174,8 +174,8 @@ fn is_as(key: &KeyState, before: &KeyState) -> bool {
     tuple(key) == tuple(before)
 }
 
-/// How far the time of a key's last use has moved when it is told again: a key in use must not write its status with
-/// every look.
+/// How far the time of a key's last use must move to be reported again: a key in use must not cause a status write with
+/// every resync.
 const LAST_USED_STEP: SignedDuration = SignedDuration::from_secs(60);
 
 /// Fills in when keys were last used. What the status said before stays while it is nearly true.
@@ -234,7 +234,8 @@ impl StatusCache {
         StatusCache { reported: Arc::default(), revised: Arc::default(), api_url }
     }
 
-    /// The state of the last pass over the Tenant is not to be told again, until [`StatusCache::finish_revision`].
+    /// The state of the last pass over the Tenant is outdated and not reported again, until
+    /// [`StatusCache::finish_revision`].
     pub(crate) fn revise(&self, uid: &str) {
         self.revised.lock().unwrap_or_else(PoisonError::into_inner).insert(uid.to_owned());
     }

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use rowgate_crds::ConditionType;
 
-/// The status of each condition of an object, and since when it is so: all that is kept of conditions. `None`: not told yet,
-/// or not in a form of ours.
+/// The status of each condition of an object, and since when it is so: all that is kept of conditions. `None`: not
+/// reported yet, or not in a form of ours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Transitions {
     ready: Option<(bool, Timestamp)>,

@@ -112,7 +112,7 @@ impl<T: Resource> Collection<T> {
             Event::Delete(listed) => {
                 let Some(known) = &mut self.known else { return false };
                 let name = name(&listed.meta);
-                // of an object that was made anew under the same name meanwhile this is old news
+                // this is outdated for an object that was recreated under the same name meanwhile
                 let is_same = known.get(&name).is_some_and(|held| held.is(&listed.meta));
                 is_same && known.remove(&name).is_some()
             }
@@ -187,7 +187,7 @@ mod tests {
         old.generation != new.generation
     }
 
-    /// Feeds the events, and tells what is known after each: names with values, `!` where it woke.
+    /// Feeds the events, and gives what is known after each: names with values, `!` where it woke.
     fn known_after(events: Vec<Event<Listed<DynamicObject>>>) -> Vec<String> {
         let mut collection: Collection<DynamicObject> = Collection::default();
         let mut take = |event| {

@@ -1,6 +1,6 @@
 //! Which Secrets of ours are there, and in which version. Pure: what a watch of their metadata says comes in as values.
 //!
-//! What they hold is never among it: a Secret that is another than the one that was read is read anew.
+//! Their contents are never among it: a Secret that has changed since it was read is read again.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(crate) type Versions = BTreeMap<String, BTreeMap<Box<str>, Version>>;
 
 #[derive(Debug, Default)]
 pub(crate) struct SecretVersions {
-    /// `None`: nobody watches, or not for long enough to know them all.
+    /// `None`: they are not watched, or not for long enough to know them all.
     known: Option<Versions>,
     /// The list that is coming in.
     listing: Versions,
@@ -68,7 +68,7 @@ impl SecretVersions {
         }
     }
 
-    /// Nothing is known any more: whoever wants to know reads.
+    /// Nothing is known any more: callers have to read.
     pub(crate) fn forget(&mut self) {
         *self = SecretVersions::default();
     }

@@ -73,7 +73,7 @@ impl<T: Resource> Stores<T> {
 }
 
 impl<T: Declared> Stores<T> {
-    /// Those of which no version was ever understood, and that nobody deletes.
+    /// Those of which no version was ever understood, and that are not being deleted.
     pub(crate) fn unread(&self) -> Vec<ObjectRef> {
         self.map(|held| {
             if held.object().is_some() || held.meta().deletion_timestamp.is_some() {

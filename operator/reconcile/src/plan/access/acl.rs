@@ -35,19 +35,19 @@ pub(in crate::plan) struct Subjects<'a> {
     pub(in crate::plan) accepted: &'a BTreeMap<EntityName, Accepted<'a>>,
     /// Role to permissions, for `datalake_user` and every set that is in use after this pass.
     pub(in crate::plan) permissions: &'a BTreeMap<String, Vec<PermissionRecord>>,
-    /// Sets that nobody will be in after this pass; they keep what they have until nobody is.
+    /// Sets without members after this pass; they keep their rights until the last member is out.
     pub(in crate::plan) retiring: &'a BTreeSet<String>,
     /// An entity comes or goes in this plan, and rights with it.
     pub(in crate::plan) shift: bool,
 }
 
 impl Subjects<'_> {
-    /// Whether the rights of `role` differ because of what else is in the plan, and nobody has touched them.
+    /// Whether the rights of `role` differ only because of the rest of the plan, not because they were changed by hand.
     fn follow(&self, role: &str) -> bool {
         if role != SHARED_ROLE && !role.starts_with("set_") {
             return false;
         }
-        // what holds for nobody any more is emptied
+        // a set without members is emptied
         let Some(permissions) = self.permissions.get(role) else { return true };
         let recorded = self.db.permission_sets.get(role).map(|set| &set.permissions);
         self.shift || !self.cluster.roles.contains_key(role) || recorded != Some(permissions)
@@ -126,7 +126,8 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
     let database = Target::Database(desired.database.clone());
     let dl = |name: &str| Target::Relation(ident("dl"), ident(name));
     let routine = |signature: &str| Target::Routine(signature.to_owned());
-    // the keys login has no business here: what the owner makes in this database must never run as a role that creates roles
+    // the keys login has no business here: what the owner makes in this database must never run as a role that creates
+    // roles
     let [_, _, auth, sql] = TenantLogin::ALL.map(|login| login.role(&desired.tenant));
     for login in [&auth, &sql] {
         want(database.clone(), login, "CONNECT");
@@ -174,7 +175,7 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
                 let target = Target::Columns(schema.clone(), object.clone(), vec![ident(column)]);
                 want(target, role, privilege);
             }
-            // a PUT draws anew what it does not name
+            // a PUT resets the columns that it does not name
             if let Action::Create | Action::Update = permission.action {
                 for (schema, sequence) in &relation.sequences {
                     want(Target::Sequence(ident(schema), ident(sequence)), role, "USAGE");

@@ -48,7 +48,7 @@ pub(in crate::plan) fn sentences(
     sentences
 }
 
-/// Whoever holds a right that the tenant's owner cannot revoke.
+/// The holders of rights that the tenant's owner cannot revoke.
 pub(in crate::plan) fn grantees<'a>(desired: &'a Desired, db: &'a TenantDb) -> BTreeSet<&'a str> {
     objects(desired, db).flat_map(|(.., acl)| acl.keys().map(String::as_str)).collect()
 }

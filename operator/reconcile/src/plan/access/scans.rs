@@ -11,7 +11,7 @@ use crate::plan::accept::{Accepted, exposed};
 /// More would release_orphan what else a status says.
 const MAX_SENTENCES: usize = 20;
 
-/// A sentence for each column that somebody may read, and filter by, without its index.
+/// A sentence for each column that a key may read and filter by without using its index.
 pub(in crate::plan) fn sentences(
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
     permissions: &BTreeMap<String, Vec<PermissionRecord>>,

@@ -132,7 +132,7 @@ fn command(action: Action) -> Option<Command> {
     }
 }
 
-/// Names in `roles` that are no ApiKey: a restrictive policy with a misspelt one restricts nobody.
+/// Names in `roles` that are not an ApiKey: a restrictive policy with a misspelt name restricts no key.
 fn nobodies(desired: &Desired, entity: &Accepted<'_>) -> Vec<String> {
     let Security::Policies(specs) = &entity.spec.security else { return Vec::new() };
     let unknown = |name: &&String| *name != SHARED_ROLE && !desired.keys.iter().any(|key| key.name == **name);
@@ -149,7 +149,7 @@ fn nobodies(desired: &Desired, entity: &Accepted<'_>) -> Vec<String> {
     specs.iter().flat_map(of).collect()
 }
 
-/// Database roles for names of ApiKeys. A name that is nobody's yet names nobody.
+/// Database roles for names of ApiKeys. An unknown name stands for no role.
 fn roles(desired: &Desired, spec: &PolicySpec, names: &[String]) -> Result<Vec<String>, Finding> {
     let mut roles = Vec::new();
     for name in names {

@@ -9,7 +9,7 @@ use rowgate_sql::text::Ident;
 use super::{VERSION_TYPE, partitions};
 use crate::plan::Finding;
 
-/// The flag's column. `is_ours`: the table is protected already, so that what is missing of a column is mended.
+/// The flag's column. `is_ours`: the table is protected already, so missing parts of a column are repaired.
 pub(super) fn table(
     db: &TenantDb,
     name: &QName,

@@ -1,4 +1,4 @@
-//! Writing a private file in one step, so that nobody ever reads half of it.
+//! Writing a private file in one step, so that no reader ever sees half of it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), SourceError> {
     done.map_err(|source| SourceError::Unwritable { path: path.to_owned(), source })
 }
 
-/// As [`replace`], for what is written anew after a power failure: thousands of syncs take their time.
+/// As [`replace`], for what is written again after a power failure: thousands of syncs take their time.
 pub(super) fn replace_unsynced(path: &Path, bytes: &[u8]) -> Result<(), SourceError> {
     write_beside(path, bytes, false)
         .map_err(|source| SourceError::Unwritable { path: path.to_owned(), source })

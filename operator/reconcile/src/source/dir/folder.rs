@@ -9,7 +9,7 @@ use rowgate_crds::from_yaml;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What changes when somebody writes, replaces, renames or touches a file: name, times, size, inode.
+/// What changes when a file is written, replaced, renamed or touched: name, times, size, inode.
 pub(super) type Fingerprint = Vec<(String, [i64; 6])>;
 
 /// One manifest file as it was read.

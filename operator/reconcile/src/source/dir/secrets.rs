@@ -69,7 +69,7 @@ pub(super) fn write(
     name: &str,
     data: &BTreeMap<String, String>,
 ) -> Result<(), SourceError> {
-    // A damaged file is nobody's.
+    // A damaged file has no owner.
     let present = load(path).ok().flatten();
     let owners = present.map(|secret| secret.metadata.owner_references).unwrap_or_default();
     if owners.iter().any(|other| other.uid != owner.uid) {

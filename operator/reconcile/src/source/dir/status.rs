@@ -23,7 +23,7 @@ pub(super) struct Statuses {
 }
 
 impl Statuses {
-    /// Reads what an earlier run left; files that do not parse are written anew.
+    /// Reads what an earlier run left; files that do not parse are rewritten.
     pub(super) fn open(state: &Path) -> Statuses {
         let dir = state.join("status");
         let read = |path: PathBuf| {

@@ -1,4 +1,4 @@
-//! What is told is told once, and anew when anything of it is another.
+//! A status is reported once, and again when any part of it changes.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ fn serving(generation: i64) -> Replicas {
     Replicas { live: vec![[(id(1), serves(generation, None))].into()], ..Replicas::default() }
 }
 
-/// The kinds that were told.
+/// The kinds whose status was reported.
 fn reported(statuses: &StatusCache, state: &TenantState, replicas: &Replicas) -> Vec<Kind> {
     statuses.tenant(state, replicas, false).into_iter().map(|report| report.object.kind).collect()
 }
@@ -152,8 +152,8 @@ fn verdict(state: &TenantState, replicas: &Replicas, part: &str) -> Vec<String> 
     reports.into_iter().map(verdict).collect()
 }
 
-/// Seen to fail with replicas that count as serving by their generation alone, and with a reconciler that believes itself more than
-/// the replicas.
+/// Seen to fail with replicas that count as serving by their generation alone, and with a reconciler that believes itself
+/// more than the replicas.
 #[test]
 fn a_replica_that_cannot_connect_holds_ready_back_and_says_what_to_change() {
     const TRUSTS: &str = "no_password socket said";
