@@ -1,4 +1,4 @@
-{{/* Short enough for every name that is made of it. */}}
+{{/* Short enough for every name that is derived from it. */}}
 {{- define "rowgate.name" -}}
 {{- if contains .Chart.Name .Release.Name -}}
 {{- .Release.Name | trunc 40 | trimSuffix "-" -}}
@@ -7,7 +7,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What selects pods; takes a list of root and component. */}}
+{{/* The labels that select pods; takes a list of root and component. */}}
 {{- define "rowgate.selector" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: {{ $root.Chart.Name }}
@@ -23,7 +23,7 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* The namespaces that the operator looks after, as a JSON list. */}}
+{{/* The namespaces that the operator manages, as a JSON list. */}}
 {{- define "rowgate.namespaces" -}}
 {{- default (list .Release.Namespace) .Values.namespaces | uniq | toJson -}}
 {{- end -}}
@@ -35,7 +35,7 @@ image: {{ printf "%s:%s" $image.repository (default $root.Chart.AppVersion $imag
 imagePullPolicy: {{ $image.pullPolicy }}
 {{- end -}}
 
-{{/* What Pod Security `restricted` asks of a pod; the user stands in the Dockerfile too. */}}
+{{/* What Pod Security `restricted` requires of a pod; the Dockerfile sets the same user. */}}
 {{- define "rowgate.podSecurity" -}}
 securityContext:
   runAsNonRoot: true
@@ -54,7 +54,7 @@ securityContext:
     drop: [ALL]
 {{- end -}}
 
-{{/* Where a pod may stand. Spread over nodes as far as there are nodes. */}}
+{{/* Where a pod may run: spread over nodes where possible. */}}
 {{- define "rowgate.placement" -}}
 {{- $root := index . 0 -}}
 {{- $of := index $root.Values (index . 1) -}}
