@@ -1,7 +1,6 @@
 //! The Kubernetes API as a source: what watches keep current, what is written back, and who is woken.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -12,16 +11,16 @@ use kube::runtime::watcher;
 use kube::{Client, Resource};
 use rowgate_crds::{ApiKey, Kind, Tenant};
 use rowgate_reconcile::source::{
-    Event, Found, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem, Status,
+    Described, Event, Found, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem,
     StatusReport, Version,
 };
-use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, watch as turn};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::api::{Progress, REQUEST_TIMEOUT};
 use crate::meter::Meter;
+use rowgate_reconcile::with_kind;
 
 mod config_maps;
 mod events;
@@ -42,34 +41,23 @@ pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Objects in one page of a list.
 const PAGE_SIZE: u32 = 100;
 
-/// A kind of ours.
+/// A kind that is watched.
 pub(crate) trait Declared:
-    Resource<DynamicType = (), Scope = NamespaceResourceScope>
-    + Clone
-    + fmt::Debug
-    + DeserializeOwned
-    + Send
-    + Sync
-    + 'static
+    Described + Resource<DynamicType = (), Scope = NamespaceResourceScope>
 {
-    const KIND: Kind;
-
-    fn status(&self) -> Option<Status>;
+    /// The objects of this kind.
+    fn stores(source: &KubeSource) -> &Stores<Self>;
 }
 
 impl Declared for Tenant {
-    const KIND: Kind = Kind::Tenant;
-
-    fn status(&self) -> Option<Status> {
-        Some(Status::Tenant(self.status.clone()?.into()))
+    fn stores(source: &KubeSource) -> &Stores<Tenant> {
+        &source.tenants
     }
 }
 
 impl Declared for ApiKey {
-    const KIND: Kind = Kind::ApiKey;
-
-    fn status(&self) -> Option<Status> {
-        Some(Status::ApiKey(self.status.clone()?.into()))
+    fn stores(source: &KubeSource) -> &Stores<ApiKey> {
+        &source.api_keys
     }
 }
 
@@ -123,8 +111,9 @@ impl KubeSource {
             client,
             shared,
         });
-        source.watch(&source.tenants, watch, tasks);
-        source.watch(&source.api_keys, watch, tasks);
+        for kind in Kind::ALL {
+            with_kind!(kind, T => source.watch(T::stores(&source), watch, tasks));
+        }
         for (namespace, versions) in source.secrets.each() {
             let api = scoped(&source.client, namespace);
             let config = config(watch).labels(&secrets::selector());
@@ -136,11 +125,8 @@ impl KubeSource {
 
     fn watch<T: Declared>(&self, stores: &Stores<T>, lasts: Duration, tasks: &mut JoinSet<()>) {
         for (namespace, store) in stores.each() {
-            let watch = watch::Watch {
-                name: if T::KIND == Kind::Tenant { "tenants" } else { "apikeys" },
-                store: store.clone(),
-                shared: self.shared.clone(),
-            };
+            let watch =
+                watch::Watch { name: T::plural(&()), store: store.clone(), shared: self.shared.clone() };
             tasks.spawn(watch.follow(scoped(&self.client, namespace), config(lasts)));
         }
     }
@@ -148,7 +134,7 @@ impl KubeSource {
     /// Whether every first list has ended.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.tenants.are_known() && self.api_keys.are_known()
+        Kind::ALL.into_iter().all(|kind| with_kind!(kind, T => T::stores(self).are_known()))
     }
 
     async fn ready(&self) {
@@ -161,14 +147,14 @@ impl KubeSource {
 
     /// How many objects there are, by kind.
     #[must_use]
-    pub fn n_objects(&self) -> [(Kind, usize); 2] {
-        [(Kind::Tenant, self.tenants.len()), (Kind::ApiKey, self.api_keys.len())]
+    pub fn n_objects(&self) -> [(Kind, usize); Kind::ALL.len()] {
+        Kind::ALL.map(|kind| (kind, with_kind!(kind, T => T::stores(self).len())))
     }
 
     /// How many of them stand there in a form that this version cannot read, by kind.
     #[must_use]
-    pub fn n_problems(&self) -> [(Kind, usize); 2] {
-        [(Kind::Tenant, self.tenants.problems().len()), (Kind::ApiKey, self.api_keys.problems().len())]
+    pub fn n_problems(&self) -> [(Kind, usize); Kind::ALL.len()] {
+        Kind::ALL.map(|kind| (kind, with_kind!(kind, T => T::stores(self).problems().len())))
     }
 }
 
@@ -243,9 +229,13 @@ impl ResourceSource for KubeSource {
         let tenants = finalizer::objects(&self.client, &self.tenants).await?;
         let api_keys = finalizer::objects(&self.client, &self.api_keys).await?;
         let config_maps = self.config_maps.read(&tenants).await?;
-        let mut problems = self.tenants.problems();
-        problems.extend(self.api_keys.problems());
-        let unread = self.tenants.unread().into_iter().chain(self.api_keys.unread()).collect();
+        let (mut problems, mut unread) = (Vec::new(), BTreeSet::new());
+        for kind in Kind::ALL {
+            with_kind!(kind, T => {
+                problems.extend(T::stores(self).problems());
+                unread.extend(T::stores(self).unread());
+            });
+        }
         self.shared.meter.looks.observe(began.elapsed());
         let missing = self.secrets.missing(api_keys.iter().map(secret_of));
         Ok(Snapshot { tenants, api_keys, config_maps, missing, problems, unread })
@@ -282,10 +272,7 @@ impl ResourceSource for KubeSource {
     }
 
     async fn release(&self, object: &ObjectRef) -> Result<(), SourceError> {
-        match object.kind {
-            Kind::Tenant => finalizer::release::<Tenant>(&self.client, object).await,
-            Kind::ApiKey => finalizer::release::<ApiKey>(&self.client, object).await,
-        }
+        with_kind!(object.kind, T => finalizer::release::<T>(&self.client, object).await)
     }
 
     async fn event(&self, object: &ObjectRef, event: Event) -> Result<(), SourceError> {

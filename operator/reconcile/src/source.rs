@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use rowgate_crds::{ApiKey, Kind, Tenant};
 
+pub use self::kinds::Described;
 pub use crate::status::object_status::Status;
 
 pub mod dir;
 pub(crate) mod inputs;
+mod kinds;
 
 /// A source of resources. Every call reads the current state; a wake carries no data.
 pub trait ResourceSource: Send + Sync {
@@ -150,30 +152,6 @@ pub struct ObjectRef {
 impl fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}/{}", self.kind.as_str(), self.namespace, self.name)
-    }
-}
-
-impl From<&Tenant> for ObjectRef {
-    fn from(tenant: &Tenant) -> ObjectRef {
-        let metadata = tenant.metadata.clone();
-        ObjectRef {
-            kind: Kind::Tenant,
-            namespace: metadata.namespace.unwrap_or_default(),
-            name: metadata.name.unwrap_or_default(),
-            uid: metadata.uid.unwrap_or_default(),
-        }
-    }
-}
-
-impl From<&ApiKey> for ObjectRef {
-    fn from(key: &ApiKey) -> ObjectRef {
-        let metadata = key.metadata.clone();
-        ObjectRef {
-            kind: Kind::ApiKey,
-            namespace: metadata.namespace.unwrap_or_default(),
-            name: metadata.name.unwrap_or_default(),
-            uid: metadata.uid.unwrap_or_default(),
-        }
     }
 }
 

@@ -6,12 +6,12 @@ use std::sync::Mutex;
 use futures_util::{TryStreamExt as _, stream};
 use kube::Api;
 use kube::api::{ObjectMeta, Patch, PatchParams};
-use rowgate_crds::{API_VERSION, Kind};
+use rowgate_crds::API_VERSION;
 use rowgate_reconcile::source::{Event, ObjectRef, SourceError, Status, StatusReport};
+use rowgate_reconcile::with_kind;
 use serde_json::json;
 
 use super::watch::listed::Listed;
-use super::watch::stores::Stores;
 use super::{Declared, KubeSource, MANAGER, MAX_CONCURRENT, ask_unless_refused, lock};
 
 /// What was written and did not come back by the watch yet, by uid: resource version and status.
@@ -50,10 +50,7 @@ pub(crate) async fn write(source: &KubeSource, reports: &[StatusReport]) -> Resu
     let news: Vec<(&ObjectRef, News)> = reports
         .iter()
         .filter_map(|report| {
-            let news = match report.object.kind {
-                Kind::Tenant => news(source, &source.tenants, report),
-                Kind::ApiKey => news(source, &source.api_keys, report),
-            };
+            let news = with_kind!(report.object.kind, T => news::<T>(source, report));
             Some((&report.object, news?))
         })
         .collect();
@@ -61,10 +58,7 @@ pub(crate) async fn write(source: &KubeSource, reports: &[StatusReport]) -> Resu
     let refused = &refused;
     stream::iter(news.into_iter().map(Ok))
         .try_for_each_concurrent(MAX_CONCURRENT, |(object, News { status, stalls })| async move {
-            let written = match object.kind {
-                Kind::Tenant => one(source, &source.tenants, object, status).await?,
-                Kind::ApiKey => one(source, &source.api_keys, object, status).await?,
-            };
+            let written = with_kind!(object.kind, T => one::<T>(source, object, status).await?);
             match (written, stalls) {
                 // only now: a status that is tried again brings its Event again
                 (Ok(true), Some(event)) => source.events.publish(object, event).await,
@@ -86,9 +80,9 @@ struct News {
 }
 
 /// The status to write, if the one that stands there says something else.
-fn news<T: Declared>(source: &KubeSource, stores: &Stores<T>, report: &StatusReport) -> Option<News> {
+fn news<T: Declared>(source: &KubeSource, report: &StatusReport) -> Option<News> {
     let ObjectRef { namespace, name, uid, .. } = &report.object;
-    let there = stores.with(namespace, name, |held| {
+    let there = T::stores(source).with(namespace, name, |held| {
         let is_it = held.meta().uid.as_deref() == Some(uid.as_str());
         is_it.then(|| held.object().cloned())
     });
@@ -102,7 +96,6 @@ fn news<T: Declared>(source: &KubeSource, stores: &Stores<T>, report: &StatusRep
 /// Writes one. The inner error is a refusal of this one alone; false: the object is gone.
 async fn one<T: Declared>(
     source: &KubeSource,
-    stores: &Stores<T>,
     object: &ObjectRef,
     status: Status,
 ) -> Result<Result<bool, SourceError>, SourceError> {
@@ -124,7 +117,7 @@ async fn one<T: Declared>(
             let version = written.meta.resource_version.unwrap_or_default();
             source.shared.statuses.wrote(&object.uid, version.clone(), status);
             // the watch may have been quicker than the answer
-            if stores.version(&object.namespace, &object.name).as_ref() == Some(&version) {
+            if T::stores(source).version(&object.namespace, &object.name).as_ref() == Some(&version) {
                 source.shared.statuses.seen(&written_meta(object, version));
             }
             Ok(Ok(true))

@@ -1,5 +1,6 @@
 //! One watch in one task, with a pause of its own after each failure.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ const WATCH_FAILURE_TIMEOUT: Duration = Duration::from_secs(20);
 /// What a watch keeps current.
 pub(crate) struct Watch<T> {
     /// The plural of the kind.
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) store: Store<T>,
     pub(crate) shared: Arc<Shared>,
 }
@@ -43,7 +44,7 @@ impl<T: Declared> Watch<T> {
     pub(crate) async fn follow(self, api: Api<Listed<T>>, config: watcher::Config) {
         let path = api.resource_url().to_owned();
         self.shared.progress.expect(&path);
-        let meter = self.shared.meter.watch(self.name);
+        let meter = self.shared.meter.watch(&self.name);
         let take = |event| self.take(&meter, event);
         each(&self.shared, &meter, &path, watcher(api, config), take, |_| ()).await;
     }

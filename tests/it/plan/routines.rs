@@ -38,7 +38,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "",
     ),
     ("select 1", "{}", "function or procedure shop.f does not exist; create it"),
-    ("create table shop.f (id int primary key)", "{}", "function or procedure shop.f does not exist; create it"),
+    (
+        "create table shop.f (id int primary key)",
+        "{}",
+        "function or procedure shop.f does not exist; create it",
+    ),
     (
         "create function shop.f() returns int language sql return 1; create procedure shop.f(a int) language sql as 'select 1'",
         "{}",

@@ -16,7 +16,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rowgate_crds::{ApiKey, Kind, Tenant};
 use serde_json::{Value, json};
 
 pub use self::check::check;
@@ -26,8 +25,10 @@ use self::objects::{FileKind, Key, Stored};
 use self::status::Statuses;
 use crate::entropy;
 use crate::source::{
-    Event, Found, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem, StatusReport, Version,
+    Described as _, Event, Found, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem,
+    StatusReport, Version,
 };
+use crate::with_kind;
 
 /// How often the folder's file list is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -133,10 +134,7 @@ impl Folder {
 
     /// Whether this very object is there.
     fn knows(&self, object: &ObjectRef) -> bool {
-        let kind = match object.kind {
-            Kind::Tenant => FileKind::Tenant,
-            Kind::ApiKey => FileKind::ApiKey,
-        };
+        let kind = FileKind::Resource(object.kind);
         let key = Key { kind, namespace: object.namespace.clone(), name: object.name.clone() };
         self.memory.objects.get(&key).is_some_and(|there| there.uid == object.uid)
     }
@@ -145,12 +143,9 @@ impl Folder {
         let mut snapshot = Snapshot { problems, ..Snapshot::default() };
         for stored in self.memory.objects.values() {
             let typed = match stored.key.kind {
-                FileKind::Tenant => {
-                    self.with_status::<Tenant>(stored).map(|it| snapshot.tenants.push(it.into()))
-                }
-                FileKind::ApiKey => {
-                    self.with_status::<ApiKey>(stored).map(|it| snapshot.api_keys.push(it.into()))
-                }
+                FileKind::Resource(kind) => with_kind!(kind, T => {
+                    self.with_status::<T>(stored).map(|it| T::in_snapshot(&mut snapshot).push(it.into()))
+                }),
                 FileKind::ConfigMap => {
                     let data = stored.object["data"].as_object().into_iter().flatten();
                     let data =

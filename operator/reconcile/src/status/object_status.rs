@@ -2,10 +2,10 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use rowgate_crds::{ApiKeyStatus, Kind, TenantStatus};
-use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::source::Event;
+use crate::source::{Described as _, Event};
+use crate::with_kind;
 
 /// As plain values, and no text yet: thousands may wait, and most are compared with what stands there and not written.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,20 +14,24 @@ pub enum Status {
     ApiKey(Box<ApiKeyStatus>),
 }
 
+/// Evaluates an expression with the status of whichever kind.
+macro_rules! of_each {
+    ($status:expr, $it:ident => $do:expr) => {
+        match $status {
+            Status::Tenant($it) => $do,
+            Status::ApiKey($it) => $do,
+        }
+    };
+}
+
 impl Status {
     /// What stands there. `None`: nothing of this version's.
     pub(crate) fn read(kind: Kind, value: &Value) -> Option<Status> {
-        match kind {
-            Kind::Tenant => Some(Status::Tenant(Box::new(TenantStatus::deserialize(value).ok()?))),
-            Kind::ApiKey => Some(Status::ApiKey(Box::new(ApiKeyStatus::deserialize(value).ok()?))),
-        }
+        with_kind!(kind, T => T::read_status(value))
     }
 
     pub(crate) fn conditions(&self) -> &[Condition] {
-        match self {
-            Status::Tenant(status) => &status.conditions,
-            Status::ApiKey(status) => &status.conditions,
-        }
+        of_each!(self, status => &status.conditions)
     }
 
     /// What is to be written where `there` stands, if that says something else: a condition whose status is what it was
@@ -35,10 +39,7 @@ impl Status {
     #[must_use]
     pub fn over(&self, there: &Status) -> Option<Status> {
         let mut new = self.clone();
-        let conditions = match &mut new {
-            Status::Tenant(status) => &mut status.conditions,
-            Status::ApiKey(status) => &mut status.conditions,
-        };
+        let conditions = of_each!(&mut new, status => &mut status.conditions);
         for condition in conditions {
             let mut old = there.conditions().iter();
             let same = |old: &&Condition| old.type_ == condition.type_ && old.status == condition.status;
@@ -66,10 +67,7 @@ impl Status {
     /// As it is written.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        let value = match self {
-            Status::Tenant(status) => serde_json::to_value(status),
-            Status::ApiKey(status) => serde_json::to_value(status),
-        };
+        let value = of_each!(self, status => serde_json::to_value(status));
         value.expect("a status is plain values")
     }
 }

@@ -1,12 +1,11 @@
 //! Accepting one document: who it is, whether it is good, and what it becomes.
 
 use rowgate_core::nearest::nearest;
-use rowgate_crds::{API_VERSION, ApiKey, FieldError, Kind, Tenant, admit};
+use rowgate_crds::{API_VERSION, FieldError, admit};
 use serde_json::{Map, Value, json};
 
 use super::objects::{FileKind, Key, Stored};
-
-const KINDS: [FileKind; 3] = [FileKind::Tenant, FileKind::ApiKey, FileKind::ConfigMap];
+use crate::with_kind;
 
 /// Which object a document declares; or what it lacks to be one.
 pub(super) fn identify(document: &Value) -> Result<Key, String> {
@@ -19,10 +18,10 @@ pub(super) fn identify(document: &Value) -> Result<Key, String> {
     let name = text(&document["metadata"]["name"]);
     let called = name.as_deref().unwrap_or("a resource without metadata.name");
     let Some(kind) = text(&document["kind"]) else { return Err(format!("{called}: kind is missing")) };
-    let Some(known) = KINDS.into_iter().find(|known| known.as_str() == kind) else {
-        let names = KINDS.map(FileKind::as_str);
-        let hint =
-            nearest(&kind, names).map_or_else(|| names.join(", "), |near| format!("did you mean {near}?"));
+    let Some(known) = FileKind::all().find(|known| known.as_str() == kind) else {
+        let names: Vec<&str> = FileKind::all().map(FileKind::as_str).collect();
+        let hint = nearest(&kind, names.iter().copied())
+            .map_or_else(|| names.join(", "), |near| format!("did you mean {near}?"));
         return Err(format!("{called}: kind {kind} is not one Rowgate knows; {hint}"));
     };
     let wanted = if known == FileKind::ConfigMap { "v1" } else { API_VERSION };
@@ -50,14 +49,10 @@ pub(super) fn accept(
     document["metadata"]["namespace"] = json!(key.namespace);
     // Status is ours to write; the API server drops one that comes with a manifest, too.
     document.as_object_mut().map(|map| map.shift_remove("status"));
-    let (kind, body) = match key.kind {
-        FileKind::Tenant => (Some(Kind::Tenant), "spec"),
-        FileKind::ApiKey => (Some(Kind::ApiKey), "spec"),
-        FileKind::ConfigMap => (None, "data"),
-    };
-    let admitted = match kind {
-        Some(kind) => admit(kind, document, old.map(|old| &old.object))?,
-        None => config_map(document)?,
+    let body = key.kind.body();
+    let admitted = match key.kind {
+        FileKind::Resource(kind) => admit(kind, document, old.map(|old| &old.object))?,
+        FileKind::ConfigMap => config_map(document)?,
     };
     let metadata = |field: &str| admitted["metadata"].get(field).cloned();
     let object = object(key, &admitted[body], body, metadata("labels"), metadata("annotations"));
@@ -67,10 +62,8 @@ pub(super) fn accept(
     };
     let stored = Stored { key: key.clone(), uid, generation, file: file.to_owned(), object };
     let error = |message: String| vec![FieldError { path: String::new(), message }];
-    match key.kind {
-        FileKind::Tenant => drop(stored.typed::<Tenant>().map_err(error)?),
-        FileKind::ApiKey => drop(stored.typed::<ApiKey>().map_err(error)?),
-        FileKind::ConfigMap => {}
+    if let FileKind::Resource(kind) = key.kind {
+        with_kind!(kind, T => drop(stored.typed::<T>().map_err(error)?));
     }
     Ok(stored)
 }

@@ -9,7 +9,7 @@ use rowgate_crds::{ApiKey, NotServedYet, Permission, Tenant};
 use super::folder;
 use super::look::{Memory, look};
 use super::objects::{FileKind, Key, Stored};
-use crate::source::SourceProblem;
+use crate::source::{Described, SourceProblem};
 
 /// Judges a manifest folder as a first start would, and the references within it.
 #[must_use]
@@ -31,22 +31,20 @@ pub fn check(dir: &Path) -> Vec<SourceProblem> {
     let objects = looked.memory.objects;
     let tenants: BTreeMap<(&str, &str), Tenant> = objects
         .values()
-        .filter_map(|stored| {
-            Some(((&*stored.key.namespace, &*stored.key.name), typed(stored, FileKind::Tenant)?))
-        })
+        .filter_map(|stored| Some(((&*stored.key.namespace, &*stored.key.name), typed(stored)?)))
         .collect();
     let mut problems = looked.problems;
     for stored in objects.values() {
         let namespace = stored.key.namespace.as_str();
         let mut messages = Vec::new();
-        if let Some(tenant) = typed::<Tenant>(stored, FileKind::Tenant) {
+        if let Some(tenant) = typed::<Tenant>(stored) {
             messages = tenant.spec.not_served_yet().into_iter().map(|found| found.message).collect();
             let shared = tenant.spec.shared.iter().flat_map(|shared| &shared.permissions);
             messages.extend(unknown_entities(shared, &tenant));
             let script = tenant.spec.database.bootstrap.map(|bootstrap| bootstrap.config_map_ref);
             messages.extend(script.and_then(|it| missing_script(&objects, namespace, &it.name, &it.key)));
         }
-        if let Some(key) = typed::<ApiKey>(stored, FileKind::ApiKey) {
+        if let Some(key) = typed::<ApiKey>(stored) {
             messages = key.spec.not_served_yet().into_iter().map(|found| found.message).collect();
             let name = key.spec.tenant_ref.name.as_str();
             let scope = key.spec.scope.iter().flat_map(|scope| &scope.permissions);
@@ -66,8 +64,8 @@ pub fn check(dir: &Path) -> Vec<SourceProblem> {
     problems
 }
 
-fn typed<T: serde::de::DeserializeOwned>(stored: &Stored, kind: FileKind) -> Option<T> {
-    (stored.key.kind == kind).then(|| stored.typed().ok()).flatten()
+fn typed<T: Described>(stored: &Stored) -> Option<T> {
+    (stored.key.kind == FileKind::Resource(T::KIND)).then(|| stored.typed().ok()).flatten()
 }
 
 fn unknown_entities<'a>(permissions: impl Iterator<Item = &'a Permission>, tenant: &Tenant) -> Vec<String> {

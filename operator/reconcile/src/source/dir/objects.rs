@@ -15,19 +15,44 @@ use crate::source::{ObjectRef, SourceError};
 
 /// What the folder may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub(super) enum FileKind {
-    Tenant,
-    ApiKey,
+    Resource(Kind),
     ConfigMap,
 }
 
 impl FileKind {
+    pub(super) fn all() -> impl Iterator<Item = FileKind> {
+        Kind::ALL.into_iter().map(FileKind::Resource).chain([FileKind::ConfigMap])
+    }
+
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            FileKind::Tenant => Kind::Tenant.as_str(),
-            FileKind::ApiKey => Kind::ApiKey.as_str(),
+            FileKind::Resource(kind) => kind.as_str(),
             FileKind::ConfigMap => "ConfigMap",
         }
+    }
+
+    /// The field of a document that holds what it declares.
+    pub(super) fn body(self) -> &'static str {
+        match self {
+            FileKind::Resource(_) => "spec",
+            FileKind::ConfigMap => "data",
+        }
+    }
+}
+
+impl From<FileKind> for String {
+    fn from(kind: FileKind) -> String {
+        kind.as_str().to_owned()
+    }
+}
+
+impl TryFrom<String> for FileKind {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<FileKind, String> {
+        FileKind::all().find(|kind| kind.as_str() == name).ok_or_else(|| format!("unknown kind {name}"))
     }
 }
 
@@ -64,11 +89,7 @@ pub(super) struct Stored {
 impl Stored {
     /// Whom a status or a Secret belongs to; `None`: to nothing of ours, for it is a ConfigMap.
     pub(super) fn object_ref(&self) -> Option<ObjectRef> {
-        let kind = match self.key.kind {
-            FileKind::Tenant => Kind::Tenant,
-            FileKind::ApiKey => Kind::ApiKey,
-            FileKind::ConfigMap => return None,
-        };
+        let FileKind::Resource(kind) = self.key.kind else { return None };
         let Key { namespace, name, .. } = self.key.clone();
         Some(ObjectRef { kind, namespace, name, uid: self.uid.clone() })
     }
