@@ -17,7 +17,7 @@ use crate::entropy;
 use crate::plan::{Finding, Outcome};
 use crate::secrets::rotation;
 use crate::source::{ObjectRef, Status, StatusReport};
-use crate::status::{self, Findings, KeyState, Replicas, TenantState, Transitions};
+use crate::status::{ApiKeyFacts, Findings, KeyState, Replicas, TenantFacts, TenantState, Transitions};
 
 /// What was last reported of each object, so that a time says when a status turned, and nothing is said twice.
 #[derive(Debug, Clone, Default)]
@@ -258,7 +258,7 @@ impl StatusCache {
             reports.extend(self.key(key, Some(tenant), replicas, all, now));
         }
         if !tenant.gone {
-            let facts = status::tenant(tenant, replicas, &self.api_url);
+            let facts = TenantFacts::of(tenant, replicas, &self.api_url);
             reports.extend(self.one(&tenant.object, tenant.transitions, all, &facts, |before| {
                 Status::Tenant(Box::new(facts.status(before, now)))
             }));
@@ -287,7 +287,7 @@ impl StatusCache {
         all: bool,
         now: Timestamp,
     ) -> Option<StatusReport> {
-        let facts = status::api_key(key, tenant, replicas, now);
+        let facts = ApiKeyFacts::of(key, tenant, replicas, now);
         self.one(&key.object, key.transitions, all, &facts, |before| {
             Status::ApiKey(Box::new(facts.status(before, now)))
         })

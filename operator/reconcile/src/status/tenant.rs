@@ -1,0 +1,95 @@
+//! The state of a Tenant after a pass, and its status.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rowgate_core::name::Ulid;
+use rowgate_crds::{Endpoints, ResolvedPermission, TenantStatus};
+use rowgate_pg::login_failure::LoginFailure;
+
+use super::{Findings, KeyState, Replicas, Transitions, Verdict, serving, verdict};
+use crate::source::ObjectRef;
+
+#[derive(Debug, Clone)]
+pub(crate) struct TenantState {
+    pub(crate) object: ObjectRef,
+    pub(crate) generation: i64,
+    pub(crate) findings: Findings,
+    /// Whether the pass came to its end: the database is what the manifests say, as far as they can be followed. What is
+    /// known of a pass that did not is what an earlier one found.
+    pub(crate) done: bool,
+    /// Released: no status is reported any more.
+    pub(crate) gone: bool,
+    /// Another reconciler has taken over.
+    pub(crate) replaced: bool,
+    pub(crate) id: Option<Ulid>,
+    pub(crate) slug: String,
+    /// Empty: not known yet.
+    pub(crate) database: String,
+    /// Of `dl.state`: what every live replica must serve.
+    pub(crate) served: Option<i64>,
+    pub(crate) entities: usize,
+    pub(crate) shared: Arc<[ResolvedPermission]>,
+    pub(crate) keys: Vec<KeyState>,
+    /// As they stand in the object.
+    pub(crate) transitions: Transitions,
+    /// Why the data plane's login could not get into the tenant's database from here, when that was last tried.
+    pub(crate) login_failure: Option<LoginFailure>,
+    /// After this long, by the database's clock, a secret or key is due: for rotation, or to die.
+    pub(crate) next_look: Option<std::time::Duration>,
+}
+
+/// All that a Tenant's status is made of, but for the times at which conditions turned: where it is the same, so is the
+/// status.
+#[derive(Debug, Hash)]
+pub(crate) struct TenantFacts<'a> {
+    verdict: Verdict,
+    generation: i64,
+    id: Option<&'a Ulid>,
+    slug: &'a str,
+    database: &'a str,
+    api_url: &'a str,
+    n_entities: usize,
+    n_keys: usize,
+    n_serving: usize,
+    shared: &'a [ResolvedPermission],
+    warnings: &'a [String],
+}
+
+impl<'a> TenantFacts<'a> {
+    pub(crate) fn of(state: &'a TenantState, replicas: &Replicas, api_url: &'a str) -> TenantFacts<'a> {
+        TenantFacts {
+            verdict: verdict(&state.findings, state, state.served, replicas),
+            generation: state.generation,
+            id: state.id.as_ref(),
+            slug: &state.slug,
+            database: &state.database,
+            api_url,
+            n_entities: state.entities,
+            n_keys: state.keys.iter().filter(|key| key.revoked_at.is_none()).count(),
+            n_serving: serving(state, replicas),
+            shared: &state.shared,
+            warnings: &state.findings.warnings,
+        }
+    }
+
+    pub(crate) fn status(&self, before: Transitions, now: Timestamp) -> TenantStatus {
+        TenantStatus {
+            observed_generation: self.generation,
+            conditions: self.verdict.conditions(self.generation, before, now),
+            tenant_id: self.id.map(Ulid::to_string),
+            slug: Some(self.slug.to_owned()),
+            database: Some(self.database.to_owned()).filter(|name| !name.is_empty()),
+            endpoints: Some(Endpoints {
+                rest: Some(format!("{}/auth/{}/api", self.api_url, self.slug)),
+                ..Endpoints::default()
+            }),
+            entities: i32::try_from(self.n_entities).ok(),
+            keys: i32::try_from(self.n_keys).ok(),
+            replicas: i32::try_from(self.n_serving).ok(),
+            shared: self.shared.to_vec(),
+            warnings: self.warnings.to_vec(),
+            ..TenantStatus::default()
+        }
+    }
+}
