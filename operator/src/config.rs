@@ -12,22 +12,22 @@ use rowgate_program::settings::{Given, Mistakes, address, between};
 /// All flags as texts, so that all mistakes can be reported together.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Flags {
-    /// The PostgreSQL to work in (16 or newer), with the operator's login: a superuser, or a role with CREATEDB and
-    /// CREATEROLE. A host is met with TLS and verified; `?sslrootcert=FILE` names the authority, `?sslmode=disable` does
-    /// without on this machine (example: `postgres://rowgate_operator:secret@db.internal:5432/postgres`)
+    /// URL of the PostgreSQL server (16 or newer) with the operator's login: a superuser, or a role with CREATEDB and
+    /// CREATEROLE. Connections to a host use verified TLS; `?sslrootcert=FILE` names the authority, `?sslmode=disable`
+    /// turns TLS off on this machine (example: `postgres://rowgate_operator:secret@db.internal:5432/postgres`)
     #[arg(long, env = "ROWGATE_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
-    /// Namespaces whose resources count, separated by commas; may be repeated [default: all] [example: shop,staging]
+    /// Namespaces whose resources the operator manages, separated by commas; may be repeated [default: all] [example: shop,staging]
     #[arg(long, env = "ROWGATE_NAMESPACE", value_name = "NAMES", value_delimiter = ',')]
     pub namespace: Vec<String>,
     /// Address at which clients reach the data plane, for status.endpoints [example: `https://api.example.com`]
     #[arg(long, env = "ROWGATE_API_URL", value_name = "URL")]
     pub api_url: Option<String>,
-    /// How often everything is compared with the database although nothing changed [default: 25]
-    #[arg(long, env = "ROWGATE_RELOOK_SECONDS", value_name = "SECONDS")]
-    pub relook_seconds: Option<String>,
-    /// How long a watch of the API server lasts before it is renewed; less than the idle timeout of load balancers in
-    /// between. /healthz fails when one has heard nothing for 2.3 times as long [default: 200]
+    /// Interval at which everything is compared with the database even if no resource changed [default: 25]
+    #[arg(long, alias = "relook-seconds", env = "ROWGATE_RESYNC_SECONDS", value_name = "SECONDS")]
+    pub resync_seconds: Option<String>,
+    /// How long a watch of the API server lasts before it is renewed; keep it below the idle timeout of load balancers in
+    /// between. /healthz fails when a watch has heard nothing for 2.3 times as long [default: 200]
     #[arg(long, env = "ROWGATE_WATCH_SECONDS", value_name = "SECONDS")]
     pub watch_seconds: Option<String>,
     /// Address of /healthz, /readyz and /metrics [default: 127.0.0.1:8082] [example: 0.0.0.0:8082]
@@ -36,21 +36,21 @@ pub struct Flags {
     /// Namespace of the Lease and of the two root Secrets [default: the operator's own]
     #[arg(long, env = "ROWGATE_OWN_NAMESPACE", value_name = "NAME")]
     pub own_namespace: Option<String>,
-    /// The Lease that one operator at a time holds [default: rowgate-operator]
+    /// Name of the Lease that one operator at a time holds [default: rowgate-operator]
     #[arg(long, env = "ROWGATE_LEASE_NAME", value_name = "NAME")]
     pub lease_name: Option<String>,
-    /// The name under which this operator holds the Lease; no other may have it [default: host name and process id]
+    /// Name under which this operator holds the Lease; it must be unique [default: host name and process id]
     #[arg(long, env = "ROWGATE_IDENTITY", value_name = "NAME")]
     pub identity: Option<String>,
-    /// Secret with the operator's root in the entry `root`; made when absent, never replaced [default:
-    /// rowgate-operator-root]
+    /// Secret with the operator's root in the entry `root`; created when absent, never replaced
+    /// [default: rowgate-operator-root]
     #[arg(long, env = "ROWGATE_ROOT_SECRET", value_name = "NAME")]
     pub root_secret: Option<String>,
-    /// Secret with the data plane's root in the entry `root`, for its --root-file; made when absent, never replaced
+    /// Secret with the data plane's root in the entry `root`, for its --root-file; created when absent, never replaced
     /// [default: rowgate-dataplane-root]
     #[arg(long, env = "ROWGATE_DATAPLANE_ROOT_SECRET", value_name = "NAME")]
     pub dataplane_root_secret: Option<String>,
-    /// How log lines look: json or text [default: text on a terminal, else json]
+    /// Format of log lines: json or text [default: text on a terminal, else json]
     #[arg(long, env = "ROWGATE_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,
 }
@@ -62,7 +62,7 @@ pub struct Settings {
     /// Empty: all.
     pub namespaces: Vec<String>,
     pub api_url: String,
-    pub relook: Duration,
+    pub resync: Duration,
     /// How long a watch lasts before it is renewed.
     pub watch: Duration,
     pub health: SocketAddr,
@@ -90,8 +90,9 @@ impl Flags {
             self.namespace.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
         let namespaces = given.or("namespace", None, &namespaces.join(","), names);
         let api_url = given.required("api-url", self.api_url.as_deref(), url);
-        let relook =
-            given.or("relook-seconds", self.relook_seconds.as_deref(), "25", |it| between(it, 1, 3600));
+        // the variable's name before it was renamed
+        let resync = self.resync_seconds.clone().or_else(|| std::env::var("ROWGATE_RELOOK_SECONDS").ok());
+        let resync = given.or("resync-seconds", resync.as_deref(), "25", |it| between(it, 1, 3600));
         // Azure's load balancers drop what is silent for 240 s
         let watch =
             given.or("watch-seconds", self.watch_seconds.as_deref(), "200", |it| between(it, 10, 3600));
@@ -110,7 +111,7 @@ impl Flags {
             database: database.expect(sure),
             namespaces: namespaces.expect(sure),
             api_url: api_url.expect(sure),
-            relook: Duration::from_secs(relook.expect(sure)),
+            resync: Duration::from_secs(resync.expect(sure)),
             watch: Duration::from_secs(watch.expect(sure)),
             health: health.expect(sure),
             own_namespace: own.expect(sure).pop(),
@@ -175,7 +176,7 @@ mod tests {
         let settings = flags().settings().expect("good settings");
         assert_eq!(settings.api_url, "https://api.example.com");
         assert!(settings.namespaces.is_empty() && settings.own_namespace.is_none());
-        assert_eq!(settings.relook, Duration::from_secs(25));
+        assert_eq!(settings.resync, Duration::from_secs(25));
     }
 
     #[test]
@@ -191,7 +192,7 @@ mod tests {
             database_url: Some("mysql://o:s3cret@db".into()),
             namespace: vec!["Shop".into()],
             api_url: Some("api".into()),
-            relook_seconds: Some("0".into()),
+            resync_seconds: Some("0".into()),
             watch_seconds: Some("5".into()),
             health_address: Some("here".into()),
             lease_name: Some("-".into()),
@@ -202,7 +203,7 @@ mod tests {
             "--database-url",
             "--namespace",
             "--api-url",
-            "--relook-seconds",
+            "--resync-seconds",
             "--watch-seconds",
             "--health-address",
             "--lease-name",

@@ -126,7 +126,7 @@ async fn lead(
     }
     tracing::info!(installation = %installation.id, database = %installation.endpoint, "reconciling");
     let reconciling =
-        rowgate_reconcile::Settings { resync: settings.relook, api_url: settings.api_url.clone() };
+        rowgate_reconcile::Settings { resync: settings.resync, api_url: settings.api_url.clone() };
     match Box::pin(rowgate_reconcile::run(source, installation, reconciling, shutdown)).await {
         Ended::Shutdown => Ok(()),
         Ended::Replaced => Err(RunError::Replaced),

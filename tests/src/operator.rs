@@ -80,7 +80,7 @@ impl Operator {
         command
             .env("KUBECONFIG", kubeconfig)
             .env("ROWGATE_DATABASE_URL", database_url)
-            .envs(relook.map(|seconds| ("ROWGATE_RELOOK_SECONDS", seconds.to_string())))
+            .envs(relook.map(|seconds| ("ROWGATE_RESYNC_SECONDS", seconds.to_string())))
             .args(["--namespace", namespace, "--own-namespace", namespace, "--identity", identity])
             .args(["--api-url", "http://api.test"])
             .args(["--health-address", &format!("127.0.0.1:{health}")])

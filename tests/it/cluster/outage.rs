@@ -208,7 +208,7 @@ async fn nothing_that_changes_in_an_outage_is_lost() {
     let kubeconfig = namespace.kubeconfig_through(ACCOUNT, gate.port()).await;
     namespace.apply(&rights(namespace.name())).await.ok();
     // what is lost is not found by looking again soon
-    let flags = ["--relook-seconds", "3600"];
+    let flags = ["--resync-seconds", "3600"];
     let mut operator = Operator::start_with(&kubeconfig, namespace.name(), &server.url(), "a", &flags);
     operator.leads().await;
     let data_plane = operator.data_plane(&namespace, &server).await;

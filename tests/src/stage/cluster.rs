@@ -52,7 +52,7 @@ impl InCluster {
     /// The operator, always under the name of one Pod, as when its container is started again.
     pub(super) async fn start(&mut self, server: &Server) {
         assert!(self.operator.is_none(), "one at a time");
-        let flags = ["--relook-seconds", &self.relook];
+        let flags = ["--resync-seconds", &self.relook];
         let operator =
             Operator::start_with(&self.kubeconfig, self.namespace.name(), &self.url, "pod", &flags);
         if self.data_plane.is_none() {
