@@ -48,13 +48,13 @@ use claims::Claims;
     validation = Rule::new("!has(self.claims) || has(self.scope)")
         .message("claims need a scope: all unscoped keys share one role; give scope: {sameAs: shared} to keep the shared rights"),
     validation = Rule::new("!oldSelf.revoked || self.revoked")
-        .message("revoked cannot be taken back; make a new ApiKey"),
+        .message("revoked cannot be taken back; create a new ApiKey"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeySpec {
     /// The Tenant that the key opens, in this namespace. Cannot be changed.
     #[x_kube(validation = Rule::new("self == oldSelf")
-        .message("tenantRef cannot be changed: the key belongs to that tenant's database; make a new ApiKey"))]
+        .message("tenantRef cannot be changed: the key belongs to that tenant's database; create a new ApiKey"))]
     pub tenant_ref: TenantRef,
     /// What the key may do. Left out: an unscoped key, which may do what the Tenant's `shared` says and shares one
     /// database role, `datalake_user`, with every other unscoped key. Given: a role of its own.
@@ -76,7 +76,8 @@ pub struct ApiKeySpec {
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
         .message("secretName holds lower-case letters, digits, hyphens and dots, a letter or digit at both ends"))]
     pub secret_name: Option<String>,
-    /// Issues a new secret for the same key again and again. The Secret holds the newest; read it anew within `overlap`.
+    /// Issues a new secret for the same key at regular intervals. The Secret holds the newest; read it again within
+    /// `overlap`.
     /// The annotation `rowgate.dev/rotate` does it once, at each new value, with an overlap of an hour if none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation: Option<Rotation>,
@@ -121,7 +122,7 @@ pub enum SameAs {
 #[x_kube(
     crates(kube_core = "::kube_core"),
     validation = Rule::new("int(self.overlap.substring(0, size(self.overlap) - 1)) * (self.overlap.endsWith('d') ? 86400 : self.overlap.endsWith('h') ? 3600 : self.overlap.endsWith('m') ? 60 : 1) <= int(self.every.substring(0, size(self.every) - 1)) * (self.every.endsWith('d') ? 86400 : self.every.endsWith('h') ? 3600 : self.every.endsWith('m') ? 60 : 1)")
-        .message("overlap is longer than every, so that more than two secrets would work at once; make overlap shorter or every longer"),
+        .message("overlap is longer than every, so more than two secrets would work at once; make overlap shorter or every longer"),
 )]
 pub struct Rotation {
     /// The age at which a secret is replaced.
@@ -141,7 +142,7 @@ pub struct ApiKeyStatus {
     #[serde(default = "default_observed_generation")]
     pub observed_generation: i64,
     /// `Ready`: the key works on every live replica. `Reconciling`: work is under way. `Stalled`: it cannot go on until
-    /// somebody changes what the message says.
+    /// a person changes what the message names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]

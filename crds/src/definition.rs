@@ -11,7 +11,8 @@ use crate::{ApiKey, Tenant};
 
 /// The CustomResourceDefinition of a kind, as JSON.
 ///
-/// Four patches: rules at the root (the derive would want the crate `kube`); `status` has a default (`observedGeneration: -1`), so that a
+/// Four patches: rules at the root (the derive would want the crate `kube`); `status` has a default
+/// (`observedGeneration: -1`), so that a
 /// reader sees from the first moment that nothing was observed yet; no text of a spec holds a NUL; and `nullable` goes, see
 /// `tidy`.
 #[must_use]
@@ -46,7 +47,7 @@ pub fn yaml(kind: Kind) -> String {
 pub(crate) const NO_NUL: &str = r"^[^\x00]*$";
 
 /// What is wrong with another one.
-pub(crate) const HOLDS_NUL: &str = "holds a NUL character, which PostgreSQL cannot store; take it out";
+pub(crate) const HOLDS_NUL: &str = "holds a NUL character, which PostgreSQL cannot store; remove it";
 
 /// Every text of a spec may reach PostgreSQL, which has none with a NUL. What has a pattern of its own holds none.
 fn without_nul(schema: &mut Value) {
@@ -93,7 +94,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// Without the line breaks of our sources: whoever shows the text breaks it where it fits.
+/// Without the line breaks of our sources: a viewer breaks the text where it fits.
 fn paragraphs(text: &str) -> String {
     let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
     paragraphs.collect::<Vec<_>>().join("\n\n")

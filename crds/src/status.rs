@@ -9,11 +9,11 @@ use crate::permission::Action;
 /// The conditions that every kind has (kstatus reads them).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ConditionType {
-    /// Done in the database and served by every live replica.
+    /// Applied to the database and served by every live replica.
     Ready,
     /// Work is under way, or will be tried again.
     Reconciling,
-    /// It cannot go on until somebody changes something.
+    /// It cannot go on until a person changes something.
     Stalled,
 }
 
@@ -67,7 +67,8 @@ reasons! {
     TenantNotReady,
     /// The database does not answer.
     DatabaseUnavailable,
-    /// PostgreSQL or its pooler does not let the data plane log in as it has to: pg_hba.conf, the pooler or TLS must change.
+    /// PostgreSQL or its pooler does not let the data plane log in as it has to: pg_hba.conf, the pooler or TLS must
+    /// change.
     LoginRefused,
     /// A ConfigMap or its key is not there.
     ConfigMapNotFound,
@@ -114,7 +115,8 @@ reasons! {
 }
 
 impl Reason {
-    /// Whether an object with this reason is `Stalled`: its message says what somebody has to change. What is tried again by
+    /// Whether an object with this reason is `Stalled`: its message says what somebody has to change. What is tried
+    /// again by
     /// itself, and what has ended, is not.
     #[must_use]
     pub fn stalls(self) -> bool {

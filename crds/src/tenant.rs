@@ -50,10 +50,10 @@ use entity::Entity;
     crates(kube_core = "::kube_core"),
     validation = Rule::new(
         "has(self.database.name) == has(oldSelf.database.name) && (!has(self.database.name) || self.database.name == oldSelf.database.name)"
-    ).message("database.name cannot be changed, added or removed; make a new Tenant instead"),
+    ).message("database.name cannot be changed, added or removed; create a new Tenant instead"),
     validation = Rule::new(
         "has(self.database.serverSecretRef) == has(oldSelf.database.serverSecretRef) && (!has(self.database.serverSecretRef) || self.database.serverSecretRef == oldSelf.database.serverSecretRef)"
-    ).message("database.serverSecretRef cannot be changed, added or removed; make a new Tenant instead"),
+    ).message("database.serverSecretRef cannot be changed, added or removed; create a new Tenant instead"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct TenantSpec {
@@ -102,7 +102,8 @@ pub struct Database {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_secret_ref: Option<SecretKeyRef>,
 
-    /// The database's name on that server, which every SQL session of every tenant there can read. Cannot be changed. Default:
+    /// The database's name on that server, which every SQL session of every tenant there can read. Cannot be changed.
+    /// Default:
     /// `t_` and `status.tenantId`, which says nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
@@ -110,8 +111,10 @@ pub struct Database {
         .message("database.name holds lower-case letters, digits and underscores, does not start with a digit or pg_, and is not one of postgres, template0, template1, rowgate"))]
     pub name: Option<String>,
 
-    /// The id of the retained database that this Tenant takes up again: one that was retained in this namespace, or that the
-    /// platform team has handed to this Tenant (`rowgate-dataplane retained hand-over`). `slug` must be the one that it had.
+    /// The id of the retained database that this Tenant takes up again: one that was retained in this namespace, or
+    /// that the
+    /// platform team has handed to this Tenant (`rowgate-dataplane retained hand-over`). `slug` must be the one that it
+    /// had.
     /// Not needed by a Tenant of the same namespace and name as the one that was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 26, max = 26))]
@@ -244,8 +247,8 @@ pub struct TenantStatus {
     /// The `metadata.generation` that this status speaks about; -1: none yet.
     #[serde(default = "default_observed_generation")]
     pub observed_generation: i64,
-    /// `Ready`: done in the database and served by every live replica. `Reconciling`: work is under way. `Stalled`: it
-    /// cannot go on until somebody changes what the message says.
+    /// `Ready`: applied to the database and served by every live replica. `Reconciling`: work is under way. `Stalled`:
+    /// it cannot go on until a person changes what the message names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
@@ -311,7 +314,7 @@ pub(crate) fn root_rules() -> [Rule; 2] {
              hyphen at either end; rename the object or give spec.slug",
         ),
         Rule::new(format!("{} == {}", slug("self"), slug("oldSelf"))).message(
-            "slug cannot be changed: it is part of every key and address; make a new Tenant instead",
+            "slug cannot be changed: it is part of every key and address; create a new Tenant instead",
         ),
     ]
 }

@@ -254,8 +254,7 @@ fn entities() -> Vec<Case> {
 fn keys() -> Vec<Case> {
     let include = "spec.scope.permissions: in a scope, read, create and update need fields.include: names, or ['*'] for \
                    every column present now";
-    let overlap = "spec.rotation: overlap is longer than every, so that more than two secrets would work at once; make \
-                   overlap shorter or every longer";
+    let overlap = "spec.rotation: overlap is longer than every, so more than two secrets would work at once; make overlap shorter or every longer";
     let one_of = "spec.scope: scope takes exactly one of permissions and sameAs";
     table(
         Kind::ApiKey,
@@ -322,10 +321,10 @@ fn keys() -> Vec<Case> {
 }
 
 fn changes() -> Vec<Case> {
-    let slug = "slug cannot be changed: it is part of every key and address; make a new Tenant instead";
-    let name = "spec: database.name cannot be changed, added or removed; make a new Tenant instead";
+    let slug = "slug cannot be changed: it is part of every key and address; create a new Tenant instead";
+    let name = "spec: database.name cannot be changed, added or removed; create a new Tenant instead";
     let server =
-        "spec: database.serverSecretRef cannot be changed, added or removed; make a new Tenant instead";
+        "spec: database.serverSecretRef cannot be changed, added or removed; create a new Tenant instead";
     let tenants = [
         ("{slug: a}", "{slug: a}", ""),
         ("{slug: a}", "{slug: b}", slug),
@@ -340,7 +339,7 @@ fn changes() -> Vec<Case> {
         ("{database: {serverSecretRef: {name: a}}}", "{database: {serverSecretRef: {name: b}}}", server),
         ("{database: {serverSecretRef: {name: a}}}", "{database: {}}", server),
     ];
-    let revoked = "spec: revoked cannot be taken back; make a new ApiKey";
+    let revoked = "spec: revoked cannot be taken back; create a new ApiKey";
     let keys = [
         ("{tenantRef: {name: t}}", "{tenantRef: {name: t}, revoked: true}", ""),
         ("{tenantRef: {name: t}, revoked: true}", "{tenantRef: {name: t}, revoked: true}", ""),
@@ -349,7 +348,7 @@ fn changes() -> Vec<Case> {
         (
             "{tenantRef: {name: t}}",
             "{tenantRef: {name: u}}",
-            "spec.tenantRef: tenantRef cannot be changed: the key belongs to that tenant's database; make a new ApiKey",
+            "spec.tenantRef: tenantRef cannot be changed: the key belongs to that tenant's database; create a new ApiKey",
         ),
     ];
     [change(Kind::Tenant, &tenants), change(Kind::ApiKey, &keys)].concat()
@@ -357,7 +356,7 @@ fn changes() -> Vec<Case> {
 
 /// PostgreSQL cannot store a NUL.
 fn texts() -> Vec<Case> {
-    let nul = "holds a NUL character, which PostgreSQL cannot store; take it out";
+    let nul = "holds a NUL character, which PostgreSQL cannot store; remove it";
     let claims =
         |claims: &str| format!("{{tenantRef: {{name: a}}, scope: {{sameAs: shared}}, claims: {{{claims}}}}}");
     let keys = table(

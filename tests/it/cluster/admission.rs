@@ -44,7 +44,7 @@ async fn kubectl_is_told_in_our_words_what_to_change() {
             "moved",
             &["{slug: a}", "{slug: b}"],
             "<nil>",
-            "slug cannot be changed: it is part of every key and address; make a new Tenant instead",
+            "slug cannot be changed: it is part of every key and address; create a new Tenant instead",
         ),
         (
             "Tenant",
@@ -65,14 +65,14 @@ async fn kubectl_is_told_in_our_words_what_to_change() {
             "revived",
             &["{tenantRef: {name: t}, revoked: true}", "{tenantRef: {name: t}, revoked: false}"],
             "spec",
-            "revoked cannot be taken back; make a new ApiKey",
+            "revoked cannot be taken back; create a new ApiKey",
         ),
         (
             "ApiKey",
             "forgotten",
             &["{tenantRef: {name: t}, revoked: true}", "{tenantRef: {name: t}}"],
             "spec",
-            "revoked cannot be taken back; make a new ApiKey",
+            "revoked cannot be taken back; create a new ApiKey",
         ),
     ] {
         let said = applied(&namespace, kind, name, specs).await;

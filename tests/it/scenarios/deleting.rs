@@ -41,7 +41,7 @@ async fn a_tenant_deleted_keeps_its_database_and_comes_back_with_other_keys(on: 
     stage.gone("Tenant", "acme").await;
     until("every key to be revoked", async || (count(&stage, "acme", ALIVE).await == 0).then_some(())).await;
     // that it is dead, or that its Tenant is not there: what was known first
-    let remedies = [("Revoked", "make a new ApiKey"), ("TenantNotFound", "apply it")];
+    let remedies = [("Revoked", "create a new ApiKey"), ("TenantNotFound", "apply it")];
     until("a word on a key without its Tenant", async || {
         let status = stage.status("ApiKey", "north").await;
         let (reason, message) = ready(&status);

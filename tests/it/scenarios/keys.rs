@@ -42,7 +42,7 @@ async fn a_key_is_revoked_for_good_in_three_ways(on: On) {
     stage.put(&key("north", "acme", &reader("south", "[id]"))).await;
     let status = stage.told("ApiKey", "north", 2, "Revoked").await;
     assert_eq!(status["revokedAt"], revoked_at);
-    assert!(ready(&status).1.contains("make a new ApiKey"), "{status}");
+    assert!(ready(&status).1.contains("create a new ApiKey"), "{status}");
     assert!(!stage.opens(north, NOTES).await);
     assert_eq!(stage.n_events("Tenant", "acme", "Drifted").await, 0);
 

@@ -44,7 +44,7 @@ const ENTITIES: &[(&str, Told)] = &[
     ),
     (
         "    - {name: leak, kind: View, source: {schema: app, object: leak}, keyFields: [id]}\n",
-        ("ViewUnsafe", &["entities[leak]", "app.hidden", "make it one"]),
+        ("ViewUnsafe", &["entities[leak]", "app.hidden", "declare it as an entity"]),
     ),
     (
         "    - {name: frozen, kind: View, source: {schema: app, object: frozen}, keyFields: [id]}\n",
@@ -167,7 +167,7 @@ async fn a_bootstrap_script_runs_wholly_or_not_at_all(on: On) {
         assert_ne!(broken, good);
         stage.put(&broken).await;
         let status = stage.told("Tenant", "acme", 1, "BootstrapFailed").await;
-        assert!(ready(&status).1.contains("nothing of it stands"), "{status}");
+        assert!(ready(&status).1.contains("was rolled back"), "{status}");
         let mut conn = stage.server.connect("acme").await;
         assert_eq!(
             one::<i64>(&mut conn, "select count(*) from pg_namespace where nspname = 'app'").await,
@@ -227,7 +227,7 @@ async fn row_level_security_left_out_shows_no_row_and_says_so(on: On) {
     let mut stage = Stage::open(on, &format!("{acme}{keys}")).await;
     let status = stage.told("Tenant", "acme", 1, DONE).await;
     assert!(
-        status["warnings"][0].as_str().is_some_and(|text| text.contains("add policies or say none")),
+        status["warnings"][0].as_str().is_some_and(|text| text.contains("add policies, or set none")),
         "{status}"
     );
     stage.told("ApiKey", "north", 1, DONE).await;

@@ -107,23 +107,23 @@ pub(super) const BY_HAND: &[(&str, &str)] = &[
     // rights on what will be made
     (
         "alter default privileges for role {owner} grant select on tables to {north}",
-        "default privileges give rights on tables to {north}",
+        "default privileges grant rights on tables to {north}",
     ),
     (
         "alter default privileges for role {owner} grant execute on routines to public",
-        "default privileges give rights on routines to public",
+        "default privileges grant rights on routines to public",
     ),
     (
         "alter default privileges for role {owner} in schema shop grant select on tables to datalake_user",
-        "default privileges in schema shop give rights on tables to datalake_user",
+        "default privileges in schema shop grant rights on tables to datalake_user",
     ),
     (
         "alter default privileges for role {owner} in schema shop grant execute on routines to public",
-        "default privileges in schema shop give rights on routines to public",
+        "default privileges in schema shop grant rights on routines to public",
     ),
     (
         "alter default privileges for role {owner} grant usage on schemas to {south}",
-        "default privileges give rights on schemas to {south}",
+        "default privileges grant rights on schemas to {south}",
     ),
     // policies and what switches them on
     ("drop policy own_region on shop.orders", "policy own_region on shop.orders is missing"),

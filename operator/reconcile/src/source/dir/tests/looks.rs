@@ -155,9 +155,9 @@ fn one_way_rules_hold_against_the_last_accepted_object() {
     assert_eq!(
         problems,
         [
-            "a.yaml: Tenant shop: slug cannot be changed: it is part of every key and address; make a new Tenant instead; \
+            "a.yaml: Tenant shop: slug cannot be changed: it is part of every key and address; create a new Tenant instead; \
              the last accepted version stays in force",
-            "b.yaml: ApiKey k: spec: revoked cannot be taken back; make a new ApiKey; the last accepted version stays in \
+            "b.yaml: ApiKey k: spec: revoked cannot be taken back; create a new ApiKey; the last accepted version stays in \
              force",
         ]
     );
