@@ -1,7 +1,7 @@
 //! The operator: the reconcile loop of `rowgate-reconcile` with the Kubernetes API as its source.
 //!
-//! [`source`] shows what the cluster declares and writes back what became of it; [`lease`] lets one operator work at a
-//! time; [`run`] starts and ends all of it.
+//! [`source`] reads what the cluster declares and writes the results back; [`lease`] lets one operator work at a time; [`run`]
+//! starts and ends all of it.
 
 pub mod api;
 pub mod config;

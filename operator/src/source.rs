@@ -1,4 +1,5 @@
-//! The Kubernetes API as a source: what watches keep current, what is written back, and who is woken.
+//! The Kubernetes API as a source. `watch` keeps the objects current; the other files each read or write one thing: status,
+//! Events, finalizers, Secrets, ConfigMaps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;

@@ -1,4 +1,5 @@
-//! Runs a plan: each operation on its login's connection, in one transaction, behind the fence.
+//! Runs a plan: each operation on its login's connection, in one transaction, behind the fence. Idle connections wait in
+//! `connection_cache` for the next pass.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
 //! What the resources of one tenant ask for, in plain values: the left-hand side of every plan.
+//!
+//! `convert` makes the values from resources; `annotations` reads the switches beside a spec.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

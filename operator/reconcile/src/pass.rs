@@ -1,5 +1,8 @@
-//! One pass over one Tenant: look, plan, apply, look again. The same whatever happened before, so that it may be cut
-//! off anywhere and begun again.
+//! One pass over one Tenant: look, plan, apply, look again. It does the same whatever happened before, so it may be cut off
+//! anywhere and started again.
+//!
+//! `provision` makes record, roles, database and schema `dl`; `keys` reads Secrets and rotates; `converge` plans and applies
+//! until nothing is left to do; `delete` takes a Tenant down, and `release` lets go of its keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

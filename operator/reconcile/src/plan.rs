@@ -2,6 +2,9 @@
 //!
 //! A plan narrows before it widens. Each operation is one transaction of one login, and any prefix of the operations
 //! leaves no key with more than it had before or will have after. Planning again after applying gives nothing.
+//!
+//! `roles_and_database` and `contents` put whole plans together. The other files plan one part each; a rule about who may
+//! do what belongs into `access`.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What goes for good: databases with their roles, what is left of those that are gone, and keys whose resource is gone.
+//! What deletes for good: databases with their roles, leftovers of deleted tenants, and keys whose resource is gone.
 
 pub(crate) mod remains;
 pub mod retained;

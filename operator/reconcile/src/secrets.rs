@@ -1,4 +1,5 @@
-//! The Secret of an ApiKey: written first, so that no crash loses a key; the digest is derived from what is found.
+//! The Secret of an ApiKey: written first, so that no crash loses a key; the digest is derived from what is found. When a
+//! secret is replaced stands in `rotation`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

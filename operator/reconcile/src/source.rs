@@ -1,4 +1,7 @@
 //! Where resources come from and where their status goes: Kubernetes, or a folder.
+//!
+//! Here stands what all sources share. `kinds` describes each kind of resource, [`dir`] is the folder as a source, and
+//! `inputs` says whether two snapshots ask the same of a tenant.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,4 +1,7 @@
 //! The status of resources. Pure: the outcome of a pass and the live replicas in, status out.
+//!
+//! State and status of each kind stand in a file of their own. `report` fills the states in from a pass and skips what was
+//! reported already; `reporter` queues statuses for the source, which compares them as `object_status`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One watch in one task, with a pause of its own after each failure.
+//! Runs each watch in a task, with backoff after failures. What a watch keeps current stands in this folder.
 
 use std::borrow::Cow;
 use std::sync::Arc;
