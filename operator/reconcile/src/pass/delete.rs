@@ -89,8 +89,8 @@ impl<S: ResourceSource> Pass<'_, S> {
                 // only in the namespace of the Tenant
                 let (object, id) = (&state.object, &record.id);
                 let note = format!(
-                    "its keys are revoked and database {} is kept, with the id {id}; Tenant {}/{} takes it up again when it \
-                     is applied, and so does one with the same spec.slug in namespace {} that has \
+                    "the keys are revoked and database {} is retained with the id {id}; Tenant {}/{} adopts it when it \
+                     is applied again, and so does one with the same spec.slug in namespace {} that has \
                      spec.database.adoptRetained: {id}; platform teams hand it to another namespace or drop it with \
                      rowgate-dataplane retained",
                     record.database, object.namespace, object.name, object.namespace

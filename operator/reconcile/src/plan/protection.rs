@@ -203,7 +203,7 @@ impl Changes {
         let before = recorded.map(|recorded| recorded.soft_delete).filter(|it| *it != record.soft_delete);
         if let Some(before) = before.filter(|before| has(before)) {
             let note = format!(
-                "{} says in {} now which rows are deleted: those that {before} marks are not, until it is copied there; drop it then",
+                "{} now marks deleted rows in {}; rows marked only in {before} count as not deleted: copy them, then drop {before}",
                 key(name),
                 record.soft_delete
             );
@@ -249,7 +249,7 @@ impl Changes {
                 }
             }
             let flag = recorded.map(|recorded| recorded.soft_delete);
-            stays.extend(flag.map(|flag| format!("{flag}, which says what was deleted")));
+            stays.extend(flag.map(|flag| format!("{flag}, which marks what was deleted")));
             let stays = match &stays[..] {
                 [] => String::new(),
                 stays => format!("; it keeps {}; drop it if it is no longer needed", stays.join(", and ")),
@@ -262,7 +262,8 @@ impl Changes {
         let entity = entities.find(|spec| key(&qname(spec)) == record);
         let of = entity.map_or(Of::Tenant, |spec| Of::Entity(spec.name.to_string()));
         let mut statements: Vec<Statement> = statements.into_iter().map(|sql| of.clone().says(sql)).collect();
-        let differs = format!("{record} has what concurrencyProtection adds, and is not under it");
+        let differs =
+            format!("{record} has columns or triggers of concurrencyProtection without declaring it");
         statements.first_mut().into_iter().for_each(|first| first.undoes.push(differs.clone()));
         self.after.push(op(&format!("remove the protection of {record}"), statements));
     }
