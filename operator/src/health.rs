@@ -10,7 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use rowgate_program::metrics;
-use tokio::sync::watch as turn;
+use tokio::sync::watch as watch_channel;
 
 use crate::api::Progress;
 use crate::meter::Meter;
@@ -29,7 +29,7 @@ pub struct Health {
     pub watch: Duration,
     pub meter: Arc<Meter>,
     /// Whether this operator holds the Lease.
-    pub leads: turn::Receiver<bool>,
+    pub leads: watch_channel::Receiver<bool>,
 }
 
 /// The routes.

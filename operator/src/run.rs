@@ -8,7 +8,7 @@ use rowgate_pg::installation::{self, Installation, InstallationError};
 use rowgate_program::signals;
 use rowgate_reconcile::Ended;
 use tokio::net::TcpListener;
-use tokio::sync::watch as turn;
+use tokio::sync::watch as watch_channel;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -66,7 +66,7 @@ pub async fn run(settings: Settings) -> Result<(), RunError> {
         meter.clone(),
         &mut tasks,
     );
-    let leads = turn::Sender::new(false);
+    let leads = watch_channel::Sender::new(false);
     let watch = settings.watch;
     let health = Health { source: source.clone(), progress, watch, meter, leads: leads.subscribe() };
     tasks.spawn(async move {

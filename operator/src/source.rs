@@ -15,7 +15,7 @@ use rowgate_reconcile::source::{
     Described, Event, Found, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem,
     StatusReport, Version,
 };
-use tokio::sync::{Notify, watch as turn};
+use tokio::sync::{Notify, watch as watch_channel};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -67,7 +67,7 @@ pub(crate) struct Shared {
     /// Something may be new. Kept until a task waits for it.
     wake: Notify,
     /// A first list has ended.
-    listed: turn::Sender<()>,
+    listed: watch_channel::Sender<()>,
     statuses: status::Statuses,
     pub(crate) progress: Progress,
     pub(crate) meter: Arc<Meter>,
@@ -98,7 +98,7 @@ impl KubeSource {
     ) -> Arc<KubeSource> {
         let shared = Arc::new(Shared {
             wake: Notify::new(),
-            listed: turn::Sender::new(()),
+            listed: watch_channel::Sender::new(()),
             statuses: status::Statuses::default(),
             progress,
             meter,

@@ -115,7 +115,7 @@ impl<'a> Logins<'a> {
     }
 
     /// What PostgreSQL holds: roles and database, and what is inside, read side by side.
-    pub(crate) async fn look(&mut self) -> Result<(Cluster, TenantDb), PgError> {
+    pub(crate) async fn introspect(&mut self) -> Result<(Cluster, TenantDb), PgError> {
         self.get(As::Operator).await?;
         self.get(As::Owner).await?;
         // when one fails, neither is used again: the other was left half-way

@@ -110,7 +110,7 @@ pub async fn run<S: ResourceSource + 'static>(
         pace: AWAITING_INITIAL_BACKOFF,
         listing: false,
         next_list: Instant::now(),
-        suspects: BTreeSet::new(),
+        without_object: BTreeSet::new(),
     };
     let ended = tokio::select! {
         () = shutdown.cancelled() => Ended::Shutdown,
@@ -196,7 +196,7 @@ struct Controller<S> {
     listing: bool,
     next_list: Instant,
     /// Tenants without an object: if the next snapshot has none either, they are retired.
-    suspects: BTreeSet<String>,
+    without_object: BTreeSet<String>,
 }
 
 impl<S: ResourceSource + 'static> Controller<S> {
@@ -218,7 +218,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
                 };
                 changed = self::changed(&source);
             }
-            if look.is_none() && !self.suspects.is_empty() {
+            if look.is_none() && !self.without_object.is_empty() {
                 look = Some(Instant::now());
                 continue;
             }

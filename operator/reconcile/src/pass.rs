@@ -257,7 +257,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             .map_err(|message| PassError::Refused(Reason::InvalidSpec, message))?;
         // a tenant that was passed over before stands, mostly; where it does not, step by step
         let looked = match self.memory.epoch.filter(|_| !self.probe) {
-            Some(_) => match logins.look().await {
+            Some(_) => match logins.introspect().await {
                 Err(error @ PgError::Beyond { .. }) => return Err(error.into()),
                 looked => looked.ok(),
             },

@@ -10,7 +10,7 @@ use rowgate_reconcile::source::{ObjectRef, SourceError};
 use serde_json::json;
 
 use super::watch::changes::has_ours;
-use super::watch::collection::{Held, name};
+use super::watch::collection::{KnownObject, name};
 use super::watch::listed::Listed;
 use super::watch::stores::Stores;
 use super::{Declared, MANAGER, MAX_CONCURRENT, ask, ask_unless_refused};
@@ -44,7 +44,7 @@ fn is_held(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some() || has_ours(meta)
 }
 
-fn shown<T: Declared>(held: &Held<T>) -> Option<Arc<T>> {
+fn shown<T: Declared>(held: &KnownObject<T>) -> Option<Arc<T>> {
     let object = held.object()?.clone();
     if held.problem().is_none() {
         return Some(object);

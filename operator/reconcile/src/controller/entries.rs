@@ -100,7 +100,7 @@ impl Entry {
             }
         };
         // a moment later than the database said: what is looked for has come then
-        let dated = state.next_look.map(|it| it + super::AWAITING_MAX_BACKOFF);
+        let dated = state.next_due.map(|it| it + super::AWAITING_MAX_BACKOFF);
         let due = now + dated.map_or(pause, |it| it.min(pause));
         // never before what was asked for meanwhile
         self.due = if self.wanted { now } else { due };
@@ -181,7 +181,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
                 entry.cut.cancel();
             }
         }
-        for uid in std::mem::take(&mut self.suspects).into_iter().filter(|uid| !present.contains(uid)) {
+        for uid in std::mem::take(&mut self.without_object).into_iter().filter(|uid| !present.contains(uid)) {
             let statuses = self.statuses.clone();
             self.entries.entry(uid).or_insert_with(|| Entry::new(Memory::new(statuses)));
         }

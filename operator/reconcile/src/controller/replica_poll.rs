@@ -50,7 +50,7 @@ pub(crate) struct SeenTables(BTreeMap<Ulid, BTreeSet<i64>>);
 impl SeenTables {
     /// Takes in what the replicas say, and gives the tenants whose tables are other ones than before: a hand has changed
     /// them, or we have. A tenant that was not seen before is not among them.
-    pub(crate) fn stirred(&mut self, seen: &Seen) -> Vec<Ulid> {
+    pub(crate) fn changed(&mut self, seen: &Seen) -> Vec<Ulid> {
         let mut now: BTreeMap<Ulid, BTreeSet<i64>> = BTreeMap::new();
         for ((tenant, _), fingerprints) in seen {
             now.entry(tenant.clone()).or_default().extend(fingerprints);
@@ -58,11 +58,11 @@ impl SeenTables {
         let other = |tenant: &Ulid, now: &BTreeSet<i64>| {
             self.0.get(tenant).is_some_and(|before| !now.is_subset(before))
         };
-        let stirred =
+        let changed =
             now.iter().filter(|(tenant, now)| other(tenant, now)).map(|(it, _)| it.clone()).collect();
         // a replica that starts again says nothing for a moment, and what was seen before still counts
         self.0.extend(now);
-        stirred
+        changed
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
             Seen::from([((tenant.clone(), generation), fingerprints.iter().copied().collect())])
         };
         let mut tables = SeenTables::default();
-        for (what, now, stirred) in [
+        for (what, now, changed) in [
             ("first seen", seen(1, &[7]), false),
             ("the same", seen(1, &[7]), false),
             ("nothing, while it starts again", Seen::new(), false),
@@ -88,7 +88,7 @@ mod tests {
             ("two replicas, one still behind", seen(3, &[9, 8]), true),
             ("both", seen(3, &[9]), false),
         ] {
-            assert_eq!(!tables.stirred(&now).is_empty(), stirred, "{what}");
+            assert_eq!(!tables.changed(&now).is_empty(), changed, "{what}");
         }
     }
 }

@@ -58,8 +58,9 @@ impl<S: ResourceSource + 'static> Controller<S> {
                 self.listing = false;
                 self.next_list =
                     Instant::now() + listed.as_ref().map_or(RETRY_DELAY, |_| self.resync.max(RETRY_DELAY));
-                self.suspects = listed.unwrap_or_default().into_iter().map(|record| record.uid).collect();
-                self.suspects.retain(|uid| !self.entries.contains_key(uid));
+                self.without_object =
+                    listed.unwrap_or_default().into_iter().map(|record| record.uid).collect();
+                self.without_object.retain(|uid| !self.entries.contains_key(uid));
             }
         }
         false
@@ -145,7 +146,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         self.note_queue(poll.lead.queue);
         self.heard = Instant::now();
         self.shared.connections.tidy();
-        let stirred: BTreeSet<_> = self.tables.stirred(&poll.seen).into_iter().collect();
+        let changed: BTreeSet<_> = self.tables.changed(&poll.seen).into_iter().collect();
         let known = self.replicas.take().and_then(|before| before.control);
         let control = match poll.control {
             Some(tried) => tried.err(),
@@ -156,7 +157,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         let was_lost = std::mem::take(&mut self.lost);
         for entry in self.entries.values_mut() {
             let Some(state) = &entry.state else { continue };
-            if was_lost || state.id.as_ref().is_some_and(|id| stirred.contains(id)) {
+            if was_lost || state.id.as_ref().is_some_and(|id| changed.contains(id)) {
                 (entry.due, entry.wanted) = (Instant::now(), true);
             }
             awaiting |= self.replicas.as_ref().is_some_and(|replicas| awaits_replicas(state, replicas));

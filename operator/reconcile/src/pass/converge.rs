@@ -103,7 +103,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                 }
                 Err(error) => return Err(error.into()),
             }
-            (cluster, db) = logins.look().await?;
+            (cluster, db) = logins.introspect().await?;
         }
     }
 

@@ -4,8 +4,8 @@ mod accept;
 mod check;
 mod files;
 mod folder;
-mod look;
 mod objects;
+mod scan;
 mod secrets;
 mod status;
 #[cfg(test)]
@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 
 pub use self::check::check;
 use self::folder::Fingerprint;
-use self::look::{DELETION_GRACE, Emptied, Memory};
 use self::objects::{FileKind, Key, Stored};
+use self::scan::{DELETION_GRACE, Emptied, Memory};
 use self::status::Statuses;
 use crate::entropy;
 use crate::source::{
@@ -30,7 +30,7 @@ use crate::source::{
 };
 use crate::with_kind;
 
-/// How often the folder's file list is looked at.
+/// How often the folder's file list is scanned at.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Manifests in one folder; what was accepted, Secrets and status in another.
@@ -43,7 +43,7 @@ struct Folder {
     manifests: PathBuf,
     state: PathBuf,
     memory: Memory,
-    /// The folder as the last snapshot found it; `None`: unreadable, or never looked at.
+    /// The folder as the last snapshot found it; `None`: unreadable, or never scanned at.
     seen: Option<Fingerprint>,
     never_seen: bool,
     /// Secret files that exist, to notice a deleted one.
@@ -110,12 +110,12 @@ impl Folder {
             self.memory.missing.clear();
             SourceError::Unreadable { path: self.manifests.clone(), source }
         })?;
-        let looked =
-            look::look(&self.memory, &files, now, &mut entropy::uuid).map_err(|Emptied(known)| {
+        let scanned =
+            scan::scan(&self.memory, &files, now, &mut entropy::uuid).map_err(|Emptied(known)| {
                 self.memory.missing.clear();
                 SourceError::Emptied { path: self.manifests.clone(), known }
             })?;
-        for gone in &looked.deleted {
+        for gone in &scanned.deleted {
             self.statuses.forget(&gone.key)?;
             // What the garbage collector of a cluster would do. Before the object is forgotten: a crash in between finds
             // it again, and no later object of the same name inherits its Secret.
@@ -125,11 +125,11 @@ impl Folder {
             }
         }
         // ConnectionCache before anybody acts on it: a uid that was used must survive a crash.
-        if looked.memory.objects != self.memory.objects {
-            objects::save(&self.state.join("objects.json"), &looked.memory.objects)?;
+        if scanned.memory.objects != self.memory.objects {
+            objects::save(&self.state.join("objects.json"), &scanned.memory.objects)?;
         }
-        self.memory = looked.memory;
-        Ok(self.contents(looked.problems))
+        self.memory = scanned.memory;
+        Ok(self.contents(scanned.problems))
     }
 
     /// Whether this very object is there.

@@ -57,7 +57,7 @@ pub(crate) fn known(tenant: &Tenant, keys: &[&ApiKey], last: Option<&TenantState
         keys: Vec::new(),
         transitions: Transitions::of(&status.conditions),
         login_failure: None,
-        next_look: None,
+        next_due: None,
     });
     let mut before: BTreeMap<String, KeyState> =
         std::mem::take(&mut known.keys).into_iter().map(|key| (key.object.uid.clone(), key)).collect();
@@ -74,7 +74,7 @@ pub(crate) fn known(tenant: &Tenant, keys: &[&ApiKey], last: Option<&TenantState
         done: false,
         slug: tenant.slug().to_owned(),
         database: tenant.spec.database.name.clone().unwrap_or(known.database),
-        next_look: None,
+        next_due: None,
         ..known
     }
 }
@@ -149,7 +149,7 @@ pub(crate) fn outcome(
         let problems = outcome.key_problems.get(&spec.id).into_iter().flatten();
         key.findings.stalled.extend(problems.map(|finding| (finding.reason, finding.message.clone())));
     }
-    state.next_look = next_look(&state.keys, now);
+    state.next_due = next_due(&state.keys, now);
 }
 
 /// From which generation on each key is as it is: the one of `last`, unless something of the key is another now. Without
@@ -198,7 +198,7 @@ fn rotation(key: &mut KeyState, spec: &KeySpec, row: &Key, now: Timestamp) {
 }
 
 /// How long it is until the first of these keys' secrets is to be replaced or dies, or a key does.
-fn next_look(keys: &[KeyState], now: Timestamp) -> Option<Duration> {
+fn next_due(keys: &[KeyState], now: Timestamp) -> Option<Duration> {
     let times = keys.iter().filter(|key| key.revoked_at.is_none()).flat_map(|key| {
         let expiry = key.expires_at.as_deref().and_then(|at| at.parse().ok());
         [expiry, key.previous_secret_expires_at, key.next_rotation]

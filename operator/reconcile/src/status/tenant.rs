@@ -36,7 +36,7 @@ pub(crate) struct TenantState {
     /// Why the data plane's login could not get into the tenant's database from here, when that was last tried.
     pub(crate) login_failure: Option<LoginFailure>,
     /// After this long, by the database's clock, a secret or key is due: for rotation, or to die.
-    pub(crate) next_look: Option<std::time::Duration>,
+    pub(crate) next_due: Option<std::time::Duration>,
 }
 
 /// All that a Tenant's status is made of, but for the times at which conditions turned: where it is the same, so is the

@@ -17,15 +17,15 @@ pub(crate) type Name = (String, String);
 
 /// What is known of one object.
 #[derive(Debug)]
-pub(crate) enum Held<T> {
+pub(crate) enum KnownObject<T> {
     /// As it stands there now.
     Understood(Arc<T>),
-    NotUnderstood(Box<Unclear<T>>),
+    NotUnderstood(Box<UnreadableObject<T>>),
 }
 
 /// An object that stands there in a form that is not understood.
 #[derive(Debug)]
-pub(crate) struct Unclear<T> {
+pub(crate) struct UnreadableObject<T> {
     /// As it stands there now.
     meta: ObjectMeta,
     /// As it was last understood; `None`: never.
@@ -34,28 +34,28 @@ pub(crate) struct Unclear<T> {
     problem: String,
 }
 
-impl<T: Resource> Held<T> {
+impl<T: Resource> KnownObject<T> {
     /// As it stands there now.
     pub(crate) fn meta(&self) -> &ObjectMeta {
         match self {
-            Held::Understood(object) => object.meta(),
-            Held::NotUnderstood(unclear) => &unclear.meta,
+            KnownObject::Understood(object) => object.meta(),
+            KnownObject::NotUnderstood(unreadable) => &unreadable.meta,
         }
     }
 
     /// As it was last understood; `None`: never.
     pub(crate) fn object(&self) -> Option<&Arc<T>> {
         match self {
-            Held::Understood(object) => Some(object),
-            Held::NotUnderstood(unclear) => unclear.last.as_ref(),
+            KnownObject::Understood(object) => Some(object),
+            KnownObject::NotUnderstood(unreadable) => unreadable.last.as_ref(),
         }
     }
 
     /// Why what the API server has now is not understood.
     pub(crate) fn problem(&self) -> Option<&str> {
         match self {
-            Held::Understood(_) => None,
-            Held::NotUnderstood(unclear) => Some(&unclear.problem),
+            KnownObject::Understood(_) => None,
+            KnownObject::NotUnderstood(unreadable) => Some(&unreadable.problem),
         }
     }
 
@@ -67,7 +67,7 @@ impl<T: Resource> Held<T> {
 #[derive(Debug)]
 pub(crate) struct Collection<T> {
     /// `None` until the first list has come to its end.
-    known: Option<BTreeMap<Name, Held<T>>>,
+    known: Option<BTreeMap<Name, KnownObject<T>>>,
     /// The list that is coming in.
     listing: Vec<Listed<T>>,
 }
@@ -80,7 +80,7 @@ impl<T> Default for Collection<T> {
 
 impl<T: Resource> Collection<T> {
     /// The objects, once the first list has come to its end.
-    pub(crate) fn known(&self) -> Option<&BTreeMap<Name, Held<T>>> {
+    pub(crate) fn known(&self) -> Option<&BTreeMap<Name, KnownObject<T>>> {
         self.known.as_ref()
     }
 
@@ -146,13 +146,13 @@ impl<T: Resource> Collection<T> {
 }
 
 /// A version that cannot be understood leaves the last one in force, under its own generation.
-fn held<T: Resource>(listed: Listed<T>, old: Option<Held<T>>) -> Held<T> {
+fn held<T: Resource>(listed: Listed<T>, old: Option<KnownObject<T>>) -> KnownObject<T> {
     let Listed { meta, object } = listed;
     match object {
-        Ok(object) => Held::Understood(object),
+        Ok(object) => KnownObject::Understood(object),
         Err(problem) => {
             let last = old.filter(|old| old.is(&meta)).and_then(|old| old.object().cloned());
-            Held::NotUnderstood(Box::new(Unclear { meta, last, problem }))
+            KnownObject::NotUnderstood(Box::new(UnreadableObject { meta, last, problem }))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use kube::Resource;
 
-use super::collection::{Collection, Held};
+use super::collection::{Collection, KnownObject};
 use super::listed::Listed;
 use crate::source::{Declared, ObjectRef, SourceProblem, lock};
 
@@ -40,7 +40,7 @@ impl<T: Resource> Stores<T> {
     }
 
     /// What is made of each object, those left out of which nothing is.
-    pub(crate) fn map<U>(&self, make: impl Fn(&Held<T>) -> Option<U>) -> Vec<U> {
+    pub(crate) fn map<U>(&self, make: impl Fn(&KnownObject<T>) -> Option<U>) -> Vec<U> {
         let mut made = Vec::new();
         for (_, store) in &self.0 {
             made.extend(lock(store).known().into_iter().flat_map(|known| known.values()).filter_map(&make));
@@ -49,7 +49,12 @@ impl<T: Resource> Stores<T> {
     }
 
     /// What is made of one object, if it is there.
-    pub(crate) fn with<U>(&self, namespace: &str, name: &str, make: impl FnOnce(&Held<T>) -> U) -> Option<U> {
+    pub(crate) fn with<U>(
+        &self,
+        namespace: &str,
+        name: &str,
+        make: impl FnOnce(&KnownObject<T>) -> U,
+    ) -> Option<U> {
         let store = lock(self.of(namespace)?);
         store.known()?.get(&(namespace.to_owned(), name.to_owned())).map(make)
     }

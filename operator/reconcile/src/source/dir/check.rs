@@ -7,8 +7,8 @@ use rowgate_core::nearest::nearest;
 use rowgate_crds::{ApiKey, NotServedYet, Permission, Tenant};
 
 use super::folder;
-use super::look::{Memory, look};
 use super::objects::{FileKind, Key, Stored};
+use super::scan::{Memory, scan};
 use crate::source::{Described, SourceProblem};
 
 /// Judges a manifest folder as a first start would, and the references within it.
@@ -26,14 +26,14 @@ pub fn check(dir: &Path) -> Vec<SourceProblem> {
         return vec![SourceProblem { file: dir.display().to_string(), message }];
     }
     let now = std::time::Instant::now();
-    let looked = look(&Memory::default(), &files, now, &mut String::new)
+    let scanned = scan(&Memory::default(), &files, now, &mut String::new)
         .expect("nothing was known, so nothing is gone");
-    let objects = looked.memory.objects;
+    let objects = scanned.memory.objects;
     let tenants: BTreeMap<(&str, &str), Tenant> = objects
         .values()
         .filter_map(|stored| Some(((&*stored.key.namespace, &*stored.key.name), typed(stored)?)))
         .collect();
-    let mut problems = looked.problems;
+    let mut problems = scanned.problems;
     for stored in objects.values() {
         let namespace = stored.key.namespace.as_str();
         let mut messages = Vec::new();

@@ -1,7 +1,7 @@
 //! The rules of contract section 14, one by one.
 
 mod folders;
-mod looks;
+mod scans;
 
 const SHOP: &str = "{apiVersion: rowgate.dev/v1alpha1, kind: Tenant, metadata: {name: shop}, spec: {}}";
 const KEY: &str =

@@ -63,7 +63,7 @@ fn tenant() -> TenantState {
         keys: vec![key()],
         transitions: Transitions::default(),
         login_failure: None,
-        next_look: None,
+        next_due: None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `look`, with times given.
+//! `scan`, with times given.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use tempfile::TempDir;
 
 use super::{KEY, REVOKED, SHOP};
 use crate::source::dir::folder::read;
-use crate::source::dir::look::{Look, look};
+use crate::source::dir::scan::{Scan, scan};
 use crate::source::dir::*;
 
-/// A folder, and what is remembered of it from look to look.
+/// A folder, and what is remembered of it from scan to scan.
 struct Desk {
     dir: TempDir,
     memory: Memory,
@@ -34,7 +34,7 @@ impl Desk {
         fs::remove_file(self.dir.path().join(name)).expect("the test wrote that file");
     }
 
-    /// One look, `ms` milliseconds after the start. Gives what is in force, what was deleted, and the problems.
+    /// One scan, `ms` milliseconds after the start. Gives what is in force, what was deleted, and the problems.
     fn at(&mut self, ms: u64) -> (Vec<String>, Vec<String>, Vec<String>) {
         let files = read(self.dir.path()).expect("the folder is readable");
         let now = self.start + Duration::from_millis(ms);
@@ -42,9 +42,9 @@ impl Desk {
             self.n_uids += 1;
             format!("u{}", self.n_uids)
         };
-        match look(&self.memory, &files, now, &mut new_uid) {
+        match scan(&self.memory, &files, now, &mut new_uid) {
             Err(Emptied(known)) => (vec![format!("emptied: {known}")], vec![], vec![]),
-            Ok(Look { memory, problems, deleted }) => {
+            Ok(Scan { memory, problems, deleted }) => {
                 self.memory = memory;
                 let shown = |it: &Stored| format!("{} {} {}", it.key, it.uid, it.generation);
                 (
@@ -83,7 +83,7 @@ fn uids_stay_and_generations_count_changes_of_the_spec() {
 fn a_missing_object_is_deleted_on_the_second_look_a_second_later() {
     let mut desk = Desk::new(&[("a.yaml", SHOP), ("b.yaml", KEY)]);
     desk.remove("b.yaml");
-    assert_eq!(desk.at(5000).1, Vec::<String>::new(), "the first look deletes nothing, however late it is");
+    assert_eq!(desk.at(5000).1, Vec::<String>::new(), "the first scan deletes nothing, however late it is");
     assert_eq!(desk.at(5999).1, Vec::<String>::new());
     assert_eq!(desk.at(6000).1, ["ApiKey k"]);
     desk.in_force(6001, &["Tenant shop u1 1"]);

@@ -1,4 +1,4 @@
-//! One look at the folder: which objects are accepted, kept or gone. Pure: files and time come in as values.
+//! One scan of the folder: which objects are accepted, kept or gone. Pure: files and time come in as values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::source::SourceProblem;
 /// How long an object stays missing before it counts as deleted: editors rename.
 pub(super) const DELETION_GRACE: Duration = Duration::from_secs(1);
 
-/// What is known between two looks.
+/// What is known between two scans.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memory {
     pub objects: Objects,
@@ -23,9 +23,9 @@ pub(super) struct Memory {
     pub missing: BTreeMap<Key, Instant>,
 }
 
-/// What one look found out.
+/// What one scan found.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct Scan {
     pub memory: Memory,
     pub problems: Vec<SourceProblem>,
     pub deleted: Vec<Stored>,
@@ -40,12 +40,12 @@ pub(super) struct Emptied(pub usize);
 /// # Errors
 ///
 /// When objects are known and the folder declares none: a vanished mount must not look like a mass deletion.
-pub(super) fn look(
+pub(super) fn scan(
     memory: &Memory,
     files: &[ManifestFile],
     now: Instant,
     new_uid: &mut dyn FnMut() -> String,
-) -> Result<Look, Emptied> {
+) -> Result<Scan, Emptied> {
     let mut objects = Objects::new();
     let mut accepted_from = BTreeMap::new();
     let mut problems = Vec::new();
@@ -126,7 +126,7 @@ pub(super) fn look(
     match declared.is_empty() && some_gone {
         true => Err(Emptied(memory.objects.len())),
         false => {
-            Ok(Look { memory: Memory { objects, documents: accepted_from, missing }, problems, deleted })
+            Ok(Scan { memory: Memory { objects, documents: accepted_from, missing }, problems, deleted })
         }
     }
 }
