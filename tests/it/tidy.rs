@@ -8,6 +8,7 @@ use std::process::Command;
 use rowgate_dataplane::standalone::postgres::binaries;
 
 mod entropy;
+mod pipeline;
 
 fn root() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use rowgate_core::name::EntityName;
-use rowgate_core::problem::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::Nested;
@@ -146,19 +145,6 @@ impl Entity {
     #[must_use]
     pub fn tag(&self) -> Option<usize> {
         self.version().filter(|_| self.fields.iter().all(|field| !self.shows_version || field.updatable))
-    }
-
-    /// The methods that a row answers, where PostgreSQL cannot do all of them.
-    #[must_use]
-    pub fn allowed(&self) -> Option<&'static str> {
-        let changes = self.ways.update != Way::Never || self.ways.insert != Way::Never;
-        let deletes = self.ways.delete != Way::Never && self.version().is_none() && !self.keeps_rows;
-        match (changes, deletes) {
-            (true, true) => None,
-            (true, false) => Some(Problem::KEPT),
-            (false, true) => Some("GET, HEAD, DELETE, OPTIONS"),
-            (false, false) => Some(Problem::ONLY_READ),
-        }
     }
 
     /// Whoever makes a second row with one key is told with an error, which undoes what triggers did. ON CONFLICT looks only

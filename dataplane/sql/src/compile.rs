@@ -14,20 +14,14 @@ mod write;
 use std::sync::Arc;
 
 use rowgate_core::cursor::{Binding, Position};
-use rowgate_core::problem::{Code, Problem};
 
-use crate::catalog::{Entity, Field, FieldType, Operators, Param};
-use crate::query::{Guard, Nothing, Predicate, Query};
-use crate::resolve::in_row;
+use crate::catalog::{Entity, FieldType, Operators};
+use crate::query::{Check, Guard, Nothing, Predicate, Query};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 pub use call::call;
 pub use suspects::{Misfit, Suspects};
 pub use write::{PASSED_OVER, UNTRUE, delete, insert, upsert};
-
-/// As many bytes as functions of texts in a filter may leave behind on one row, where they are many. While one of them works it
-/// may hold 12 copies of its text besides.
-pub const MAX_BUILT: u64 = 16 << 20;
 
 #[derive(Debug, Clone)]
 pub struct Compiled {
@@ -43,8 +37,8 @@ pub struct Compiled {
     /// See [`crate::query::Upsert`].
     pub missing: Vec<String>,
     pub nothing: Nothing,
-    /// What is told where a check of [`crate::query::Upsert`] is not true: the count of the shape is [`UNTRUE`] and its place.
-    pub checks: Vec<Problem>,
+    /// Those of [`crate::query::Upsert`]: where one is not true, the count of the shape is [`UNTRUE`] and its place here.
+    pub checks: Vec<Check>,
     /// Where no index tells who came second, a row that is there (23505) may be the one that is meant: it is looked for again.
     pub may_race: bool,
     /// The first position of the shape is the row's version; where there is a second one, it is whether reads hide the row.
@@ -85,48 +79,6 @@ impl Compiled {
             guard: Guard::None,
         }
     }
-
-    /// What is told of a value that PostgreSQL cannot read as what it is compared with: the `n`-th of the statement, from 1.
-    /// `None` for one that stands beside no field. The labels of an enum are told of fields that the key `may_read`.
-    #[must_use]
-    pub fn misfit(&self, n: usize, may_read: impl Fn(usize) -> bool) -> Option<Problem> {
-        let bind = self.sql.binds().get(n.checked_sub(1)?)?;
-        let field = bind.field?;
-        if let Some(routine) = &self.entity.routine {
-            let Param { name, ty, .. } = routine.params.get(usize::from(field))?;
-            let what = format!("the parameter {name:?} is {}, and its value is none of that type", ty.name);
-            return Some(Problem::new(Code::InvalidValue, what));
-        }
-        let Field { name, ty, labels, .. } = self.entity.fields.get(usize::from(field))?;
-        let (code, what) = match self.binding {
-            Some(_) => (Code::InvalidFilter, "the field"),
-            None if self.entity.key.contains(&usize::from(field)) => (Code::InvalidValue, "the key field"),
-            None => (Code::InvalidValue, "the field"),
-        };
-        let labels = labels_of(labels, if self.binding.is_some() { '\'' } else { '"' });
-        let what = match labels.filter(|_| may_read(usize::from(field))) {
-            Some(labels) => format!("{what} {name:?} is {}: write {labels}", ty.name),
-            None => format!("{what} {name:?} is {}, and the value beside it is none of that type", ty.name),
-        };
-        Some(in_row(Problem::new(code, what), bind.row))
-    }
-}
-
-/// As many labels of an enum as a message lists.
-const MAX_LABELS: usize = 20;
-
-/// What a value of an enum may be, in the quotes of the place where it is written. `None`: it is no enum.
-fn labels_of(labels: &[String], quote: char) -> Option<String> {
-    let quoted = |label: &String| match quote {
-        '\'' => format!("'{}'", label.replace('\'', "''")),
-        _ => format!("{label:?}"),
-    };
-    let listed: Vec<String> = labels.iter().take(MAX_LABELS).map(quoted).collect();
-    let more = match labels.len().checked_sub(MAX_LABELS) {
-        Some(n @ 1..) => format!(" or one of {n} more"),
-        _ => String::new(),
-    };
-    (!listed.is_empty()).then(|| format!("one of {}{more}", listed.join(", ")))
 }
 
 /// One statement. Columns are listed, never `*`: a column that comes later is nobody's before it is granted.

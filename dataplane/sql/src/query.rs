@@ -70,7 +70,7 @@ pub struct Upsert {
     pub guard: Guard,
     /// The fields of the answer; empty: nothing is read back.
     pub returning: Vec<usize>,
-    /// What a new row would need besides, as messages name it: demanded only where the row is not there.
+    /// The fields that a new row would need besides: demanded only where the row is not there.
     pub missing: Vec<String>,
     /// The versions, an array, one of which the row must have; `None`: nobody said which.
     pub expected: Option<Bind>,
@@ -119,9 +119,9 @@ impl Delete {
 /// What PostgreSQL judges of a key field's values alone.
 #[derive(Debug, Clone)]
 pub enum Check {
-    /// The column would hold the value of the address as it is.
+    /// The column would hold the value that the row is named by as it is.
     Kept { field: usize, path: Bind },
-    /// The body has the value of the address, however it is written.
+    /// The body has the value that the row is named by, however it is written.
     Same { field: usize, path: Bind, body: Bind },
 }
 
@@ -138,7 +138,7 @@ pub enum Nothing {
     PassedOver,
     /// The row has another version than the body says, or is not there.
     Stale,
-    /// The row has none of the versions that `If-Match` names, or is not there.
+    /// The row has none of the versions that the request names beside the body, or is not there.
     Unmatched,
 }
 
@@ -172,6 +172,10 @@ pub struct Argument {
     pub value: Option<Bind>,
 }
 
+/// As many bytes as functions of texts in a filter may leave behind on one row, where they are many. While one of them works it
+/// may hold 12 copies of its text besides.
+pub const MAX_BUILT: u64 = 16 << 20;
+
 /// A condition. It is SQL's three-valued logic: `ne` is `<>`, so a NULL equals nothing and differs from nothing, as
 /// users of PostgREST and Data API builder know it (OData would have `null ne 'x'` true); `ne null` finds the rest.
 #[derive(Debug, Clone, PartialEq)]
@@ -195,7 +199,7 @@ pub enum Predicate {
     },
     /// A boolean.
     Is(Value),
-    /// `inner`, for rows on which it builds up no more than [`crate::compile::MAX_BUILT`]; it raises for any other. `copies` says
+    /// `inner`, for rows on which it builds up no more than [`MAX_BUILT`]; it raises for any other. `copies` says
     /// how often it copies the value of each field, which is a text.
     Within {
         copies: Vec<(usize, u64)>,

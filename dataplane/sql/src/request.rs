@@ -1,12 +1,19 @@
 //! What a caller asks for, in the caller's own words: plain strings live here and nowhere further in.
 
+mod body;
 mod function;
 mod print;
+mod word;
 
+pub use body::{Body, Input, Row};
+pub(crate) use body::{MAX_VALUES, Unreadable, fields, input, items};
 pub use function::Function;
 pub(crate) use print::quoted;
+pub(crate) use word::{
+    BRACKETS, ENDS_WORD, FOREIGN_QUOTES, digits, is_bare_name, is_guid, is_number, like, literal,
+};
 
-/// The options of a `GET`, understood but not yet looked up.
+/// What a read asks for, understood but not yet looked up.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadRequest {
     /// Field names in the order given; `*` stands for all. `None`: all.
@@ -20,9 +27,12 @@ pub struct ReadRequest {
     pub after: Option<String>,
     /// Whether the answer says how many rows there are in all.
     pub count: bool,
-    /// Parameters that are not options, by name and value: see [`crate::rest::refuse_strays`].
+    /// What was given besides and is no option, by name and value: who knows the fields refuses what may be meant as one.
     pub others: Vec<(String, String)>,
 }
+
+/// How deep a filter may nest.
+pub const MAX_DEPTH: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderBy {
@@ -31,7 +41,7 @@ pub struct OrderBy {
 }
 
 /// A filter. `All` and `Any` are flat, so that a chain of any length is one level deep; what nests (`not`, groups,
-/// calls, minus signs) nests to [`crate::rest::filter::MAX_DEPTH`]. `Display` writes it in one canonical form, which parses to
+/// calls, minus signs) nests to [`MAX_DEPTH`]. `Display` writes it in one canonical form, which parses to
 /// the same value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expr {

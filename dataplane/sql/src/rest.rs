@@ -1,9 +1,13 @@
-//! REST as a surface: what stands in the query string and the body of a request becomes a [`crate::request`], or a problem
-//! that says what to write instead.
+//! REST as a surface: the query string, the body and the address of a request become a [`crate::request`], and what the
+//! stages behind refuse becomes a problem, in words that only a client of REST knows.
 
+mod address;
 pub mod body;
+mod door;
 pub mod filter;
+pub mod problem;
 pub mod query_string;
 
-pub(crate) use filter::{Spelt, advice_on_name, is_bare_name, is_guid, is_number, like};
-pub(crate) use query_string::{order_here, refuse_strays};
+pub use address::{allowed, key_path};
+pub use door::{call, collection, delete, insert, may_call, may_insert, may_upsert, row, upsert};
+pub use problem::not_found;

@@ -21,8 +21,8 @@ use crate::catalog::{
 };
 use crate::compile::{self, Compiled};
 use crate::query::Query;
-use crate::resolve::{self, Cursors};
-use crate::rest::{filter, query_string};
+use crate::resolve::Cursors;
+use crate::rest::{self, filter, query_string};
 use crate::shape::{Body, Encoding, Nested, Part};
 use crate::text::{Format, Ident};
 
@@ -177,14 +177,14 @@ fn collection(entity: &str, query: &str) -> Result<Query, Problem> {
     let catalog = catalog();
     let request = query_string::parse(query)?;
     let cursors = Cursors { key: &key(), caller: "k1" };
-    resolve::collection(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &request, cursors)
+    rest::collection(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &request, cursors)
 }
 
 fn row(entity: &str, path: &[(&str, &str)], query: &str) -> Result<Query, Problem> {
     let catalog = catalog();
     let request = query_string::parse(query)?;
     let path: Vec<_> = path.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-    resolve::row(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &path, &request)
+    rest::row(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &path, &request)
 }
 
 /// The SQL of a collection read, from ` where ` on when the select list is not what the test is about, and its binds.

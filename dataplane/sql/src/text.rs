@@ -187,6 +187,20 @@ impl Sql {
     }
 }
 
+/// A part of an array or a composite, in double quotes; within them `escape` stands before a quote and a backslash before a backslash.
+pub(crate) fn quoted(text: &str, escape: char, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push(escape),
+            '\\' => out.push('\\'),
+            _ => {}
+        }
+        out.push(c);
+    }
+    out.push('"');
+}
+
 impl fmt::Debug for Ident {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.0)

@@ -15,7 +15,7 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{self, MethodRouter};
 use rowgate_core::problem::{Code, Problem};
-use rowgate_sql::resolve;
+use rowgate_sql::rest;
 
 use crate::api::rest::read::Here;
 use crate::api::routes::{method_not_allowed, routes};
@@ -77,7 +77,7 @@ pub(crate) async fn live(mut parts: Parts, app: &Arc<App>) -> Result<Known, Refu
 fn fewer(parts: &Parts, known: &Known, of_row: bool) -> Option<&'static str> {
     let entity = Here::of(parts).entity(known).ok()?;
     let scope = known.snapshot.scope(&known.key);
-    resolve::allowed(&known.snapshot.catalog, &scope, &entity, of_row)
+    rest::allowed(&known.snapshot.catalog, &scope, &entity, of_row)
 }
 
 /// Of a method that the table does not have for this path.
@@ -101,7 +101,7 @@ fn row_address(parts: &Parts, known: Option<&Known>) -> Option<String> {
     parts.extensions.get::<MatchedPath>().filter(|route| route.as_str() == ROWS)?;
     let key = known.and_then(|known| {
         let entity = Here::of(parts).entity(known).ok()?;
-        resolve::key_path(&known.snapshot.catalog, &known.snapshot.scope(&known.key), &entity)
+        rest::key_path(&known.snapshot.catalog, &known.snapshot.scope(&known.key), &entity)
     });
     let pattern = || "/auth/{tenant}/api/{entity}/{key field}/{value}".to_owned();
     Some(key.map_or_else(pattern, |key| format!("{}{key}", parts.uri.path())))

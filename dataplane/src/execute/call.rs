@@ -7,6 +7,7 @@ use std::time::Instant;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Ask, Call, Cause, Failure, Mode, Page};
 use rowgate_sql::compile::Compiled;
+use rowgate_sql::rest;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
@@ -108,7 +109,7 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
             )
         }
         failure => told_of(caller, known, &compiled.entity, failure, |parameter| {
-            compiled.misfit(parameter, |_| false)
+            rest::problem::misfit(compiled, parameter, |_| false)
         }),
     }
 }

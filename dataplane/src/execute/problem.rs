@@ -3,7 +3,7 @@
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Cause, Failure};
 use rowgate_sql::catalog::Entity;
-use rowgate_sql::resolve;
+use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
 use crate::execute::retry::Miss;
@@ -91,7 +91,7 @@ pub(crate) fn told_of(
     match told(caller, known, failure, misfit) {
         Miss::Denied(_) => {
             let scope = known.snapshot.scope(&known.key);
-            Miss::Denied(resolve::not_found(&known.snapshot.catalog, &scope, entity.name.as_str()))
+            Miss::Denied(rest::not_found(&known.snapshot.catalog, &scope, entity.name.as_str()))
         }
         miss => miss,
     }

@@ -5,6 +5,7 @@ use rowgate_core::derive::CursorKey;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::Mode;
 use rowgate_sql::compile::Compiled;
+use rowgate_sql::rest;
 
 use crate::api::rest::entity_tags::Tagged;
 use crate::api::rest::row_stream::Tail;
@@ -73,7 +74,7 @@ impl<F: Fn(&Known) -> Result<Compiled, Problem> + Send + Sync> Attempt for Read<
         let page = ask(caller, known, !is_last, statement, Mode::Read).await.map_err(|failure| {
             // made anew, because the statement went along with the question
             told_of(caller, known, &compiled.entity, failure, |parameter| {
-                make(known).ok()?.misfit(parameter, may_read(known, &compiled.entity))
+                rest::problem::misfit(&make(known).ok()?, parameter, may_read(known, &compiled.entity))
             })
         })?;
         if page.key.generation > known.snapshot.catalog.generation && !is_last {

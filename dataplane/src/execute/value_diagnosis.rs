@@ -5,6 +5,7 @@ use rowgate_core::problem::Problem;
 use rowgate_pg::wire::{Cause, Failure, Mode};
 use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile::{Compiled, Misfit};
+use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
 use crate::execute::retry::ask;
@@ -22,7 +23,7 @@ pub(crate) async fn named(
     match judged(caller, known, compiled).await? {
         Some(problem) => Some(problem),
         None if sqlstate.starts_with("22") => {
-            Some(compiled.worked_out(sqlstate, may_read(known, &compiled.entity)))
+            Some(rest::problem::worked_out(compiled, sqlstate, may_read(known, &compiled.entity)))
         }
         None => None,
     }
@@ -60,5 +61,5 @@ async fn judged(caller: &Caller, known: &Known, compiled: &Compiled) -> Option<O
     let page = ask(caller, known, false, statement, Mode::Read).await.ok()?;
     let rows = [b"[", &page.json[..], b"]"].concat();
     let misfits: Vec<Misfit> = serde_json::from_slice(&rows).ok()?;
-    Some(suspects.told(&misfits, may_read(known, &compiled.entity)))
+    Some(rest::problem::suspects(&suspects, &misfits, may_read(known, &compiled.entity)))
 }

@@ -7,6 +7,7 @@ use rowgate_pg::wire::{Failure, Mode, Page};
 use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile::{Compiled, PASSED_OVER, UNTRUE, Verb};
 use rowgate_sql::query::{Guard, Nothing};
+use rowgate_sql::rest;
 
 use crate::api::rest::entity_tags::Tagged;
 use crate::api::rest::write_request::Sent;
@@ -92,8 +93,8 @@ impl<F: Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync> Attempt for
             return Err(Miss::Settled(write_problem::kept_by_policy(&compiled)));
         }
         let untrue = page.count.and_then(|count| usize::try_from(count - UNTRUE).ok());
-        if let Some(problem) = untrue.and_then(|at| compiled.checks.get(at)) {
-            return Err(Miss::Settled(problem.clone()));
+        if let Some(check) = untrue.and_then(|at| compiled.checks.get(at)) {
+            return Err(Miss::Settled(rest::problem::untrue(&compiled.entity, check)));
         }
         let _first = caller.trace.rows.set(page.n_rows);
         let one = (compiled.is_tagged && page.n_rows == 1).then_some(page.last.as_ref()).flatten();
@@ -162,7 +163,7 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
         )),
         Failure::Unwritable(cause) => Miss::Settled(unwritable(&cause)),
         failure => told_of(caller, known, &compiled.entity, failure, |parameter| {
-            compiled.misfit(parameter, value_diagnosis::may_read(known, &compiled.entity))
+            rest::problem::misfit(compiled, parameter, value_diagnosis::may_read(known, &compiled.entity))
         }),
     }
 }

@@ -5,6 +5,7 @@ use rowgate_pg::wire::{Cause, Rule};
 use rowgate_sql::catalog::{Constraint, EXPECTED_TS, Entity, EntityKind};
 use rowgate_sql::compile::{Compiled, Verb};
 use rowgate_sql::query::Nothing;
+use rowgate_sql::rest;
 
 use crate::tenants::snapshot::Known;
 
@@ -163,7 +164,7 @@ pub(crate) fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Pr
             format!(
                 "there is no row with this key, and a new row of {} needs a value that is not null for {}",
                 compiled.entity.name,
-                compiled.missing.join(", ")
+                rest::problem::quoted(&compiled.missing)
             ),
         ),
         Some("23502") => {

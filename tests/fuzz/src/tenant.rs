@@ -8,7 +8,8 @@ use rowgate_sql::catalog::{
 };
 use rowgate_sql::compile::{self, Compiled};
 use rowgate_sql::request::ReadRequest;
-use rowgate_sql::resolve::{self, Cursors};
+use rowgate_sql::resolve::Cursors;
+use rowgate_sql::rest;
 use rowgate_sql::text::Ident;
 
 /// Column, type, kind, oid below domains.
@@ -53,8 +54,7 @@ impl Tenant {
     pub(crate) fn read(&self, request: &ReadRequest) -> Result<Compiled, Problem> {
         let cursors = Cursors { key: &self.cursor_key, caller: "key" };
         let items = "items".parse().expect("a name");
-        let query =
-            resolve::collection(&self.catalog, &self.catalog.scopes["set_x"], &items, request, cursors)?;
+        let query = rest::collection(&self.catalog, &self.catalog.scopes["set_x"], &items, request, cursors)?;
         Ok(compile::read(&query))
     }
 }

@@ -1,12 +1,9 @@
 //! What PostgreSQL judges of a key field's values in the statement that would write the row.
 
-use rowgate_core::problem::{Code, Problem};
-
 use super::operator;
 use super::write::UNTRUE;
 use crate::catalog::Entity;
 use crate::query::{Check, Upsert};
-use crate::resolve::another_key;
 use crate::shape::Shape;
 use crate::text::Sql;
 
@@ -53,19 +50,4 @@ fn write(sql: &mut Sql, entity: &Entity, check: &Check) {
         (Check::Kept { .. }, None) => sql.bind(path.clone()),
     };
     sql.lit(")");
-}
-
-pub(super) fn untrue(entity: &Entity, check: &Check) -> Problem {
-    match check {
-        Check::Same { field, .. } => another_key(&entity.fields[*field].name),
-        Check::Kept { field, .. } => {
-            let field = &entity.fields[*field];
-            let what = format!(
-                "the key field {:?} is {}, which would hold another value than the address says; write it there as the \
-                 column keeps it",
-                field.name, field.ty.name
-            );
-            Problem::new(Code::InvalidValue, what)
-        }
-    }
 }

@@ -1,8 +1,8 @@
 //! Conditions as SQL.
 
-use super::{MAX_BUILT, column, operator, value};
+use super::{column, operator, value};
 use crate::catalog::{Entity, FieldType, Operators, TypeKind};
-use crate::query::{Predicate, Value};
+use crate::query::{MAX_BUILT, Predicate, Value};
 use crate::request::Comparison;
 use crate::text::Sql;
 

@@ -1,16 +1,12 @@
 //! Which of the values of a write PostgreSQL does not take, asked once it has refused the write and named no column.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-use rowgate_core::problem::{Code, Problem};
-
-use super::{Compiled, labels_of};
+use super::Compiled;
 use crate::catalog::{Entity, Field, TypeKind};
-use crate::resolve::{in_row, quoted};
 use crate::shape::{Column, Encoding, Shape, label};
-use crate::text::{Bind, Format, Sql};
+use crate::text::{Bind, Format, Sql, quoted};
 
 /// `text[]`
 const TEXT_ARRAY: u32 = 1009;
@@ -35,7 +31,7 @@ pub struct Suspects {
 pub struct Misfit {
     /// Its place in the question, from 1.
     n: usize,
-    code: String,
+    pub(crate) code: String,
 }
 
 impl Compiled {
@@ -68,64 +64,15 @@ impl Compiled {
         let shape = Arc::new(Shape { columns, position: Vec::new(), count: None });
         Some(Suspects { sql, shape, entity: Arc::clone(&self.entity), values: values.into_keys().collect() })
     }
-
-    /// What may have failed where each value fits by itself: what the database works out from fields that were sent, as far
-    /// as the key `may_read` all of it.
-    #[must_use]
-    pub fn worked_out(&self, sqlstate: &str, may_read: impl Fn(usize) -> bool) -> Problem {
-        let fails = match sqlstate {
-            "22012" => "divides by zero",
-            "22003" | "22008" => "leaves its range",
-            _ => "does not take them",
-        };
-        let Compiled { entity, sql, .. } = self;
-        let is_sent = |at: usize| sql.binds().iter().any(|bind| bind.field.map(usize::from) == Some(at));
-        let mut such = String::new();
-        for (_, field) in entity.fields.iter().enumerate().filter(|(at, _)| may_read(*at)) {
-            let made_of = field.made_of.iter().map(|column| entity.position(column.as_str()));
-            let made_of: Vec<usize> = made_of.flatten().filter(|at| may_read(*at)).collect();
-            let sent =
-                made_of.iter().filter(|at| is_sent(**at)).map(|at| format!("{:?}", entity.fields[*at].name));
-            let sent: Vec<String> = sent.collect();
-            if made_of.len() == field.made_of.len() && !sent.is_empty() {
-                such += if such.is_empty() { ", such as that of" } else { " and that of" };
-                write!(such, " {:?} ({}) from {}", field.name, field.ty.name, sent.join(", "))
-                    .expect("writing to a string");
-            }
-        }
-        let what = format!("a computation of the table with these values {fails}{such}; change them");
-        Problem::new(Code::InvalidValue, what)
-    }
 }
 
 impl Suspects {
-    /// What is told of those that were found, of which `None` is told where there are none. A domain's own check is a rule,
-    /// not a type. The labels of an enum are told of fields that the key `may_read`.
+    /// The field, its position and the row of a list that a misfit is about.
     #[must_use]
-    pub fn told(&self, misfits: &[Misfit], may_read: impl Fn(usize) -> bool) -> Option<Problem> {
-        let mut told: Option<Problem> = None;
-        for Misfit { n, code } in misfits {
-            let (at, row) = *self.values.get(n.checked_sub(1)?)?;
-            let field = self.entity.fields.get(usize::from(at))?;
-            let what = format!(
-                "the field {:?} is {}{}",
-                field.name,
-                field.ty.name,
-                wants(field, code, may_read(usize::from(at)))
-            );
-            told = Some(match told {
-                None => {
-                    let is_rule = ["23514", "23502"].contains(&code.as_str());
-                    let code = if is_rule { Code::ConstraintViolation } else { Code::InvalidValue };
-                    in_row(Problem::new(code, what), row)
-                }
-                Some(problem) => {
-                    let place = row.map_or(String::new(), |row| format!(", in the row at index {row}"));
-                    problem.detail(what + &place)
-                }
-            });
-        }
-        told
+    pub(crate) fn of(&self, misfit: &Misfit) -> Option<(&Field, usize, Option<u16>)> {
+        let (at, row) = *self.values.get(misfit.n.checked_sub(1)?)?;
+        let at = usize::from(at);
+        Some((self.entity.fields.get(at)?, at, row))
     }
 }
 
@@ -157,74 +104,4 @@ fn array<'a>(items: impl Iterator<Item = &'a str>) -> Bind {
     }
     text.push('}');
     Bind::text(TEXT_ARRAY, text)
-}
-
-/// What to write instead, by the column's modifier where that is what was missed.
-fn wants(field: &Field, code: &str, may_read: bool) -> String {
-    let limit = field.rounds_to.as_ref().filter(|_| ["22001", "22003", "22026"].contains(&code));
-    let limit = limit.and_then(|ty| limit_of(ty.as_str()));
-    match (code, limit) {
-        ("23514" | "23502", _) => ", which has a rule that forbids the value; change it".to_owned(),
-        (_, Some(limit)) => format!(": {limit}"),
-        (_, None) if may_read && !field.labels.is_empty() => {
-            labels_of(&field.labels, '"').map_or_else(String::new, |labels| format!(": write {labels}"))
-        }
-        (_, None) => ", and the value beside it is none of that type".to_owned(),
-    }
-}
-
-/// Of a built-in type with its modifier, such as `character varying(20)[]`.
-fn limit_of(ty: &str) -> Option<String> {
-    let (ty, each) = match ty.strip_suffix("[]") {
-        Some(ty) => (ty, " in each value"),
-        None => (ty, ""),
-    };
-    let (name, modifier) = ty.strip_suffix(')')?.split_once('(')?;
-    let limit = match name {
-        "character varying" | "character" => format!("write at most {}", several(modifier, "character")),
-        "bit" => format!("write exactly {}", several(modifier, "bit")),
-        "bit varying" => format!("write at most {}", several(modifier, "bit")),
-        "numeric" => {
-            let (precision, scale) = modifier.split_once(',')?;
-            let digits = precision.parse::<i32>().ok()? - scale.parse::<i32>().ok()?;
-            match digits {
-                1.. => {
-                    let digits = several(&digits.to_string(), "digit");
-                    format!("write a number with at most {digits} before the point")
-                }
-                _ => format!("write a number that is less than 1e{digits} away from 0"),
-            }
-        }
-        _ => return None,
-    };
-    Some(limit + each)
-}
-
-fn several(n: &str, word: &str) -> String {
-    let ending = if n == "1" { "" } else { "s" };
-    format!("{n} {word}{ending}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_modifier_says_what_to_write() {
-        for (ty, expected) in [
-            ("character varying(20)", Some("write at most 20 characters")),
-            ("character(3)[]", Some("write at most 3 characters in each value")),
-            ("bit(1)", Some("write exactly 1 bit")),
-            ("bit varying(4)", Some("write at most 4 bits")),
-            ("numeric(5,2)", Some("write a number with at most 3 digits before the point")),
-            ("numeric(3,-2)", Some("write a number with at most 5 digits before the point")),
-            ("numeric(3,3)", Some("write a number that is less than 1e0 away from 0")),
-            ("numeric(2,5)", Some("write a number that is less than 1e-3 away from 0")),
-            ("timestamp(0) without time zone", None),
-            ("interval(3)", None),
-            ("text", None),
-        ] {
-            assert_eq!(limit_of(ty).as_deref(), expected, "{ty}");
-        }
-    }
 }

@@ -141,7 +141,7 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
     }
     checks::which(&mut sql, upsert, &shape);
     let (missing, nothing) = (upsert.missing.clone(), upsert.nothing);
-    let checks = upsert.checks.iter().map(|check| checks::untrue(&upsert.entity, check)).collect();
+    let checks = upsert.checks.clone();
     let may_race = entity.raises_for_a_second() && upsert.insert.is_some() && (updates || upsert.looks);
     let verb = match (&upsert.insert, updates) {
         (None, _) => Verb::Update,

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use rowgate_core::name::EntityName;
 use rowgate_core::nearest::nearest;
-use rowgate_core::problem::{Code, Problem};
 
+use super::open;
+use super::refusal::{CallRefusal, Refusal, Unknown, Valued};
 use super::value::input;
-use super::{not_found, open};
 use crate::catalog::{Catalog, Entity, Mode, Param, Routine, Scope};
 use crate::query::{Argument, Call};
-use crate::rest::body::Body;
+use crate::request::Body;
 
 /// Whether the scope may call the entity, which then is no table. What may not be called is not there.
 pub(super) fn may(entity: &Entity, scope: &Scope) -> bool {
@@ -20,7 +20,7 @@ pub(super) fn may(entity: &Entity, scope: &Scope) -> bool {
 }
 
 /// Whether the scope may call the entity now, whatever the body says.
-pub fn may_call(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> Result<(), Problem> {
+pub fn may_call(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> Result<(), Refusal> {
     called(catalog, scope, entity).map(drop)
 }
 
@@ -28,36 +28,33 @@ fn called<'a>(
     catalog: &'a Catalog,
     scope: &Scope,
     entity: &EntityName,
-) -> Result<(&'a Arc<Entity>, &'a Routine), Problem> {
+) -> Result<(&'a Arc<Entity>, &'a Routine), Refusal> {
     let found = catalog.entities.get(entity).filter(|found| may(found, scope));
-    let not_found = || not_found(catalog, scope, entity.as_str());
-    let found = found.ok_or_else(not_found)?;
-    let routine = found.routine.as_ref().ok_or_else(not_found)?;
+    let found = found.ok_or(Refusal::NoEntity)?;
+    let routine = found.routine.as_ref().ok_or(Refusal::NoEntity)?;
     open(catalog, found)?;
     Ok((found, routine))
 }
 
-/// `POST /{entity}` where a routine stands behind it. `body`: `None` where nothing was sent. `keeps_rows`: the caller wants
-/// what it gives.
+/// A call of a routine. `body`: `None` where nothing was sent. `keeps_rows`: the caller wants what it gives.
 pub fn call(
     catalog: &Catalog,
     scope: &Scope,
     entity: &EntityName,
-    body: Result<Option<Body>, Problem>,
+    body: Option<Body<'_>>,
     keeps_rows: bool,
-) -> Result<Call, Problem> {
+) -> Result<Call, Refusal> {
     let (found, routine) = called(catalog, scope, entity)?;
-    let row = match body? {
+    let row = match body {
         None => Vec::new(),
         Some(Body { mut rows, is_list: false }) if rows.len() == 1 => rows.remove(0),
         Some(_) => {
-            let what = format!("a call of {entity} takes one object with its parameters, not an array");
-            return Err(Problem::new(Code::BadRequest, what));
+            return Err(CallRefusal::NoObject.into());
         }
     };
     if let Some((name, _)) = row.iter().find(|(name, _)| given(routine).all(|(_, param)| param.name != *name))
     {
-        return Err(unknown(entity, routine, name));
+        return Err(unknown(routine, name).into());
     }
     let mut arguments = Vec::with_capacity(routine.params.len());
     let mut missing = Vec::new();
@@ -68,11 +65,10 @@ pub fn call(
         }
         match row.iter().find(|(name, _)| *name == param.name) {
             None if param.has_default => {}
-            None => missing.push(format!("{:?}", param.name)),
+            None => missing.push(param.name.clone()),
             Some((name, input)) => {
                 let mut bind = input::bind(&param.ty, input).map_err(|misfit| {
-                    let what = format!("the parameter {name:?} is {}: {misfit}", param.ty.name);
-                    Problem::new(Code::InvalidValue, what)
+                    CallRefusal::Value(Valued { name: name.clone(), ty: param.ty.name.clone(), misfit })
                 })?;
                 bind.field = u16::try_from(at).ok();
                 arguments.push(Argument { param: at, value: Some(bind) });
@@ -80,8 +76,7 @@ pub fn call(
         }
     }
     if !missing.is_empty() {
-        let what = format!("a call of {entity} needs a value for {}; null is one", missing.join(", "));
-        return Err(Problem::new(Code::InvalidValue, what));
+        return Err(CallRefusal::Missing(missing).into());
     }
     Ok(Call { entity: Arc::clone(found), arguments, keeps_rows })
 }
@@ -91,11 +86,7 @@ fn given(routine: &Routine) -> impl Iterator<Item = (usize, &Param)> {
     routine.params.iter().enumerate().filter(|(_, param)| param.mode != Mode::Out)
 }
 
-fn unknown(entity: &EntityName, routine: &Routine, name: &str) -> Problem {
-    let shown: String = name.chars().take(64).collect();
-    let problem = Problem::new(Code::UnknownField, format!("{entity} has no parameter {shown:?}"));
-    match nearest(name, given(routine).map(|(_, param)| param.name.as_str())) {
-        Some(near) => problem.detail(format!("did you mean {near:?}?")),
-        None => problem,
-    }
+fn unknown(routine: &Routine, name: &str) -> CallRefusal {
+    let nearest = nearest(name, given(routine).map(|(_, param)| param.name.as_str()));
+    CallRefusal::NoParameter(Unknown { name: name.to_owned(), nearest: nearest.map(str::to_owned) })
 }

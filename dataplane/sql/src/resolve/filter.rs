@@ -2,20 +2,21 @@
 
 mod arithmetic;
 pub(super) mod growth;
+mod refusal;
 mod signature;
 mod term;
-
-use rowgate_core::problem::{Code, Problem};
 
 use super::value::{self, family};
 use super::visible::Visible;
 use crate::query::{Predicate, Value};
 use crate::request::{Comparison, Expr, Literal, Term};
 use crate::text::Bind;
+pub use refusal::{FilterRefusal, Found, Subject};
+pub use signature::Takes;
 use term::{Side, Typed};
 
 /// Recurses as deep as the parser let things nest.
-pub(super) fn predicate(visible: &Visible<'_>, expr: &Expr) -> Result<Predicate, Problem> {
+pub(super) fn predicate(visible: &Visible<'_>, expr: &Expr) -> Result<Predicate, FilterRefusal> {
     match expr {
         Expr::All(parts) => Ok(Predicate::All(each(visible, parts)?)),
         Expr::Any(parts) => Ok(Predicate::Any(each(visible, parts)?)),
@@ -26,11 +27,16 @@ pub(super) fn predicate(visible: &Visible<'_>, expr: &Expr) -> Result<Predicate,
     }
 }
 
-fn each(visible: &Visible<'_>, parts: &[Expr]) -> Result<Vec<Predicate>, Problem> {
+fn each(visible: &Visible<'_>, parts: &[Expr]) -> Result<Vec<Predicate>, FilterRefusal> {
     parts.iter().map(|part| predicate(visible, part)).collect()
 }
 
-fn compare(visible: &Visible<'_>, left: &Term, op: Comparison, right: &Term) -> Result<Predicate, Problem> {
+fn compare(
+    visible: &Visible<'_>,
+    left: &Term,
+    op: Comparison,
+    right: &Term,
+) -> Result<Predicate, FilterRefusal> {
     let right = term::resolve(visible, right)?;
     match (term::resolve_first(visible, left)?, right) {
         (Side::Typed(typed), Side::Literal(literal)) => with_literal(typed, op, literal),
@@ -44,12 +50,12 @@ fn compare(visible: &Visible<'_>, left: &Term, op: Comparison, right: &Term) -> 
 }
 
 /// Two constants, each of the type that it looks like; a quoted one is of the type of the other.
-fn constants(left: &Literal, op: Comparison, right: &Literal) -> Result<Predicate, Problem> {
+fn constants(left: &Literal, op: Comparison, right: &Literal) -> Result<Predicate, FilterRefusal> {
     match (left, right) {
         (Literal::Null, Literal::Null) => match op {
             Comparison::Eq => Ok(constant(true)),
             Comparison::Ne => Ok(constant(false)),
-            _ => Err(null_has_no_order(op)),
+            _ => Err(FilterRefusal::NullOrder(op)),
         },
         (Literal::Null | Literal::Text(_), typed) if !matches!(typed, Literal::Null | Literal::Text(_)) => {
             with_literal(term::natural(typed)?, op.mirrored(), left)
@@ -68,11 +74,7 @@ fn constant(value: bool) -> Predicate {
     Predicate::Is(Value::Bind(Bind::text(16, if value { "true" } else { "false" })))
 }
 
-fn null_has_no_order(op: Comparison) -> Problem {
-    invalid(format!("null has no order; write eq null or ne null, not {}", op.word()))
-}
-
-fn one_of(visible: &Visible<'_>, left: &Term, list: &[Term]) -> Result<Predicate, Problem> {
+fn one_of(visible: &Visible<'_>, left: &Term, list: &[Term]) -> Result<Predicate, FilterRefusal> {
     let typed = match term::resolve_first(visible, left)? {
         Side::Typed(typed) => typed,
         Side::Literal(_) => {
@@ -104,27 +106,21 @@ fn one_of(visible: &Visible<'_>, left: &Term, list: &[Term]) -> Result<Predicate
     })
 }
 
-fn is(visible: &Visible<'_>, term: &Term) -> Result<Predicate, Problem> {
+fn is(visible: &Visible<'_>, term: &Term) -> Result<Predicate, FilterRefusal> {
     match term::resolve_first(visible, term)? {
         Side::Typed(typed) if family::is_bool(&typed.ty) => Ok(Predicate::Is(typed.value)),
-        Side::Typed(typed) => Err(invalid(format!(
-            "{}, which is no condition by itself; compare it with one of eq, ne, gt, ge, lt, le, in",
-            typed.say()
-        ))),
+        Side::Typed(typed) => Err(FilterRefusal::NoCondition(Some(typed.found()))),
         Side::Literal(&Literal::Bool(value)) => Ok(constant(value)),
-        Side::Literal(_) => Err(invalid(
-            "a constant is no condition by itself; compare a field with one of eq, ne, gt, ge, lt, le, in"
-                .to_owned(),
-        )),
+        Side::Literal(_) => Err(FilterRefusal::NoCondition(None)),
     }
 }
 
-fn with_literal(typed: Typed, op: Comparison, literal: &Literal) -> Result<Predicate, Problem> {
+fn with_literal(typed: Typed, op: Comparison, literal: &Literal) -> Result<Predicate, FilterRefusal> {
     if *literal == Literal::Null {
         return match op {
             Comparison::Eq => Ok(Predicate::IsNull { value: typed.value, negated: false }),
             Comparison::Ne => Ok(Predicate::IsNull { value: typed.value, negated: true }),
-            _ => Err(null_has_no_order(op)),
+            _ => Err(FilterRefusal::NullOrder(op)),
         };
     }
     ordered_enough(&typed, op)?;
@@ -132,37 +128,31 @@ fn with_literal(typed: Typed, op: Comparison, literal: &Literal) -> Result<Predi
     Ok(Predicate::Compare { left: typed.value, op, right })
 }
 
-fn together(left: &Typed, op: Comparison, right: &Typed) -> Result<(), Problem> {
+fn together(left: &Typed, op: Comparison, right: &Typed) -> Result<(), FilterRefusal> {
     ordered_enough(left, op)?;
     ordered_enough(right, op)?;
     match family::comparable(&left.ty, &right.ty) {
         true => Ok(()),
-        false => Err(invalid(format!("{} and {} cannot be compared", left.say(), right.say()))),
+        false => Err(FilterRefusal::Incomparable(Box::new((left.found(), right.found())))),
     }
 }
 
-fn ordered_enough(typed: &Typed, op: Comparison) -> Result<(), Problem> {
+fn ordered_enough(typed: &Typed, op: Comparison) -> Result<(), FilterRefusal> {
     let enough = match op {
         Comparison::Eq | Comparison::Ne => family::has_equality(&typed.ty),
         _ => family::has_order(&typed.ty),
     };
     match enough {
         true => Ok(()),
-        false => {
-            Err(invalid(format!("{}, which has no {}; ask for eq null or ne null", typed.say(), op.word())))
-        }
+        false => Err(FilterRefusal::NoComparison { found: typed.found(), op }),
     }
 }
 
-fn bind(typed: &Typed, literal: &Literal) -> Result<Bind, Problem> {
-    let mut bind =
-        value::literal(&typed.ty, literal).map_err(|misfit| invalid(format!("{}: {misfit}", typed.say())))?;
+fn bind(typed: &Typed, literal: &Literal) -> Result<Bind, FilterRefusal> {
+    let mut bind = value::literal(&typed.ty, literal)
+        .map_err(|misfit| FilterRefusal::Compared { with: typed.found(), misfit })?;
     if let Value::Field(field) = typed.value {
         bind.field = u16::try_from(field).ok();
     }
     Ok(bind)
-}
-
-pub(super) fn invalid(message: String) -> Problem {
-    Problem::new(Code::InvalidFilter, message)
 }

@@ -10,61 +10,43 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use crate::catalog::{FieldType, TypeKind};
-use crate::request::Literal;
-use crate::rest::{is_guid, is_number, like};
+use crate::request::{Literal, is_guid, is_number, like};
 use crate::text::{Bind, Format};
 use family::Family;
 
-/// Why a value does not fit its column: what to write instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Misfit {
-    #[error("write a whole number from {0} to {1}")]
+/// What a value would have to be, to fit its column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// A whole number within these bounds.
     Integer(i64, i64),
-    #[error("write a number")]
     Number,
-    #[error("the number is out of range")]
     Range,
-    #[error("write true or false")]
     Bool,
-    #[error("write text in single quotes")]
+    /// A text, in a filter.
     Unquoted,
-    #[error("write text in double quotes")]
+    /// A text, in a body.
     NoText,
-    #[error("write text without NUL characters, which PostgreSQL cannot store")]
     Nul,
-    #[error("write a JSON array")]
     NoList,
-    #[error("write an array of at most 6 dimensions")]
     Dimensions,
-    #[error("write text whose \\u escapes are characters")]
     Escape,
-    #[error("write a JSON object with the attributes of the type")]
     NoObject,
-    #[error("write fewer quotes and backslashes: nested as deep as here, they take more than 8 MiB")]
     Quotes,
-    #[error("write one value, no array and no object")]
     NoScalar,
-    #[error("write text of at most {0} bytes")]
+    /// Of so many bytes at most.
     Length(usize),
-    #[error("write 8-4-4-4-12 hexadecimal digits")]
     Uuid,
-    #[error("write base 64")]
     Bytea,
-    #[error("write a date such as 2024-01-31")]
     Date,
-    #[error("write a time stamp such as 2024-01-31T10:00:00, with no offset but Z")]
     Timestamp,
-    #[error("write a time stamp such as 2024-01-31T10:00:00Z")]
     TimestampTz,
-    #[error("write a time such as 10:00:00")]
     Time,
-    #[error("write a time such as 10:00:00+02:00")]
     TimeTz,
-    #[error("write the + of the offset as %2B; a bare + in an address is a blank")]
+    /// A plus sign of an offset, which was read as a blank.
     Plus,
-    #[error("it cannot be compared with a constant of another type")]
+    /// Of the type of the column: this one cannot be compared with it.
     Foreign,
-    #[error("this type cannot be compared; only eq null and ne null are possible")]
+    /// Nothing: the type has no equality.
     Incomparable,
 }
 

@@ -3,31 +3,29 @@
 use std::sync::Arc;
 
 use rowgate_core::nearest::nearest;
-use rowgate_core::problem::{Code, Problem};
 
-use super::told::filled_in;
+use super::refusal::{Refusal, Unknown, WriteRefusal};
 use super::value::family;
 use crate::catalog::{Entity, EntityKind, Field, Rights, Scope};
-use crate::rest::Spelt;
 
 /// Columns that every table has, and of which no table has another by that name: where a row stands and its version.
 const SYSTEM: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
 
-pub(super) struct Visible<'a> {
-    pub(super) entity: &'a Arc<Entity>,
+pub(crate) struct Visible<'a> {
+    pub(crate) entity: &'a Arc<Entity>,
     rights: &'a Rights,
 }
 
 impl<'a> Visible<'a> {
     /// `None` when the scope may read nothing of it, or when it is not served over REST.
-    pub(super) fn of(entity: &'a Arc<Entity>, scope: &'a Scope) -> Option<Visible<'a>> {
+    pub(crate) fn of(entity: &'a Arc<Entity>, scope: &'a Scope) -> Option<Visible<'a>> {
         let rights = scope.entities.get(&entity.name)?;
         let visible = Visible { entity, rights };
         (entity.rest && visible.fields().next().is_some()).then_some(visible)
     }
 
     /// The readable fields with their positions, in declared order.
-    pub(super) fn fields(&self) -> impl Iterator<Item = (usize, &'a Field)> {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (usize, &'a Field)> {
         self.entity
             .fields
             .iter()
@@ -37,25 +35,25 @@ impl<'a> Visible<'a> {
     }
 
     /// `None` when the scope may do nothing at all with it, or when it is not served over REST.
-    pub(super) fn for_write(entity: &'a Arc<Entity>, scope: &'a Scope) -> Option<Visible<'a>> {
+    pub(crate) fn for_write(entity: &'a Arc<Entity>, scope: &'a Scope) -> Option<Visible<'a>> {
         let rights = scope.entities.get(&entity.name)?;
         let any = |list: &[bool]| list.contains(&true);
         let may = any(&rights.read) || any(&rights.create) || any(&rights.update) || rights.delete;
         (entity.rest && may).then_some(Visible { entity, rights })
     }
 
-    pub(super) fn rights(&self) -> &'a Rights {
+    pub(crate) fn rights(&self) -> &'a Rights {
         self.rights
     }
 
     /// The field with the row's version, where it tells all states of the row apart and may be read.
-    pub(super) fn tag(&self) -> Option<usize> {
+    pub(crate) fn tag(&self) -> Option<usize> {
         self.entity.tag().filter(|at| self.rights.read.get(*at) == Some(&true))
     }
 
     /// What tells, beside rows that were written, of which version they are and whether reads show them; empty where this
     /// key may not know both.
-    pub(super) fn marks(&self) -> Vec<usize> {
+    pub(crate) fn marks(&self) -> Vec<usize> {
         let Some(version) = self.tag() else { return Vec::new() };
         match self.entity.hidden_by() {
             None => vec![version],
@@ -72,25 +70,25 @@ impl<'a> Visible<'a> {
     }
 
     /// Whether the field is one of those: no message names another.
-    pub(super) fn knows(&self, field: usize) -> bool {
+    pub(crate) fn knows(&self, field: usize) -> bool {
         self.named().any(|(at, _)| at == field)
     }
 
     /// A field that a body names.
-    pub(super) fn written(&self, name: &str) -> Result<usize, Problem> {
+    pub(crate) fn written(&self, name: &str) -> Result<usize, WriteRefusal> {
         let found = self.named().find(|(_, field)| field.name == name).map(|(i, _)| i);
         found.ok_or_else(|| match self.entity.kind == EntityKind::Table && SYSTEM.contains(&name) {
-            true => filled_in(name),
-            false => self.unknown_among(name, self.named()),
+            true => WriteRefusal::FilledIn(name.to_owned()),
+            false => WriteRefusal::NoField(unknown_among(name, self.named())),
         })
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.fields().find(|(_, field)| field.name == name).map(|(i, _)| i)
     }
 
     /// Positions of the fields asked for, each once, in the order asked.
-    pub(super) fn select(&self, names: Option<&[String]>) -> Result<Vec<usize>, Problem> {
+    pub(crate) fn select(&self, names: Option<&[String]>) -> Result<Vec<usize>, Refusal> {
         let all = || self.fields().map(|(i, _)| i);
         let Some(names) = names else { return Ok(all().collect()) };
         let mut select = Vec::new();
@@ -104,32 +102,25 @@ impl<'a> Visible<'a> {
             match self.find(name) {
                 Some(field) => add(field),
                 None if name == "*" => all().for_each(&mut add),
-                None => return Err(self.unknown(name)),
+                None => return Err(Refusal::NoField(self.unknown(name))),
             }
         }
         Ok(select)
     }
 
-    /// As a filter writes it, however its letters are cased.
-    pub(super) fn spelt(&self, name: &str) -> Option<Spelt<'a>> {
+    /// The name of a field that is read, however its letters are cased, and whether its constants are texts.
+    pub(crate) fn readable(&self, name: &str) -> Option<(&'a str, bool)> {
         let exact = self.fields().find(|(_, field)| field.name == name);
         let found = exact.or_else(|| self.fields().find(|(_, field)| field.name.eq_ignore_ascii_case(name)));
-        found.map(|(_, Field { name, ty, .. })| Spelt { name, is_quoted: family::is_quoted(ty) })
+        found.map(|(_, Field { name, ty, .. })| (name.as_str(), family::is_quoted(ty)))
     }
 
-    pub(super) fn unknown(&self, name: &str) -> Problem {
-        self.unknown_among(name, self.fields())
+    pub(crate) fn unknown(&self, name: &str) -> Unknown {
+        unknown_among(name, self.fields())
     }
+}
 
-    fn unknown_among<'b>(&self, name: &str, fields: impl Iterator<Item = (usize, &'b Field)>) -> Problem {
-        let shown: String = name.chars().take(64).collect();
-        let problem = Problem::new(
-            Code::UnknownField,
-            format!("{} has no field {shown:?} for this key", self.entity.name),
-        );
-        match nearest(name, fields.map(|(_, field)| field.name.as_str())) {
-            Some(near) => problem.detail(format!("did you mean {near:?}?")),
-            None => problem,
-        }
-    }
+fn unknown_among<'b>(name: &str, fields: impl Iterator<Item = (usize, &'b Field)>) -> Unknown {
+    let nearest = nearest(name, fields.map(|(_, field)| field.name.as_str()));
+    Unknown { name: name.to_owned(), nearest: nearest.map(str::to_owned) }
 }

@@ -1,6 +1,5 @@
 //! Writes: which rows a body means, under what the scope may write.
 
-pub(super) mod able;
 pub(super) mod delete;
 pub(super) mod version;
 
@@ -8,20 +7,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rowgate_core::name::EntityName;
-use rowgate_core::problem::{Code, Problem};
 
-use super::told::{another_key, filled_in, forbidden, in_row, needed, not_all};
+use super::refusal::{Refusal, Right, RowWrite, Valued, WriteRefusal};
 use super::value::input;
 use super::visible::Visible;
 use super::{by_key, find};
 use crate::catalog::{Catalog, Entity, EntityKind, Field, Filling, Rights, Scope, Way};
 use crate::query::{Check, Guard, Insert, Nothing, Predicate, Upsert, Value};
-use crate::rest::body::{self, Body, Input, MAX_VALUES, Row};
+use crate::request::{Body, Input, MAX_VALUES, Row};
 use crate::text::Bind;
 use version::Only;
 
 /// Whether the scope may make rows of the entity at all, whatever the body says.
-pub fn may_insert(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> Result<(), Problem> {
+pub fn may_insert(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> Result<(), Refusal> {
     inserting(catalog, scope, entity).map(drop)
 }
 
@@ -29,38 +27,36 @@ fn inserting<'a>(
     catalog: &'a Catalog,
     scope: &'a Scope,
     entity: &EntityName,
-) -> Result<Visible<'a>, Problem> {
+) -> Result<Visible<'a>, Refusal> {
     let visible = find(catalog, scope, entity, Visible::for_write)?;
     if !visible.rights().create.contains(&true) {
-        return Err(forbidden(format!("this key may not create rows of {entity}")));
+        return Err(WriteRefusal::MayNot(Right::Create).into());
     }
     if visible.entity.ways.insert == Way::Never {
-        return Err(able::not_made(visible.entity));
+        return Err(WriteRefusal::Unwritable(RowWrite::Make).into());
     }
     Ok(visible)
 }
 
-/// `POST /{entity}`. A `body` that is none is told to whoever may create rows. `reads_back`: the caller wants the rows as
-/// they were stored.
+/// Rows to be made. `reads_back`: the caller wants the rows as they were stored.
 pub fn insert(
     catalog: &Catalog,
     scope: &Scope,
     entity: &EntityName,
-    body: Result<Body<'_>, Problem>,
+    body: &Body<'_>,
     reads_back: bool,
-) -> Result<Insert, Problem> {
+) -> Result<Insert, Refusal> {
     let visible = inserting(catalog, scope, entity)?;
     let rights = visible.rights();
-    let body = &body?;
     if body.rows.is_empty() {
-        return Err(Problem::new(Code::BadRequest, "the array is empty; send at least one row"));
+        return Err(WriteRefusal::NoRows.into());
     }
     let mut named = BTreeSet::new();
     let mut rows = Vec::with_capacity(body.rows.len());
     for (i, row) in body.rows.iter().enumerate() {
         let at = u16::try_from(i).ok().filter(|_| body.is_list);
-        let values = values(&visible, row, at).map_err(|problem| in_row(problem, at))?;
-        demand(&visible, &values).map_err(|problem| in_row(problem, at))?;
+        let values = values(&visible, row, at).map_err(|refusal| in_row(refusal, at))?;
+        demand(&visible, &values).map_err(|refusal| in_row(refusal, at))?;
         named.extend(values.iter().map(|(field, _)| *field));
         rows.push(values);
     }
@@ -73,10 +69,10 @@ pub fn insert(
     }
     let fields: Vec<usize> = named.into_iter().collect();
     if fields.is_empty() && 1 < rows.len() {
-        return Err(Problem::new(Code::BadRequest, "the rows have no values; send them one by one"));
+        return Err(WriteRefusal::NoValues.into());
     }
     if MAX_VALUES < fields.len().max(1) * rows.len() {
-        return Err(body::too_many());
+        return Err(WriteRefusal::TooManyValues.into());
     }
     let aligned = |values: Vec<(usize, Bind)>| -> Vec<Option<Bind>> {
         let mut slots = vec![None; fields.len()];
@@ -92,23 +88,23 @@ pub fn insert(
     Ok(Insert { entity: Arc::clone(visible.entity), fields, rows, returning, marks })
 }
 
-/// What the body of a row's address means.
+/// What becomes of the fields that a write leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// PATCH: fields that are left out stay as they are.
+    /// Fields that are left out stay as they are.
     Merge,
-    /// PUT: fields that are left out become their default, or NULL.
+    /// Fields that are left out become their default, or NULL.
     Replace,
 }
 
-/// Whether the scope may make or change rows of the entity at all, and the address is that of one, whatever the body says.
+/// Whether the scope may make or change rows of the entity at all, and the key names one, whatever the body says.
 pub fn may_upsert(
     catalog: &Catalog,
     scope: &Scope,
     entity: &EntityName,
     key_path: &[(String, String)],
     only: &Only,
-) -> Result<(), Problem> {
+) -> Result<(), Refusal> {
     upserting(catalog, scope, entity, key_path, only).map(drop)
 }
 
@@ -121,35 +117,31 @@ fn upserting<'a>(
     entity: &EntityName,
     key_path: &[(String, String)],
     only: &Only,
-) -> Result<Upserting<'a>, Problem> {
+) -> Result<Upserting<'a>, Refusal> {
     let visible = find(catalog, scope, entity, Visible::for_write)?;
     let rights = visible.rights();
     let (may_update, may_create) = (rights.update.contains(&true), rights.create.contains(&true));
     if !may_update && !may_create {
-        return Err(forbidden(format!("this key may neither change nor create rows of {entity}")));
+        return Err(WriteRefusal::MayNot(Right::CreateOrUpdate).into());
     }
     let may = able(visible.entity, (may_update, may_create), only)?;
     let key = by_key(&visible, key_path)?;
     Ok((visible, key, may))
 }
 
-/// `PATCH` and `PUT /{entity}/{pk}/{value}...`
+/// One row to be changed, or made where there is none.
 pub fn upsert(
     catalog: &Catalog,
     scope: &Scope,
     entity: &EntityName,
     key_path: &[(String, String)],
-    body: Result<Body<'_>, Problem>,
+    body: &Body<'_>,
     (how, only, reads_back): (How, &Only, bool),
-) -> Result<Upsert, Problem> {
+) -> Result<Upsert, Refusal> {
     let (visible, key, (may_update, may_create)) = upserting(catalog, scope, entity, key_path, only)?;
     let rights = visible.rights();
-    let body = body?;
     let ([row], false) = (&body.rows[..], body.is_list) else {
-        return Err(Problem::new(
-            Code::BadRequest,
-            "a row's address takes one object with its fields, and no array",
-        ));
+        return Err(WriteRefusal::NoObject.into());
     };
     let keys = key_binds(&key);
     let mut values = Vec::with_capacity(row.len());
@@ -166,17 +158,17 @@ pub fn upsert(
             Some((_, there)) if bind.value.is_some() => {
                 checks.push(Check::Same { field: at, path: there.clone(), body: bind });
             }
-            Some(_) => return Err(another_key(name)),
+            Some(_) => return Err(WriteRefusal::AnotherKey(name.clone()).into()),
             None => values.push((at, bind)),
         }
     }
-    let expected = version::expected(&visible, sent, only)?;
+    let expected = version::expected(&visible, sent, only).map_err(WriteRefusal::from)?;
     let mut set: Vec<(usize, Option<Bind>)> =
         values.iter().map(|(at, bind)| (*at, Some(bind.clone()))).collect();
     if how == How::Replace {
         let is_given = |at: &usize| values.iter().chain(&keys).any(|(field, _)| field == at);
         let absent = (0..visible.entity.fields.len()).filter(|at| !is_given(at));
-        set.extend(absent.filter(|at| able::is_replaced(visible.entity, *at)).map(|at| (at, None)));
+        set.extend(absent.filter(|at| is_replaced(visible.entity, *at)).map(|at| (at, None)));
     }
     let mut upsert = Upsert {
         entity: Arc::clone(visible.entity),
@@ -190,42 +182,34 @@ pub fn upsert(
         guard: Guard::None,
         returning: if reads_back { visible.fields().map(|(i, _)| i).collect() } else { Vec::new() },
         expected: None,
-        // RFC 9110, 9.3.4: the answer to a PUT carries no tag unless the row was stored as it was sent, and its version never is.
+        // A row that is replaced is not stored as it was sent: its version never is (RFC 9110, 9.3.4).
         marks: if reads_back && how == How::Merge { visible.marks() } else { Vec::new() },
         nothing: Nothing::NoRow,
         checks,
     };
     if !may_update && expected.is_some() {
-        return Err(forbidden(format!("this key may not change rows of {entity}")));
+        return Err(WriteRefusal::MayNot(Right::Update).into());
     }
     let field_of = |at: usize| &visible.entity.fields[at];
     if may_update && *only != Only::Absent {
         if let Some((at, _)) = set.iter().find(|(at, _)| !field_of(*at).updatable) {
-            return Err(able::worked_out(visible.entity, &field_of(*at).name, "changed"));
+            let name = field_of(*at).name.clone();
+            return Err(WriteRefusal::WorkedOut(name, RowWrite::Change).into());
         }
         if let Some((at, _)) = set.iter().find(|(at, _)| rights.update.get(*at) != Some(&true)) {
-            return Err(not_all(&visible, &set, *at));
+            return Err(WriteRefusal::MayNot(not_all(&visible, &set, *at)).into());
         }
         let becomes_null = |(at, bind): &&(usize, Option<Bind>)| {
             let has_default = matches!(field_of(*at).filling, Filling::Default | Filling::Sequence);
             !field_of(*at).takes_null && bind.as_ref().map_or(!has_default, |bind| bind.value.is_none())
         };
-        let nulls: Vec<_> = set
-            .iter()
-            .filter(becomes_null)
-            .map(|(at, _)| format!("{:?}", visible.entity.fields[*at].name))
-            .collect();
+        let nulls: Vec<_> =
+            set.iter().filter(becomes_null).map(|(at, _)| field_of(*at).name.clone()).collect();
         if !nulls.is_empty() {
-            return Err(needed(entity, &nulls));
+            return Err(WriteRefusal::Needed(nulls).into());
         }
         if set.is_empty() {
-            let what = match upsert.checks.is_empty() {
-                true => "the body has no field to change; send at least one",
-                false => {
-                    "the body has nothing but the key, which the address says; send at least one field to change"
-                }
-            };
-            return Err(Problem::new(Code::BadRequest, what));
+            return Err(WriteRefusal::NothingToSet { has_key: !upsert.checks.is_empty() }.into());
         }
         upsert.set = set;
         if visible.entity.ways.update == Way::Itself && is_guarded(&visible) {
@@ -252,11 +236,11 @@ pub fn upsert(
                 upsert.insert = Some(all);
             }
             Some((at, _)) if upsert.set.is_empty() && !field_of(*at).insertable => {
-                return Err(able::worked_out(visible.entity, &field_of(*at).name, "set in a new row"));
+                let name = field_of(*at).name.clone();
+                return Err(WriteRefusal::WorkedOut(name, RowWrite::Make).into());
             }
             Some((at, _)) if upsert.set.is_empty() => {
-                let name = &visible.entity.fields[*at].name;
-                return Err(forbidden(format!("this key may not set the field {name:?} of a new row")));
+                return Err(WriteRefusal::MayNot(Right::Set(field_of(*at).name.clone())).into());
             }
             Some(_) => {}
         }
@@ -279,12 +263,9 @@ pub fn upsert(
         upsert.guard = Guard::Unseen;
     }
     match upsert.set.is_empty() && upsert.insert.is_none() {
-        true if *only == Only::Present => Err(forbidden(format!("this key may not change rows of {entity}"))),
-        true if is_generated => Err(Problem::new(
-            Code::BadRequest,
-            format!("the database gives rows of {entity} their key; make one with POST"),
-        )),
-        true => Err(forbidden(format!("this key may not create rows of {entity}"))),
+        true if *only == Only::Present => Err(WriteRefusal::MayNot(Right::Update).into()),
+        true if is_generated => Err(WriteRefusal::KeyIsGenerated.into()),
+        true => Err(WriteRefusal::MayNot(Right::Create).into()),
         false => Ok(upsert),
     }
 }
@@ -301,15 +282,13 @@ fn able(
     entity: &Entity,
     (may_update, may_create): (bool, bool),
     only: &Only,
-) -> Result<(bool, bool), Problem> {
+) -> Result<(bool, bool), WriteRefusal> {
     let (updates, creates) =
         (may_update && entity.ways.update != Way::Never, may_create && entity.ways.insert != Way::Never);
-    let refused =
-        |what: &str| Err(Problem::new(Code::BadRequest, format!("rows of {} are {what}", entity.name)));
     match only {
-        _ if !updates && !creates => Err(able::not_changed(entity)),
-        Only::Present if may_update && !updates => refused("made, but not changed; leave If-Match out"),
-        Only::Absent if may_create && !creates => refused("changed, but not made; leave If-None-Match out"),
+        _ if !updates && !creates => Err(WriteRefusal::Unwritable(RowWrite::Change)),
+        Only::Present if may_update && !updates => Err(WriteRefusal::Precondition(RowWrite::Change)),
+        Only::Absent if may_create && !creates => Err(WriteRefusal::Precondition(RowWrite::Make)),
         _ => Ok((updates, creates)),
     }
 }
@@ -326,16 +305,20 @@ fn key_binds(key: &Predicate) -> Vec<(usize, Bind)> {
 }
 
 /// The values of one row by their fields. `in_list`: where the row stands, among several.
-fn values(visible: &Visible<'_>, row: &Row<'_>, in_list: Option<u16>) -> Result<Vec<(usize, Bind)>, Problem> {
+fn values(
+    visible: &Visible<'_>,
+    row: &Row<'_>,
+    in_list: Option<u16>,
+) -> Result<Vec<(usize, Bind)>, WriteRefusal> {
     let mut values = Vec::with_capacity(row.len());
     for (name, input) in row {
         let (at, mut bind) = value(visible, name, input)?;
         bind.row = in_list;
         if !visible.entity.fields[at].insertable {
-            return Err(able::worked_out(visible.entity, name, "set in a new row"));
+            return Err(WriteRefusal::WorkedOut(name.clone(), RowWrite::Make));
         }
         if visible.rights().create.get(at) != Some(&true) {
-            return Err(forbidden(format!("this key may not set the field {name:?} of a new row")));
+            return Err(WriteRefusal::MayNot(Right::Set(name.clone())));
         }
         values.push((at, bind));
     }
@@ -343,24 +326,24 @@ fn values(visible: &Visible<'_>, row: &Row<'_>, in_list: Option<u16>) -> Result<
 }
 
 /// One field of a body and what it is to hold, whether this key may set it or not.
-fn value(visible: &Visible<'_>, name: &str, input: &Input<'_>) -> Result<(usize, Bind), Problem> {
+fn value(visible: &Visible<'_>, name: &str, input: &Input<'_>) -> Result<(usize, Bind), WriteRefusal> {
     let at = visible.written(name)?;
     let field = &visible.entity.fields[at];
     if is_read_only(field) {
-        return Err(filled_in(name));
+        return Err(WriteRefusal::FilledIn(name.to_owned()));
     }
     let mut bind = input::bind(&field.ty, input).map_err(|misfit| {
-        Problem::new(Code::InvalidValue, format!("the field {name:?} is {}: {misfit}", field.ty.name))
+        WriteRefusal::Value(Valued { name: name.to_owned(), ty: field.ty.name.clone(), misfit })
     })?;
     bind.field = u16::try_from(at).ok();
     Ok((at, bind))
 }
 
 /// Every field without which PostgreSQL would refuse the row, as far as this key may set it.
-fn demand(visible: &Visible<'_>, values: &[(usize, Bind)]) -> Result<(), Problem> {
-    match &missing(visible, values, false)[..] {
-        [] => Ok(()),
-        missing => Err(needed(&visible.entity.name, missing)),
+fn demand(visible: &Visible<'_>, values: &[(usize, Bind)]) -> Result<(), WriteRefusal> {
+    match missing(visible, values, false) {
+        missing if missing.is_empty() => Ok(()),
+        missing => Err(WriteRefusal::Needed(missing)),
     }
 }
 
@@ -378,7 +361,31 @@ fn missing(visible: &Visible<'_>, values: &[(usize, Bind)], whole: bool) -> Vec<
         !field.takes_null && missing
     };
     let fields = visible.entity.fields.iter().enumerate();
-    fields.filter(is_missing).map(|(_, field)| format!("{:?}", field.name)).collect()
+    fields.filter(is_missing).map(|(_, field)| field.name.clone()).collect()
+}
+
+fn in_row(refusal: WriteRefusal, at: Option<u16>) -> Refusal {
+    match at {
+        Some(at) => Refusal::InRow(at, Box::new(refusal)),
+        None => refusal.into(),
+    }
+}
+
+/// The right for which a write that sets these fields is refused, `first` being one of those that the scope may not change. A
+/// field that it does not know is one that replacing the row has added.
+fn not_all(visible: &Visible<'_>, set: &[(usize, Option<Bind>)], first: usize) -> Right {
+    let Rights { update, .. } = visible.rights();
+    let hidden = |at: &usize| update.get(*at) != Some(&true) && !visible.knows(*at);
+    match set.iter().any(|(at, _)| hidden(at)) {
+        true => Right::SetAll,
+        false => Right::Change(visible.entity.fields[first].name.clone()),
+    }
+}
+
+/// Whether a write that replaces a row sets the field, at this position, named or not.
+fn is_replaced(entity: &Entity, at: usize) -> bool {
+    let field = &entity.fields[at];
+    field.updatable && !is_read_only(field) && !entity.flags.contains(&at)
 }
 
 pub(super) fn is_read_only(field: &Field) -> bool {

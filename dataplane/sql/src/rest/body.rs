@@ -1,42 +1,16 @@
 //! The body of a write: JSON with nothing lost. Numbers keep their text, and no field stands twice, at any depth.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt;
 
 use rowgate_core::problem::{Code, Problem};
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+use super::problem::too_many_values;
+use crate::request::{Body, Input, MAX_VALUES, Unreadable, fields, input, items};
 
 /// How deep arrays and objects may stand within each other. PostgreSQL reads and prints some 10,000 levels of JSON with its
 /// usual stack, and what was read must be writable again: it is the one to say no.
 const MAX_DEPTH: usize = 65_536;
-
-/// As many values, or rows without any, as PostgreSQL takes in one statement.
-pub(crate) const MAX_VALUES: usize = 65_535;
-
-/// What a write sends: one row or a list of them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Body<'a> {
-    pub rows: Vec<Row<'a>>,
-    /// It was an array, so that the caller gets one answer for all.
-    pub is_list: bool,
-}
-
-/// Fields in the order sent, each once.
-pub type Row<'a> = Vec<(String, Input<'a>)>;
-
-/// One JSON value; numbers, arrays and objects as the text that was sent.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Input<'a> {
-    Null,
-    Bool(bool),
-    Number(&'a str),
-    Text(String),
-    List(&'a str),
-    Object(&'a str),
-}
 
 /// Reads a body; what is wrong with it is a 400 that says where.
 pub fn parse(bytes: &[u8]) -> Result<Body<'_>, Problem> {
@@ -48,74 +22,31 @@ pub fn parse(bytes: &[u8]) -> Result<Body<'_>, Problem> {
         ))
     })?;
     sound(whole.get())?;
-    match input(whole.get())? {
-        Input::Object(raw) => Ok(Body { rows: vec![fields(raw)?], is_list: false }),
+    match input(whole.get()).map_err(of_value)? {
+        Input::Object(raw) => Ok(Body { rows: vec![fields(raw).map_err(of_value)?], is_list: false }),
         Input::List(raw) => {
-            let items = items(raw)?;
+            let items = items(raw).map_err(of_value)?;
             // looked at first: a row takes many times the memory of its text
             if MAX_VALUES < items.len() {
-                return Err(too_many());
+                return Err(too_many_values());
             }
             let (mut rows, mut n_values) = (Vec::with_capacity(items.len()), 0);
             for (i, item) in items.enumerate() {
-                let Input::Object(raw) = item? else {
+                let Input::Object(raw) = item.map_err(of_value)? else {
                     return Err(refused(format!(
                         "what stands at index {i} of the array, counted from 0, is no object with the fields of a row"
                     )));
                 };
-                let row = fields(raw)?;
+                let row = fields(raw).map_err(of_value)?;
                 n_values += row.len();
                 if MAX_VALUES < n_values {
-                    return Err(too_many());
+                    return Err(too_many_values());
                 }
                 rows.push(row);
             }
             Ok(Body { rows, is_list: true })
         }
         _ => Err(refused("the body is neither an object with the fields of a row nor an array of them")),
-    }
-}
-
-impl Input<'_> {
-    /// The same value as JSON text: for the type json, which keeps its text, as it was sent.
-    pub(crate) fn json(&self) -> Cow<'_, str> {
-        match self {
-            Input::Null => "null".into(),
-            Input::Bool(true) => "true".into(),
-            Input::Bool(false) => "false".into(),
-            Input::Number(text) | Input::List(text) | Input::Object(text) => (*text).into(),
-            Input::Text(text) => serde_json::to_string(text).expect("a string is always JSON").into(),
-        }
-    }
-}
-
-/// What an array holds, each read when it is asked for.
-pub(crate) fn items(raw: &str) -> Result<impl ExactSizeIterator<Item = Result<Input<'_>, Problem>>, Problem> {
-    let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(|error| unreadable(&error))?;
-    Ok(items.into_iter().map(|item| input(item.get())))
-}
-
-/// What an object holds.
-pub(crate) fn fields(raw: &str) -> Result<Row<'_>, Problem> {
-    let Pairs(pairs) = serde_json::from_str(raw).map_err(|error| unreadable(&error))?;
-    let mut row = Vec::with_capacity(pairs.len());
-    for (name, value) in pairs {
-        row.push((name, input(value.get())?));
-    }
-    Ok(row)
-}
-
-/// `raw` is well-formed JSON. What stands in an array or an object is not looked at: only a column's type tells how far it is
-/// to be taken apart.
-fn input(raw: &str) -> Result<Input<'_>, Problem> {
-    match raw.as_bytes().first() {
-        Some(b'n') => Ok(Input::Null),
-        Some(b't') => Ok(Input::Bool(true)),
-        Some(b'f') => Ok(Input::Bool(false)),
-        Some(b'"') => serde_json::from_str(raw).map(Input::Text).map_err(|error| unreadable(&error)),
-        Some(b'[') => Ok(Input::List(raw)),
-        Some(b'{') => Ok(Input::Object(raw)),
-        _ => Ok(Input::Number(raw)),
     }
 }
 
@@ -172,10 +103,8 @@ fn end_of_text(raw: &str, at: usize) -> usize {
     raw.len()
 }
 
-/// More values than one statement takes.
-pub(crate) fn too_many() -> Problem {
-    let what = format!("the rows have more than {MAX_VALUES} values; send fewer rows at once");
-    Problem::new(Code::TooLarge, what)
+fn of_value(Unreadable(error): Unreadable) -> Problem {
+    unreadable(&error)
 }
 
 fn unreadable(error: &serde_json::Error) -> Problem {
@@ -191,36 +120,12 @@ fn place(error: &serde_json::Error) -> String {
     format!("line {}, column {}", error.line(), error.column())
 }
 
-/// An object's fields as they stand there, doubles included.
-struct Pairs<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Every;
-        impl<'de> Visitor<'de> for Every {
-            type Value = Vec<(String, &'de RawValue)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(pairs)
-            }
-        }
-        deserializer.deserialize_map(Every).map(Pairs)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::request::Row;
 
     fn message(text: &str) -> String {
         parse(text.as_bytes()).expect_err(text).message

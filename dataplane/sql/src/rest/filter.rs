@@ -8,16 +8,13 @@ mod lexer;
 use rowgate_core::nearest::nearest;
 use rowgate_core::problem::{Code, Problem};
 
-use crate::request::{Arithmetic, Comparison, Expr, Function, Literal, Term};
+use crate::request::{self, Arithmetic, Comparison, Expr, Function, Literal, MAX_DEPTH, Term};
 pub(crate) use advice::on_name as advice_on_name;
 pub(crate) use conditions::Spelt;
 use lexer::Token;
-pub(crate) use lexer::{is_bare_name, is_guid, is_number, like};
 
 /// The longest `$filter`, in bytes after percent-decoding.
 pub const MAX_FILTER_LEN: usize = 8 * 1024;
-/// How deep `not` and parentheses may nest.
-pub const MAX_DEPTH: usize = 32;
 
 /// Parses a decoded `$filter`.
 pub(super) fn parse(text: &str) -> Result<Expr, Problem> {
@@ -198,10 +195,12 @@ impl<'a> Parser<'a> {
                 if word.starts_with(char::is_alphabetic) && self.rest.starts_with('\'') {
                     return self.prefixed(word);
                 }
-                match lexer::literal(word) {
+                match request::literal(word) {
                     Some(literal) => Term::Literal(literal),
                     None if word.starts_with('-') => return self.negation(depth),
-                    None if word.starts_with(lexer::FOREIGN_QUOTES) || word.starts_with(lexer::BRACKETS) => {
+                    None if word.starts_with(request::FOREIGN_QUOTES)
+                        || word.starts_with(request::BRACKETS) =>
+                    {
                         return Err(invalid(advice::foreign(&self.text[self.start..])));
                     }
                     None if lexer::token(self.rest).0 == Token::Open => return self.call(word, depth),

@@ -8,7 +8,7 @@ use crate::catalog::{
     RoutineKind, Scope, TypeKind, Volatility, Ways,
 };
 use crate::rest::body;
-use crate::{compile, resolve};
+use crate::{compile, rest};
 
 fn integer() -> FieldType {
     FieldType {
@@ -63,7 +63,7 @@ fn called(kind: RoutineKind, returns: Returns, may: bool, text: Option<&str>) ->
     let rights = Rights { execute: may, ..Rights::default() };
     let scope = Scope { entities: HashMap::from([(entity_name("work"), rights)]) };
     let body = text.map(|text| body::parse(text.as_bytes())).transpose();
-    match resolve::call(&catalog, &scope, &entity_name("work"), body, true) {
+    match rest::call(&catalog, &scope, &entity_name("work"), body, true) {
         Err(problem) => format!("{:?}: {}", problem.code, problem.message),
         Ok(call) => {
             let compiled = compile::call(&call);

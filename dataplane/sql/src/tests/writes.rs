@@ -89,7 +89,7 @@ fn change(set: &str, entity: &str, body: &str, how: How, only: &Only) -> Result<
     let key = [("id".to_owned(), "7".to_owned())];
     let body = body::parse(body.as_bytes());
     let scope = &catalog.scopes[set];
-    resolve::upsert(&catalog, scope, &entity_name(entity), &key, body, (how, only, true))
+    rest::upsert(&catalog, scope, &entity_name(entity), &key, body, (how, only, true))
         .map(|upsert| compile::upsert(&upsert))
 }
 
@@ -176,7 +176,7 @@ fn a_row_that_policies_keep_is_looked_for_as_reads_show_it() {
     let key = [("id".to_owned(), "7".to_owned())];
     let made = |entity: &str, set: &str, only: &Only, body: &str| {
         let (scope, wish) = (&catalog.scopes[set], (How::Merge, only, false));
-        resolve::upsert(&catalog, scope, &entity_name(entity), &key, body::parse(body.as_bytes()), wish)
+        rest::upsert(&catalog, scope, &entity_name(entity), &key, body::parse(body.as_bytes()), wish)
             .expect("a PATCH")
     };
     let body = format!(r#"{{"title": "x", "{EXPECTED_TS}": "{READ}"}}"#);
@@ -246,7 +246,7 @@ fn what_says_nothing_or_two_things_about_the_version_is_refused() {
     }
     let catalog = catalog();
     let body = body::parse(read.as_bytes());
-    let made = resolve::insert(&catalog, &catalog.scopes["set_x"], &entity_name("kept"), body, true);
+    let made = rest::insert(&catalog, &catalog.scopes["set_x"], &entity_name("kept"), body, true);
     assert_eq!(made.expect_err("a POST").code, Code::ReadOnlyColumn);
 }
 
@@ -262,10 +262,10 @@ fn rows_of_a_protected_table_are_not_deleted() {
         ("set_x", "absent", Some(Code::EntityNotFound)),
     ] {
         let (scope, name) = (&catalog.scopes[set], entity_name(entity));
-        let refused = resolve::delete(&catalog, scope, &name, &key).err();
+        let refused = rest::delete(&catalog, scope, &name, &key).err();
         assert_eq!(refused.as_ref().map(|problem| problem.code), code, "{set} {entity}");
         let is_blocked = code == Some(Code::DirectDeleteBlocked);
-        let allowed = resolve::allowed(&catalog, scope, &name, true);
+        let allowed = rest::allowed(&catalog, scope, &name, true);
         assert_eq!(allowed, is_blocked.then_some(Problem::KEPT));
         if is_blocked {
             let problem = refused.expect("it is refused");
@@ -283,7 +283,7 @@ fn flagged_rows_are_in_no_read_of_an_entity_that_hides_them() {
     let read = |entity: &str, query: &str| {
         let request = query_string::parse(query).expect("a query");
         let cursors = Cursors { key: &key(), caller: "k1" };
-        resolve::collection(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &request, cursors)
+        rest::collection(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &request, cursors)
             .expect(query)
     };
     let hidden = r#" from "app"."kept" t where t."gone" is not true"#;
@@ -307,7 +307,7 @@ fn flagged_rows_are_in_no_read_of_an_entity_that_hides_them() {
     let row = |entity: &str, query: &str| {
         let request = query_string::parse(query).expect("a query");
         let path = [("id".to_owned(), "7".to_owned())];
-        let found = resolve::row(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &path, &request);
+        let found = rest::row(&catalog, &catalog.scopes["set_x"], &entity_name(entity), &path, &request);
         compile::read(&found.expect(query))
     };
     let one = row("hiding", "$select=id");

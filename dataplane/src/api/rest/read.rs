@@ -12,9 +12,9 @@ use axum::response::{IntoResponse as _, Response};
 use rowgate_core::name::EntityName;
 use rowgate_core::problem::Problem;
 use rowgate_sql::catalog::{Entity, Mode, Rights};
+use rowgate_sql::compile;
 use rowgate_sql::resolve::Cursors;
-use rowgate_sql::rest::query_string;
-use rowgate_sql::{compile, resolve};
+use rowgate_sql::rest::{self, query_string};
 use serde::Serialize;
 
 use crate::api::rest::next_link::{next_link, origin};
@@ -35,7 +35,7 @@ pub(crate) async fn collection(caller: Caller, State(app): State<Arc<App>>, here
         let cursors = Cursors { key: &app.cursor_key, caller: known.key.id.as_str() };
         let scope = known.snapshot.scope(&known.key);
         here.origin()?;
-        resolve::collection(&known.snapshot.catalog, &scope, &entity, &request, cursors)
+        rest::collection(&known.snapshot.catalog, &scope, &entity, &request, cursors)
     };
     let answer = read::run(&caller, &app.cursor_key, |known| Ok(compile::read(&resolved(known)?))).await?;
     let count = match answer.count {
@@ -57,11 +57,11 @@ pub(crate) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here)
         let (entity, request) = (here.entity(known)?, query_string::parse(here.query())?);
         let scope = known.snapshot.scope(&known.key);
         let catalog = &known.snapshot.catalog;
-        let key = here.key().map_err(|problem| match resolve::key_path(catalog, &scope, &entity) {
+        let key = here.key().map_err(|problem| match rest::key_path(catalog, &scope, &entity) {
             Some(key) => problem.detail(format!("a row of {entity} is at /{entity}{key}")),
             None => problem,
         });
-        let query = resolve::row(catalog, &scope, &entity, &key?, &request)?;
+        let query = rest::row(catalog, &scope, &entity, &key?, &request)?;
         Ok(compile::read(&query))
     });
     let answer = answer.await?;
@@ -109,9 +109,8 @@ impl Here {
     /// A text that cannot be an entity's name is an entity that does not exist.
     pub(crate) fn entity(&self, known: &Known) -> Result<EntityName, Problem> {
         let name = path::decode(self.uri.path().split('/').nth(4).unwrap_or_default())?;
-        name.parse().map_err(|_| {
-            resolve::not_found(&known.snapshot.catalog, &known.snapshot.scope(&known.key), &name)
-        })
+        name.parse()
+            .map_err(|_| rest::not_found(&known.snapshot.catalog, &known.snapshot.scope(&known.key), &name))
     }
 
     pub(crate) fn key(&self) -> Result<Vec<(String, String)>, Problem> {

@@ -12,10 +12,10 @@ use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::Page;
 use rowgate_sql::catalog::Entity;
+use rowgate_sql::compile;
 use rowgate_sql::query::Nothing;
 use rowgate_sql::resolve::{How, Only};
-use rowgate_sql::rest::body;
-use rowgate_sql::{compile, resolve};
+use rowgate_sql::rest::{self, body};
 use serde_json::value::RawValue;
 
 use crate::api::rest::entity_tags::{self, Tagged};
@@ -43,10 +43,10 @@ pub(crate) async fn create(caller: Caller, here: Here, coming: Coming) -> Result
     let may = |known: &Known, head: &Head| {
         let ((entity, is_called, scope), catalog) = (asked(known)?, &known.snapshot.catalog);
         if is_called {
-            resolve::may_call(catalog, &scope, &entity)?;
+            rest::may_call(catalog, &scope, &entity)?;
             return head.fits_if_any();
         }
-        resolve::may_insert(catalog, &scope, &entity)?;
+        rest::may_insert(catalog, &scope, &entity)?;
         head.fits()
     };
     let sent = coming.of(&caller, may).await?;
@@ -55,10 +55,10 @@ pub(crate) async fn create(caller: Caller, here: Here, coming: Coming) -> Result
         let reads_back = !sent.head.is_minimal;
         if is_called {
             let body = sent.body_if_any().and_then(|body| body.map(body::parse).transpose());
-            return Ok(compile::call(&resolve::call(catalog, &scope, &entity, body, reads_back)?));
+            return Ok(compile::call(&rest::call(catalog, &scope, &entity, body, reads_back)?));
         }
         let body = sent.body().and_then(body::parse);
-        Ok(compile::insert(&resolve::insert(catalog, &scope, &entity, body, reads_back)?))
+        Ok(compile::insert(&rest::insert(catalog, &scope, &entity, body, reads_back)?))
     });
     let Written { page, entity, tagged, .. } = written.await?;
     if page.n_affected == Some(0) && entity.routine.is_none() {
@@ -93,7 +93,7 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
     let may = |known: &Known, head: &Head| {
         let (entity, key, scope) = asked(known)?;
         let only = head.only.as_ref().map_err(Problem::clone)?;
-        resolve::may_upsert(&known.snapshot.catalog, &scope, &entity, &key, only)?;
+        rest::may_upsert(&known.snapshot.catalog, &scope, &entity, &key, only)?;
         head.fits()
     };
     let sent = coming.of(&caller, may).await?;
@@ -106,7 +106,7 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
                 sent.body().and_then(body::parse),
                 (how, sent.head.only.as_ref().map_err(Problem::clone)?, !sent.head.is_minimal),
             );
-            let upsert = resolve::upsert(&known.snapshot.catalog, &scope, &entity, &key, body, wish)?;
+            let upsert = rest::upsert(&known.snapshot.catalog, &scope, &entity, &key, body, wish)?;
             let tells_apart = tells_apart || 1 < n_tries;
             Ok(compile::upsert(&if tells_apart { upsert.told_apart() } else { upsert }))
         });
@@ -194,7 +194,7 @@ pub(crate) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<S
         let (entity, key) = (here.entity(known)?, here.key()?);
         no_options(&here)?;
         let scope = known.snapshot.scope(&known.key);
-        let delete = resolve::delete(&known.snapshot.catalog, &scope, &entity, &key)?;
+        let delete = rest::delete(&known.snapshot.catalog, &scope, &entity, &key)?;
         match asked.0.as_ref().map_err(Problem::clone)? {
             // A row that is not there is a 404 in either case.
             Only::Either | Only::Present if tells_apart => Ok(compile::delete(&delete.told_apart())),

@@ -1,9 +1,7 @@
 //! `add sub mul div mod` and the minus sign: which numbers meet, and what comes of it, as PostgreSQL has it. Whole
 //! numbers divide into whole numbers.
 
-use rowgate_core::problem::Problem;
-
-use super::invalid;
+use super::refusal::{FilterRefusal, Subject};
 use super::term::{self, Side, Typed};
 use crate::catalog::FieldType;
 use crate::query::Value;
@@ -16,83 +14,77 @@ pub(crate) fn chain(
     visible: &Visible<'_>,
     first: &Term,
     rest: &[(Arithmetic, Term)],
-) -> Result<Typed, Problem> {
-    let word = rest[0].0.word();
+) -> Result<Typed, FilterRefusal> {
+    let of = Subject::Arithmetic(rest[0].0);
     let first = term::resolve_first(visible, first)?;
     // Every term is resolved once: what nests would double otherwise with every level.
     let sides = rest
         .iter()
         .map(|(op, term)| Ok((*op, term::resolve_first(visible, term)?)))
-        .collect::<Result<Vec<_>, Problem>>()?
+        .collect::<Result<Vec<_>, FilterRefusal>>()?
         .into_iter();
     let first = match (first, sides.as_slice().first()) {
         (Side::Typed(first), _) => first,
         // A constant that begins a chain is of the type of the next link.
-        (Side::Literal(literal), Some((_, Side::Typed(next)))) => {
-            beside(literal, &*number(next, word)?, word)?
-        }
-        (Side::Literal(literal), _) => alone(literal, word)?,
+        (Side::Literal(literal), Some((_, Side::Typed(next)))) => beside(literal, &*number(next, &of)?, &of)?,
+        (Side::Literal(literal), _) => alone(literal, &of)?,
     };
-    let mut ty = number(&first, word)?;
+    let mut ty = number(&first, &of)?;
     let mut links = Vec::with_capacity(rest.len());
     for (op, side) in sides {
+        let by = Subject::Arithmetic(op);
         let link = match side {
             Side::Typed(link) => link,
-            Side::Literal(literal) => beside(literal, &ty, op.word())?,
+            Side::Literal(literal) => beside(literal, &ty, &by)?,
         };
-        *ty = result(&ty, &*number(&link, op.word())?);
+        *ty = result(&ty, &*number(&link, &by)?);
         if op == Arithmetic::Mod && matches!(Family::of(&ty), Family::Float4 | Family::Float8) {
-            return Err(invalid(format!("mod takes whole and decimal numbers, not {}", ty.name)));
+            return Err(FilterRefusal::Modulo { ty: ty.name });
         }
         links.push((op, link.value));
     }
-    Ok(Typed {
-        value: Value::Chain { first: Box::new(first.value), rest: links },
-        ty,
-        what: format!("the result of {word}"),
-    })
+    Ok(Typed { value: Value::Chain { first: Box::new(first.value), rest: links }, ty, subject: of })
 }
 
-pub(crate) fn negate(visible: &Visible<'_>, inner: &Term) -> Result<Typed, Problem> {
+pub(crate) fn negate(visible: &Visible<'_>, inner: &Term) -> Result<Typed, FilterRefusal> {
     let inner = match term::resolve_first(visible, inner)? {
         Side::Typed(inner) => inner,
-        Side::Literal(literal) => alone(literal, "a minus sign")?,
+        Side::Literal(literal) => alone(literal, &Subject::Minus)?,
     };
-    let ty = number(&inner, "a minus sign")?;
-    Ok(Typed {
-        value: Value::Negate(Box::new(inner.value)),
-        ty,
-        what: "the result of a minus sign".to_owned(),
-    })
+    let ty = number(&inner, &Subject::Minus)?;
+    Ok(Typed { value: Value::Negate(Box::new(inner.value)), ty, subject: Subject::Minus })
 }
 
 /// The type as arithmetic sees it: below domains, and without what only limits storing.
-fn number(typed: &Typed, word: &str) -> Result<Box<FieldType>, Problem> {
+fn number(typed: &Typed, of: &Subject) -> Result<Box<FieldType>, FilterRefusal> {
     match Family::of(&typed.ty) {
         Family::Integer(..) if typed.ty.base_oid != family::OID => {
             Ok(Box::new(family::base(typed.ty.base_oid)))
         }
         Family::Numeric | Family::Float4 | Family::Float8 => Ok(Box::new(family::base(typed.ty.base_oid))),
-        _ => Err(invalid(format!("{word} takes numbers; {}", typed.say()))),
+        _ => Err(FilterRefusal::NoNumber { of: of.clone(), found: typed.found() }),
     }
 }
 
 /// A constant beside a number. Beside whole numbers it may be larger than they are, or have a fraction.
-fn beside(literal: &Literal, ty: &FieldType, word: &str) -> Result<Typed, Problem> {
+fn beside(literal: &Literal, ty: &FieldType, of: &Subject) -> Result<Typed, FilterRefusal> {
     let (Literal::Number(_) | Literal::Infinity { .. } | Literal::NaN) = literal else {
-        return alone(literal, word);
+        return alone(literal, of);
     };
     if let Family::Integer(..) = Family::of(ty) {
-        return alone(literal, word);
+        return alone(literal, of);
     }
-    let bind = value::literal(ty, literal)
-        .map_err(|misfit| invalid(format!("a constant of {word} stands beside {}: {misfit}", ty.name)))?;
-    Ok(Typed { value: Value::Bind(bind), ty: Box::new(ty.clone()), what: "the constant".to_owned() })
+    let bind = value::literal(ty, literal).map_err(|misfit| FilterRefusal::ConstantOf {
+        of: of.clone(),
+        ty: ty.name.clone(),
+        misfit,
+    })?;
+    Ok(Typed { value: Value::Bind(bind), ty: Box::new(ty.clone()), subject: Subject::Constant })
 }
 
-fn alone(literal: &Literal, word: &str) -> Result<Typed, Problem> {
+fn alone(literal: &Literal, of: &Subject) -> Result<Typed, FilterRefusal> {
     let typed = term::natural(literal)?;
-    number(&typed, word)?;
+    number(&typed, of)?;
     Ok(typed)
 }
 

@@ -7,9 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use rowgate_core::problem::Problem;
-
-use super::invalid;
+use super::refusal::FilterRefusal;
 use crate::catalog::{Entity, TypeKind};
 use crate::query::{Cast, Predicate, Value};
 use crate::request::Function;
@@ -25,19 +23,15 @@ const MAX_STEPS: usize = 256;
 const MAX_RANGES: usize = 32;
 
 /// The same condition, which raises (54000) for a row on which it would build up more than
-/// [`crate::compile::MAX_BUILT`]. What is cheap stands by itself, for indexes to serve.
-pub(crate) fn bounded(entity: &Entity, predicate: Predicate) -> Result<Predicate, Problem> {
+/// [`crate::query::MAX_BUILT`]. What is cheap stands by itself, for indexes to serve.
+pub(crate) fn bounded(entity: &Entity, predicate: Predicate) -> Result<Predicate, FilterRefusal> {
     let mut total = Growth::new(entity);
     total.predicate(&predicate);
     if MAX_STEPS < total.steps {
-        return Err(invalid(format!(
-            "$filter computes with decimals in more than {MAX_STEPS} steps; ask in several requests"
-        )));
+        return Err(FilterRefusal::Steps { max: MAX_STEPS });
     }
     if MAX_RANGES < total.ranges {
-        return Err(invalid(format!(
-            "$filter compares ranges more than {MAX_RANGES} times; ask in several requests"
-        )));
+        return Err(FilterRefusal::Ranges { max: MAX_RANGES });
     }
     if total.copies() <= FREE {
         return Ok(predicate);

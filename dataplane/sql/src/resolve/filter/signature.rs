@@ -1,9 +1,7 @@
 //! What each function takes and gives. Moments are read in UTC; lengths and positions are counted in characters, from 0;
 //! halves of decimals are rounded away from zero, and those of floats to the even neighbour, as PostgreSQL does.
 
-use rowgate_core::problem::Problem;
-
-use super::invalid;
+use super::refusal::{FilterRefusal, Subject};
 use super::term::{self, Side, Typed};
 use crate::query::{Cast, Value};
 use crate::request::{Function, Literal, Term};
@@ -12,7 +10,7 @@ use crate::resolve::visible::Visible;
 
 /// What an argument has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
+pub enum Takes {
     Text,
     /// A position or a length.
     Whole,
@@ -53,16 +51,15 @@ fn signature(function: Function) -> (&'static [Takes], usize, Gives) {
     }
 }
 
-pub(crate) fn call(visible: &Visible<'_>, function: Function, terms: &[Term]) -> Result<Typed, Problem> {
-    let word = function.word();
+pub(crate) fn call(
+    visible: &Visible<'_>,
+    function: Function,
+    terms: &[Term],
+) -> Result<Typed, FilterRefusal> {
     let (takes, optional, gives) = signature(function);
     if takes.len() < terms.len() || terms.len() + optional < takes.len() {
-        let n = match (takes.len(), optional) {
-            (1, _) => "1 argument".to_owned(),
-            (n, 0) => format!("{n} arguments"),
-            (n, _) => format!("{} or {n} arguments", n - optional),
-        };
-        return Err(invalid(format!("{word} takes {n}, not {}", terms.len())));
+        let (takes, given) = (takes.len(), terms.len());
+        return Err(FilterRefusal::NumberOfArguments { function, takes, optional, given });
     }
     let mut arguments = Vec::with_capacity(terms.len());
     let mut first = None;
@@ -70,15 +67,10 @@ pub(crate) fn call(visible: &Visible<'_>, function: Function, terms: &[Term]) ->
         let side = if i == 0 { term::resolve_first(visible, term)? } else { term::resolve(visible, term)? };
         let argument = match side {
             Side::Typed(typed) => typed,
-            Side::Literal(literal) => constant(word, takes, literal)?,
+            Side::Literal(literal) => constant(function, takes, literal)?,
         };
         if !takes.fits(&argument) {
-            return Err(invalid(format!(
-                "argument {} of {word} has to be {}; {}",
-                i + 1,
-                takes.say(),
-                argument.say()
-            )));
+            return Err(FilterRefusal::Argument { n: i + 1, function, takes, found: argument.found() });
         }
         first.get_or_insert(argument.ty.base_oid);
         if gives == Gives::Same && matches!(Family::of(&argument.ty), Family::Integer(..)) {
@@ -92,7 +84,7 @@ pub(crate) fn call(visible: &Visible<'_>, function: Function, terms: &[Term]) ->
         (Gives::Same, Some(700) | None) => 701,
         (Gives::Same, Some(oid)) => oid,
     }));
-    Ok(Typed { value: Value::Call { function, arguments }, ty, what: format!("the function {word}") })
+    Ok(Typed { value: Value::Call { function, arguments }, ty, subject: Subject::Function(function) })
 }
 
 impl Takes {
@@ -111,26 +103,14 @@ impl Takes {
             }
         }
     }
-
-    fn say(self) -> &'static str {
-        match self {
-            Takes::Text => "text",
-            Takes::Whole => "a whole number",
-            Takes::Number => "a number",
-            Takes::Day => "a date or a time stamp",
-            Takes::Clock => "a time stamp or a time",
-        }
-    }
 }
 
 /// A constant as an argument is what it looks like.
-fn constant(word: &str, takes: Takes, literal: &Literal) -> Result<Typed, Problem> {
+fn constant(function: Function, takes: Takes, literal: &Literal) -> Result<Typed, FilterRefusal> {
     let negative =
         matches!(literal, Literal::Number(text) if text.starts_with('-') && text.parse() != Ok(0_i64));
     if takes == Takes::Whole && negative {
-        return Err(invalid(format!(
-            "positions and lengths of {word} are counted from 0; write no negative number"
-        )));
+        return Err(FilterRefusal::Negative { function });
     }
     term::natural(literal)
 }

@@ -3,9 +3,9 @@
 use super::family::Family;
 use super::{self as value, Misfit};
 use crate::catalog::{FieldType, TypeKind};
-use crate::rest::body::{self, Input};
+use crate::request::{Input, fields, items};
 use crate::shape::{Body, Encoding, Nested, Part, label};
-use crate::text::Bind;
+use crate::text::{Bind, quoted};
 
 const JSON: u32 = 114;
 const JSONB: u32 = 3802;
@@ -60,15 +60,15 @@ fn whole(nested: &Nested, input: &Input<'_>) -> Result<String, Misfit> {
         }
         (Body::Array { .. }, _) => return Err(Misfit::NoList),
         (Body::Composite(attributes), Input::Object(raw)) => {
-            let fields = body::fields(raw).map_err(|_| Misfit::Escape)?;
+            let sent = fields(raw).map_err(|_| Misfit::Escape)?;
             let is_known = |name: &str| attributes.iter().any(|attribute| attribute.label == label(name));
-            if !fields.iter().all(|(name, _)| is_known(name)) {
+            if !sent.iter().all(|(name, _)| is_known(name)) {
                 return Err(Misfit::NoObject);
             }
             out.push('(');
             for (i, attribute) in attributes.iter().enumerate() {
                 out.push_str(if i == 0 { "" } else { "," });
-                let value = fields.iter().find(|(name, _)| label(name) == attribute.label);
+                let value = sent.iter().find(|(name, _)| label(name) == attribute.label);
                 // An attribute without anything between the commas is NULL.
                 match value.map_or(&Input::Null, |(_, value)| value) {
                     Input::Null => {}
@@ -98,7 +98,7 @@ fn dimension(
 ) -> Result<(), Misfit> {
     let left = left.checked_sub(1).ok_or(Misfit::Dimensions)?;
     out.push('{');
-    for (i, item) in body::items(raw).map_err(|_| Misfit::Escape)?.enumerate() {
+    for (i, item) in items(raw).map_err(|_| Misfit::Escape)?.enumerate() {
         if 0 < i {
             out.push(delimiter);
         }
@@ -143,20 +143,6 @@ fn part(part: &Part, input: &Input<'_>) -> Result<String, Misfit> {
             Ok(text.to_owned())
         }
     }
-}
-
-/// In double quotes; within them `escape` stands before a quote and a backslash before a backslash.
-pub(crate) fn quoted(text: &str, escape: char, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push(escape),
-            '\\' => out.push('\\'),
-            _ => {}
-        }
-        out.push(c);
-    }
-    out.push('"');
 }
 
 #[cfg(test)]

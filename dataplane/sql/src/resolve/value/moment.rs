@@ -1,7 +1,7 @@
 //! Dates and times as ISO 8601 writes them: everything that PostgreSQL's own reader would take for something else
 //! (month names, "today", day before month) is kept from it.
 
-use crate::rest::like;
+use crate::request::like;
 
 pub(crate) fn is_infinite(text: &str) -> bool {
     matches!(text, "infinity" | "-infinity")
@@ -59,7 +59,7 @@ pub(crate) fn is_timestamp(text: &str, offset: bool) -> bool {
         }
 }
 
-/// The text with the `+` that an address has turned into the blank before its offset; `None` where there is no such blank.
+/// The text with the `+` that was read as the blank before its offset; `None` where there is no such blank.
 pub(crate) fn with_plus(text: &str) -> Option<String> {
     let (moment, offset) = text.rsplit_once(' ')?;
     let with_plus = format!("{moment}+{offset}");

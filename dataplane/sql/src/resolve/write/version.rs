@@ -1,27 +1,27 @@
-//! Which version of a row a change is made to: as the body says it, as `If-Match` does, or neither.
+//! Which version of a row a change is made to: as the body says it, as what goes along with it does, or neither.
 
 use rowgate_core::entity_tag::Version;
-use rowgate_core::problem::{Code, Problem};
 
 use crate::query::Nothing;
+use crate::request::Input;
+use crate::resolve::refusal::VersionRefusal;
 use crate::resolve::value::moment;
 use crate::resolve::visible::Visible;
-use crate::rest::body::Input;
 use crate::text::{Bind, Format};
 
 const TIMESTAMPTZ: u32 = 1184;
 const TIMESTAMPTZ_ARRAY: u32 = 1185;
 
-/// What the headers ask of the row before anything is written.
+/// What is asked of the row before anything is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Only {
     #[default]
     Either,
-    /// `If-Match: *`
+    /// Some row.
     Present,
-    /// `If-None-Match: *`
+    /// None.
     Absent,
-    /// `If-Match` with tags: the versions that those of ours name.
+    /// A row of one of these versions.
     Tagged(Vec<Version>),
 }
 
@@ -38,37 +38,24 @@ pub(crate) fn expected(
     visible: &Visible<'_>,
     body: Option<&Input<'_>>,
     only: &Only,
-) -> Result<Option<Expected>, Problem> {
+) -> Result<Option<Expected>, VersionRefusal> {
     let Some(version) = visible.entity.version() else {
         return match only {
-            Only::Tagged(_) => Err(Problem::new(
-                Code::BadRequest,
-                "this table keeps no version of its rows; send If-Match: * to change only a row that is there, or \
-                 If-None-Match: * to make only one that is not",
-            )),
+            Only::Tagged(_) => Err(VersionRefusal::None),
             _ => Ok(None),
         };
     };
-    let name = visible.entity.version_name();
-    let text = body.map(|input| text(input, name)).transpose()?;
+    let text = body.map(|input| text(input)).transpose()?;
     match (text, only) {
         (None, Only::Tagged(versions)) => {
             let (versions, nothing) = (binary(versions), Nothing::Unmatched);
             Ok(Some(Expected { versions, nothing }))
         }
         (None, _) => Ok(None),
-        (Some(_), Only::Absent) => Err(Problem::new(
-            Code::BadRequest,
-            format!(
-                "{name} names a row that is there, and If-None-Match: * asks for a new one; leave one out"
-            ),
-        )),
+        (Some(_), Only::Absent) => Err(VersionRefusal::OfNewRow),
         (Some(text), Only::Tagged(versions)) => {
             if !moment::micros(text).is_some_and(|micros| versions.contains(&Version(micros))) {
-                return Err(Problem::new(
-                    Code::BadRequest,
-                    format!("If-Match and {name} name different versions of the row; send one of them"),
-                ));
+                return Err(VersionRefusal::Different);
             }
             Ok(Some(Expected { versions: array(version, text), nothing: Nothing::Unmatched }))
         }
@@ -78,17 +65,12 @@ pub(crate) fn expected(
     }
 }
 
-/// Whoever has never read the row leaves the field, `name`, out; null is no version.
-fn text<'a>(input: &'a Input<'_>, name: &str) -> Result<&'a str, Problem> {
+/// Whoever has never read the row leaves the field out; null is no version.
+fn text<'a>(input: &'a Input<'_>) -> Result<&'a str, VersionRefusal> {
     match input {
         // A row from before its table was protected may hold any moment.
         Input::Text(text) if moment::is_timestamp(text, true) || moment::is_infinite(text) => Ok(text),
-        _ => Err(Problem::new(
-            Code::InvalidValue,
-            format!(
-                "{name} is the text that a read of the row gives; send it as it was read, or leave it out to make a new row"
-            ),
-        )),
+        _ => Err(VersionRefusal::Unreadable),
     }
 }
 
@@ -106,7 +88,7 @@ fn binary(versions: &[Version]) -> Bind {
     value.extend_from_slice(&0_i32.to_be_bytes());
     value.extend_from_slice(&TIMESTAMPTZ.to_be_bytes());
     if !versions.is_empty() {
-        let n = i32::try_from(versions.len()).expect("headers hold a few hundred tags");
+        let n = i32::try_from(versions.len()).expect("a request names a few hundred versions");
         value.extend_from_slice(&n.to_be_bytes());
         value.extend_from_slice(&1_i32.to_be_bytes());
     }

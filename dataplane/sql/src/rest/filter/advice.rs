@@ -1,11 +1,12 @@
 //! What to write in a filter instead of a word that other languages have in its place.
 
 use super::conditions::{LONGEST, Spelt, comparison, pattern, quoted};
-use super::lexer::{self, FOREIGN_QUOTES, Token};
+use super::lexer::{self, Token};
+use crate::request::{self, FOREIGN_QUOTES};
 
 /// A value in the quotes of another language, or JSON, with which `text` begins.
 pub(super) fn foreign(text: &str) -> String {
-    if text.starts_with(lexer::BRACKETS) {
+    if text.starts_with(request::BRACKETS) {
         return "$filter is not JSON; write a condition such as id eq 5, and several with and or or between them"
             .to_owned();
     }
@@ -30,10 +31,10 @@ pub(super) fn instead(text: &str, before: usize, start: usize) -> Option<String>
         });
     }
     let previous = previous.trim_end();
-    if is_offset(word) && matches!(lexer::literal(previous), Some(literal) if literal.is_clock()) {
+    if is_offset(word) && matches!(request::literal(previous), Some(literal) if literal.is_clock()) {
         return Some(format!("a bare + in an address is a blank: write {previous}%2B{word}"));
     }
-    if previous.ends_with(['e', 'E']) && lexer::is_number(&format!("{previous}{word}")) {
+    if previous.ends_with(['e', 'E']) && request::is_number(&format!("{previous}{word}")) {
         return Some(format!("a bare + in an address is a blank: write {previous}%2B{word}"));
     }
     if previous.eq_ignore_ascii_case("not") {
@@ -144,7 +145,7 @@ fn is_text(token: &str) -> bool {
 
 /// What stands behind the plus of a time: `02:00`, `0200`, `02`.
 fn is_offset(word: &str) -> bool {
-    ["dd:dd", "dddd", "dd"].iter().any(|pattern| lexer::like(word, pattern))
+    ["dd:dd", "dddd", "dd"].iter().any(|pattern| request::like(word, pattern))
 }
 
 /// What to write instead of a function that other languages have.
@@ -195,7 +196,7 @@ pub(crate) fn on_name<'a>(name: &str, field: &dyn Fn(&str) -> Option<Spelt<'a>>)
     let unsigned = name.strip_prefix('-').unwrap_or(name);
     if unsigned.starts_with(|c: char| c.is_ascii_digit()) {
         let number = name.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        return match lexer::is_number(number) {
+        return match request::is_number(number) {
             true => Some(format!("numbers have no suffix: write {number}")),
             false => None,
         };

@@ -1,6 +1,5 @@
 //! A condition as other products spell it, in the words of `$filter`. What is built here stands in messages only.
 
-use super::lexer;
 use crate::request;
 
 /// A field that the caller may read, as a filter writes it.
@@ -16,7 +15,7 @@ pub(crate) const LONGEST: usize = 100;
 
 impl Spelt<'_> {
     fn name(self) -> String {
-        match lexer::is_bare_name(self.name) {
+        match request::is_bare_name(self.name) {
             true => self.name.to_owned(),
             false => quoted(self.name),
         }
@@ -24,7 +23,7 @@ impl Spelt<'_> {
 
     fn constant(self, text: &str) -> String {
         let text: String = text.chars().take(LONGEST).collect();
-        match !self.is_quoted && lexer::literal(&text).is_some() {
+        match !self.is_quoted && request::literal(&text).is_some() {
             true => text,
             false => quoted(&text),
         }

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use crate::rest::filter::{self, Spelt, is_bare_name};
+use crate::request::is_bare_name;
+use crate::rest::filter::{self, Spelt};
 
 /// A longer value is not read for what may have been meant.
 const LONGEST_VALUE: usize = 200;

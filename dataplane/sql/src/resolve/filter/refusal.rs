@@ -1,0 +1,98 @@
+//! What is wrong with a filter: which terms do not stand beside each other.
+
+use super::signature::Takes;
+use crate::request::{Arithmetic, Comparison, Function};
+use crate::resolve::refusal::Unknown;
+use crate::resolve::value::Misfit;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum FilterRefusal {
+    /// `may_be_text`: it stands where a constant is likely, and may be a text without its quotes.
+    NoField {
+        unknown: Unknown,
+        may_be_text: bool,
+    },
+    /// A path to another entity.
+    Path,
+    /// What computes with numbers was given something else.
+    NoNumber {
+        of: Subject,
+        found: Found,
+    },
+    /// `mod` of a float.
+    Modulo {
+        ty: String,
+    },
+    /// A constant beside a number of this type, in a computation.
+    ConstantOf {
+        of: Subject,
+        ty: String,
+        misfit: Misfit,
+    },
+    /// A constant by itself.
+    Constant {
+        ty: String,
+        misfit: Misfit,
+    },
+    /// A constant that is compared.
+    Compared {
+        with: Found,
+        misfit: Misfit,
+    },
+    NumberOfArguments {
+        function: Function,
+        takes: usize,
+        optional: usize,
+        given: usize,
+    },
+    /// `n`: which one, from 1.
+    Argument {
+        n: usize,
+        function: Function,
+        takes: Takes,
+        found: Found,
+    },
+    /// A position or a length below zero.
+    Negative {
+        function: Function,
+    },
+    /// A computation with null.
+    Null,
+    /// The value of an enum where no field of that type stands beside it.
+    LooseEnum(String),
+    /// `null` is compared by an order.
+    NullOrder(Comparison),
+    /// A value by itself where a condition stands; `None`: a constant.
+    NoCondition(Option<Found>),
+    Incomparable(Box<(Found, Found)>),
+    /// The type has no such comparison.
+    NoComparison {
+        found: Found,
+        op: Comparison,
+    },
+    /// More computations with decimals than one filter may have.
+    Steps {
+        max: usize,
+    },
+    /// More comparisons of ranges.
+    Ranges {
+        max: usize,
+    },
+}
+
+/// What a filter computes, or compares.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Subject {
+    Field(String),
+    Constant,
+    Function(Function),
+    Arithmetic(Arithmetic),
+    Minus,
+}
+
+/// It, and the name of its type.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    pub subject: Subject,
+    pub ty: String,
+}

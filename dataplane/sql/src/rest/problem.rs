@@ -1,0 +1,175 @@
+//! What REST answers where a request is refused, or a value of it: the words, with its own names of options, headers, methods and
+//! addresses.
+
+mod failed;
+mod filter;
+mod value;
+mod write;
+
+use rowgate_core::name::EntityName;
+use rowgate_core::nearest::nearest;
+use rowgate_core::problem::{Code, Problem};
+
+use super::address::{key_path, key_pattern};
+use super::filter::{Spelt, advice_on_name};
+use super::query_string::order_here;
+use crate::catalog::{Catalog, Entity, EntityKind, Scope};
+use crate::resolve::{CallRefusal, OrderRefusal, Refusal, Unknown, Visible, may_use};
+pub use failed::{misfit, suspects, untrue, worked_out};
+use value::wanted;
+pub(super) use write::too_many_values;
+
+/// Of a request to the entity, which is one of the catalog wherever the refusal says more than that there is none.
+pub(super) fn of(catalog: &Catalog, scope: &Scope, name: &EntityName, refusal: Refusal) -> Problem {
+    let Some(entity) = catalog.entities.get(name) else { return not_found(catalog, scope, name.as_str()) };
+    let bad = |what: String| Problem::new(Code::BadRequest, what);
+    match refusal {
+        Refusal::NoEntity => not_found(catalog, scope, name.as_str()),
+        Refusal::Closed(kind) => closed(kind),
+        Refusal::OnlyCalled => Problem::only_called(),
+        Refusal::NoField(field) => unknown(name, &field),
+        Refusal::PageSize { max } => {
+            bad(format!("$first is a number of rows from 1 to {max}, or -1 for that maximum"))
+        }
+        Refusal::Cursor => Problem::new(
+            Code::InvalidCursor,
+            "the cursor in $after belongs to another question; keep entity, $filter, $orderby and key as they were, \
+             or start again without $after",
+        ),
+        Refusal::OptionOfRow => bad(
+            "a row read by its key takes only $select; ask the collection for $filter, $orderby, $first, $after and $count"
+                .to_owned(),
+        ),
+        Refusal::KeyNames => {
+            let pattern = key_pattern(entity);
+            bad(format!("a row of {name} is named by all of its key fields, each once: /{name}{pattern}"))
+        }
+        Refusal::Key(value) => Problem::new(
+            Code::InvalidValue,
+            format!("the key field {:?} is {}: {}", value.name, value.ty, wanted(value.misfit)),
+        ),
+        Refusal::Order(order) => of_order(scope, entity, order),
+        Refusal::Filter(refused) => {
+            let visible = Visible::of(entity, scope);
+            let field = |name: &str| visible.as_ref().and_then(|visible| spelt(visible, name));
+            filter::of(name, &field, refused)
+        }
+        Refusal::Call(refused) => of_call(name, refused),
+        Refusal::Write(refused) => write::of(entity, refused),
+        Refusal::InRow(at, refused) => in_row(write::of(entity, *refused), Some(at)),
+    }
+}
+
+/// What is said of an entity that the scope may not use, or that is not there. `asked` is as it was written; the nearest
+/// name is one that the scope may use, so that the answer is the same in both cases.
+#[must_use]
+pub fn not_found(catalog: &Catalog, scope: &Scope, asked: &str) -> Problem {
+    let names = catalog.entities.values().filter(|entity| may_use(entity, scope));
+    let names = names.map(|entity| entity.name.as_str());
+    let problem = Problem::entity_not_found();
+    // `orders(5)` is a row in OData.
+    if let Some(before) = asked.split_once('(').and_then(|(before, _)| before.parse().ok())
+        && let Some(key) = key_path(catalog, scope, &before)
+    {
+        return problem.detail(format!("a row of {before} is at /{before}{key}"));
+    }
+    did_you_mean(problem, nearest(asked, names.filter(|name| *name != asked)))
+}
+
+fn closed(kind: EntityKind) -> Problem {
+    let what = match kind {
+        EntityKind::Table | EntityKind::View => {
+            "row-level security of this entity was turned off in the database, so it is closed; it opens by itself when that is repaired"
+        }
+        EntityKind::Procedure => {
+            "what this entity calls was changed in the database, so it is closed; it opens by itself when that is repaired"
+        }
+    };
+    Problem::new(Code::Unavailable, what)
+}
+
+/// A field as a filter writes it, of those that the scope may read.
+pub(super) fn spelt<'a>(visible: &Visible<'a>, name: &str) -> Option<Spelt<'a>> {
+    visible.readable(name).map(|(name, is_quoted)| Spelt { name, is_quoted })
+}
+
+/// As much of a name as is repeated to its sender.
+fn shown(name: &str) -> String {
+    name.chars().take(64).collect()
+}
+
+fn unknown(entity: &EntityName, Unknown { name, nearest }: &Unknown) -> Problem {
+    let what = format!("{entity} has no field {:?} for this key", shown(name));
+    did_you_mean(Problem::new(Code::UnknownField, what), nearest.as_deref())
+}
+
+fn did_you_mean(problem: Problem, nearest: Option<&str>) -> Problem {
+    match nearest {
+        Some(near) => problem.detail(format!("did you mean {near:?}?")),
+        None => problem,
+    }
+}
+
+fn of_order(scope: &Scope, entity: &std::sync::Arc<Entity>, refusal: OrderRefusal) -> Problem {
+    let invalid = |what: String| Problem::new(Code::InvalidOrderBy, what);
+    match refusal {
+        OrderRefusal::TooMany { max } => invalid(format!("$orderby has more than {max} terms")),
+        OrderRefusal::Twice(name) => invalid(format!("$orderby names {name:?} twice; name it once")),
+        OrderRefusal::NoOrder { name, ty } => {
+            invalid(format!("the field {name:?} is {ty}, which has no order; leave it out"))
+        }
+        // Without a total order a page would end between rows that nothing tells apart.
+        OrderRefusal::KeyWithoutOrder { name, ty } => Problem::new(
+            Code::BadRequest,
+            format!(
+                "the key field {name:?} is {ty}, which has no order that pages can follow; the entity needs other keyFields"
+            ),
+        ),
+        OrderRefusal::NoField(field) => {
+            let problem = unknown(&entity.name, &field);
+            // `id.desc` and `-id` hold one
+            let order = order_here(&field.name).filter(|order| *order != field.name);
+            let visible = Visible::of(entity, scope);
+            let is_known = |name: &str| visible.as_ref().is_some_and(|visible| visible.find(name).is_some());
+            match order.filter(|order| order.split([' ', ',']).next().is_some_and(is_known)) {
+                Some(order) => problem.detail(format!("write $orderby={order}")),
+                None => problem,
+            }
+        }
+    }
+}
+
+fn of_call(entity: &EntityName, refusal: CallRefusal) -> Problem {
+    match refusal {
+        CallRefusal::NoObject => {
+            let what = format!("a call of {entity} takes one object with its parameters, not an array");
+            Problem::new(Code::BadRequest, what)
+        }
+        CallRefusal::NoParameter(Unknown { name, nearest }) => {
+            let what = format!("{entity} has no parameter {:?}", shown(&name));
+            did_you_mean(Problem::new(Code::UnknownField, what), nearest.as_deref())
+        }
+        CallRefusal::Value(value) => {
+            let what = format!("the parameter {:?} is {}: {}", value.name, value.ty, wanted(value.misfit));
+            Problem::new(Code::InvalidValue, what)
+        }
+        CallRefusal::Missing(names) => {
+            let what = format!("a call of {entity} needs a value for {}; null is one", quoted(&names));
+            Problem::new(Code::InvalidValue, what)
+        }
+    }
+}
+
+/// Names as a message lists them.
+#[must_use]
+pub fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Says which row of a list it is about.
+fn in_row(problem: Problem, at: Option<u16>) -> Problem {
+    match at {
+        Some(at) => problem.detail(format!("in the row at index {at} of the array, counted from 0")),
+        None => problem,
+    }
+}

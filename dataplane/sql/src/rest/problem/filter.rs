@@ -1,0 +1,114 @@
+//! A filter that is refused, in the words of `$filter`.
+
+use rowgate_core::name::EntityName;
+use rowgate_core::problem::{Code, Problem};
+
+use super::value::wanted;
+use super::{Spelt, advice_on_name, unknown};
+use crate::resolve::{FilterRefusal, Found, Subject, Takes};
+
+/// `field` finds the fields that the caller may read.
+pub(super) fn of<'a>(
+    entity: &EntityName,
+    field: &dyn Fn(&str) -> Option<Spelt<'a>>,
+    refusal: FilterRefusal,
+) -> Problem {
+    let what = match refusal {
+        FilterRefusal::NoField { unknown: name, may_be_text } => {
+            let problem = unknown(entity, &name);
+            let problem = match advice_on_name(&name.name, field) {
+                Some(advice) => problem.detail(advice),
+                None => problem,
+            };
+            let name = &name.name;
+            let is_word = name.len() <= 64 && name.chars().all(char::is_alphanumeric);
+            return match may_be_text && problem.details.is_empty() && is_word {
+                true => problem.detail(format!("text stands in single quotes: '{name}'")),
+                false => problem,
+            };
+        }
+        FilterRefusal::Path => {
+            "paths to other entities are not served yet; name a field of this entity, and read the other one at its own \
+             address"
+                .to_owned()
+        }
+        FilterRefusal::NoNumber { of, found } => format!("{} takes numbers; {}", word(&of), say(&found)),
+        FilterRefusal::Modulo { ty } => format!("mod takes whole and decimal numbers, not {ty}"),
+        FilterRefusal::ConstantOf { of, ty, misfit } => {
+            format!("a constant of {} stands beside {ty}: {}", word(&of), wanted(misfit))
+        }
+        FilterRefusal::Constant { ty, misfit } => format!("a constant is {ty}: {}", wanted(misfit)),
+        FilterRefusal::Compared { with, misfit } => format!("{}: {}", say(&with), wanted(misfit)),
+        FilterRefusal::NumberOfArguments { function, takes, optional, given } => {
+            let n = match (takes, optional) {
+                (1, _) => "1 argument".to_owned(),
+                (n, 0) => format!("{n} arguments"),
+                (n, _) => format!("{} or {n} arguments", n - optional),
+            };
+            format!("{} takes {n}, not {given}", function.word())
+        }
+        FilterRefusal::Argument { n, function, takes, found } => {
+            let takes = match takes {
+                Takes::Text => "text",
+                Takes::Whole => "a whole number",
+                Takes::Number => "a number",
+                Takes::Day => "a date or a time stamp",
+                Takes::Clock => "a time stamp or a time",
+            };
+            format!("argument {n} of {} has to be {takes}; {}", function.word(), say(&found))
+        }
+        FilterRefusal::Negative { function } => {
+            format!("positions and lengths of {} are counted from 0; write no negative number", function.word())
+        }
+        FilterRefusal::Null => {
+            "null stands in a computation, which would be null; compare with eq null".to_owned()
+        }
+        FilterRefusal::LooseEnum(literal) => {
+            format!("{literal} is an enum value; compare it with a field of that enum")
+        }
+        FilterRefusal::NullOrder(op) => {
+            format!("null has no order; write eq null or ne null, not {}", op.word())
+        }
+        FilterRefusal::NoCondition(Some(found)) => format!(
+            "{}, which is no condition by itself; compare it with one of eq, ne, gt, ge, lt, le, in",
+            say(&found)
+        ),
+        FilterRefusal::NoCondition(None) => {
+            "a constant is no condition by itself; compare a field with one of eq, ne, gt, ge, lt, le, in"
+                .to_owned()
+        }
+        FilterRefusal::Incomparable(both) => {
+            format!("{} and {} cannot be compared", say(&both.0), say(&both.1))
+        }
+        FilterRefusal::NoComparison { found, op } => {
+            format!("{}, which has no {}; ask for eq null or ne null", say(&found), op.word())
+        }
+        FilterRefusal::Steps { max } => {
+            format!("$filter computes with decimals in more than {max} steps; ask in several requests")
+        }
+        FilterRefusal::Ranges { max } => {
+            format!("$filter compares ranges more than {max} times; ask in several requests")
+        }
+    };
+    Problem::new(Code::InvalidFilter, what)
+}
+
+/// `the field "id" is integer`.
+fn say(Found { subject, ty }: &Found) -> String {
+    match subject {
+        Subject::Field(name) => format!("the field {name:?} is {ty}"),
+        Subject::Constant => format!("the constant is {ty}"),
+        Subject::Function(function) => format!("the function {} is {ty}", function.word()),
+        Subject::Arithmetic(_) | Subject::Minus => format!("the result of {} is {ty}", word(subject)),
+    }
+}
+
+fn word(subject: &Subject) -> String {
+    match subject {
+        Subject::Field(name) => name.clone(),
+        Subject::Constant => "the constant".to_owned(),
+        Subject::Function(function) => function.word().to_owned(),
+        Subject::Arithmetic(op) => op.word().to_owned(),
+        Subject::Minus => "a minus sign".to_owned(),
+    }
+}

@@ -1,0 +1,136 @@
+//! A write that is refused, in the words of its methods and headers. No field is named that the key does not know.
+
+use rowgate_core::problem::{Code, Problem};
+
+use super::super::address::allow;
+use super::value::wanted;
+use super::{quoted, unknown};
+use crate::catalog::Entity;
+use crate::request::MAX_VALUES;
+use crate::resolve::{Right, RowWrite, VersionRefusal, WriteRefusal};
+
+pub(super) fn of(entity: &Entity, refusal: WriteRefusal) -> Problem {
+    let name = &entity.name;
+    let bad = |what: &str| Problem::new(Code::BadRequest, what);
+    match refusal {
+        WriteRefusal::MayNot(right) => Problem::new(Code::Forbidden, may_not(entity, &right)),
+        WriteRefusal::Unwritable(write) => unwritable(entity, write),
+        WriteRefusal::Kept { flag } => {
+            let set =
+                flag.map_or_else(|| "their flag for that".to_owned(), |flag| format!("{flag:?} to true"));
+            Problem::delete_blocked(format!("rows of {name} are not deleted; set {set} with PATCH instead"))
+        }
+        WriteRefusal::KeptBelow => Problem::delete_blocked(
+            "rows of the table under this view are not deleted; set their flag for that with PATCH instead",
+        ),
+        WriteRefusal::NoField(field) => unknown(name, &field),
+        WriteRefusal::FilledIn(field) => {
+            let what = format!("the field {field:?} is filled in by the database; leave it out");
+            Problem::new(Code::ReadOnlyColumn, what)
+        }
+        WriteRefusal::WorkedOut(field, write) => {
+            let verb = if write == RowWrite::Make { "set in a new row" } else { "changed" };
+            let what = format!(
+                "the field {field:?} is worked out by the view {name}, and cannot be {verb}; leave it out"
+            );
+            Problem::new(Code::ReadOnlyColumn, what)
+        }
+        WriteRefusal::Value(value) => {
+            let what = format!("the field {:?} is {}: {}", value.name, value.ty, wanted(value.misfit));
+            Problem::new(Code::InvalidValue, what)
+        }
+        WriteRefusal::AnotherKey(field) => another_key(&field),
+        WriteRefusal::Needed(fields) => {
+            let what = format!("a row of {name} needs a value that is not null for {}", quoted(&fields));
+            Problem::new(Code::InvalidValue, what)
+        }
+        WriteRefusal::NoRows => bad("the array is empty; send at least one row"),
+        WriteRefusal::NoValues => bad("the rows have no values; send them one by one"),
+        WriteRefusal::TooManyValues => too_many_values(),
+        WriteRefusal::NoObject => bad("a row's address takes one object with its fields, and no array"),
+        WriteRefusal::NothingToSet { has_key: false } => {
+            bad("the body has no field to change; send at least one")
+        }
+        WriteRefusal::NothingToSet { has_key: true } => {
+            bad("the body has nothing but the key, which the address says; send at least one field to change")
+        }
+        WriteRefusal::KeyIsGenerated => {
+            bad(&format!("the database gives rows of {name} their key; make one with POST"))
+        }
+        WriteRefusal::Precondition(RowWrite::Make) => {
+            bad(&format!("rows of {name} are changed, but not made; leave If-None-Match out"))
+        }
+        WriteRefusal::Precondition(RowWrite::Change | RowWrite::Delete) => {
+            bad(&format!("rows of {name} are made, but not changed; leave If-Match out"))
+        }
+        WriteRefusal::Version(refusal) => version(entity, &refusal),
+    }
+}
+
+pub(super) fn another_key(field: &str) -> Problem {
+    let what = format!("the key field {field:?} is not what the address says; leave it out");
+    Problem::new(Code::BadRequest, what)
+}
+
+/// More values than one statement takes.
+pub(crate) fn too_many_values() -> Problem {
+    let what = format!("the rows have more than {MAX_VALUES} values; send fewer rows at once");
+    Problem::new(Code::TooLarge, what)
+}
+
+fn may_not(entity: &Entity, right: &Right) -> String {
+    let name = &entity.name;
+    match right {
+        Right::Delete => format!("this key may not delete rows of {name}"),
+        Right::Create => format!("this key may not create rows of {name}"),
+        Right::Update => format!("this key may not change rows of {name}"),
+        Right::CreateOrUpdate => format!("this key may neither change nor create rows of {name}"),
+        Right::Set(field) => format!("this key may not set the field {field:?} of a new row"),
+        Right::Change(field) => format!("this key may not change the field {field:?}"),
+        Right::SetAll => {
+            format!("this key may not set every field of {name}; change those that it may set with PATCH")
+        }
+    }
+}
+
+/// What PostgreSQL cannot do to a row of a view, whoever asks.
+fn unwritable(entity: &Entity, write: RowWrite) -> Problem {
+    let (what, event, methods) = match write {
+        RowWrite::Make => ("no row can be made in", "INSERT", None),
+        RowWrite::Change => ("no row can be changed in", "UPDATE", allow(entity)),
+        RowWrite::Delete => ("no row can be deleted from", "DELETE", allow(entity)),
+    };
+    let what = format!(
+        "{what} the view {}: PostgreSQL cannot do it by itself; give the view an INSTEAD OF {event} trigger, or write to a table under it",
+        entity.name
+    );
+    let methods = methods.unwrap_or(Problem::ONLY_READ);
+    Problem { allow: Some(methods), ..Problem::new(Code::MethodNotAllowed, what) }
+}
+
+fn version(entity: &Entity, refusal: &VersionRefusal) -> Problem {
+    let name = entity.version_name();
+    match refusal {
+        VersionRefusal::None => Problem::new(
+            Code::BadRequest,
+            "this table keeps no version of its rows; send If-Match: * to change only a row that is there, or \
+             If-None-Match: * to make only one that is not",
+        ),
+        VersionRefusal::OfNewRow => Problem::new(
+            Code::BadRequest,
+            format!(
+                "{name} names a row that is there, and If-None-Match: * asks for a new one; leave one out"
+            ),
+        ),
+        VersionRefusal::Different => Problem::new(
+            Code::BadRequest,
+            format!("If-Match and {name} name different versions of the row; send one of them"),
+        ),
+        VersionRefusal::Unreadable => Problem::new(
+            Code::InvalidValue,
+            format!(
+                "{name} is the text that a read of the row gives; send it as it was read, or leave it out to make a new row"
+            ),
+        ),
+    }
+}
