@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rowgate_core::derive::{CursorKey, Pepper, Root};
 use rowgate_core::name::Ulid;
-use rowgate_pg::installation::InstallationError;
-use rowgate_pg::login::Endpoint;
+use rowgate_pg::connect::login::Endpoint;
+use rowgate_pg::control::installation::InstallationError;
 use rowgate_pg::wire::{CallLimits, Limits};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;

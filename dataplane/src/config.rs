@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 use rowgate_core::derive::Root;
-use rowgate_pg::login::Endpoint;
-use rowgate_pg::tls::Tls;
+use rowgate_pg::connect::login::Endpoint;
+use rowgate_pg::connect::tls::Tls;
 use rowgate_pg::wire::{CallLimits, Limits};
 use rowgate_program::log::{self, LogFormat};
 use rowgate_program::settings::{Given, Mistakes, address, between, endpoint};

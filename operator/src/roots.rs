@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
 use rowgate_core::derive::Root;
-use rowgate_pg::installation::Roots;
+use rowgate_pg::control::installation::Roots;
 use rowgate_reconcile::source::SourceError;
 
 use crate::entropy;

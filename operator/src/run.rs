@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use rowgate_pg::installation::{self, Installation, InstallationError};
+use rowgate_pg::control::installation;
+use rowgate_pg::control::installation::{Installation, InstallationError};
 use rowgate_program::signals;
 use rowgate_reconcile::Ended;
 use tokio::net::TcpListener;

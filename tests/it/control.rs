@@ -3,9 +3,9 @@
 use rowgate_core::derive::{Password, Root};
 use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
-use rowgate_pg::installation::{Installation, Roots, open};
-use rowgate_pg::migrate;
-use rowgate_pg::session;
+use rowgate_pg::connect::session;
+use rowgate_pg::control::installation::{Installation, Roots, open};
+use rowgate_pg::control::migrate;
 use rowgate_tests::postgres::{Server, execute};
 use sqlx::PgConnection;
 
@@ -61,7 +61,7 @@ async fn tenant(installation: &Installation, tenant: &Ulid, database: &str) -> P
     conn
 }
 
-fn login(server: &Server, role: &str, password: &str) -> rowgate_pg::login::Login {
+fn login(server: &Server, role: &str, password: &str) -> rowgate_pg::connect::login::Login {
     let mut login = server.superuser("postgres");
     (login.role, login.password) = (role.to_owned(), Password::given(password));
     login

@@ -3,9 +3,11 @@
 use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{CONTROL_DATABASE, OPERATOR_ROLE, TenantLogin};
-use rowgate_pg::actual::{Cluster, TenantDb};
-use rowgate_pg::installation::{Installation, Roots, open};
-use rowgate_pg::{introspect, migrate, session, tenants};
+use rowgate_pg::connect::session;
+use rowgate_pg::control::installation::{Installation, Roots, open};
+use rowgate_pg::control::{migrate, tenants};
+use rowgate_pg::introspect;
+use rowgate_pg::introspect::actual::{Cluster, TenantDb};
 use rowgate_reconcile::desired::Desired;
 use rowgate_reconcile::plan::{self, As, Closed, Op, Outcome};
 use rowgate_sql::ddl::records;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use rowgate_core::derive::Password;
-use rowgate_pg::login::{Endpoint, Login};
+use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_tests::postgres::{Server, attempt, connect, execute, rows};
 use rowgate_tests::tls::{Authority, Validity};
 use rowgate_tests::wait::until;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use nix::sys::signal::Signal;
-use rowgate_pg::login::Endpoint;
+use rowgate_pg::connect::login::Endpoint;
 use rowgate_tests::data_plane::DataPlane;
 use rowgate_tests::postgres::execute;
 use rowgate_tests::reconciler::{DONE, Reconciler, ready};

@@ -6,8 +6,10 @@ use std::time::Instant;
 
 use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
-use rowgate_pg::login::Login;
-use rowgate_pg::{installation, keys, session};
+use rowgate_pg::connect::login::Login;
+use rowgate_pg::connect::session;
+use rowgate_pg::control::installation;
+use rowgate_pg::tenant::keys;
 use rowgate_tests::client::Client;
 use rowgate_tests::data_plane::DataPlane;
 use rowgate_tests::postgres::Server;

@@ -2,7 +2,7 @@
 //! them, and how calls of dead keys end.
 
 use rowgate_core::role::TenantLogin;
-use rowgate_pg::login::{Endpoint, Login};
+use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_tests::postgres::connect;
 use rowgate_tests::reconciler::{DONE, Reconciler};
 use sqlx::ConnectOptions as _;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use reqwest::StatusCode;
-use rowgate_pg::login::Endpoint;
+use rowgate_pg::connect::login::Endpoint;
 use rowgate_tests::data_plane::DataPlane;
 use rowgate_tests::postgres::{Server, rows};
 use rowgate_tests::scratch::Scratch;

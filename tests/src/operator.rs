@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use nix::sys::signal::Signal;
 use rowgate_core::derive::Root;
 use rowgate_core::role::TenantLogin;
-use rowgate_pg::login::Login;
+use rowgate_pg::connect::login::Login;
 use serde_json::{Value, json};
 
 use crate::cluster::{Method, Namespace};

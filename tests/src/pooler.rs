@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal;
 use rowgate_dataplane::standalone::postgres::binaries;
-use rowgate_pg::login::Endpoint;
+use rowgate_pg::connect::login::Endpoint;
 use tokio::net::UnixStream;
 
 use crate::data_plane::send;

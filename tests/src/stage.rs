@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use nix::sys::signal::Signal;
-use rowgate_pg::installation::Installation;
+use rowgate_pg::control::installation::Installation;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 

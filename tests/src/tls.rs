@@ -10,8 +10,8 @@ use rcgen::{
     date_time_ymd,
 };
 use rowgate_dataplane::standalone::postgres::Postgres;
-use rowgate_pg::login::Endpoint;
-use rowgate_pg::tls::{Authorities, Tls};
+use rowgate_pg::connect::login::Endpoint;
+use rowgate_pg::connect::tls::{Authorities, Tls};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use reqwest::StatusCode;
 use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN};
 use rowgate_dataplane::standalone::roots;
-use rowgate_pg::login::{Endpoint, Login};
+use rowgate_pg::connect::login::{Endpoint, Login};
 use serde_json::Value;
 use sqlx::PgConnection;
 

@@ -1,6 +1,6 @@
 //! What can go wrong between us and PostgreSQL, outside the hot path.
 
-use crate::{gate, tls};
+use crate::connect::{gate, tls};
 
 /// Characters of a message of PostgreSQL's that are kept. Code of a tenant's may raise one of many megabytes.
 pub const MAX_MESSAGE: usize = 500;

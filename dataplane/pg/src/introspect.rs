@@ -1,4 +1,4 @@
-//! Reads what PostgreSQL holds into [`actual`](crate::actual): a handful of queries over whole sets, none per object.
+//! Reads what PostgreSQL holds into [`actual`](crate::introspect::actual): a handful of queries over whole sets, none per object.
 
 use jiff::Timestamp;
 use rowgate_core::name::Ulid;
@@ -6,12 +6,14 @@ use sqlx::{Connection as _, PgConnection};
 
 pub use holders::{Holder, Named, holders, leftovers, named};
 
-use crate::actual::{Cluster, TenantDb};
-use crate::bounds::{of, within};
 use crate::failure::PgError;
+use crate::introspect::actual::{Cluster, TenantDb};
+use crate::tenant::read_limits::{of, within};
 
+pub mod actual;
 mod cluster;
 mod columns;
+pub mod declared;
 mod holders;
 mod records;
 mod relations;
@@ -19,7 +21,7 @@ mod routines;
 mod triggers;
 
 /// Privileges in `$acl` of an object of `$kind` (as `acldefault` names it) that belongs to `$owner`, as JSON of
-/// [`Acl`](crate::actual::Acl).
+/// [`Acl`](crate::introspect::actual::Acl).
 macro_rules! acl {
     ($acl:literal, $kind:literal, $owner:literal) => {
         concat!(
@@ -53,7 +55,7 @@ pub async fn cluster(conn: &mut PgConnection, tenant: &Ulid, database: &str) -> 
     Ok(cluster)
 }
 
-/// Everything of note in a tenant's database, within [`bounds`](crate::bounds). As `t<id>_owner`.
+/// Everything of note in a tenant's database, within [`bounds`](crate::tenant::read_limits). As `t<id>_owner`.
 pub async fn tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
     within("the tenant's database", Box::pin(read_tenant_db(conn))).await
 }

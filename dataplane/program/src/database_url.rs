@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 use rowgate_core::derive::Password;
-use rowgate_pg::login::{Endpoint, Login};
+use rowgate_pg::connect::login::{Endpoint, Login};
 
 use crate::tls;
 

@@ -5,8 +5,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use rowgate_pg::login::Endpoint;
-use rowgate_pg::tls::Tls;
+use rowgate_pg::connect::login::Endpoint;
+use rowgate_pg::connect::tls::Tls;
 
 /// Every mistake, one a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use rowgate_pg::login::Endpoint;
-use rowgate_pg::tls::{Authorities, Tls};
+use rowgate_pg::connect::login::Endpoint;
+use rowgate_pg::connect::tls::{Authorities, Tls};
 
 /// The modes there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

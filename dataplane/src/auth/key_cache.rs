@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use rowgate_core::secret::Credential;
-use rowgate_pg::keys::Found;
+use rowgate_pg::tenant::keys::Found;
 
 use crate::auth::last_used::Use;
 use crate::auth::rate_limit::Allowance;

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use rowgate_core::problem::Problem;
 use rowgate_core::secret::Credential;
-use rowgate_pg::keys::{self, Found};
+use rowgate_pg::tenant::keys;
+use rowgate_pg::tenant::keys::Found;
 
 use crate::auth::lookup_limiter::Pass;
 use crate::auth::rate_limit::Allowance;

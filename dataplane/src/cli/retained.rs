@@ -9,8 +9,8 @@ use std::fmt;
 
 use clap::{Args, Subcommand};
 use rowgate_core::name::Ulid;
+use rowgate_pg::control::installation::InstallationError;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::installation::InstallationError;
 use rowgate_program::settings::Mistakes;
 use rowgate_reconcile::removal::retained::DropError;
 

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 use rowgate_core::name::{TenantSlug, Ulid};
+use rowgate_pg::connect::session;
+use rowgate_pg::control::installation::{DataplaneInstallation, InstallationError, open_existing};
+use rowgate_pg::control::tenants;
+use rowgate_pg::control::tenants::TenantRow;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::installation::{DataplaneInstallation, InstallationError, open_existing};
-use rowgate_pg::tenants::{self, TenantRow};
-use rowgate_pg::{keys, session};
+use rowgate_pg::tenant::keys;
 use tokio::time::timeout;
 
 use crate::config::{ControlFlags, ControlSettings};

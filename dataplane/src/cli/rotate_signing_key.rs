@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use rowgate_pg::control::installation::{InstallationError, open_existing};
+use rowgate_pg::control::replicas;
+use rowgate_pg::control::signing;
+use rowgate_pg::control::signing::Rotation;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::installation::{InstallationError, open_existing};
-use rowgate_pg::replicas;
-use rowgate_pg::signing::{self, Rotation};
 
 use crate::config::ControlSettings;
 

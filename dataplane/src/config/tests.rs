@@ -1,6 +1,6 @@
 //! Settings: where they come from, and how their mistakes are told.
 
-use rowgate_pg::tls::Tls;
+use rowgate_pg::connect::tls::Tls;
 
 use super::*;
 

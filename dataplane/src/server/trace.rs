@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::extract::MatchedPath;
 use axum::http::{Method, StatusCode};
 use rowgate_core::problem::Code;
-use rowgate_pg::keys::Found;
+use rowgate_pg::tenant::keys::Found;
 
 use crate::server::metrics::{self, Counted, Meter};
 use crate::server::respond::RequestId;

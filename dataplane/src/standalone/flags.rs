@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use rowgate_pg::login::Login;
+use rowgate_pg::connect::login::Login;
 use rowgate_program::database_url;
 use rowgate_program::settings::Mistakes;
 

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rowgate_core::derive::Root;
-use rowgate_pg::installation::Roots;
-use rowgate_pg::login::Endpoint;
+use rowgate_pg::connect::login::Endpoint;
+use rowgate_pg::control::installation::Roots;
 
 use super::{given, postgres, roots};
 

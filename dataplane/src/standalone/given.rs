@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rowgate_pg::login::Endpoint;
-use rowgate_pg::tls::Tls;
+use rowgate_pg::connect::login::Endpoint;
+use rowgate_pg::connect::tls::Tls;
 use rowgate_program::tls;
 use serde_json::{Value, json};
 

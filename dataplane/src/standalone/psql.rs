@@ -9,11 +9,11 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use percent_encoding::utf8_percent_encode;
+use rowgate_pg::connect::login::{Endpoint, Login};
+use rowgate_pg::connect::tls::Tls;
+use rowgate_pg::control::installation::{InstallationError, open_existing};
+use rowgate_pg::control::tenants;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::installation::{InstallationError, open_existing};
-use rowgate_pg::login::{Endpoint, Login};
-use rowgate_pg::tenants;
-use rowgate_pg::tls::Tls;
 
 use super::found::{self, StateError};
 use super::given::AUTHORITY;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use rowgate_core::name::Ulid;
-use rowgate_pg::installation::{Installation, InstallationError, Roots};
+use rowgate_pg::control::installation::{Installation, InstallationError, Roots};
 use rowgate_program::settings::Mistakes;
 use rowgate_program::{log, signals};
 use rowgate_reconcile::source::SourceError;

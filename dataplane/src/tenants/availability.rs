@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rowgate_core::name::TenantSlug;
-use rowgate_pg::login_failure::LoginFailure;
+use rowgate_pg::connect::login_failure::LoginFailure;
 
 /// A login that fails is tried again after half the time for which it has failed, and after this at the latest.
 const LAST: Duration = Duration::from_secs(10);
@@ -111,8 +111,8 @@ fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use rowgate_pg::connect::login::Endpoint;
     use rowgate_pg::failure::PgError;
-    use rowgate_pg::login::Endpoint;
 
     use super::*;
 

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
-use rowgate_pg::installation::DataplaneInstallation;
-use rowgate_pg::login::{Endpoint, Login};
-use rowgate_pg::tenants::TenantRow;
+use rowgate_pg::connect::login::{Endpoint, Login};
+use rowgate_pg::control::installation::DataplaneInstallation;
+use rowgate_pg::control::tenants::TenantRow;
 use rowgate_pg::wire::{CallLimits, CallLogins, Lane, Limits, Server, ServerLoad, Sessions};
 use tokio::sync::Notify;
 

@@ -6,13 +6,16 @@ use std::time::{Duration, Instant};
 
 use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
+use rowgate_pg::connect::login::{Endpoint, Login};
+use rowgate_pg::control::installation;
+use rowgate_pg::control::installation::{DataplaneInstallation, InstallationError};
+use rowgate_pg::control::last_used;
+use rowgate_pg::control::last_used::KeyUse;
+use rowgate_pg::control::replicas;
+use rowgate_pg::control::replicas::{Report, Wakes};
+use rowgate_pg::control::{signing, tenants};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::installation::{self, DataplaneInstallation, InstallationError};
-use rowgate_pg::key_uses::{self, KeyUse};
-use rowgate_pg::login::{Endpoint, Login};
-use rowgate_pg::look_ups::PgConnection;
-use rowgate_pg::replicas::{self, Report, Wakes};
-use rowgate_pg::{signing, tenants};
+use rowgate_pg::tenant::lookups::PgConnection;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Tasks};
@@ -200,7 +203,7 @@ impl Replica {
         let of = |(tenant, uses): &(&Arc<Tenant>, Vec<Unwritten>)| -> Vec<KeyUse> {
             uses.iter().map(|one| (tenant.id.clone(), one.key.clone(), one.age)).collect()
         };
-        key_uses::note(&mut open.conn, unwritten.iter().flat_map(of).collect()).await?;
+        last_used::note(&mut open.conn, unwritten.iter().flat_map(of).collect()).await?;
         unwritten.iter().for_each(|(tenant, uses)| tenant.uses.written(uses));
         Ok(())
     }

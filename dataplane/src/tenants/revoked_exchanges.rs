@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rowgate_pg::keys::{self, Found};
+use rowgate_pg::tenant::keys;
+use rowgate_pg::tenant::keys::Found;
 
 use crate::tenants::tenant::Tenant;
 

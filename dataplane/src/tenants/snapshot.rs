@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rowgate_core::secret::Credential;
-use rowgate_pg::fingerprint::Watched;
-use rowgate_pg::keys::Found;
+use rowgate_pg::catalog::fingerprint::Watched;
+use rowgate_pg::tenant::keys::Found;
 use rowgate_sql::catalog::{Catalog, Scope};
 
 use crate::auth::key_cache::Keyring;

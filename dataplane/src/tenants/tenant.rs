@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
-use rowgate_pg::catalog_load;
+use rowgate_pg::catalog;
+use rowgate_pg::connect::login::{Endpoint, Login};
+use rowgate_pg::connect::login_failure::LoginFailure;
+use rowgate_pg::control::replicas::{Report, Served};
+use rowgate_pg::control::tenants::TenantRow;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::login::{Endpoint, Login};
-use rowgate_pg::login_failure::LoginFailure;
-use rowgate_pg::look_ups::LookUps;
-use rowgate_pg::replicas::{Report, Served};
-use rowgate_pg::tenants::TenantRow;
+use rowgate_pg::tenant::lookups::LookUps;
 use rowgate_pg::wire::{CallLimits, CallLogins, Calls, Lane, Share};
 use tokio::sync::Notify;
 
@@ -247,7 +247,7 @@ impl Tenant {
         let (pool, freshness) = (self.look_ups.clone(), Freshness::new(Instant::now()));
         let load = async move {
             let mut conn = pool.acquire().await?;
-            let loaded = catalog_load::load(&mut conn).await;
+            let loaded = catalog::load(&mut conn).await;
             conn.done(loaded)
         };
         let failed = |_: &Problem| self.meter.catalog_load_failures.add_one();

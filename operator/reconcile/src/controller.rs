@@ -6,11 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rowgate_pg::connect::login_failure::LoginFailure;
+use rowgate_pg::connect::session;
+use rowgate_pg::control::installation::Installation;
+use rowgate_pg::control::replicas::Wakes;
+use rowgate_pg::control::{leader, tenants};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::installation::Installation;
-use rowgate_pg::login_failure::LoginFailure;
-use rowgate_pg::replicas::Wakes;
-use rowgate_pg::{leader, session, tenants};
 use sqlx::PgConnection;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};

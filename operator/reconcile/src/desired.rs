@@ -8,7 +8,7 @@ use std::time::Duration;
 use rowgate_core::name::{EntityName, TenantSlug, Ulid};
 use rowgate_core::role::DbRole;
 use rowgate_crds::{ApiKey, Tenant};
-use rowgate_pg::installation::Installation;
+use rowgate_pg::control::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
 use rowgate_sql::text::Ident;
 

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use rowgate_core::name::Ulid;
 use rowgate_crds::{ApiKey, DeletionPolicy, NotServedYet as _, Part, Reason, Tenant};
-use rowgate_pg::actual::TenantDb;
+use rowgate_pg::connect::login_failure::LoginFailure;
+use rowgate_pg::control::installation::Installation;
+use rowgate_pg::control::{last_used, leader, replicas, tenants};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::installation::Installation;
-use rowgate_pg::locks;
-use rowgate_pg::login_failure::LoginFailure;
-use rowgate_pg::{introspect, key_uses, leader, replicas, tenants};
+use rowgate_pg::introspect;
+use rowgate_pg::introspect::actual::TenantDb;
+use rowgate_pg::tenant::locks;
 
 use crate::apply::Logins;
 use crate::apply::connection_cache::ConnectionCache;
@@ -296,7 +297,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             rotated.extend(keys::finished(unfinished, &db));
         }
         report::outcome(state, &desired, &outcome, &db, now);
-        report::uses(state, &key_uses::of(logins.get(As::Operator).await?, &record.id).await?);
+        report::uses(state, &last_used::of(logins.get(As::Operator).await?, &record.id).await?);
         self.report_rotated(state, &rotated).await?;
         self.report_held(state, logins, held_before).await?;
 

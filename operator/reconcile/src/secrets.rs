@@ -8,7 +8,7 @@ use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::role::DbRole;
 use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN, PresentedKey};
 use rowgate_crds::ApiKey;
-use rowgate_pg::actual::{Key, KeySecret};
+use rowgate_pg::introspect::actual::{Key, KeySecret};
 
 use crate::desired::SecretSpec;
 use crate::entropy;

@@ -10,8 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use rowgate_core::name::Ulid;
 use rowgate_core::role::CONTROL_DATABASE;
 use rowgate_crds::{ConditionType, Reason, condition};
-use rowgate_pg::login_failure::LoginFailure;
-use rowgate_pg::replicas::Serving;
+use rowgate_pg::connect::login_failure::LoginFailure;
+use rowgate_pg::control::replicas::Serving;
 
 mod api_key;
 pub(crate) mod object_status;

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use rowgate_pg::login::Endpoint;
+use rowgate_pg::connect::login::Endpoint;
 use rowgate_tests::cluster::Cluster;
 use rowgate_tests::postgres::Server;
 use rowgate_tests::scratch::Scratch;

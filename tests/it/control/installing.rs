@@ -1,8 +1,9 @@
 //! Making an installation, finding it again, and refusing what does not fit.
 
 use rowgate_core::role::TenantLogin;
-use rowgate_pg::installation::{InstallationError, Roots, open, open_existing};
-use rowgate_pg::{migrate, session};
+use rowgate_pg::connect::session;
+use rowgate_pg::control::installation::{InstallationError, Roots, open, open_existing};
+use rowgate_pg::control::migrate;
 use rowgate_tests::postgres::{Server, attempt, execute};
 
 use super::{id, installed, login, roots, tenant};

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use rowgate_core::role::TenantLogin;
-use rowgate_pg::actual::{Acl, RelationKind, TenantDb};
-use rowgate_pg::declared::Kind;
-use rowgate_pg::{introspect, session};
+use rowgate_pg::connect::session;
+use rowgate_pg::introspect;
+use rowgate_pg::introspect::actual::{Acl, RelationKind, TenantDb};
+use rowgate_pg::introspect::declared::Kind;
 use rowgate_sql::ddl::records;
 use rowgate_tests::postgres::{Server, execute};
 

@@ -5,10 +5,13 @@ use std::time::Duration;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
 use rowgate_core::secret::{ApiKeySecret, Credential, KeyDigest};
-use rowgate_pg::installation::{Installation, open_existing};
-use rowgate_pg::login_failure::LoginFailure;
-use rowgate_pg::replicas::{Report, Served, Serving};
-use rowgate_pg::{catalog_load, keys, replicas, session, tenants};
+use rowgate_pg::catalog;
+use rowgate_pg::connect::login_failure::LoginFailure;
+use rowgate_pg::connect::session;
+use rowgate_pg::control::installation::{Installation, open_existing};
+use rowgate_pg::control::replicas::{Report, Served, Serving};
+use rowgate_pg::control::{replicas, tenants};
+use rowgate_pg::tenant::keys;
 use rowgate_sql::catalog::TypeKind;
 use rowgate_sql::ddl::records;
 use rowgate_tests::postgres::{Server, execute};
@@ -124,7 +127,7 @@ async fn a_catalog_knows_types_below_domains_and_what_may_be_null() {
     }
     let login = installation.tenant(&id(7), TenantLogin::Auth, "shop");
     let mut auth = session::connect(&login).await.unwrap();
-    let (catalog, _) = catalog_load::load(&mut auth).await.unwrap();
+    let (catalog, _) = catalog::load(&mut auth).await.unwrap();
     assert_eq!((catalog.generation, catalog.missing), (1, vec!["absent".to_owned()]));
     let t = &catalog.entities[&"t".parse().unwrap()];
     let fields: Vec<_> = t

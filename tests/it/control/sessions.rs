@@ -1,8 +1,8 @@
 //! Statements, transactions and scripts.
 
+use rowgate_pg::connect::login::Endpoint;
+use rowgate_pg::connect::session;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::login::Endpoint;
-use rowgate_pg::session;
 use rowgate_sql::text::{Bind, Sql};
 use rowgate_tests::postgres::{execute, shared};
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use rowgate_core::role::TenantLogin;
-use rowgate_pg::session;
+use rowgate_pg::connect::session;
 use rowgate_tests::asked::Asked;
 use rowgate_tests::postgres::{connect, execute};
 use rowgate_tests::reconciler::ready;

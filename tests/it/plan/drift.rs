@@ -3,7 +3,7 @@
 mod by_hand;
 
 use rowgate_core::role::{DbRole, TenantLogin};
-use rowgate_pg::actual::{Cluster, TenantDb};
+use rowgate_pg::introspect::actual::{Cluster, TenantDb};
 use rowgate_reconcile::desired::Desired;
 use rowgate_reconcile::plan::{self, Outcome};
 use rowgate_tests::postgres::Server;

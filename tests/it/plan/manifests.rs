@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{DbRole, SHARED_ROLE, TenantLogin};
-use rowgate_pg::installation::Installation;
+use rowgate_pg::control::installation::Installation;
 use rowgate_reconcile::desired::{
     Desired, EntitySpec, KeySpec, Permission, PolicySpec, RowsSpec, Scope, SecretSpec, Security,
 };

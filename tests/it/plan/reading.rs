@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::role::{SHARED_ROLE, TenantLogin};
-use rowgate_pg::session;
+use rowgate_pg::connect::session;
 use sqlx::{PgConnection, Row as _};
 
 use super::World;

@@ -254,7 +254,7 @@ async fn what_was_swapped_under_a_plan_gets_no_grant() {
         let ops = outcome.ops.iter().find(|op| op.about.starts_with("grants, policies")).expect("it revokes");
         let statements: Vec<_> = ops.statements.iter().map(|statement| statement.sql.clone()).collect();
         let refused =
-            rowgate_pg::session::transaction(&mut world.owner, &statements).await.expect_err(script);
+            rowgate_pg::connect::session::transaction(&mut world.owner, &statements).await.expect_err(script);
         assert!(
             refused.error.to_string().contains("was changed while rights"),
             "{script}: {}",

@@ -2,7 +2,7 @@
 
 use rowgate_core::name::Ulid;
 use rowgate_crds::{ApiKey, Kind, Tenant, admit, from_yaml};
-use rowgate_pg::installation::Installation;
+use rowgate_pg::control::installation::Installation;
 use rowgate_reconcile::desired::{Desired, SecretSpec, from_resources};
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;

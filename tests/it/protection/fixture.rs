@@ -1,7 +1,7 @@
 //! A tenant with protected tables: one with everything that a table may have, one below others, one in partitions.
 
 use rowgate_core::role::TenantLogin;
-use rowgate_pg::login::Login;
+use rowgate_pg::connect::login::Login;
 use rowgate_tests::postgres::{attempt, connect, execute, rows};
 use rowgate_tests::stage::{DONE, On, Stage};
 use serde_json::Value;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use rowgate_core::role::TenantLogin;
 use rowgate_core::secret::{Credential, PresentedKey};
-use rowgate_pg::{keys, session};
+use rowgate_pg::connect::session;
+use rowgate_pg::tenant::keys;
 use rowgate_tests::postgres::{attempt, connect};
 use rowgate_tests::reconciler::{DONE, Reconciler};
 use tokio::time::Instant;

@@ -1,7 +1,7 @@
 //! Each role of architecture section 3 tries what it must not do, while two tenants exist.
 
 use rowgate_core::role::{CONTROL_DATABASE, DATAPLANE_ROLE, OPERATOR_ROLE, TenantLogin};
-use rowgate_pg::login::Login;
+use rowgate_pg::connect::login::Login;
 use rowgate_tests::postgres::{attempt, connect, execute};
 use rowgate_tests::reconciler::{DONE, Reconciler};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -191,7 +191,7 @@ async fn enter(login: &Login, role: &str) -> Result<PgConnection, sqlx::Error> {
     if role.is_empty() {
         return connect(login).await;
     }
-    let rowgate_pg::login::Endpoint::Unix { directory, port } = &login.endpoint else {
+    let rowgate_pg::connect::login::Endpoint::Unix { directory, port } = &login.endpoint else {
         panic!("our own servers have sockets")
     };
     let options = PgConnectOptions::new_without_pgpass().socket(directory).port(*port).username(&login.role);

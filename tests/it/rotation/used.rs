@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use nix::sys::signal::Signal;
 use rowgate_core::name::Ulid;
-use rowgate_pg::key_uses;
+use rowgate_pg::control::last_used;
 use rowgate_tests::postgres::{Server, attempt, execute, rows};
 use rowgate_tests::wait::until;
 use rowgate_tests::world::{World, get};
@@ -81,15 +81,16 @@ async fn a_time_never_moves_backwards_whichever_replica_is_late() {
     let (server, world) = shop().await;
     let hex = std::fs::read_to_string(world.state().join("dataplane.root")).expect("it was made");
     let root = rowgate_core::derive::Root::from_hex(&hex).expect("a root");
-    let (_, mut conn) =
-        rowgate_pg::installation::open_existing(server.endpoint().clone(), &root).await.expect("installed");
+    let (_, mut conn) = rowgate_pg::control::installation::open_existing(server.endpoint().clone(), &root)
+        .await
+        .expect("installed");
     let tenant: Ulid =
         world.status("Tenant", "shop")["tenantId"].as_str().expect("an id").parse().expect("a ULID");
     let key: Ulid = id(&world, "north").parse().expect("a ULID");
     let mut at = None;
     for (age, moves) in [(3600, true), (60, true), (3600, false), (61, false), (0, true), (86_400, false)] {
         let uses = vec![(tenant.clone(), key.clone(), Duration::from_secs(age))];
-        key_uses::note(&mut conn, uses).await.expect("it is the data plane's to write");
+        last_used::note(&mut conn, uses).await.expect("it is the data plane's to write");
         let now = written(&server, key.as_str()).await;
         assert_eq!(at < now, moves, "{age} s ago: {at:?} {now:?}");
         assert!(at <= now);

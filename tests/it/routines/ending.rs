@@ -1,7 +1,8 @@
 //! Calls of a key that was revoked are ended, by reconciling too, and before the key's role is closed.
 
 use rowgate_core::role::TenantLogin;
-use rowgate_pg::{backends, session};
+use rowgate_pg::connect::session;
+use rowgate_pg::tenant::backends;
 use rowgate_tests::postgres::{attempt, connect, execute};
 use rowgate_tests::reconciler::Reconciler;
 use rowgate_tests::wait::until;

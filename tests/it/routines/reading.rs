@@ -2,8 +2,8 @@
 
 use rowgate_core::name::EntityName;
 use rowgate_core::role::TenantLogin;
-use rowgate_pg::catalog_load::load;
-use rowgate_pg::session;
+use rowgate_pg::catalog::load;
+use rowgate_pg::connect::session;
 use rowgate_sql::catalog::{Catalog, Mode, Output, Param, Returns, RoutineKind};
 use rowgate_tests::postgres::{connect, execute};
 use rowgate_tests::reconciler::Reconciler;

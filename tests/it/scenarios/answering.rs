@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rowgate_pg::login::Endpoint;
+use rowgate_pg::connect::login::Endpoint;
 use rowgate_tests::client::Client;
 use rowgate_tests::data_plane::DataPlane;
 use rowgate_tests::postgres::{Server, execute};

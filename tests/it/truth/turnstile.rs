@@ -1,6 +1,6 @@
 //! Lets the transactions of the operator through one at a time, by PostgreSQL's own queue for a lock.
 
-use rowgate_pg::login::Login;
+use rowgate_pg::connect::login::Login;
 use rowgate_tests::postgres::{connect, execute};
 use rowgate_tests::wait::until;
 use sqlx::{AssertSqlSafe, PgConnection};

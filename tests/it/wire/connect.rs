@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use rowgate_pg::login::{Endpoint, Login};
-use rowgate_pg::tls::Tls;
+use rowgate_pg::connect::login::{Endpoint, Login};
+use rowgate_pg::connect::tls::Tls;
 use rowgate_pg::wire::{Failure, Lane, Limits, Sessions};
 use rowgate_sql::shape::Encoding::{Int4, Quoted};
 use rowgate_tests::postgres::{Server, execute, shared};

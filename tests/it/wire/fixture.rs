@@ -8,8 +8,8 @@ use rowgate_core::derive::{Password, Root};
 use rowgate_core::name::Ulid;
 use rowgate_core::scram::verifier;
 use rowgate_core::secret::{Credential, KeyDigest};
-use rowgate_pg::keys::Found;
-use rowgate_pg::login::Login;
+use rowgate_pg::connect::login::Login;
+use rowgate_pg::tenant::keys::Found;
 use rowgate_pg::wire::{Ask, Failure, Lane, Limits, Mode, Page, Sessions};
 use rowgate_sql::shape::{Column, Encoding, Shape};
 use rowgate_sql::text::Sql;
@@ -29,7 +29,7 @@ pub(crate) struct Tenant {
 impl Tenant {
     pub(crate) async fn found(server: &Server, name: &'static str) -> Tenant {
         let mut superuser = server.database(name).await;
-        rowgate_pg::migrate::tenant(&mut superuser).await.expect("a fresh database");
+        rowgate_pg::control::migrate::tenant(&mut superuser).await.expect("a fresh database");
         let auth = format!("{name}_auth");
         let root = Root::new([5; 32]);
         let verifier = verifier(&root.password("it", &auth, 1), &root.salt("it", &auth, 1));

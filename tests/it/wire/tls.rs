@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use rowgate_pg::login::{Endpoint, Login};
-use rowgate_pg::session;
+use rowgate_pg::connect::login::{Endpoint, Login};
+use rowgate_pg::connect::session;
 use rowgate_pg::wire::{Failure, Lane};
 use rowgate_sql::shape::Encoding::{Int4, Text};
 use rowgate_tests::postgres::{Server, rows};

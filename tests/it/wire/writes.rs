@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rowgate_pg::catalog_load;
+use rowgate_pg::catalog;
 use rowgate_pg::wire::{Ask, Mode};
 use rowgate_sql::shape::Encoding::Int4;
 use rowgate_tests::postgres::{execute, rows, shared};
@@ -53,7 +53,7 @@ async fn a_write_for_another_role_than_the_keys_is_not_done() {
 async fn a_write_for_other_tables_is_not_done() {
     let mut tenant = found("wire_write_guard").await;
     let lane = tenant.lane();
-    let (_, now) = catalog_load::load(&mut tenant.superuser).await.expect("a catalog");
+    let (_, now) = catalog::load(&mut tenant.superuser).await.expect("a catalog");
     let watched = |change: i64| {
         let mut watched = now.clone();
         watched.fingerprint ^= change;

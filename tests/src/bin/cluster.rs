@@ -6,7 +6,7 @@ use std::future::pending;
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 
-use rowgate_pg::login::Login;
+use rowgate_pg::connect::login::Login;
 use rowgate_tests::cluster::{Cluster, Namespace, tool, tools};
 use rowgate_tests::data_plane::DataPlane;
 use rowgate_tests::operator::owners;

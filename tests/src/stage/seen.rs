@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
-use rowgate_pg::installation::{Installation, Roots, open};
-use rowgate_pg::login::Login;
+use rowgate_pg::connect::login::Login;
+use rowgate_pg::control::installation::{Installation, Roots, open};
 use serde_json::Value;
 
 use super::{Source, Stage, Told};

@@ -8,8 +8,8 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::{acl, oid};
-use crate::actual::{Acl, Database, Membership, Role};
 use crate::failure::PgError;
+use crate::introspect::actual::{Acl, Database, Membership, Role};
 
 /// `$1`: the logins and `datalake_user`; `$2`: the keys login, whose roles are those it administers.
 macro_rules! with_mine {

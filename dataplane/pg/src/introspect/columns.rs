@@ -6,8 +6,8 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::{acl, oid};
-use crate::actual::{Acl, Column};
 use crate::failure::PgError;
+use crate::introspect::actual::{Acl, Column};
 
 #[derive(sqlx::FromRow)]
 struct Row {

@@ -5,8 +5,8 @@ use rowgate_core::name::Ulid;
 use sqlx::{Connection as _, PgConnection};
 
 use super::{SNAPSHOT, qualify};
-use crate::bounds::{of, within};
 use crate::failure::PgError;
+use crate::tenant::read_limits::{of, within};
 
 /// As many are named in a message or line of a log.
 const NAMED: i64 = 5;

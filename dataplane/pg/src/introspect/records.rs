@@ -8,9 +8,9 @@ use serde::Deserialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use crate::actual::{Applied, Key, KeySecret, PermissionSet, State};
-use crate::bounds::{limited, records};
 use crate::failure::PgError;
+use crate::introspect::actual::{Applied, Key, KeySecret, PermissionSet, State};
+use crate::tenant::read_limits::{limited, records};
 
 /// Whether the migrations of a tenant's database have run.
 pub(super) async fn are_there(conn: &mut PgConnection) -> Result<bool, PgError> {

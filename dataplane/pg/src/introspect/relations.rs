@@ -6,9 +6,9 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::{acl, columns, oid, triggers};
-use crate::actual::{Acl, Policy, QName, Relation, RelationKind, Schema};
-use crate::bounds::of;
 use crate::failure::PgError;
+use crate::introspect::actual::{Acl, Policy, QName, Relation, RelationKind, Schema};
+use crate::tenant::read_limits::of;
 
 pub(super) async fn schemas(conn: &mut PgConnection) -> Result<BTreeMap<String, Schema>, PgError> {
     let rows: Vec<(String, String, Json<Acl>)> = sqlx::query_as(concat!(

@@ -7,9 +7,9 @@ use sqlx::postgres::types::Oid;
 use sqlx::types::Json;
 
 use super::acl;
-use crate::actual::{Acl, QName, Routine};
-use crate::declared;
 use crate::failure::PgError;
+use crate::introspect::actual::{Acl, QName, Routine};
+use crate::introspect::declared;
 
 #[derive(sqlx::FromRow)]
 struct RoutineRow {

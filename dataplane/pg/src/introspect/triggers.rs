@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use sqlx::PgConnection;
 
 use super::relations::by_relation;
-use crate::actual::{QName, Trigger};
 use crate::failure::PgError;
+use crate::introspect::actual::{QName, Trigger};
 
 #[derive(sqlx::FromRow)]
 struct Row {

@@ -10,11 +10,11 @@ use rowgate_core::secret::Credential;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
-use super::places::{Mark, Who};
-use super::rest::Rest;
-use super::statements;
-use crate::fingerprint::Watched;
-use crate::keys::Found;
+use super::connection::statements;
+use super::exchange::row_stream::Rest;
+use super::request_pool::places::{Mark, Who};
+use crate::catalog::fingerprint::Watched;
+use crate::tenant::keys::Found;
 
 /// One read in the name of one API key.
 #[derive(Debug, Clone)]

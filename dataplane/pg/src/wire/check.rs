@@ -2,12 +2,12 @@
 
 use tokio::time::timeout;
 
-use super::connect::{ConnectError, connect, late};
-use super::dial::{Socket, dial};
-use super::lane::{Sessions, WAIT};
-use crate::gate::Undialed;
-use crate::login::{Endpoint, Login};
-use crate::login_failure::LoginFailure;
+use super::connection::connect::{ConnectError, connect, late};
+use super::connection::transport::{Socket, dial};
+use super::request_pool::{Sessions, WAIT};
+use crate::connect::gate::Undialed;
+use crate::connect::login::{Endpoint, Login};
+use crate::connect::login_failure::LoginFailure;
 
 /// Opens one connection to PostgreSQL itself as requests do, by SCRAM and nothing else, and closes it.
 ///

@@ -6,20 +6,28 @@ use rowgate_sql::shape::Shape;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use super::ask::{Asked, KeyRow, Mode, Page};
-use super::batch::{self, Batch};
+use super::connection::frames::{Fields, Inbox, KEEP};
+use super::connection::statements::Statements;
+use super::exchange::batch;
+use super::exchange::batch::Batch;
+use super::exchange::fingerprint_check;
+use super::exchange::key_statement;
+use super::exchange::key_statement::Prepared;
+use super::exchange::row_stream::End;
+use super::exchange::rows;
+use super::exchange::rows::Rows;
+use super::exchange::session_settings;
 use super::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
-use super::frames::{Fields, Inbox, KEEP};
-use super::key::{self, Prepared};
-use super::lane::Sessions;
-use super::opening;
-use super::places::{Mark, Warm};
-use super::rest::End;
-use super::rows::{self, Rows};
-use super::statements::Statements;
-use super::watch;
+use super::request_pool::Sessions;
+use super::request_pool::places::{Mark, Warm};
 
 pub(super) mod called;
+pub(crate) mod channel_binding;
+pub(crate) mod connect;
+pub(crate) mod frames;
+pub(crate) mod statements;
 mod streaming;
+pub(crate) mod transport;
 mod written;
 
 /// A connection between two exchanges: authenticated, no transaction, nothing unread.
@@ -142,7 +150,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.send().await.map_err(|stop| broken(stop, Part::Key))?;
         let key = match self.read_key(ask, batch).await {
             Ok(key) => key,
-            Err(Stop::Server(error)) if error.sqlstate == key::NO_SUCH_ROLE && !error.fatal => {
+            Err(Stop::Server(error)) if error.sqlstate == key_statement::NO_SUCH_ROLE && !error.fatal => {
                 self.ready().await.map_err(|stop| broken(stop, Part::Key))?;
                 return Ok((Exchanged::Whole(Err(Failure::DeadKey)), false));
             }
@@ -222,7 +230,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if self.sessions == Sessions::Pooled {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
             self.expect(backend::BIND_COMPLETE_TAG).await?;
-            if opening::is_standby(self.expect(backend::DATA_ROW_TAG).await?)? {
+            if session_settings::is_standby(self.expect(backend::DATA_ROW_TAG).await?)? {
                 return Err(Stop::Standby);
             }
             self.expect(backend::COMMAND_COMPLETE_TAG).await?;
@@ -244,13 +252,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if batch.parses_key {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
             if self.sessions == Sessions::Own {
-                self.prepared.note(key::form(ask));
+                self.prepared.note(key_statement::form(ask));
             }
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         self.inbox.expect_key();
         let key = match self.expect(backend::DATA_ROW_TAG).await {
-            Ok(row) => key::row(row).map_err(Stop::from),
+            Ok(row) => key_statement::row(row).map_err(Stop::from),
             Err(stop) => Err(stop),
         };
         self.inbox.trust();
@@ -280,7 +288,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.expect(backend::BIND_COMPLETE_TAG).await?;
             let row = self.expect(backend::DATA_ROW_TAG).await?;
             // A guard that gives a row has not raised.
-            *stands = ask.mode == Mode::Write || watch::fits(watched, row)?;
+            *stands = ask.mode == Mode::Write || fingerprint_check::fits(watched, row)?;
             self.expect(backend::COMMAND_COMPLETE_TAG).await?;
         }
         *part = Part::DataParse;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::places::Stopped;
+use super::request_pool::places::Stopped;
 
 /// Counts up for as long as the process lives.
 #[derive(Debug, Default)]

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use rowgate_pg::connect::session;
+use rowgate_pg::control::installation::{DataplaneInstallation, open_existing};
+use rowgate_pg::control::retained;
+use rowgate_pg::control::retained::Retained;
+use rowgate_pg::control::tenants::Record;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::installation::{DataplaneInstallation, open_existing};
-use rowgate_pg::retained::{self, Retained};
-use rowgate_pg::{session, tenants::Record};
 use tokio::time::timeout;
 
 use super::RetainedError;

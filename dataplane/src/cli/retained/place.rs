@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rowgate_core::derive::Root;
-use rowgate_pg::installation::{Operated, Roots, operate};
-use rowgate_pg::login::{Endpoint, Login};
+use rowgate_pg::connect::login::{Endpoint, Login};
+use rowgate_pg::control::installation::{Operated, Roots, operate};
 use rowgate_program::database_url;
 use rowgate_program::settings::{Given, Mistakes};
 

@@ -10,7 +10,7 @@ mod process;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rowgate_pg::login::{Endpoint, Login};
+use rowgate_pg::connect::login::{Endpoint, Login};
 
 use crate::standalone::roots;
 pub use binaries::{Binaries, NoPostgres};

@@ -3,9 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rowgate_pg::connect::login::Login;
+use rowgate_pg::connect::session;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::login::Login;
-use rowgate_pg::session;
 use sqlx::PgConnection;
 use tokio::time::Instant;
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rowgate_crds::{ApiKey, Reason, Tenant};
+use rowgate_pg::connect::session;
+use rowgate_pg::control::installation::Installation;
+use rowgate_pg::control::{leader, replicas, tenants};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::installation::Installation;
-use rowgate_pg::{leader, replicas, session, tenants};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;

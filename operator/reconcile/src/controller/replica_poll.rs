@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::Ulid;
+use rowgate_pg::connect::login_failure::LoginFailure;
+use rowgate_pg::connect::session;
+use rowgate_pg::control::installation::Installation;
+use rowgate_pg::control::leader;
+use rowgate_pg::control::replicas;
+use rowgate_pg::control::replicas::{Seen, Serving};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::installation::Installation;
-use rowgate_pg::login_failure::LoginFailure;
-use rowgate_pg::replicas::{self, Seen, Serving};
 use rowgate_pg::wire::try_login;
-use rowgate_pg::{leader, session};
 use sqlx::PgConnection;
 
 /// What it showed.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::{self as crds, ApiKey, Claims, Tenant};
-use rowgate_pg::installation::Installation;
+use rowgate_pg::control::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
 use rowgate_sql::text::Ident;
 

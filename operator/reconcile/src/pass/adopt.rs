@@ -3,7 +3,7 @@
 
 use rowgate_core::name::Ulid;
 use rowgate_crds::{Database, Reason};
-use rowgate_pg::tenants::{Phase, Record};
+use rowgate_pg::control::tenants::{Phase, Record};
 
 use super::PassError;
 use crate::source::ObjectRef;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_crds::Reason;
-use rowgate_pg::actual::{Cluster, Role, TenantDb};
+use rowgate_pg::control::{leader, replicas, tenants};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::{leader, replicas, tenants};
+use rowgate_pg::introspect::actual::{Cluster, Role, TenantDb};
 
 use super::{Pass, PassError};
 use crate::apply::{ApplyError, Logins};

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rowgate_crds::{DeletionPolicy, PAUSED, Reason};
+use rowgate_pg::connect::session;
+use rowgate_pg::control::{leader, replicas, tenants};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::{leader, replicas, session, tenants};
 
 use super::release::{REMEDY, is_forced};
 use super::{Pass, PassError};

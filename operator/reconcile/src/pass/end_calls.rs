@@ -2,8 +2,9 @@
 //! no login can become that role.
 
 use rowgate_core::role::TenantLogin;
+use rowgate_pg::connect::session;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::{backends, session};
+use rowgate_pg::tenant::backends;
 use sqlx::Connection as _;
 
 use super::Pass;

@@ -2,7 +2,8 @@
 
 use rowgate_crds::Reason;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::locks::{self, Held};
+use rowgate_pg::tenant::locks;
+use rowgate_pg::tenant::locks::Held;
 
 use crate::apply::ApplyError;
 use crate::source::SourceError;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::DbRole;
 use rowgate_crds::{Kind, NotServedYet as _, Reason};
-use rowgate_pg::actual::TenantDb;
+use rowgate_pg::introspect::actual::TenantDb;
 
 use super::{Pass, PassError};
 use crate::desired::{Desired, KeySpec};

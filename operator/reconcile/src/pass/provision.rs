@@ -2,9 +2,11 @@
 
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
-use rowgate_pg::actual::{Cluster, TenantDb};
+use rowgate_pg::connect::session;
+use rowgate_pg::control::{leader, migrate, tenants};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::{introspect, leader, migrate, session, tenants};
+use rowgate_pg::introspect;
+use rowgate_pg::introspect::actual::{Cluster, TenantDb};
 use sqlx::PgConnection;
 
 use super::adopt::{self, slug_is_taken};

@@ -1,8 +1,10 @@
 //! Keys that are not to live, wherever the pass over their Tenant ends.
 
 use rowgate_crds::{Kind, Reason};
+use rowgate_pg::connect::session;
+use rowgate_pg::control::tenants;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::{keys, session, tenants};
+use rowgate_pg::tenant::keys;
 
 use super::{Pass, PassError};
 use crate::apply::Logins;

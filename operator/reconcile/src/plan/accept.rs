@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
 use rowgate_crds::Reason;
-use rowgate_pg::actual::{QName, Relation, RelationKind, Routine, TenantDb};
+use rowgate_pg::introspect::actual::{QName, Relation, RelationKind, Routine, TenantDb};
 use rowgate_sql::catalog::{EXPECTED_TS, EntityKind, EntityRecord};
 use rowgate_sql::text::Ident;
 

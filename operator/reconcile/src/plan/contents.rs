@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::{SHARED_ROLE, TenantLogin, set_role};
 use rowgate_crds::Reason;
-use rowgate_pg::actual::{Cluster, TenantDb};
+use rowgate_pg::introspect::actual::{Cluster, TenantDb};
 use rowgate_sql::catalog::PermissionRecord;
 use rowgate_sql::ddl::{records, roles};
 use serde::Deserialize as _;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::role::SHARED_ROLE;
-use rowgate_pg::actual::{Membership, Role, TenantDb, Trigger};
+use rowgate_pg::introspect::actual::{Membership, Role, TenantDb, Trigger};
 use rowgate_sql::ddl::grants::Target;
 use rowgate_sql::ddl::roles::Kind;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{SHARED_ROLE, TenantLogin};
-use rowgate_pg::actual::{Cluster, KeySecret, Membership, TenantDb};
+use rowgate_pg::introspect::actual::{Cluster, KeySecret, Membership, TenantDb};
 use rowgate_sql::ddl::records;
 use rowgate_sql::ddl::roles::{self, Kind};
 use rowgate_sql::text::{Ident, Sql};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_crds::Reason;
-use rowgate_pg::actual::{Column, QName, Relation, RelationKind, TenantDb, Trigger};
+use rowgate_pg::introspect::actual::{Column, QName, Relation, RelationKind, TenantDb, Trigger};
 use rowgate_sql::catalog::{EXPECTED_TS, EntityKind};
 use rowgate_sql::ddl::{protection as ddl, records};
 use rowgate_sql::text::{Ident, Sql};

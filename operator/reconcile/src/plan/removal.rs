@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{CONTROL_DATABASE, TenantLogin};
-use rowgate_pg::actual::{Cluster, Membership};
+use rowgate_pg::introspect::actual::{Cluster, Membership};
 use rowgate_sql::ddl::grants;
 use rowgate_sql::ddl::roles::{self, Kind};
 use rowgate_sql::text::Ident;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rowgate_core::role::{CONTROL_DATABASE, SHARED_ROLE, TenantLogin};
-use rowgate_pg::actual::{Cluster, Membership as Member, Role};
+use rowgate_pg::introspect::actual::{Cluster, Membership as Member, Role};
 use rowgate_sql::ddl::grants;
 use rowgate_sql::ddl::roles::{self, Kind, Membership};
 use rowgate_sql::text::Ident;

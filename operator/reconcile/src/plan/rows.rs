@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::SHARED_ROLE;
-use rowgate_pg::actual::{QName, TenantDb};
+use rowgate_pg::introspect::actual::{QName, TenantDb};
 use rowgate_sql::catalog::PermissionRecord;
 use rowgate_sql::ddl::records;
 use rowgate_sql::text::Sql;

@@ -3,8 +3,9 @@
 
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{CONTROL_DATABASE, SHARED_ROLE, TenantLogin};
+use rowgate_pg::connect::session;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::{introspect, session};
+use rowgate_pg::introspect;
 use sqlx::PgConnection;
 
 use crate::apply::Logins;

@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
+use rowgate_pg::control::installation::Installation;
+use rowgate_pg::control::tenants::{Phase, Record};
+use rowgate_pg::control::{leader, retained, tenants};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::installation::Installation;
-use rowgate_pg::tenants::{Phase, Record};
-use rowgate_pg::{introspect, leader, retained, tenants};
+use rowgate_pg::introspect;
 use rowgate_sql::text::Ident;
 use sqlx::PgConnection;
 

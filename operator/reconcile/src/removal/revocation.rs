@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use rowgate_pg::connect::session;
+use rowgate_pg::control::installation::Installation;
+use rowgate_pg::control::{leader, migrate, tenants};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::installation::Installation;
-use rowgate_pg::{keys, leader, migrate, session, tenants};
+use rowgate_pg::tenant::keys;
 use tokio::time::timeout;
 
 use crate::apply::Logins;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use rowgate_pg::actual::{Key, KeySecret};
+use rowgate_pg::introspect::actual::{Key, KeySecret};
 use sha2::{Digest as _, Sha256};
 
 use crate::desired::KeySpec;

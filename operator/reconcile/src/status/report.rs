@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use rowgate_core::name::Ulid;
 use rowgate_crds::{self as crds, ApiKey, Reason, ResolvedPermission, Tenant};
-use rowgate_pg::actual::{Key, TenantDb};
+use rowgate_pg::introspect::actual::{Key, TenantDb};
 use rowgate_sql::catalog::{Action, PermissionRecord};
 
 use crate::desired::convert::exposed;

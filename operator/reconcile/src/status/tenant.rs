@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rowgate_core::name::Ulid;
 use rowgate_crds::{Endpoints, ResolvedPermission, TenantStatus};
-use rowgate_pg::login_failure::LoginFailure;
+use rowgate_pg::connect::login_failure::LoginFailure;
 
 use super::{Findings, KeyState, Replicas, Transitions, Verdict, serving, verdict};
 use crate::source::ObjectRef;

@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 
 use super::*;
-use crate::wire::places::{Mark, Place, Places, Warm, Who};
+use crate::wire::request_pool::places::{Mark, Place, Places, Warm, Who};
 
 const LONG: Duration = Duration::from_secs(60);
 

@@ -8,11 +8,12 @@ use rowgate_sql::text::Format;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Connection;
-use crate::wire::batch;
-use crate::wire::calls::Call;
+use crate::wire::call_sessions::Call;
+use crate::wire::connection::frames::Fields;
+use crate::wire::exchange::batch;
+use crate::wire::exchange::rows;
+use crate::wire::exchange::rows::Rows;
 use crate::wire::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
-use crate::wire::frames::Fields;
-use crate::wire::rows::{self, Rows};
 
 /// How a call went.
 pub(in crate::wire) struct Called {

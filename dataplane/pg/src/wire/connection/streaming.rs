@@ -6,9 +6,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
 use super::{Broken, Connection, Went, broken};
+use crate::wire::exchange::row_stream::End;
+use crate::wire::exchange::rows::Rows;
 use crate::wire::failure::{Part, Stop};
-use crate::wire::rest::End;
-use crate::wire::rows::Rows;
 
 /// What is read of rows that nobody waits for, rather than closing the connection: what sockets hold anyway. To make a
 /// new connection costs more than this, and to read on may cost anything.

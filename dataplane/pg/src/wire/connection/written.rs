@@ -7,9 +7,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Connection;
 use crate::wire::ask::Asked;
-use crate::wire::batch::{self, Batch};
+use crate::wire::exchange::batch;
+use crate::wire::exchange::batch::Batch;
+use crate::wire::exchange::rows::Rows;
 use crate::wire::failure::{Malformed, Stop};
-use crate::wire::rows::Rows;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Runs the data statement, which was parsed and fits.

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::{Cause, Failure, Malformed, Part, Rule};
-use crate::login_failure::LoginCause;
-use crate::wire::frames::Fields;
-use crate::wire::watch;
+use crate::connect::login_failure::LoginCause;
+use crate::wire::connection::frames::Fields;
+use crate::wire::exchange::fingerprint_check;
 
 /// As much of a routine's error as a caller is told, in characters.
 const RAISED: usize = 1_000;
@@ -118,7 +118,7 @@ impl ServerError {
                 Failure::Invalid(self.into())
             }
             _ if ["08", "53", "57"].contains(&class(state)) => Failure::Unavailable(self.to_string()),
-            (watch::OTHER_TABLES, Part::Watch) => Failure::Changed(self.into()),
+            (fingerprint_check::OTHER_TABLES, Part::Watch) => Failure::Changed(self.into()),
             // The login lacks a right, or the session is not what it was.
             (_, Part::Key | Part::Watch) => Failure::Unavailable(self.to_string()),
             // A name in a value, such as one of regclass, may be unknown too.

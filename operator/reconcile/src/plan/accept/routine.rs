@@ -1,8 +1,8 @@
 //! Which functions and procedures can be called, and why the others cannot.
 
 use rowgate_crds::Reason;
-use rowgate_pg::actual::{Routine, TenantDb};
-use rowgate_pg::declared::{DeclaredType, Obstacle};
+use rowgate_pg::introspect::actual::{Routine, TenantDb};
+use rowgate_pg::introspect::declared::{DeclaredType, Obstacle};
 use rowgate_sql::catalog::{EntityRecord, FieldType, Operators, TypeKind};
 
 use super::{Accepted, Finding, On, qname};

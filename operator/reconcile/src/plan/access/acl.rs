@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
 use rowgate_core::role::{SHARED_ROLE, TenantLogin};
-use rowgate_pg::actual::{Acl, Cluster, Relation, RelationKind, TenantDb};
+use rowgate_pg::introspect::actual::{Acl, Cluster, Relation, RelationKind, TenantDb};
 use rowgate_sql::catalog::{Action, PermissionRecord};
 use rowgate_sql::ddl::grants::{self, DefaultFor, Target};
 use rowgate_sql::text::Ident;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rowgate_core::role::{SHARED_ROLE, TenantLogin};
-use rowgate_pg::actual::{Acl, Cluster, Membership, Role, TenantDb};
+use rowgate_pg::introspect::actual::{Acl, Cluster, Membership, Role, TenantDb};
 
 use crate::desired::Desired;
 

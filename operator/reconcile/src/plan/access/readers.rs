@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::SHARED_ROLE;
 use rowgate_crds::Reason;
-use rowgate_pg::actual::{Policy, QName};
+use rowgate_pg::introspect::actual::{Policy, QName};
 use rowgate_sql::catalog::{Action, EntityKind, PermissionRecord};
 
 use crate::desired::KeySpec;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
-use rowgate_pg::actual::Relation;
+use rowgate_pg::introspect::actual::Relation;
 use rowgate_sql::catalog::{Action, EntityKind, PermissionRecord};
 
 use crate::plan::accept::{Accepted, exposed};

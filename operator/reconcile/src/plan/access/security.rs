@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rowgate_core::name::EntityName;
 use rowgate_core::role::SHARED_ROLE;
 use rowgate_crds::Reason;
-use rowgate_pg::actual::{QName, Relation, TenantDb};
+use rowgate_pg::introspect::actual::{QName, Relation, TenantDb};
 use rowgate_sql::catalog::{Action, EntityKind};
 use rowgate_sql::ddl::policies::{self, Command, Condition, PolicyDef, Rows};
 use rowgate_sql::ddl::records;

@@ -1,7 +1,7 @@
 //! Which tables can be protected, and what to change in the others.
 
 use rowgate_crds::Reason;
-use rowgate_pg::actual::{QName, Relation, RelationKind, TenantDb};
+use rowgate_pg::introspect::actual::{QName, Relation, RelationKind, TenantDb};
 use rowgate_sql::catalog::EXPECTED_TS;
 use rowgate_sql::ddl::protection as ddl;
 use rowgate_sql::text::Ident;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use rowgate_core::name::Ulid;
 use rowgate_crds::{self as crds, Kind, Reason, ResolvedPermission};
-use rowgate_pg::login_failure::LoginFailure;
-use rowgate_pg::replicas::Serving;
+use rowgate_pg::connect::login_failure::LoginFailure;
+use rowgate_pg::control::replicas::Serving;
 
 use super::StatusCache;
 use crate::source::{ObjectRef, StatusReport};

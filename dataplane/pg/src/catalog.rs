@@ -1,0 +1,78 @@
+//! A tenant's catalog, read by the data plane from the tenant's own database in one snapshot.
+
+use rowgate_sql::catalog::{Catalog, Entity, EntityRecord, Limits, PermissionRecord, build};
+use rowgate_sql::text::Ident;
+use sqlx::types::Json;
+use sqlx::{Connection as _, PgConnection};
+
+use crate::catalog::fingerprint::Watched;
+use crate::failure::PgError;
+use crate::tenant::read_limits::{limited, of, records, within};
+
+mod columns;
+mod constraints;
+pub mod fingerprint;
+mod policies;
+mod routines;
+mod structure;
+mod tables;
+mod triggers;
+mod views;
+
+pub(crate) use structure::kind;
+use tables::Tables;
+
+/// Reads everything that serving needs, as `t<id>_auth`, and what it was read from, within [`bounds`](crate::tenant::read_limits).
+pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
+    within("the tenant's database", Box::pin(read(conn))).await
+}
+
+async fn read(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
+    let mut open = conn.begin_with("begin isolation level repeatable read, read only").await?;
+    let (generation, Json(limits)) = state(&mut open).await.map_err(|error| of("dl.state")(error.into()))?;
+    let entities = entities(&mut open).await.map_err(of("dl.entities"))?;
+    let sets = sets(&mut open).await.map_err(of("dl.permission_sets"))?;
+    // PostgreSQL takes what finds types recursively for so large (a cost of 890,000 for 13 types) that it would compile it
+    let settings =
+        "select pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('jit', 'off', true)";
+    sqlx::query(settings).execute(&mut *open).await?;
+    // each of these reads dl.entities too
+    let mut tables = Tables::find(&mut open).await.map_err(of("dl.entities"))?;
+    let structures = structure::structures(&mut open, &tables).await.map_err(of("pg_type"))?;
+    columns::note(&mut open, &mut tables, &structures).await.map_err(of("pg_attribute"))?;
+    constraints::note(&mut open, &mut tables).await.map_err(of("pg_constraint"))?;
+    policies::note(&mut open, &mut tables).await.map_err(of("pg_policy"))?;
+    triggers::note(&mut open, &mut tables).await.map_err(of("pg_trigger"))?;
+    views::note(&mut open, &mut tables).await.map_err(of("pg_rewrite"))?;
+    let routines = routines::routines(&mut open, &structures).await.map_err(of("pg_proc"))?;
+    let (watched, unguarded) = fingerprint::watch(&mut open).await.map_err(of("pg_depend"))?;
+    open.rollback().await?;
+    let entities = entities.into_iter().map(|Json(record)| record).collect();
+    let sets = sets.into_iter().map(|(role, Json(permissions))| (role, permissions)).collect();
+    let mut catalog = build(generation, limits, entities, tables.all(), &routines, sets);
+    let shows = |entity: &Entity| {
+        entity.routine.is_none() && unguarded.contains(&(entity.schema.clone(), entity.object.clone()))
+    };
+    let shown = catalog.entities.values().filter(|entity| shows(entity)).map(|it| it.name.clone());
+    let shown: Vec<_> = shown.collect();
+    catalog.unguarded.extend(shown);
+    Ok((catalog, watched))
+}
+
+async fn state(conn: &mut PgConnection) -> Result<(i64, Json<Limits>), sqlx::Error> {
+    sqlx::query_as("select generation, limits from dl.state").fetch_one(conn).await
+}
+
+async fn entities(conn: &mut PgConnection) -> Result<Vec<Json<EntityRecord>>, PgError> {
+    let rows = sqlx::query_scalar(limited!("select definition from dl.entities order by name"));
+    records(rows.fetch_all(conn).await?)
+}
+
+async fn sets(conn: &mut PgConnection) -> Result<Vec<(String, Json<Vec<PermissionRecord>>)>, PgError> {
+    let rows = sqlx::query_as(limited!("select role::text, permissions from dl.permission_sets"));
+    records(rows.fetch_all(conn).await?)
+}
+
+pub(crate) fn ident(name: &str) -> Result<Ident, PgError> {
+    Ident::new(name).ok_or_else(|| PgError::unexpected("PostgreSQL holds a name that is none"))
+}

@@ -1,0 +1,168 @@
+//! What a catalog was read from, and a fingerprint of it, so that a change that somebody makes by hand is noticed.
+
+use std::collections::HashSet;
+
+use rowgate_sql::text::Ident;
+use sqlx::postgres::types::Oid;
+use sqlx::{Connection as _, PgConnection};
+
+use crate::catalog::ident;
+use crate::failure::PgError;
+
+/// Rows of `pg_catalog` that a catalog stands on, as arguments of [`TEXT`], and what it gave when they were read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Watched {
+    oids: [Vec<Oid>; 4],
+    /// The same as `oid[]` in binary.
+    pub(crate) arguments: [Vec<u8>; 4],
+    pub fingerprint: i64,
+}
+
+/// A relation by schema and name.
+pub(crate) type Name = (Ident, Ident);
+
+/// The fingerprint of relations (`$1`), types (`$2`), schemas (`$3`), and routines (`$4`) with whatever has the name of
+/// one in its schema. A row of `pg_attribute` has a new `xmin`
+/// whenever a column changes, by whatever command (0.17 ms for 20 tables of 10 columns, 3 ms for 500, warm). Of `pg_class`, which TRUNCATE and VACUUM FULL write too, it is contents.
+pub(crate) const TEXT: &str = "\
+select coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(c.oid, c.relname, c.relnamespace, c.relkind,
+            c.relowner, c.relrowsecurity, c.relforcerowsecurity, c.reloptions), 1))
+        from pg_catalog.pg_class c where c.oid = any($1)), 0)
+    # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(a.attrelid, a.attnum, a.xmin), 2))
+        from pg_catalog.pg_attribute a where a.attrelid = any($1) and a.attnum > 0), 0)
+    # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(i.indexrelid, i.xmin), 3))
+        from pg_catalog.pg_index i where i.indrelid = any($1)), 0)
+    # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(p.oid, p.xmin), 4))
+        from pg_catalog.pg_policy p where p.polrelid = any($1)), 0)
+    # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(r.oid, r.xmin), 5))
+        from pg_catalog.pg_rewrite r where r.ev_class = any($1)), 0)
+    # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(t.oid, t.xmin), 6))
+        from pg_catalog.pg_type t where t.oid = any($2)), 0)
+    # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(e.oid, e.xmin), 7))
+        from pg_catalog.pg_enum e where e.enumtypid = any($2)), 0)
+    # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(n.oid, n.nspname), 8))
+        from pg_catalog.pg_namespace n where n.oid = any($3)), 0)
+    # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(p.oid, p.xmin), 9))
+        from pg_catalog.pg_proc p where (p.proname, p.pronamespace) in (
+            select k.proname, k.pronamespace from pg_catalog.pg_proc k where k.oid = any($4))), 0)
+    # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(g.oid, g.xmin), 10))
+        from pg_catalog.pg_trigger g where g.tgrelid = any($1)), 0)";
+
+impl Watched {
+    /// The fingerprint of now. Its names are of `pg_catalog`, so any login and any search path without operators of
+    /// somebody else's will do.
+    pub async fn look(&self, conn: &mut PgConnection) -> Result<i64, PgError> {
+        let mut open = conn.begin_with("begin read only").await?;
+        sqlx::query("set local search_path = ''").execute(&mut *open).await?;
+        let fingerprint = now(&mut open, &self.oids).await?;
+        open.rollback().await?;
+        Ok(fingerprint)
+    }
+}
+
+/// What the entities of a tenant stand on, in the snapshot and with the empty search path of the caller's
+/// transaction; and those relations that must not be read now: row-level security of one that they are, or that they
+/// show, is not enabled and forced, or a view belongs to somebody else than the tenant's owner.
+pub(crate) async fn watch(conn: &mut PgConnection) -> Result<(Watched, HashSet<Name>), PgError> {
+    let row: Row = sqlx::query_as(
+        "with recursive exposed as (
+             select distinct c.oid, c.relnamespace, n.nspname, c.relname
+             from dl.entities e
+             join pg_catalog.pg_namespace n on n.nspname = e.definition ->> 'schema'
+             join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = e.definition ->> 'object'
+                                       and c.relkind in ('r', 'p', 'v')
+             where e.definition ->> 'kind' <> 'Procedure'
+         ), routine as (
+             select distinct p.oid, p.pronamespace, p.prorettype, p.proallargtypes, p.proargtypes
+             from dl.entities e
+             join pg_catalog.pg_namespace n on n.nspname = e.definition ->> 'schema'
+             join pg_catalog.pg_proc p on p.pronamespace = n.oid and p.proname = e.definition ->> 'object'
+             where e.definition ->> 'kind' = 'Procedure'
+         ), under as (
+             select oid as root, oid from exposed
+             union
+             select u.root, b.oid
+             from under u
+             join pg_catalog.pg_rewrite w on w.ev_class = u.oid
+             join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
+                                        and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> u.oid
+             join pg_catalog.pg_class b on b.oid = d.refobjid and b.relkind <> 'S'
+         ), type as (
+             select t.oid, t.typbasetype, t.typelem, t.typrelid
+             from pg_catalog.pg_attribute a
+             join pg_catalog.pg_type t on t.oid = a.atttypid and t.oid >= 16384
+             where a.attrelid in (select oid from under) and a.attnum > 0 and not a.attisdropped
+             union
+             select t.oid, t.typbasetype, t.typelem, t.typrelid
+             from routine r
+             cross join pg_catalog.unnest(r.prorettype || coalesce(r.proallargtypes, r.proargtypes::oid[])) a (type)
+             join pg_catalog.pg_type t on t.oid = a.type and t.oid >= 16384
+             union
+             select t.oid, t.typbasetype, t.typelem, t.typrelid
+             from type y
+             cross join lateral (
+                 select y.typbasetype as oid
+                 union all select y.typelem
+                 union all select r.rngsubtype from pg_catalog.pg_range r where y.oid in (r.rngtypid, r.rngmultitypid)
+                 union all select a.atttypid from pg_catalog.pg_attribute a
+                           where a.attrelid = y.typrelid and a.attnum > 0 and not a.attisdropped
+             ) part
+             join pg_catalog.pg_type t on t.oid = part.oid and t.oid >= 16384
+         ), open as (
+             select e.nspname, e.relname from exposed e
+             where exists (
+                 select from under u join pg_catalog.pg_class c on c.oid = u.oid
+                 where u.root = e.oid and not case
+                     when c.relkind in ('r', 'p') then c.relrowsecurity and c.relforcerowsecurity
+                     else c.relkind = 'v' and c.relowner = (
+                         select n.nspowner from pg_catalog.pg_namespace n where n.nspname = 'dl') end)
+         )
+         select array(select oid from under union select typrelid from type where typrelid <> 0) as relations,
+                array(select oid from type) as types,
+                array(select relnamespace from exposed union select pronamespace from routine) as schemas,
+                array(select oid from routine) as routines,
+                array(select nspname::text from open order by nspname, relname) as open_schemas,
+                array(select relname::text from open order by nspname, relname) as open_names",
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    let oids = [row.relations, row.types, row.schemas, row.routines];
+    let fingerprint = now(conn, &oids).await?;
+    let arguments = oids.each_ref().map(|oids| binary(oids));
+    let names = row.open_schemas.iter().zip(&row.open_names);
+    let open = names.map(|(schema, name)| Ok((ident(schema)?, ident(name)?)));
+    let open = open.collect::<Result<_, PgError>>()?;
+    Ok((Watched { oids, arguments, fingerprint }, open))
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    relations: Vec<Oid>,
+    types: Vec<Oid>,
+    schemas: Vec<Oid>,
+    routines: Vec<Oid>,
+    open_schemas: Vec<String>,
+    open_names: Vec<String>,
+}
+
+async fn now(conn: &mut PgConnection, oids: &[Vec<Oid>; 4]) -> Result<i64, PgError> {
+    let query = oids.iter().fold(sqlx::query_scalar(TEXT), |query, oids| query.bind(oids));
+    Ok(query.fetch_one(conn).await?)
+}
+
+/// A one-dimensional array of `oid`, as PostgreSQL takes it in binary.
+fn binary(oids: &[Oid]) -> Vec<u8> {
+    let count = u32::try_from(oids.len()).expect("PostgreSQL gave no more than it can hold");
+    let mut bytes = Vec::with_capacity(20 + 8 * oids.len());
+    // dimensions, no NULL, the type of the elements, how many, and the number of the first
+    for number in [1, 0, OID, count, 1] {
+        bytes.extend_from_slice(&number.to_be_bytes());
+    }
+    for oid in oids {
+        bytes.extend_from_slice(&4_u32.to_be_bytes());
+        bytes.extend_from_slice(&oid.0.to_be_bytes());
+    }
+    bytes
+}
+
+const OID: u32 = 26;

@@ -1,0 +1,8 @@
+//! Connections for everything but the hot path: where a PostgreSQL is, who logs in, whom TLS trusts, what a failed login means, and
+//! the gate in front of the databases of tenants.
+
+pub(crate) mod gate;
+pub mod login;
+pub mod login_failure;
+pub mod session;
+pub mod tls;

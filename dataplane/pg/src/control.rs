@@ -1,0 +1,10 @@
+//! The tables of the control database, a module each, and the installation that they belong to.
+
+pub mod installation;
+pub mod last_used;
+pub mod leader;
+pub mod migrate;
+pub mod replicas;
+pub mod retained;
+pub mod signing;
+pub mod tenants;

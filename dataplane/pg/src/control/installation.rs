@@ -1,0 +1,266 @@
+//! One installation of Rowgate in one PostgreSQL cluster: its logins, its control database and its marker.
+
+use rowgate_core::derive::Root;
+use rowgate_core::name::Ulid;
+use rowgate_core::role::{CONTROL_DATABASE, DATAPLANE_ROLE, TenantLogin};
+use sqlx::PgConnection;
+
+use crate::connect::login::{Endpoint, Login};
+use crate::connect::session;
+use crate::failure::PgError;
+
+mod bootstrap;
+mod checks;
+mod operate;
+
+pub use bootstrap::open;
+pub use operate::{Operated, operate};
+
+/// The two roots from which everything is derived (architecture, section 3).
+#[derive(Debug, Clone)]
+pub struct Roots {
+    pub operator: Root,
+    pub dataplane: Root,
+}
+
+/// What the operator's side of Rowgate knows: every login of the installation.
+#[derive(Debug, Clone)]
+pub struct Installation {
+    pub endpoint: Endpoint,
+    /// Of the PostgreSQL cluster; part of every derived password.
+    pub system_identifier: String,
+    pub id: Ulid,
+    /// Lines that a DBA may run to close what this login cannot close itself. Empty with a superuser.
+    pub advice: Vec<String>,
+    operator: Login,
+    roots: Roots,
+}
+
+/// What a data plane knows: never the operator's root.
+#[derive(Debug, Clone)]
+pub struct DataplaneInstallation {
+    pub endpoint: Endpoint,
+    pub system_identifier: String,
+    pub id: Ulid,
+    root: Root,
+}
+
+/// Why Rowgate cannot work with this PostgreSQL. Each message says what to change.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallationError {
+    #[error(transparent)]
+    Pg(#[from] PgError),
+    #[error(
+        "this is PostgreSQL {version}; Rowgate needs 16 or newer: upgrade the server, or name another one"
+    )]
+    TooOld { version: String },
+    #[error("role {role:?} may not do what Rowgate needs; a DBA can run:\n{}", lines.join("\n"))]
+    LoginTooWeak { role: String, lines: Vec<String> },
+    #[error(
+        "this PostgreSQL belongs to installation {id}, made with another {which} root (fingerprint {stored}, given \
+         {given}); start with that installation's state folder or Secret, or use another PostgreSQL"
+    )]
+    OtherRoots { id: String, which: &'static str, stored: String, given: String },
+    #[error(
+        "the control database says it stands in PostgreSQL cluster {stored}, but this is cluster {actual}; a control \
+         database cannot be copied to another cluster: use another PostgreSQL, or drop the copied database {CONTROL_DATABASE}"
+    )]
+    OtherCluster { stored: String, actual: String },
+    #[error(
+        "database {CONTROL_DATABASE} belongs to {owner:?}, not to {expected:?}; log in as {owner:?} if it is the \
+         operator's login, else rename that database or use another PostgreSQL"
+    )]
+    OtherOwner { owner: String, expected: String },
+    #[error(
+        "the operator's login of this installation is {owner:?}; give --database-url with that role and its password, as \
+         the operator or standalone has it"
+    )]
+    OtherOperator { owner: String },
+    #[error("there is no installation in this PostgreSQL yet; start the operator, or standalone, first")]
+    NotInstalled,
+}
+
+impl Installation {
+    /// The operator on the control database.
+    #[must_use]
+    pub fn operator(&self) -> Login {
+        self.operator_on(CONTROL_DATABASE)
+    }
+
+    /// The operator on `database`. It can connect to no tenant's.
+    #[must_use]
+    pub fn operator_on(&self, database: &str) -> Login {
+        Login { database: database.to_owned(), ..self.operator.clone() }
+    }
+
+    /// One of a tenant's login roles.
+    #[must_use]
+    pub fn tenant(&self, tenant: &Ulid, login: TenantLogin, database: &str) -> Login {
+        let root = self.root_of(login);
+        derived(root, &self.endpoint, &self.system_identifier, login.role(tenant), database)
+    }
+
+    /// The role of a scoped key.
+    #[must_use]
+    pub fn key(&self, role: &str, database: &str) -> Login {
+        derived(&self.roots.dataplane, &self.endpoint, &self.system_identifier, role.to_owned(), database)
+    }
+
+    /// The data plane on the control database.
+    #[must_use]
+    pub fn dataplane(&self) -> Login {
+        dataplane(&self.endpoint, &self.roots.dataplane)
+    }
+
+    /// The SCRAM verifier that belongs to [`Installation::tenant`].
+    #[must_use]
+    pub fn tenant_verifier(&self, tenant: &Ulid, login: TenantLogin) -> String {
+        verifier(self.root_of(login), &self.system_identifier, &login.role(tenant))
+    }
+
+    /// The SCRAM verifier that belongs to [`Installation::key`].
+    #[must_use]
+    pub fn key_verifier(&self, role: &str) -> String {
+        verifier(&self.roots.dataplane, &self.system_identifier, role)
+    }
+
+    #[must_use]
+    pub fn roots(&self) -> &Roots {
+        &self.roots
+    }
+
+    fn root_of(&self, login: TenantLogin) -> &Root {
+        match login {
+            TenantLogin::Owner | TenantLogin::Keys => &self.roots.operator,
+            TenantLogin::Auth | TenantLogin::Sql => &self.roots.dataplane,
+        }
+    }
+}
+
+impl DataplaneInstallation {
+    /// The data plane on the control database.
+    #[must_use]
+    pub fn dataplane(&self) -> Login {
+        dataplane(&self.endpoint, &self.root)
+    }
+
+    /// Lane A of a tenant, on the tenant's own server or (`None`) the control database's.
+    #[must_use]
+    pub fn auth(&self, tenant: &Ulid, endpoint: Option<&Endpoint>, database: &str) -> Login {
+        self.on(TenantLogin::Auth.role(tenant), endpoint, database)
+    }
+
+    /// Calls by unscoped keys, there.
+    #[must_use]
+    pub fn sql(&self, tenant: &Ulid, endpoint: Option<&Endpoint>, database: &str) -> Login {
+        self.on(TenantLogin::Sql.role(tenant), endpoint, database)
+    }
+
+    /// Calls by the scoped key with this role, there.
+    #[must_use]
+    pub fn key(&self, role: &str, endpoint: Option<&Endpoint>, database: &str) -> Login {
+        self.on(role.to_owned(), endpoint, database)
+    }
+
+    /// The owner of a tenant's tables, there, for whoever holds the operator's root.
+    #[must_use]
+    pub fn owner(
+        &self,
+        operator: &Root,
+        tenant: &Ulid,
+        endpoint: Option<&Endpoint>,
+        database: &str,
+    ) -> Login {
+        let login = self.on(TenantLogin::Owner.role(tenant), endpoint, database);
+        let password = operator.password(&self.system_identifier, &login.role, 1);
+        Login { password, ..login }
+    }
+
+    /// The SCRAM verifier that belongs to [`DataplaneInstallation::sql`] and [`DataplaneInstallation::key`].
+    #[must_use]
+    pub fn verifier(&self, role: &str) -> String {
+        verifier(&self.root, &self.system_identifier, role)
+    }
+
+    fn on(&self, role: String, endpoint: Option<&Endpoint>, database: &str) -> Login {
+        let endpoint = match (endpoint.unwrap_or(&self.endpoint).clone(), &self.endpoint) {
+            // The tenants' servers are trusted as the control database's is.
+            (Endpoint::Tcp { host, port, .. }, Endpoint::Tcp { tls, .. }) => {
+                Endpoint::Tcp { host, port, tls: tls.clone() }
+            }
+            (endpoint, _) => endpoint,
+        };
+        derived(&self.root, &endpoint, &self.system_identifier, role, database)
+    }
+}
+
+/// Opens what the operator has installed, as the data plane alone.
+pub async fn open_existing(
+    control: Endpoint,
+    dataplane_root: &Root,
+) -> Result<(DataplaneInstallation, PgConnection), InstallationError> {
+    let mut conn = session::connect(&dataplane(&control, dataplane_root)).await.map_err(not_installed)?;
+    let marker = read_marker(&mut conn).await?.ok_or(InstallationError::NotInstalled)?;
+    marker.check("data plane", &marker.dataplane_fingerprint, &dataplane_root.fingerprint())?;
+    let (system_identifier, id) = (marker.system_identifier.clone(), marker.id()?);
+    let root = dataplane_root.clone();
+    Ok((DataplaneInstallation { endpoint: control, system_identifier, id, root }, conn))
+}
+
+/// No such database or role, or not our password: one remedy for all.
+fn not_installed(error: PgError) -> InstallationError {
+    match error.code() {
+        Some("3D000" | "28P01" | "28000") => InstallationError::NotInstalled,
+        _ => error.into(),
+    }
+}
+
+/// The one row of `control.installation`.
+#[derive(sqlx::FromRow)]
+struct Marker {
+    id: String,
+    system_identifier: String,
+    operator_fingerprint: String,
+    dataplane_fingerprint: String,
+}
+
+impl Marker {
+    fn id(&self) -> Result<Ulid, PgError> {
+        self.id.parse().map_err(|_| PgError::unexpected("control.installation holds no ULID"))
+    }
+
+    fn check(&self, which: &'static str, stored: &str, given: &str) -> Result<(), InstallationError> {
+        if stored == given {
+            return Ok(());
+        }
+        let (id, stored, given) = (self.id.clone(), stored.to_owned(), given.to_owned());
+        Err(InstallationError::OtherRoots { id, which, stored, given })
+    }
+}
+
+async fn read_marker(conn: &mut PgConnection) -> Result<Option<Marker>, PgError> {
+    let there = sqlx::query_scalar("select to_regclass('control.installation') is not null");
+    if !there.fetch_one(&mut *conn).await? {
+        return Ok(None);
+    }
+    let row = sqlx::query_as(
+        "select id, system_identifier, operator_fingerprint, dataplane_fingerprint from control.installation",
+    );
+    Ok(row.fetch_optional(conn).await?)
+}
+
+/// The label in place of a system identifier: the data plane logs in before it can know the cluster's.
+const CONTROL_LABEL: &str = "control";
+
+fn dataplane(endpoint: &Endpoint, root: &Root) -> Login {
+    derived(root, endpoint, CONTROL_LABEL, DATAPLANE_ROLE.to_owned(), CONTROL_DATABASE)
+}
+
+fn derived(root: &Root, endpoint: &Endpoint, label: &str, role: String, database: &str) -> Login {
+    let password = root.password(label, &role, 1);
+    Login { endpoint: endpoint.clone(), database: database.to_owned(), role, password }
+}
+
+fn verifier(root: &Root, label: &str, role: &str) -> String {
+    rowgate_core::scram::verifier(&root.password(label, role, 1), &root.salt(label, role, 1))
+}

@@ -1,0 +1,251 @@
+//! Making an installation, or finding the one that is there: idempotent, and safe beside another that does the same.
+
+use rowgate_core::name::Ulid;
+use rowgate_core::role::{CONTROL_DATABASE, DATAPLANE_ROLE, OPERATOR_ROLE, SHARED_ROLE};
+use sqlx::{Connection as _, PgConnection};
+
+use super::checks::{self, Me, quoted};
+use super::{CONTROL_LABEL, Installation, InstallationError, Marker, Roots, derived, read_marker, verifier};
+use crate::connect::login::Login;
+use crate::connect::session;
+use crate::control::migrate;
+use crate::failure::PgError;
+
+/// "rowgate" in ASCII: one opener at a time in a cluster.
+const OPEN_LOCK: i64 = 0x0072_6f77_6761_7465;
+
+/// Opens the installation behind `admin`, making what is missing; `new_id` is its id if there is none yet.
+///
+/// `admin` is a superuser (then the operator's login is made here, with a derived password), or itself the
+/// operator's login: CREATEDB CREATEROLE, no superuser. Nothing is written before roots and cluster were compared
+/// with the marker of an installation that is there.
+pub async fn open(admin: Login, roots: &Roots, new_id: Ulid) -> Result<Installation, InstallationError> {
+    let mut conn = session::connect(&admin).await?;
+    checks::require_version(&mut conn).await?;
+    sqlx::query("select pg_catalog.pg_advisory_lock($1)")
+        .bind(OPEN_LOCK)
+        .execute(&mut conn)
+        .await
+        .map_err(PgError::from)?;
+    let me = checks::me(&mut conn).await?;
+    if !me.superuser {
+        me.require_operator()?;
+    }
+    let marker = present_marker(&admin, &mut conn, &me).await?;
+    let system_identifier = match (checks::system_identifier(&mut conn).await?, &marker) {
+        (Some(actual), _) => actual,
+        (None, Some(marker)) => marker.system_identifier.clone(),
+        (None, None) => return Err(me.too_weak(vec![grant_identifier(&me)])),
+    };
+    if let Some(marker) = &marker {
+        fits(marker, roots, &system_identifier)?;
+    }
+
+    let operator = match me.superuser {
+        true => make_operator(&mut conn, &admin, roots, &system_identifier).await?,
+        false => admin.clone(),
+    };
+    make_control_database(&mut conn, &me, &operator.role).await?;
+    let advice = close_databases(&mut conn, &me).await?;
+    let mut control =
+        session::connect(&Login { database: CONTROL_DATABASE.to_owned(), ..operator.clone() }).await?;
+    make_shared_roles(&mut conn, &mut control, &me, &operator, roots).await?;
+    migrate::control(&mut control).await?;
+    let marker = make_marker(&mut control, roots, &system_identifier, new_id).await?;
+    fits(&marker, roots, &system_identifier)?;
+
+    let id = marker.id()?;
+    // The lock goes with the connection.
+    conn.close().await.map_err(PgError::from)?;
+    control.close().await.map_err(PgError::from)?;
+    Ok(Installation {
+        endpoint: admin.endpoint,
+        system_identifier,
+        id,
+        advice,
+        operator,
+        roots: roots.clone(),
+    })
+}
+
+/// The marker as `admin` sees it, with the owner of the control database compared to the login we shall use.
+async fn present_marker(
+    admin: &Login,
+    conn: &mut PgConnection,
+    me: &Me,
+) -> Result<Option<Marker>, InstallationError> {
+    let Some(owner) = checks::owner(conn, CONTROL_DATABASE).await? else { return Ok(None) };
+    let expected = if me.superuser { OPERATOR_ROLE } else { &me.name };
+    if owner != expected {
+        return Err(InstallationError::OtherOwner { owner, expected: expected.to_owned() });
+    }
+    let mut control =
+        session::connect(&Login { database: CONTROL_DATABASE.to_owned(), ..admin.clone() }).await?;
+    let marker = read_marker(&mut control).await?;
+    control.close().await.map_err(PgError::from)?;
+    Ok(marker)
+}
+
+fn fits(marker: &Marker, roots: &Roots, system_identifier: &str) -> Result<(), InstallationError> {
+    if marker.system_identifier != system_identifier {
+        let (stored, actual) = (marker.system_identifier.clone(), system_identifier.to_owned());
+        return Err(InstallationError::OtherCluster { stored, actual });
+    }
+    marker.check("operator", &marker.operator_fingerprint, &roots.operator.fingerprint())?;
+    marker.check("data plane", &marker.dataplane_fingerprint, &roots.dataplane.fingerprint())
+}
+
+/// As a superuser: the operator's login with its attributes and its derived password.
+async fn make_operator(
+    conn: &mut PgConnection,
+    admin: &Login,
+    roots: &Roots,
+    system_identifier: &str,
+) -> Result<Login, PgError> {
+    let verifier = verifier(&roots.operator, system_identifier, OPERATOR_ROLE);
+    let right: Option<bool> = sqlx::query_scalar(
+        "select rolcanlogin and rolcreatedb and rolcreaterole and not rolsuper and not rolbypassrls \
+                and not rolreplication and rolpassword is not distinct from $2 \
+         from pg_catalog.pg_authid where rolname = $1",
+    )
+    .bind(OPERATOR_ROLE)
+    .bind(&verifier)
+    .fetch_optional(&mut *conn)
+    .await?;
+    let verb = match right {
+        Some(true) => None,
+        Some(false) => Some("alter"),
+        None => Some("create"),
+    };
+    if let Some(verb) = verb {
+        // The verifier is base 64 and punctuation of ours: it cannot end the literal.
+        let attributes = "login createdb createrole noinherit nosuperuser noreplication nobypassrls";
+        session::script(conn, &format!("{verb} role {OPERATOR_ROLE} {attributes} password '{verifier}'"))
+            .await?;
+    }
+    let (root, endpoint) = (&roots.operator, &admin.endpoint);
+    Ok(derived(root, endpoint, system_identifier, OPERATOR_ROLE.to_owned(), CONTROL_DATABASE))
+}
+
+/// The control database, in an encoding and collation that every cluster can have.
+async fn make_control_database(conn: &mut PgConnection, me: &Me, operator: &str) -> Result<(), PgError> {
+    if checks::owner(conn, CONTROL_DATABASE).await?.is_some() {
+        return Ok(());
+    }
+    let owner = if me.superuser { format!("owner {}", quoted(operator)) } else { String::new() };
+    let create = format!(
+        "create database {CONTROL_DATABASE} {owner} template template0 encoding 'UTF8' locale_provider libc locale 'C'"
+    );
+    exists_already(session::script(conn, &create).await)
+}
+
+/// Takes CONNECT and TEMPORARY from PUBLIC where this login can, and says what is left for a DBA.
+async fn close_databases(conn: &mut PgConnection, me: &Me) -> Result<Vec<String>, PgError> {
+    let mut advice = Vec::new();
+    for database in checks::open_databases(conn).await? {
+        let revoke = format!("revoke connect, temporary on database {} from public", quoted(&database));
+        let ours = database == CONTROL_DATABASE;
+        let systems = me.superuser && matches!(database.as_str(), "postgres" | "template1");
+        match ours || systems {
+            true => session::script(conn, &revoke).await?,
+            false => advice.push(format!("{revoke};")),
+        }
+    }
+    Ok(advice)
+}
+
+/// `datalake_user` and the data plane's login. The operator makes them, so that it may grant them.
+async fn make_shared_roles(
+    conn: &mut PgConnection,
+    control: &mut PgConnection,
+    me: &Me,
+    operator: &Login,
+    roots: &Roots,
+) -> Result<(), InstallationError> {
+    let verifier = verifier(&roots.dataplane, CONTROL_LABEL, DATAPLANE_ROLE);
+    let wanted = [
+        (SHARED_ROLE, "nologin noinherit".to_owned()),
+        (DATAPLANE_ROLE, format!("login noinherit password '{verifier}'")),
+    ];
+    for (role, attributes) in wanted {
+        match may_administer(control, role).await? {
+            Some(true) => {}
+            None => {
+                exists_already(session::script(control, &format!("create role {role} {attributes}")).await)?
+            }
+            Some(false) => {
+                let grant = format!(
+                    "grant {role} to {} with admin true, inherit false, set false",
+                    quoted(&operator.role)
+                );
+                match me.superuser {
+                    true => session::script(conn, &grant).await?,
+                    false => return Err(me.too_weak(vec![format!("{grant};")])),
+                }
+            }
+        }
+    }
+    let can_connect = "select pg_catalog.has_database_privilege($1, $2, 'CONNECT')";
+    let can_connect: bool = sqlx::query_scalar(can_connect)
+        .bind(DATAPLANE_ROLE)
+        .bind(CONTROL_DATABASE)
+        .fetch_one(&mut *control)
+        .await
+        .map_err(PgError::from)?;
+    if !can_connect {
+        let grant = format!("grant connect on database {CONTROL_DATABASE} to {DATAPLANE_ROLE}");
+        session::script(control, &grant).await?;
+    }
+    // The operator cannot read verifiers, so it tries the password.
+    match session::connect(&super::dataplane(&operator.endpoint, &roots.dataplane)).await {
+        Ok(dataplane) => dataplane.close().await.map_err(PgError::from)?,
+        Err(error) if matches!(error.code(), Some("28P01" | "28000")) => {
+            let reset = format!("alter role {DATAPLANE_ROLE} login password '{verifier}'");
+            session::script(control, &reset).await?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// Whether the connection's role may grant `role`; `None`: there is no such role.
+async fn may_administer(control: &mut PgConnection, role: &str) -> Result<Option<bool>, PgError> {
+    let admin = sqlx::query_scalar(
+        "select pg_catalog.pg_has_role(oid, 'member with admin option') from pg_catalog.pg_roles where rolname = $1",
+    );
+    Ok(admin.bind(role).fetch_optional(control).await?)
+}
+
+async fn make_marker(
+    control: &mut PgConnection,
+    roots: &Roots,
+    system_identifier: &str,
+    new_id: Ulid,
+) -> Result<Marker, PgError> {
+    if let Some(marker) = read_marker(control).await? {
+        return Ok(marker);
+    }
+    sqlx::query(
+        "insert into control.installation (id, system_identifier, operator_fingerprint, dataplane_fingerprint) \
+         values ($1, $2, $3, $4) on conflict do nothing",
+    )
+    .bind(new_id.as_str())
+    .bind(system_identifier)
+    .bind(roots.operator.fingerprint())
+    .bind(roots.dataplane.fingerprint())
+    .execute(&mut *control)
+    .await?;
+    read_marker(control).await?.ok_or_else(|| PgError::unexpected("the installation's marker vanished"))
+}
+
+fn grant_identifier(me: &Me) -> String {
+    format!("grant execute on function pg_catalog.pg_control_system() to {};", quoted(&me.name))
+}
+
+/// Somebody else may have made it between our look and our statement.
+fn exists_already(made: Result<(), PgError>) -> Result<(), PgError> {
+    match made {
+        Err(error) if matches!(error.code(), Some("42710" | "42P04" | "23505")) => Ok(()),
+        made => made,
+    }
+}

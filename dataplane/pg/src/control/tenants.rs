@@ -1,0 +1,275 @@
+//! The tenants of an installation: their rows in the control database, and the row of `dl.state` in their own.
+
+use rowgate_core::name::{TenantSlug, Ulid};
+use rowgate_sql::ddl::records;
+use sqlx::{Connection as _, PgConnection, Row as _, postgres::PgRow};
+
+use crate::connect::login::Endpoint;
+use crate::connect::session;
+use crate::connect::tls::Tls;
+use crate::control::leader;
+use crate::failure::PgError;
+use crate::tenant::read_limits::{of, within};
+
+/// How far a tenant is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Being made; not served yet.
+    Creating,
+    Live,
+    /// Its Tenant was deleted and its database kept.
+    Retained,
+}
+
+/// A row of `control.tenants`, for reconciling.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    pub id: Ulid,
+    pub slug: String,
+    /// `metadata.uid` of the Tenant.
+    pub uid: String,
+    pub namespace: String,
+    /// `metadata.name` of the Tenant.
+    pub name: String,
+    pub database: String,
+    pub phase: Phase,
+    /// Of `dl.state` after the last completed pass.
+    pub generation: i64,
+    /// Namespace and name of the Tenant that a retained database was handed to; `None`: it is for the namespace it was retained
+    /// in.
+    pub handed_to: Option<(String, String)>,
+    /// Its database is being dropped, or half of it is gone.
+    pub dropping: bool,
+}
+
+/// A live tenant, for serving.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TenantRow {
+    pub id: Ulid,
+    pub slug: TenantSlug,
+    /// `None`: the server of the control database.
+    pub endpoint: Option<Endpoint>,
+    pub database: String,
+    /// Of `dl.state` after the last completed pass.
+    pub generation: i64,
+}
+
+/// What a new row takes.
+#[derive(Debug, Clone, Copy)]
+pub struct NewTenant<'a> {
+    pub id: &'a Ulid,
+    pub slug: &'a str,
+    pub uid: &'a str,
+    pub namespace: &'a str,
+    pub name: &'a str,
+    pub database: &'a str,
+}
+
+/// A statement that gives [`Record`]s.
+macro_rules! record {
+    ($before:literal, $after:literal) => {
+        concat!(
+            $before,
+            " id, slug, uid, namespace, name, database, phase, generation, handed_namespace, handed_name, dropping ",
+            $after
+        )
+    };
+}
+pub(crate) use record;
+
+/// The live tenants, by slug. As `rowgate_dataplane`.
+pub async fn list(conn: &mut PgConnection) -> Result<Vec<TenantRow>, PgError> {
+    let text = "select id, slug, host, port, database, generation from control.tenants where phase = 'live' order by slug";
+    Ok(sqlx::query_as(text).fetch_all(conn).await?)
+}
+
+/// The tenant of the object `uid`.
+pub async fn find_by_uid(conn: &mut PgConnection, uid: &str) -> Result<Option<Record>, PgError> {
+    let text = record!("select", "from control.tenants where uid = $1");
+    Ok(sqlx::query_as(text).bind(uid).fetch_optional(conn).await?)
+}
+
+/// The tenant with this id, whichever its phase.
+pub async fn find_by_id(conn: &mut PgConnection, id: &Ulid) -> Result<Option<Record>, PgError> {
+    let text = record!("select", "from control.tenants where id = $1");
+    Ok(sqlx::query_as(text).bind(id.as_str()).fetch_optional(conn).await?)
+}
+
+/// The tenant called `slug`, whichever its phase.
+pub async fn find_by_slug(conn: &mut PgConnection, slug: &str) -> Result<Option<Record>, PgError> {
+    let text = record!("select", "from control.tenants where slug = $1");
+    Ok(sqlx::query_as(text).bind(slug).fetch_optional(conn).await?)
+}
+
+/// Every tenant whose manifest has not been deleted.
+pub async fn not_retained(conn: &mut PgConnection) -> Result<Vec<Record>, PgError> {
+    let text = record!("select", "from control.tenants where phase <> 'retained' order by id");
+    Ok(sqlx::query_as(text).fetch_all(conn).await?)
+}
+
+/// A row in phase `creating`; 23505 when the slug or the database's name is taken.
+pub async fn create(conn: &mut PgConnection, new: NewTenant<'_>) -> Result<Record, PgError> {
+    let text = record!(
+        "insert into control.tenants (id, slug, uid, namespace, name, database) values ($1, $2, $3, $4, $5, $6) returning",
+        ""
+    );
+    let query = sqlx::query_as(text).bind(new.id.as_str()).bind(new.slug).bind(new.uid);
+    Ok(query.bind(new.namespace).bind(new.name).bind(new.database).fetch_one(conn).await?)
+}
+
+/// Gives the retained tenant `old` to the object `uid`; `None`: somebody else was faster, or it is being dropped.
+pub async fn adopt(
+    conn: &mut PgConnection,
+    old: &Record,
+    uid: &str,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Record>, PgError> {
+    let text = record!(
+        "update control.tenants set uid = $2, namespace = $3, name = $4, phase = 'creating', retained_at = null, \
+           handed_namespace = null, handed_name = null \
+         where id = $1 and uid = $5 and phase = 'retained' and not dropping returning",
+        ""
+    );
+    let query = sqlx::query_as(text).bind(old.id.as_str()).bind(uid).bind(namespace).bind(name);
+    Ok(query.bind(&old.uid).fetch_optional(conn).await?)
+}
+
+/// Served from now on, at `generation`.
+pub async fn set_live(conn: &mut PgConnection, id: &Ulid, generation: i64) -> Result<(), PgError> {
+    // a pass over an object that it was taken from meanwhile must not bring it back
+    let text = "update control.tenants set phase = 'live', generation = $2, retained_at = null \
+                where id = $1 and handed_namespace is null and not dropping";
+    sqlx::query(text).bind(id.as_str()).bind(generation).execute(conn).await?;
+    Ok(())
+}
+
+/// Served no more; the database stays.
+pub async fn set_retained(conn: &mut PgConnection, id: &Ulid) -> Result<(), PgError> {
+    let text = "update control.tenants set phase = 'retained', retained_at = coalesce(retained_at, now()) where id = $1";
+    sqlx::query(text).bind(id.as_str()).execute(conn).await?;
+    Ok(())
+}
+
+/// Forgets a tenant whose database and roles are gone.
+pub async fn forget(conn: &mut PgConnection, id: &Ulid) -> Result<(), PgError> {
+    sqlx::query("delete from control.key_uses where tenant = $1")
+        .bind(id.as_str())
+        .execute(&mut *conn)
+        .await?;
+    sqlx::query("delete from control.served where tenant = $1").bind(id.as_str()).execute(&mut *conn).await?;
+    sqlx::query("delete from control.tenants where id = $1").bind(id.as_str()).execute(conn).await?;
+    Ok(())
+}
+
+/// Whose sessions are open in a database, by role.
+pub async fn sessions(conn: &mut PgConnection, database: &str) -> Result<Vec<String>, PgError> {
+    let text = "select distinct usename::text from pg_catalog.pg_stat_activity where datname = $1 and usename is not null";
+    Ok(sqlx::query_scalar(text).bind(database).fetch_all(conn).await?)
+}
+
+/// `dl.fence`, first in a transaction of the owner. [`PgError::Fenced`] when it says that somebody else took it.
+pub(crate) async fn fence(open: &mut PgConnection, epoch: i64) -> Result<(), PgError> {
+    session::execute(open, &records::fence(epoch)).await.map_err(fenced)?;
+    Ok(())
+}
+
+/// What `error` is when `dl.fence` of a tenant's database gave it.
+#[must_use]
+pub fn fenced(error: PgError) -> PgError {
+    match error {
+        PgError::Sqlstate { code, message, .. } if code == leader::REPLACED => PgError::Fenced { message },
+        other => other,
+    }
+}
+
+/// Takes the fence of a tenant's database, as its owner: whoever held it before fails from now on.
+pub async fn claim_epoch(conn: &mut PgConnection) -> Result<i64, PgError> {
+    let row = sqlx::query_scalar("update dl.state set epoch = epoch + 1 returning epoch");
+    within("dl.state", async { Ok(row.fetch_one(conn).await?) }).await.map_err(of("dl.state"))
+}
+
+/// Of what stands in a tenant's database.
+pub async fn generation(conn: &mut PgConnection) -> Result<i64, PgError> {
+    let row = sqlx::query_scalar("select generation from dl.state");
+    within("dl.state", async { Ok(row.fetch_one(conn).await?) }).await.map_err(of("dl.state"))
+}
+
+/// True once the bootstrap script has run, or `false` before.
+pub async fn bootstrapped(conn: &mut PgConnection) -> Result<bool, PgError> {
+    let row = sqlx::query_scalar("select bootstrapped_at is not null from dl.state");
+    within("dl.state", async { Ok(row.fetch_one(conn).await?) }).await.map_err(of("dl.state"))
+}
+
+/// EXECUTE takes a whole script, and refuses COMMIT and ROLLBACK, after which half of it would stand. What the script raises,
+/// now or by what it deferred, may be of any size, and is cut before it is sent.
+const BOOTSTRAP: &str = "do $$
+    begin
+        execute pg_catalog.current_setting('rowgate.bootstrap');
+        set constraints all immediate;
+    exception when others or assert_failure or query_canceled then
+        raise exception using errcode = sqlstate, message = pg_catalog.left(sqlerrm, 1000);
+    end $$";
+
+/// Runs the tenant owner's script, once: the script and the note that it ran stand or fall together. What it set for
+/// the session stays, so the connection is to be closed.
+pub async fn bootstrap(conn: &mut PgConnection, script: &str, epoch: i64) -> Result<(), PgError> {
+    let mut open = conn.begin().await?;
+    fence(&mut open, epoch).await?;
+    sqlx::query("select pg_catalog.set_config('rowgate.bootstrap', $1, true)")
+        .bind(script)
+        .execute(&mut *open)
+        .await?;
+    session::script(&mut open, BOOTSTRAP).await?;
+    sqlx::query("update dl.state set bootstrapped_at = pg_catalog.now()").execute(&mut *open).await?;
+    Ok(open.commit().await?)
+}
+
+impl<'r> sqlx::FromRow<'r, PgRow> for TenantRow {
+    fn from_row(row: &'r PgRow) -> Result<TenantRow, sqlx::Error> {
+        let (id, slug): (String, String) = (row.try_get("id")?, row.try_get("slug")?);
+        let (host, port): (Option<String>, Option<i32>) = (row.try_get("host")?, row.try_get("port")?);
+        let port =
+            u16::try_from(port.unwrap_or(5432)).map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
+        Ok(TenantRow {
+            id: id.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            slug: slug.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            endpoint: host.map(|host| endpoint(host, port)),
+            database: row.try_get("database")?,
+            generation: row.try_get("generation")?,
+        })
+    }
+}
+
+/// A host that starts with a slash is the folder of a socket, as everywhere in PostgreSQL.
+fn endpoint(host: String, port: u16) -> Endpoint {
+    match host.starts_with('/') {
+        true => Endpoint::Unix { directory: host.into(), port },
+        false => Endpoint::Tcp { host, port, tls: Tls::default() },
+    }
+}
+
+impl<'r> sqlx::FromRow<'r, PgRow> for Record {
+    fn from_row(row: &'r PgRow) -> Result<Record, sqlx::Error> {
+        let id: String = row.try_get("id")?;
+        let phase: String = row.try_get("phase")?;
+        let handed: (Option<String>, Option<String>) =
+            (row.try_get("handed_namespace")?, row.try_get("handed_name")?);
+        Ok(Record {
+            id: id.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            slug: row.try_get("slug")?,
+            uid: row.try_get("uid")?,
+            namespace: row.try_get("namespace")?,
+            name: row.try_get("name")?,
+            database: row.try_get("database")?,
+            phase: match phase.as_str() {
+                "live" => Phase::Live,
+                "retained" => Phase::Retained,
+                _ => Phase::Creating,
+            },
+            generation: row.try_get("generation")?,
+            handed_to: handed.0.zip(handed.1),
+            dropping: row.try_get("dropping")?,
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! A few connections of one tenant as `t<id>_auth`, shared by look-ups that are not the hot path. None is open before the first
+//! is asked for, and each is among the connections that the server takes.
+
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use sqlx::Connection as _;
+pub use sqlx::PgConnection;
+use tokio::time::{sleep, timeout};
+
+use crate::connect::login::Login;
+use crate::connect::session;
+use crate::failure::PgError;
+use crate::wire::Share;
+use crate::wire::budget::Purpose;
+use crate::wire::request_pool::places::{Mark, Place, Places, Warm, Who};
+
+/// For a free connection, opened or waited for.
+const WAIT: Duration = Duration::from_secs(5);
+/// Look-ups at most that wait for one.
+const QUEUE: usize = 10_000;
+/// Between two tries to reach a server that is just coming up.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LAST_PAUSE: Duration = Duration::from_millis(400);
+
+/// A cheap handle; clones share the connections.
+#[derive(Clone)]
+pub struct LookUps {
+    login: Login,
+    places: Places<Opened>,
+}
+
+/// A connection for one look-up. Dropped without [`Acquired::done`] it is closed.
+pub struct Acquired {
+    connection: PgConnection,
+    place: Place<Opened>,
+}
+
+struct Opened(PgConnection);
+
+impl Warm for Opened {
+    fn knows(&self, _: Mark) -> bool {
+        false
+    }
+}
+
+impl LookUps {
+    /// At most `size` connections as `login`, among those of `share`.
+    #[must_use]
+    pub fn new(login: Login, size: usize, share: &Share) -> LookUps {
+        LookUps { login, places: Places::new(size, QUEUE, share, Purpose::LookUp) }
+    }
+
+    /// A connection that answers.
+    pub async fn acquire(&self) -> Result<Acquired, PgError> {
+        let late =
+            |_| PgError::Unavailable { reason: "no connection became free in time".to_owned(), source: None };
+        let mut last = None;
+        match timeout(WAIT, self.answering(&mut last)).await {
+            Ok(acquired) => acquired,
+            Err(elapsed) => Err(last.unwrap_or_else(|| late(elapsed))),
+        }
+    }
+
+    async fn answering(&self, last: &mut Option<PgError>) -> Result<Acquired, PgError> {
+        let place = self.places.take(Who::default(), WAIT).await;
+        let refused = |why| PgError::Unavailable {
+            reason: format!("there is no free connection: {why:?}"),
+            source: None,
+        };
+        let mut place = place.map_err(refused)?;
+        if let Some(Opened(mut connection)) = place.connection()
+            && connection.ping().await.is_ok()
+        {
+            return Ok(Acquired { connection, place });
+        }
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match session::connect(&self.login).await {
+                Ok(connection) => return Ok(Acquired { connection, place }),
+                Err(error) if !is_passing(&error) => return Err(error),
+                Err(error) => *last = Some(error),
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+    }
+
+    /// Closes the connections that nobody has used for `age`; to be called now and then.
+    pub fn trim(&self, age: Duration) {
+        self.places.trim(age);
+    }
+
+    /// Nobody gets a connection any more.
+    pub fn close(&self) {
+        self.places.close();
+    }
+}
+
+impl Acquired {
+    /// Gives the connection back after what was asked of it, unless that may have left it half-way.
+    pub fn done<T>(self, result: Result<T, PgError>) -> Result<T, PgError> {
+        // The connection is closed before its place is free.
+        let Acquired { place, connection } = self;
+        if matches!(result, Ok(_) | Err(PgError::Sqlstate { .. })) {
+            place.give_back(Opened(connection));
+        }
+        result
+    }
+}
+
+impl Deref for Acquired {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Acquired {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.connection
+    }
+}
+
+/// Whether the server may let us in in a moment: it starts, has no place, or is not there yet.
+fn is_passing(error: &PgError) -> bool {
+    match error {
+        PgError::Unavailable { source: Some(sqlx::Error::Io(error)), .. } => {
+            error.kind() == std::io::ErrorKind::ConnectionRefused
+        }
+        PgError::Unavailable { source: Some(sqlx::Error::Database(said)), .. } => {
+            said.code().is_some_and(|code| code == "53300" || code == "57P03")
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,28 @@
+//! The hot path: one question of one API key to its tenant's database, in one batch, one write and one `Sync`.
+//!
+//! Read in this order: `ask` what goes in and comes out, `request_pool` the connections of a tenant and the queue before them,
+//! `budget` what all pools of a server share, `exchange` the task that holds a connection while it answers, with the bytes of
+//! its batch, the statement that checks the key and what a long answer's caller holds; `connection` the socket, the login and
+//! the frames. `call_sessions` run routines of the tenant's. `encode` writes values.
+
+mod ask;
+pub(crate) mod budget;
+mod call_sessions;
+mod check;
+mod connection;
+mod counters;
+pub(crate) mod encode;
+mod exchange;
+mod failure;
+pub(crate) mod request_pool;
+
+pub use ask::{Ask, KeyRow, Mode, Page};
+pub use budget::{Server, ServerLoad, Share};
+pub use call_sessions::{Call, CallLimits, CallLogins, Calls, Given};
+pub(crate) use check::dial_for_sqlx;
+pub use check::try_login;
+pub(crate) use connection::transport::Socket;
+pub use counters::Counters;
+pub use exchange::row_stream::{End, Piece, Rest};
+pub use failure::{Cause, Failure, Rule};
+pub use request_pool::{Lane, Limits, Load, Sessions};

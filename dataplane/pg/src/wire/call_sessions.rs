@@ -1,0 +1,221 @@
+//! Lane C of one tenant: calls of routines, each in a session that is logged in as the key's own role. Tenant code runs there
+//! that may do what it wants with its session, and even end transactions: behind a role that is switched, as on lane A, it
+//! would go on as the login.
+//!
+//! A session belongs to one key, from its login to its end. `turns` says whose call is next, `opened` makes its session, `kept` has
+//! the sessions between calls, `task` is one call from its session to its answer.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rowgate_core::name::Ulid;
+use rowgate_core::role::SHARED_ROLE;
+use rowgate_sql::shape::Shape;
+use rowgate_sql::text::Sql;
+use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
+
+use super::ask::{Ask, KeyRow, Mode};
+use super::budget::Share;
+use super::counters::Counters;
+use super::failure::{Cause, Failure};
+use super::request_pool::outage::Outage;
+use super::request_pool::places::NoPlace;
+use super::request_pool::{Lane, Load};
+use crate::connect::login::Login;
+use crate::failure::PgError;
+use crate::tenant::backends;
+use crate::tenant::lookups::LookUps;
+use kept::Sessions;
+use turns::Turns;
+
+mod kept;
+mod opened;
+mod task;
+mod turns;
+
+/// One call in the name of one API key.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub key: Ulid,
+    /// What the key is in the database: `datalake_user`, or its own role.
+    pub role: String,
+    /// Of the catalog that `sql` was compiled for.
+    pub generation: i64,
+    /// From 1 to `i32::MAX`; anything else is taken as the nearest of these.
+    pub statement_timeout_ms: u32,
+    pub sql: Sql,
+    pub shape: Arc<Shape>,
+    /// False: rows that it gives are read and not told.
+    pub keeps_rows: bool,
+}
+
+/// What a call gave, once all of it was committed.
+#[derive(Debug)]
+pub struct Given {
+    pub key: KeyRow,
+    /// JSON objects joined by commas, without brackets around them.
+    pub json: Vec<u8>,
+    pub n_rows: usize,
+}
+
+/// How many sessions there are for calls, and how long is waited for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallLimits {
+    /// Sessions, and calls at once, at most; of one key one less.
+    pub size: usize,
+    /// Calls at most that wait for one of them, half of them of one key; whoever comes beyond is refused at once.
+    pub queue: usize,
+    /// For one's turn.
+    pub wait: Duration,
+    /// For the server to accept a new session.
+    pub connect: Duration,
+    /// Beyond the statement timeout: a routine that traps it is ended then.
+    pub grace: Duration,
+}
+
+/// How sessions log in: it must be PostgreSQL itself, since a pooler shares sessions.
+pub struct CallLogins {
+    /// The role of a scoped key.
+    pub key: Box<dyn Fn(&str) -> Login + Send + Sync>,
+    /// `t<id>_sql`, for unscoped keys.
+    pub sql: Login,
+    /// The SCRAM verifier of such a role's password, to set it again.
+    pub verifier: Box<dyn Fn(&str) -> String + Send + Sync>,
+}
+
+/// A cheap handle; clones share the sessions.
+#[derive(Clone)]
+pub struct Calls {
+    shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    logins: CallLogins,
+    /// Where keys are asked for before each call.
+    lane: Lane,
+    /// `t<id>_auth`, for `dl.backends`.
+    registry: LookUps,
+    replica: Ulid,
+    limits: CallLimits,
+    turns: Turns,
+    sessions: Sessions,
+    outage: Outage<String>,
+    counters: Counters,
+    tasks: TaskTracker,
+}
+
+impl CallLimits {
+    /// `size` calls at once, `queue` that wait, and waiting times of 5 seconds; 2 for a routine that traps its end.
+    #[must_use]
+    pub fn new(size: usize, queue: usize) -> CallLimits {
+        let wait = Duration::from_secs(5);
+        CallLimits { size, queue, wait, connect: wait, grace: Duration::from_secs(2) }
+    }
+}
+
+impl Calls {
+    /// No session is opened yet. `lane` checks keys, `registry` logs in as `t<id>_auth`, `replica` is who opens sessions, and
+    /// these are among the connections of `share`.
+    #[must_use]
+    pub fn new(
+        logins: CallLogins,
+        lane: Lane,
+        registry: LookUps,
+        replica: Ulid,
+        limits: CallLimits,
+        share: &Share,
+    ) -> Calls {
+        let turns = Turns::new(limits.size, limits.queue);
+        Calls {
+            shared: Arc::new(Shared {
+                logins,
+                lane,
+                registry,
+                replica,
+                limits,
+                turns,
+                sessions: Sessions::new(share),
+                outage: Outage::default(),
+                counters: Counters::default(),
+                tasks: TaskTracker::new(),
+            }),
+        }
+    }
+
+    /// Calls at most once. `check` asks lane A for nothing but the key, right before. Nothing was done where the failure is
+    /// [`Failure::Changed`], [`Failure::DeadKey`], [`Failure::WrongRole`], [`Failure::NoLogin`], [`Failure::Denied`],
+    /// [`Failure::Invalid`], [`Failure::Busy`] or [`Failure::Unavailable`]; after any other, never call again.
+    ///
+    /// It runs in a task of its own, which owns the session. One that nobody waits for any more has a second to end.
+    pub async fn call(&self, check: Ask, call: Call) -> Result<Given, Failure> {
+        debug_assert!(check.mode == Mode::Read, "asking for a key writes nothing");
+        let CallLimits { queue, wait, .. } = self.shared.limits;
+        let turn = self.shared.turns.take(&call.key, wait).await.map_err(|why| match why {
+            NoPlace::Full => Failure::Busy(format!("{queue} calls wait already, or half of them of one key")),
+            NoPlace::Late | NoPlace::Closed => {
+                Failure::Busy("no call ended in time for another one".to_owned())
+            }
+        })?;
+        let (sender, receiver) = oneshot::channel();
+        let shared = self.shared.clone();
+        self.shared.tasks.spawn(task::run(shared, turn, check, call, sender));
+        let ended = |_| Failure::Internal(Cause::ours("the task of a call ended"));
+        receiver.await.map_err(ended).and_then(|answer| answer)
+    }
+
+    /// Whether a session is open, or was a moment ago.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        0 < self.shared.turns.load().0 || 0 < self.shared.sessions.len()
+    }
+
+    /// Ends what dead keys still run in this database, whoever opened it, and says how many sessions that were.
+    pub async fn end_dead(&self) -> Result<usize, PgError> {
+        let mut auth = self.shared.registry.acquire().await?;
+        let ended = backends::end_dead(&mut auth, 0).await;
+        auth.done(ended).map(|(n_ended, _)| n_ended)
+    }
+
+    /// Closes the sessions that nobody has used for `age`; to be called now and then.
+    pub fn trim(&self, age: Duration) {
+        self.shared.sessions.trim(age);
+    }
+
+    /// What it does at this moment.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        let (in_use, waiting) = self.shared.turns.load();
+        Load { size: self.shared.limits.size, in_use, idle: self.shared.sessions.len(), waiting }
+    }
+
+    /// Of sessions and calls.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.shared.counters
+    }
+
+    /// Waits for calls under way and closes all sessions.
+    pub async fn close(&self) {
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+        self.shared.sessions.trim(Duration::ZERO);
+    }
+}
+
+impl Shared {
+    /// How the role logs in, and the role that its session has then.
+    fn login(&self, role: &str) -> (Login, &'static str) {
+        match role {
+            SHARED_ROLE => (self.logins.sql.clone(), SHARED_ROLE),
+            role => ((self.logins.key)(role), "none"),
+        }
+    }
+}
+
+impl fmt::Debug for CallLogins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CallLogins({:?})", self.sql)
+    }
+}

@@ -1,0 +1,177 @@
+//! One call: its session, the check of its key, the call itself, its answer, and what becomes of the session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::kept::{Of, Session};
+use super::turns::Turn;
+use super::{Call, Given, Shared};
+use crate::failure::PgError;
+use crate::tenant::backends;
+use crate::tenant::backends::Backend;
+use crate::wire::ask::{Ask, KeyRow};
+use crate::wire::connection::called::Called;
+use crate::wire::connection::connect::cancel;
+use crate::wire::failure::{Cause, Failure};
+
+/// How long a call that nobody waits for, or whose cancellation was asked for, may take to end by itself.
+const LINGER: Duration = Duration::from_secs(1);
+/// The answer of a call that took longer is told only to a key that still lives then.
+const LONG: Duration = Duration::from_secs(1);
+
+type Caller = oneshot::Sender<Result<Given, Failure>>;
+
+/// Everything up to the answer and the session's next use. The caller may go at any time.
+pub(super) async fn run(shared: Arc<Shared>, turn: Turn, check: Ask, call: Call, mut caller: Caller) {
+    let of = Of {
+        key: call.key.clone(),
+        role: call.role.clone(),
+        statement_timeout_ms: call.statement_timeout_ms.clamp(1, i32::MAX as u32),
+    };
+    let mut session = match shared.session(of).await {
+        Ok(session) => session,
+        Err(failure) => return tell(caller, Err(failure)),
+    };
+    // The session was noted before its key is asked for: from here on a revocation finds it.
+    let key = match shared.key(check.clone(), &call).await {
+        Ok(key) => key,
+        Err(failure) => {
+            if !matches!(failure, Failure::DeadKey | Failure::Ended) {
+                shared.sessions.put(session);
+            }
+            return tell(caller, Err(failure));
+        }
+    };
+    if caller.is_closed() {
+        return shared.sessions.put(session);
+    }
+    let began = Instant::now();
+    let (answer, is_whole) = shared.ran(&mut session, &call, &mut caller).await;
+    let answer = answer.map_err(|failure| match failure {
+        Failure::Unavailable(cause) => Failure::Lost(cause),
+        failure => failure,
+    });
+    let is_doubtful = matches!(answer, Err(Failure::Lost(_) | Failure::Timeout));
+    let answer = match is_doubtful || LONG <= began.elapsed() {
+        true => shared.still(check, answer).await,
+        false => answer,
+    };
+    // Before the answer: whoever calls again at once finds the session.
+    let (_, role) = shared.login(&call.role);
+    if is_whole && matches!(timeout(LINGER, session.connection.renew(role)).await, Ok(true)) {
+        shared.sessions.put(session);
+    }
+    drop(turn);
+    tell(caller, answer.map(|(json, n_rows)| Given { key, json, n_rows }));
+}
+
+fn tell(caller: Caller, answer: Result<Given, Failure>) {
+    // Nobody may be there to hear it.
+    let _heard = caller.send(answer);
+}
+
+impl Shared {
+    /// A session of the key's, one of before or a new one. While none can be made most are refused at once.
+    async fn session(&self, of: Of) -> Result<Session, Failure> {
+        if let Some(session) = self.sessions.take(&of) {
+            return Ok(session);
+        }
+        // Those that are open beside the calls under way, this one among them.
+        self.sessions.leave(self.limits.size.saturating_sub(self.turns.load().0));
+        let permit = self.sessions.permit(self.limits.wait).await;
+        let busy =
+            || Failure::Busy("none of the server's connections became free for a call in time".to_owned());
+        let permit = permit.ok_or_else(busy)?;
+        let tried = self.outage.turn(Instant::now()).map_err(Failure::Unavailable)?;
+        let failure = match timeout(self.limits.connect, self.open(of, permit)).await {
+            Ok(Ok(session)) => {
+                self.counters.note_connect(true);
+                tried.succeeded();
+                return Ok(session);
+            }
+            Ok(Err(failure)) => failure,
+            Err(_) => Failure::Unavailable("PostgreSQL did not accept a session in time".to_owned()),
+        };
+        self.counters.note_connect(false);
+        match &failure {
+            Failure::Unavailable(cause) => tried.failed(Instant::now(), cause),
+            // Who may not log in says nothing of others.
+            _ => tried.succeeded(),
+        }
+        Err(failure)
+    }
+
+    /// The key, if it lives and is what the call was made for.
+    async fn key(&self, check: Ask, call: &Call) -> Result<KeyRow, Failure> {
+        let key = self.lane.read(check).await?.key;
+        match key.id == call.key && key.generation <= call.generation {
+            true => Ok(key),
+            false => Err(Failure::Changed(Cause::ours("the call was compiled for an older catalog"))),
+        }
+    }
+
+    /// The answer, for a key that has not died meanwhile. A database that cannot be asked lets nothing through: this
+    /// replica may be cut off.
+    async fn still(
+        &self,
+        check: Ask,
+        answer: Result<(Vec<u8>, usize), Failure>,
+    ) -> Result<(Vec<u8>, usize), Failure> {
+        // The key is what matters here; the call is past whatever the catalog says.
+        match self.lane.read(Ask { watched: None, ..check }).await {
+            Err(Failure::DeadKey | Failure::Ended) => Err(Failure::Ended),
+            Err(failure) if answer.is_ok() && !matches!(failure, Failure::WrongRole(_)) => {
+                Err(Failure::Lost(format!("nobody says whether the key still lives: {failure}")))
+            }
+            _ => answer,
+        }
+    }
+
+    /// The call, up to its end or to ours: when it takes too long, or nobody waits for it. False: the session must go.
+    async fn ran(
+        &self,
+        session: &mut Session,
+        call: &Call,
+        caller: &mut Caller,
+    ) -> (Result<(Vec<u8>, usize), Failure>, bool) {
+        let allowed = Duration::from_millis(call.statement_timeout_ms.into()) + self.limits.grace;
+        let deadline = Instant::now() + allowed;
+        let name = session.connection.session();
+        let exchange = session.connection.call(call);
+        tokio::pin!(exchange);
+        let gone = async {
+            caller.closed().await;
+            self.counters.note_abandoned();
+            sleep(LINGER).await;
+        };
+        tokio::select! {
+            biased;
+            Called { answer, is_whole } = &mut exchange => return (answer, is_whole),
+            () = gone => {}
+            () = sleep_until(deadline) => {}
+        }
+        // It is asked to end, and then it is ended: a routine can trap the first, and go on without its client.
+        let (login, _) = self.login(&call.role);
+        let asked = timeout(self.limits.connect, cancel(&login, name)).await;
+        tracing::debug!(?asked, ?login, "a call takes too long, or nobody waits for it");
+        if let Ok(Called { answer, .. }) = timeout(LINGER, &mut exchange).await {
+            return (answer, false);
+        }
+        let ended = timeout(self.limits.connect, self.end(&session.backend)).await;
+        match ended {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) | Err(_) => tracing::warn!(?login, "a call that does not end could not be ended"),
+            Ok(Err(error)) => tracing::warn!(?login, %error, "a call that does not end could not be ended"),
+        }
+        (Err(Failure::Timeout), false)
+    }
+
+    async fn end(&self, backend: &Backend) -> Result<bool, PgError> {
+        let mut auth = self.registry.acquire().await?;
+        let ended = backends::end(&mut auth, backend, 0).await;
+        auth.done(ended)
+    }
+}

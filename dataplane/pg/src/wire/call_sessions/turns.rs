@@ -1,0 +1,221 @@
+//! Whose call is next: so many at once for a tenant, and never all of them for one key.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rowgate_core::name::Ulid;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::wire::request_pool::places::NoPlace;
+
+/// A cheap handle; clones share the turns.
+#[derive(Debug, Clone)]
+pub(super) struct Turns {
+    shared: Arc<Shared>,
+}
+
+/// The right to one call, given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Turn {
+    key: Ulid,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    size: usize,
+    queue: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    n_running: usize,
+    running: HashMap<Ulid, usize>,
+    waiting: VecDeque<Waiter>,
+    last: u64,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    number: u64,
+    key: Ulid,
+    /// It is this one's turn.
+    sender: oneshot::Sender<()>,
+}
+
+/// Somebody in the queue, who leaves it when this is dropped; a turn that comes too late goes on to the next.
+struct Queued {
+    number: u64,
+    key: Ulid,
+    shared: Arc<Shared>,
+    receiver: oneshot::Receiver<()>,
+}
+
+impl Turns {
+    /// `size` calls at once and `queue` that wait. One key gets all but one of the first, and half of the second.
+    pub(super) fn new(size: usize, queue: usize) -> Turns {
+        Turns { shared: Arc::new(Shared { size, queue, state: Mutex::default() }) }
+    }
+
+    /// A turn for a call of `key`, at once or after waiting for it.
+    pub(super) async fn take(&self, key: &Ulid, wait: Duration) -> Result<Turn, NoPlace> {
+        let turn = || Turn { key: key.clone(), shared: self.shared.clone() };
+        let Some((number, receiver)) = self.shared.enter(key)? else { return Ok(turn()) };
+        let mut queued = Queued { number, key: key.clone(), shared: self.shared.clone(), receiver };
+        match timeout(wait, &mut queued.receiver).await {
+            Ok(Ok(())) => Ok(turn()),
+            Ok(Err(_)) | Err(_) => Err(NoPlace::Late),
+        }
+    }
+
+    /// How many run, and how many wait.
+    pub(super) fn load(&self) -> (usize, usize) {
+        let state = self.shared.state();
+        (state.n_running, state.waiting.len())
+    }
+}
+
+impl Shared {
+    /// How many calls of one key may run: one place is always somebody else's.
+    fn share(&self) -> usize {
+        self.size.saturating_sub(1).max(1)
+    }
+
+    /// `None`: it may begin. Else its place in the queue.
+    fn enter(&self, key: &Ulid) -> Result<Option<(u64, oneshot::Receiver<()>)>, NoPlace> {
+        let mut state = self.state();
+        if state.n_running < self.size && state.n_of(key) < self.share() {
+            state.begin(key);
+            return Ok(None);
+        }
+        let n_own = state.waiting.iter().filter(|waiter| waiter.key == *key).count();
+        if self.queue <= state.waiting.len() || self.queue.div_ceil(2) <= n_own {
+            return Err(NoPlace::Full);
+        }
+        state.last += 1;
+        let (number, (sender, receiver)) = (state.last, oneshot::channel());
+        state.waiting.push_back(Waiter { number, key: key.clone(), sender });
+        Ok(Some((number, receiver)))
+    }
+
+    /// A call of `key` has ended; whoever waits and may, begins.
+    fn end(&self, key: &Ulid) {
+        let mut state = self.state();
+        state.end(key);
+        while let Some(waiter) = state.next(self.size, self.share()) {
+            if waiter.sender.send(()).is_ok() {
+                state.begin(&waiter.key);
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing in here panics half-way.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn n_of(&self, key: &Ulid) -> usize {
+        self.running.get(key).copied().unwrap_or_default()
+    }
+
+    fn begin(&mut self, key: &Ulid) {
+        self.n_running += 1;
+        *self.running.entry(key.clone()).or_default() += 1;
+    }
+
+    fn end(&mut self, key: &Ulid) {
+        self.n_running -= 1;
+        match self.n_of(key) {
+            0 | 1 => self.running.remove(key),
+            n => self.running.insert(key.clone(), n - 1),
+        };
+    }
+
+    /// Of those that may begin the one whose key has the fewest calls running; of equals who has waited longest.
+    fn next(&mut self, size: usize, share: usize) -> Option<Waiter> {
+        if size <= self.n_running {
+            return None;
+        }
+        let waiting = self.waiting.iter().enumerate();
+        let may = waiting.map(|(at, waiter)| (self.n_of(&waiter.key), at)).filter(|(n, _)| *n < share);
+        let (_, at) = may.min()?;
+        self.waiting.remove(at)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.shared.end(&self.key);
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        self.shared.state().waiting.retain(|waiter| waiter.number != self.number);
+        self.receiver.close();
+        if self.receiver.try_recv().is_ok() {
+            self.shared.end(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(i: u64) -> Ulid {
+        Ulid::from_parts(i, [0; 10])
+    }
+
+    const SOON: Duration = Duration::from_millis(20);
+
+    #[tokio::test]
+    async fn one_key_never_holds_all_turns_and_fills_half_of_the_queue() {
+        let turns = Turns::new(3, 4);
+        let first = turns.take(&key(1), SOON).await.expect("free");
+        let second = turns.take(&key(1), SOON).await.expect("free");
+        assert!(matches!(turns.take(&key(1), SOON).await, Err(NoPlace::Late)), "two of three are its share");
+        let other = turns.take(&key(2), SOON).await.expect("there is always one for somebody else");
+        assert_eq!(turns.load(), (3, 0));
+
+        let waits = |i: u64| {
+            let turns = turns.clone();
+            tokio::spawn(async move { turns.take(&key(i), Duration::from_secs(60)).await })
+        };
+        let (one, two) = (waits(1), waits(1));
+        while turns.load().1 < 2 {
+            tokio::task::yield_now().await;
+        }
+        assert!(matches!(turns.take(&key(1), SOON).await, Err(NoPlace::Full)), "its half of the queue");
+        let three = waits(3);
+        while turns.load().1 < 3 {
+            tokio::task::yield_now().await;
+        }
+        drop(first);
+        let third = three.await.expect("no panic").expect("its key has the fewest calls");
+        drop((second, third, other));
+        let (one, two) = (one.await.expect("no panic"), two.await.expect("no panic"));
+        assert!(one.is_ok() && two.is_ok());
+        drop((one, two));
+        assert_eq!(turns.load(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_turn_for_somebody_who_has_gone_goes_to_the_next() {
+        let turns = Turns::new(1, 8);
+        let held = turns.take(&key(1), SOON).await.expect("free");
+        let second = key(2);
+        let mut gone = Box::pin(turns.take(&second, Duration::from_secs(60)));
+        assert!(futures_util::poll!(&mut gone).is_pending());
+        // Its turn comes, and nobody takes it.
+        drop(held);
+        drop(gone);
+        assert_eq!(turns.load(), (0, 0));
+        turns.take(&key(3), SOON).await.expect("free again");
+    }
+}

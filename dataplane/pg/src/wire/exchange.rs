@@ -1,0 +1,245 @@
+//! The task of one exchange and what it holds: a place of the lane, and a connection that is never left half-way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::ask::{Asked, KeyRow, Mode, Page};
+use super::connection::connect::cancel;
+use super::connection::transport::Socket;
+use super::connection::{Broken, Connection, Exchanged, Went};
+use super::exchange::row_stream::{End, Rest};
+use super::exchange::rows::Rows;
+use super::failure::Failure;
+use super::request_pool::Shared;
+use super::request_pool::places::{Place, Stopped};
+
+pub(crate) mod batch;
+pub(crate) mod fingerprint_check;
+pub(crate) mod key_statement;
+pub(crate) mod row_stream;
+pub(crate) mod rows;
+pub(crate) mod session_settings;
+
+/// Chunks between an exchange and its caller. The socket is not read while they wait.
+const PIECES: usize = 2;
+/// How long an exchange that nobody waits for may take to end by itself. Most do, and their connection stays good; the
+/// others would keep the database busy up to the statement timeout.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// One place in the lane. However it is dropped in the middle of an exchange, by whatever error or end of its task, the
+/// statement is cancelled and the connection closed.
+pub(super) struct Seat {
+    lane: Arc<Shared>,
+    /// `None` once it was given back.
+    place: Option<Place<Connection<Socket>>>,
+    /// `None` between exchanges.
+    connection: Option<Connection<Socket>>,
+    stop: Option<oneshot::Receiver<Stopped>>,
+}
+
+/// Somebody who waits for an exchange that runs in its own task.
+pub(super) struct Waiting {
+    lane: Arc<Shared>,
+    exchange: Option<JoinHandle<Result<Page, Failure>>>,
+}
+
+impl Waiting {
+    /// Starts the exchange.
+    pub(super) fn start(lane: &Arc<Shared>, ask: Asked, mut place: Place<Connection<Socket>>) -> Waiting {
+        let stop = place.stop();
+        let seat = Seat { lane: lane.clone(), place: Some(place), connection: None, stop };
+        Waiting { lane: lane.clone(), exchange: Some(lane.exchanges.spawn(seat.read(ask))) }
+    }
+
+    pub(super) async fn answer(mut self) -> Result<Page, Failure> {
+        let exchange = self.exchange.as_mut().expect("only a drop takes it");
+        exchange.await.unwrap_or_else(|error| Err(Failure::ended(&error)))
+    }
+}
+
+impl Drop for Waiting {
+    /// Who goes away before the answer leaves the exchange some time to end, so that its connection stays good.
+    fn drop(&mut self) {
+        let Some(mut exchange) = self.exchange.take().filter(|exchange| !exchange.is_finished()) else {
+            return;
+        };
+        self.lane.counters.note_abandoned();
+        if Handle::try_current().is_ok() {
+            self.lane.exchanges.spawn(async move {
+                if timeout(LINGER, &mut exchange).await.is_err() {
+                    exchange.abort();
+                }
+            });
+        }
+    }
+}
+
+impl Seat {
+    /// A connection that broke before its key statement was through may have been stale, or tenant code spoilt its
+    /// session: nothing of the question has run, so it is asked once more on a new one.
+    async fn read(mut self, ask: Asked) -> Result<Page, Failure> {
+        let warm = self.place.as_mut().and_then(Place::connection);
+        self.connection = warm.and_then(|mut it| (ask.mode == Mode::Read || it.is_fresh()).then_some(it));
+        if self.connection.is_some() {
+            match self.exchange(&ask).await {
+                // A write whose answer was lost may have been done.
+                Err(Broken { failure, before_key: true, is_refused })
+                    if ask.mode == Mode::Read || is_refused =>
+                {
+                    tracing::debug!(?failure, lane = ?self.lane.login, "asking again on a new connection");
+                }
+                Err(Broken { failure, .. }) => return Err(failure),
+                Ok((exchanged, deadline)) => return self.answer(ask, exchanged, deadline),
+            }
+        }
+        let opened = self.lane.open(false).await;
+        self.connection = Some(opened.map_err(|failure| Failure::NoConnection(failure.detail))?);
+        match self.exchange(&ask).await {
+            Ok((exchanged, deadline)) => self.answer(ask, exchanged, deadline),
+            Err(broken) => Err(broken.failure),
+        }
+    }
+
+    /// The exchange, up to its end or to the first chunk, and when the whole of it must be over.
+    async fn exchange(&mut self, ask: &Asked) -> Result<(Exchanged, Instant), Broken> {
+        let allowed = Duration::from_millis(ask.statement_timeout_ms.into()) + self.lane.limits.grace;
+        let deadline = Instant::now() + allowed;
+        let connection = self.connection.as_mut().expect("a seat is given one before it asks");
+        let exchanged = tokio::select! {
+            biased;
+            exchanged = timeout_at(deadline, connection.exchange(ask)) => exchanged,
+            why = stopped(&mut self.stop) => {
+                self.lane.counters.note_stopped(why);
+                return Err(Broken { failure: failure(why), before_key: false, is_refused: false });
+            }
+        };
+        match exchanged {
+            Ok(Ok(exchanged)) => Ok((exchanged, deadline)),
+            Ok(Err(broken)) => {
+                self.connection = None;
+                Err(broken)
+            }
+            Err(_) => Err(Broken { failure: Failure::Timeout, before_key: false, is_refused: false }),
+        }
+    }
+
+    fn answer(mut self, ask: Asked, exchanged: Exchanged, deadline: Instant) -> Result<Page, Failure> {
+        match exchanged {
+            Exchanged::Whole(answer) => {
+                self.put_back();
+                answer
+            }
+            Exchanged::Begun(key, rows) => Ok(self.begun(ask, key, rows, deadline)),
+        }
+    }
+
+    /// The beginning of a long answer; the rest is read in a task that owns the seat.
+    fn begun(self, ask: Asked, key: KeyRow, mut rows: Rows, deadline: Instant) -> Page {
+        let (sender, receiver) = mpsc::channel(PIECES);
+        let (json, n_rows, count, last) = (rows.cut(), rows.n_rows, rows.count, rows.position());
+        let (lane, is_stopped) = (self.lane.clone(), Arc::new(AtomicBool::new(false)));
+        if let Some(place) = &self.place {
+            place.delivers();
+        }
+        let end = lane.exchanges.spawn(self.go_on(ask, rows, sender, deadline, is_stopped.clone()));
+        let rest = Some(Rest::new(receiver, end, is_stopped));
+        Page { key, json, n_rows, rest, more: false, last, count, n_affected: None, is_untold: false }
+    }
+
+    async fn go_on(
+        mut self,
+        ask: Asked,
+        mut rows: Rows,
+        pieces: mpsc::Sender<Vec<u8>>,
+        deadline: Instant,
+        is_stopped: Arc<AtomicBool>,
+    ) -> Result<End, Failure> {
+        let connection = self.connection.as_mut().expect("its exchange has begun");
+        let went = tokio::select! {
+            biased;
+            () = pieces.closed() => Ok(Ok(Went::Unheard)),
+            why = stopped(&mut self.stop) => {
+                is_stopped.store(true, Ordering::Release);
+                self.lane.counters.note_stopped(why);
+                return Err(failure(why));
+            }
+            went = timeout_at(deadline, connection.go_on(&ask.shape, &mut rows, &pieces)) => went,
+        };
+        match went {
+            Ok(Ok(Went::Through(end))) => {
+                self.put_back();
+                end
+            }
+            // What is left may be any number of rows: dropping the seat cancels the statement.
+            Ok(Ok(Went::Full(end))) => Ok(end),
+            Ok(Ok(Went::Unheard)) => {
+                self.lane.counters.note_abandoned();
+                if matches!(timeout(LINGER, connection.drain()).await, Ok(true)) {
+                    self.put_back();
+                }
+                Err(Failure::Unavailable("nobody waits for the answer".to_owned()))
+            }
+            Ok(Err(broken)) => {
+                self.connection = None;
+                Err(broken.failure)
+            }
+            Err(_) => Err(Failure::Timeout),
+        }
+    }
+
+    /// Its exchange came to the proper end.
+    fn put_back(&mut self) {
+        let (place, connection) = (self.place.take(), self.connection.take());
+        let connection = connection.expect("it has just been used");
+        // Else both are dropped: the connection is closed, and another one takes its place.
+        if connection.is_as_opened() {
+            place.expect("it ends with its seat").give_back(connection);
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else { return };
+        let (lane, place) = (self.lane.clone(), self.place.take());
+        if Handle::try_current().is_err() {
+            return;
+        }
+        // The connection stays ours until the request to cancel was heard, and is closed after it: such a request names
+        // a session and not a statement, so it must not reach one that has somebody else's.
+        self.lane.exchanges.spawn(async move {
+            let heard = timeout(lane.limits.connect, cancel(&lane.login, connection.session())).await;
+            if !matches!(heard, Ok(Ok(()))) {
+                tracing::debug!(?heard, lane = ?lane.login, "a statement could not be cancelled");
+            }
+            drop(connection);
+            drop(place);
+        });
+    }
+}
+
+/// Waits until the exchange is told to end.
+async fn stopped(stop: &mut Option<oneshot::Receiver<Stopped>>) -> Stopped {
+    if let Some(Ok(why)) = match stop {
+        Some(stop) => Some(stop.await),
+        None => None,
+    } {
+        return why;
+    }
+    // It is not to be asked again.
+    *stop = None;
+    std::future::pending().await
+}
+
+fn failure(why: Stopped) -> Failure {
+    match why {
+        Stopped::Dead => Failure::Ended,
+        Stopped::Outshared => Failure::Busy("others with fewer connections waited for this one".to_owned()),
+    }
+}

@@ -1,0 +1,122 @@
+//! The bytes of one exchange: key statement, now and then the watch statement, data statement, Sync.
+
+use std::io;
+
+use bytes::BytesMut;
+use postgres_protocol::IsNull;
+use postgres_protocol::message::frontend::{self, BindError};
+use rowgate_sql::text::Format;
+
+use super::fingerprint_check;
+use super::key_statement;
+use super::key_statement::Prepared;
+use super::session_settings;
+use crate::wire::ask::{Asked, Mode};
+use crate::wire::connection::statements::{Number, Statements};
+use crate::wire::request_pool::Sessions;
+
+/// What was sent, which says what must come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Batch {
+    pub(crate) parses_key: bool,
+    pub(crate) parses_watch: bool,
+    pub(crate) n_closed: usize,
+    pub(crate) statement: Number,
+    pub(crate) parses_data: bool,
+    /// The batch ends with the description of the data statement: [`run`] or a Sync must follow.
+    pub(crate) waits: bool,
+}
+
+/// Writes the batch to `out`. The data statement is parsed after the key's Execute, so that nobody without a live key
+/// makes PostgreSQL look at it; evicted statements are closed there too. Behind a pooler nothing has a name, and all
+/// of it is parsed in this one transaction, which a pooler leaves in one session.
+///
+/// A write whose statement is parsed runs only once its description has been read: what it gives back may be of other
+/// types by now. PostgreSQL reads the values, however many, with nothing left to say.
+pub(crate) fn write(
+    ask: &Asked,
+    sessions: Sessions,
+    prepared: Prepared,
+    statements: &mut Statements,
+    out: &mut BytesMut,
+) -> io::Result<Batch> {
+    let named = |name: &'static str| if sessions == Sessions::Pooled { "" } else { name };
+    if sessions == Sessions::Pooled {
+        session_settings::write(out)?;
+    }
+    let form = key_statement::form(ask);
+    let parses_key = !prepared.has(form);
+    if parses_key {
+        frontend::parse(named(form.name), form.text, form.types.iter().copied(), out)?;
+    }
+    key_statement::execute(named(form.name), ask, out)?;
+    let is_watched = match ask.mode {
+        Mode::Read => prepared.watch,
+        Mode::Write => prepared.guard,
+    };
+    let parses_watch = ask.watched.is_some() && !is_watched;
+    if let Some(watched) = &ask.watched {
+        fingerprint_check::write(watched, ask.mode, named, parses_watch, out)?;
+    }
+
+    let found = statements.find(ask);
+    let statement = found.unwrap_or_else(|| statements.reserve(&ask.sql));
+    for closing in statements.closing() {
+        frontend::close(b'S', &closing.name(), out)?;
+    }
+    let name = statement.name();
+    if found.is_none() {
+        frontend::parse(&name, ask.sql.as_str(), ask.sql.binds().iter().map(|bind| bind.oid), out)?;
+        frontend::describe(b'S', &name, out)?;
+    }
+    let parses_data = found.is_none();
+    let waits = parses_data && ask.mode == Mode::Write;
+    if waits {
+        frontend::flush(out);
+    } else {
+        run(ask, statement, out)?;
+    }
+    let n_closed = statements.closing().len();
+    Ok(Batch { parses_key, parses_watch, n_closed, statement, parses_data, waits })
+}
+
+/// Writes what runs the data statement and ends the exchange.
+pub(crate) fn run(ask: &Asked, statement: Number, out: &mut BytesMut) -> io::Result<()> {
+    let values = ask.sql.binds().iter().map(|bind| (code(bind.format), bind.value.as_deref()));
+    bind(
+        &statement.name(),
+        values,
+        ask.shape.columns.iter().map(|column| code(column.encoding.format())),
+        out,
+    )?;
+    frontend::execute("", 0, out)?;
+    frontend::sync(out);
+    Ok(())
+}
+
+/// Writes a Bind of the unnamed portal; the values come with their format codes.
+pub(crate) fn bind<'a, V, F>(name: &str, values: V, formats: F, out: &mut BytesMut) -> io::Result<()>
+where
+    V: IntoIterator<Item = (i16, Option<&'a [u8]>)> + Clone,
+    F: IntoIterator<Item = i16>,
+{
+    let codes = values.clone().into_iter().map(|(code, _)| code);
+    let write = |(_, value): (i16, Option<&[u8]>), out: &mut BytesMut| match value {
+        None => Ok(IsNull::Yes),
+        Some(bytes) => {
+            out.extend_from_slice(bytes);
+            Ok(IsNull::No)
+        }
+    };
+    frontend::bind("", name, codes, values, write, formats, out).map_err(|error| match error {
+        BindError::Conversion(error) => io::Error::other(error),
+        BindError::Serialization(error) => error,
+    })
+}
+
+fn code(format: Format) -> i16 {
+    match format {
+        Format::Text => 0,
+        Format::Binary => 1,
+    }
+}

@@ -1,0 +1,65 @@
+//! The watch statement: whether the tables are those that the catalog was read from. Once a second, between the key
+//! statement and the data statement, as the key's role; so a warm read otherwise is key and data and nothing else.
+
+use std::io;
+use std::sync::LazyLock;
+
+use bytes::BytesMut;
+use postgres_protocol::message::frontend;
+
+use crate::catalog::fingerprint;
+use crate::catalog::fingerprint::Watched;
+use crate::wire::ask::Mode;
+use crate::wire::connection::frames::Fields;
+use crate::wire::failure::Malformed;
+
+const NAME: &str = "watch";
+const GUARD_NAME: &str = "guard";
+const OIDS: u32 = 1028;
+const INT8: u32 = 20;
+
+/// What the watch statement is before a write, which must not happen where it finds other tables: it raises then, and
+/// PostgreSQL skips the write. `$5` is the fingerprint.
+static GUARD: LazyLock<String> = LazyLock::new(|| {
+    let text = fingerprint::TEXT;
+    format!("select 1 operator(pg_catalog./) case when ({text}) operator(pg_catalog.=) $5 then 1 else 0 end")
+});
+
+/// SQLSTATE of a guard that found other tables.
+pub(crate) const OTHER_TABLES: &str = "22012";
+
+/// Writes Bind and Execute, and Parse where the connection has not prepared it. `named` is what a name is there.
+pub(crate) fn write(
+    watched: &Watched,
+    mode: Mode,
+    named: impl Fn(&'static str) -> &'static str,
+    parses: bool,
+    out: &mut BytesMut,
+) -> io::Result<()> {
+    let oids = watched.arguments.iter().map(|oids| (1, Some(&oids[..])));
+    match mode {
+        Mode::Read => {
+            let name = named(NAME);
+            if parses {
+                frontend::parse(name, fingerprint::TEXT, [OIDS; 4], out)?;
+            }
+            super::batch::bind(name, oids, [1], out)?;
+        }
+        Mode::Write => {
+            let name = named(GUARD_NAME);
+            if parses {
+                frontend::parse(name, &GUARD, [OIDS, OIDS, OIDS, OIDS, INT8], out)?;
+            }
+            let fingerprint = watched.fingerprint.to_be_bytes();
+            super::batch::bind(name, oids.chain([(1, Some(&fingerprint[..]))]), [1], out)?;
+        }
+    }
+    frontend::execute("", 0, out)
+}
+
+/// Reads the one row: whether the fingerprint is still that of `watched`.
+pub(crate) fn fits(watched: &Watched, body: &[u8]) -> Result<bool, Malformed> {
+    let value = Fields::of_row(body)?.value()?.and_then(|value| value.try_into().ok());
+    let value = value.ok_or(Malformed("a fingerprint that is no bigint"))?;
+    Ok(i64::from_be_bytes(value) == watched.fingerprint)
+}

@@ -1,0 +1,139 @@
+//! When connections cannot be made: who may try next, and when. Everybody else is told at once why the last try failed,
+//! so that requests do not knock at a server that is just coming up.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// After the first failure; it doubles with each further one.
+const FIRST: Duration = Duration::from_millis(20);
+/// Well below a second, within which a server that is ready again must be used again.
+const LAST: Duration = Duration::from_millis(400);
+
+/// What a lane remembers of failed tries, with the cause of the last one; nothing while all is well.
+pub(crate) struct Outage<C>(Mutex<Option<Failing<C>>>);
+
+struct Failing<C> {
+    cause: C,
+    /// When a try failed first and last.
+    first: Instant,
+    last: Instant,
+    pause: Duration,
+    /// `None`: somebody tries at this moment.
+    next: Option<Instant>,
+}
+
+/// The right to try once. Dropped without a result it goes to the next.
+pub(crate) struct Turn<'a, C> {
+    outage: &'a Outage<C>,
+    /// Tries of before the first failure know nothing of each other.
+    is_alone: bool,
+    began: Instant,
+}
+
+impl<C> Default for Outage<C> {
+    fn default() -> Outage<C> {
+        Outage(Mutex::new(None))
+    }
+}
+
+impl<C: Clone> Outage<C> {
+    /// While tries fail there is one at a time, after a pause. The error says why the last one failed.
+    pub(crate) fn turn(&self, now: Instant) -> Result<Turn<'_, C>, C> {
+        let mut state = self.state();
+        let is_alone = match &mut *state {
+            None => false,
+            Some(failing) if failing.next.is_some_and(|next| next <= now) => {
+                failing.next = None;
+                true
+            }
+            Some(failing) => return Err(failing.cause.clone()),
+        };
+        Ok(Turn { outage: self, is_alone, began: now })
+    }
+
+    /// Why the last try failed, and how long tries have failed. `None`: the last one did not, or there was none.
+    pub(crate) fn failing(&self) -> Option<(C, Duration)> {
+        let state = self.state();
+        state.as_ref().map(|failing| (failing.cause.clone(), failing.last - failing.first))
+    }
+}
+
+impl<C> Outage<C> {
+    fn state(&self) -> MutexGuard<'_, Option<Failing<C>>> {
+        // Each change of it is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C: Clone> Turn<'_, C> {
+    /// Whether tries failed before this one.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
+    pub(crate) fn failed(mut self, now: Instant, cause: &C) {
+        let mut state = self.outage.state();
+        let (pause, first) = match &*state {
+            // Those that began together fail together, which is one failure.
+            Some(_) if !self.is_alone => return,
+            Some(failing) => ((failing.pause * 2).min(LAST), failing.first),
+            None => (FIRST, now),
+        };
+        // Replicas and tenants do not try in step.
+        let next = Some(now + pause.mul_f64(0.75 + 0.25 * rand::random::<f64>()));
+        *state = Some(Failing { cause: cause.clone(), first, last: now, pause, next });
+        self.is_alone = false;
+    }
+
+    pub(crate) fn succeeded(mut self) {
+        *self.outage.state() = None;
+        self.is_alone = false;
+    }
+}
+
+impl<C> Drop for Turn<'_, C> {
+    fn drop(&mut self) {
+        if let (true, Some(failing)) = (self.is_alone, &mut *self.outage.state()) {
+            failing.next = Some(self.began);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn while_tries_fail_there_is_one_at_a_time_after_growing_pauses() {
+        let (outage, mut now) = (Outage::default(), Instant::now());
+        let together = [outage.turn(now).expect("all is well"), outage.turn(now).expect("all is well")];
+        let began = now;
+        together.into_iter().for_each(|turn| turn.failed(now, &"no"));
+        assert_eq!(outage.failing(), Some(("no", Duration::ZERO)));
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            let paused = now;
+            let turn = loop {
+                match outage.turn(now) {
+                    Ok(turn) => break turn,
+                    Err(cause) => assert_eq!(cause, "no"),
+                }
+                now += Duration::from_millis(1);
+            };
+            pauses.push((now - paused).as_millis());
+            assert!(outage.turn(now + LAST).is_err(), "one at a time");
+            turn.failed(now, &"no");
+            assert_eq!(outage.failing(), Some(("no", now - began)));
+        }
+        for (pause, longest) in pauses.iter().zip([20, 40, 80, 160, 320, 400, 400, 400]) {
+            assert!(longest * 3 / 4 <= *pause && *pause <= longest + 1, "{pauses:?}");
+        }
+        now += LAST;
+        drop(outage.turn(now).expect("it is time"));
+        outage.turn(now).expect("the one before gave it up").succeeded();
+        assert!(outage.turn(now).is_ok() && outage.turn(now).is_ok());
+        assert_eq!(outage.failing(), None);
+    }
+}
