@@ -262,8 +262,7 @@ impl Changes {
         let entity = entities.find(|spec| key(&qname(spec)) == record);
         let of = entity.map_or(Of::Tenant, |spec| Of::Entity(spec.name.to_string()));
         let mut statements: Vec<Statement> = statements.into_iter().map(|sql| of.clone().says(sql)).collect();
-        let differs =
-            format!("{record} has columns or triggers of concurrencyProtection without declaring it");
+        let differs = format!("{record} has parts of concurrencyProtection without declaring it");
         statements.first_mut().into_iter().for_each(|first| first.undoes.push(differs.clone()));
         self.after.push(op(&format!("remove the protection of {record}"), statements));
     }
