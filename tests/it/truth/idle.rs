@@ -8,7 +8,7 @@ use super::stage::{Stage, key, scoped, tenant};
 use super::turnstile::ask;
 use crate::scenarios::quiet::{reads_only, statements};
 
-/// A second is a glance of the operator at the replicas; it also compares everything at least five times meanwhile, more often
+/// A second is one poll of the replicas by the operator; it also compares everything at least five times meanwhile, more often
 /// than one that is installed.
 ///
 /// Seen to fail with a status that says the time of the pass, with a data plane that writes again and again what it
@@ -38,7 +38,7 @@ async fn an_idle_minute_writes_nothing_but_the_lease_and_heartbeats_and_asks_for
     let began = Instant::now();
     let first: i64 = ask(&mut conn, xid.to_owned()).await;
     for _ in 0..6 {
-        stage.glances(10).await;
+        stage.polls(10).await;
     }
     let last: i64 = ask(&mut conn, xid.to_owned()).await;
     assert!(before + 5 <= passes(), "{} passes in a minute", passes() - before);

@@ -270,7 +270,7 @@ impl Stage {
             if !met {
                 return walk;
             }
-            self.glances(1).await;
+            self.polls(1).await;
             self.caught_up().await;
             for one in wanted {
                 self.judge(one).await;
@@ -304,10 +304,10 @@ impl Stage {
     }
 
     /// Waits until the operator has asked so many times more who serves: what it had to say by now is on its way.
-    pub(super) async fn glances(&self, n: usize) {
-        let glances = || self.server.log().matches("left join control.served").count();
-        let end = glances() + n;
-        until("further glances at the replicas", async || (end <= glances()).then_some(())).await;
+    pub(super) async fn polls(&self, n: usize) {
+        let polls = || self.server.log().matches("left join control.served").count();
+        let end = polls() + n;
+        until("further polls of the replicas", async || (end <= polls()).then_some(())).await;
     }
 
     /// The reason of an object's `Ready`, and whether kstatus takes it to be `Current`.

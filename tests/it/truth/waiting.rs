@@ -62,7 +62,7 @@ async fn kubectl_waits_while_no_replica_serves_the_edit() {
     };
     let going_on = async {
         stage.namespace.told("tenants", "acme", 2, "NoReplica").await;
-        stage.glances(2).await;
+        stage.polls(2).await;
         goes_on.set(true);
         stage.data_plane.signal(Signal::SIGCONT);
     };
@@ -107,7 +107,7 @@ async fn kubectl_waits_for_the_replica_and_for_nothing_else() {
             ask::<bool>(&mut catalogs, waiting.to_owned()).await.then_some(())
         })
         .await;
-        stage.glances(5).await;
+        stage.polls(5).await;
         is_loaded.set(true);
         execute(&mut catalogs, "rollback").await;
         passes

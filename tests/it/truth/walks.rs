@@ -146,12 +146,12 @@ async fn what_a_hand_has_changed_is_not_current_while_it_is_repaired() {
         // and as long as it is not repaired, whoever comes and goes meanwhile
         let objects = [("tenants", "acme"), ("apikeys", "web")];
         let another = stage.operator.data_plane(&stage.namespace, &stage.server).await;
-        stage.glances(2).await;
+        stage.polls(2).await;
         for (resource, name) in objects {
             assert_eq!(stage.says(resource, name).await, ("Drifted".to_owned(), false), "{change}");
         }
         assert!(another.end(Signal::SIGTERM).await.success());
-        stage.glances(2).await;
+        stage.polls(2).await;
         for (resource, name) in objects {
             assert_eq!(stage.says(resource, name).await, ("Drifted".to_owned(), false), "{change}");
         }
@@ -192,7 +192,7 @@ async fn what_happens_to_the_database_is_told_within_30_seconds() {
     stage.settle(&web).await;
 
     // what the replica saw of the repair has been looked at, too
-    stage.glances(4).await;
+    stage.polls(4).await;
     // what comes back will lack the last commits, of the operator and of the replica, as a standby may that takes over
     let lost = [("acme", "delete from dl.claims"), ("rowgate", "delete from control.served")];
     for (database, change) in lost {
