@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Controller, RETRY_DELAY, Standing};
 use crate::entropy;
 use crate::pass::{Memory, is_deleting};
-use crate::source::inputs::{Inputs, Mark, lost};
+use crate::source::inputs::{Inputs, Revision, lost};
 use crate::source::{ResourceSource, Snapshot};
 use crate::status::TenantState;
 use crate::status::report;
@@ -48,7 +48,7 @@ pub(super) struct Entry {
 /// A key without a Tenant.
 pub(super) struct Orphan {
     pub(super) key: Arc<ApiKey>,
-    mark: Mark,
+    revision: Revision,
     /// When it is to be released, if it is being deleted.
     pub(super) due: Option<Instant>,
 }
@@ -205,15 +205,15 @@ impl<S: ResourceSource + 'static> Controller<S> {
         let mut orphans = BTreeMap::new();
         for key in keys {
             let uid = key.metadata.uid.clone().unwrap_or_default();
-            let mark = Mark::of(&key.metadata);
-            let known = before.remove(&uid).filter(|known| known.mark == mark);
+            let revision = Revision::of(&key.metadata);
+            let known = before.remove(&uid).filter(|known| known.revision == revision);
             let orphan = known.unwrap_or_else(|| {
                 let deleting = is_deleting(&key.metadata);
                 if !deleting {
                     let state = report::orphan(&key);
                     self.shared.reporter.push(self.statuses.orphan(&state).into_iter().collect());
                 }
-                Orphan { key: key.clone(), mark, due: deleting.then(Instant::now) }
+                Orphan { key: key.clone(), revision, due: deleting.then(Instant::now) }
             });
             orphans.insert(uid, orphan);
         }

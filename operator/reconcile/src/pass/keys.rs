@@ -13,7 +13,7 @@ use super::{Pass, PassError};
 use crate::desired::{Desired, KeySpec};
 use crate::desired::{annotations, convert};
 use crate::secrets::rotation;
-use crate::source::inputs::Mark;
+use crate::source::inputs::Revision;
 use crate::source::{Event, ResourceSource, SecretView, Version};
 use crate::status::{KeyState, TenantState};
 use crate::{entropy, secrets};
@@ -25,17 +25,17 @@ const MAX_CONCURRENT: usize = 16;
 /// every resync reads them all.
 #[derive(Debug)]
 pub(super) struct Remembered {
-    tenant: Mark,
+    tenant: Revision,
     namespace: String,
     /// By uid of the key.
-    keys: HashMap<Box<str>, Known>,
+    keys: HashMap<Box<str>, KnownSecret>,
 }
 
 /// One of them.
 #[derive(Debug)]
-struct Known {
+struct KnownSecret {
     /// The version of the key that it belongs to.
-    key: Mark,
+    key: Revision,
     /// Of the Secret.
     name: Box<str>,
     /// Of the secret in it; the rest of what is known of that stands in the database.
@@ -89,15 +89,15 @@ impl<S: ResourceSource> Pass<'_, S> {
     pub(super) fn remember(&mut self, desired: &Desired) {
         let specs = self.keys.iter().zip(&desired.keys);
         let keys = specs.filter_map(|(key, spec)| {
-            let known = Known {
-                key: Mark::of(&key.metadata),
+            let known = KnownSecret {
+                key: Revision::of(&key.metadata),
                 name: key.secret_name().into(),
                 digest: spec.secret.as_ref()?.digest,
                 version: self.versions.get(&spec.uid).cloned(),
             };
             Some((spec.uid.as_str().into(), known))
         });
-        let tenant = Mark::of(&self.tenant.metadata);
+        let tenant = Revision::of(&self.tenant.metadata);
         let namespace = self.tenant.metadata.namespace.clone().unwrap_or_default();
         self.memory.secrets = Some(Remembered { tenant, namespace, keys: keys.collect() });
     }
@@ -113,7 +113,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         let ids: BTreeMap<&str, &Ulid> = db.keys.iter().map(|(id, row)| (row.uid.as_str(), id)).collect();
         let holders = secrets::holders(&self.keys, &db.keys);
         // a pass that is cut off may leave Secrets that are others by then
-        let remembered = self.memory.secrets.take().filter(|it| it.tenant == Mark::of(&self.tenant.metadata));
+        let remembered =
+            self.memory.secrets.take().filter(|it| it.tenant == Revision::of(&self.tenant.metadata));
         let mut unread = Vec::new();
         for (i, (key, key_state)) in self.keys.iter().zip(&mut state.keys).enumerate() {
             let id = ids.get(key_state.object.uid.as_str()).map_or_else(entropy::ulid, |id| (*id).clone());
@@ -132,8 +133,9 @@ impl<S: ResourceSource> Pass<'_, S> {
                 key_state.secret_name.clear();
             } else if !dead {
                 let known = remembered.as_ref().and_then(|it| it.keys.get(spec.uid.as_str()));
-                let is_it = |it: &&Known| {
-                    it.key == Mark::of(&key.metadata) && self.is_as_it_was(&key_state.object.namespace, it)
+                let is_it = |it: &&KnownSecret| {
+                    it.key == Revision::of(&key.metadata)
+                        && self.is_as_it_was(&key_state.object.namespace, it)
                 };
                 let known = known.filter(is_it);
                 spec.secret = known.and_then(|it| secrets::known(&it.digest, row));
@@ -187,7 +189,7 @@ impl<S: ResourceSource> Pass<'_, S> {
 
     /// Whether the Secret is the one that this was derived from. What is seen may lag behind the Secret, as what was read
     /// may.
-    fn is_as_it_was(&self, namespace: &str, known: &Known) -> bool {
+    fn is_as_it_was(&self, namespace: &str, known: &KnownSecret) -> bool {
         let name = &*known.name;
         match self.source.secret_view(namespace, name) {
             SecretView::Present(version) => known.version.as_ref() == Some(&version),

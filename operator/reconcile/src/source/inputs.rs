@@ -25,18 +25,18 @@ pub(crate) struct Inputs {
 
 /// What changes with each edit of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct Revision {
     generation: i64,
     deleting: bool,
     /// Ours.
     annotations: Vec<(String, String)>,
 }
 
-impl Mark {
-    pub(crate) fn of(metadata: &ObjectMeta) -> Mark {
+impl Revision {
+    pub(crate) fn of(metadata: &ObjectMeta) -> Revision {
         let annotations = metadata.annotations.iter().flatten();
         let ours = annotations.filter(|(name, _)| name.starts_with("rowgate.dev/"));
-        Mark {
+        Revision {
             generation: metadata.generation.unwrap_or(0),
             deleting: metadata.deletion_timestamp.is_some(),
             annotations: ours.map(|(name, value)| (name.clone(), value.clone())).collect(),
@@ -77,8 +77,8 @@ impl Inputs {
 
     /// Whether what a pass does in the database that follows `before` is not asked for any more, so that it need not end.
     pub(crate) fn is_another_task(&self, before: &Inputs) -> bool {
-        let mark = |inputs: &Inputs| inputs.tenant.as_ref().map(|tenant| Mark::of(&tenant.metadata));
-        before.tenant.is_some() && (self.script, mark(self)) != (before.script, mark(before))
+        let revision = |inputs: &Inputs| inputs.tenant.as_ref().map(|tenant| Revision::of(&tenant.metadata));
+        before.tenant.is_some() && (self.script, revision(self)) != (before.script, revision(before))
     }
 
     /// Whether a pass is due that followed `before`. A Secret that came is no reason: the pass itself made it.
@@ -100,7 +100,7 @@ fn asks_the_same<T>(now: &Arc<T>, before: &Arc<T>, metadata: fn(&T) -> &ObjectMe
         return true;
     }
     let (now, before) = (metadata(now), metadata(before));
-    now.uid == before.uid && Mark::of(now) == Mark::of(before)
+    now.uid == before.uid && Revision::of(now) == Revision::of(before)
 }
 
 /// Whether one of the objects is gone that were there before.
