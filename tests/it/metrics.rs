@@ -251,16 +251,16 @@ async fn a_replica_tells_of_its_tenants_as_long_as_it_has_them() {
     assert_eq!(last.value("rowgate_tenants", &[]), Some(1.0));
 }
 
-/// What README promises is what there is.
+/// What docs/operations.md promises is what there is.
 #[tokio::test]
 async fn the_readme_lists_every_metric() {
     let mut world = World::shop().await;
     world.start().await;
     let page = Page::scrape(&world, &Client::new()).await;
-    let readme = std::fs::read_to_string(tests().join("../README.md")).expect("it is committed");
+    let readme = std::fs::read_to_string(tests().join("../docs/operations.md")).expect("it is committed");
     for line in page.text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
         let (name, kind) = line.split_once(' ').expect("name and type");
-        assert!(readme.contains(&format!("`{name}`")), "{name} is not in README.md");
+        assert!(readme.contains(&format!("`{name}`")), "{name} is not in docs/operations.md");
         assert_eq!(name.ends_with("_total"), kind == "counter", "{name}");
     }
     assert!(page.families.iter().all(|Family(_, kind, _)| kind != "unknown"));

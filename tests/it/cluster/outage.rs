@@ -196,7 +196,7 @@ async fn renewed(namespace: &Namespace<'_>) {
 
 /// The operator is cut off from the API server; meanwhile keys and Tenants are made, changed, revoked and deleted. When it is
 /// let in again its watches are too old to go on, so that it lists, and the second page of ApiKeys takes 2 s, in which as
-/// much changes again. Kube's `Controller` lost objects here (ARCHITECTURE.md).
+/// much changes again. Kube's `Controller` lost objects here (docs/decisions/kubernetes-watches.md).
 ///
 /// Seen to fail with a collection that passes over what a list shows after the first one: 20 and more objects stayed as they
 /// were.
