@@ -45,7 +45,7 @@ soaks := protection::writers::of_writers_with_one_version_exactly_one_wins \
 # Flags of the benchmark: make bench BENCH='--only row --rounds 3', or BENCH='--only reconcile --objects 1000'
 BENCH ?=
 
-.PHONY: help run cluster test soak bench lint fmt deny crds fuzz postgres pgbouncer clients kubernetes tools clean
+.PHONY: help run cluster test soak bench messages lint fmt deny crds fuzz postgres pgbouncer clients kubernetes tools clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ lint: tools ## format, clippy, documentation links; cargo-deny too, once `make d
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items --quiet
 	@if [ -x $(cache)/tools/bin/cargo-deny ]; then $(cache)/tools/bin/cargo-deny check bans licenses sources; fi
+
+messages: tools ## print every message that a user can read, as file:line: text
+	@cargo run --quiet --package rowgate-tests --bin rowgate-messages
 
 fmt: tools ## format everything
 	cargo fmt --all

@@ -4,6 +4,7 @@ pub mod asked;
 pub mod client;
 pub mod cluster;
 pub mod data_plane;
+pub mod messages;
 pub mod operator;
 pub mod pooler;
 pub mod postgres;
