@@ -1,4 +1,4 @@
-//! Fields that the contract has and this version does not serve. Set, they stall the resource; nothing is ignored.
+//! Fields that the kinds have and this version does not serve. Set, they stall the resource; nothing is ignored.
 
 use crate::api_key::ApiKeySpec;
 use crate::tenant::TenantSpec;

@@ -59,7 +59,7 @@ macro_rules! text_type {
 }
 
 text_type! {
-    /// A tenant's name in paths and keys: `^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$` (contract, section 10).
+    /// A tenant's name in paths and keys: `^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`.
     TenantSlug
 }
 text_type! {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The stable codes of contract section 11. A code is only ever added.
+/// The stable codes of errors. A code is only ever added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum Code {
     BadRequest,

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use super::fixture::{Desk, given, refusal};
 
-/// By the database's clock, from the revoking COMMIT on. The contract says 2; a machine that runs every other test beside
+/// By the database's clock, from the revoking COMMIT on. We promise 2; a machine that runs every other test beside
 /// this one needs more, and the statement timeout is ten minutes.
 const BOUND: f64 = 10.0;
 

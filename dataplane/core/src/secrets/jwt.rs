@@ -15,7 +15,7 @@ use crate::secret::Credential;
 pub const ISSUER: &str = "rowgate";
 /// `aud` of every token.
 pub const AUDIENCE: &str = "rowgate-api";
-/// How many seconds a token lives at most (contract, section 12).
+/// How many seconds a token lives at most.
 pub const LIFETIME: i64 = 3600;
 /// How many seconds the clocks of two replicas may differ.
 pub const LEEWAY: i64 = 30;

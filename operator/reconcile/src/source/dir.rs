@@ -1,4 +1,4 @@
-//! A folder of manifests as a source: what `rowgate-dataplane standalone --manifests DIR` reads (contract, section 14).
+//! A folder of manifests as a source: what `rowgate-dataplane standalone --manifests DIR` reads.
 
 mod accept;
 mod check;

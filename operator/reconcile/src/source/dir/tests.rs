@@ -1,4 +1,4 @@
-//! The rules of contract section 14, one by one.
+//! The rules of a folder of manifests, one by one.
 
 mod folders;
 mod scans;
