@@ -29,9 +29,7 @@ pub fn mode(text: &str) -> Result<Mode, String> {
 pub fn of(mode: Mode, ca: &str) -> Result<Tls, String> {
     match (mode, ca) {
         (Mode::Disable, "") => Ok(Tls::Disable),
-        (Mode::Disable, _) => {
-            Err("verifies nobody where TLS is disabled; leave one of the two out".to_owned())
-        }
+        (Mode::Disable, _) => Err("has no effect where TLS is disabled; leave one of the two out".to_owned()),
         (Mode::VerifyFull, "") => Ok(Tls::VerifyFull(Authorities::system())),
         (Mode::VerifyFull, path) => Authorities::from_file(Path::new(path)).map(Tls::VerifyFull),
     }

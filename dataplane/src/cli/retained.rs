@@ -41,9 +41,9 @@ pub struct RetainedFlags {
 
 #[derive(Debug, Clone, Subcommand)]
 enum ActFlags {
-    /// Give a retained database to the Tenant NAMESPACE/NAME, which names it in spec.database.adoptRetained; nobody else may
-    /// take it up from then on. Its keys are revoked and stay so. Once more, with another Tenant or the one that it was
-    /// retained from, takes it back
+    /// Give a retained database to the Tenant NAMESPACE/NAME, which names it in spec.database.adoptRetained; no other Tenant
+    /// can take it up from then on. Its keys are revoked and stay revoked. Run it again, with another Tenant or the one that
+    /// it was retained from, to take it back
     HandOver {
         /// The database's id, as `retained` lists it [example: 01k9zv5n2m8q4r6t0w3y7b1d5f]
         #[arg(value_name = "ID")]
@@ -83,10 +83,10 @@ enum Act {
 pub enum RetainedError {
     #[error("no database with the id {0} is retained; `rowgate-dataplane retained` lists those that are")]
     Unknown(Ulid),
-    #[error("database {0} is being dropped and is nobody's to take up; `retained drop` finishes it")]
+    #[error("database {0} is being dropped and cannot be taken up; `retained drop` finishes it")]
     Dropping(String),
     #[error(
-        "database {0} does not belong to its tenant's owner role, so somebody else made or took it; it is not dropped"
+        "database {0} does not belong to its tenant's owner role, so it was made or taken over from outside; it is not dropped"
     )]
     Foreign(String),
     #[error("nothing is dropped: what was typed is not the id {0}")]

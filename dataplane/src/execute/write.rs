@@ -131,18 +131,18 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
         }
         Failure::Denied(_) => Miss::Doubtful(Problem::new(
             Code::Forbidden,
-            "a policy of the table does not allow this row for this key, or shows it to somebody else only; change its values",
+            "a policy of the table does not allow this row for this key, or shows it to other keys only; change its values",
         )),
         Failure::Unavailable(cause) => {
             caller.tenant.note(false, &cause);
             Miss::Settled(Problem::new(
                 Code::Unavailable,
-                "the tenant's database did not answer, and the write may have been done; look before you send it again",
+                "the tenant's database did not answer, and the write may have been applied; check before retrying",
             ))
         }
         Failure::Timeout => Miss::Settled(Problem::new(
             Code::StatementTimeout,
-            "the write took longer than this tenant allows and was ended; look before you send it again, with fewer rows",
+            "the write took longer than this tenant allows and was ended; check before retrying with fewer rows",
         )),
         Failure::Violation(cause) => {
             let problem = about(violation(&cause, known, compiled), &cause, known, &compiled.entity);

@@ -63,15 +63,15 @@ pub fn kept(entity: &Entity) -> Problem {
     if entity.kind == EntityKind::View {
         return passed_over();
     }
-    let what = "the row was there and this did not delete it: a trigger has passed it over, and may have done something else \
-                instead (let it return OLD), or a policy keeps it from this key, or somebody else deleted it; look before you \
-                send it again";
+    let what = "the row existed and this request did not delete it: a trigger skipped it, and may have done something else \
+                instead (let it return OLD), or a policy hides it from this key, or another request deleted it; check \
+                before retrying";
     Problem::new(Code::ConstraintViolation, what)
 }
 
 /// A trigger gave NULL back for the row.
 pub fn passed_over() -> Problem {
-    let what = "a trigger has passed the row over, and may have done something else instead; look before you send it again, \
+    let what = "a trigger skipped the row, and may have done something else instead; check before retrying, \
                 and let the trigger return the row that it has written (OLD where it has deleted it)";
     Problem::new(Code::ConstraintViolation, what)
 }
@@ -116,7 +116,7 @@ pub(crate) fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Pr
         // No version that this request could name.
         Some("DL409" | "DL428") if is_table && is_elsewhere(cause, &compiled.entity) => Problem::new(
             Code::ForeignKeyViolation,
-            "this would change rows of another table, by a foreign key or a trigger, and whoever changes those names their \
+            "this would change rows of another table, by a foreign key or a trigger, and such changes name their rows' \
              versions; change those first",
         ),
         Some("DL409") => stale(compiled.nothing, &compiled.entity),

@@ -184,7 +184,7 @@ async fn end(login: &Login, pid: i32) {
     };
     // else it has ended by itself, or the server has
     if let Ok(Ok(())) = timeout(PATIENCE, Box::pin(ended)).await {
-        tracing::debug!(role = %login.role, pid, "ended what nobody waits for");
+        tracing::debug!(role = %login.role, pid, "ended a statement without a waiting client");
     }
 }
 

@@ -184,7 +184,7 @@ impl LoginFailure {
                 "raise max_client_conn of PgBouncer, or let clients end their connections".to_owned()
             }
             (Cause::TooManyConnections, _) => {
-                "raise max_connections of PostgreSQL, or end sessions that nobody needs (pg_stat_activity)".to_owned()
+                "raise max_connections of PostgreSQL, or end sessions that are not needed (pg_stat_activity)".to_owned()
             }
             (Cause::Unreachable | Cause::TimedOut, _) => {
                 "see that the address is right and that no firewall or NetworkPolicy stands between".to_owned()

@@ -207,7 +207,7 @@ pub async fn wake_reconciler(conn: &mut PgConnection) -> Result<(), PgError> {
 fn sent(done: Result<PgQueryResult, sqlx::Error>) -> Result<(), PgError> {
     match done.map_err(PgError::from) {
         Err(error) if error.code() == Some(QUEUE_FULL) => {
-            tracing::debug!("the server's queue of notifications is full; nobody is woken");
+            tracing::debug!("the server's queue of notifications is full; no listener is woken");
             Ok(())
         }
         done => done.map(drop),

@@ -183,7 +183,7 @@ impl Seat {
                 if matches!(timeout(LINGER, connection.drain()).await, Ok(true)) {
                     self.put_back();
                 }
-                Err(Failure::Unavailable("nobody waits for the answer".to_owned()))
+                Err(Failure::Unavailable("the client left before the answer".to_owned()))
             }
             Ok(Err(broken)) => {
                 self.connection = None;

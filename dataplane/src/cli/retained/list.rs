@@ -44,7 +44,7 @@ database name are taken. To change that:
 fn row(it: &Retained, size: String) -> [String; 7] {
     let record = &it.record;
     let whose = match &record.handed_to {
-        _ if record.dropping => "nobody: it is being dropped".to_owned(),
+        _ if record.dropping => "none: it is being dropped".to_owned(),
         Some((namespace, name)) => format!("Tenant {namespace}/{name}, handed over"),
         None => format!("namespace {}", record.namespace),
     };

@@ -12,7 +12,7 @@ use super::{PostgresError, SUPERUSER, io_error};
 use crate::standalone::roots::write_private;
 
 /// Every connection comes over the private socket and proves its password.
-const HBA: &str = "# Written by Rowgate: there is no TCP, and nobody is trusted for being local.\n\
+const HBA: &str = "# Written by Rowgate: there is no TCP, and local connections are not trusted.\n\
                    local all all scram-sha-256\n";
 
 pub(super) fn make_if_absent(

@@ -124,7 +124,7 @@ impl Shared {
         match self.lane.read(Ask { watched: None, ..check }).await {
             Err(Failure::DeadKey | Failure::Ended) => Err(Failure::Ended),
             Err(failure) if answer.is_ok() && !matches!(failure, Failure::WrongRole(_)) => {
-                Err(Failure::Lost(format!("nobody says whether the key still lives: {failure}")))
+                Err(Failure::Lost(format!("whether the key still lives is unknown: {failure}")))
             }
             _ => answer,
         }
@@ -156,7 +156,7 @@ impl Shared {
         // It is asked to end, and then it is ended: a routine can trap the first, and go on without its client.
         let (login, _) = self.login(&call.role);
         let asked = timeout(self.limits.connect, cancel(&login, name)).await;
-        tracing::debug!(?asked, ?login, "a call takes too long, or nobody waits for it");
+        tracing::debug!(?asked, ?login, "a call takes too long, or its client left");
         if let Ok(Called { answer, .. }) = timeout(LINGER, &mut exchange).await {
             return (answer, false);
         }
