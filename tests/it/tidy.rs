@@ -8,7 +8,11 @@ use std::process::Command;
 use rowgate_dataplane::standalone::postgres::binaries;
 
 mod entropy;
+mod folders;
+mod messages;
+mod pages;
 mod pipeline;
+mod words;
 
 fn root() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));

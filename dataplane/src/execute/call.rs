@@ -105,7 +105,7 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
             caller.trace.fault("the answer of a call was lost", &cause);
             settled(
                 Code::Unavailable,
-                "the tenant's database did not answer, and the procedure may have been done; look before you call it again",
+                "the tenant's database did not answer, and the procedure may have run; check before calling it again",
             )
         }
         failure => told_of(caller, known, &compiled.entity, failure, |parameter| {

@@ -79,7 +79,7 @@ async fn a_session_that_failed_half_way_is_not_used_again() {
     let reply = call.await.expect("no panic");
     let (code, status, message) = super::fixture::refusal(&reply);
     assert_eq!((&*code, status), ("Unavailable", 503));
-    assert!(message.contains("may have been applied"), "{message}");
+    assert!(message.contains("may have run"), "{message}");
     // Nobody has asked again.
     assert_eq!(desk.running("gate").await, 0);
     drop(superuser);

@@ -1,0 +1,45 @@
+//! A folder of sources holds at most twelve files beside each other, so that a newcomer sees what it is about.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::rust;
+
+const MAX_FILES: usize = 12;
+
+/// Folders that still hold more, with their number of today. Only shrink this list: a folder that needs its line no longer
+/// fails the test, and so does one that grows.
+const NOT_YET: [(&str, usize); 0] = [];
+
+/// How many files stand in each folder of sources; a module file and its folder are one.
+fn counts() -> BTreeMap<PathBuf, usize> {
+    let mut names: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
+    for path in rust().into_keys() {
+        let folder = path.parent().expect("a file has a folder").to_owned();
+        names.entry(folder).or_default().insert(path);
+    }
+    names.into_iter().map(|(folder, paths)| (folder, paths.len())).collect()
+}
+
+#[test]
+fn folders_hold_twelve_files_at_most() {
+    let counts = counts();
+    let mut wrong: Vec<String> = Vec::new();
+    for (folder, &n_files) in &counts {
+        let allowed = NOT_YET.iter().find(|(path, _)| Path::new(path) == folder);
+        let max = allowed.map_or(MAX_FILES, |(_, n_files)| *n_files);
+        if max < n_files {
+            wrong
+                .push(format!("{} holds {n_files} files: find the idea that divides them", folder.display()));
+        }
+    }
+    for (path, allowed) in NOT_YET {
+        let n_files = counts.get(Path::new(path)).copied().unwrap_or_default();
+        if n_files < allowed {
+            wrong.push(format!(
+                "{path} holds {n_files} files, not {allowed}: shrink or remove its line in NOT_YET"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
