@@ -95,7 +95,7 @@ deny: tools ## install cargo-deny into the cache (minutes, once) and check licen
 	cargo install --locked --root $(cache)/tools --target-dir $(cache)/tools-target cargo-deny@0.20.2
 	$(cache)/tools/bin/cargo-deny check bans licenses sources
 
-crds: tools ## write crds/*.yaml anew from the Rust types, for the chart too
+crds: tools ## write crds/*.yaml from the Rust types, for the chart too
 	cargo run --quiet --package rowgate-crds --bin crdgen tenant > crds/tenant.yaml
 	cargo run --quiet --package rowgate-crds --bin crdgen apikey > crds/apikey.yaml
 	cp crds/*.yaml charts/rowgate/crds/
@@ -115,7 +115,7 @@ clients: tools ## put the public clients that tests show our tokens to into the 
 kubernetes: tools ## build an API server, etcd and kubectl into the cache if they are not there (4 minutes, once; Go 1.26)
 	@tests/setup/cluster.sh >/dev/null
 
-# Whatever is missing is told at once, before anything is built.
+# What is missing is named at once, before anything is built.
 tools:
 	@tests/setup/preflight.sh $(MAKECMDGOALS)
 
