@@ -146,7 +146,7 @@ impl Problem {
     /// More requests than the tenant lets a key make.
     #[must_use]
     pub fn rate_limited(retry_after: u32) -> Problem {
-        let told = "this API key asks more often than its tenant allows; wait for the seconds in Retry-After, and spread requests";
+        let told = "this API key exceeds the request rate that its tenant allows; wait for the seconds in Retry-After, and spread requests";
         Problem { retry_after: Some(retry_after), ..Problem::new(Code::RateLimited, told) }
     }
 

@@ -14,7 +14,7 @@ pub(crate) fn unwritable(cause: &Cause) -> Problem {
     if cause.sqlstate.as_deref() == Some("428C9") {
         return Problem::new(
             Code::ReadOnlyColumn,
-            "a field that is sent is filled in by the database, in a table under this view; leave it out",
+            "a field that is sent is set by the database, in a table under this view; leave it out",
         );
     }
     let what = "PostgreSQL cannot write to this view by itself; write to a table under it, or give the view INSTEAD OF triggers";
@@ -162,7 +162,7 @@ pub(crate) fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Pr
         Some("23502") if !compiled.missing.is_empty() => Problem::new(
             Code::InvalidValue,
             format!(
-                "there is no row with this key, and a new row of {} needs a value that is not null for {}",
+                "there is no row with this key, and a new row of {} needs a non-null value for {}",
                 compiled.entity.name,
                 rest::problem::quoted(&compiled.missing)
             ),

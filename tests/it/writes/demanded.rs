@@ -87,7 +87,7 @@ async fn told(place: &Place, method: &str, path: &str, body: &Value) -> (u16, St
 async fn a_domain_that_is_not_null_is_demanded_before_the_database_is_asked() {
     let place = open().await;
     let needs = |what: &str| {
-        let message = format!("a row of things needs a value that is not null for {what}");
+        let message = format!("a row of things needs a non-null value for {what}");
         (400, "InvalidValue".to_owned(), message)
     };
     for (body, what) in [
@@ -110,17 +110,17 @@ async fn a_domain_that_is_not_null_is_demanded_before_the_database_is_asked() {
     assert_eq!(put, needs("\"one\""));
     // one that is not
     let patched = told(&place, "PATCH", "/things/id/2", &json!({"note": "x"})).await;
-    let message = "there is no row with this key, and a new row of things needs a value that is not null for \"given\", \"size\"";
+    let message = "there is no row with this key, and a new row of things needs a non-null value for \"given\", \"size\"";
     assert_eq!(patched, (400, "InvalidValue".to_owned(), message.to_owned()));
     // a view does not know the defaults of its table, and no domain of it takes a NULL
     let made = told(&place, "POST", "/shown", &json!({"id": 3, "given": 1, "size": 1})).await;
     assert_eq!(made.0, 201, "{made:?}");
     let refused = told(&place, "POST", "/shown", &json!({"id": 4, "given": null, "size": 1})).await;
-    assert_eq!(refused.2, "a row of shown needs a value that is not null for \"given\"");
+    assert_eq!(refused.2, "a row of shown needs a non-null value for \"given\"");
     // PostgreSQL gives what is absent in an update of a view the default of its type, or of the view's own column
     let put = json!({"given": 2, "size": 2});
     let refused = told(&place, "PUT", "/shown/id/3", &put).await;
-    assert_eq!(refused.2, "a row of shown needs a value that is not null for \"own\"");
+    assert_eq!(refused.2, "a row of shown needs a non-null value for \"own\"");
     place.execute("update n.things set one = 5, note = 'x' where id = 3").await;
     place.execute("alter view n.shown alter column own set default 7").await;
     until("the view's default", async || {

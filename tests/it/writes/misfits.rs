@@ -92,15 +92,15 @@ const CASES: &[(&str, &str)] = &[
     (r#""shorter": "abcd""#, r#"the field "shorter" is s.shorter: write at most 3 characters"#),
     (
         r#""shorts": ["a", "abcd"]"#,
-        r#"the field "shorts" is s.short[], and the value beside it is none of that type"#,
+        r#"the field "shorts" is s.short[], and the value is not valid for that type"#,
     ),
     (
         r#""pair": {"name": "abcd", "n": 1}"#,
-        r#"the field "pair" is s.pair, and the value beside it is none of that type"#,
+        r#"the field "pair" is s.pair, and the value is not valid for that type"#,
     ),
     (
         r#""pairs": [null, {"name": "a,", "n": 99.95}]"#,
-        r#"the field "pairs" is s.pair[], and the value beside it is none of that type"#,
+        r#"the field "pairs" is s.pair[], and the value is not valid for that type"#,
     ),
     (r#""mood": "sad""#, r#"the field "mood" is s.mood: write one of "glad", "half glad""#),
     (r#""felt": "sad""#, r#"the field "felt" is s.felt: write one of "glad", "half glad""#),
@@ -173,8 +173,7 @@ async fn a_value_that_does_not_fit_is_refused_by_its_fields_name() {
     // nor are the labels of an enum listed that it may set and not read
     for field in ["mood", "felt"] {
         let told = ask("few", "POST", "/things", &format!(r#"{{"id": "a", "{field}": "sad"}}"#)).await;
-        let expected =
-            format!("the field {field:?} is s.{field}, and the value beside it is none of that type");
+        let expected = format!("the field {field:?} is s.{field}, and the value is not valid for that type");
         assert_eq!(told, invalid(&expected, json!([])));
     }
     // a domain's rule is a rule, by the name of its field

@@ -123,7 +123,7 @@ async fn a_key_writes_what_its_policies_let_through_and_dies_at_once() {
     desk.rows("select dl.revoke(id) from dl.keys where name = 'north'").await;
     for (method, path, body) in [
         ("POST", "/notes", r#"{"region": "north", "Note Title": "late"}"#),
-        ("POST", "/notes", "no JSON"),
+        ("POST", "/notes", "not valid JSON"),
         ("DELETE", "/notes/id/100", ""),
     ] {
         let reply = desk.ask("north", method, path, body).await;

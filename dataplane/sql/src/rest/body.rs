@@ -18,7 +18,7 @@ pub fn parse(bytes: &[u8]) -> Result<Body<'_>, Problem> {
     let whole: &RawValue = serde_json::from_str(text).map_err(|error| {
         let at = if bytes.is_empty() { "it is empty".to_owned() } else { place(&error) };
         refused(format!(
-            "the body is no JSON: {at}; send an object with the fields of a row, or an array of them"
+            "the body is not valid JSON: {at}; send an object with the fields of a row, or an array of them"
         ))
     })?;
     sound(whole.get())?;
@@ -34,7 +34,7 @@ pub fn parse(bytes: &[u8]) -> Result<Body<'_>, Problem> {
             for (i, item) in items.enumerate() {
                 let Input::Object(raw) = item.map_err(of_value)? else {
                     return Err(refused(format!(
-                        "what stands at index {i} of the array, counted from 0, is no object with the fields of a row"
+                        "what stands at index {i} of the array, counted from 0, is not an object with the fields of a row"
                     )));
                 };
                 let row = fields(raw).map_err(of_value)?;
@@ -108,7 +108,7 @@ fn of_value(Unreadable(error): Unreadable) -> Problem {
 }
 
 fn unreadable(error: &serde_json::Error) -> Problem {
-    refused(format!("the body holds a value that is no JSON: {}", place(error)))
+    refused(format!("the body holds a value that is not valid JSON: {}", place(error)))
 }
 
 fn refused(what: impl Into<String>) -> Problem {

@@ -20,7 +20,7 @@ pub const MAX_FILTER_LEN: usize = 8 * 1024;
 pub(super) fn parse(text: &str) -> Result<Expr, Problem> {
     if MAX_FILTER_LEN < text.len() {
         return Err(invalid(format!(
-            "$filter is longer than {MAX_FILTER_LEN} bytes; ask in several requests"
+            "$filter is longer than {MAX_FILTER_LEN} bytes; split it into several requests"
         )));
     }
     let mut parser = Parser { text, token: Token::End, before: 0, start: 0, rest: text };

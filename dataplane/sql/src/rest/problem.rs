@@ -33,7 +33,7 @@ pub(super) fn of(catalog: &Catalog, scope: &Scope, name: &EntityName, refusal: R
         }
         Refusal::Cursor => Problem::new(
             Code::InvalidCursor,
-            "the cursor in $after belongs to another question; keep entity, $filter, $orderby and key as they were, \
+            "the cursor in $after belongs to another query; keep entity, $filter, $orderby and key as they were, \
              or start again without $after",
         ),
         Refusal::OptionOfRow => bad(
@@ -79,10 +79,10 @@ pub fn not_found(catalog: &Catalog, scope: &Scope, asked: &str) -> Problem {
 fn closed(kind: EntityKind) -> Problem {
     let what = match kind {
         EntityKind::Table | EntityKind::View => {
-            "row-level security of this entity was turned off in the database, so it is closed; it opens by itself when that is repaired"
+            "row-level security of this entity was turned off in the database, so it is closed; it reopens automatically once that is repaired"
         }
         EntityKind::Procedure => {
-            "what this entity calls was changed in the database, so it is closed; it opens by itself when that is repaired"
+            "what this entity calls was changed in the database, so it is closed; it reopens automatically once that is repaired"
         }
     };
     Problem::new(Code::Unavailable, what)

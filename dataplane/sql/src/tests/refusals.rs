@@ -52,12 +52,12 @@ fn options() {
         ("$first=%2B5", BadRequest, "digits"),
         ("$first=1.5", BadRequest, "digits"),
         ("$first=99999999999999999999", BadRequest, "digits"),
-        ("$select=", BadRequest, "misses a field name"),
+        ("$select=", BadRequest, "lacks a field name"),
         ("$select=nope", UnknownField, r#"orders has no field "nope" for this key"#),
         ("$select=staus", UnknownField, r#"did you mean "status"?"#),
         ("$select=placed_at", UnknownField, r#"no field "placed_at""#),
         ("$select=id number", UnknownField, r#"did you mean "ID Number"?"#),
-        ("$orderby=id,", InvalidOrderBy, "misses a field name"),
+        ("$orderby=id,", InvalidOrderBy, "lacks a field name"),
         ("$orderby=id up", InvalidOrderBy, "only asc or desc may follow"),
         (
             "$orderby=id DESC,status ASC",
@@ -87,9 +87,9 @@ fn options() {
 fn filters() {
     for (filter, words) in [
         ("", "ends where a field or a value is expected"),
-        ("id", r#"the field "id" is integer, which is no condition by itself; compare it with one of eq"#),
-        ("5", "a constant is no condition by itself"),
-        ("null or paid", "a constant is no condition by itself"),
+        ("id", r#"the field "id" is integer, which is not a condition by itself; compare it with one of eq"#),
+        ("5", "a constant is not a condition by itself"),
+        ("null or paid", "a constant is not a condition by itself"),
         ("length(status) and paid", "the function length is integer, which is no condition"),
         ("id add 1", "the result of add is integer, which is no condition"),
         ("id eq", "ends where a field or a value"),

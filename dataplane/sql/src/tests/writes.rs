@@ -237,7 +237,7 @@ fn what_says_nothing_or_two_things_about_the_version_is_refused() {
         ),
         ("set_new", "kept", &read, Only::Either, Code::Forbidden, "may not change"),
         ("set_new", "kept", r#"{"title": "x"}"#, tagged(&[1]), Code::Forbidden, "may not change"),
-        ("set_x", "plain", &read, Only::Either, Code::ReadOnlyColumn, "filled in"),
+        ("set_x", "plain", &read, Only::Either, Code::ReadOnlyColumn, "set by the database"),
         ("set_x", "plain", r#"{"title": "x"}"#, tagged(&[1]), Code::BadRequest, "no version"),
     ] {
         let problem = change(set, entity, body, How::Merge, &only).expect_err(body);

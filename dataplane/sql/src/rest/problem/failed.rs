@@ -18,7 +18,7 @@ pub fn misfit(compiled: &Compiled, n: usize, may_read: impl Fn(usize) -> bool) -
     let field = bind.field?;
     if let Some(routine) = &compiled.entity.routine {
         let Param { name, ty, .. } = routine.params.get(usize::from(field))?;
-        let what = format!("the parameter {name:?} is {}, and its value is none of that type", ty.name);
+        let what = format!("the parameter {name:?} is {}, and its value is not valid for that type", ty.name);
         return Some(Problem::new(Code::InvalidValue, what));
     }
     let Field { name, ty, labels, .. } = compiled.entity.fields.get(usize::from(field))?;
@@ -30,7 +30,7 @@ pub fn misfit(compiled: &Compiled, n: usize, may_read: impl Fn(usize) -> bool) -
     let labels = labels_of(labels, if compiled.binding.is_some() { '\'' } else { '"' });
     let what = match labels.filter(|_| may_read(usize::from(field))) {
         Some(labels) => format!("{what} {name:?} is {}: write {labels}", ty.name),
-        None => format!("{what} {name:?} is {}, and the value beside it is none of that type", ty.name),
+        None => format!("{what} {name:?} is {}, and the value is not valid for that type", ty.name),
     };
     Some(in_row(Problem::new(code, what), bind.row))
 }
@@ -139,7 +139,7 @@ fn wants(field: &Field, code: &str, may_read: bool) -> String {
         (_, None) if may_read && !field.labels.is_empty() => {
             labels_of(&field.labels, '"').map_or_else(String::new, |labels| format!(": write {labels}"))
         }
-        (_, None) => ", and the value beside it is none of that type".to_owned(),
+        (_, None) => ", and the value is not valid for that type".to_owned(),
     }
 }
 

@@ -70,11 +70,11 @@ pub(super) fn of<'a>(
             format!("null has no order; write eq null or ne null, not {}", op.word())
         }
         FilterRefusal::NoCondition(Some(found)) => format!(
-            "{}, which is no condition by itself; compare it with one of eq, ne, gt, ge, lt, le, in",
+            "{}, which is not a condition by itself; compare it with one of eq, ne, gt, ge, lt, le, in",
             say(&found)
         ),
         FilterRefusal::NoCondition(None) => {
-            "a constant is no condition by itself; compare a field with one of eq, ne, gt, ge, lt, le, in"
+            "a constant is not a condition by itself; compare a field with one of eq, ne, gt, ge, lt, le, in"
                 .to_owned()
         }
         FilterRefusal::Incomparable(both) => {
@@ -84,10 +84,10 @@ pub(super) fn of<'a>(
             format!("{}, which has no {}; ask for eq null or ne null", say(&found), op.word())
         }
         FilterRefusal::Steps { max } => {
-            format!("$filter computes with decimals in more than {max} steps; ask in several requests")
+            format!("$filter computes with decimals in more than {max} steps; split it into several requests")
         }
         FilterRefusal::Ranges { max } => {
-            format!("$filter compares ranges more than {max} times; ask in several requests")
+            format!("$filter compares ranges more than {max} times; split it into several requests")
         }
     };
     Problem::new(Code::InvalidFilter, what)

@@ -19,7 +19,7 @@ pub(super) fn wanted(misfit: Misfit) -> String {
         Misfit::Quotes => {
             "write fewer quotes and backslashes: nested as deep as here, they take more than 8 MiB"
         }
-        Misfit::NoScalar => "write one value, no array and no object",
+        Misfit::NoScalar => "write a single value, not an array or an object",
         Misfit::Uuid => "write 8-4-4-4-12 hexadecimal digits",
         Misfit::Bytea => "write base 64",
         Misfit::Date => "write a date such as 2024-01-31",

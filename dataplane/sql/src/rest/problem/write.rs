@@ -25,13 +25,13 @@ pub(super) fn of(entity: &Entity, refusal: WriteRefusal) -> Problem {
         ),
         WriteRefusal::NoField(field) => unknown(name, &field),
         WriteRefusal::FilledIn(field) => {
-            let what = format!("the field {field:?} is filled in by the database; leave it out");
+            let what = format!("the field {field:?} is set by the database; leave it out");
             Problem::new(Code::ReadOnlyColumn, what)
         }
         WriteRefusal::WorkedOut(field, write) => {
             let verb = if write == RowWrite::Make { "set in a new row" } else { "changed" };
             let what = format!(
-                "the field {field:?} is worked out by the view {name}, and cannot be {verb}; leave it out"
+                "the field {field:?} is computed by the view {name} and cannot be {verb}; leave it out"
             );
             Problem::new(Code::ReadOnlyColumn, what)
         }
@@ -41,27 +41,27 @@ pub(super) fn of(entity: &Entity, refusal: WriteRefusal) -> Problem {
         }
         WriteRefusal::AnotherKey(field) => another_key(&field),
         WriteRefusal::Needed(fields) => {
-            let what = format!("a row of {name} needs a value that is not null for {}", quoted(&fields));
+            let what = format!("a row of {name} needs a non-null value for {}", quoted(&fields));
             Problem::new(Code::InvalidValue, what)
         }
         WriteRefusal::NoRows => bad("the array is empty; send at least one row"),
         WriteRefusal::NoValues => bad("the rows have no values; send them one by one"),
         WriteRefusal::TooManyValues => too_many_values(),
-        WriteRefusal::NoObject => bad("a row's address takes one object with its fields, and no array"),
+        WriteRefusal::NoObject => bad("a row's address takes one object with its fields, not an array"),
         WriteRefusal::NothingToSet { has_key: false } => {
             bad("the body has no field to change; send at least one")
         }
-        WriteRefusal::NothingToSet { has_key: true } => {
-            bad("the body has nothing but the key, which the address says; send at least one field to change")
-        }
+        WriteRefusal::NothingToSet { has_key: true } => bad(
+            "the body holds only the key, which the address already names; send at least one field to change",
+        ),
         WriteRefusal::KeyIsGenerated => {
             bad(&format!("the database gives rows of {name} their key; make one with POST"))
         }
         WriteRefusal::Precondition(RowWrite::Make) => {
-            bad(&format!("rows of {name} are changed, but not made; leave If-None-Match out"))
+            bad(&format!("rows of {name} can be changed but not created; omit If-None-Match"))
         }
         WriteRefusal::Precondition(RowWrite::Change | RowWrite::Delete) => {
-            bad(&format!("rows of {name} are made, but not changed; leave If-Match out"))
+            bad(&format!("rows of {name} can be created but not changed; omit If-Match"))
         }
         WriteRefusal::Version(refusal) => version(entity, &refusal),
     }

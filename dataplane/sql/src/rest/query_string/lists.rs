@@ -72,7 +72,7 @@ fn items<'a>(value: &'a str, code: Code, option: &str) -> Result<Vec<Item<'a>>, 
             }
         };
         if name.is_empty() {
-            return Err(Problem::new(code, format!("{option} misses a field name; write name,name")));
+            return Err(Problem::new(code, format!("{option} lacks a field name; write name,name")));
         }
         let (rest, next) = match tail.split_once(',') {
             Some((rest, next)) => (rest, Some(next)),
