@@ -47,7 +47,7 @@ pub struct AppConfig {
     /// How long requests in flight may take once shutdown began.
     pub drain: Duration,
     /// How often it is written down when keys were last used.
-    pub note_uses_every: Duration,
+    pub last_used_interval: Duration,
 }
 
 /// The two ports.
@@ -162,7 +162,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     );
     let accepting = background.start(api);
     background.start(looks);
-    let replica = Replica::new(id, address, config.control, config.root, config.note_uses_every);
+    let replica = Replica::new(id, address, config.control, config.root, config.last_used_interval);
     background.start(revoked_sessions::follow(app.clone(), background.clone(), done.clone()));
     let following = background.start(replica.follow(app.clone(), background.clone(), shutdown.clone()));
 

@@ -116,7 +116,7 @@ pub struct ServerSettings {
     pub client_timeout: Duration,
     pub log_format: LogFormat,
     pub drain: Duration,
-    pub note_uses_every: Duration,
+    pub last_used_interval: Duration,
 }
 
 /// What `serve` needs, checked.
@@ -234,7 +234,7 @@ impl ServerFlags {
             client_timeout: Duration::from_secs(client?),
             log_format: format?,
             drain: Duration::from_secs(drain?),
-            note_uses_every: Duration::from_secs(last_used?),
+            last_used_interval: Duration::from_secs(last_used?),
         })
     }
 }

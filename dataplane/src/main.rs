@@ -109,7 +109,7 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
         body_memory: settings.server.body_memory,
         client_timeout: settings.server.client_timeout,
         drain: settings.server.drain,
-        note_uses_every: settings.server.note_uses_every,
+        last_used_interval: settings.server.last_used_interval,
     };
     let shutdown = CancellationToken::new();
     let running = app::run(config, shutdown.clone());

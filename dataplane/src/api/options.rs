@@ -24,7 +24,7 @@ use crate::auth::credential::Caller;
 use crate::server::cors;
 use crate::server::respond::Refusal;
 use crate::server::trace::Trace;
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 
 /// The handlers of one path of the table: of OPTIONS, and of every method that the table does not have.
 pub(crate) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
@@ -39,7 +39,7 @@ pub(crate) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
     let asked = async move |State(app): State<Arc<App>>, parts: Parts| {
         let fewer = match of_row {
             Some(of_row) => {
-                live(parts.clone(), &app).await.ok().and_then(|known| fewer(&parts, &known, of_row))
+                live(parts.clone(), &app).await.ok().and_then(|context| fewer(&parts, &context, of_row))
             }
             None => None,
         };
@@ -47,12 +47,12 @@ pub(crate) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
         answer(&parts, allow, &methods)
     };
     let other = async move |State(app): State<Arc<App>>, parts: Parts| {
-        let known = match is_keyed(path) {
+        let context = match is_keyed(path) {
             true => Some(live(parts.clone(), &app).await?),
             false => None,
         };
-        let fewer = known.as_ref().zip(of_row).and_then(|(known, of_row)| fewer(&parts, known, of_row));
-        Ok::<_, Refusal>(refuse(&parts, known.as_ref(), fewer, &otherwise))
+        let fewer = context.as_ref().zip(of_row).and_then(|(context, of_row)| fewer(&parts, context, of_row));
+        Ok::<_, Refusal>(refuse(&parts, context.as_ref(), fewer, &otherwise))
     };
     routing::options(asked).fallback(other)
 }
@@ -69,26 +69,31 @@ const ROW: &str = "/auth/{tenant}/api/{entity}/{*key}";
 const ROWS: &str = "/auth/{tenant}/api/{entity}";
 
 /// The live key that the request holds, of the tenant in its path.
-pub(crate) async fn live(mut parts: Parts, app: &Arc<App>) -> Result<Known, Refusal> {
-    Ok(Caller::from_request_parts(&mut parts, app).await?.recognize_anew().await?)
+pub(crate) async fn live(mut parts: Parts, app: &Arc<App>) -> Result<KeyContext, Refusal> {
+    Ok(Caller::from_request_parts(&mut parts, app).await?.authenticate_fresh().await?)
 }
 
 /// What is left where the key may use the entity in the path, and PostgreSQL does not do all of it.
-fn fewer(parts: &Parts, known: &Known, of_row: bool) -> Option<&'static str> {
-    let entity = Here::of(parts).entity(known).ok()?;
-    let scope = known.snapshot.scope(&known.key);
-    rest::allowed(&known.snapshot.catalog, &scope, &entity, of_row)
+fn fewer(parts: &Parts, context: &KeyContext, of_row: bool) -> Option<&'static str> {
+    let entity = Here::of(parts).entity(context).ok()?;
+    let scope = context.snapshot.scope(&context.key);
+    rest::allowed(&context.snapshot.catalog, &scope, &entity, of_row)
 }
 
 /// Of a method that the table does not have for this path.
-fn refuse(parts: &Parts, known: Option<&Known>, fewer: Option<&'static str>, all: &HeaderValue) -> Response {
+fn refuse(
+    parts: &Parts,
+    context: Option<&KeyContext>,
+    fewer: Option<&'static str>,
+    all: &HeaderValue,
+) -> Response {
     Trace::of(parts);
     let is_called = fewer.is_some() && fewer == Problem::only_called().allow;
     if is_called && parts.method == Method::POST {
         let what = "this entity is a procedure and has no rows; call it with POST at its own address";
         return Refusal(Problem::new(Code::NotFound, what)).into_response();
     }
-    let row = if is_called { None } else { row_address(parts, known) };
+    let row = if is_called { None } else { row_address(parts, context) };
     let mut response = Refusal(method_not_allowed(row)).into_response();
     let allow = fewer.map_or_else(|| all.clone(), HeaderValue::from_static);
     response.headers_mut().insert(ALLOW, allow);
@@ -97,11 +102,11 @@ fn refuse(parts: &Parts, known: Option<&Known>, fewer: Option<&'static str>, all
 
 /// Where a row of the entity in the path is, for the message of a method that its collection does not answer; `None` at any
 /// other address. With the names of its key fields for a key that may read them, else as a pattern.
-fn row_address(parts: &Parts, known: Option<&Known>) -> Option<String> {
+fn row_address(parts: &Parts, context: Option<&KeyContext>) -> Option<String> {
     parts.extensions.get::<MatchedPath>().filter(|route| route.as_str() == ROWS)?;
-    let key = known.and_then(|known| {
-        let entity = Here::of(parts).entity(known).ok()?;
-        rest::key_path(&known.snapshot.catalog, &known.snapshot.scope(&known.key), &entity)
+    let key = context.and_then(|context| {
+        let entity = Here::of(parts).entity(context).ok()?;
+        rest::key_path(&context.snapshot.catalog, &context.snapshot.scope(&context.key), &entity)
     });
     let pattern = || "/auth/{tenant}/api/{entity}/{key field}/{value}".to_owned();
     Some(key.map_or_else(pattern, |key| format!("{}{key}", parts.uri.path())))

@@ -38,12 +38,12 @@ pub(crate) async fn exchange(
 ) -> Result<Response, Refusal> {
     // A token would live for ever if it could be exchanged for the next.
     let Credential::Secret(_) = caller.credential else { return Err(Problem::unauthorized().into()) };
-    let known = caller.recognize_anew().await?;
+    let context = caller.authenticate_fresh().await?;
     if !request.body().is_end_stream() {
         let what = "an exchange takes no body; send the header X-API-Key alone";
         return Err(Problem::new(Code::BadRequest, what).into());
     }
-    let (key, tenant) = (&known.key, caller.tenant.slug.clone());
+    let (key, tenant) = (&context.key, caller.tenant.slug.clone());
     // A key in its last second: a token would outlive it.
     if key.seconds_left < 1 {
         return Err(Problem::unauthorized().into());

@@ -17,7 +17,7 @@ use crate::server::path;
 use crate::server::respond::Refusal;
 use crate::server::trace::Trace;
 use crate::tenants::registry::Answering;
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 use crate::tenants::tenant::Tenant;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -78,46 +78,46 @@ impl FromRequestParts<Arc<App>> for Caller {
 
 impl Caller {
     /// The caller's key, remembered or looked up, with this request counted against its rate limit.
-    pub async fn recognize(&self) -> Result<Known, Problem> {
-        self.admitted(self.tenant.recognize(&self.credential).await?).await
+    pub async fn authenticate(&self) -> Result<KeyContext, Problem> {
+        self.admitted(self.tenant.authenticate(&self.credential).await?).await
     }
 
-    /// As [`Caller::recognize`], with the database's word of now, so that the role that is named can be judged at once.
-    pub async fn recognize_anew(&self) -> Result<Known, Problem> {
-        let known = self.admitted(self.tenant.recognize_anew(&self.credential).await?).await?;
-        self.check_role(&known)?;
-        Ok(known)
+    /// As [`Caller::authenticate`], with the database's word of now, so that the role that is named can be judged at once.
+    pub async fn authenticate_fresh(&self) -> Result<KeyContext, Problem> {
+        let context = self.admitted(self.tenant.authenticate_fresh(&self.credential).await?).await?;
+        self.check_role(&context)?;
+        Ok(context)
     }
 
-    async fn admitted(&self, known: Known) -> Result<Known, Problem> {
+    async fn admitted(&self, context: KeyContext) -> Result<KeyContext, Problem> {
         // none of its keys is found
         debug_assert!(self.is_named, "a tenant that stands in for nobody's has a caller");
         if !self.is_named {
             return Err(Problem::unauthorized());
         }
-        self.note(&known);
-        self.tenant.admit(&self.credential, &known).await?;
-        Ok(known)
+        self.note(&context);
+        self.tenant.admit(&self.credential, &context).await?;
+        Ok(context)
     }
 
     /// The caller's key once more, without counting the request again: for what goes on after waiting for its body.
-    pub async fn recognize_again(&self) -> Result<Known, Problem> {
-        self.tenant.recognize(&self.credential).await
+    pub async fn reauthenticate(&self) -> Result<KeyContext, Problem> {
+        self.tenant.authenticate(&self.credential).await
     }
 
     /// Takes `n` bytes of memory for this request's body, or for what was made of it, as long as the answer lives.
     ///
     /// # Errors
     /// 429 where the key itself holds too much, 503 where others do.
-    pub(crate) fn hold(&self, known: &Known, n: usize) -> Result<Held, Problem> {
-        Held::new(&self.bodies, &self.tenant.id, &known.key.id, n)
+    pub(crate) fn hold(&self, context: &KeyContext, n: usize) -> Result<Held, Problem> {
+        Held::new(&self.bodies, &self.tenant.id, &context.key.id, n)
     }
 
     /// Refuses a role header that names another role than the key's. Only a live key may learn that.
-    pub fn check_role(&self, known: &Known) -> Result<(), Problem> {
+    pub fn check_role(&self, context: &KeyContext) -> Result<(), Problem> {
         match &self.role {
             SaidRole::None => Ok(()),
-            SaidRole::One(role) if *role == known.key.role => Ok(()),
+            SaidRole::One(role) if *role == context.key.role => Ok(()),
             SaidRole::One(_) | SaidRole::Unfit => Err(Problem::new(
                 Code::RoleMismatch,
                 "X-MS-API-ROLE is not the role of this API key; send the key's own role once, or leave the header out",
@@ -126,9 +126,9 @@ impl Caller {
     }
 
     /// Notes whose request it is, for the log.
-    pub fn note(&self, known: &Known) {
+    pub fn note(&self, context: &KeyContext) {
         // A second look at the same key changes nothing.
-        let _first = self.trace.key.set(known.key.clone());
+        let _first = self.trace.key.set(context.key.clone());
     }
 }
 

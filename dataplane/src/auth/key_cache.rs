@@ -6,17 +6,17 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rowgate_core::secret::Credential;
 use rowgate_pg::tenant::keys::Found;
 
-use crate::auth::last_used::Use;
-use crate::auth::rate_limit::Allowance;
+use crate::auth::last_used::LastUsed;
+use crate::auth::rate_limit::RateLimit;
 
 /// Keys remembered with one catalog. More of them at work in one generation only cost a look-up each.
-const KEYS: usize = 10_000;
+const MAX_KEYS: usize = 10_000;
 
 /// A key's record, what it may ask where its tenant has a rate limit, and where its uses are noted.
-pub(crate) type Record = (Arc<Found>, Option<Arc<Allowance>>, Arc<Use>);
+pub(crate) type Record = (Arc<Found>, Option<Arc<RateLimit>>, Arc<LastUsed>);
 
 #[derive(Default)]
-pub(crate) struct Keyring(RwLock<Keys>);
+pub(crate) struct KeyCache(RwLock<Keys>);
 
 #[derive(Default)]
 struct Keys {
@@ -25,7 +25,7 @@ struct Keys {
     before: HashSet<Credential>,
 }
 
-impl Keyring {
+impl KeyCache {
     pub(crate) fn get(&self, credential: &Credential) -> Option<Record> {
         self.read().records.get(credential).cloned()
     }
@@ -40,12 +40,12 @@ impl Keyring {
         &self,
         credential: &Credential,
         found: Found,
-        allowance: Option<Arc<Allowance>>,
-        used: Arc<Use>,
+        rate_limit: Option<Arc<RateLimit>>,
+        last_used: Arc<LastUsed>,
     ) -> Record {
-        let record = (Arc::new(found), allowance, used);
+        let record = (Arc::new(found), rate_limit, last_used);
         let mut keys = self.write();
-        if KEYS <= keys.records.len() && !keys.records.contains_key(credential) {
+        if MAX_KEYS <= keys.records.len() && !keys.records.contains_key(credential) {
             // Any one will do: who comes back is looked up again.
             let one = keys.records.keys().next().cloned();
             one.map(|one| keys.records.remove(&one));
@@ -62,10 +62,10 @@ impl Keyring {
     }
 
     /// For the next catalog: no record, and the names of those that had one, the latest first.
-    pub(crate) fn successor(&self) -> Keyring {
+    pub(crate) fn successor(&self) -> KeyCache {
         let keys = self.read();
-        let before = keys.records.keys().chain(&keys.before).take(KEYS).cloned().collect();
-        Keyring(RwLock::new(Keys { records: HashMap::new(), before }))
+        let before = keys.records.keys().chain(&keys.before).take(MAX_KEYS).cloned().collect();
+        KeyCache(RwLock::new(Keys { records: HashMap::new(), before }))
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Keys> {
@@ -104,26 +104,26 @@ mod tests {
 
     #[test]
     fn no_more_keys_are_remembered_than_the_bound() {
-        let keys = Keyring::default();
-        for i in 0..=KEYS {
+        let keys = KeyCache::default();
+        for i in 0..=MAX_KEYS {
             keys.remember(&digest(i), found(), None, Arc::default());
         }
-        assert_eq!(keys.read().records.len(), KEYS);
-        assert!(keys.get(&digest(KEYS)).is_some(), "the newest stays");
-        keys.forget(&digest(KEYS));
-        assert!(keys.get(&digest(KEYS)).is_none());
+        assert_eq!(keys.read().records.len(), MAX_KEYS);
+        assert!(keys.get(&digest(MAX_KEYS)).is_some(), "the newest stays");
+        keys.forget(&digest(MAX_KEYS));
+        assert!(keys.get(&digest(MAX_KEYS)).is_none());
     }
 
     #[test]
     fn a_key_is_known_but_has_no_record_under_the_next_catalog() {
-        let first = Keyring::default();
-        (0..KEYS).for_each(|i| drop(first.remember(&digest(i), found(), None, Arc::default())));
+        let first = KeyCache::default();
+        (0..MAX_KEYS).for_each(|i| drop(first.remember(&digest(i), found(), None, Arc::default())));
         let second = first.successor();
         assert!(second.knows(&digest(1)) && second.get(&digest(1)).is_none());
-        second.remember(&digest(KEYS), found(), None, Arc::default());
+        second.remember(&digest(MAX_KEYS), found(), None, Arc::default());
         second.forget(&digest(1));
         let third = second.successor();
-        assert!(third.knows(&digest(KEYS)) && !third.knows(&digest(1)), "the latest, and no dead one");
-        assert_eq!(third.read().before.len(), KEYS);
+        assert!(third.knows(&digest(MAX_KEYS)) && !third.knows(&digest(1)), "the latest, and no dead one");
+        assert_eq!(third.read().before.len(), MAX_KEYS);
     }
 }

@@ -7,62 +7,62 @@ use std::time::{Duration, Instant};
 
 use rowgate_core::name::Ulid;
 
-/// When one key was last used, in milliseconds since its tenant's [`Uses`] began; 0: that is written down.
+/// When one key was last used, in milliseconds since its tenant's [`LastUsedTimes`] began; 0: that is written down.
 #[derive(Debug, Default)]
-pub struct Use(AtomicU64);
+pub struct LastUsed(AtomicU64);
 
 /// The uses of a tenant's keys. Outlives catalogs, as keys do.
-pub struct Uses {
+pub struct LastUsedTimes {
     start: Instant,
     /// Touched when a key is looked up and when uses are written down, never by a request whose key is remembered.
-    by_key: Mutex<HashMap<Ulid, Arc<Use>>>,
+    by_key: Mutex<HashMap<Ulid, Arc<LastUsed>>>,
 }
 
 /// A use that is to be written down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unwritten {
+pub struct UnwrittenUse {
     pub key: Ulid,
     /// How long ago it was.
     pub age: Duration,
     at: u64,
 }
 
-impl Default for Uses {
-    fn default() -> Uses {
-        Uses { start: Instant::now(), by_key: Mutex::default() }
+impl Default for LastUsedTimes {
+    fn default() -> LastUsedTimes {
+        LastUsedTimes { start: Instant::now(), by_key: Mutex::default() }
     }
 }
 
-impl Uses {
+impl LastUsedTimes {
     /// Where the uses of a live key are noted.
     #[must_use]
-    pub fn of(&self, key: &Ulid) -> Arc<Use> {
+    pub fn of(&self, key: &Ulid) -> Arc<LastUsed> {
         let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
         by_key.entry(key.clone()).or_default().clone()
     }
 
     /// The key was used just now.
-    pub fn note(&self, used: &Use, now: Instant) {
+    pub fn note(&self, used: &LastUsed, now: Instant) {
         used.0.fetch_max(self.since_start(now), Ordering::Relaxed);
     }
 
     /// What is to be written down. Keys that nobody holds and whose uses are written are forgotten here.
-    pub fn unwritten(&self, now: Instant) -> Vec<Unwritten> {
+    pub fn unwritten(&self, now: Instant) -> Vec<UnwrittenUse> {
         let now = self.since_start(now);
         let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
         by_key.retain(|_, used| 1 < Arc::strong_count(used) || used.0.load(Ordering::Relaxed) != 0);
         let unwritten = by_key.iter().filter_map(|(key, used)| {
             let at = used.0.load(Ordering::Relaxed);
             let age = Duration::from_millis(now.saturating_sub(at));
-            (at != 0).then(|| Unwritten { key: key.clone(), age, at })
+            (at != 0).then(|| UnwrittenUse { key: key.clone(), age, at })
         });
         unwritten.collect()
     }
 
     /// These are written down; a key that was used again meanwhile is not.
-    pub fn written(&self, uses: &[Unwritten]) {
+    pub fn written(&self, uses: &[UnwrittenUse]) {
         let by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
-        for Unwritten { key, at, .. } in uses {
+        for UnwrittenUse { key, at, .. } in uses {
             if let Some(used) = by_key.get(key) {
                 // one that was used again keeps its later time
                 let _again = used.0.compare_exchange(*at, 0, Ordering::Relaxed, Ordering::Relaxed);
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_use_is_unwritten_until_it_is_written_and_a_later_one_stays() {
-        let uses = Uses::default();
+        let uses = LastUsedTimes::default();
         let at = |seconds| uses.start + Duration::from_secs(seconds);
         let key = Ulid::from_parts(1, [1; 10]);
         let used = uses.of(&key);

@@ -9,25 +9,25 @@ use rowgate_core::problem::Problem;
 use rowgate_core::rate::Bucket;
 use rowgate_core::secret::Credential;
 
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 use crate::tenants::tenant::Tenant;
 
 /// How many buckets are held before full ones are first looked for.
-const SWEEP: usize = 1_024;
+const MIN_SWEEP_SIZE: usize = 1_024;
 
 /// What one credential may ask: the bucket of its key, and when the database last said that it lives.
-pub(crate) struct Allowance {
+pub(crate) struct RateLimit {
     pub(crate) bucket: Arc<Bucket>,
     confirmed: tokio::sync::Mutex<Option<Instant>>,
 }
 
 /// The buckets of a tenant's keys.
-pub(crate) struct Buckets {
+pub(crate) struct RateLimits {
     start: Instant,
-    held: Mutex<Held>,
+    buckets: Mutex<Buckets>,
 }
 
-struct Held {
+struct Buckets {
     by_key: HashMap<Ulid, Arc<Bucket>>,
     /// The size at which full buckets are dropped.
     sweep_at: usize,
@@ -36,24 +36,24 @@ struct Held {
 impl Tenant {
     /// Counts one request against the limit of the key. Only a live key learns that it asks too often: where the record
     /// came from memory the database is asked first, once for all who wait for the same word.
-    pub async fn admit(&self, credential: &Credential, known: &Known) -> Result<(), Problem> {
-        let limit = known.snapshot.catalog.limits.requests_per_second;
-        let (Some(per_second), Some(allowance)) = (limit, &known.allowance) else { return Ok(()) };
+    pub async fn admit(&self, credential: &Credential, context: &KeyContext) -> Result<(), Problem> {
+        let limit = context.snapshot.catalog.limits.requests_per_second;
+        let (Some(per_second), Some(rate_limit)) = (limit, &context.rate_limit) else { return Ok(()) };
         // Time enters here.
         let arrived = Instant::now();
-        let Err(early) = allowance.bucket.take(self.buckets.since_start(arrived), per_second) else {
+        let Err(early) = rate_limit.bucket.take(self.rate_limits.since_start(arrived), per_second) else {
             return Ok(());
         };
-        if !known.fresh {
-            allowance.confirm(arrived, async || self.recognize_anew(credential).await.map(drop)).await?;
+        if !context.fresh {
+            rate_limit.confirm(arrived, async || self.authenticate_fresh(credential).await.map(drop)).await?;
         }
         Err(Problem::rate_limited(early.retry_after()))
     }
 }
 
-impl Allowance {
-    pub(crate) fn new(bucket: Arc<Bucket>) -> Allowance {
-        Allowance { bucket, confirmed: tokio::sync::Mutex::default() }
+impl RateLimit {
+    pub(crate) fn new(bucket: Arc<Bucket>) -> RateLimit {
+        RateLimit { bucket, confirmed: tokio::sync::Mutex::default() }
     }
 
     /// Asks whether the credential still lives, or takes the word of another request's question that began after this
@@ -73,14 +73,14 @@ impl Allowance {
     }
 }
 
-impl Default for Buckets {
-    fn default() -> Buckets {
-        let held = Held { by_key: HashMap::new(), sweep_at: SWEEP };
-        Buckets { start: Instant::now(), held: Mutex::new(held) }
+impl Default for RateLimits {
+    fn default() -> RateLimits {
+        let buckets = Buckets { by_key: HashMap::new(), sweep_at: MIN_SWEEP_SIZE };
+        RateLimits { start: Instant::now(), buckets: Mutex::new(buckets) }
     }
 }
 
-impl Buckets {
+impl RateLimits {
     /// The time of all buckets here.
     pub(crate) fn since_start(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.start)
@@ -88,16 +88,16 @@ impl Buckets {
 
     /// The bucket of a live key. One that nobody holds and that is full again is as good as a new one and may go.
     pub(crate) fn of(&self, key: &Ulid, now: Instant) -> Arc<Bucket> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bucket) = held.by_key.get(key) {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bucket) = buckets.by_key.get(key) {
             return bucket.clone();
         }
-        if held.sweep_at <= held.by_key.len() {
+        if buckets.sweep_at <= buckets.by_key.len() {
             let now = self.since_start(now);
-            held.by_key.retain(|_, bucket| 1 < Arc::strong_count(bucket) || !bucket.is_full(now));
-            held.sweep_at = SWEEP.max(2 * held.by_key.len());
+            buckets.by_key.retain(|_, bucket| 1 < Arc::strong_count(bucket) || !bucket.is_full(now));
+            buckets.sweep_at = MIN_SWEEP_SIZE.max(2 * buckets.by_key.len());
         }
-        held.by_key.entry(key.clone()).or_default().clone()
+        buckets.by_key.entry(key.clone()).or_default().clone()
     }
 }
 
@@ -111,36 +111,36 @@ mod tests {
 
     #[test]
     fn a_bucket_in_use_or_not_full_is_kept_and_others_are_not() {
-        let buckets = Buckets::default();
-        let now = buckets.start;
-        let held = buckets.of(&id(0), now);
-        let emptied = buckets.of(&id(1), now);
+        let rate_limits = RateLimits::default();
+        let now = rate_limits.start;
+        let buckets = rate_limits.of(&id(0), now);
+        let emptied = rate_limits.of(&id(1), now);
         emptied.take(Duration::ZERO, 1).expect("it is full");
         let emptied = Arc::downgrade(&emptied);
-        for i in 2..10 * u64::try_from(SWEEP).expect("small") {
-            buckets.of(&id(i), now);
+        for i in 2..10 * u64::try_from(MIN_SWEEP_SIZE).expect("small") {
+            rate_limits.of(&id(i), now);
         }
-        assert!(Arc::ptr_eq(&held, &buckets.of(&id(0), now)));
-        let again = buckets.of(&id(1), now);
+        assert!(Arc::ptr_eq(&buckets, &rate_limits.of(&id(0), now)));
+        let again = rate_limits.of(&id(1), now);
         assert!(emptied.upgrade().is_some_and(|emptied| Arc::ptr_eq(&emptied, &again)));
         assert!(again.take(Duration::ZERO, 1).is_err(), "it did not fill by being forgotten");
-        assert!(buckets.held.lock().expect("no panic").by_key.len() <= SWEEP);
+        assert!(rate_limits.buckets.lock().expect("no panic").by_key.len() <= MIN_SWEEP_SIZE);
     }
 
     #[tokio::test]
     async fn a_word_counts_for_those_who_came_before_it_was_asked_for() {
-        let allowance = Allowance::new(Arc::default());
+        let rate_limit = RateLimit::new(Arc::default());
         let asked = std::sync::atomic::AtomicUsize::new(0);
         let ask = async || {
             asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             Ok(())
         };
         let early = Instant::now();
-        allowance.confirm(early, ask).await.expect("it lives");
-        allowance.confirm(early, ask).await.expect("it lives");
+        rate_limit.confirm(early, ask).await.expect("it lives");
+        rate_limit.confirm(early, ask).await.expect("it lives");
         assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1);
         let later = early + Duration::from_secs(3_600);
-        let dead = allowance.confirm(later, async || Err(Problem::unauthorized())).await;
+        let dead = rate_limit.confirm(later, async || Err(Problem::unauthorized())).await;
         assert_eq!(dead, Err(Problem::unauthorized()));
     }
 }

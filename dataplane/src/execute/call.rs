@@ -15,18 +15,22 @@ use crate::auth::credential::Caller;
 use crate::execute::problem::told_of;
 use crate::execute::retry::{Miss, answers, question};
 use crate::execute::write::Written;
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 
-pub(crate) async fn attempt(caller: &Caller, known: &Known, compiled: &Compiled) -> Result<Written, Miss> {
-    let (watched, turn) = known.snapshot.turn().unzip();
+pub(crate) async fn attempt(
+    caller: &Caller,
+    context: &KeyContext,
+    compiled: &Compiled,
+) -> Result<Written, Miss> {
+    let (watched, turn) = context.snapshot.turn().unzip();
     let mut nothing = Sql::new();
     nothing.lit("select");
     let no_rows = Shape { columns: Vec::new(), position: Vec::new(), count: None };
-    let check = Ask { watched, ..question(caller, known, (nothing, Arc::new(no_rows), 0), Mode::Read) };
-    let catalog = &known.snapshot.catalog;
+    let check = Ask { watched, ..question(caller, context, (nothing, Arc::new(no_rows), 0), Mode::Read) };
+    let catalog = &context.snapshot.catalog;
     let call = Call {
-        key: known.key.id.clone(),
-        role: known.key.role.clone(),
+        key: context.key.id.clone(),
+        role: context.key.role.clone(),
         generation: catalog.generation,
         statement_timeout_ms: catalog.limits.statement_timeout_ms,
         sql: compiled.sql.clone(),
@@ -36,8 +40,8 @@ pub(crate) async fn attempt(caller: &Caller, known: &Known, compiled: &Compiled)
     let asked = Instant::now();
     let answered = caller.tenant.calls.call(check, call).await;
     caller.trace.note_exchange(&caller.tenant, asked.elapsed());
-    let given = answered.map_err(|failure| refused(caller, known, compiled, failure))?;
-    answers(caller, known, turn);
+    let given = answered.map_err(|failure| refused(caller, context, compiled, failure))?;
+    answers(caller, context, turn);
     let _first = caller.trace.rows.set(given.n_rows);
     let page = Page {
         key: given.key,
@@ -54,12 +58,12 @@ pub(crate) async fn attempt(caller: &Caller, known: &Known, compiled: &Compiled)
 }
 
 /// A failure as the caller is told it. What is not settled has not run.
-fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure) -> Miss {
+fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: Failure) -> Miss {
     let settled = |code, message: &str| Miss::Settled(Problem::new(code, message));
     match failure {
         // The look-up that follows tells whether it is dead, or has another role by now.
         Failure::DeadKey => {
-            known.snapshot.forget(&caller.credential);
+            context.snapshot.forget(&caller.credential);
             Miss::Doubtful(Problem::unavailable())
         }
         Failure::NoLogin(cause) => {
@@ -67,7 +71,7 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
             Miss::Doubtful(Problem::unavailable())
         }
         Failure::Ended => {
-            known.snapshot.forget(&caller.credential);
+            context.snapshot.forget(&caller.credential);
             Miss::Settled(Problem::unauthorized())
         }
         Failure::Raised(text) => Miss::Settled(Problem::new(Code::ProcedureError, text)),
@@ -108,7 +112,7 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
                 "the tenant's database did not answer, and the procedure may have run; check before calling it again",
             )
         }
-        failure => told_of(caller, known, &compiled.entity, failure, |parameter| {
+        failure => told_of(caller, context, &compiled.entity, failure, |parameter| {
             rest::problem::misfit(compiled, parameter, |_| false)
         }),
     }

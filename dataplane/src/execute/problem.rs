@@ -7,13 +7,13 @@ use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
 use crate::execute::retry::Miss;
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 
 /// What the caller of a read is told. What PostgreSQL said goes to the log, where it is a fault of ours.
 /// `misfit` says what is wrong with the value of a parameter, where it is one of the request.
 fn told(
     caller: &Caller,
-    known: &Known,
+    context: &KeyContext,
     failure: Failure,
     misfit: impl FnOnce(usize) -> Option<Problem>,
 ) -> Miss {
@@ -21,7 +21,7 @@ fn told(
     match failure {
         // It was dead, or died while the statement ran.
         Failure::DeadKey | Failure::Ended => {
-            known.snapshot.forget(&caller.credential);
+            context.snapshot.forget(&caller.credential);
             Miss::Settled(Problem::unauthorized())
         }
         Failure::WrongRole(_) => Miss::Doubtful(Problem::unavailable()),
@@ -83,15 +83,15 @@ fn told(
 /// As [`told`], of what became of a statement about `entity`: one that is not granted is told like one that is not there.
 pub(crate) fn told_of(
     caller: &Caller,
-    known: &Known,
+    context: &KeyContext,
     entity: &Entity,
     failure: Failure,
     misfit: impl FnOnce(usize) -> Option<Problem>,
 ) -> Miss {
-    match told(caller, known, failure, misfit) {
+    match told(caller, context, failure, misfit) {
         Miss::Denied(_) => {
-            let scope = known.snapshot.scope(&known.key);
-            Miss::Denied(rest::not_found(&known.snapshot.catalog, &scope, entity.name.as_str()))
+            let scope = context.snapshot.scope(&context.key);
+            Miss::Denied(rest::not_found(&context.snapshot.catalog, &scope, entity.name.as_str()))
         }
         miss => miss,
     }

@@ -13,7 +13,7 @@ use crate::auth::credential::Caller;
 use crate::execute::problem::told_of;
 use crate::execute::retry::{self, Attempt, Miss, ask, compiled};
 use crate::execute::value_diagnosis::may_read;
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 
 /// Rows, as JSON, and the cursor of the page after them. Of a long answer this is the beginning, and `tail` knows the
 /// cursor.
@@ -53,7 +53,7 @@ pub(crate) struct TooLong;
 pub async fn run(
     caller: &Caller,
     cursors: &CursorKey,
-    make: impl Fn(&Known) -> Result<Compiled, Problem> + Send + Sync,
+    make: impl Fn(&KeyContext) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Answer, Problem> {
     retry::run(caller, &Read { cursors, make }).await
 }
@@ -63,21 +63,21 @@ struct Read<'a, F> {
     make: F,
 }
 
-impl<F: Fn(&Known) -> Result<Compiled, Problem> + Send + Sync> Attempt for Read<'_, F> {
+impl<F: Fn(&KeyContext) -> Result<Compiled, Problem> + Send + Sync> Attempt for Read<'_, F> {
     type Answer = Answer;
 
-    async fn attempt(&self, caller: &Caller, known: &Known, is_last: bool) -> Result<Answer, Miss> {
+    async fn attempt(&self, caller: &Caller, context: &KeyContext, is_last: bool) -> Result<Answer, Miss> {
         let Read { cursors, make } = self;
-        let compiled = compiled(caller, known, make)?;
+        let compiled = compiled(caller, context, make)?;
         let statement = (compiled.sql, compiled.shape.clone(), compiled.take);
         // The last try takes what it gets: where tables change without end, answers must come all the same.
-        let page = ask(caller, known, !is_last, statement, Mode::Read).await.map_err(|failure| {
+        let page = ask(caller, context, !is_last, statement, Mode::Read).await.map_err(|failure| {
             // made anew, because the statement went along with the question
-            told_of(caller, known, &compiled.entity, failure, |parameter| {
-                rest::problem::misfit(&make(known).ok()?, parameter, may_read(known, &compiled.entity))
+            told_of(caller, context, &compiled.entity, failure, |parameter| {
+                rest::problem::misfit(&make(context).ok()?, parameter, may_read(context, &compiled.entity))
             })
         })?;
-        if page.key.generation > known.snapshot.catalog.generation && !is_last {
+        if page.key.generation > context.snapshot.catalog.generation && !is_last {
             return Err(Miss::Behind);
         }
         let after = next(cursors, compiled.binding, page.last.as_ref().filter(|_| page.more));
@@ -93,7 +93,7 @@ impl<F: Fn(&Known) -> Result<Compiled, Problem> + Send + Sync> Attempt for Read<
             None => Count::Unsaid,
         });
         let is_tagged = compiled.is_tagged.then_some(page.last.as_ref()).flatten();
-        let tagged = Tagged::new(known, &compiled.entity, &compiled.shape, is_tagged);
+        let tagged = Tagged::new(context, &compiled.entity, &compiled.shape, is_tagged);
         if page.rest.is_none() {
             // A second look at the same question gave no rows.
             let _first = caller.trace.rows.set(page.n_rows);

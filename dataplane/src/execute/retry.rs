@@ -10,7 +10,7 @@ use rowgate_sql::text::Sql;
 
 use crate::auth::credential::Caller;
 use crate::tenants::freshness::Turn;
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 
 /// In all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
 const TRIES: usize = 3;
@@ -42,7 +42,7 @@ pub(crate) trait Attempt {
     fn attempt(
         &self,
         caller: &Caller,
-        known: &Known,
+        context: &KeyContext,
         is_last: bool,
     ) -> impl Future<Output = Result<Self::Answer, Miss>> + Send;
 }
@@ -50,16 +50,16 @@ pub(crate) trait Attempt {
 /// Tries until there is an answer, or none is to be had. No problem is told to a key before the database has said in this
 /// request that it lives: the answer to a dead key is 401 and nothing else.
 pub(crate) async fn run<T: Attempt>(caller: &Caller, wanted: &T) -> Result<T::Answer, Problem> {
-    let known = caller.recognize().await?;
-    run_admitted(caller, known, wanted).await
+    let context = caller.authenticate().await?;
+    run_admitted(caller, context, wanted).await
 }
 
 /// The key of a request that `may` be sent on, which it is asked by the catalog of now. As with [`run`] no problem is told
 /// to a key that is dead.
 pub(crate) async fn may(
     caller: &Caller,
-    may: impl Fn(&Known) -> Result<(), Problem> + Send + Sync,
-) -> Result<Known, Problem> {
+    may: impl Fn(&KeyContext) -> Result<(), Problem> + Send + Sync,
+) -> Result<KeyContext, Problem> {
     run(caller, &Question { may }).await
 }
 
@@ -68,25 +68,25 @@ struct Question<F> {
     may: F,
 }
 
-impl<F: Fn(&Known) -> Result<(), Problem> + Send + Sync> Attempt for Question<F> {
-    type Answer = Known;
+impl<F: Fn(&KeyContext) -> Result<(), Problem> + Send + Sync> Attempt for Question<F> {
+    type Answer = KeyContext;
 
-    async fn attempt(&self, caller: &Caller, known: &Known, _: bool) -> Result<Known, Miss> {
-        compiled(caller, known, &self.may)?;
-        Ok(known.clone())
+    async fn attempt(&self, caller: &Caller, context: &KeyContext, _: bool) -> Result<KeyContext, Miss> {
+        compiled(caller, context, &self.may)?;
+        Ok(context.clone())
     }
 }
 
-/// As [`run`], of a request that was counted against the rate limit of its key when `known` was found.
+/// As [`run`], of a request that was counted against the rate limit of its key when `context` was found.
 pub(crate) async fn run_admitted<T: Attempt>(
     caller: &Caller,
-    mut known: Known,
+    mut context: KeyContext,
     wanted: &T,
 ) -> Result<T::Answer, Problem> {
     let mut has_raced = false;
     for left in (0..TRIES).rev() {
-        caller.note(&known);
-        let problem = match wanted.attempt(caller, &known, left == 0).await {
+        caller.note(&context);
+        let problem = match wanted.attempt(caller, &context, left == 0).await {
             Ok(answer) => return Ok(answer),
             Err(Miss::Settled(problem)) => return Err(problem),
             // who came first has been here by now
@@ -101,21 +101,21 @@ pub(crate) async fn run_admitted<T: Attempt>(
             // anew under its old name has none
             Err(Miss::Denied(_)) if 0 < left => {
                 tokio::time::sleep(SETTLE).await;
-                caller.tenant.compare(&known.snapshot).await?;
-                known = caller.tenant.recognize_anew(&caller.credential).await?;
+                caller.tenant.compare(&context.snapshot).await?;
+                context = caller.tenant.authenticate_fresh(&caller.credential).await?;
                 continue;
             }
             Err(Miss::Denied(problem)) => problem,
             Err(Miss::Changed(problem)) => {
-                caller.tenant.reload(Some(&known.snapshot)).await?;
+                caller.tenant.reload(Some(&context.snapshot)).await?;
                 problem
             }
         };
-        let now = caller.tenant.recognize_anew(&caller.credential).await?;
-        if left == 0 || now.is_same(&known) {
+        let now = caller.tenant.authenticate_fresh(&caller.credential).await?;
+        if left == 0 || now.is_same(&context) {
             return Err(problem);
         }
-        known = now;
+        context = now;
     }
     Err(Problem::unavailable())
 }
@@ -123,10 +123,10 @@ pub(crate) async fn run_admitted<T: Attempt>(
 /// What `make` makes of the request for the key as it is known.
 pub(crate) fn compiled<T>(
     caller: &Caller,
-    known: &Known,
-    make: impl Fn(&Known) -> Result<T, Problem>,
+    context: &KeyContext,
+    make: impl Fn(&KeyContext) -> Result<T, Problem>,
 ) -> Result<T, Miss> {
-    caller.check_role(known).and_then(|()| make(known)).map_err(|problem| match known.fresh {
+    caller.check_role(context).and_then(|()| make(context)).map_err(|problem| match context.fresh {
         true => Miss::Settled(problem),
         false => Miss::Doubtful(problem),
     })
@@ -136,13 +136,18 @@ pub(crate) fn compiled<T>(
 pub(crate) type Statement = (Sql, Arc<Shape>, usize);
 
 /// What is asked of lane A in the name of a key, by the catalog that it is known with.
-pub(crate) fn question(caller: &Caller, known: &Known, (sql, shape, take): Statement, mode: Mode) -> Ask {
+pub(crate) fn question(
+    caller: &Caller,
+    context: &KeyContext,
+    (sql, shape, take): Statement,
+    mode: Mode,
+) -> Ask {
     Ask {
         watched: None,
         credential: caller.credential.clone(),
-        key: known.key.clone(),
-        role: known.key.role.clone(),
-        statement_timeout_ms: known.snapshot.catalog.limits.statement_timeout_ms,
+        key: context.key.clone(),
+        role: context.key.role.clone(),
+        statement_timeout_ms: context.snapshot.catalog.limits.statement_timeout_ms,
         sql,
         shape,
         take,
@@ -154,27 +159,27 @@ pub(crate) fn question(caller: &Caller, known: &Known, (sql, shape, take): State
 /// is this request's turn.
 pub(crate) async fn ask(
     caller: &Caller,
-    known: &Known,
+    context: &KeyContext,
     watches: bool,
     statement: Statement,
     mode: Mode,
 ) -> Result<Page, Failure> {
-    let (watched, turn) = known.snapshot.turn().filter(|_| watches).unzip();
-    let ask = Ask { watched, ..question(caller, known, statement, mode) };
+    let (watched, turn) = context.snapshot.turn().filter(|_| watches).unzip();
+    let ask = Ask { watched, ..question(caller, context, statement, mode) };
     let asked = Instant::now();
     let answered = caller.tenant.lane.read(ask).await;
     caller.trace.note_exchange(&caller.tenant, asked.elapsed());
     let page = answered?;
-    answers(caller, known, turn);
+    answers(caller, context, turn);
     Ok(page)
 }
 
 /// Notes what any answer tells: the tenant's database is there, the key was used, and the catalog fits where this was the
 /// `turn` to ask.
-pub(crate) fn answers(caller: &Caller, known: &Known, turn: Option<Turn>) {
+pub(crate) fn answers(caller: &Caller, context: &KeyContext, turn: Option<Turn>) {
     caller.tenant.note(true, "");
-    caller.tenant.uses.note(&known.used, Instant::now());
+    caller.tenant.last_used.note(&context.last_used, Instant::now());
     if let Some(turn) = turn {
-        known.snapshot.confirm(turn);
+        context.snapshot.confirm(turn);
     }
 }

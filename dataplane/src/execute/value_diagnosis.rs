@@ -9,29 +9,29 @@ use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
 use crate::execute::retry::ask;
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 
 /// What is told instead of a refusal that names no field; `None`: what would be told is all that is known. Every field
 /// that is named was sent, or is worked out from what was sent and may be read.
 pub(crate) async fn named(
     caller: &Caller,
-    known: &Known,
+    context: &KeyContext,
     compiled: &Compiled,
     failure: &Failure,
 ) -> Option<Problem> {
     let sqlstate = unnamed(failure)?;
-    match judged(caller, known, compiled).await? {
+    match judged(caller, context, compiled).await? {
         Some(problem) => Some(problem),
         None if sqlstate.starts_with("22") => {
-            Some(rest::problem::worked_out(compiled, sqlstate, may_read(known, &compiled.entity)))
+            Some(rest::problem::worked_out(compiled, sqlstate, may_read(context, &compiled.entity)))
         }
         None => None,
     }
 }
 
 /// Whether the key may read a field of the entity, by its position.
-pub(crate) fn may_read<'a>(known: &'a Known, entity: &'a Entity) -> impl Fn(usize) -> bool + 'a {
-    let scope = known.snapshot.scope(&known.key);
+pub(crate) fn may_read<'a>(context: &'a KeyContext, entity: &'a Entity) -> impl Fn(usize) -> bool + 'a {
+    let scope = context.snapshot.scope(&context.key);
     move |at| scope.entities.get(&entity.name).is_some_and(|rights| rights.read.get(at) == Some(&true))
 }
 
@@ -54,12 +54,12 @@ fn unnamed(failure: &Failure) -> Option<&str> {
 
 /// Asks as the key what is wrong with each value by itself: perhaps nothing. `None`: PostgreSQL cannot say, for lack of a right
 /// to the schema of a type, or because a domain's own check fails; or there is no memory for the question.
-async fn judged(caller: &Caller, known: &Known, compiled: &Compiled) -> Option<Option<Problem>> {
+async fn judged(caller: &Caller, context: &KeyContext, compiled: &Compiled) -> Option<Option<Problem>> {
     let Some(suspects) = compiled.suspects() else { return Some(None) };
-    let _held = caller.hold(known, suspects.sql.n_bytes()).ok()?;
+    let _held = caller.hold(context, suspects.sql.n_bytes()).ok()?;
     let statement = (suspects.sql.clone(), suspects.shape.clone(), usize::MAX);
-    let page = ask(caller, known, false, statement, Mode::Read).await.ok()?;
+    let page = ask(caller, context, false, statement, Mode::Read).await.ok()?;
     let rows = [b"[", &page.json[..], b"]"].concat();
     let misfits: Vec<Misfit> = serde_json::from_slice(&rows).ok()?;
-    Some(rest::problem::suspects(&suspects, &misfits, may_read(known, &compiled.entity)))
+    Some(rest::problem::suspects(&suspects, &misfits, may_read(context, &compiled.entity)))
 }

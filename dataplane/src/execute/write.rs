@@ -16,7 +16,7 @@ use crate::execute::problem::told_of;
 use crate::execute::retry::{self, Attempt, Miss, ask, compiled};
 use crate::execute::write_problem::{self, about, is_key, unwritable, violation};
 use crate::execute::{call, value_diagnosis};
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 
 /// What was written, and of what.
 pub struct Written {
@@ -34,7 +34,7 @@ pub struct Written {
 /// policies may be the reason: for the same write, which tells that (`told_apart`).
 pub async fn run(
     caller: &Caller,
-    make: impl Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync,
+    make: impl Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
     retry::run(caller, &Write { sent: None, make }).await.map_err(Problem::of_nothing_written)
 }
@@ -44,11 +44,11 @@ pub async fn run(
 pub async fn run_sent(
     caller: &Caller,
     sent: &Sent,
-    make: impl Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync,
+    make: impl Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
     let written = async {
-        let known = caller.recognize_again().await?;
-        retry::run_admitted(caller, known, &Write { sent: Some(sent), make }).await
+        let context = caller.reauthenticate().await?;
+        retry::run_admitted(caller, context, &Write { sent: Some(sent), make }).await
     };
     written.await.map_err(Problem::of_nothing_written)
 }
@@ -66,27 +66,27 @@ impl<F> Write<'_, F> {
     }
 }
 
-impl<F: Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync> Attempt for Write<'_, F> {
+impl<F: Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync> Attempt for Write<'_, F> {
     type Answer = Written;
 
-    async fn attempt(&self, caller: &Caller, known: &Known, _: bool) -> Result<Written, Miss> {
-        let make = |tells_apart| compiled(caller, known, |known| (self.make)(known, tells_apart));
+    async fn attempt(&self, caller: &Caller, context: &KeyContext, _: bool) -> Result<Written, Miss> {
+        let make = |tells_apart| compiled(caller, context, |context| (self.make)(context, tells_apart));
         let mut compiled = make(false)?;
         self.hold(&compiled)?;
         if compiled.entity.routine.is_some() {
-            return call::attempt(caller, known, &compiled).await;
+            return call::attempt(caller, context, &compiled).await;
         }
-        let mut answered = done(caller, known, &compiled, true).await;
+        let mut answered = done(caller, context, &compiled, true).await;
         if compiled.guard == Guard::Unseen && is_in_doubt(&compiled, &answered) {
             compiled = make(true)?;
             self.hold(&compiled)?;
-            answered = done(caller, known, &compiled, false).await;
+            answered = done(caller, context, &compiled, false).await;
         }
         let page = match answered {
             Ok(page) => page,
             Err(failure) => {
-                let named = value_diagnosis::named(caller, known, &compiled, &failure).await;
-                return Err(named.map_or_else(|| refused(caller, known, &compiled, failure), Miss::Settled));
+                let named = value_diagnosis::named(caller, context, &compiled, &failure).await;
+                return Err(named.map_or_else(|| refused(caller, context, &compiled, failure), Miss::Settled));
             }
         };
         if compiled.guard == Guard::Seen && page.count == Some(PASSED_OVER) {
@@ -98,14 +98,19 @@ impl<F: Fn(&Known, bool) -> Result<Compiled, Problem> + Send + Sync> Attempt for
         }
         let _first = caller.trace.rows.set(page.n_rows);
         let one = (compiled.is_tagged && page.n_rows == 1).then_some(page.last.as_ref()).flatten();
-        let tagged = Tagged::new(known, &compiled.entity, &compiled.shape, one);
+        let tagged = Tagged::new(context, &compiled.entity, &compiled.shape, one);
         Ok(Written { page, entity: compiled.entity, nothing: compiled.nothing, tagged })
     }
 }
 
-async fn done(caller: &Caller, known: &Known, compiled: &Compiled, watches: bool) -> Result<Page, Failure> {
+async fn done(
+    caller: &Caller,
+    context: &KeyContext,
+    compiled: &Compiled,
+    watches: bool,
+) -> Result<Page, Failure> {
     let statement = (compiled.sql.clone(), compiled.shape.clone(), compiled.take);
-    ask(caller, known, watches, statement, Mode::Write).await
+    ask(caller, context, watches, statement, Mode::Write).await
 }
 
 /// Whether nothing was done, perhaps for a policy that keeps the row from being changed: then it is not found, and where it
@@ -122,11 +127,11 @@ fn is_in_doubt(compiled: &Compiled, answered: &Result<Page, Failure>) -> bool {
 }
 
 /// A failure as the caller is told it.
-fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure) -> Miss {
+fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: Failure) -> Miss {
     match failure {
         // Dead, or of another role than the statement was made for: the look-up that follows tells.
         Failure::DeadKey => {
-            known.snapshot.forget(&caller.credential);
+            context.snapshot.forget(&caller.credential);
             Miss::Doubtful(Problem::unavailable())
         }
         Failure::Denied(_) => Miss::Doubtful(Problem::new(
@@ -145,7 +150,7 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
             "the write took longer than this tenant allows and was ended; check before retrying with fewer rows",
         )),
         Failure::Violation(cause) => {
-            let problem = about(violation(&cause, known, compiled), &cause, known, &compiled.entity);
+            let problem = about(violation(&cause, context, compiled), &cause, context, &compiled.entity);
             let is_own_key = compiled.may_race && is_key(&cause, &compiled.entity);
             let problem = if is_own_key { write_problem::unreachable_row(&compiled.entity) } else { problem };
             match compiled.may_race && cause.sqlstate.as_deref() == Some("23505") {
@@ -162,8 +167,8 @@ fn refused(caller: &Caller, known: &Known, compiled: &Compiled, failure: Failure
             "another write was in the way and nothing of this one was done; send it again",
         )),
         Failure::Unwritable(cause) => Miss::Settled(unwritable(&cause)),
-        failure => told_of(caller, known, &compiled.entity, failure, |parameter| {
-            rest::problem::misfit(compiled, parameter, value_diagnosis::may_read(known, &compiled.entity))
+        failure => told_of(caller, context, &compiled.entity, failure, |parameter| {
+            rest::problem::misfit(compiled, parameter, value_diagnosis::may_read(context, &compiled.entity))
         }),
     }
 }

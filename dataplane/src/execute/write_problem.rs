@@ -7,7 +7,7 @@ use rowgate_sql::compile::{Compiled, Verb};
 use rowgate_sql::query::Nothing;
 use rowgate_sql::rest;
 
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 
 /// What a view cannot do, or not with these fields.
 pub(crate) fn unwritable(cause: &Cause) -> Problem {
@@ -94,11 +94,11 @@ pub fn stale(nothing: Nothing, entity: &Entity) -> Problem {
 }
 
 /// Adds which constraint it was and the fields that it is about, for a key that may read all of these.
-pub(crate) fn about(problem: Problem, cause: &Cause, known: &Known, entity: &Entity) -> Problem {
+pub(crate) fn about(problem: Problem, cause: &Cause, context: &KeyContext, entity: &Entity) -> Problem {
     let own = cause.rule.as_deref().filter(|_| !is_elsewhere(cause, entity));
     let known_as = |rule: &Rule| entity.constraints.iter().find(|it| it.name == rule.constraint);
     let Some(Constraint { name, fields }) = own.and_then(known_as) else { return problem };
-    let scope = known.snapshot.scope(&known.key);
+    let scope = context.snapshot.scope(&context.key);
     let may_read = |at: &usize| {
         scope.entities.get(&entity.name).is_some_and(|rights| rights.read.get(*at) == Some(&true))
     };
@@ -110,7 +110,7 @@ pub(crate) fn about(problem: Problem, cause: &Cause, known: &Known, entity: &Ent
 }
 
 /// Which rule it was, without a word of the database's own: that may hold values of rows that the key does not see.
-pub(crate) fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Problem {
+pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &Compiled) -> Problem {
     let is_table = compiled.entity.kind == EntityKind::Table;
     match cause.sqlstate.as_deref() {
         // No version that this request could name.
@@ -168,7 +168,7 @@ pub(crate) fn violation(cause: &Cause, known: &Known, compiled: &Compiled) -> Pr
             ),
         ),
         Some("23502") => {
-            let scope = known.snapshot.scope(&known.key);
+            let scope = context.snapshot.scope(&context.key);
             let rights = scope.entities.get(&compiled.entity.name);
             let fields = compiled.entity.fields.iter().enumerate();
             let named = fields

@@ -41,7 +41,7 @@ pub struct Meter {
     pub catalog_loads: Count,
     pub catalog_load_failures: Count,
     pub look_ups_of_known_keys: Count,
-    pub look_ups_of_strangers: Count,
+    pub look_ups_of_unknown_keys: Count,
 }
 
 struct Routes(Box<[OnceLock<Box<RouteMeter>>]>);

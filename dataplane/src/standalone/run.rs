@@ -133,7 +133,7 @@ impl Running {
                 body_memory: self.settings.server.body_memory,
                 client_timeout: self.settings.server.client_timeout,
                 drain: self.settings.server.drain,
-                note_uses_every: self.settings.server.note_uses_every,
+                last_used_interval: self.settings.server.last_used_interval,
             },
             shutdown.clone(),
         );

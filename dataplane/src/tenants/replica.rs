@@ -19,7 +19,7 @@ use rowgate_pg::tenant::lookups::PgConnection;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Tasks};
-use crate::auth::last_used::Unwritten;
+use crate::auth::last_used::UnwrittenUse;
 use crate::tenants::tenant::{Reported, Tenant};
 
 /// How often the control database is read when nothing wakes us.
@@ -44,7 +44,7 @@ pub struct Replica {
     calling: BTreeSet<Ulid>,
     beaten: Option<Instant>,
     /// How often it is written down when keys were last used, and when that was last done.
-    note_uses_every: Duration,
+    last_used_interval: Duration,
     noted: Instant,
 }
 
@@ -62,7 +62,7 @@ impl Replica {
         address: String,
         control: Endpoint,
         root: Root,
-        note_uses_every: Duration,
+        last_used_interval: Duration,
     ) -> Replica {
         Replica {
             id,
@@ -74,7 +74,7 @@ impl Replica {
             written: HashMap::new(),
             calling: BTreeSet::new(),
             beaten: None,
-            note_uses_every,
+            last_used_interval,
             noted: Instant::now(),
         }
     }
@@ -110,7 +110,7 @@ impl Replica {
 
     /// The last thing, when the last request has ended: writes down which keys were used.
     pub async fn end(mut self, app: &App) {
-        let noted = tokio::time::timeout(PATIENCE, self.note_uses(app)).await;
+        let noted = tokio::time::timeout(PATIENCE, self.write_last_used(app)).await;
         if !matches!(noted, Ok(Ok(()))) {
             tracing::warn!("when keys were last used is not written down; their status stays behind");
         }
@@ -172,8 +172,8 @@ impl Replica {
             replicas::wake_reconciler(&mut open.conn).await?;
         }
         self.tell_calls(app).await?;
-        if self.note_uses_every <= self.noted.elapsed() {
-            self.note_uses(app).await?;
+        if self.last_used_interval <= self.noted.elapsed() {
+            self.write_last_used(app).await?;
         }
         Ok(())
     }
@@ -194,17 +194,17 @@ impl Replica {
     }
 
     /// Writes down when keys were last used. What fails is written the next time.
-    async fn note_uses(&mut self, app: &App) -> Result<(), PgError> {
+    async fn write_last_used(&mut self, app: &App) -> Result<(), PgError> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let now = Instant::now();
         self.noted = now;
         let each = app.catalogs.sorted();
-        let unwritten: Vec<_> = each.iter().map(|tenant| (tenant, tenant.uses.unwritten(now))).collect();
-        let of = |(tenant, uses): &(&Arc<Tenant>, Vec<Unwritten>)| -> Vec<KeyUse> {
+        let unwritten: Vec<_> = each.iter().map(|tenant| (tenant, tenant.last_used.unwritten(now))).collect();
+        let of = |(tenant, uses): &(&Arc<Tenant>, Vec<UnwrittenUse>)| -> Vec<KeyUse> {
             uses.iter().map(|one| (tenant.id.clone(), one.key.clone(), one.age)).collect()
         };
         last_used::note(&mut open.conn, unwritten.iter().flat_map(of).collect()).await?;
-        unwritten.iter().for_each(|(tenant, uses)| tenant.uses.written(uses));
+        unwritten.iter().for_each(|(tenant, uses)| tenant.last_used.written(uses));
         Ok(())
     }
 

@@ -8,9 +8,9 @@ use rowgate_pg::catalog::fingerprint::Watched;
 use rowgate_pg::tenant::keys::Found;
 use rowgate_sql::catalog::{Catalog, Scope};
 
-use crate::auth::key_cache::Keyring;
-use crate::auth::last_used::Use;
-use crate::auth::rate_limit::Allowance;
+use crate::auth::key_cache::KeyCache;
+use crate::auth::last_used::LastUsed;
+use crate::auth::rate_limit::RateLimit;
 use crate::tenants::freshness::{Freshness, Turn};
 
 /// A catalog and the keys seen while it was current. Replaced as a whole, so that no key outlives its generation here.
@@ -18,25 +18,25 @@ pub struct Snapshot {
     pub catalog: Catalog,
     pub(crate) watched: Arc<Watched>,
     pub(crate) freshness: Freshness,
-    pub(crate) keys: Keyring,
+    pub(crate) keys: KeyCache,
 }
 
 /// A key record with the catalog that it belongs to. What it may do is the database's to say, on every request.
 #[derive(Clone)]
-pub struct Known {
+pub struct KeyContext {
     pub snapshot: Arc<Snapshot>,
     pub key: Arc<Found>,
     /// `None` where the tenant has no rate limit.
-    pub(crate) allowance: Option<Arc<Allowance>>,
-    pub used: Arc<Use>,
+    pub(crate) rate_limit: Option<Arc<RateLimit>>,
+    pub last_used: Arc<LastUsed>,
     /// The database gave the record during this request.
     pub fresh: bool,
 }
 
-impl Known {
+impl KeyContext {
     /// Whether the same record of the same catalog stands behind both.
     #[must_use]
-    pub fn is_same(&self, other: &Known) -> bool {
+    pub fn is_same(&self, other: &KeyContext) -> bool {
         Arc::ptr_eq(&self.snapshot, &other.snapshot)
             && self.key.role == other.key.role
             && self.key.set_role == other.key.set_role
@@ -88,7 +88,7 @@ mod tests {
 
     fn snapshot(catalog: Catalog) -> Snapshot {
         let (watched, freshness) = (Arc::default(), Freshness::new(Instant::now()));
-        Snapshot { catalog, watched, freshness, keys: Keyring::default() }
+        Snapshot { catalog, watched, freshness, keys: KeyCache::default() }
     }
 
     #[test]

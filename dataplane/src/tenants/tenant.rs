@@ -17,9 +17,9 @@ use rowgate_pg::wire::{CallLimits, CallLogins, Calls, Lane, Share};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
-use crate::auth::last_used::Uses;
-use crate::auth::lookup_limiter::{AT_ONCE, Strangers};
-use crate::auth::rate_limit::Buckets;
+use crate::auth::last_used::LastUsedTimes;
+use crate::auth::lookup_limiter::{LookupLimiter, MAX_CONCURRENT_LOOKUPS};
+use crate::auth::rate_limit::RateLimits;
 use crate::server::metrics::Meter;
 use crate::tenants::availability::Answering;
 use crate::tenants::call_activity::Called;
@@ -28,7 +28,7 @@ use crate::tenants::load_backoff::Hold;
 use crate::tenants::snapshot::Snapshot;
 
 /// Connections for key look-ups and catalogs; the requests' own are the lane's. One is never a stranger's.
-const LOOK_UPS: usize = AT_ONCE + 1;
+const LOOK_UPS: usize = MAX_CONCURRENT_LOOKUPS + 1;
 /// A connection or session that nobody has used for this long is closed.
 const IDLE: Duration = Duration::from_secs(60);
 /// A login that fails is told once it has failed for so long, with a try at the end: one that fails once, as while a server starts
@@ -50,10 +50,10 @@ pub struct Tenant {
     /// PostgreSQL itself, whatever way requests take.
     pub(crate) endpoint: Endpoint,
     pub(crate) look_ups: LookUps,
-    pub(crate) strangers: Strangers,
+    pub(crate) lookup_limiter: LookupLimiter,
     /// They outlive catalogs: a new one gives nobody a new allowance.
-    pub(crate) buckets: Buckets,
-    pub uses: Uses,
+    pub(crate) rate_limits: RateLimits,
+    pub last_used: LastUsedTimes,
     tasks: Tasks,
     /// Told whenever another catalog is served.
     loaded: Arc<Notify>,
@@ -128,9 +128,9 @@ impl Tenant {
             look_ups,
             lane,
             meter: Meter::default(),
-            strangers: Strangers::default(),
-            buckets: Buckets::default(),
-            uses: Uses::default(),
+            lookup_limiter: LookupLimiter::default(),
+            rate_limits: RateLimits::default(),
+            last_used: LastUsedTimes::default(),
             tasks,
             loaded,
             snapshot: RwLock::default(),

@@ -14,7 +14,7 @@ use rowgate_sql::catalog::Entity;
 use rowgate_sql::resolve::Only;
 use rowgate_sql::shape::Shape;
 
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 
 /// In the extensions of an answer: the row that it shows, and what the answer hangs on besides, its encoding apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,14 +27,19 @@ impl Tagged {
     /// `last`: the position of the one row of an answer, as [`rowgate_sql::compile::Compiled::is_tagged`] has it. `None`: there
     /// is no row, or one that reads hide.
     #[must_use]
-    pub fn new(known: &Known, entity: &Entity, shape: &Shape, last: Option<&Position>) -> Option<Tagged> {
+    pub fn new(
+        context: &KeyContext,
+        entity: &Entity,
+        shape: &Shape,
+        last: Option<&Position>,
+    ) -> Option<Tagged> {
         let (version, flags) = last?.split_first()?;
         if flags.iter().any(|flag| flag.as_deref() == Some(&[1])) {
             return None;
         }
         let columns =
             format!("{:?}", shape.columns.iter().filter(|it| it.label.is_some()).collect::<Vec<_>>());
-        let set = known.key.set_role.as_deref().unwrap_or_default();
+        let set = context.key.set_role.as_deref().unwrap_or_default();
         let basis = Basis::new([set, entity.name.as_str(), &columns].map(str::as_bytes));
         Some(Tagged { version: Version::from_binary(version.as_deref()?)?, basis })
     }

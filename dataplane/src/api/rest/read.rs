@@ -24,25 +24,27 @@ use crate::auth::credential::Caller;
 use crate::execute::read::{self, Count};
 use crate::server::path;
 use crate::server::respond::{Refusal, Rows};
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 
 type Answered<T> = Result<T, Refusal>;
 
 /// `GET /auth/{tenant}/api/{entity}`
 pub(crate) async fn collection(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Rows> {
-    let resolved = |known: &Known| {
-        let (entity, request) = (here.entity(known)?, query_string::parse(here.query())?);
-        let cursors = Cursors { key: &app.cursor_key, caller: known.key.id.as_str() };
-        let scope = known.snapshot.scope(&known.key);
+    let resolved = |context: &KeyContext| {
+        let (entity, request) = (here.entity(context)?, query_string::parse(here.query())?);
+        let cursors = Cursors { key: &app.cursor_key, caller: context.key.id.as_str() };
+        let scope = context.snapshot.scope(&context.key);
         here.origin()?;
-        rest::collection(&known.snapshot.catalog, &scope, &entity, &request, cursors)
+        rest::collection(&context.snapshot.catalog, &scope, &entity, &request, cursors)
     };
-    let answer = read::run(&caller, &app.cursor_key, |known| Ok(compile::read(&resolved(known)?))).await?;
+    let answer =
+        read::run(&caller, &app.cursor_key, |context| Ok(compile::read(&resolved(context)?))).await?;
     let count = match answer.count {
         None => None,
         Some(Count::Known(count)) => Some(count),
         Some(Count::Unsaid) => {
-            let alone = read::run(&caller, &app.cursor_key, |known| Ok(compile::count(&resolved(known)?)));
+            let alone =
+                read::run(&caller, &app.cursor_key, |context| Ok(compile::count(&resolved(context)?)));
             alone.await?.count.and_then(Count::known)
         }
     };
@@ -53,10 +55,10 @@ pub(crate) async fn collection(caller: Caller, State(app): State<Arc<App>>, here
 
 /// `GET /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
 pub(crate) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Response> {
-    let answer = read::run(&caller, &app.cursor_key, |known| {
-        let (entity, request) = (here.entity(known)?, query_string::parse(here.query())?);
-        let scope = known.snapshot.scope(&known.key);
-        let catalog = &known.snapshot.catalog;
+    let answer = read::run(&caller, &app.cursor_key, |context| {
+        let (entity, request) = (here.entity(context)?, query_string::parse(here.query())?);
+        let scope = context.snapshot.scope(&context.key);
+        let catalog = &context.snapshot.catalog;
         let key = here.key().map_err(|problem| match rest::key_path(catalog, &scope, &entity) {
             Some(key) => problem.detail(format!("a row of {entity} is at /{entity}{key}")),
             None => problem,
@@ -77,11 +79,11 @@ pub(crate) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here)
 
 /// `GET /auth/{tenant}/api`: the entities that this key may read, and those that it may call.
 pub(crate) async fn entities(caller: Caller, here: Here) -> Answered<Response> {
-    let known = caller.recognize_anew().await?;
+    let context = caller.authenticate_fresh().await?;
     query_string::refuse_options(here.query())?;
-    let scope = known.snapshot.scope(&known.key);
+    let scope = context.snapshot.scope(&context.key);
     let base = format!("{}/auth/{}/api", here.origin()?, caller.tenant.slug);
-    let readable = known.snapshot.catalog.entities.values().filter(|entity| entity.rest);
+    let readable = context.snapshot.catalog.entities.values().filter(|entity| entity.rest);
     let value = readable.filter_map(|entity| Listed::new(&base, entity, scope.entities.get(&entity.name)?));
     let body = serde_json::to_vec(&Listing { value: value.collect() }).expect("names and lists are JSON");
     Ok(Response::new(Body::from(body)))
@@ -107,10 +109,11 @@ impl Here {
     }
 
     /// A text that cannot be an entity's name is an entity that does not exist.
-    pub(crate) fn entity(&self, known: &Known) -> Result<EntityName, Problem> {
+    pub(crate) fn entity(&self, context: &KeyContext) -> Result<EntityName, Problem> {
         let name = path::decode(self.uri.path().split('/').nth(4).unwrap_or_default())?;
-        name.parse()
-            .map_err(|_| rest::not_found(&known.snapshot.catalog, &known.snapshot.scope(&known.key), &name))
+        name.parse().map_err(|_| {
+            rest::not_found(&context.snapshot.catalog, &context.snapshot.scope(&context.key), &name)
+        })
     }
 
     pub(crate) fn key(&self) -> Result<Vec<(String, String)>, Problem> {

@@ -26,22 +26,22 @@ use crate::execute::write::{self, Written};
 use crate::execute::write_problem;
 use crate::server::path;
 use crate::server::respond::{Refusal, Rows};
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// `POST /auth/{tenant}/api/{entity}`: one row or a list of them, all or none; or a call, where a routine stands behind it.
 pub(crate) async fn create(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
-    let asked = |known: &Known| {
-        let entity = here.entity(known)?;
+    let asked = |context: &KeyContext| {
+        let entity = here.entity(context)?;
         no_options(&here)?;
         here.origin()?;
-        let found = known.snapshot.catalog.entities.get(&entity);
+        let found = context.snapshot.catalog.entities.get(&entity);
         let is_called = found.is_some_and(|found| found.routine.is_some());
-        Ok::<_, Problem>((entity, is_called, known.snapshot.scope(&known.key)))
+        Ok::<_, Problem>((entity, is_called, context.snapshot.scope(&context.key)))
     };
-    let may = |known: &Known, head: &Head| {
-        let ((entity, is_called, scope), catalog) = (asked(known)?, &known.snapshot.catalog);
+    let may = |context: &KeyContext, head: &Head| {
+        let ((entity, is_called, scope), catalog) = (asked(context)?, &context.snapshot.catalog);
         if is_called {
             rest::may_call(catalog, &scope, &entity)?;
             return head.fits_if_any();
@@ -50,8 +50,8 @@ pub(crate) async fn create(caller: Caller, here: Here, coming: Coming) -> Result
         head.fits()
     };
     let sent = coming.of(&caller, may).await?;
-    let written = write::run_sent(&caller, &sent, |known, _| {
-        let ((entity, is_called, scope), catalog) = (asked(known)?, &known.snapshot.catalog);
+    let written = write::run_sent(&caller, &sent, |context, _| {
+        let ((entity, is_called, scope), catalog) = (asked(context)?, &context.snapshot.catalog);
         let reads_back = !sent.head.is_minimal;
         if is_called {
             let body = sent.body_if_any().and_then(|body| body.map(body::parse).transpose());
@@ -84,29 +84,29 @@ pub(crate) async fn put(caller: Caller, here: Here, coming: Coming) -> Result<Re
 const TRIES: usize = 3;
 
 async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<Response, Refusal> {
-    let asked = |known: &Known| {
-        let (entity, key) = (here.entity(known)?, here.key()?);
+    let asked = |context: &KeyContext| {
+        let (entity, key) = (here.entity(context)?, here.key()?);
         no_options(&here)?;
         here.origin()?;
-        Ok::<_, Problem>((entity, key, known.snapshot.scope(&known.key)))
+        Ok::<_, Problem>((entity, key, context.snapshot.scope(&context.key)))
     };
-    let may = |known: &Known, head: &Head| {
-        let (entity, key, scope) = asked(known)?;
+    let may = |context: &KeyContext, head: &Head| {
+        let (entity, key, scope) = asked(context)?;
         let only = head.only.as_ref().map_err(Problem::clone)?;
-        rest::may_upsert(&known.snapshot.catalog, &scope, &entity, &key, only)?;
+        rest::may_upsert(&context.snapshot.catalog, &scope, &entity, &key, only)?;
         head.fits()
     };
     let sent = coming.of(&caller, may).await?;
     let mut n_tries = 0;
     loop {
         n_tries += 1;
-        let written = write::run_sent(&caller, &sent, |known, tells_apart| {
-            let (entity, key, scope) = asked(known)?;
+        let written = write::run_sent(&caller, &sent, |context, tells_apart| {
+            let (entity, key, scope) = asked(context)?;
             let (body, wish) = (
                 sent.body().and_then(body::parse),
                 (how, sent.head.only.as_ref().map_err(Problem::clone)?, !sent.head.is_minimal),
             );
-            let upsert = rest::upsert(&known.snapshot.catalog, &scope, &entity, &key, body, wish)?;
+            let upsert = rest::upsert(&context.snapshot.catalog, &scope, &entity, &key, body, wish)?;
             let tells_apart = tells_apart || 1 < n_tries;
             Ok(compile::upsert(&if tells_apart { upsert.told_apart() } else { upsert }))
         });
@@ -190,11 +190,11 @@ fn is_same(made: &HeaderValue, asked: &str) -> bool {
 
 /// `DELETE /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
 pub(crate) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<StatusCode, Refusal> {
-    let written = write::run(&caller, |known, tells_apart| {
-        let (entity, key) = (here.entity(known)?, here.key()?);
+    let written = write::run(&caller, |context, tells_apart| {
+        let (entity, key) = (here.entity(context)?, here.key()?);
         no_options(&here)?;
-        let scope = known.snapshot.scope(&known.key);
-        let delete = rest::delete(&known.snapshot.catalog, &scope, &entity, &key)?;
+        let scope = context.snapshot.scope(&context.key);
+        let delete = rest::delete(&context.snapshot.catalog, &scope, &entity, &key)?;
         match asked.0.as_ref().map_err(Problem::clone)? {
             // A row that is not there is a 404 in either case.
             Only::Either | Only::Present if tells_apart => Ok(compile::delete(&delete.told_apart())),

@@ -20,7 +20,7 @@ use crate::auth::credential::Caller;
 use crate::execute::retry;
 use crate::server::body_memory::Held;
 use crate::server::limits::BODY;
-use crate::tenants::snapshot::Known;
+use crate::tenants::snapshot::KeyContext;
 
 /// A body that takes longer to arrive is not waited for.
 const TIME: Duration = Duration::from_secs(30);
@@ -104,16 +104,16 @@ impl Coming {
     pub async fn of(
         mut self,
         caller: &Caller,
-        may: impl Fn(&Known, &Head) -> Result<(), Problem> + Send + Sync,
+        may: impl Fn(&KeyContext, &Head) -> Result<(), Problem> + Send + Sync,
     ) -> Result<Sent, Problem> {
-        let known = match retry::may(caller, |known| may(known, &self.head)).await {
-            Ok(known) => known,
+        let context = match retry::may(caller, |context| may(context, &self.head)).await {
+            Ok(context) => context,
             Err(problem) => {
                 self.pass_over(caller);
                 return Err(problem.of_nothing_written());
             }
         };
-        let body = match timeout(TIME, read(self.body, caller, &known)).await {
+        let body = match timeout(TIME, read(self.body, caller, &context)).await {
             Ok(read) => read,
             Err(_) => Err(Problem::new(
                 Code::BadRequest,
@@ -168,8 +168,8 @@ fn with_statement(size: usize) -> usize {
 }
 
 /// All of it, in memory that was taken for it and for the statement that is made of it.
-async fn read(mut body: Body, caller: &Caller, known: &Known) -> Result<(Vec<u8>, Held), Problem> {
-    let (mut pieces, held) = (Pieces::default(), caller.hold(known, 0)?);
+async fn read(mut body: Body, caller: &Caller, context: &KeyContext) -> Result<(Vec<u8>, Held), Problem> {
+    let (mut pieces, held) = (Pieces::default(), caller.hold(context, 0)?);
     let limit = usize::try_from(BODY).unwrap_or(usize::MAX);
     let announced = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
     while let Some(frame) = body.frame().await {

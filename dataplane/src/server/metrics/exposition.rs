@@ -141,7 +141,7 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
     for tenant in tenants {
         let of = [
             ("known", &tenant.meter.look_ups_of_known_keys),
-            ("stranger", &tenant.meter.look_ups_of_strangers),
+            ("stranger", &tenant.meter.look_ups_of_unknown_keys),
         ];
         for (of, n) in of {
             text.sample(&[("tenant", tenant.slug.as_str()), ("of", of)], n.get());
