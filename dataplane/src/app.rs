@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::api::{probes, routes};
-use crate::auth::token_keys::Signing;
+use crate::auth::token_keys::TokenKeys;
 use crate::config::ServerSettings;
 use crate::server::body_memory::Bodies;
 use crate::server::listen;
@@ -62,7 +62,7 @@ pub struct App {
     pub catalogs: Arc<Catalogs>,
     pub pepper: Pepper,
     pub cursor_key: CursorKey,
-    pub signing: Signing,
+    pub token_keys: TokenKeys,
     pub trusted_proxies: TrustedProxies,
     /// Of requests that belong to no tenant.
     pub meter: Meter,
@@ -133,7 +133,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         catalogs,
         pepper: config.root.pepper(),
         cursor_key: config.root.cursor_key(),
-        signing: Signing::new(config.root.clone()),
+        token_keys: TokenKeys::new(config.root.clone()),
         trusted_proxies: config.trusted_proxies,
         meter: Meter::default(),
         unread: Arc::default(),

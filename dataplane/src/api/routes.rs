@@ -233,7 +233,7 @@ mod tests {
 
     use super::*;
     use crate::app::Tasks;
-    use crate::auth::token_keys::Signing;
+    use crate::auth::token_keys::TokenKeys;
     use crate::server::body_memory::Bodies;
     use crate::server::metrics::Meter;
     use crate::server::proxies::TrustedProxies;
@@ -248,7 +248,7 @@ mod tests {
             catalogs: Arc::new(Catalogs::new(ways, Tasks::default())),
             pepper: root.pepper(),
             cursor_key: root.cursor_key(),
-            signing: Signing::new(root.clone()),
+            token_keys: TokenKeys::new(root.clone()),
             trusted_proxies: TrustedProxies::default(),
             meter: Meter::default(),
             unread: Arc::default(),

@@ -50,7 +50,7 @@ pub(crate) async fn exchange(
     }
     let now = jiff::Timestamp::now().as_second();
     let claims = Claims::new(key.id.clone(), key.secret.clone(), tenant, now, key.seconds_left);
-    let answer = Token { token: app.signing.sign(&claims)?, expires_in: claims.expires - claims.issued };
+    let answer = Token { token: app.token_keys.sign(&claims)?, expires_in: claims.expires - claims.issued };
     let body = serde_json::to_vec(&answer).expect("texts and numbers are JSON");
     let mut response = Response::new(Body::from(body));
     response.extensions_mut().insert(Uncompressed);
@@ -60,7 +60,7 @@ pub(crate) async fn exchange(
 /// `GET /.well-known/jwks.json`. The same for everybody, and no secret.
 pub(crate) async fn public_keys(State(app): State<Arc<App>>, parts: Parts) -> Result<Response, Refusal> {
     Trace::of(&parts);
-    let mut response = Response::new(Body::from(app.signing.jwks()?));
+    let mut response = Response::new(Body::from(app.token_keys.jwks()?));
     response.headers_mut().insert(CACHE_CONTROL, KEPT);
     Ok(response)
 }

@@ -178,7 +178,7 @@ fn token(headers: &HeaderMap, app: &App) -> Result<Option<Claims>, Problem> {
         return Ok(None);
     };
     // Time enters here.
-    app.signing.verify(token, jiff::Timestamp::now().as_second())
+    app.token_keys.verify(token, jiff::Timestamp::now().as_second())
 }
 
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {

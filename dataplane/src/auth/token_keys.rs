@@ -9,41 +9,41 @@ use rowgate_core::problem::Problem;
 use rowgate_core::signing::{Schedule, Stand};
 
 /// Kept current by the loop that follows the control database.
-pub struct Signing {
+pub struct TokenKeys {
     root: Root,
     /// `None` until the control database was read once.
-    held: RwLock<Option<Arc<Held>>>,
-    read: Mutex<Option<Read>>,
+    current: RwLock<Option<Arc<CurrentKeys>>>,
+    read: Mutex<Option<LastRead>>,
 }
 
 /// The keys of one moment.
-struct Held {
+struct CurrentKeys {
     stand: Stand,
     signers: Signers,
 }
 
 /// The last look, and when it was by our own clock, which only measures how long ago that is.
-struct Read {
+struct LastRead {
     schedule: Schedule,
     at: Instant,
 }
 
-impl Signing {
+impl TokenKeys {
     /// No key is held before the first look.
     #[must_use]
-    pub fn new(root: Root) -> Signing {
-        Signing { root, held: RwLock::default(), read: Mutex::default() }
+    pub fn new(root: Root) -> TokenKeys {
+        TokenKeys { root, current: RwLock::default(), read: Mutex::default() }
     }
 
     /// Takes over what a look at the control database found just now.
     pub fn follow(&self, schedule: Schedule) {
         let at = Instant::now();
-        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(Read { schedule, at });
-        self.turn(at);
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(LastRead { schedule, at });
+        self.advance(at);
     }
 
     /// Takes the keys of `now`; at every look, that of a control database which does not answer included.
-    pub fn turn(&self, now: Instant) {
+    pub fn advance(&self, now: Instant) {
         let stand = {
             let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(read) = &*read else { return };
@@ -51,8 +51,8 @@ impl Signing {
             let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
             read.schedule.at(read.schedule.read_at().saturating_add(seconds))
         };
-        let before = self.held();
-        if before.as_ref().is_some_and(|held| held.stand == stand) {
+        let before = self.current();
+        if before.as_ref().is_some_and(|current| current.stand == stand) {
             return;
         }
         if before.is_some() {
@@ -60,28 +60,30 @@ impl Signing {
             tracing::info!(signing, ?published, may_sign = stand.may_sign, "the signing keys changed");
         }
         let signers = stand.signers(&self.root);
-        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(Held { stand, signers }));
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) =
+            Some(Arc::new(CurrentKeys { stand, signers }));
     }
 
     /// The token that says `claims`. 503 while the control database was not read for so long that another key may sign.
     pub fn sign(&self, claims: &Claims) -> Result<String, Problem> {
-        let held = self.held().filter(|held| held.stand.may_sign).ok_or_else(Problem::unavailable)?;
-        Ok(held.signers.sign(claims))
+        let current =
+            self.current().filter(|current| current.stand.may_sign).ok_or_else(Problem::unavailable)?;
+        Ok(current.signers.sign(claims))
     }
 
     /// What a token claims; `None`: it is none of ours, or not valid at `unix`. 503 before the first look.
     pub fn verify(&self, token: &str, unix: i64) -> Result<Option<Claims>, Problem> {
-        let held = self.held().ok_or_else(Problem::unavailable)?;
-        Ok(held.signers.verify(token, unix).ok())
+        let current = self.current().ok_or_else(Problem::unavailable)?;
+        Ok(current.signers.verify(token, unix).ok())
     }
 
     /// The public keys, as a JSON Web Key Set. 503 before the first look.
     pub fn jwks(&self) -> Result<String, Problem> {
-        Ok(self.held().ok_or_else(Problem::unavailable)?.signers.jwks())
+        Ok(self.current().ok_or_else(Problem::unavailable)?.signers.jwks())
     }
 
-    fn held(&self) -> Option<Arc<Held>> {
-        self.held.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn current(&self) -> Option<Arc<CurrentKeys>> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -108,22 +110,20 @@ mod tests {
 
     #[test]
     fn a_replica_signs_as_long_as_it_looks_and_verifies_whatever_happens() {
-        let signing = Signing::new(Root::new([1; 32]));
-        assert!(
-            signing.sign(&claims()).is_err() && signing.verify("", NOW).is_err() && signing.jwks().is_err()
-        );
+        let keys = TokenKeys::new(Root::new([1; 32]));
+        assert!(keys.sign(&claims()).is_err() && keys.verify("", NOW).is_err() && keys.jwks().is_err());
         let generations = vec![Generation { number: 1, signs_from: 0 }];
         let before = Instant::now();
-        signing.follow(Schedule::new(generations, NOW).expect("one signs"));
-        let token = signing.sign(&claims()).expect("it was just read");
+        keys.follow(Schedule::new(generations, NOW).expect("one signs"));
+        let token = keys.sign(&claims()).expect("it was just read");
         let lease = Duration::from_secs(LEASE.try_into().expect("positive"));
-        signing.turn(before + lease);
-        assert!(signing.sign(&claims()).is_ok());
-        signing.turn(Instant::now() + lease + Duration::from_secs(1));
-        assert!(signing.sign(&claims()).is_err(), "another key may sign now");
-        assert_eq!(signing.verify(&token, NOW), Ok(Some(claims())));
+        keys.advance(before + lease);
+        assert!(keys.sign(&claims()).is_ok());
+        keys.advance(Instant::now() + lease + Duration::from_secs(1));
+        assert!(keys.sign(&claims()).is_err(), "another key may sign now");
+        assert_eq!(keys.verify(&token, NOW), Ok(Some(claims())));
         let next = Signers::new(Root::new([1; 32]).signing_key(2), Vec::new()).sign(&claims());
-        assert_eq!(signing.verify(&next, NOW), Ok(Some(claims())));
-        assert!(signing.jwks().expect("it was read").contains(r#""kid":"2-"#));
+        assert_eq!(keys.verify(&next, NOW), Ok(Some(claims())));
+        assert!(keys.jwks().expect("it was read").contains(r#""kid":"2-"#));
     }
 }

@@ -93,7 +93,7 @@ impl Replica {
         let mut hearing = None;
         while !shutdown.is_cancelled() {
             self.look_in_time(&app).await?;
-            app.signing.turn(Instant::now());
+            app.token_keys.advance(Instant::now());
             if let (None, Some(open)) = (&hearing, &self.open) {
                 let login = open.installation.dataplane();
                 hearing = Some(tasks.start(hear(login, app.clone(), shutdown.clone())));
@@ -148,7 +148,7 @@ impl Replica {
         self.beat().await?;
         let Some(open) = &mut self.open else { return Ok(()) };
         // before tenants are known: nobody's token may be refused for want of its key
-        app.signing.follow(signing::schedule(&mut open.conn).await?);
+        app.token_keys.follow(signing::schedule(&mut open.conn).await?);
         let rows = tenants::list(&mut open.conn).await?;
         app.catalogs.take_over(&open.installation, rows);
         let reports = app.catalogs.reports();
