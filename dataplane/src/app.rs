@@ -21,7 +21,7 @@ use crate::server::body_memory::Bodies;
 use crate::server::listen;
 use crate::server::metrics::{Meter, Unread};
 use crate::server::proxies::TrustedProxies;
-use crate::tenants::registry::{Catalogs, Ways};
+use crate::tenants::registry::{PoolConfig, TenantRegistry};
 use crate::tenants::replica::Replica;
 use crate::tenants::revoked_sessions;
 
@@ -59,7 +59,7 @@ pub struct Listeners {
 
 /// What every request handler reaches.
 pub struct App {
-    pub catalogs: Arc<Catalogs>,
+    pub tenants: Arc<TenantRegistry>,
     pub pepper: Pepper,
     pub cursor_key: CursorKey,
     pub token_keys: TokenKeys,
@@ -121,16 +121,16 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     // `cut` ends requests that outlast the drain; `done` ends what must outlive them.
     let (cut, done) = (CancellationToken::new(), CancellationToken::new());
     let id = new_id();
-    let ways = Ways {
+    let pools = PoolConfig {
         replica: id.clone(),
         lane: config.lane,
         calls: config.calls,
         per_server: config.per_server,
         pooler: config.pooler,
     };
-    let catalogs = Arc::new(Catalogs::new(ways, background.clone()));
+    let tenants = Arc::new(TenantRegistry::new(pools, background.clone()));
     let app = Arc::new(App {
-        catalogs,
+        tenants,
         pepper: config.root.pepper(),
         cursor_key: config.root.cursor_key(),
         token_keys: TokenKeys::new(config.root.clone()),

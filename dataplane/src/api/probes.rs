@@ -24,7 +24,7 @@ fn answer(app: &App, path: &str) -> Ready<Result<Response, Infallible>> {
         "/metrics" => return ready(Ok(exposition::answer(app))),
         "/livez" => (200, "alive\n"),
         "/readyz" if app.draining.is_cancelled() => (503, "draining\n"),
-        "/readyz" if app.catalogs.were_tried() => (200, "ready\n"),
+        "/readyz" if app.tenants.all_loads_attempted() => (200, "ready\n"),
         "/readyz" => (503, "the first catalogs are not loaded yet\n"),
         _ => (404, "there are /livez, /readyz and /metrics\n"),
     };

@@ -146,7 +146,7 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
     let trace = Arc::new(Trace::new(id.clone()));
     let method = request.method().clone();
     let (accepted, listed) =
-        (compress::accepted(request.headers()), cors::listed(&request, &api.app.catalogs));
+        (compress::accepted(request.headers()), cors::listed(&request, &api.app.tenants));
     let held = entity_tags::held(&method, request.headers());
     let has_body = !request.body().is_end_stream();
     request.extensions_mut().insert(trace.clone());
@@ -237,15 +237,16 @@ mod tests {
     use crate::server::body_memory::Bodies;
     use crate::server::metrics::Meter;
     use crate::server::proxies::TrustedProxies;
-    use crate::tenants::registry::{Catalogs, Ways};
+    use crate::tenants::registry::{PoolConfig, TenantRegistry};
 
     /// A replica that has not read the control database yet.
     fn app() -> Arc<App> {
         let root = Root::new([1; 32]);
         let (lane, calls) = (Limits::new(1, 1), CallLimits::new(1, 1));
-        let ways = Ways { replica: Ulid::from_parts(1, [1; 10]), lane, calls, per_server: 4, pooler: None };
+        let pools =
+            PoolConfig { replica: Ulid::from_parts(1, [1; 10]), lane, calls, per_server: 4, pooler: None };
         Arc::new(App {
-            catalogs: Arc::new(Catalogs::new(ways, Tasks::default())),
+            tenants: Arc::new(TenantRegistry::new(pools, Tasks::default())),
             pepper: root.pepper(),
             cursor_key: root.cursor_key(),
             token_keys: TokenKeys::new(root.clone()),

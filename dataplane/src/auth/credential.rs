@@ -16,7 +16,7 @@ use crate::server::body_memory::{Bodies, Held};
 use crate::server::path;
 use crate::server::respond::Refusal;
 use crate::server::trace::Trace;
-use crate::tenants::registry::Answering;
+use crate::tenants::registry::TenantMatch;
 use crate::tenants::snapshot::KeyContext;
 use crate::tenants::tenant::Tenant;
 
@@ -61,8 +61,8 @@ impl FromRequestParts<Arc<App>> for Caller {
             return Err(Problem::unauthorized().into());
         }
         let Presented { tenant: slug, credential } = presented;
-        let answering = app.catalogs.answering(&slug)?.ok_or_else(Problem::unauthorized)?;
-        let Answering { tenant, is_named } = answering;
+        let found = app.tenants.find(&slug)?.ok_or_else(Problem::unauthorized)?;
+        let TenantMatch { tenant, is_named } = found;
         let credential = match is_named {
             true => {
                 // Both are set once, here.

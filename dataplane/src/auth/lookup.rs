@@ -47,7 +47,7 @@ impl Tenant {
                 return Err(Problem::unauthorized());
             };
             if found.generation == snapshot.catalog.generation {
-                let looked = self.look(snapshot.clone()).await?;
+                let looked = self.check_freshness(snapshot.clone()).await?;
                 if !Arc::ptr_eq(&looked, &snapshot) {
                     snapshot = looked;
                     continue;
@@ -85,6 +85,6 @@ impl Tenant {
             drop(permit);
             conn.done(found)
         };
-        self.outliving(exchange).await
+        self.run_detached(exchange).await
     }
 }

@@ -22,7 +22,7 @@ pub(crate) async fn attempt(
     context: &KeyContext,
     compiled: &Compiled,
 ) -> Result<Written, Miss> {
-    let (watched, turn) = context.snapshot.turn().unzip();
+    let (watched, freshness) = context.snapshot.due_check().unzip();
     let mut nothing = Sql::new();
     nothing.lit("select");
     let no_rows = Shape { columns: Vec::new(), position: Vec::new(), count: None };
@@ -41,7 +41,7 @@ pub(crate) async fn attempt(
     let answered = caller.tenant.calls.call(check, call).await;
     caller.trace.note_exchange(&caller.tenant, asked.elapsed());
     let given = answered.map_err(|failure| refused(caller, context, compiled, failure))?;
-    answers(caller, context, turn);
+    answers(caller, context, freshness);
     let _first = caller.trace.rows.set(given.n_rows);
     let page = Page {
         key: given.key,

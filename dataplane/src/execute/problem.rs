@@ -57,7 +57,7 @@ fn told(
             Miss::Settled(Problem::busy())
         }
         Failure::Unavailable(cause) | Failure::NoConnection(cause) => {
-            caller.tenant.note(false, &cause);
+            caller.tenant.note_availability(false, &cause);
             Miss::Settled(Problem::unavailable())
         }
         // Only a write or a call gives these.

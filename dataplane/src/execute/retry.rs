@@ -9,7 +9,7 @@ use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
 use crate::auth::credential::Caller;
-use crate::tenants::freshness::Turn;
+use crate::tenants::freshness::FreshnessCheck;
 use crate::tenants::snapshot::KeyContext;
 
 /// In all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
@@ -101,7 +101,7 @@ pub(crate) async fn run_admitted<T: Attempt>(
             // anew under its old name has none
             Err(Miss::Denied(_)) if 0 < left => {
                 tokio::time::sleep(SETTLE).await;
-                caller.tenant.compare(&context.snapshot).await?;
+                caller.tenant.reload_if_changed(&context.snapshot).await?;
                 context = caller.tenant.authenticate_fresh(&caller.credential).await?;
                 continue;
             }
@@ -164,22 +164,22 @@ pub(crate) async fn ask(
     statement: Statement,
     mode: Mode,
 ) -> Result<Page, Failure> {
-    let (watched, turn) = context.snapshot.turn().filter(|_| watches).unzip();
+    let (watched, check) = context.snapshot.due_check().filter(|_| watches).unzip();
     let ask = Ask { watched, ..question(caller, context, statement, mode) };
     let asked = Instant::now();
     let answered = caller.tenant.lane.read(ask).await;
     caller.trace.note_exchange(&caller.tenant, asked.elapsed());
     let page = answered?;
-    answers(caller, context, turn);
+    answers(caller, context, check);
     Ok(page)
 }
 
 /// Notes what any answer tells: the tenant's database is there, the key was used, and the catalog fits where this was the
-/// `turn` to ask.
-pub(crate) fn answers(caller: &Caller, context: &KeyContext, turn: Option<Turn>) {
-    caller.tenant.note(true, "");
+/// `check` to ask.
+pub(crate) fn answers(caller: &Caller, context: &KeyContext, check: Option<FreshnessCheck>) {
+    caller.tenant.note_availability(true, "");
     caller.tenant.last_used.note(&context.last_used, Instant::now());
-    if let Some(turn) = turn {
-        context.snapshot.confirm(turn);
+    if let Some(check) = check {
+        context.snapshot.confirm(check);
     }
 }

@@ -139,7 +139,7 @@ fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: 
             "a policy of the table does not allow this row for this key, or shows it to other keys only; change its values",
         )),
         Failure::Unavailable(cause) => {
-            caller.tenant.note(false, &cause);
+            caller.tenant.note_availability(false, &cause);
             Miss::Settled(Problem::new(
                 Code::Unavailable,
                 "the tenant's database did not answer, and the write may have been applied; check before retrying",

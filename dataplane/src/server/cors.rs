@@ -16,7 +16,7 @@ use rowgate_core::name::TenantSlug;
 use rowgate_core::problem::{Code, Problem};
 
 use crate::server::path;
-use crate::tenants::registry::{Answering, Catalogs};
+use crate::tenants::registry::{TenantMatch, TenantRegistry};
 
 /// What a page may send. `Accept-Encoding` and the like are the browser's own.
 const SENT: HeaderValue = HeaderValue::from_static(
@@ -33,13 +33,13 @@ const KEPT: HeaderValue = HeaderValue::from_static("600");
 pub struct Listed(HeaderValue);
 
 /// `None`: no browser asks, or one of an origin that the tenant does not list.
-pub fn listed(request: &Request, catalogs: &Catalogs) -> Option<Listed> {
+pub fn listed(request: &Request, tenants: &TenantRegistry) -> Option<Listed> {
     let mut origins = request.headers().get_all(ORIGIN).iter();
     let (Some(origin), None) = (origins.next(), origins.next()) else { return None };
     let (slug, _) = request.uri().path().strip_prefix("/auth/")?.split_once('/')?;
     let slug: TenantSlug = path::decode(slug).ok()?.parse().ok()?;
     // Nothing is loaded for a stranger: a catalog that is not there yet lists nothing. One that stands in is asked in vain.
-    let Answering { tenant, is_named } = catalogs.answering(&slug).ok()??;
+    let TenantMatch { tenant, is_named } = tenants.find(&slug).ok()??;
     let listed = match tenant.lists_origin(|listed| listed == "*") {
         true => Some(Listed(HeaderValue::from_static("*"))),
         false => tenant

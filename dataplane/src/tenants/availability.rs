@@ -9,10 +9,10 @@ use rowgate_core::name::TenantSlug;
 use rowgate_pg::connect::login_failure::LoginFailure;
 
 /// A login that fails is tried again after half the time for which it has failed, and after this at the latest.
-const LAST: Duration = Duration::from_secs(10);
+const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(crate) struct Answering {
+pub(crate) struct Availability {
     requests: AtomicBool,
     look_ups: AtomicBool,
     /// `None`: the last look-up had a connection.
@@ -28,9 +28,9 @@ struct Failing {
     last: Instant,
 }
 
-impl Default for Answering {
-    fn default() -> Answering {
-        Answering {
+impl Default for Availability {
+    fn default() -> Availability {
+        Availability {
             requests: AtomicBool::new(true),
             look_ups: AtomicBool::new(true),
             failing: Mutex::default(),
@@ -39,7 +39,7 @@ impl Default for Answering {
     }
 }
 
-impl Answering {
+impl Availability {
     pub(crate) fn is_all(&self) -> bool {
         self.requests.load(Ordering::Relaxed) && self.look_ups.load(Ordering::Relaxed)
     }
@@ -84,7 +84,7 @@ impl Answering {
     /// True for whoever may try a login now that has failed for so long.
     pub(crate) fn begin_to_check(&self, lasted: Duration) -> bool {
         let mut checked = locked(&self.checked);
-        let is_due = checked.is_none_or(|at| LAST.min(lasted / 2) <= at.elapsed());
+        let is_due = checked.is_none_or(|at| MAX_CHECK_INTERVAL.min(lasted / 2) <= at.elapsed());
         if is_due {
             *checked = Some(Instant::now());
         }
@@ -118,32 +118,33 @@ mod tests {
 
     #[test]
     fn what_requests_find_says_nothing_of_look_ups_and_a_failure_lasts_until_one_succeeds() {
-        let (answering, slug) = (Answering::default(), "acme".parse().expect("a slug"));
+        let (availability, slug) = (Availability::default(), "acme".parse().expect("a slug"));
         let endpoint = Endpoint::Unix { directory: "/nowhere".into(), port: 5432 };
         let error = PgError::Unavailable { reason: "late".to_owned(), source: None };
         let failure = LoginFailure::of(&error, &endpoint);
-        assert!(failure.is_some() && answering.failing().is_none() && answering.is_all());
-        answering.look_up_failed(&slug, failure.clone(), "late");
-        answering.note_request(&slug, true, "");
-        assert!(!answering.is_all(), "requests say nothing of look-ups");
-        assert_eq!(answering.failing().map(|(failure, _)| failure), failure);
-        answering.look_up_unanswered(&slug, "later");
-        assert!(answering.failing().is_some(), "nothing new is known");
-        answering.look_up_failed(&slug, None, "a statement failed");
-        assert!(answering.failing().is_none(), "there was a connection");
-        answering.look_up_succeeded(&slug);
-        answering.note_request(&slug, false, "no connection");
-        assert!(!answering.is_all() && answering.failing().is_none());
-        answering.note_request(&slug, true, "");
-        assert!(answering.is_all());
+        assert!(failure.is_some() && availability.failing().is_none() && availability.is_all());
+        availability.look_up_failed(&slug, failure.clone(), "late");
+        availability.note_request(&slug, true, "");
+        assert!(!availability.is_all(), "requests say nothing of look-ups");
+        assert_eq!(availability.failing().map(|(failure, _)| failure), failure);
+        availability.look_up_unanswered(&slug, "later");
+        assert!(availability.failing().is_some(), "nothing new is known");
+        availability.look_up_failed(&slug, None, "a statement failed");
+        assert!(availability.failing().is_none(), "there was a connection");
+        availability.look_up_succeeded(&slug);
+        availability.note_request(&slug, false, "no connection");
+        assert!(!availability.is_all() && availability.failing().is_none());
+        availability.note_request(&slug, true, "");
+        assert!(availability.is_all());
     }
 
     #[test]
     fn the_longer_a_login_fails_the_less_often_it_is_tried() {
-        let answering = Answering::default();
-        assert!(answering.begin_to_check(Duration::from_secs(3600)), "never tried");
+        let availability = Availability::default();
+        assert!(availability.begin_to_check(Duration::from_secs(3600)), "never tried");
         assert!(
-            !answering.begin_to_check(Duration::from_secs(3600)) && answering.begin_to_check(Duration::ZERO)
+            !availability.begin_to_check(Duration::from_secs(3600))
+                && availability.begin_to_check(Duration::ZERO)
         );
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Debug, Default)]
-pub struct Called {
+pub struct CallActivity {
     /// There were sessions at the last look, of ours: what they left in `dl.backends` is still to be swept.
     here: AtomicBool,
     elsewhere: AtomicBool,
     is_looking: AtomicBool,
 }
 
-impl Called {
+impl CallActivity {
     /// Whether sessions of this replica are open, or were at the last look.
     pub fn is_here(&self) -> bool {
         self.here.load(Ordering::Acquire)
@@ -26,7 +26,7 @@ impl Called {
         is_in_use || self.is_here() || self.elsewhere.load(Ordering::Acquire)
     }
 
-    /// True for the one who is to look now, and says [`Called::looked`] then.
+    /// True for the one who is to look now, and says [`CallActivity::looked`] then.
     pub(crate) fn begin_to_look(&self, is_in_use: bool) -> bool {
         if is_in_use {
             self.here.store(true, Ordering::Release);
@@ -55,17 +55,17 @@ mod tests {
 
     #[test]
     fn somebody_looks_while_there_may_be_calls_and_once_more_after_them() {
-        let called = Called::default();
-        assert!(!called.begin_to_look(false));
-        assert!(called.begin_to_look(true));
-        assert!(!called.begin_to_look(true), "one at a time");
-        called.looked(true);
-        assert!(called.begin_to_look(false), "what the last one left is swept");
-        called.looked(false);
-        assert!(called.is_here() && called.begin_to_look(false), "until that was done");
-        called.looked(true);
-        assert!(!called.is_here() && !called.begin_to_look(false));
-        called.note_elsewhere(true);
-        assert!(called.begin_to_look(false) && !called.is_here());
+        let call_activity = CallActivity::default();
+        assert!(!call_activity.begin_to_look(false));
+        assert!(call_activity.begin_to_look(true));
+        assert!(!call_activity.begin_to_look(true), "one at a time");
+        call_activity.looked(true);
+        assert!(call_activity.begin_to_look(false), "what the last one left is swept");
+        call_activity.looked(false);
+        assert!(call_activity.is_here() && call_activity.begin_to_look(false), "until that was done");
+        call_activity.looked(true);
+        assert!(!call_activity.is_here() && !call_activity.begin_to_look(false));
+        call_activity.note_elsewhere(true);
+        assert!(call_activity.begin_to_look(false) && !call_activity.is_here());
     }
 }

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Each second one request asks along.
-const TURN: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// A request that starts this long after a change must see it. Where those who asked along have no answer yet, such as
 /// behind a slow statement, everybody asks.
-const PROMISE: Duration = Duration::from_secs(2);
+const MAX_STALENESS: Duration = Duration::from_secs(2);
 
 /// Of one catalog. Times are milliseconds since it was begun to be read.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Freshness {
 
 /// The right to ask along, to be given back with the answer "nothing new".
 #[derive(Debug, Clone, Copy)]
-pub struct Turn(u64);
+pub struct FreshnessCheck(u64);
 
 impl Freshness {
     /// Of a catalog that begins to be read at `now`.
@@ -30,22 +30,22 @@ impl Freshness {
     }
 
     /// `None`: nobody has to ask now.
-    pub fn turn(&self, now: Instant) -> Option<Turn> {
+    pub fn due_check(&self, now: Instant) -> Option<FreshnessCheck> {
         let now = self.millis(now);
         let asked = self.asked.load(Ordering::Relaxed);
         let older_than = |then: u64, age: Duration| u128::from(now.saturating_sub(then)) >= age.as_millis();
-        if older_than(self.confirmed.load(Ordering::Acquire), PROMISE) {
+        if older_than(self.confirmed.load(Ordering::Acquire), MAX_STALENESS) {
             self.asked.fetch_max(now, Ordering::Relaxed);
-            return Some(Turn(now));
+            return Some(FreshnessCheck(now));
         }
-        let mine = older_than(asked, TURN)
+        let mine = older_than(asked, CHECK_INTERVAL)
             && self.asked.compare_exchange(asked, now, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        mine.then_some(Turn(now))
+        mine.then_some(FreshnessCheck(now))
     }
 
     /// The question of that turn found nothing new.
-    pub fn confirm(&self, turn: Turn) {
-        self.confirmed.fetch_max(turn.0, Ordering::Release);
+    pub fn confirm(&self, check: FreshnessCheck) {
+        self.confirmed.fetch_max(check.0, Ordering::Release);
     }
 
     fn millis(&self, now: Instant) -> u64 {
@@ -61,15 +61,15 @@ mod tests {
     fn one_request_a_second_asks_and_all_of_them_while_no_answer_comes() {
         let born = Instant::now();
         let freshness = Freshness::new(born);
-        let turn = |ms: u64| freshness.turn(born + Duration::from_millis(ms));
-        assert!(turn(999).is_none());
-        let first = turn(1_000).expect("a second has passed");
-        assert!(turn(1_000).is_none() && turn(1_999).is_none(), "somebody asks already");
-        let second = turn(2_000).expect("no answer came");
-        assert!(turn(2_000).is_some() && turn(2_001).is_some(), "everybody asks until one comes");
+        let check = |ms: u64| freshness.due_check(born + Duration::from_millis(ms));
+        assert!(check(999).is_none());
+        let first = check(1_000).expect("a second has passed");
+        assert!(check(1_000).is_none() && check(1_999).is_none(), "somebody asks already");
+        let second = check(2_000).expect("no answer came");
+        assert!(check(2_000).is_some() && check(2_001).is_some(), "everybody asks until one comes");
         freshness.confirm(second);
         freshness.confirm(first);
-        assert!(turn(2_999).is_none() && turn(3_001).is_some() && turn(3_999).is_none());
-        assert!(turn(4_000).is_some(), "two seconds after what was confirmed");
+        assert!(check(2_999).is_none() && check(3_001).is_some() && check(3_999).is_none());
+        assert!(check(4_000).is_some(), "two seconds after what was confirmed");
     }
 }

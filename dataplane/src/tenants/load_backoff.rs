@@ -4,35 +4,35 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(4);
+const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
+const MAX_BACKOFF: Duration = Duration::from_secs(4);
 
 #[derive(Debug, Default)]
-pub(crate) struct Hold(Mutex<Option<Held>>);
+pub(crate) struct LoadBackoff(Mutex<Option<State>>);
 
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct State {
     until: Instant,
     pause: Duration,
 }
 
-impl Hold {
-    pub(crate) fn is_on(&self, now: Instant) -> bool {
-        self.held().is_some_and(|held| now < held.until)
+impl LoadBackoff {
+    pub(crate) fn is_active(&self, now: Instant) -> bool {
+        self.state().is_some_and(|state| now < state.until)
     }
 
     /// Each time it is twice as long, up to a bound.
     pub(crate) fn begin(&self, now: Instant) {
-        let mut held = self.held();
-        let pause = held.map_or(FIRST, |before| (before.pause * 2).min(LONGEST));
-        *held = Some(Held { until: now + pause, pause });
+        let mut state = self.state();
+        let pause = state.map_or(INITIAL_BACKOFF, |before| (before.pause * 2).min(MAX_BACKOFF));
+        *state = Some(State { until: now + pause, pause });
     }
 
     pub(crate) fn end(&self) {
-        *self.held() = None;
+        *self.state() = None;
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Option<Held>> {
+    fn state(&self) -> std::sync::MutexGuard<'_, Option<State>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -43,18 +43,18 @@ mod tests {
 
     #[test]
     fn it_takes_longer_each_time_and_begins_anew_after_a_success() {
-        let (hold, now) = (Hold::default(), Instant::now());
-        let lasts = |hold: &Hold, began: Instant| {
-            (1_u64..).find(|s| !hold.is_on(began + Duration::from_secs(*s))).expect("it ends")
+        let (backoff, now) = (LoadBackoff::default(), Instant::now());
+        let lasts = |backoff: &LoadBackoff, began: Instant| {
+            (1_u64..).find(|s| !backoff.is_active(began + Duration::from_secs(*s))).expect("it ends")
         };
-        assert!(!hold.is_on(now));
+        assert!(!backoff.is_active(now));
         for expected in [1, 2, 4, 4] {
-            hold.begin(now);
-            assert_eq!(lasts(&hold, now), expected);
+            backoff.begin(now);
+            assert_eq!(lasts(&backoff, now), expected);
         }
-        hold.end();
-        assert!(!hold.is_on(now));
-        hold.begin(now);
-        assert_eq!(lasts(&hold, now), 1);
+        backoff.end();
+        assert!(!backoff.is_active(now));
+        backoff.begin(now);
+        assert_eq!(lasts(&backoff, now), 1);
     }
 }

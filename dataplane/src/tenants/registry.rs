@@ -14,17 +14,17 @@ use rowgate_pg::wire::{CallLimits, CallLogins, Lane, Limits, Server, ServerLoad,
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
-use crate::tenants::tenant::{Place, Reported, Roads, Tenant};
+use crate::tenants::tenant::{DatabaseLocation, Tenant, TenantPools, TenantReport};
 
 /// Every tenant, to be found by slug and in the order of slugs.
 #[derive(Default)]
-struct All {
+struct TenantList {
     by_slug: HashMap<TenantSlug, Arc<Tenant>>,
     sorted: Vec<Arc<Tenant>>,
 }
 
 /// How requests reach each tenant's database.
-pub struct Ways {
+pub struct PoolConfig {
     /// Who we are there.
     pub replica: Ulid,
     pub lane: Limits,
@@ -36,12 +36,12 @@ pub struct Ways {
 }
 
 /// Every tenant of the installation.
-pub struct Catalogs {
+pub struct TenantRegistry {
     /// `None` until the control database was read once.
-    tenants: RwLock<Option<Arc<All>>>,
+    tenants: RwLock<Option<Arc<TenantList>>>,
     /// Nobody outside can tell for which tenant a slug that is nobody's stands.
     stand_ins: RandomState,
-    ways: Ways,
+    pools: PoolConfig,
     /// Whom connections are opened to, and what all tenants there share.
     servers: Mutex<Vec<(Endpoint, Server)>>,
     tasks: Tasks,
@@ -51,22 +51,22 @@ pub struct Catalogs {
 }
 
 /// Who answers a key.
-pub struct Answering {
+pub struct TenantMatch {
     pub tenant: Arc<Tenant>,
     /// False: it stands in for a tenant that nobody has, and no key of it may be found.
     pub is_named: bool,
 }
 
-impl Catalogs {
+impl TenantRegistry {
     /// No tenant yet.
     #[must_use]
-    pub fn new(ways: Ways, tasks: Tasks) -> Catalogs {
-        let sessions = if ways.pooler.is_some() { Sessions::Pooled } else { Sessions::Own };
-        let lane = Limits { sessions, ..ways.lane };
-        Catalogs {
+    pub fn new(pools: PoolConfig, tasks: Tasks) -> TenantRegistry {
+        let sessions = if pools.pooler.is_some() { Sessions::Pooled } else { Sessions::Own };
+        let lane = Limits { sessions, ..pools.lane };
+        TenantRegistry {
             tenants: RwLock::default(),
             stand_ins: RandomState::new(),
-            ways: Ways { lane, ..ways },
+            pools: PoolConfig { lane, ..pools },
             servers: Mutex::default(),
             tasks,
             tried: AtomicBool::new(false),
@@ -80,13 +80,13 @@ impl Catalogs {
     ///
     /// # Errors
     /// 503 before the control database was read once: nobody can be refused yet.
-    pub fn answering(&self, slug: &TenantSlug) -> Result<Option<Answering>, Problem> {
+    pub fn find(&self, slug: &TenantSlug) -> Result<Option<TenantMatch>, Problem> {
         let all = self.all().ok_or_else(Problem::unavailable)?;
         let Some(n) = u64::try_from(all.sorted.len()).ok().filter(|n| 0 < *n) else { return Ok(None) };
         // worked out for both, whoever it is
         let nth = usize::try_from(self.stand_ins.hash_one(slug) % n).expect("less than a length");
         let (named, stand_in) = (all.by_slug.get(slug), &all.sorted[nth]);
-        Ok(Some(Answering { tenant: named.unwrap_or(stand_in).clone(), is_named: named.is_some() }))
+        Ok(Some(TenantMatch { tenant: named.unwrap_or(stand_in).clone(), is_named: named.is_some() }))
     }
 
     /// All of them, by slug.
@@ -95,9 +95,10 @@ impl Catalogs {
     }
 
     /// True from when the first list of tenants was read and each catalog was loaded, or could not be.
-    pub fn were_tried(&self) -> bool {
+    pub fn all_loads_attempted(&self) -> bool {
         if !self.tried.load(Ordering::Acquire) {
-            let all = self.all().is_some_and(|all| all.sorted.iter().all(|tenant| tenant.was_tried()));
+            let all =
+                self.all().is_some_and(|all| all.sorted.iter().all(|tenant| tenant.was_load_attempted()));
             self.tried.store(all, Ordering::Release);
         }
         self.tried.load(Ordering::Acquire)
@@ -109,7 +110,7 @@ impl Catalogs {
         let before = self.all().unwrap_or_default();
         let mut after = HashMap::with_capacity(rows.len());
         for row in rows {
-            let tenant = self.kept_or_new(&before, installation, &row);
+            let tenant = self.existing_or_new(&before, installation, &row);
             self.start_to_catch_up(&tenant, row.generation);
             self.start_to_check(&tenant);
             after.insert(row.slug, tenant);
@@ -122,44 +123,49 @@ impl Catalogs {
         }
         let mut sorted: Vec<Arc<Tenant>> = after.values().cloned().collect();
         sorted.sort_by(|a, b| a.slug.cmp(&b.slug));
-        let all = All { by_slug: after, sorted };
+        let all = TenantList { by_slug: after, sorted };
         *self.tenants.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(all));
     }
 
     /// What is told of each tenant.
-    pub fn reports(&self) -> HashMap<Ulid, Reported> {
+    pub fn reports(&self) -> HashMap<Ulid, TenantReport> {
         let all = self.all().unwrap_or_default();
         all.sorted.iter().filter_map(|tenant| Some((tenant.id.clone(), tenant.report()?))).collect()
     }
 
-    fn kept_or_new(
+    fn existing_or_new(
         &self,
-        before: &All,
+        before: &TenantList,
         installation: &DataplaneInstallation,
         row: &TenantRow,
     ) -> Arc<Tenant> {
-        let (id, slug, place) = (row.id.clone(), row.slug.clone(), Place::of(row));
-        if let Some(kept) = before.by_slug.get(&slug).filter(|old| old.id == id && old.place == place) {
+        let (id, slug, location) = (row.id.clone(), row.slug.clone(), DatabaseLocation::of(row));
+        if let Some(kept) = before.by_slug.get(&slug).filter(|old| old.id == id && old.location == location) {
             return kept.clone();
         }
-        let login = installation.auth(&id, place.endpoint.as_ref(), &place.database);
+        let login = installation.auth(&id, location.endpoint.as_ref(), &location.database);
         let share = self.server(&login.endpoint).share();
-        let way = self.way(login.clone());
-        let lane = match self.ways.pooler {
-            None => Lane::of(way, self.ways.lane, &share),
-            Some(_) => Lane::of(way.clone(), self.ways.lane, &self.server(&way.endpoint).share()),
+        let request_login = self.request_login(login.clone());
+        let lane = match self.pools.pooler {
+            None => Lane::of(request_login, self.pools.lane, &share),
+            Some(_) => Lane::of(
+                request_login.clone(),
+                self.pools.lane,
+                &self.server(&request_login.endpoint).share(),
+            ),
         };
         let logins = {
-            let (installation, place) = (installation.clone(), place.clone());
+            let (installation, location) = (installation.clone(), location.clone());
             let own = installation.clone();
             let verifier = Box::new(move |role: &str| own.verifier(role));
-            let sql = installation.sql(&id, place.endpoint.as_ref(), &place.database);
-            let key = move |role: &str| installation.key(role, place.endpoint.as_ref(), &place.database);
+            let sql = installation.sql(&id, location.endpoint.as_ref(), &location.database);
+            let key =
+                move |role: &str| installation.key(role, location.endpoint.as_ref(), &location.database);
             CallLogins { key: Box::new(key), sql, verifier }
         };
-        let (calls, replica) = (self.ways.calls, self.ways.replica.clone());
-        let roads = Roads { login, lane, logins, calls, replica, share };
-        Arc::new(Tenant::new(id, slug, place, roads, self.tasks.clone(), self.wake.clone()))
+        let (calls, replica) = (self.pools.calls, self.pools.replica.clone());
+        let pools = TenantPools { login, lane, logins, calls, replica, share };
+        Arc::new(Tenant::new(id, slug, location, pools, self.tasks.clone(), self.wake.clone()))
     }
 
     /// What all tenants of this server share.
@@ -168,7 +174,7 @@ impl Catalogs {
         if let Some((_, known)) = servers.iter().find(|(known, _)| known == endpoint) {
             return known.clone();
         }
-        let server = Server::new(self.ways.per_server);
+        let server = Server::new(self.pools.per_server);
         servers.push((endpoint.clone(), server.clone()));
         server
     }
@@ -180,15 +186,16 @@ impl Catalogs {
     }
 
     /// The login as requests use it: through the pooler, where there is one.
-    fn way(&self, login: Login) -> Login {
-        match &self.ways.pooler {
+    fn request_login(&self, login: Login) -> Login {
+        match &self.pools.pooler {
             Some(pooler) => Login { endpoint: pooler.clone(), ..login },
             None => login,
         }
     }
 
     fn start_to_catch_up(self: &Arc<Self>, tenant: &Arc<Tenant>, generation: i64) {
-        let up_to_date = tenant.was_tried() && tenant.generation().is_some_and(|served| generation <= served);
+        let up_to_date =
+            tenant.was_load_attempted() && tenant.generation().is_some_and(|served| generation <= served);
         if up_to_date || !tenant.begin_to_catch_up() {
             return;
         }
@@ -204,7 +211,7 @@ impl Catalogs {
         }
     }
 
-    fn all(&self) -> Option<Arc<All>> {
+    fn all(&self) -> Option<Arc<TenantList>> {
         self.tenants.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -20,14 +20,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Tasks};
 use crate::auth::last_used::UnwrittenUse;
-use crate::tenants::tenant::{Reported, Tenant};
+use crate::tenants::tenant::{Tenant, TenantReport};
 
 /// How often the control database is read when nothing wakes us.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// A replica counts as live for 6 s after a beat.
-const BEAT: Duration = Duration::from_secs(2);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 /// A look that takes longer is given up, and its connection with it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The loop that follows the control database.
 pub struct Replica {
@@ -35,21 +35,21 @@ pub struct Replica {
     address: String,
     control: Endpoint,
     root: Root,
-    open: Option<Open>,
+    open: Option<ControlConnection>,
     /// `None` before the first look: neither message was logged.
     answers: Option<bool>,
     /// What `control.served` says of us, by tenant.
     written: HashMap<Ulid, Report>,
     /// What `control.calling` says of us.
     calling: BTreeSet<Ulid>,
-    beaten: Option<Instant>,
+    last_heartbeat: Option<Instant>,
     /// How often it is written down when keys were last used, and when that was last done.
     last_used_interval: Duration,
-    noted: Instant,
+    last_used_written: Instant,
 }
 
 /// A connection to the control database.
-struct Open {
+struct ControlConnection {
     installation: DataplaneInstallation,
     conn: PgConnection,
 }
@@ -73,9 +73,9 @@ impl Replica {
             answers: None,
             written: HashMap::new(),
             calling: BTreeSet::new(),
-            beaten: None,
+            last_heartbeat: None,
             last_used_interval,
-            noted: Instant::now(),
+            last_used_written: Instant::now(),
         }
     }
 
@@ -90,34 +90,34 @@ impl Replica {
         tasks: Tasks,
         shutdown: CancellationToken,
     ) -> Result<Replica, InstallationError> {
-        let mut hearing = None;
+        let mut listening = None;
         while !shutdown.is_cancelled() {
-            self.look_in_time(&app).await?;
+            self.poll_within_timeout(&app).await?;
             app.token_keys.advance(Instant::now());
-            if let (None, Some(open)) = (&hearing, &self.open) {
+            if let (None, Some(open)) = (&listening, &self.open) {
                 let login = open.installation.dataplane();
-                hearing = Some(tasks.start(hear(login, app.clone(), shutdown.clone())));
+                listening = Some(tasks.start(listen_for_wakes(login, app.clone(), shutdown.clone())));
             }
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                () = app.catalogs.wake.notified() => {}
-                () = tokio::time::sleep(LOOK) => {}
+                () = app.tenants.wake.notified() => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }
-        self.leave().await;
+        self.deregister().await;
         Ok(self)
     }
 
     /// The last thing, when the last request has ended: writes down which keys were used.
     pub async fn end(mut self, app: &App) {
-        let noted = tokio::time::timeout(PATIENCE, self.write_last_used(app)).await;
-        if !matches!(noted, Ok(Ok(()))) {
+        let last_used_written = tokio::time::timeout(CONTROL_TIMEOUT, self.write_last_used(app)).await;
+        if !matches!(last_used_written, Ok(Ok(()))) {
             tracing::warn!("when keys were last used is not written down; their status stays behind");
         }
     }
 
-    async fn look_in_time(&mut self, app: &App) -> Result<(), InstallationError> {
-        let cause = match tokio::time::timeout(PATIENCE, self.look(app)).await {
+    async fn poll_within_timeout(&mut self, app: &App) -> Result<(), InstallationError> {
+        let cause = match tokio::time::timeout(CONTROL_TIMEOUT, self.poll(app)).await {
             Ok(Ok(())) => {
                 if self.answers.replace(true) != Some(true) {
                     tracing::info!("the control database answers");
@@ -129,36 +129,36 @@ impl Replica {
                 format!("{error}; if it is installed, --root-file is not this installation's")
             }
             Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
+            Err(_) => format!("no answer within {} s", CONTROL_TIMEOUT.as_secs()),
         };
         self.open = None;
         // whoever answers next may not know what was written last, such as a standby that has taken over: said anew
-        self.beaten = None;
+        self.last_heartbeat = None;
         if self.answers.replace(false) != Some(false) {
             tracing::warn!(control = %self.control, cause, "the control database does not answer; serving what is known, trying each second");
         }
         Ok(())
     }
 
-    async fn look(&mut self, app: &App) -> Result<(), InstallationError> {
+    async fn poll(&mut self, app: &App) -> Result<(), InstallationError> {
         if self.open.is_none() {
             let (installation, conn) = installation::open_existing(self.control.clone(), &self.root).await?;
-            self.open = Some(Open { installation, conn });
+            self.open = Some(ControlConnection { installation, conn });
         }
-        self.beat().await?;
+        self.heartbeat().await?;
         let Some(open) = &mut self.open else { return Ok(()) };
         // before tenants are known: nobody's token may be refused for want of its key
         app.token_keys.follow(signing::schedule(&mut open.conn).await?);
         let rows = tenants::list(&mut open.conn).await?;
-        app.catalogs.take_over(&open.installation, rows);
-        let reports = app.catalogs.reports();
+        app.tenants.take_over(&open.installation, rows);
+        let reports = app.tenants.reports();
         let mut is_news = false;
         let gone: Vec<Ulid> = self.written.keys().filter(|old| !reports.contains_key(old)).cloned().collect();
         for tenant in gone {
             replicas::unserved(&mut open.conn, &self.id, &tenant).await?;
             self.written.remove(&tenant);
         }
-        for (tenant, Reported { report, is_passing }) in reports {
+        for (tenant, TenantReport { report, is_passing }) in reports {
             let before = self.written.get(&tenant);
             // what was well is not said to be otherwise for a failure that may be gone with the next try
             let is_held_back = is_passing && before.is_some_and(|before| before.login_failure.is_none());
@@ -171,25 +171,25 @@ impl Replica {
         if is_news {
             replicas::wake_reconciler(&mut open.conn).await?;
         }
-        self.tell_calls(app).await?;
-        if self.last_used_interval <= self.noted.elapsed() {
+        self.exchange_call_activity(app).await?;
+        if self.last_used_interval <= self.last_used_written.elapsed() {
             self.write_last_used(app).await?;
         }
         Ok(())
     }
 
     /// Says in whose databases calls may run here, and hears of those elsewhere.
-    async fn tell_calls(&mut self, app: &App) -> Result<(), PgError> {
+    async fn exchange_call_activity(&mut self, app: &App) -> Result<(), PgError> {
         let Some(open) = &mut self.open else { return Ok(()) };
-        let tenants = app.catalogs.sorted();
-        let calling = tenants.iter().filter(|it| it.called.is_here() || it.calls.is_in_use());
+        let tenants = app.tenants.sorted();
+        let calling = tenants.iter().filter(|it| it.call_activity.is_here() || it.calls.is_in_use());
         let calling: BTreeSet<Ulid> = calling.map(|tenant| tenant.id.clone()).collect();
         if calling != self.calling {
             replicas::calling(&mut open.conn, &self.id, &calling).await?;
             self.calling = calling;
         }
         let elsewhere = replicas::called_elsewhere(&mut open.conn, &self.id).await?;
-        tenants.iter().for_each(|tenant| tenant.called.note_elsewhere(elsewhere.contains(&tenant.id)));
+        tenants.iter().for_each(|tenant| tenant.call_activity.note_elsewhere(elsewhere.contains(&tenant.id)));
         Ok(())
     }
 
@@ -197,8 +197,8 @@ impl Replica {
     async fn write_last_used(&mut self, app: &App) -> Result<(), PgError> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let now = Instant::now();
-        self.noted = now;
-        let each = app.catalogs.sorted();
+        self.last_used_written = now;
+        let each = app.tenants.sorted();
         let unwritten: Vec<_> = each.iter().map(|tenant| (tenant, tenant.last_used.unwritten(now))).collect();
         let of = |(tenant, uses): &(&Arc<Tenant>, Vec<UnwrittenUse>)| -> Vec<KeyUse> {
             uses.iter().map(|one| (tenant.id.clone(), one.key.clone(), one.age)).collect()
@@ -209,24 +209,25 @@ impl Replica {
     }
 
     /// Registers, or beats when it is time. A row that somebody removed while we could not beat is made again.
-    async fn beat(&mut self) -> Result<(), PgError> {
+    async fn heartbeat(&mut self) -> Result<(), PgError> {
         let Some(open) = &mut self.open else { return Ok(()) };
-        if self.beaten.is_some_and(|at| at.elapsed() < BEAT) {
+        if self.last_heartbeat.is_some_and(|at| at.elapsed() < HEARTBEAT_INTERVAL) {
             return Ok(());
         }
-        let present = self.beaten.is_some() && replicas::beat(&mut open.conn, &self.id).await?;
+        let present = self.last_heartbeat.is_some() && replicas::beat(&mut open.conn, &self.id).await?;
         if !present {
             replicas::register(&mut open.conn, &self.id, env!("CARGO_PKG_VERSION"), &self.address).await?;
             self.written.clear();
             self.calling.clear();
         }
-        self.beaten = Some(Instant::now());
+        self.last_heartbeat = Some(Instant::now());
         Ok(())
     }
 
-    async fn leave(&mut self) {
+    async fn deregister(&mut self) {
         let Some(open) = &mut self.open else { return };
-        let left = tokio::time::timeout(PATIENCE, replicas::deregister(&mut open.conn, &self.id)).await;
+        let left =
+            tokio::time::timeout(CONTROL_TIMEOUT, replicas::deregister(&mut open.conn, &self.id)).await;
         if !matches!(left, Ok(Ok(_))) {
             tracing::warn!("the replica's row stays; it counts as dead after 6 s");
         }
@@ -234,12 +235,12 @@ impl Replica {
 }
 
 /// Wakes the loop whenever reconciling changed something, until `shutdown`. A lost wake costs a second at most.
-async fn hear(login: Login, app: Arc<App>, shutdown: CancellationToken) {
+async fn listen_for_wakes(login: Login, app: Arc<App>, shutdown: CancellationToken) {
     let wakes = async {
         loop {
             // The loop itself tells of a control database that does not answer.
             let _ended = each_wake(&login, &app).await;
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
     tokio::select! {
@@ -252,7 +253,7 @@ async fn each_wake(login: &Login, app: &App) -> Result<(), PgError> {
     let mut wakes = Wakes::listen(login).await?;
     loop {
         wakes.wait().await?;
-        app.catalogs.wake.notify_one();
+        app.tenants.wake.notify_one();
     }
 }
 

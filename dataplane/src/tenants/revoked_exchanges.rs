@@ -9,17 +9,17 @@ use rowgate_pg::tenant::keys::Found;
 use crate::tenants::tenant::Tenant;
 
 /// What runs for as long may run for a key that has died since.
-const LONG: Duration = Duration::from_millis(250);
+const MIN_AGE: Duration = Duration::from_millis(250);
 /// A look for calls, or requests, of dead keys that takes longer is begun anew.
-const LOOK_TIME: Duration = Duration::from_secs(2);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Tenant {
     /// Ends the calls of dead keys in this tenant's database, if there may be any, here or elsewhere.
-    pub async fn end_dead_calls(&self) {
-        if !self.called.begin_to_look(self.calls.is_in_use()) {
+    pub async fn end_revoked_calls(&self) {
+        if !self.call_activity.begin_to_look(self.calls.is_in_use()) {
             return;
         }
-        let looked = tokio::time::timeout(LOOK_TIME, self.calls.end_dead()).await;
+        let looked = tokio::time::timeout(LOOKUP_TIMEOUT, self.calls.end_dead()).await;
         match &looked {
             Ok(Ok(0)) => {}
             Ok(Ok(n_ended)) => {
@@ -32,26 +32,26 @@ impl Tenant {
                 tracing::debug!(tenant = %self.slug, "calls of dead keys could not be looked for in time")
             }
         }
-        self.called.looked(matches!(looked, Ok(Ok(0))));
+        self.call_activity.looked(matches!(looked, Ok(Ok(0))));
     }
 
     /// Whether something runs long enough for its key to have died meanwhile.
-    pub fn has_long_exchanges(&self) -> bool {
-        !self.lane.keys(LONG).is_empty()
+    pub fn has_long_requests(&self) -> bool {
+        !self.lane.keys(MIN_AGE).is_empty()
     }
 
     /// Ends the reads and writes under way of keys that died since they began.
-    pub async fn end_dead_exchanges(&self) {
-        if self.asking.swap(true, Ordering::AcqRel) {
+    pub async fn end_revoked_requests(&self) {
+        if self.ending_requests.swap(true, Ordering::AcqRel) {
             return;
         }
-        let keys = self.lane.keys(LONG);
+        let keys = self.lane.keys(MIN_AGE);
         let ask = async {
             let mut conn = self.look_ups.acquire().await?;
             let dead = keys::dead(&mut conn, &keys).await;
             conn.done(dead)
         };
-        match tokio::time::timeout(LOOK_TIME, ask).await {
+        match tokio::time::timeout(LOOKUP_TIMEOUT, ask).await {
             Ok(Ok(dead)) if dead.is_empty() => {}
             Ok(Ok(dead)) => {
                 let is_dead = |key: &Found| {
@@ -67,6 +67,6 @@ impl Tenant {
                 tracing::debug!(tenant = %self.slug, "requests of dead keys could not be looked for in time");
             }
         }
-        self.asking.store(false, Ordering::Release);
+        self.ending_requests.store(false, Ordering::Release);
     }
 }

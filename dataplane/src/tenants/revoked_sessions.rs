@@ -10,23 +10,23 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{App, Tasks};
 
 /// A quarter of what a call may outlive its key.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Looks until `done`, at one tenant without waiting for another.
 pub async fn follow(app: Arc<App>, tasks: Tasks, done: CancellationToken) {
     loop {
         tokio::select! {
             () = done.cancelled() => return,
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
         }
-        for tenant in app.catalogs.sorted() {
-            tenant.tidy();
-            if tenant.has_long_exchanges() {
+        for tenant in app.tenants.sorted() {
+            tenant.close_idle();
+            if tenant.has_long_requests() {
                 let tenant = tenant.clone();
-                tasks.start(async move { tenant.end_dead_exchanges().await });
+                tasks.start(async move { tenant.end_revoked_requests().await });
             }
-            if tenant.called.may_be(tenant.calls.is_in_use()) {
-                tasks.start(async move { tenant.end_dead_calls().await });
+            if tenant.call_activity.may_be(tenant.calls.is_in_use()) {
+                tasks.start(async move { tenant.end_revoked_calls().await });
             }
         }
     }

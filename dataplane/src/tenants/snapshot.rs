@@ -11,7 +11,7 @@ use rowgate_sql::catalog::{Catalog, Scope};
 use crate::auth::key_cache::KeyCache;
 use crate::auth::last_used::LastUsed;
 use crate::auth::rate_limit::RateLimit;
-use crate::tenants::freshness::{Freshness, Turn};
+use crate::tenants::freshness::{Freshness, FreshnessCheck};
 
 /// A catalog and the keys seen while it was current. Replaced as a whole, so that no key outlives its generation here.
 pub struct Snapshot {
@@ -52,13 +52,13 @@ impl Snapshot {
     }
 
     /// What is to be asked along with a request now, and the turn to [`Snapshot::confirm`] when nothing has changed.
-    pub fn turn(&self) -> Option<(Arc<Watched>, Turn)> {
-        Some((self.watched.clone(), self.freshness.turn(Instant::now())?))
+    pub fn due_check(&self) -> Option<(Arc<Watched>, FreshnessCheck)> {
+        Some((self.watched.clone(), self.freshness.due_check(Instant::now())?))
     }
 
     /// The tables were those of the catalog when that turn was taken.
-    pub fn confirm(&self, turn: Turn) {
-        self.freshness.confirm(turn);
+    pub fn confirm(&self, check: FreshnessCheck) {
+        self.freshness.confirm(check);
     }
 
     /// Drops a key that the database no longer knows.

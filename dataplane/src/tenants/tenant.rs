@@ -21,31 +21,31 @@ use crate::auth::last_used::LastUsedTimes;
 use crate::auth::lookup_limiter::{LookupLimiter, MAX_CONCURRENT_LOOKUPS};
 use crate::auth::rate_limit::RateLimits;
 use crate::server::metrics::Meter;
-use crate::tenants::availability::Answering;
-use crate::tenants::call_activity::Called;
+use crate::tenants::availability::Availability;
+use crate::tenants::call_activity::CallActivity;
 use crate::tenants::freshness::Freshness;
-use crate::tenants::load_backoff::Hold;
+use crate::tenants::load_backoff::LoadBackoff;
 use crate::tenants::snapshot::Snapshot;
 
 /// Connections for key look-ups and catalogs; the requests' own are the lane's. One is never a stranger's.
-const LOOK_UPS: usize = MAX_CONCURRENT_LOOKUPS + 1;
+const LOOKUP_CONNECTIONS: usize = MAX_CONCURRENT_LOOKUPS + 1;
 /// A connection or session that nobody has used for this long is closed.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// A login that fails is told once it has failed for so long, with a try at the end: one that fails once, as while a server starts
 /// again, is nobody's business. What needs a change mostly fails for good.
-const CERTAIN: Duration = Duration::from_secs(1);
-const PASSING: Duration = Duration::from_secs(3);
+const LASTING_FAILURE_DELAY: Duration = Duration::from_secs(1);
+const PASSING_FAILURE_DELAY: Duration = Duration::from_secs(3);
 /// A catalog is read within this, or the tenant counts as unavailable until the next try.
-const LOAD_TIME: Duration = Duration::from_secs(10);
+const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A tenant that the control database lists as live.
 pub struct Tenant {
     pub id: Ulid,
     pub slug: TenantSlug,
-    pub place: Place,
+    pub location: DatabaseLocation,
     pub lane: Lane,
     pub calls: Calls,
-    pub called: Called,
+    pub call_activity: CallActivity,
     pub meter: Meter,
     /// PostgreSQL itself, whatever way requests take.
     pub(crate) endpoint: Endpoint,
@@ -60,40 +60,40 @@ pub struct Tenant {
     snapshot: RwLock<Option<Arc<Snapshot>>>,
     /// Held while a catalog is read: whoever waited for it finds the new one.
     loading: tokio::sync::Mutex<()>,
-    hold: Hold,
-    tried: AtomicBool,
+    load_backoff: LoadBackoff,
+    load_attempted: AtomicBool,
     catching_up: AtomicBool,
     checking: AtomicBool,
     /// Somebody asks which keys of exchanges under way are dead.
-    pub(crate) asking: AtomicBool,
-    answering: Answering,
+    pub(crate) ending_requests: AtomicBool,
+    availability: Availability,
 }
 
 /// Where a tenant's database is; another place makes another [`Tenant`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct DatabaseLocation {
     /// `None`: the control database's server.
     pub endpoint: Option<Endpoint>,
     pub database: String,
 }
 
-impl Place {
+impl DatabaseLocation {
     #[must_use]
-    pub fn of(row: &TenantRow) -> Place {
-        Place { endpoint: row.endpoint.clone(), database: row.database.clone() }
+    pub fn of(row: &TenantRow) -> DatabaseLocation {
+        DatabaseLocation { endpoint: row.endpoint.clone(), database: row.database.clone() }
     }
 }
 
 /// What is told of a tenant to whoever reconciles.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reported {
+pub struct TenantReport {
     pub report: Report,
     /// A failure in it may be gone with the next try.
     pub is_passing: bool,
 }
 
 /// The ways to a tenant's database.
-pub struct Roads {
+pub struct TenantPools {
     /// `t<id>_auth`, for look-ups.
     pub login: Login,
     pub lane: Lane,
@@ -111,19 +111,19 @@ impl Tenant {
     pub fn new(
         id: Ulid,
         slug: TenantSlug,
-        place: Place,
-        roads: Roads,
+        location: DatabaseLocation,
+        pools: TenantPools,
         tasks: Tasks,
         loaded: Arc<Notify>,
     ) -> Tenant {
-        let Roads { login, lane, logins, calls, replica, share } = roads;
-        let look_ups = LookUps::new(login.clone(), LOOK_UPS, &share);
+        let TenantPools { login, lane, logins, calls, replica, share } = pools;
+        let look_ups = LookUps::new(login.clone(), LOOKUP_CONNECTIONS, &share);
         Tenant {
             id,
             slug,
-            place,
+            location,
             calls: Calls::new(logins, lane.clone(), look_ups.clone(), replica, calls, &share),
-            called: Called::default(),
+            call_activity: CallActivity::default(),
             endpoint: login.endpoint,
             look_ups,
             lane,
@@ -135,12 +135,12 @@ impl Tenant {
             loaded,
             snapshot: RwLock::default(),
             loading: tokio::sync::Mutex::default(),
-            hold: Hold::default(),
-            tried: AtomicBool::new(false),
+            load_backoff: LoadBackoff::default(),
+            load_attempted: AtomicBool::new(false),
             catching_up: AtomicBool::new(false),
             checking: AtomicBool::new(false),
-            asking: AtomicBool::new(false),
-            answering: Answering::default(),
+            ending_requests: AtomicBool::new(false),
+            availability: Availability::default(),
         }
     }
 
@@ -157,26 +157,26 @@ impl Tenant {
     }
 
     /// What is told of it to whoever reconciles; `None`: nothing yet.
-    pub fn report(&self) -> Option<Reported> {
+    pub fn report(&self) -> Option<TenantReport> {
         let (served, failing) = (self.served(), self.failing());
         let is_passing = failing.as_ref().is_some_and(|(failure, lasted)| {
-            *lasted < if failure.needs_a_change() { CERTAIN } else { PASSING }
+            *lasted < if failure.needs_a_change() { LASTING_FAILURE_DELAY } else { PASSING_FAILURE_DELAY }
         });
         let login_failure = failing.map(|(failure, _)| failure);
         if served.is_none() && login_failure.is_none() {
             return None;
         }
-        Some(Reported { report: Report { served, login_failure }, is_passing })
+        Some(TenantReport { report: Report { served, login_failure }, is_passing })
     }
 
     /// Why requests cannot be answered for want of a connection, and how long this has been so.
     fn failing(&self) -> Option<(LoginFailure, Duration)> {
-        self.lane.failing().or_else(|| self.answering.failing())
+        self.lane.failing().or_else(|| self.availability.failing())
     }
 
     /// True for the one who is to call [`Tenant::check`] now.
     pub fn begin_to_check(&self) -> bool {
-        let is_due = self.failing().is_some_and(|(_, lasted)| self.answering.begin_to_check(lasted));
+        let is_due = self.failing().is_some_and(|(_, lasted)| self.availability.begin_to_check(lasted));
         is_due && !self.checking.swap(true, Ordering::AcqRel)
     }
 
@@ -184,11 +184,11 @@ impl Tenant {
     pub async fn check(&self) {
         self.lane.check().await;
         if self.lane.failing().is_none() {
-            self.note(true, "");
+            self.note_availability(true, "");
         }
         // one without a catalog is loaded with each look
-        if let (true, Some(snapshot)) = (self.answering.failing().is_some(), self.current()) {
-            let _told_and_tried_again = self.compare(&snapshot).await;
+        if let (true, Some(snapshot)) = (self.availability.failing().is_some(), self.current()) {
+            let _logged_and_retried = self.reload_if_changed(&snapshot).await;
         }
         self.checking.store(false, Ordering::Release);
         if self.failing().is_none() {
@@ -197,10 +197,10 @@ impl Tenant {
     }
 
     /// Closes the connections that nobody has used for a while.
-    pub fn tidy(&self) {
-        self.lane.trim(IDLE);
-        self.look_ups.trim(IDLE);
-        self.calls.trim(IDLE);
+    pub fn close_idle(&self) {
+        self.lane.trim(IDLE_TIMEOUT);
+        self.look_ups.trim(IDLE_TIMEOUT);
+        self.calls.trim(IDLE_TIMEOUT);
     }
 
     /// Whose pages may call it; nobody's before the first catalog.
@@ -212,12 +212,12 @@ impl Tenant {
 
     /// False from when the tenant's database did not answer, key look-ups or requests, until it does again.
     pub fn answers(&self) -> bool {
-        self.answering.is_all()
+        self.availability.is_all()
     }
 
     /// True once a first catalog was loaded, or could not be.
-    pub fn was_tried(&self) -> bool {
-        self.tried.load(Ordering::Acquire)
+    pub fn was_load_attempted(&self) -> bool {
+        self.load_attempted.load(Ordering::Acquire)
     }
 
     /// True for the one who may call [`Tenant::catch_up`] now.
@@ -229,9 +229,9 @@ impl Tenant {
     pub async fn catch_up(&self, generation: i64) {
         let seen = self.current();
         if seen.as_ref().is_none_or(|seen| seen.catalog.generation < generation) {
-            let _told_and_tried_again = self.reload(seen.as_ref()).await;
+            let _logged_and_retried = self.reload(seen.as_ref()).await;
         }
-        self.tried.store(true, Ordering::Release);
+        self.load_attempted.store(true, Ordering::Release);
         self.catching_up.store(false, Ordering::Release);
     }
 
@@ -241,7 +241,7 @@ impl Tenant {
         if let Some(newer) = self.current().filter(|now| seen.is_none_or(|seen| !Arc::ptr_eq(now, seen))) {
             return Ok(newer);
         }
-        if self.hold.is_on(Instant::now()) {
+        if self.load_backoff.is_active(Instant::now()) {
             return Err(Problem::unavailable());
         }
         let (pool, freshness) = (self.look_ups.clone(), Freshness::new(Instant::now()));
@@ -252,9 +252,9 @@ impl Tenant {
         };
         let failed = |_: &Problem| self.meter.catalog_load_failures.add_one();
         // beside it, so that a catalog that is served is one that requests get to
-        let (loaded, ()) = tokio::join!(self.outliving(load), self.lane.check());
+        let (loaded, ()) = tokio::join!(self.run_detached(load), self.lane.check());
         let (catalog, watched) = loaded.inspect_err(failed)?;
-        self.hold.end();
+        self.load_backoff.end();
         self.meter.catalog_loads.add_one();
         let keys = self.current().map(|old| old.keys.successor()).unwrap_or_default();
         let snapshot = Arc::new(Snapshot { catalog, watched: Arc::new(watched), freshness, keys });
@@ -264,25 +264,25 @@ impl Tenant {
         Ok(snapshot)
     }
 
-    /// As [`Tenant::compare`], if nobody did lately: for requests that the catalog alone answers.
-    pub(crate) async fn look(&self, snapshot: Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
-        let Some((_, turn)) = snapshot.turn() else { return Ok(snapshot) };
-        let looked = self.compare(&snapshot).await?;
+    /// As [`Tenant::reload_if_changed`], if nobody did lately: for requests that the catalog alone answers.
+    pub(crate) async fn check_freshness(&self, snapshot: Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
+        let Some((_, check)) = snapshot.due_check() else { return Ok(snapshot) };
+        let looked = self.reload_if_changed(&snapshot).await?;
         if Arc::ptr_eq(&looked, &snapshot) {
-            snapshot.confirm(turn);
+            snapshot.confirm(check);
         }
         Ok(looked)
     }
 
     /// The same catalog while the tables are those that it was read from; else it is loaded anew.
-    pub async fn compare(&self, snapshot: &Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
+    pub async fn reload_if_changed(&self, snapshot: &Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
         let (pool, watched) = (self.look_ups.clone(), snapshot.watched.clone());
         let look = async move {
             let mut conn = pool.acquire().await?;
             let looked = watched.look(&mut conn).await;
             conn.done(looked)
         };
-        match self.outliving(look).await? == snapshot.watched.fingerprint {
+        match self.run_detached(look).await? == snapshot.watched.fingerprint {
             true => Ok(snapshot.clone()),
             false => self.reload(Some(snapshot)).await,
         }
@@ -307,36 +307,36 @@ impl Tenant {
     }
 
     /// Runs an exchange in a task of its own: a caller that goes away must not leave a connection in the middle of one.
-    pub(crate) async fn outliving<T: Send + 'static>(
+    pub(crate) async fn run_detached<T: Send + 'static>(
         &self,
         exchange: impl Future<Output = Result<T, PgError>> + Send + 'static,
     ) -> Result<T, Problem> {
-        let task = self.tasks.start(tokio::time::timeout(LOAD_TIME, exchange));
+        let task = self.tasks.start(tokio::time::timeout(LOAD_TIMEOUT, exchange));
         let cause = match task.await {
             Ok(Ok(Ok(value))) => {
-                self.answering.look_up_succeeded(&self.slug);
+                self.availability.look_up_succeeded(&self.slug);
                 return Ok(value);
             }
             Ok(Ok(Err(error))) => {
                 if matches!(error, PgError::Beyond { .. }) {
-                    self.hold.begin(Instant::now());
+                    self.load_backoff.begin(Instant::now());
                 }
                 let failure = LoginFailure::of(&error, &self.endpoint);
-                self.answering.look_up_failed(&self.slug, failure, &error.to_string());
+                self.availability.look_up_failed(&self.slug, failure, &error.to_string());
                 return Err(Problem::unavailable());
             }
             Ok(Err(_)) => {
-                self.hold.begin(Instant::now());
-                format!("no answer within {} s", LOAD_TIME.as_secs())
+                self.load_backoff.begin(Instant::now());
+                format!("no answer within {} s", LOAD_TIMEOUT.as_secs())
             }
             Err(error) => error.to_string(),
         };
-        self.answering.look_up_unanswered(&self.slug, &cause);
+        self.availability.look_up_unanswered(&self.slug, &cause);
         Err(Problem::unavailable())
     }
 
     /// Takes note of whether the tenant's database answers requests; the cause is for the log.
-    pub fn note(&self, answers: bool, cause: &str) {
-        self.answering.note_request(&self.slug, answers, cause);
+    pub fn note_availability(&self, answers: bool, cause: &str) {
+        self.availability.note_request(&self.slug, answers, cause);
     }
 }

@@ -22,7 +22,7 @@ pub fn answer(app: &App) -> Response {
 }
 
 fn page(app: &App) -> String {
-    let tenants = app.catalogs.sorted();
+    let tenants = app.tenants.sorted();
     let mut text = Text::default();
     requests(&mut text, app, &tenants);
     databases(&mut text, &tenants);
@@ -150,7 +150,7 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
 }
 
 fn servers(text: &mut Text, app: &App) {
-    let servers = app.catalogs.servers();
+    let servers = app.tenants.servers();
     for (name, kind, help, value) in [
         (
             "rowgate_server_connections",
