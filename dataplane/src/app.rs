@@ -17,9 +17,9 @@ use tokio_util::task::TaskTracker;
 use crate::api::{probes, routes};
 use crate::auth::token_keys::TokenKeys;
 use crate::config::ServerSettings;
-use crate::server::body_memory::Bodies;
+use crate::server::body_memory::BodyMemory;
 use crate::server::listen;
-use crate::server::metrics::{Meter, Unread};
+use crate::server::metrics::{RequestMetrics, UnparsedRequests};
 use crate::server::proxies::TrustedProxies;
 use crate::tenants::registry::{PoolConfig, TenantRegistry};
 use crate::tenants::replica::Replica;
@@ -65,11 +65,11 @@ pub struct App {
     pub token_keys: TokenKeys,
     pub trusted_proxies: TrustedProxies,
     /// Of requests that belong to no tenant.
-    pub meter: Meter,
+    pub metrics: RequestMetrics,
     /// What no handler saw.
-    pub unread: Arc<Unread>,
+    pub unparsed: Arc<UnparsedRequests>,
     /// Who holds how much of the memory for request bodies.
-    pub bodies: Arc<Bodies>,
+    pub body_memory: Arc<BodyMemory>,
     /// Cancelled when draining begins.
     pub draining: CancellationToken,
 }
@@ -135,9 +135,9 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         cursor_key: config.root.cursor_key(),
         token_keys: TokenKeys::new(config.root.clone()),
         trusted_proxies: config.trusted_proxies,
-        meter: Meter::default(),
-        unread: Arc::default(),
-        bodies: Bodies::new(config.body_memory),
+        metrics: RequestMetrics::default(),
+        unparsed: Arc::default(),
+        body_memory: BodyMemory::new(config.body_memory),
         draining: shutdown.clone(),
     });
     let address = config.listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();
@@ -148,8 +148,8 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         move |peer| api.service(peer),
         connections.clone(),
         config.client_timeout,
-        app.unread.clone(),
-        listen::Ends { drain: shutdown.clone(), cut: cut.clone() },
+        app.unparsed.clone(),
+        listen::ShutdownSignals { drain: shutdown.clone(), cut: cut.clone() },
     );
     let probes = probes::service(app.clone());
     let looks = listen::serve(
@@ -158,7 +158,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         background.clone(),
         config.client_timeout,
         Arc::default(),
-        listen::Ends { drain: done.clone(), cut: done.clone() },
+        listen::ShutdownSignals { drain: done.clone(), cut: done.clone() },
     );
     let accepting = background.start(api);
     background.start(looks);

@@ -116,8 +116,8 @@ fn answer(parts: &Parts, allow: HeaderValue, methods: &HeaderValue) -> Result<Re
     Trace::of(parts);
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
-    if let Some(told) = cors::preflight(parts, methods) {
-        *response.headers_mut() = told?;
+    if let Some(headers) = cors::preflight(parts, methods) {
+        *response.headers_mut() = headers?;
     }
     response.headers_mut().insert(ALLOW, allow);
     Ok(response)

@@ -24,7 +24,7 @@ use tower::ServiceExt as _;
 use crate::api::rest::{entity_tags, read, write};
 use crate::api::{options, tokens};
 use crate::app::App;
-use crate::server::access_log::Ending;
+use crate::server::access_log::AccessLogEntry;
 use crate::server::respond::{Refusal, RequestId, finish};
 use crate::server::trace::Trace;
 use crate::server::{compress, cors, limits, path, proxies};
@@ -145,14 +145,14 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
     let id = RequestId::given(request.headers()).unwrap_or_else(RequestId::now);
     let trace = Arc::new(Trace::new(id.clone()));
     let method = request.method().clone();
-    let (accepted, listed) =
-        (compress::accepted(request.headers()), cors::listed(&request, &api.app.tenants));
+    let (accepted, allowed_origin) =
+        (compress::accepted(request.headers()), cors::allowed_origin(&request, &api.app.tenants));
     let held = entity_tags::held(&method, request.headers());
     let has_body = !request.body().is_end_stream();
     request.extensions_mut().insert(trace.clone());
-    let ending = Ending::new(api.app, trace, method.clone(), began);
-    if let Some(listed) = &listed {
-        request.extensions_mut().insert(listed.clone());
+    let entry = AccessLogEntry::new(api.app, trace, method.clone(), began);
+    if let Some(allowed_origin) = &allowed_origin {
+        request.extensions_mut().insert(allowed_origin.clone());
     }
     // A HEAD is made like a GET, so that all its headers are; hyper sends no body with it.
     if method == Method::HEAD {
@@ -168,7 +168,7 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
     let response = match AssertUnwindSafe(answering).catch_unwind().await {
         Ok(Ok(response)) => response,
         Err(_) => {
-            ending.trace.fault("a handler panicked", "see the lines before this one");
+            entry.trace.fault("a handler panicked", "see the lines before this one");
             Refusal(Problem::internal()).into_response()
         }
     };
@@ -176,16 +176,16 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
     let mut response = finish(response, &id);
     // hyper closes a connection on which a body is still to come: a client that is not told sends its next request into it
     // (and every 401 is one answer, of a key that died while its body came in, too)
-    let is_open = ending.trace.body_is_read.get().is_none() || response.status() == StatusCode::UNAUTHORIZED;
+    let is_open = entry.trace.body_is_read.get().is_none() || response.status() == StatusCode::UNAUTHORIZED;
     if has_body && is_open {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    if let Some(listed) = listed {
-        listed.allow(response.headers_mut());
+    if let Some(allowed_origin) = allowed_origin {
+        allowed_origin.allow(response.headers_mut());
     }
     let response = compress::compressed(response, accepted).await;
     let response = entity_tags::finish(response, held.as_ref());
-    Ok(ending.follow(response, refused))
+    Ok(entry.follow(response, refused))
 }
 
 /// Takes a slash at the end of the address for none, before anything looks at it.
@@ -234,8 +234,8 @@ mod tests {
     use super::*;
     use crate::app::Tasks;
     use crate::auth::token_keys::TokenKeys;
-    use crate::server::body_memory::Bodies;
-    use crate::server::metrics::Meter;
+    use crate::server::body_memory::BodyMemory;
+    use crate::server::metrics::RequestMetrics;
     use crate::server::proxies::TrustedProxies;
     use crate::tenants::registry::{PoolConfig, TenantRegistry};
 
@@ -251,9 +251,9 @@ mod tests {
             cursor_key: root.cursor_key(),
             token_keys: TokenKeys::new(root.clone()),
             trusted_proxies: TrustedProxies::default(),
-            meter: Meter::default(),
-            unread: Arc::default(),
-            bodies: Bodies::new(Bodies::LEAST),
+            metrics: RequestMetrics::default(),
+            unparsed: Arc::default(),
+            body_memory: BodyMemory::new(BodyMemory::MIN_BYTES),
             draining: CancellationToken::new(),
         })
     }
@@ -323,8 +323,8 @@ mod tests {
         ] {
             let response = ask(router(), method, path, None).await;
             assert_eq!(response.status(), 405, "{method} {path}");
-            let told = response.headers().get("allow").map(|value| value.as_bytes());
-            assert_eq!(told, Some(allow.as_bytes()), "{method} {path}");
+            let headers = response.headers().get("allow").map(|value| value.as_bytes());
+            assert_eq!(headers, Some(allow.as_bytes()), "{method} {path}");
             assert!(text(response).await.contains("\"MethodNotAllowed\""));
         }
         let row = ask(router(), "OPTIONS", "/auth/shop/api/orders/id/7", None).await;

@@ -12,7 +12,7 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_core::secret::{Credential, PresentedKey};
 
 use crate::app::App;
-use crate::server::body_memory::{Bodies, Held};
+use crate::server::body_memory::{BodyMemory, BodyReservation};
 use crate::server::path;
 use crate::server::respond::Refusal;
 use crate::server::trace::Trace;
@@ -34,7 +34,7 @@ pub struct Caller {
     role: SaidRole,
     /// The tenant is the one that the key names.
     is_named: bool,
-    bodies: Arc<Bodies>,
+    body_memory: Arc<BodyMemory>,
 }
 
 /// What a request shows of itself, checked as far as that goes without a database.
@@ -71,8 +71,8 @@ impl FromRequestParts<Arc<App>> for Caller {
             }
             false => credential.of_nobody(),
         };
-        let (role, bodies) = (SaidRole::of(&parts.headers), app.bodies.clone());
-        Ok(Caller { tenant, credential, trace, role, is_named, bodies })
+        let (role, body_memory) = (SaidRole::of(&parts.headers), app.body_memory.clone());
+        Ok(Caller { tenant, credential, trace, role, is_named, body_memory })
     }
 }
 
@@ -109,8 +109,8 @@ impl Caller {
     ///
     /// # Errors
     /// 429 where the key itself holds too much, 503 where others do.
-    pub(crate) fn hold(&self, context: &KeyContext, n: usize) -> Result<Held, Problem> {
-        Held::new(&self.bodies, &self.tenant.id, &context.key.id, n)
+    pub(crate) fn reserve(&self, context: &KeyContext, n: usize) -> Result<BodyReservation, Problem> {
+        BodyReservation::new(&self.body_memory, &self.tenant.id, &context.key.id, n)
     }
 
     /// Refuses a role header that names another role than the key's. Only a live key may learn that.

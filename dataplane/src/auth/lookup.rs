@@ -75,8 +75,8 @@ impl Tenant {
         permit: Option<LookupPermit>,
     ) -> Result<Option<Found>, Problem> {
         match permit {
-            None => self.meter.look_ups_of_known_keys.add_one(),
-            Some(_) => self.meter.look_ups_of_unknown_keys.add_one(),
+            None => self.metrics.look_ups_of_known_keys.add_one(),
+            Some(_) => self.metrics.look_ups_of_unknown_keys.add_one(),
         }
         let (pool, credential) = (self.look_ups.clone(), credential.clone());
         let exchange = async move {

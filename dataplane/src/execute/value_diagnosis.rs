@@ -56,7 +56,7 @@ fn unnamed(failure: &Failure) -> Option<&str> {
 /// to the schema of a type, or because a domain's own check fails; or there is no memory for the question.
 async fn judged(caller: &Caller, context: &KeyContext, compiled: &Compiled) -> Option<Option<Problem>> {
     let Some(suspects) = compiled.suspects() else { return Some(None) };
-    let _held = caller.hold(context, suspects.sql.n_bytes()).ok()?;
+    let _held = caller.reserve(context, suspects.sql.n_bytes()).ok()?;
     let statement = (suspects.sql.clone(), suspects.shape.clone(), usize::MAX);
     let page = ask(caller, context, false, statement, Mode::Read).await.ok()?;
     let rows = [b"[", &page.json[..], b"]"].concat();

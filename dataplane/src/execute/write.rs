@@ -60,8 +60,8 @@ struct Write<'a, F> {
 
 impl<F> Write<'_, F> {
     /// Takes memory for what was compiled of a body.
-    fn hold(&self, compiled: &Compiled) -> Result<(), Miss> {
-        let held = self.sent.map_or(Ok(()), |sent| sent.hold(compiled.sql.n_bytes()));
+    fn reserve(&self, compiled: &Compiled) -> Result<(), Miss> {
+        let held = self.sent.map_or(Ok(()), |sent| sent.reserve(compiled.sql.n_bytes()));
         held.map_err(Miss::Doubtful)
     }
 }
@@ -72,14 +72,14 @@ impl<F: Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync> Attemp
     async fn attempt(&self, caller: &Caller, context: &KeyContext, _: bool) -> Result<Written, Miss> {
         let make = |tells_apart| compiled(caller, context, |context| (self.make)(context, tells_apart));
         let mut compiled = make(false)?;
-        self.hold(&compiled)?;
+        self.reserve(&compiled)?;
         if compiled.entity.routine.is_some() {
             return call::attempt(caller, context, &compiled).await;
         }
         let mut answered = done(caller, context, &compiled, true).await;
         if compiled.guard == Guard::Unseen && is_in_doubt(&compiled, &answered) {
             compiled = make(true)?;
-            self.hold(&compiled)?;
+            self.reserve(&compiled)?;
             answered = done(caller, context, &compiled, false).await;
         }
         let page = match answered {

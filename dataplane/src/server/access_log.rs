@@ -12,13 +12,13 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use rowgate_core::problem::Code;
 
 use crate::app::App;
-use crate::server::trace::{Ended, Trace};
+use crate::server::trace::{RequestEnd, Trace};
 
 /// What a caller's going away before the answer is counted and logged as. Nobody is ever sent it.
-const CALLER_GONE: u16 = 499;
+const CLIENT_CLOSED_REQUEST: u16 = 499;
 
 /// Tells of the request, to the log and to the meter, when it is dropped.
-pub struct Ending {
+pub struct AccessLogEntry {
     pub trace: Arc<Trace>,
     app: Arc<App>,
     method: Method,
@@ -32,14 +32,14 @@ pub struct Ending {
 }
 
 /// A body of a length that nobody knew, and what is to be told at its end.
-struct Followed {
+struct LoggedBody {
     body: Body,
-    ending: Ending,
+    entry: AccessLogEntry,
 }
 
-impl Ending {
-    pub fn new(app: Arc<App>, trace: Arc<Trace>, method: Method, began: Instant) -> Ending {
-        Ending { trace, app, method, began, answered: None, bytes: 0, is_whole: false }
+impl AccessLogEntry {
+    pub fn new(app: Arc<App>, trace: Arc<Trace>, method: Method, began: Instant) -> AccessLogEntry {
+        AccessLogEntry { trace, app, method, began, answered: None, bytes: 0, is_whole: false }
     }
 
     /// Ends here where the length of the answer is known, because then all of it is at hand, and with the body where not.
@@ -54,21 +54,21 @@ impl Ending {
             (self.bytes, self.is_whole) = (size, true);
             return response;
         }
-        response.map(|body| Body::new(Followed { body, ending: self }))
+        response.map(|body| Body::new(LoggedBody { body, entry: self }))
     }
 }
 
-impl Drop for Ending {
+impl Drop for AccessLogEntry {
     fn drop(&mut self) {
-        let gone = || (StatusCode::from_u16(CALLER_GONE).expect("three digits"), None);
+        let gone = || (StatusCode::from_u16(CLIENT_CLOSED_REQUEST).expect("three digits"), None);
         let (status, refused) = self.answered.unwrap_or_else(gone);
-        let Ending { ref method, bytes, is_whole, .. } = *self;
+        let AccessLogEntry { ref method, bytes, is_whole, .. } = *self;
         let took = self.began.elapsed();
-        self.trace.end(&self.app.meter, &Ended { method, status, refused, took, bytes, is_whole });
+        self.trace.end(&self.app.metrics, &RequestEnd { method, status, refused, took, bytes, is_whole });
     }
 }
 
-impl HttpBody for Followed {
+impl HttpBody for LoggedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -79,12 +79,12 @@ impl HttpBody for Followed {
         let next = ready!(Pin::new(&mut self.body).poll_frame(cx));
         match &next {
             Some(Ok(frame)) => {
-                self.ending.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+                self.entry.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
                 // It is not asked again after its last frame.
-                self.ending.is_whole = self.body.is_end_stream();
+                self.entry.is_whole = self.body.is_end_stream();
             }
             Some(Err(_)) => {}
-            None => self.ending.is_whole = true,
+            None => self.entry.is_whole = true,
         }
         Poll::Ready(next)
     }

@@ -13,7 +13,7 @@ use rowgate_core::problem::Problem;
 
 /// The memory of one replica.
 #[derive(Debug)]
-pub struct Bodies {
+pub struct BodyMemory {
     limit: usize,
     taken: Mutex<Taken>,
 }
@@ -33,21 +33,21 @@ struct OfTenant {
 
 /// So many bytes of it, given back when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
-    bodies: Arc<Bodies>,
+pub(crate) struct BodyReservation {
+    memory: Arc<BodyMemory>,
     tenant: Ulid,
     key: Ulid,
     n: AtomicUsize,
 }
 
-impl Bodies {
+impl BodyMemory {
     /// In bytes: a quarter of it takes the largest body with the largest statement.
-    pub const LEAST: usize = 32 << 20;
+    pub const MIN_BYTES: usize = 32 << 20;
 
     /// `limit` bytes.
     #[must_use]
-    pub fn new(limit: usize) -> Arc<Bodies> {
-        Arc::new(Bodies { limit, taken: Mutex::default() })
+    pub fn new(limit: usize) -> Arc<BodyMemory> {
+        Arc::new(BodyMemory { limit, taken: Mutex::default() })
     }
 
     /// How many bytes are held, and how many at most.
@@ -113,28 +113,33 @@ impl Taken {
     }
 }
 
-impl Held {
+impl BodyReservation {
     /// Takes `n` bytes.
     ///
     /// # Errors
     /// 429 where the key itself holds too much, 503 where others do.
-    pub(crate) fn new(bodies: &Arc<Bodies>, tenant: &Ulid, key: &Ulid, n: usize) -> Result<Held, Problem> {
-        bodies.take(tenant, key, n)?;
-        Ok(Held { bodies: bodies.clone(), tenant: tenant.clone(), key: key.clone(), n: n.into() })
+    pub(crate) fn new(
+        memory: &Arc<BodyMemory>,
+        tenant: &Ulid,
+        key: &Ulid,
+        n: usize,
+    ) -> Result<BodyReservation, Problem> {
+        memory.take(tenant, key, n)?;
+        Ok(BodyReservation { memory: memory.clone(), tenant: tenant.clone(), key: key.clone(), n: n.into() })
     }
 
-    /// Holds `n` bytes in all, if that is more than before. An error, as of [`Held::new`], leaves what is held.
+    /// Holds `n` bytes in all, if that is more than before. An error, as of [`BodyReservation::new`], leaves what is held.
     pub(crate) fn grow_to(&self, n: usize) -> Result<(), Problem> {
         let more = n.saturating_sub(self.n.load(Ordering::Relaxed));
-        self.bodies.take(&self.tenant, &self.key, more)?;
+        self.memory.take(&self.tenant, &self.key, more)?;
         self.n.fetch_add(more, Ordering::Relaxed);
         Ok(())
     }
 }
 
-impl Drop for Held {
+impl Drop for BodyReservation {
     fn drop(&mut self) {
-        self.bodies.give_back(&self.tenant, &self.key, *self.n.get_mut());
+        self.memory.give_back(&self.tenant, &self.key, *self.n.get_mut());
     }
 }
 
@@ -151,67 +156,69 @@ mod tests {
     }
 
     /// Takes a MiB after the other until that is refused.
-    fn all(bodies: &Arc<Bodies>, tenant: u64, key: u64) -> (Vec<Held>, Code) {
-        let mut held = Vec::new();
+    fn all(memory: &Arc<BodyMemory>, tenant: u64, key: u64) -> (Vec<BodyReservation>, Code) {
+        let mut reserved = Vec::new();
         loop {
-            match Held::new(bodies, &id(tenant), &id(key), MIB) {
-                Ok(more) => held.push(more),
-                Err(problem) => return (held, problem.code),
+            match BodyReservation::new(memory, &id(tenant), &id(key), MIB) {
+                Ok(more) => reserved.push(more),
+                Err(problem) => return (reserved, problem.code),
             }
         }
     }
 
     #[test]
     fn a_key_gets_a_quarter_a_tenant_half_and_whoever_comes_next_something() {
-        let bodies = Bodies::new(64 * MIB);
-        let (first, code) = all(&bodies, 1, 1);
+        let memory = BodyMemory::new(64 * MIB);
+        let (first, code) = all(&memory, 1, 1);
         assert_eq!((first.len(), code), (16, Code::BodyShareExceeded));
-        let (second, code) = all(&bodies, 1, 2);
+        let (second, code) = all(&memory, 1, 2);
         assert_eq!((second.len(), code), (8, Code::BodyBudgetExceeded));
-        let few = Held::new(&bodies, &id(1), &id(3), 9 * MIB).expect_err("more than the others leave");
+        let few =
+            BodyReservation::new(&memory, &id(1), &id(3), 9 * MIB).expect_err("more than the others leave");
         assert_eq!(few.code, Code::BodyBudgetExceeded);
-        let further: Vec<_> = (3..40).flat_map(|key| all(&bodies, 1, key).0).collect();
-        assert!(bodies.load().0 <= 32 * MIB, "{}", bodies.load().0);
-        let (neighbour, code) = all(&bodies, 2, 1);
+        let further: Vec<_> = (3..40).flat_map(|key| all(&memory, 1, key).0).collect();
+        assert!(memory.load().0 <= 32 * MIB, "{}", memory.load().0);
+        let (neighbour, code) = all(&memory, 2, 1);
         assert_eq!((neighbour.len(), code), (8, Code::BodyBudgetExceeded));
         drop((first, second, further, neighbour));
-        assert_eq!(bodies.load().0, 0);
-        assert!(bodies.taken().tenants.is_empty(), "nothing is kept of who holds nothing");
+        assert_eq!(memory.load().0, 0);
+        assert!(memory.taken().tenants.is_empty(), "nothing is kept of who holds nothing");
     }
 
     #[test]
     fn what_is_refused_takes_nothing() {
-        let bodies = Bodies::new(64 * MIB);
-        let held = Held::new(&bodies, &id(1), &id(1), 0).expect("nothing");
-        held.grow_to(16 * MIB).expect("a quarter");
-        let refused = held.grow_to(17 * MIB).expect_err("more than a quarter");
+        let memory = BodyMemory::new(64 * MIB);
+        let reserved = BodyReservation::new(&memory, &id(1), &id(1), 0).expect("nothing");
+        reserved.grow_to(16 * MIB).expect("a quarter");
+        let refused = reserved.grow_to(17 * MIB).expect_err("more than a quarter");
         assert_eq!((refused.code, refused.retry_after), (Code::BodyShareExceeded, Some(1)));
-        held.grow_to(1).expect("less than it holds");
-        assert_eq!(bodies.load().0, 16 * MIB);
-        let busy = Held::new(&bodies, &id(1), &id(2), 9 * MIB).expect_err("more than is left to it");
+        reserved.grow_to(1).expect("less than it holds");
+        assert_eq!(memory.load().0, 16 * MIB);
+        let busy =
+            BodyReservation::new(&memory, &id(1), &id(2), 9 * MIB).expect_err("more than is left to it");
         assert_eq!((busy.code, busy.retry_after), (Code::BodyBudgetExceeded, Some(1)));
-        assert_eq!(bodies.load().0, 16 * MIB);
+        assert_eq!(memory.load().0, 16 * MIB);
     }
 
     #[test]
     fn nobody_ever_takes_more_than_a_part() {
-        let bodies = Bodies::new(1_000);
-        let (mut held, mut state) = (Vec::new(), 1_u64);
+        let memory = BodyMemory::new(1_000);
+        let (mut reserved, mut state) = (Vec::new(), 1_u64);
         let mut draw = |n: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % n
         };
         for _ in 0..3_000 {
             let (tenant, key, n) = (draw(4), draw(4), usize::try_from(draw(400)).expect("small"));
-            held.extend(Held::new(&bodies, &id(tenant), &id(key), n).ok());
-            if draw(3) == 0 && !held.is_empty() {
-                let which = usize::try_from(draw(1_000)).expect("small") % held.len();
-                held.swap_remove(which);
+            reserved.extend(BodyReservation::new(&memory, &id(tenant), &id(key), n).ok());
+            if draw(3) == 0 && !reserved.is_empty() {
+                let which = usize::try_from(draw(1_000)).expect("small") % reserved.len();
+                reserved.swap_remove(which);
             }
-            let sum = |of: &dyn Fn(&Held) -> bool| -> usize {
-                held.iter().filter(|it| of(it)).map(|it| it.n.load(Ordering::Relaxed)).sum()
+            let sum = |of: &dyn Fn(&BodyReservation) -> bool| -> usize {
+                reserved.iter().filter(|it| of(it)).map(|it| it.n.load(Ordering::Relaxed)).sum()
             };
-            assert_eq!(bodies.load().0, sum(&|_| true));
+            assert_eq!(memory.load().0, sum(&|_| true));
             for t in 0..4 {
                 assert!(sum(&|it| it.tenant == id(t)) <= 500);
                 assert!((0..4).all(|k| sum(&|it| it.tenant == id(t) && it.key == id(k)) <= 250));

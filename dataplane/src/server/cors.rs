@@ -19,21 +19,21 @@ use crate::server::path;
 use crate::tenants::registry::{TenantMatch, TenantRegistry};
 
 /// What a page may send. `Accept-Encoding` and the like are the browser's own.
-const SENT: HeaderValue = HeaderValue::from_static(
+const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
     "X-API-Key, Authorization, X-MS-API-ROLE, X-Request-Id, Content-Type, Prefer, If-Match, If-None-Match",
 );
 /// What a page may read besides the body.
-const SHOWN: HeaderValue =
+const RESPONSE_HEADERS: HeaderValue =
     HeaderValue::from_static("X-Request-Id, Retry-After, Location, Allow, WWW-Authenticate, ETag");
 /// Seconds for which a browser need not ask again.
-const KEPT: HeaderValue = HeaderValue::from_static("600");
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
 /// In the extensions of a request: the tenant in its path lists its origin. Holds what the answer says.
 #[derive(Debug, Clone)]
-pub struct Listed(HeaderValue);
+pub struct AllowedOrigin(HeaderValue);
 
 /// `None`: no browser asks, or one of an origin that the tenant does not list.
-pub fn listed(request: &Request, tenants: &TenantRegistry) -> Option<Listed> {
+pub fn allowed_origin(request: &Request, tenants: &TenantRegistry) -> Option<AllowedOrigin> {
     let mut origins = request.headers().get_all(ORIGIN).iter();
     let (Some(origin), None) = (origins.next(), origins.next()) else { return None };
     let (slug, _) = request.uri().path().strip_prefix("/auth/")?.split_once('/')?;
@@ -41,19 +41,19 @@ pub fn listed(request: &Request, tenants: &TenantRegistry) -> Option<Listed> {
     // Nothing is loaded for a stranger: a catalog that is not there yet lists nothing. One that stands in is asked in vain.
     let TenantMatch { tenant, is_named } = tenants.find(&slug).ok()??;
     let listed = match tenant.lists_origin(|listed| listed == "*") {
-        true => Some(Listed(HeaderValue::from_static("*"))),
+        true => Some(AllowedOrigin(HeaderValue::from_static("*"))),
         false => tenant
             .lists_origin(|listed| listed.as_bytes() == origin.as_bytes())
-            .then(|| Listed(origin.clone())),
+            .then(|| AllowedOrigin(origin.clone())),
     };
     listed.filter(|_| is_named)
 }
 
-impl Listed {
+impl AllowedOrigin {
     /// Lets the page read an answer.
     pub fn allow(self, headers: &mut HeaderMap) {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, self.0);
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, SHOWN);
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, RESPONSE_HEADERS);
     }
 }
 
@@ -64,16 +64,16 @@ pub fn preflight(parts: &Parts, methods: &HeaderValue) -> Option<Result<HeaderMa
     if !is_one {
         return None;
     }
-    if parts.extensions.get::<Listed>().is_none() {
+    if parts.extensions.get::<AllowedOrigin>().is_none() {
         return Some(Err(Problem::new(
             Code::Forbidden,
             "pages of this origin may not call this address; list the origin in spec.cors.origins of the Tenant",
         )));
     }
-    let told = [
+    let headers = [
         (ACCESS_CONTROL_ALLOW_METHODS, methods.clone()),
-        (ACCESS_CONTROL_ALLOW_HEADERS, SENT),
-        (ACCESS_CONTROL_MAX_AGE, KEPT),
+        (ACCESS_CONTROL_ALLOW_HEADERS, REQUEST_HEADERS),
+        (ACCESS_CONTROL_MAX_AGE, MAX_AGE),
     ];
-    Some(Ok(told.into_iter().collect()))
+    Some(Ok(headers.into_iter().collect()))
 }

@@ -8,16 +8,16 @@ use axum::http::header::CONTENT_LENGTH;
 use rowgate_core::problem::{Code, Problem};
 
 /// The request line and all headers together, in bytes.
-const HEAD: usize = 16 * 1024;
+const MAX_HEAD_BYTES: usize = 16 * 1024;
 /// What hyper reads of them. What is between the two is told in our words; beyond, hyper answers a bare 431.
-pub const READ: usize = 2 * HEAD;
+pub const MAX_READ_BYTES: usize = 2 * MAX_HEAD_BYTES;
 /// The body, in bytes.
-pub const BODY: u64 = 1024 * 1024;
+pub const MAX_BODY_BYTES: u64 = 1024 * 1024;
 
 /// Refuses a request that is too large.
 pub fn check(request: &Request) -> Result<(), Problem> {
     let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
-    if HEAD < target {
+    if MAX_HEAD_BYTES < target {
         return Err(Problem::new(
             Code::UriTooLong,
             "the address is longer than 16 KiB; ask with a shorter $filter or fewer options",
@@ -26,7 +26,7 @@ pub fn check(request: &Request) -> Result<(), Problem> {
     // Method, version and line ends of the first line; `: ` and the line end of each header.
     let line = request.method().as_str().len() + target + 12;
     let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
-    if HEAD < line + headers.sum::<usize>() {
+    if MAX_HEAD_BYTES < line + headers.sum::<usize>() {
         return Err(Problem::new(
             Code::HeadersTooLarge,
             "the address and the headers together are larger than 16 KiB; send fewer or shorter headers",
@@ -34,7 +34,7 @@ pub fn check(request: &Request) -> Result<(), Problem> {
     }
     let announced =
         request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: u64| BODY < length) {
+    if announced.is_some_and(|length: u64| MAX_BODY_BYTES < length) {
         return Err(Problem::new(Code::TooLarge, "the body is larger than 1 MiB; send less at once"));
     }
     Ok(())
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(code(1, 1, "0"), None);
         assert_eq!(code(8000, 8000, "1048576"), None);
         assert_eq!(code(8300, 8300, "0"), Some(Code::HeadersTooLarge));
-        assert_eq!(code(HEAD, 1, "0"), Some(Code::UriTooLong));
+        assert_eq!(code(MAX_HEAD_BYTES, 1, "0"), Some(Code::UriTooLong));
         assert_eq!(code(1, 1, "1048577"), Some(Code::TooLarge));
     }
 }

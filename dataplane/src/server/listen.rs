@@ -16,60 +16,60 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::Tasks;
-use crate::server::connection::lingering_close::Lingering;
-use crate::server::connection::malformed_requests::Explained;
-use crate::server::connection::write_timeout::Impatient;
+use crate::server::connection::lingering_close::LingeringClose;
+use crate::server::connection::malformed_requests::ExplainMalformed;
+use crate::server::connection::write_timeout::WriteTimeout;
 use crate::server::limits;
-use crate::server::metrics::Unread;
+use crate::server::metrics::UnparsedRequests;
 
 /// A client that takes longer for its headers is cut off; so is one that stays silent between requests.
-const HEADER_TIME: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Beyond these, clients wait in the kernel's queue.
-const CONNECTIONS: usize = 10_000;
+const MAX_CONNECTIONS: usize = 10_000;
 /// After a failed accept, which is mostly a lack of file descriptors.
-const BREATH: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// When to stop: `drain` ends accepting and idle connections, `cut` what is still in flight.
 #[derive(Debug, Clone)]
-pub struct Ends {
+pub struct ShutdownSignals {
     pub drain: CancellationToken,
     pub cut: CancellationToken,
 }
 
-/// Accepts until `ends.drain`, each connection in a task of `tasks`, with what `service` makes for its peer. A client that
-/// takes nothing of its answer for `patience` is cut off. What is no request is counted in `unread`.
+/// Accepts until `signals.drain`, each connection in a task of `tasks`, with what `service` makes for its peer. A client that
+/// takes nothing of its answer for `timeout` is cut off. What is no request is counted in `unparsed`.
 pub async fn serve<S>(
     listener: TcpListener,
     service: impl Fn(IpAddr) -> S + Send,
     tasks: Tasks,
-    patience: Duration,
-    unread: Arc<Unread>,
-    ends: Ends,
+    timeout: Duration,
+    unparsed: Arc<UnparsedRequests>,
+    signals: ShutdownSignals,
 ) where
     S: Send + 'static,
     S: hyper::service::Service<hyper::Request<Incoming>, Response = Response, Error = Infallible>,
     S::Future: Send,
 {
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let slot = slots.clone().acquire_owned().await.expect("the semaphore is never closed");
         let accepted = tokio::select! {
-            () = ends.drain.cancelled() => return,
+            () = signals.drain.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
         let Ok((stream, peer)) = accepted else {
             tracing::warn!(cause = ?accepted.err(), "a connection could not be accepted");
-            tokio::time::sleep(BREATH).await;
+            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
         // Without it small answers may wait for a delayed ACK; where it fails the connection is dead anyway.
         let _small_answers_at_once = stream.set_nodelay(true);
-        let stream = Explained::new(Lingering::new(Impatient::new(stream, patience)));
-        let connection = connection(stream, service(peer.ip()), ends.clone());
-        let unread = unread.clone();
+        let stream = ExplainMalformed::new(LingeringClose::new(WriteTimeout::new(stream, timeout)));
+        let connection = connection(stream, service(peer.ip()), signals.clone());
+        let unparsed = unparsed.clone();
         tasks.start(async move {
             if let Err(error) = connection.await {
-                note(&unread, &error);
+                note(&unparsed, &error);
             }
             drop(slot);
         });
@@ -77,35 +77,35 @@ pub async fn serve<S>(
 }
 
 /// A client that goes away is its own affair.
-fn note(unread: &Unread, error: &hyper::Error) {
+fn note(unparsed: &UnparsedRequests, error: &hyper::Error) {
     if error.is_parse_too_large() {
-        unread.too_large.add_one();
+        unparsed.too_large.add_one();
     } else if error.is_parse() {
-        unread.malformed.add_one();
+        unparsed.malformed.add_one();
     }
 }
 
 async fn connection<S>(
-    stream: Explained<Lingering<Impatient<TcpStream>>>,
+    stream: ExplainMalformed<LingeringClose<WriteTimeout<TcpStream>>>,
     service: S,
-    ends: Ends,
+    signals: ShutdownSignals,
 ) -> Result<(), hyper::Error>
 where
     S: HttpService<Incoming, ResBody = axum::body::Body, Error = Infallible>,
 {
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIME)
-        .max_buf_size(limits::READ)
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(limits::MAX_READ_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut serving = pin!(serving);
     tokio::select! {
         ended = serving.as_mut() => return ended,
-        () = ends.drain.cancelled() => {}
+        () = signals.drain.cancelled() => {}
     }
     serving.as_mut().graceful_shutdown();
     tokio::select! {
         ended = serving => ended,
-        () = ends.cut.cancelled() => Ok(()),
+        () = signals.cut.cancelled() => Ok(()),
     }
 }

@@ -30,7 +30,7 @@ const STATUSES: [&str; 27] = [
 
 /// The meter of one tenant, or of the requests that belong to none.
 #[derive(Default)]
-pub struct Meter {
+pub struct RequestMetrics {
     /// In the order of [`routes`], and last what matched none. Made when a route is first asked for.
     routes: Routes,
     /// In the order of [`Code::ALL`].
@@ -44,16 +44,16 @@ pub struct Meter {
     pub look_ups_of_unknown_keys: Count,
 }
 
-struct Routes(Box<[OnceLock<Box<RouteMeter>>]>);
+struct Routes(Box<[OnceLock<Box<RouteMetrics>>]>);
 
 #[derive(Default)]
-struct RouteMeter {
+struct RouteMetrics {
     requests: [[AtomicU64; STATUSES.len()]; METHODS.len()],
     durations: Histogram,
 }
 
 /// A request as it is counted.
-pub struct Counted<'a> {
+pub struct RequestSample<'a> {
     /// A pattern of [`routes`]; `None`: it matched none.
     pub route: Option<&'a str>,
     pub method: &'a Method,
@@ -66,7 +66,7 @@ pub struct Counted<'a> {
 
 /// What was no request: the connection refused it, and no handler saw it.
 #[derive(Default)]
-pub struct Unread {
+pub struct UnparsedRequests {
     pub malformed: Count,
     pub too_large: Count,
 }
@@ -77,15 +77,15 @@ impl Default for Routes {
     }
 }
 
-impl Meter {
-    pub fn count(&self, request: &Counted<'_>) {
+impl RequestMetrics {
+    pub fn count(&self, request: &RequestSample<'_>) {
         let position = |pattern| routes().iter().position(|route| route.path == pattern);
         let route = request.route.and_then(position).unwrap_or(routes().len());
-        let meter = self.routes.0[route].get_or_init(Box::default);
+        let metrics = self.routes.0[route].get_or_init(Box::default);
         let status = request.status;
         let status = place(&STATUSES, status.as_str());
-        meter.requests[place(&METHODS, request.method.as_str())][status].fetch_add(1, Ordering::Relaxed);
-        meter.durations.observe(request.took);
+        metrics.requests[place(&METHODS, request.method.as_str())][status].fetch_add(1, Ordering::Relaxed);
+        metrics.durations.observe(request.took);
         if !request.is_whole {
             self.cut.add_one();
         }
@@ -96,8 +96,8 @@ impl Meter {
 
     /// Route, method, status and how many: all that were ever asked for.
     fn each_request(&self, mut tell: impl FnMut(&'static str, &'static str, &'static str, u64)) {
-        self.each_route(|route, meter| {
-            for (method, by_status) in METHODS.iter().zip(&meter.requests) {
+        self.each_route(|route, metrics| {
+            for (method, by_status) in METHODS.iter().zip(&metrics.requests) {
                 for (status, n) in STATUSES.iter().zip(by_status) {
                     match n.load(Ordering::Relaxed) {
                         0 => {}
@@ -109,7 +109,7 @@ impl Meter {
     }
 
     fn each_duration(&self, mut tell: impl FnMut(&'static str, &Histogram)) {
-        self.each_route(|route, meter| tell(route, &meter.durations));
+        self.each_route(|route, metrics| tell(route, &metrics.durations));
     }
 
     fn each_refusal(&self, mut tell: impl FnMut(Code, u64)) {
@@ -121,11 +121,11 @@ impl Meter {
         }
     }
 
-    fn each_route(&self, mut tell: impl FnMut(&'static str, &RouteMeter)) {
+    fn each_route(&self, mut tell: impl FnMut(&'static str, &RouteMetrics)) {
         let names = routes().iter().map(|route| route.path).chain([NONE]);
-        for (name, meter) in names.zip(&self.routes.0) {
-            if let Some(meter) = meter.get() {
-                tell(name, meter);
+        for (name, metrics) in names.zip(&self.routes.0) {
+            if let Some(metrics) = metrics.get() {
+                tell(name, metrics);
             }
         }
     }
@@ -156,18 +156,25 @@ mod tests {
 
     #[test]
     fn what_is_in_no_list_is_counted_and_not_named() {
-        let meter = Meter::default();
+        let metrics = RequestMetrics::default();
         let method = Method::from_bytes(b"CANARY").expect("a token");
         let status = StatusCode::from_u16(599).expect("a status");
         let refused = Some(Code::StatementTimeout);
         let took = Duration::from_millis(3);
         let is_whole = true;
-        meter.count(&Counted { route: Some("/canary"), method: &method, status, refused, took, is_whole });
+        metrics.count(&RequestSample {
+            route: Some("/canary"),
+            method: &method,
+            status,
+            refused,
+            took,
+            is_whole,
+        });
         let mut seen = Vec::new();
-        meter.each_request(|route, method, status, n| seen.push((route, method, status, n)));
+        metrics.each_request(|route, method, status, n| seen.push((route, method, status, n)));
         assert_eq!(seen, [(NONE, OTHER, OTHER, 1)]);
         let mut codes = Vec::new();
-        meter.each_refusal(|code, n| codes.push((code, n)));
+        metrics.each_refusal(|code, n| codes.push((code, n)));
         assert_eq!(codes, [(Code::StatementTimeout, 1)]);
     }
 }

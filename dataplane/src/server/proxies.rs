@@ -36,7 +36,7 @@ impl TrustedProxies {
 
     /// Whether the peer of a connection is one of them.
     #[must_use]
-    pub fn hold(&self, peer: IpAddr) -> bool {
+    pub fn reserve(&self, peer: IpAddr) -> bool {
         // A socket of both families shows 10.0.0.1 as ::ffff:10.0.0.1.
         let peer = peer.to_canonical();
         self.0.iter().any(|network| network.contains(&peer))

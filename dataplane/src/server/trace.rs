@@ -9,12 +9,12 @@ use axum::http::{Method, StatusCode};
 use rowgate_core::problem::Code;
 use rowgate_pg::tenant::keys::Found;
 
-use crate::server::metrics::{self, Counted, Meter};
+use crate::server::metrics::{self, RequestMetrics, RequestSample};
 use crate::server::respond::RequestId;
 use crate::tenants::tenant::Tenant;
 
 /// How a request ended.
-pub struct Ended<'a> {
+pub struct RequestEnd<'a> {
     pub method: &'a Method,
     pub status: StatusCode,
     /// Why it was refused, if it was.
@@ -57,7 +57,7 @@ impl Trace {
 
     /// Notes an exchange with the tenant's database, for the log and for the tenant's meter.
     pub fn note_exchange(&self, tenant: &Tenant, took: Duration) {
-        tenant.meter.exchanges.observe(took);
+        tenant.metrics.exchanges.observe(took);
         self.database.fetch_add(u64::try_from(took.as_nanos()).unwrap_or_default(), Ordering::Relaxed);
     }
 
@@ -67,12 +67,12 @@ impl Trace {
         tracing::warn!(target: "rowgate::fault", tenant, request_id = self.request.as_str(), cause, "{what}");
     }
 
-    /// Counts the request, in its tenant's meter or with the `strangers`, and writes its one line.
-    pub fn end(&self, strangers: &Meter, ended: &Ended<'_>) {
-        let Ended { method, status, refused, took, bytes, is_whole } = *ended;
+    /// Counts the request, in its tenant's meter or with the `unattributed`, and writes its one line.
+    pub fn end(&self, unattributed: &RequestMetrics, end: &RequestEnd<'_>) {
+        let RequestEnd { method, status, refused, took, bytes, is_whole } = *end;
         let route = self.route.get().map(MatchedPath::as_str);
-        let meter = self.tenant.get().map_or(strangers, |tenant| &tenant.meter);
-        meter.count(&Counted { route, method, status, refused, took, is_whole });
+        let metrics = self.tenant.get().map_or(unattributed, |tenant| &tenant.metrics);
+        metrics.count(&RequestSample { route, method, status, refused, took, is_whole });
         let database = Duration::from_nanos(self.database.load(Ordering::Relaxed));
         tracing::info!(
             target: "rowgate::request",

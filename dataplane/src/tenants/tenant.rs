@@ -20,7 +20,7 @@ use crate::app::Tasks;
 use crate::auth::last_used::LastUsedTimes;
 use crate::auth::lookup_limiter::{LookupLimiter, MAX_CONCURRENT_LOOKUPS};
 use crate::auth::rate_limit::RateLimits;
-use crate::server::metrics::Meter;
+use crate::server::metrics::RequestMetrics;
 use crate::tenants::availability::Availability;
 use crate::tenants::call_activity::CallActivity;
 use crate::tenants::freshness::Freshness;
@@ -46,7 +46,7 @@ pub struct Tenant {
     pub lane: Lane,
     pub calls: Calls,
     pub call_activity: CallActivity,
-    pub meter: Meter,
+    pub metrics: RequestMetrics,
     /// PostgreSQL itself, whatever way requests take.
     pub(crate) endpoint: Endpoint,
     pub(crate) look_ups: LookUps,
@@ -127,7 +127,7 @@ impl Tenant {
             endpoint: login.endpoint,
             look_ups,
             lane,
-            meter: Meter::default(),
+            metrics: RequestMetrics::default(),
             lookup_limiter: LookupLimiter::default(),
             rate_limits: RateLimits::default(),
             last_used: LastUsedTimes::default(),
@@ -250,12 +250,12 @@ impl Tenant {
             let loaded = catalog::load(&mut conn).await;
             conn.done(loaded)
         };
-        let failed = |_: &Problem| self.meter.catalog_load_failures.add_one();
+        let failed = |_: &Problem| self.metrics.catalog_load_failures.add_one();
         // beside it, so that a catalog that is served is one that requests get to
         let (loaded, ()) = tokio::join!(self.run_detached(load), self.lane.check());
         let (catalog, watched) = loaded.inspect_err(failed)?;
         self.load_backoff.end();
-        self.meter.catalog_loads.add_one();
+        self.metrics.catalog_loads.add_one();
         let keys = self.current().map(|old| old.keys.successor()).unwrap_or_default();
         let snapshot = Arc::new(Snapshot { catalog, watched: Arc::new(watched), freshness, keys });
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.clone());

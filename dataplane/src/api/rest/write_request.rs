@@ -1,5 +1,5 @@
 //! The body of a request, read whole, up to the limit, once its key is known and may do what it asks for: nobody else's is
-//! waited for. Its memory is taken from [`Bodies`](crate::server::body_memory::Bodies) as it comes, never as it was announced.
+//! waited for. Its memory is taken from [`BodyMemory`](crate::server::body_memory::BodyMemory) as it comes, never as it was announced.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use tokio::time::timeout;
 use crate::api::rest::entity_tags::only;
 use crate::auth::credential::Caller;
 use crate::execute::retry;
-use crate::server::body_memory::Held;
-use crate::server::limits::BODY;
+use crate::server::body_memory::BodyReservation;
+use crate::server::limits::MAX_BODY_BYTES;
 use crate::tenants::snapshot::KeyContext;
 
 /// A body that takes longer to arrive is not waited for.
@@ -51,7 +51,7 @@ pub struct Head {
 /// A body of JSON, or why it is none, to be told once the key is known to live; and what the caller prefers.
 pub struct Sent {
     pub head: Head,
-    body: Result<(Vec<u8>, Held), Problem>,
+    body: Result<(Vec<u8>, BodyReservation), Problem>,
 }
 
 impl<S: Sync> FromRequest<S> for Coming {
@@ -145,9 +145,9 @@ impl Sent {
     ///
     /// # Errors
     /// As of [`Caller::hold`].
-    pub(crate) fn hold(&self, n: usize) -> Result<(), Problem> {
+    pub(crate) fn reserve(&self, n: usize) -> Result<(), Problem> {
         match &self.body {
-            Ok((body, held)) => held.grow_to(body.capacity() + n),
+            Ok((body, reservation)) => reservation.grow_to(body.capacity() + n),
             Err(_) => Ok(()),
         }
     }
@@ -168,9 +168,13 @@ fn with_statement(size: usize) -> usize {
 }
 
 /// All of it, in memory that was taken for it and for the statement that is made of it.
-async fn read(mut body: Body, caller: &Caller, context: &KeyContext) -> Result<(Vec<u8>, Held), Problem> {
-    let (mut pieces, held) = (Pieces::default(), caller.hold(context, 0)?);
-    let limit = usize::try_from(BODY).unwrap_or(usize::MAX);
+async fn read(
+    mut body: Body,
+    caller: &Caller,
+    context: &KeyContext,
+) -> Result<(Vec<u8>, BodyReservation), Problem> {
+    let (mut pieces, reservation) = (Pieces::default(), caller.reserve(context, 0)?);
+    let limit = usize::try_from(MAX_BODY_BYTES).unwrap_or(usize::MAX);
     let announced = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Problem::new(Code::BadRequest, "the body broke off; send it whole"))?;
@@ -183,7 +187,7 @@ async fn read(mut body: Body, caller: &Caller, context: &KeyContext) -> Result<(
             if pieces.room() == 0 {
                 let left = announced.unwrap_or(limit).saturating_sub(pieces.len).max(1);
                 let size = pieces.len.clamp(LEAST, MOST).min(left);
-                held.grow_to(with_statement(pieces.size + size))?;
+                reservation.grow_to(with_statement(pieces.size + size))?;
                 pieces.add(size);
             }
             let (now, then) = rest.split_at(rest.len().min(pieces.room()));
@@ -191,7 +195,7 @@ async fn read(mut body: Body, caller: &Caller, context: &KeyContext) -> Result<(
             rest = then;
         }
     }
-    Ok((pieces.whole(), held))
+    Ok((pieces.whole(), reservation))
 }
 
 /// What has come of a body, copied: hyper gives pieces of its buffers, and one of a byte would keep 8 KiB. Of few sizes, so that

@@ -10,29 +10,29 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 /// How long, and for how many bytes, the rest may still come in.
-const TIME: Duration = Duration::from_secs(2);
-const BYTES: usize = 16 << 20;
+const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+const MAX_LINGER_BYTES: usize = 16 << 20;
 
 /// Shuts down in two steps: says that no more comes, and reads on while there is something to read.
-pub(crate) struct Lingering<S> {
+pub(crate) struct LingeringClose<S> {
     stream: S,
     /// Since the shutdown, once something came in after it.
-    rest: Option<Rest>,
-    said: bool,
+    rest: Option<Drain>,
+    is_shut_down: bool,
 }
 
-struct Rest {
+struct Drain {
     taken: usize,
     end: Pin<Box<Sleep>>,
 }
 
-impl<S> Lingering<S> {
-    pub(crate) fn new(stream: S) -> Lingering<S> {
-        Lingering { stream, rest: None, said: false }
+impl<S> LingeringClose<S> {
+    pub(crate) fn new(stream: S) -> LingeringClose<S> {
+        LingeringClose { stream, rest: None, is_shut_down: false }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Lingering<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for LingeringClose<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -42,7 +42,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Lingering<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LingeringClose<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
@@ -65,9 +65,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if !this.said {
+        if !this.is_shut_down {
             ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
-            this.said = true;
+            this.is_shut_down = true;
         }
         let mut waste = [0; 16 * 1024];
         loop {
@@ -80,10 +80,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
                 Poll::Ready(Ok(())) if buf.filled().is_empty() => return Poll::Ready(Ok(())),
                 Poll::Ready(Ok(())) => {
                     let n = buf.filled().len();
-                    let new = || Rest { taken: 0, end: Box::pin(sleep(TIME)) };
+                    let new = || Drain { taken: 0, end: Box::pin(sleep(LINGER_TIMEOUT)) };
                     let rest = this.rest.get_or_insert_with(new);
                     rest.taken += n;
-                    if rest.taken < BYTES && rest.end.as_mut().poll(cx).is_pending() {
+                    if rest.taken < MAX_LINGER_BYTES && rest.end.as_mut().poll(cx).is_pending() {
                         continue;
                     }
                     return Poll::Ready(Ok(()));
@@ -103,9 +103,10 @@ mod tests {
 
     #[tokio::test]
     async fn what_still_comes_is_taken_up_to_a_bound_and_silence_is_not_waited_for() {
-        for (n_bytes, closes) in [(0, false), (1, true), (200_000, true), (BYTES + 100_000, false)] {
+        for (n_bytes, closes) in [(0, false), (1, true), (200_000, true), (MAX_LINGER_BYTES + 100_000, false)]
+        {
             let (server, mut client) = duplex(64 * 1024);
-            let mut server = Lingering::new(server);
+            let mut server = LingeringClose::new(server);
             let sending = tokio::spawn(async move {
                 let sent = client.write_all(&vec![b'x'; n_bytes]).await;
                 if closes {
@@ -122,7 +123,7 @@ mod tests {
             }
             server.shutdown().await.expect("a duplex");
             drop(server);
-            assert_eq!(sending.await.expect("no panic"), n_bytes <= BYTES, "{n_bytes}");
+            assert_eq!(sending.await.expect("no panic"), n_bytes <= MAX_LINGER_BYTES, "{n_bytes}");
         }
     }
 }

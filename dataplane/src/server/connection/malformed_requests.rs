@@ -15,12 +15,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::server::respond::{Refusal, RequestId, finish, problem_json};
 
 /// So much of a request line is kept to say what is wrong with it.
-const LINE: usize = 1024;
+const MAX_LINE_LEN: usize = 1024;
 /// Hyper's own answer is shorter.
-const SHORT: usize = 200;
+const MAX_OWN_LEN: usize = 200;
 
 /// A connection whose answers to what is no HTTP are ours.
-pub(crate) struct Explained<S> {
+pub(crate) struct ExplainMalformed<S> {
     stream: S,
     /// The first line of what came in since something was written.
     line: Vec<u8>,
@@ -29,20 +29,20 @@ pub(crate) struct Explained<S> {
     answer: Option<(Vec<u8>, usize)>,
 }
 
-impl<S> Explained<S> {
-    pub(crate) fn new(stream: S) -> Explained<S> {
-        Explained { stream, line: Vec::new(), line_is_over: false, answer: None }
+impl<S> ExplainMalformed<S> {
+    pub(crate) fn new(stream: S) -> ExplainMalformed<S> {
+        ExplainMalformed { stream, line: Vec::new(), line_is_over: false, answer: None }
     }
 
     fn note(&mut self, came: &[u8]) {
         // a client may end what it sent before with an empty line
         let start =
             if self.line.is_empty() { came.iter().take_while(|it| b"\r\n".contains(it)).count() } else { 0 };
-        let most = came.len().min(start + LINE - self.line.len());
+        let most = came.len().min(start + MAX_LINE_LEN - self.line.len());
         let came = &came[start..most];
         let end = came.iter().position(|byte| *byte == b'\n');
         self.line.extend_from_slice(&came[..end.unwrap_or(came.len())]);
-        self.line_is_over = end.is_some() || self.line.len() == LINE;
+        self.line_is_over = end.is_some() || self.line.len() == MAX_LINE_LEN;
     }
 
     /// Takes `written` for itself where it is hyper's own answer.
@@ -57,7 +57,7 @@ impl<S> Explained<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> Explained<S> {
+impl<S: AsyncWrite + Unpin> ExplainMalformed<S> {
     fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some((answer, n_out)) = &mut self.answer {
             if *n_out == answer.len() {
@@ -72,7 +72,7 @@ impl<S: AsyncWrite + Unpin> Explained<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Explained<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ExplainMalformed<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -87,7 +87,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Explained<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Explained<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ExplainMalformed<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         if self.takes(buf) {
             return Poll::Ready(Ok(buf.len()));
@@ -133,7 +133,7 @@ struct Own<'a> {
 
 impl Own<'_> {
     fn of(written: &[u8]) -> Option<Own<'_>> {
-        if SHORT < written.len() || !written.starts_with(b"HTTP/1.") {
+        if MAX_OWN_LEN < written.len() || !written.starts_with(b"HTTP/1.") {
             return None;
         }
         let head = std::str::from_utf8(written).ok()?.strip_suffix("\r\n\r\n")?;
@@ -273,20 +273,20 @@ mod tests {
     #[test]
     fn the_first_line_is_kept_however_it_comes_and_no_more_than_that() {
         for step in [1, 2, 7, 5000] {
-            let mut seen = Explained::new(());
+            let mut seen = ExplainMalformed::new(());
             for part in b"\r\n\r\nGET /a b HTTP/1.1\r\nHost: x\r\n\r\n".chunks(step) {
                 if !seen.line_is_over {
                     seen.note(part);
                 }
             }
             assert_eq!(seen.line, b"GET /a b HTTP/1.1\r", "{step}");
-            let mut seen = Explained::new(());
+            let mut seen = ExplainMalformed::new(());
             for part in vec![b'x'; 10_000].chunks(step) {
                 if !seen.line_is_over {
                     seen.note(part);
                 }
             }
-            assert_eq!(seen.line.len(), LINE, "{step}");
+            assert_eq!(seen.line.len(), MAX_LINE_LEN, "{step}");
         }
     }
 }

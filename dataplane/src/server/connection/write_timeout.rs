@@ -8,18 +8,18 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Fails a write that made no progress within `patience`; each byte taken begins the time anew. While nothing waits to
+/// Fails a write that made no progress within `timeout`; each byte taken begins the time anew. While nothing waits to
 /// be written there is no limit here.
-pub(crate) struct Impatient<S> {
+pub(crate) struct WriteTimeout<S> {
     stream: S,
-    patience: Duration,
+    timeout: Duration,
     /// Runs while the client takes nothing.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Impatient<S> {
-    pub(crate) fn new(stream: S, patience: Duration) -> Impatient<S> {
-        Impatient { stream, patience, stalled: None }
+impl<S> WriteTimeout<S> {
+    pub(crate) fn new(stream: S, timeout: Duration) -> WriteTimeout<S> {
+        WriteTimeout { stream, timeout, stalled: None }
     }
 
     /// `written` unless the client has stalled for too long.
@@ -28,13 +28,13 @@ impl<S> Impatient<S> {
             self.stalled = None;
             return written;
         }
-        let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let timeout = self.timeout;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(timeout)));
         stalled.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -44,7 +44,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.bounded(written, cx)
@@ -82,7 +82,7 @@ mod tests {
     #[tokio::test]
     async fn only_a_client_that_takes_nothing_is_cut() {
         let (mut client, server) = duplex(8);
-        let mut server = Impatient::new(server, Duration::from_millis(20));
+        let mut server = WriteTimeout::new(server, Duration::from_millis(20));
         server.write_all(&[7; 8]).await.expect("there is room");
         let blocked = server.write(&[7; 8]).await.expect_err("nothing is taken");
         assert_eq!(blocked.kind(), io::ErrorKind::TimedOut);

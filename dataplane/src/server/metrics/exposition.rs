@@ -11,7 +11,7 @@ use rowgate_pg::wire::ServerLoad;
 use rowgate_program::metrics::{CONTENT_TYPE as MEDIA_TYPE, Count, Kind, Text, process};
 
 use crate::app::App;
-use crate::server::metrics::{Meter, NONE};
+use crate::server::metrics::{NONE, RequestMetrics};
 use crate::tenants::tenant::Tenant;
 
 /// The page as an answer.
@@ -33,38 +33,38 @@ fn page(app: &App) -> String {
 }
 
 fn requests(text: &mut Text, app: &App, tenants: &[Arc<Tenant>]) {
-    let strangers = [(NONE, &app.meter)];
-    let meters: Vec<(&str, &Meter)> =
-        strangers.into_iter().chain(tenants.iter().map(|it| (it.slug.as_str(), &it.meter))).collect();
+    let strangers = [(NONE, &app.metrics)];
+    let all_metrics: Vec<(&str, &RequestMetrics)> =
+        strangers.into_iter().chain(tenants.iter().map(|it| (it.slug.as_str(), &it.metrics))).collect();
     let help = "Requests, by the pattern of their route; - where none matched or no tenant was named.";
     text.family("rowgate_http_requests_total", Kind::Counter, help);
-    for (tenant, meter) in &meters {
-        meter.each_request(|route, method, status, n| {
+    for (tenant, metrics) in &all_metrics {
+        metrics.each_request(|route, method, status, n| {
             let labels = [("tenant", *tenant), ("route", route), ("method", method), ("status", status)];
             text.sample(&labels, n);
         });
     }
     let help = "From a request's headers to the end of its answer, as far as the connection took it.";
     text.family("rowgate_http_request_duration_seconds", Kind::Histogram, help);
-    for (tenant, meter) in &meters {
-        meter.each_duration(|route, it| text.histogram(&[("tenant", tenant), ("route", route)], it));
+    for (tenant, metrics) in &all_metrics {
+        metrics.each_duration(|route, it| text.histogram(&[("tenant", tenant), ("route", route)], it));
     }
     let help = "Answers that broke off, and requests whose callers did not wait for one.";
     text.family("rowgate_http_cut_total", Kind::Counter, help);
-    for (tenant, meter) in &meters {
-        text.sample(&[("tenant", tenant)], meter.cut.get());
+    for (tenant, metrics) in &all_metrics {
+        text.sample(&[("tenant", tenant)], metrics.cut.get());
     }
     let help = "What was no request: refused with a bare 400, 414 or 431, and in no other metric.";
     text.family("rowgate_http_rejected_total", Kind::Counter, help);
-    for (reason, n) in [("malformed", &app.unread.malformed), ("too_large", &app.unread.too_large)] {
+    for (reason, n) in [("malformed", &app.unparsed.malformed), ("too_large", &app.unparsed.too_large)] {
         text.sample(&[("reason", reason)], n.get());
     }
     let help = "Requests that were refused, by the code of the error; RateLimited is the limit of a key.";
     text.family("rowgate_refusals_total", Kind::Counter, help);
-    for (tenant, meter) in &meters {
-        meter.each_refusal(|code, n| text.sample(&[("tenant", tenant), ("code", &format!("{code:?}"))], n));
+    for (tenant, metrics) in &all_metrics {
+        metrics.each_refusal(|code, n| text.sample(&[("tenant", tenant), ("code", &format!("{code:?}"))], n));
     }
-    let (held, most) = app.bodies.load();
+    let (held, most) = app.body_memory.load();
     let help = "Memory that the bodies of requests under way hold, and the statements made of them.";
     text.family("rowgate_http_request_body_bytes", Kind::Gauge, help).sample(&[], held);
     let help = "As much as they may hold.";
@@ -75,7 +75,7 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
     let help = "From a question to its first rows, waiting for a connection included.";
     text.family("rowgate_database_exchange_duration_seconds", Kind::Histogram, help);
     for tenant in tenants {
-        text.histogram(&[("tenant", tenant.slug.as_str())], &tenant.meter.exchanges);
+        text.histogram(&[("tenant", tenant.slug.as_str())], &tenant.metrics.exchanges);
     }
     let help = "Exchanges with the database whose client went away while they ran.";
     text.family("rowgate_database_exchanges_abandoned_total", Kind::Counter, help);
@@ -140,8 +140,8 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
     text.family("rowgate_key_lookups_total", Kind::Counter, help);
     for tenant in tenants {
         let of = [
-            ("known", &tenant.meter.look_ups_of_known_keys),
-            ("stranger", &tenant.meter.look_ups_of_unknown_keys),
+            ("known", &tenant.metrics.look_ups_of_known_keys),
+            ("stranger", &tenant.metrics.look_ups_of_unknown_keys),
         ];
         for (of, n) in of {
             text.sample(&[("tenant", tenant.slug.as_str()), ("of", of)], n.get());
@@ -190,15 +190,15 @@ fn catalogs(text: &mut Text, tenants: &[Arc<Tenant>]) {
         (
             "rowgate_catalog_loads_total",
             "Catalogs that were loaded.",
-            (|meter| &meter.catalog_loads) as fn(&Meter) -> &Count,
+            (|metrics| &metrics.catalog_loads) as fn(&RequestMetrics) -> &Count,
         ),
-        ("rowgate_catalog_load_failures_total", "Catalogs that could not be loaded.", |meter| {
-            &meter.catalog_load_failures
+        ("rowgate_catalog_load_failures_total", "Catalogs that could not be loaded.", |metrics| {
+            &metrics.catalog_load_failures
         }),
     ] {
         text.family(name, Kind::Counter, help);
         for tenant in tenants {
-            text.sample(&[("tenant", tenant.slug.as_str())], count(&tenant.meter).get());
+            text.sample(&[("tenant", tenant.slug.as_str())], count(&tenant.metrics).get());
         }
     }
     let version = [("version", env!("CARGO_PKG_VERSION"))];
