@@ -12,8 +12,8 @@ use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
 use crate::auth::credential::Caller;
-use crate::execute::problem::told_of;
-use crate::execute::retry::{Miss, answers, question};
+use crate::execute::problem::problem_of;
+use crate::execute::retry::{RetryReason, answers, question};
 use crate::execute::write::Written;
 use crate::tenants::snapshot::KeyContext;
 
@@ -21,7 +21,7 @@ pub(crate) async fn attempt(
     caller: &Caller,
     context: &KeyContext,
     compiled: &Compiled,
-) -> Result<Written, Miss> {
+) -> Result<Written, RetryReason> {
     let (watched, freshness) = context.snapshot.due_check().unzip();
     let mut nothing = Sql::new();
     nothing.lit("select");
@@ -58,28 +58,28 @@ pub(crate) async fn attempt(
 }
 
 /// A failure as the caller is told it. What is not settled has not run.
-fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: Failure) -> Miss {
-    let settled = |code, message: &str| Miss::Settled(Problem::new(code, message));
+fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: Failure) -> RetryReason {
+    let final_problem = |code, message: &str| RetryReason::Final(Problem::new(code, message));
     match failure {
         // The look-up that follows tells whether it is dead, or has another role by now.
         Failure::DeadKey => {
             context.snapshot.forget(&caller.credential);
-            Miss::Doubtful(Problem::unavailable())
+            RetryReason::Doubtful(Problem::unavailable())
         }
         Failure::NoLogin(cause) => {
             tracing::debug!(tenant = %caller.tenant.slug, cause, "the role of a key may not log in");
-            Miss::Doubtful(Problem::unavailable())
+            RetryReason::Doubtful(Problem::unavailable())
         }
         Failure::Ended => {
             context.snapshot.forget(&caller.credential);
-            Miss::Settled(Problem::unauthorized())
+            RetryReason::Final(Problem::unauthorized())
         }
-        Failure::Raised(text) => Miss::Settled(Problem::new(Code::ProcedureError, text)),
-        Failure::Routine(cause) if cause.sqlstate.as_deref() == Some("42501") => settled(
+        Failure::Raised(text) => RetryReason::Final(Problem::new(Code::ProcedureError, text)),
+        Failure::Routine(cause) if cause.sqlstate.as_deref() == Some("42501") => final_problem(
             Code::Forbidden,
             "what the procedure does is not allowed to this key, by a grant or by a policy of a table; what it committed before stays",
         ),
-        Failure::Routine(cause) if cause.sqlstate.as_deref() == Some("DL409") => settled(
+        Failure::Routine(cause) if cause.sqlstate.as_deref() == Some("DL409") => final_problem(
             Code::StaleRow,
             "a row that the procedure changes has another version than it was told; read it again and call it with what you \
              find; what it committed before stays",
@@ -87,32 +87,32 @@ fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: 
         Failure::Routine(cause) => {
             // Its words may hold values of rows and of the request.
             caller.trace.fault("a routine failed", cause.sqlstate.as_deref().unwrap_or_default());
-            settled(
+            final_problem(
                 Code::ProcedureError,
                 "the procedure failed, with an error that it does not tell its callers; what it committed before stays",
             )
         }
-        Failure::Violation(cause) => Miss::Settled(violation(&cause)),
-        Failure::Conflict(_) => settled(
+        Failure::Violation(cause) => RetryReason::Final(violation(&cause)),
+        Failure::Conflict(_) => final_problem(
             Code::SerializationFailure,
             "another transaction was in the way of the procedure, and what it had not committed is undone; call it again",
         ),
-        Failure::TooLong => settled(
+        Failure::TooLong => final_problem(
             Code::TooLarge,
             "the procedure gives more than 32 MiB, so it was ended, and what it had not committed is undone; let it give less",
         ),
-        Failure::Timeout => settled(
+        Failure::Timeout => final_problem(
             Code::StatementTimeout,
             "the procedure took longer than this tenant allows and was ended; what it committed before stays",
         ),
         Failure::Lost(cause) => {
             caller.trace.fault("the answer of a call was lost", &cause);
-            settled(
+            final_problem(
                 Code::Unavailable,
                 "the tenant's database did not answer, and the procedure may have run; check before calling it again",
             )
         }
-        failure => told_of(caller, context, &compiled.entity, failure, |parameter| {
+        failure => problem_of(caller, context, &compiled.entity, failure, |parameter| {
             rest::problem::misfit(compiled, parameter, |_| false)
         }),
     }

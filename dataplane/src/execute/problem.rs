@@ -6,29 +6,29 @@ use rowgate_sql::catalog::Entity;
 use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
-use crate::execute::retry::Miss;
+use crate::execute::retry::RetryReason;
 use crate::tenants::snapshot::KeyContext;
 
 /// What the caller of a read is told. What PostgreSQL said goes to the log, where it is a fault of ours.
 /// `misfit` says what is wrong with the value of a parameter, where it is one of the request.
-fn told(
+fn problem_of_failure(
     caller: &Caller,
     context: &KeyContext,
     failure: Failure,
     misfit: impl FnOnce(usize) -> Option<Problem>,
-) -> Miss {
+) -> RetryReason {
     let trace = &caller.trace;
     match failure {
         // It was dead, or died while the statement ran.
         Failure::DeadKey | Failure::Ended => {
             context.snapshot.forget(&caller.credential);
-            Miss::Settled(Problem::unauthorized())
+            RetryReason::Final(Problem::unauthorized())
         }
-        Failure::WrongRole(_) => Miss::Doubtful(Problem::unavailable()),
+        Failure::WrongRole(_) => RetryReason::Doubtful(Problem::unavailable()),
         // A grant that went away: what is not granted is not there.
-        Failure::Denied(_) => Miss::Denied(Problem::entity_not_found()),
+        Failure::Denied(_) => RetryReason::Denied(Problem::entity_not_found()),
         Failure::Invalid(cause) if matches!(cause.sqlstate.as_deref(), Some("53200" | "54000")) => {
-            Miss::Settled(Problem::new(
+            RetryReason::Final(Problem::new(
                 Code::TooLarge,
                 "the statement would build up more in memory than one session may hold; use fewer functions of long texts in \
                  $filter, compare such fields by themselves, and name fewer of them in $select",
@@ -39,33 +39,33 @@ fn told(
                         collations that cannot be compared; compare with values of the column's type";
             let problem =
                 cause.parameter.and_then(misfit).unwrap_or_else(|| Problem::new(Code::InvalidValue, what));
-            Miss::Settled(match cause.sqlstate.as_deref() {
+            RetryReason::Final(match cause.sqlstate.as_deref() {
                 Some("54001") => problem.detail("it is nested deeper than PostgreSQL reads"),
                 _ => problem,
             })
         }
         Failure::Changed(cause) => {
             trace.fault("the tables are not those of the catalog", &text(&cause));
-            Miss::Changed(Problem::unavailable())
+            RetryReason::Changed(Problem::unavailable())
         }
-        Failure::Timeout => Miss::Settled(Problem::new(
+        Failure::Timeout => RetryReason::Final(Problem::new(
             Code::StatementTimeout,
             "the query took longer than this tenant allows; ask for fewer rows, or filter by an indexed column",
         )),
         Failure::Busy(cause) => {
             tracing::debug!(tenant = %caller.tenant.slug, cause, "a request was refused");
-            Miss::Settled(Problem::busy())
+            RetryReason::Final(Problem::busy())
         }
         Failure::Unavailable(cause) | Failure::NoConnection(cause) => {
             caller.tenant.note_availability(false, &cause);
-            Miss::Settled(Problem::unavailable())
+            RetryReason::Final(Problem::unavailable())
         }
         // Only a write or a call gives these.
         Failure::NoLogin(cause) | Failure::Lost(cause) | Failure::Raised(cause) => {
             trace.fault("a read ended as a call does", &cause);
-            Miss::Settled(Problem::internal())
+            RetryReason::Final(Problem::internal())
         }
-        Failure::TooLong => Miss::Settled(Problem::new(
+        Failure::TooLong => RetryReason::Final(Problem::new(
             Code::TooLarge,
             "a row is longer than 64 MiB when it is told; name fewer fields in $select",
         )),
@@ -75,23 +75,23 @@ fn told(
         | Failure::Unwritable(cause)
         | Failure::Internal(cause) => {
             trace.fault("the database answered with an unexpected error", &text(&cause));
-            Miss::Settled(Problem::internal())
+            RetryReason::Final(Problem::internal())
         }
     }
 }
 
-/// As [`told`], of what became of a statement about `entity`: one that is not granted is told like one that is not there.
-pub(crate) fn told_of(
+/// As [`problem_of_failure`], of what became of a statement about `entity`: one that is not granted is told like one that is not there.
+pub(crate) fn problem_of(
     caller: &Caller,
     context: &KeyContext,
     entity: &Entity,
     failure: Failure,
     misfit: impl FnOnce(usize) -> Option<Problem>,
-) -> Miss {
-    match told(caller, context, failure, misfit) {
-        Miss::Denied(_) => {
+) -> RetryReason {
+    match problem_of_failure(caller, context, failure, misfit) {
+        RetryReason::Denied(_) => {
             let scope = context.snapshot.scope(&context.key);
-            Miss::Denied(rest::not_found(&context.snapshot.catalog, &scope, entity.name.as_str()))
+            RetryReason::Denied(rest::not_found(&context.snapshot.catalog, &scope, entity.name.as_str()))
         }
         miss => miss,
     }

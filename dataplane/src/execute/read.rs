@@ -10,8 +10,8 @@ use rowgate_sql::rest;
 use crate::api::rest::entity_tags::Tagged;
 use crate::api::rest::row_stream::Tail;
 use crate::auth::credential::Caller;
-use crate::execute::problem::told_of;
-use crate::execute::retry::{self, Attempt, Miss, ask, compiled};
+use crate::execute::problem::problem_of;
+use crate::execute::retry::{self, Attempt, RetryReason, ask, compiled};
 use crate::execute::value_diagnosis::may_read;
 use crate::tenants::snapshot::KeyContext;
 
@@ -66,23 +66,28 @@ struct Read<'a, F> {
 impl<F: Fn(&KeyContext) -> Result<Compiled, Problem> + Send + Sync> Attempt for Read<'_, F> {
     type Answer = Answer;
 
-    async fn attempt(&self, caller: &Caller, context: &KeyContext, is_last: bool) -> Result<Answer, Miss> {
+    async fn attempt(
+        &self,
+        caller: &Caller,
+        context: &KeyContext,
+        is_last: bool,
+    ) -> Result<Answer, RetryReason> {
         let Read { cursors, make } = self;
         let compiled = compiled(caller, context, make)?;
         let statement = (compiled.sql, compiled.shape.clone(), compiled.take);
         // The last try takes what it gets: where tables change without end, answers must come all the same.
         let page = ask(caller, context, !is_last, statement, Mode::Read).await.map_err(|failure| {
             // made anew, because the statement went along with the question
-            told_of(caller, context, &compiled.entity, failure, |parameter| {
+            problem_of(caller, context, &compiled.entity, failure, |parameter| {
                 rest::problem::misfit(&make(context).ok()?, parameter, may_read(context, &compiled.entity))
             })
         })?;
         if page.key.generation > context.snapshot.catalog.generation && !is_last {
-            return Err(Miss::Behind);
+            return Err(RetryReason::Behind);
         }
         let after = next(cursors, compiled.binding, page.last.as_ref().filter(|_| page.more));
         let after = after.map_err(|too_long| {
-            Miss::Settled(Problem::new(
+            RetryReason::Final(Problem::new(
                 Code::InvalidOrderBy,
                 format!("{too_long}; order by shorter fields, or ask for more rows at once"),
             ))

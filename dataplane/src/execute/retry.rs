@@ -13,15 +13,15 @@ use crate::tenants::freshness::FreshnessCheck;
 use crate::tenants::snapshot::KeyContext;
 
 /// In all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
-const TRIES: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 
 /// How long reconciling takes between a membership and the record of it, several times over.
-const SETTLE: Duration = Duration::from_millis(50);
+const GRANT_DELAY: Duration = Duration::from_millis(50);
 
 /// Why a try gave no answer.
-pub(crate) enum Miss {
+pub(crate) enum RetryReason {
     /// The answer stands.
-    Settled(Problem),
+    Final(Problem),
     /// It may come of an old catalog or key record: look again, and only then answer with the problem.
     Doubtful(Problem),
     /// Somebody else made the row at the same time, and nothing of this write stands.
@@ -44,7 +44,7 @@ pub(crate) trait Attempt {
         caller: &Caller,
         context: &KeyContext,
         is_last: bool,
-    ) -> impl Future<Output = Result<Self::Answer, Miss>> + Send;
+    ) -> impl Future<Output = Result<Self::Answer, RetryReason>> + Send;
 }
 
 /// Tries until there is an answer, or none is to be had. No problem is told to a key before the database has said in this
@@ -60,18 +60,23 @@ pub(crate) async fn may(
     caller: &Caller,
     may: impl Fn(&KeyContext) -> Result<(), Problem> + Send + Sync,
 ) -> Result<KeyContext, Problem> {
-    run(caller, &Question { may }).await
+    run(caller, &CatalogCheck { may }).await
 }
 
 /// What is asked of the catalog alone.
-struct Question<F> {
+struct CatalogCheck<F> {
     may: F,
 }
 
-impl<F: Fn(&KeyContext) -> Result<(), Problem> + Send + Sync> Attempt for Question<F> {
+impl<F: Fn(&KeyContext) -> Result<(), Problem> + Send + Sync> Attempt for CatalogCheck<F> {
     type Answer = KeyContext;
 
-    async fn attempt(&self, caller: &Caller, context: &KeyContext, _: bool) -> Result<KeyContext, Miss> {
+    async fn attempt(
+        &self,
+        caller: &Caller,
+        context: &KeyContext,
+        _: bool,
+    ) -> Result<KeyContext, RetryReason> {
         compiled(caller, context, &self.may)?;
         Ok(context.clone())
     }
@@ -84,29 +89,29 @@ pub(crate) async fn run_admitted<T: Attempt>(
     wanted: &T,
 ) -> Result<T::Answer, Problem> {
     let mut has_raced = false;
-    for left in (0..TRIES).rev() {
+    for left in (0..MAX_ATTEMPTS).rev() {
         caller.note(&context);
         let problem = match wanted.attempt(caller, &context, left == 0).await {
             Ok(answer) => return Ok(answer),
-            Err(Miss::Settled(problem)) => return Err(problem),
+            Err(RetryReason::Final(problem)) => return Err(problem),
             // who came first has been here by now
-            Err(Miss::Raced(problem)) if has_raced || left == 0 => return Err(problem),
-            Err(Miss::Raced(_)) => {
+            Err(RetryReason::Raced(problem)) if has_raced || left == 0 => return Err(problem),
+            Err(RetryReason::Raced(_)) => {
                 has_raced = true;
                 continue;
             }
-            Err(Miss::Behind) => Problem::unavailable(),
-            Err(Miss::Doubtful(problem)) => problem,
+            Err(RetryReason::Behind) => Problem::unavailable(),
+            Err(RetryReason::Doubtful(problem)) => problem,
             // a key that changes its permission set has the new grants a moment before its record says so; a column made
             // anew under its old name has none
-            Err(Miss::Denied(_)) if 0 < left => {
-                tokio::time::sleep(SETTLE).await;
+            Err(RetryReason::Denied(_)) if 0 < left => {
+                tokio::time::sleep(GRANT_DELAY).await;
                 caller.tenant.reload_if_changed(&context.snapshot).await?;
                 context = caller.tenant.authenticate_fresh(&caller.credential).await?;
                 continue;
             }
-            Err(Miss::Denied(problem)) => problem,
-            Err(Miss::Changed(problem)) => {
+            Err(RetryReason::Denied(problem)) => problem,
+            Err(RetryReason::Changed(problem)) => {
                 caller.tenant.reload(Some(&context.snapshot)).await?;
                 problem
             }
@@ -125,10 +130,10 @@ pub(crate) fn compiled<T>(
     caller: &Caller,
     context: &KeyContext,
     make: impl Fn(&KeyContext) -> Result<T, Problem>,
-) -> Result<T, Miss> {
+) -> Result<T, RetryReason> {
     caller.check_role(context).and_then(|()| make(context)).map_err(|problem| match context.fresh {
-        true => Miss::Settled(problem),
-        false => Miss::Doubtful(problem),
+        true => RetryReason::Final(problem),
+        false => RetryReason::Doubtful(problem),
     })
 }
 

@@ -13,7 +13,7 @@ use crate::tenants::snapshot::KeyContext;
 
 /// What is told instead of a refusal that names no field; `None`: what would be told is all that is known. Every field
 /// that is named was sent, or is worked out from what was sent and may be read.
-pub(crate) async fn named(
+pub(crate) async fn diagnose(
     caller: &Caller,
     context: &KeyContext,
     compiled: &Compiled,

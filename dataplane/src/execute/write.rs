@@ -12,8 +12,8 @@ use rowgate_sql::rest;
 use crate::api::rest::entity_tags::Tagged;
 use crate::api::rest::write_request::Sent;
 use crate::auth::credential::Caller;
-use crate::execute::problem::told_of;
-use crate::execute::retry::{self, Attempt, Miss, ask, compiled};
+use crate::execute::problem::problem_of;
+use crate::execute::retry::{self, Attempt, RetryReason, ask, compiled};
 use crate::execute::write_problem::{self, about, is_key, unwritable, violation};
 use crate::execute::{call, value_diagnosis};
 use crate::tenants::snapshot::KeyContext;
@@ -41,7 +41,7 @@ pub async fn run(
 
 /// As [`run`], of a request that was counted when its body was waited for. What is made of the body is held from the same
 /// memory as the body itself.
-pub async fn run_sent(
+pub async fn run_with_body(
     caller: &Caller,
     sent: &Sent,
     make: impl Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync,
@@ -60,16 +60,16 @@ struct Write<'a, F> {
 
 impl<F> Write<'_, F> {
     /// Takes memory for what was compiled of a body.
-    fn reserve(&self, compiled: &Compiled) -> Result<(), Miss> {
+    fn reserve(&self, compiled: &Compiled) -> Result<(), RetryReason> {
         let held = self.sent.map_or(Ok(()), |sent| sent.reserve(compiled.sql.n_bytes()));
-        held.map_err(Miss::Doubtful)
+        held.map_err(RetryReason::Doubtful)
     }
 }
 
 impl<F: Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync> Attempt for Write<'_, F> {
     type Answer = Written;
 
-    async fn attempt(&self, caller: &Caller, context: &KeyContext, _: bool) -> Result<Written, Miss> {
+    async fn attempt(&self, caller: &Caller, context: &KeyContext, _: bool) -> Result<Written, RetryReason> {
         let make = |tells_apart| compiled(caller, context, |context| (self.make)(context, tells_apart));
         let mut compiled = make(false)?;
         self.reserve(&compiled)?;
@@ -85,16 +85,18 @@ impl<F: Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync> Attemp
         let page = match answered {
             Ok(page) => page,
             Err(failure) => {
-                let named = value_diagnosis::named(caller, context, &compiled, &failure).await;
-                return Err(named.map_or_else(|| refused(caller, context, &compiled, failure), Miss::Settled));
+                let named = value_diagnosis::diagnose(caller, context, &compiled, &failure).await;
+                return Err(
+                    named.map_or_else(|| refused(caller, context, &compiled, failure), RetryReason::Final)
+                );
             }
         };
         if compiled.guard == Guard::Seen && page.count == Some(PASSED_OVER) {
-            return Err(Miss::Settled(write_problem::kept_by_policy(&compiled)));
+            return Err(RetryReason::Final(write_problem::kept_by_policy(&compiled)));
         }
         let untrue = page.count.and_then(|count| usize::try_from(count - UNTRUE).ok());
         if let Some(check) = untrue.and_then(|at| compiled.checks.get(at)) {
-            return Err(Miss::Settled(rest::problem::untrue(&compiled.entity, check)));
+            return Err(RetryReason::Final(rest::problem::untrue(&compiled.entity, check)));
         }
         let _first = caller.trace.rows.set(page.n_rows);
         let one = (compiled.is_tagged && page.n_rows == 1).then_some(page.last.as_ref()).flatten();
@@ -127,25 +129,25 @@ fn is_in_doubt(compiled: &Compiled, answered: &Result<Page, Failure>) -> bool {
 }
 
 /// A failure as the caller is told it.
-fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: Failure) -> Miss {
+fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: Failure) -> RetryReason {
     match failure {
         // Dead, or of another role than the statement was made for: the look-up that follows tells.
         Failure::DeadKey => {
             context.snapshot.forget(&caller.credential);
-            Miss::Doubtful(Problem::unavailable())
+            RetryReason::Doubtful(Problem::unavailable())
         }
-        Failure::Denied(_) => Miss::Doubtful(Problem::new(
+        Failure::Denied(_) => RetryReason::Doubtful(Problem::new(
             Code::Forbidden,
             "a policy of the table does not allow this row for this key, or shows it to other keys only; change its values",
         )),
         Failure::Unavailable(cause) => {
             caller.tenant.note_availability(false, &cause);
-            Miss::Settled(Problem::new(
+            RetryReason::Final(Problem::new(
                 Code::Unavailable,
                 "the tenant's database did not answer, and the write may have been applied; check before retrying",
             ))
         }
-        Failure::Timeout => Miss::Settled(Problem::new(
+        Failure::Timeout => RetryReason::Final(Problem::new(
             Code::StatementTimeout,
             "the write took longer than this tenant allows and was ended; check before retrying with fewer rows",
         )),
@@ -154,20 +156,20 @@ fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: 
             let is_own_key = compiled.may_race && is_key(&cause, &compiled.entity);
             let problem = if is_own_key { write_problem::unreachable_row(&compiled.entity) } else { problem };
             match compiled.may_race && cause.sqlstate.as_deref() == Some("23505") {
-                true => Miss::Raced(problem),
-                false => Miss::Settled(problem),
+                true => RetryReason::Raced(problem),
+                false => RetryReason::Final(problem),
             }
         }
-        Failure::TooLong => Miss::Settled(Problem::new(
+        Failure::TooLong => RetryReason::Final(Problem::new(
             Code::TooLarge,
             "a row would be longer than 64 MiB when it is told, so nothing was done; send Prefer: return=minimal to write it",
         )),
-        Failure::Conflict(_) => Miss::Settled(Problem::new(
+        Failure::Conflict(_) => RetryReason::Final(Problem::new(
             Code::SerializationFailure,
             "another write was in the way and nothing of this one was done; send it again",
         )),
-        Failure::Unwritable(cause) => Miss::Settled(unwritable(&cause)),
-        failure => told_of(caller, context, &compiled.entity, failure, |parameter| {
+        Failure::Unwritable(cause) => RetryReason::Final(unwritable(&cause)),
+        failure => problem_of(caller, context, &compiled.entity, failure, |parameter| {
             rest::problem::misfit(compiled, parameter, value_diagnosis::may_read(context, &compiled.entity))
         }),
     }

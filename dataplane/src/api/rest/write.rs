@@ -50,7 +50,7 @@ pub(crate) async fn create(caller: Caller, here: Here, coming: Coming) -> Result
         head.fits()
     };
     let sent = coming.of(&caller, may).await?;
-    let written = write::run_sent(&caller, &sent, |context, _| {
+    let written = write::run_with_body(&caller, &sent, |context, _| {
         let ((entity, is_called, scope), catalog) = (asked(context)?, &context.snapshot.catalog);
         let reads_back = !sent.head.is_minimal;
         if is_called {
@@ -100,7 +100,7 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
     let mut n_tries = 0;
     loop {
         n_tries += 1;
-        let written = write::run_sent(&caller, &sent, |context, tells_apart| {
+        let written = write::run_with_body(&caller, &sent, |context, tells_apart| {
             let (entity, key, scope) = asked(context)?;
             let (body, wish) = (
                 sent.body().and_then(body::parse),
