@@ -17,7 +17,7 @@ use axum::routing::{self, MethodRouter};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::rest;
 
-use crate::api::rest::read::Here;
+use crate::api::rest::read::RequestTarget;
 use crate::api::routes::{method_not_allowed, routes};
 use crate::app::App;
 use crate::auth::credential::Caller;
@@ -75,7 +75,7 @@ pub(crate) async fn live(mut parts: Parts, app: &Arc<App>) -> Result<KeyContext,
 
 /// What is left where the key may use the entity in the path, and PostgreSQL does not do all of it.
 fn fewer(parts: &Parts, context: &KeyContext, of_row: bool) -> Option<&'static str> {
-    let entity = Here::of(parts).entity(context).ok()?;
+    let entity = RequestTarget::of(parts).entity(context).ok()?;
     let scope = context.snapshot.scope(&context.key);
     rest::allowed(&context.snapshot.catalog, &scope, &entity, of_row)
 }
@@ -105,7 +105,7 @@ fn refuse(
 fn row_address(parts: &Parts, context: Option<&KeyContext>) -> Option<String> {
     parts.extensions.get::<MatchedPath>().filter(|route| route.as_str() == ROWS)?;
     let key = context.and_then(|context| {
-        let entity = Here::of(parts).entity(context).ok()?;
+        let entity = RequestTarget::of(parts).entity(context).ok()?;
         rest::key_path(&context.snapshot.catalog, &context.snapshot.scope(&context.key), &entity)
     });
     let pattern = || "/auth/{tenant}/api/{entity}/{key field}/{value}".to_owned();

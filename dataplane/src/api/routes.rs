@@ -147,7 +147,7 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
     let method = request.method().clone();
     let (accepted, allowed_origin) =
         (compress::accepted(request.headers()), cors::allowed_origin(&request, &api.app.tenants));
-    let held = entity_tags::held(&method, request.headers());
+    let if_none_match = entity_tags::if_none_match(&method, request.headers());
     let has_body = !request.body().is_end_stream();
     request.extensions_mut().insert(trace.clone());
     let entry = AccessLogEntry::new(api.app, trace, method.clone(), began);
@@ -184,7 +184,7 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
         allowed_origin.allow(response.headers_mut());
     }
     let response = compress::compressed(response, accepted).await;
-    let response = entity_tags::finish(response, held.as_ref());
+    let response = entity_tags::finish(response, if_none_match.as_ref());
     Ok(entry.follow(response, refused))
 }
 

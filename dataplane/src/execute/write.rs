@@ -10,7 +10,7 @@ use rowgate_sql::query::{Guard, Nothing};
 use rowgate_sql::rest;
 
 use crate::api::rest::entity_tags::Tagged;
-use crate::api::rest::write_request::Sent;
+use crate::api::rest::write_request::WriteRequest;
 use crate::auth::credential::Caller;
 use crate::execute::problem::problem_of;
 use crate::execute::retry::{self, Attempt, RetryReason, ask, compiled};
@@ -36,32 +36,32 @@ pub async fn run(
     caller: &Caller,
     make: impl Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
-    retry::run(caller, &Write { sent: None, make }).await.map_err(Problem::of_nothing_written)
+    retry::run(caller, &Write { request: None, make }).await.map_err(Problem::of_nothing_written)
 }
 
 /// As [`run`], of a request that was counted when its body was waited for. What is made of the body is held from the same
 /// memory as the body itself.
 pub async fn run_with_body(
     caller: &Caller,
-    sent: &Sent,
+    request: &WriteRequest,
     make: impl Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
     let written = async {
         let context = caller.reauthenticate().await?;
-        retry::run_admitted(caller, context, &Write { sent: Some(sent), make }).await
+        retry::run_admitted(caller, context, &Write { request: Some(request), make }).await
     };
     written.await.map_err(Problem::of_nothing_written)
 }
 
 struct Write<'a, F> {
-    sent: Option<&'a Sent>,
+    request: Option<&'a WriteRequest>,
     make: F,
 }
 
 impl<F> Write<'_, F> {
     /// Takes memory for what was compiled of a body.
     fn reserve(&self, compiled: &Compiled) -> Result<(), RetryReason> {
-        let held = self.sent.map_or(Ok(()), |sent| sent.reserve(compiled.sql.n_bytes()));
+        let held = self.request.map_or(Ok(()), |request| request.reserve(compiled.sql.n_bytes()));
         held.map_err(RetryReason::Doubtful)
     }
 }

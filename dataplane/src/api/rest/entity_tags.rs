@@ -46,18 +46,20 @@ impl Tagged {
 }
 
 /// What a client says that it has of what it asks for; what is no list of tags says nothing.
-pub fn held(method: &Method, headers: &HeaderMap) -> Option<Tags> {
+pub fn if_none_match(method: &Method, headers: &HeaderMap) -> Option<Tags> {
     let is_read = method == Method::GET || method == Method::HEAD;
     let lines = headers.get_all(IF_NONE_MATCH).iter().map(HeaderValue::as_bytes);
     (is_read && headers.contains_key(IF_NONE_MATCH)).then(|| Tags::parse(lines).ok()).flatten()
 }
 
 /// Gives a tagged answer its `ETag`, after it was encoded, and takes the body away from who has it.
-pub fn finish(mut response: Response, held: Option<&Tags>) -> Response {
+pub fn finish(mut response: Response, if_none_match: Option<&Tags>) -> Response {
     let Some(Tagged { version, basis }) = response.extensions_mut().remove() else { return response };
     let encoding = response.headers().get(CONTENT_ENCODING).and_then(|it| it.to_str().ok());
     let tag = EntityTag::new(version, &basis, encoding.unwrap_or_default());
-    if response.status() == StatusCode::OK && held.is_some_and(|held| held.hold(&tag)) {
+    if response.status() == StatusCode::OK
+        && if_none_match.is_some_and(|if_none_match| if_none_match.hold(&tag))
+    {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         *response.body_mut() = Body::empty();
         for name in [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_ENCODING] {
@@ -73,7 +75,7 @@ pub fn finish(mut response: Response, held: Option<&Tags>) -> Response {
 ///
 /// A weak tag never matches (RFC 9110, 13.1.1), nor does one that is not ours; of ours the version counts, see
 /// [`rowgate_core::entity_tag`].
-pub fn only(headers: &HeaderMap) -> Result<Only, Problem> {
+pub fn precondition(headers: &HeaderMap) -> Result<Only, Problem> {
     let tags = |name| {
         let lines = headers.get_all(&name).iter().map(HeaderValue::as_bytes);
         let refused =
@@ -123,13 +125,13 @@ mod tests {
     fn who_has_the_row_gets_no_body_and_another_encoding_is_another_row() {
         let tag = |response: &Response| response.headers()[ETAG].to_str().expect("ASCII").to_owned();
         let plain = tag(&finish(answer(None), None));
-        let held = |text: &str| Tags::parse([text.as_bytes()]).expect("tags");
+        let if_none_match = |text: &str| Tags::parse([text.as_bytes()]).expect("tags");
         for (encoding, have, status) in [
-            (None, held(&plain), 304),
-            (None, held(&format!("\"a\", W/{plain}")), 304),
-            (None, held("*"), 304),
-            (None, held("\"a\""), 200),
-            (Some("gzip"), held(&plain), 200),
+            (None, if_none_match(&plain), 304),
+            (None, if_none_match(&format!("\"a\", W/{plain}")), 304),
+            (None, if_none_match("*"), 304),
+            (None, if_none_match("\"a\""), 200),
+            (Some("gzip"), if_none_match(&plain), 200),
         ] {
             let response = finish(answer(encoding), Some(&have));
             assert_eq!(response.status().as_u16(), status, "{encoding:?} {have:?}");
@@ -166,8 +168,13 @@ mod tests {
     #[test]
     fn only_a_read_says_what_it_has() {
         let sent = headers(&[("if-none-match", "\"a\"")]);
-        assert!(held(&Method::GET, &sent).is_some() && held(&Method::HEAD, &sent).is_some());
-        assert!(held(&Method::PATCH, &sent).is_none() && held(&Method::GET, &HeaderMap::new()).is_none());
-        assert!(held(&Method::GET, &headers(&[("if-none-match", "a")])).is_none());
+        assert!(
+            if_none_match(&Method::GET, &sent).is_some() && if_none_match(&Method::HEAD, &sent).is_some()
+        );
+        assert!(
+            if_none_match(&Method::PATCH, &sent).is_none()
+                && if_none_match(&Method::GET, &HeaderMap::new()).is_none()
+        );
+        assert!(if_none_match(&Method::GET, &headers(&[("if-none-match", "a")])).is_none());
     }
 }

@@ -29,12 +29,16 @@ use crate::tenants::snapshot::KeyContext;
 type Answered<T> = Result<T, Refusal>;
 
 /// `GET /auth/{tenant}/api/{entity}`
-pub(crate) async fn collection(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Rows> {
+pub(crate) async fn collection(
+    caller: Caller,
+    State(app): State<Arc<App>>,
+    target: RequestTarget,
+) -> Answered<Rows> {
     let resolved = |context: &KeyContext| {
-        let (entity, request) = (here.entity(context)?, query_string::parse(here.query())?);
+        let (entity, request) = (target.entity(context)?, query_string::parse(target.query())?);
         let cursors = Cursors { key: &app.cursor_key, caller: context.key.id.as_str() };
         let scope = context.snapshot.scope(&context.key);
-        here.origin()?;
+        target.origin()?;
         rest::collection(&context.snapshot.catalog, &scope, &entity, &request, cursors)
     };
     let answer =
@@ -48,18 +52,22 @@ pub(crate) async fn collection(caller: Caller, State(app): State<Arc<App>>, here
             alone.await?.count.and_then(Count::known)
         }
     };
-    let next_link = answer.after.map(|token| here.next_link(&token)).transpose()?;
-    let tail = answer.tail.map(|tail| (tail, here.link()));
+    let next_link = answer.after.map(|token| target.next_link(&token)).transpose()?;
+    let tail = answer.tail.map(|tail| (tail, target.link()));
     Ok(Rows { json: answer.json, next_link, count, tail })
 }
 
 /// `GET /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
-pub(crate) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here) -> Answered<Response> {
+pub(crate) async fn row(
+    caller: Caller,
+    State(app): State<Arc<App>>,
+    target: RequestTarget,
+) -> Answered<Response> {
     let answer = read::run(&caller, &app.cursor_key, |context| {
-        let (entity, request) = (here.entity(context)?, query_string::parse(here.query())?);
+        let (entity, request) = (target.entity(context)?, query_string::parse(target.query())?);
         let scope = context.snapshot.scope(&context.key);
         let catalog = &context.snapshot.catalog;
-        let key = here.key().map_err(|problem| match rest::key_path(catalog, &scope, &entity) {
+        let key = target.key().map_err(|problem| match rest::key_path(catalog, &scope, &entity) {
             Some(key) => problem.detail(format!("a row of {entity} is at /{entity}{key}")),
             None => problem,
         });
@@ -67,7 +75,7 @@ pub(crate) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here)
         Ok(compile::read(&query))
     });
     let answer = answer.await?;
-    let tail = answer.tail.map(|tail| (tail, here.link()));
+    let tail = answer.tail.map(|tail| (tail, target.link()));
     let mut response = Rows { json: answer.json, next_link: None, count: None, tail }.into_response();
     if let Some(tagged) = answer.tagged {
         // Kept, but asked for anew each time.
@@ -78,11 +86,11 @@ pub(crate) async fn row(caller: Caller, State(app): State<Arc<App>>, here: Here)
 }
 
 /// `GET /auth/{tenant}/api`: the entities that this key may read, and those that it may call.
-pub(crate) async fn entities(caller: Caller, here: Here) -> Answered<Response> {
+pub(crate) async fn entities(caller: Caller, target: RequestTarget) -> Answered<Response> {
     let context = caller.authenticate_fresh().await?;
-    query_string::refuse_options(here.query())?;
+    query_string::refuse_options(target.query())?;
     let scope = context.snapshot.scope(&context.key);
-    let base = format!("{}/auth/{}/api", here.origin()?, caller.tenant.slug);
+    let base = format!("{}/auth/{}/api", target.origin()?, caller.tenant.slug);
     let readable = context.snapshot.catalog.entities.values().filter(|entity| entity.rest);
     let value = readable.filter_map(|entity| Listed::new(&base, entity, scope.entities.get(&entity.name)?));
     let body = serde_json::to_vec(&Listing { value: value.collect() }).expect("names and lists are JSON");
@@ -90,22 +98,22 @@ pub(crate) async fn entities(caller: Caller, here: Here) -> Answered<Response> {
 }
 
 /// The address of a request: its path, decoded when a live key asks, its options, and the origin it was sent to.
-pub(crate) struct Here {
+pub(crate) struct RequestTarget {
     uri: Uri,
     origin: Result<String, Problem>,
 }
 
-impl<S: Sync> FromRequestParts<S> for Here {
+impl<S: Sync> FromRequestParts<S> for RequestTarget {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Here, Infallible> {
-        Ok(Here::of(parts))
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<RequestTarget, Infallible> {
+        Ok(RequestTarget::of(parts))
     }
 }
 
-impl Here {
-    pub(crate) fn of(parts: &Parts) -> Here {
-        Here { uri: parts.uri.clone(), origin: origin(parts) }
+impl RequestTarget {
+    pub(crate) fn of(parts: &Parts) -> RequestTarget {
+        RequestTarget { uri: parts.uri.clone(), origin: origin(parts) }
     }
 
     /// A text that cannot be an entity's name is an entity that does not exist.
@@ -133,7 +141,7 @@ impl Here {
         self.origin.as_deref().map_err(Problem::clone)
     }
 
-    /// [`Here::next_link`] for later.
+    /// [`RequestTarget::next_link`] for later.
     fn link(self) -> Link {
         Box::new(move |token| {
             self.next_link(token).expect("a page that others follow was compiled with an origin")

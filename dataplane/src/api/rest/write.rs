@@ -19,8 +19,8 @@ use rowgate_sql::rest::{self, body};
 use serde_json::value::RawValue;
 
 use crate::api::rest::entity_tags::{self, Tagged};
-use crate::api::rest::read::Here;
-use crate::api::rest::write_request::{Coming, Head, Sent};
+use crate::api::rest::read::RequestTarget;
+use crate::api::rest::write_request::{Head, UnreadBody, WriteRequest};
 use crate::auth::credential::Caller;
 use crate::execute::write::{self, Written};
 use crate::execute::write_problem;
@@ -31,11 +31,15 @@ use crate::tenants::snapshot::KeyContext;
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// `POST /auth/{tenant}/api/{entity}`: one row or a list of them, all or none; or a call, where a routine stands behind it.
-pub(crate) async fn create(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
+pub(crate) async fn create(
+    caller: Caller,
+    target: RequestTarget,
+    unread: UnreadBody,
+) -> Result<Response, Refusal> {
     let asked = |context: &KeyContext| {
-        let entity = here.entity(context)?;
-        no_options(&here)?;
-        here.origin()?;
+        let entity = target.entity(context)?;
+        no_options(&target)?;
+        target.origin()?;
         let found = context.snapshot.catalog.entities.get(&entity);
         let is_called = found.is_some_and(|found| found.routine.is_some());
         Ok::<_, Problem>((entity, is_called, context.snapshot.scope(&context.key)))
@@ -49,15 +53,15 @@ pub(crate) async fn create(caller: Caller, here: Here, coming: Coming) -> Result
         rest::may_insert(catalog, &scope, &entity)?;
         head.fits()
     };
-    let sent = coming.of(&caller, may).await?;
-    let written = write::run_with_body(&caller, &sent, |context, _| {
+    let request = unread.receive(&caller, may).await?;
+    let written = write::run_with_body(&caller, &request, |context, _| {
         let ((entity, is_called, scope), catalog) = (asked(context)?, &context.snapshot.catalog);
-        let reads_back = !sent.head.is_minimal;
+        let reads_back = !request.head.is_minimal;
         if is_called {
-            let body = sent.body_if_any().and_then(|body| body.map(body::parse).transpose());
+            let body = request.body_if_any().and_then(|body| body.map(body::parse).transpose());
             return Ok(compile::call(&rest::call(catalog, &scope, &entity, body, reads_back)?));
         }
-        let body = sent.body().and_then(body::parse);
+        let body = request.body().and_then(body::parse);
         Ok(compile::insert(&rest::insert(catalog, &scope, &entity, body, reads_back)?))
     });
     let Written { page, entity, tagged, .. } = written.await?;
@@ -65,29 +69,42 @@ pub(crate) async fn create(caller: Caller, here: Here, coming: Coming) -> Result
         return Err(write_problem::passed_over().into());
     }
     // Rows that were read back are objects joined by commas; one alone is JSON.
-    let row = if page.json.is_empty() { sent.body().unwrap_or_default() } else { &page.json };
-    let location = location(&here, &entity, row).filter(|_| entity.routine.is_none());
-    Ok(answer(&sent, StatusCode::CREATED, page, location, tagged))
+    let row = if page.json.is_empty() { request.body().unwrap_or_default() } else { &page.json };
+    let location = location(&target, &entity, row).filter(|_| entity.routine.is_none());
+    Ok(answer(&request, StatusCode::CREATED, page, location, tagged))
 }
 
 /// `PATCH` of a row's address: the fields that are sent.
-pub(crate) async fn patch(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
-    upsert(caller, here, coming, How::Merge).await
+pub(crate) async fn patch(
+    caller: Caller,
+    target: RequestTarget,
+    unread: UnreadBody,
+) -> Result<Response, Refusal> {
+    upsert(caller, target, unread, How::Merge).await
 }
 
 /// `PUT` of a row's address: all fields.
-pub(crate) async fn put(caller: Caller, here: Here, coming: Coming) -> Result<Response, Refusal> {
-    upsert(caller, here, coming, How::Replace).await
+pub(crate) async fn put(
+    caller: Caller,
+    target: RequestTarget,
+    unread: UnreadBody,
+) -> Result<Response, Refusal> {
+    upsert(caller, target, unread, How::Replace).await
 }
 
 /// A row that somebody makes or removes at the same moment is looked for again so often.
-const TRIES: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 
-async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<Response, Refusal> {
+async fn upsert(
+    caller: Caller,
+    target: RequestTarget,
+    unread: UnreadBody,
+    how: How,
+) -> Result<Response, Refusal> {
     let asked = |context: &KeyContext| {
-        let (entity, key) = (here.entity(context)?, here.key()?);
-        no_options(&here)?;
-        here.origin()?;
+        let (entity, key) = (target.entity(context)?, target.key()?);
+        no_options(&target)?;
+        target.origin()?;
         Ok::<_, Problem>((entity, key, context.snapshot.scope(&context.key)))
     };
     let may = |context: &KeyContext, head: &Head| {
@@ -96,37 +113,37 @@ async fn upsert(caller: Caller, here: Here, coming: Coming, how: How) -> Result<
         rest::may_upsert(&context.snapshot.catalog, &scope, &entity, &key, only)?;
         head.fits()
     };
-    let sent = coming.of(&caller, may).await?;
-    let mut n_tries = 0;
+    let request = unread.receive(&caller, may).await?;
+    let mut n_attempts = 0;
     loop {
-        n_tries += 1;
-        let written = write::run_with_body(&caller, &sent, |context, tells_apart| {
+        n_attempts += 1;
+        let written = write::run_with_body(&caller, &request, |context, tells_apart| {
             let (entity, key, scope) = asked(context)?;
             let (body, wish) = (
-                sent.body().and_then(body::parse),
-                (how, sent.head.only.as_ref().map_err(Problem::clone)?, !sent.head.is_minimal),
+                request.body().and_then(body::parse),
+                (how, request.head.only.as_ref().map_err(Problem::clone)?, !request.head.is_minimal),
             );
             let upsert = rest::upsert(&context.snapshot.catalog, &scope, &entity, &key, body, wish)?;
-            let tells_apart = tells_apart || 1 < n_tries;
+            let tells_apart = tells_apart || 1 < n_attempts;
             Ok(compile::upsert(&if tells_apart { upsert.told_apart() } else { upsert }))
         });
         let Written { mut page, entity, nothing, tagged } = written.await?;
         match page.count {
             Some(1) => {
-                let asked = format!("{}{}", here.origin()?, here.path());
+                let asked = format!("{}{}", target.origin()?, target.path());
                 // A trigger may have given it another key.
-                let made = location(&here, &entity, &page.json).filter(|made| !is_same(made, &asked));
+                let made = location(&target, &entity, &page.json).filter(|made| !is_same(made, &asked));
                 let location = made.or_else(|| HeaderValue::try_from(asked).ok());
                 page.json = shown(page.json);
-                return Ok(answer(&sent, StatusCode::CREATED, page, location, tagged));
+                return Ok(answer(&request, StatusCode::CREATED, page, location, tagged));
             }
             Some(compile::PASSED_OVER) => return Err(write_problem::passed_over().into()),
             Some(_) => {
                 page.json = shown(page.json);
-                return Ok(answer(&sent, StatusCode::OK, page, None, tagged));
+                return Ok(answer(&request, StatusCode::OK, page, None, tagged));
             }
             None => match nothing {
-                Nothing::Again if n_tries < TRIES => {}
+                Nothing::Again if n_attempts < MAX_ATTEMPTS => {}
                 Nothing::Again => return Err(write_problem::unreachable_row(&entity).into()),
                 Nothing::NoRow => return Err(row_not_found()),
                 Nothing::PassedOver => return Err(write_problem::passed_over().into()),
@@ -151,13 +168,13 @@ fn shown(json: Vec<u8>) -> Vec<u8> {
 /// 204 where the caller wants no rows, else `status` with them, and the tag that a read of the row would have now (RFC 9110,
 /// 8.8). More rows than an answer holds are not told, as if they were not wanted, and that is said (RFC 7240, 3).
 fn answer(
-    sent: &Sent,
+    request: &WriteRequest,
     status: StatusCode,
     page: Page,
     location: Option<HeaderValue>,
     tagged: Option<Tagged>,
 ) -> Response {
-    let mut response = match (sent.head.is_minimal, page.is_untold) {
+    let mut response = match (request.head.is_minimal, page.is_untold) {
         (true, _) => StatusCode::NO_CONTENT.into_response(),
         (false, true) => (StatusCode::NO_CONTENT, [(PREFERENCE_APPLIED, "return=minimal")]).into_response(),
         (false, false) => {
@@ -189,10 +206,14 @@ fn is_same(made: &HeaderValue, asked: &str) -> bool {
 }
 
 /// `DELETE /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`
-pub(crate) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<StatusCode, Refusal> {
+pub(crate) async fn delete(
+    caller: Caller,
+    target: RequestTarget,
+    asked: DeletePreconditions,
+) -> Result<StatusCode, Refusal> {
     let written = write::run(&caller, |context, tells_apart| {
-        let (entity, key) = (here.entity(context)?, here.key()?);
-        no_options(&here)?;
+        let (entity, key) = (target.entity(context)?, target.key()?);
+        no_options(&target)?;
         let scope = context.snapshot.scope(&context.key);
         let delete = rest::delete(&context.snapshot.catalog, &scope, &entity, &key)?;
         match asked.0.as_ref().map_err(Problem::clone)? {
@@ -214,18 +235,18 @@ pub(crate) async fn delete(caller: Caller, here: Here, asked: Asked) -> Result<S
 }
 
 /// What the headers of a request ask of the row.
-pub(crate) struct Asked(Result<Only, Problem>);
+pub(crate) struct DeletePreconditions(Result<Only, Problem>);
 
-impl<S: Sync> FromRequestParts<S> for Asked {
+impl<S: Sync> FromRequestParts<S> for DeletePreconditions {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Asked, Infallible> {
-        Ok(Asked(entity_tags::only(&parts.headers)))
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<DeletePreconditions, Infallible> {
+        Ok(DeletePreconditions(entity_tags::precondition(&parts.headers)))
     }
 }
 
-fn no_options(here: &Here) -> Result<(), Problem> {
-    match here.query().is_empty() {
+fn no_options(target: &RequestTarget) -> Result<(), Problem> {
+    match target.query().is_empty() {
         true => Ok(()),
         false => {
             Err(Problem::new(Code::BadRequest, "a write takes no options; leave out what follows on the ?"))
@@ -234,16 +255,17 @@ fn no_options(here: &Here) -> Result<(), Problem> {
 }
 
 /// As long as an address may be that is answered, with its host and headers beside it.
-const LONGEST: usize = 8 << 10;
+const MAX_LOCATION_LEN: usize = 8 << 10;
 
 /// Where the one new row is, which is the whole of `json`. `None`: there are several, or the key's values are not known, or no
 /// client could ask for it: what is too long, or a part that is a step upwards, however it is escaped.
-fn location(here: &Here, entity: &Entity, json: &[u8]) -> Option<HeaderValue> {
+fn location(target: &RequestTarget, entity: &Entity, json: &[u8]) -> Option<HeaderValue> {
     // not taken apart: what stands beside the key may be long
     let row: HashMap<String, &RawValue> = serde_json::from_slice(json).ok()?;
     // of `/auth/{tenant}/api/{entity}` and what may follow
-    let path = here.path().match_indices('/').nth(4).map_or(here.path(), |(end, _)| &here.path()[..end]);
-    let mut address = format!("{}{path}", here.origin().ok()?);
+    let path =
+        target.path().match_indices('/').nth(4).map_or(target.path(), |(end, _)| &target.path()[..end]);
+    let mut address = format!("{}{path}", target.origin().ok()?);
     for &field in &entity.key {
         let name = &entity.fields[field].name;
         let value = row.get(name)?.get();
@@ -260,5 +282,5 @@ fn location(here: &Here, entity: &Entity, json: &[u8]) -> Option<HeaderValue> {
             address.extend(utf8_percent_encode(part, path::RESERVED));
         }
     }
-    HeaderValue::try_from(address).ok().filter(|address| address.len() <= LONGEST)
+    HeaderValue::try_from(address).ok().filter(|address| address.len() <= MAX_LOCATION_LEN)
 }

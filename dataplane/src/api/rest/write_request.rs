@@ -15,7 +15,7 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::resolve::Only;
 use tokio::time::timeout;
 
-use crate::api::rest::entity_tags::only;
+use crate::api::rest::entity_tags::precondition;
 use crate::auth::credential::Caller;
 use crate::execute::retry;
 use crate::server::body_memory::BodyReservation;
@@ -23,13 +23,13 @@ use crate::server::limits::MAX_BODY_BYTES;
 use crate::tenants::snapshot::KeyContext;
 
 /// A body that takes longer to arrive is not waited for.
-const TIME: Duration = Duration::from_secs(30);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The least and the most memory that is taken at once for more of a body, where more is announced.
-const LEAST: usize = 4 << 10;
-const MOST: usize = 64 << 10;
+const MIN_PIECE: usize = 4 << 10;
+const MAX_PIECE: usize = 64 << 10;
 
 /// A request whose body nobody has read yet.
-pub struct Coming {
+pub struct UnreadBody {
     head: Head,
     body: Body,
 }
@@ -49,17 +49,17 @@ pub struct Head {
 }
 
 /// A body of JSON, or why it is none, to be told once the key is known to live; and what the caller prefers.
-pub struct Sent {
+pub struct WriteRequest {
     pub head: Head,
     body: Result<(Vec<u8>, BodyReservation), Problem>,
 }
 
-impl<S: Sync> FromRequest<S> for Coming {
+impl<S: Sync> FromRequest<S> for UnreadBody {
     type Rejection = Infallible;
 
-    async fn from_request(request: Request, _: &S) -> Result<Coming, Infallible> {
+    async fn from_request(request: Request, _: &S) -> Result<UnreadBody, Infallible> {
         let head = Head::of(request.headers(), request.body());
-        Ok(Coming { head, body: request.into_body() })
+        Ok(UnreadBody { head, body: request.into_body() })
     }
 }
 
@@ -80,7 +80,7 @@ impl Head {
             is_absent: body.is_end_stream() && !headers.contains_key(CONTENT_TYPE),
             waits: headers.contains_key(EXPECT),
             is_minimal: prefers_minimal(headers),
-            only: only(headers),
+            only: precondition(headers),
         }
     }
 
@@ -95,25 +95,25 @@ impl Head {
     }
 }
 
-impl Coming {
+impl UnreadBody {
     /// The body, for a key that lives and `may` send it, as far as that can be said before it.
     ///
     /// # Errors
     /// What `may` says, 401 for a stranger, 429 for a key that asks too often, or 503 where nobody can tell. Then the body is
     /// not waited for.
-    pub async fn of(
+    pub async fn receive(
         mut self,
         caller: &Caller,
         may: impl Fn(&KeyContext, &Head) -> Result<(), Problem> + Send + Sync,
-    ) -> Result<Sent, Problem> {
+    ) -> Result<WriteRequest, Problem> {
         let context = match retry::may(caller, |context| may(context, &self.head)).await {
             Ok(context) => context,
             Err(problem) => {
-                self.pass_over(caller);
+                self.discard(caller);
                 return Err(problem.of_nothing_written());
             }
         };
-        let body = match timeout(TIME, read(self.body, caller, &context)).await {
+        let body = match timeout(BODY_TIMEOUT, read(self.body, caller, &context)).await {
             Ok(read) => read,
             Err(_) => Err(Problem::new(
                 Code::BadRequest,
@@ -121,11 +121,11 @@ impl Coming {
             )),
         };
         let _first = body.as_ref().map(|_| caller.trace.body_is_read.set(()));
-        Ok(Sent { head: self.head, body })
+        Ok(WriteRequest { head: self.head, body })
     }
 
     /// Drops a body that is here already, so that the connection serves on. Nothing is waited for.
-    fn pass_over(&mut self, caller: &Caller) {
+    fn discard(&mut self, caller: &Caller) {
         if !self.head.waits && !self.body.is_end_stream() {
             let _dropped = self.body.frame().now_or_never();
         }
@@ -135,7 +135,7 @@ impl Coming {
     }
 }
 
-impl Sent {
+impl WriteRequest {
     pub fn body(&self) -> Result<&[u8], Problem> {
         self.head.fits()?;
         self.body.as_ref().map(|(body, _)| body.as_slice()).map_err(Problem::clone)
@@ -152,7 +152,7 @@ impl Sent {
         }
     }
 
-    /// As [`Sent::body`], where there may be none.
+    /// As [`WriteRequest::body`], where there may be none.
     pub fn body_if_any(&self) -> Result<Option<&[u8]>, Problem> {
         match (self.head.is_absent, &self.body) {
             (true, _) => Ok(None),
@@ -186,7 +186,7 @@ async fn read(
         while !rest.is_empty() {
             if pieces.room() == 0 {
                 let left = announced.unwrap_or(limit).saturating_sub(pieces.len).max(1);
-                let size = pieces.len.clamp(LEAST, MOST).min(left);
+                let size = pieces.len.clamp(MIN_PIECE, MAX_PIECE).min(left);
                 reservation.grow_to(with_statement(pieces.size + size))?;
                 pieces.add(size);
             }
