@@ -131,7 +131,7 @@ pub struct ServeSettings {
 /// Which installation, checked.
 #[derive(Debug, Clone)]
 pub struct ControlSettings {
-    pub place: Endpoint,
+    pub endpoint: Endpoint,
     pub root: Root,
 }
 
@@ -182,7 +182,7 @@ impl ControlFlags {
         });
         let root = given.required("root-file", self.root_file.as_deref(), |path| root(Path::new(path)));
         tls?;
-        Some(ControlSettings { place: place?, root: root? })
+        Some(ControlSettings { endpoint: place?, root: root? })
     }
 }
 

@@ -63,8 +63,8 @@ fn main() -> ExitCode {
             Ok(control) => said(rotate_signing_key::run(&control)),
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
-        Command::Retained(flags) => match flags.asked() {
-            Ok(asked) => said(retained::run(asked)),
+        Command::Retained(flags) => match flags.command() {
+            Ok(command) => said(retained::run(command)),
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
         Command::Psql(flags) => standalone::psql::run(&flags),
@@ -99,7 +99,7 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
     let listeners = Listeners::bind(&settings.server).await?;
     let config = AppConfig {
         listeners,
-        control: settings.control.place,
+        control: settings.control.endpoint,
         root: settings.control.root,
         trusted_proxies: settings.server.trusted_proxies.clone(),
         lane: settings.server.lane,

@@ -3,7 +3,7 @@
 
 mod acts;
 mod list;
-mod place;
+mod target;
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ use rowgate_program::settings::Mistakes;
 use rowgate_reconcile::removal::retained::DropError;
 
 use crate::standalone::found::StateError;
-use place::Place;
-pub use place::PlaceFlags;
+pub use target::InstallationFlags;
+use target::Target;
 
 /// The flags of `retained`.
 #[derive(Debug, Clone, Args)]
@@ -36,7 +36,7 @@ pub struct RetainedFlags {
     #[command(subcommand)]
     act: Option<ActFlags>,
     #[command(flatten)]
-    place: PlaceFlags,
+    target: InstallationFlags,
 }
 
 #[derive(Debug, Clone, Subcommand)]
@@ -66,9 +66,9 @@ enum ActFlags {
 
 /// What is asked for, checked.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct RetainedCommand {
     act: Act,
-    place: Place,
+    target: Target,
 }
 
 #[derive(Debug, Clone)]
@@ -107,7 +107,7 @@ pub struct Done(String);
 
 impl RetainedFlags {
     /// Checks everything that was given; every mistake is told at once.
-    pub fn asked(&self) -> Result<Asked, Mistakes> {
+    pub fn command(&self) -> Result<RetainedCommand, Mistakes> {
         let mut mistakes = Vec::new();
         let act = match &self.act {
             None => Some(Act::List),
@@ -117,23 +117,23 @@ impl RetainedFlags {
             }
             Some(ActFlags::Drop { id, yes }) => ulid(id, &mut mistakes).map(|id| Act::Drop { id, yes: *yes }),
         };
-        let place = self.place.read(self.act.is_some());
-        let place = place.map_err(|Mistakes(more)| mistakes.extend(more)).ok();
-        match (act, place) {
-            (Some(act), Some(place)) if mistakes.is_empty() => Ok(Asked { act, place }),
+        let target = self.target.read(self.act.is_some());
+        let target = target.map_err(|Mistakes(more)| mistakes.extend(more)).ok();
+        match (act, target) {
+            (Some(act), Some(target)) if mistakes.is_empty() => Ok(RetainedCommand { act, target }),
             _ => Err(Mistakes(mistakes)),
         }
     }
 }
 
 /// Does what is asked for.
-pub async fn run(asked: Asked) -> Result<Done, RetainedError> {
-    match asked.act {
-        Act::List => list::all(asked.place).await.map(Done),
+pub async fn run(command: RetainedCommand) -> Result<Done, RetainedError> {
+    match command.act {
+        Act::List => list::all(command.target).await.map(Done),
         Act::HandOver { id, namespace, name } => {
-            acts::hand_over(asked.place, &id, &namespace, &name).await.map(Done)
+            acts::hand_over(command.target, &id, &namespace, &name).await.map(Done)
         }
-        Act::Drop { id, yes } => acts::drop(asked.place, &id, yes).await.map(Done),
+        Act::Drop { id, yes } => acts::drop(command.target, &id, yes).await.map(Done),
     }
 }
 
@@ -178,11 +178,11 @@ mod tests {
                 &["\"\" is no id", "--to: \"team-b\" names no Tenant", "--operator-root-file: is missing"],
             ),
         ] {
-            let place = PlaceFlags {
+            let target = InstallationFlags {
                 root_file: (starts.len() == 3).then(|| "/nowhere".to_owned()),
-                ..PlaceFlags::default()
+                ..InstallationFlags::default()
             };
-            let Mistakes(lines) = RetainedFlags { act: Some(act), place }.asked().expect_err("mistakes");
+            let Mistakes(lines) = RetainedFlags { act: Some(act), target }.command().expect_err("mistakes");
             for start in starts {
                 assert!(lines.iter().any(|line| line.starts_with(start)), "{start}: {lines:?}");
             }

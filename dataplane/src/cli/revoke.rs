@@ -65,7 +65,7 @@ pub enum RevokeError {
 pub async fn run(key_id: &str, control: &ControlSettings) -> Result<Revoked, RevokeError> {
     let text = key_id.strip_prefix("key_").unwrap_or(key_id);
     let key: Ulid = text.parse().map_err(|_| RevokeError::NotAKeyId)?;
-    let (installation, mut conn) = open_existing(control.place.clone(), &control.root).await?;
+    let (installation, mut conn) = open_existing(control.endpoint.clone(), &control.root).await?;
     let rows = tenants::list(&mut conn).await.map_err(RevokeError::Tenants)?;
     let (n_tenants, mut silent) = (rows.len(), Vec::new());
     for row in rows {

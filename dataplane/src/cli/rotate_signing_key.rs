@@ -29,7 +29,7 @@ pub enum RotateError {
 
 /// Writes the next generation and wakes the replicas.
 pub async fn run(control: &ControlSettings) -> Result<Begun, RotateError> {
-    let (_, mut conn) = open_existing(control.place.clone(), &control.root).await?;
+    let (_, mut conn) = open_existing(control.endpoint.clone(), &control.root).await?;
     let rotation = signing::rotate(&mut conn).await?;
     if !rotation.begun {
         return Err(RotateError::UnderWay(rotation.generation, rotation.ends));

@@ -55,7 +55,10 @@ fn a_file_gives_what_no_flag_gives_and_its_unknown_names_are_mistakes() {
     assert_eq!(settings.server.listen.port(), 10);
     assert_eq!(settings.server.drain, Duration::from_secs(7));
     assert_eq!(Ok(settings.server.trusted_proxies), TrustedProxies::parse("10.0.0.0/8,::1"));
-    assert_eq!(settings.control.place, Endpoint::Tcp { host: "db".into(), port: 5432, tls: Tls::default() });
+    assert_eq!(
+        settings.control.endpoint,
+        Endpoint::Tcp { host: "db".into(), port: 5432, tls: Tls::default() }
+    );
 
     std::fs::write(&file, text + "lisen: x\n").expect("a file");
     assert_eq!(

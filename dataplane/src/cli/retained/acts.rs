@@ -10,15 +10,15 @@ use rowgate_pg::control::{leader, retained};
 use rowgate_reconcile::removal::retained::{Removal, drop_retained};
 
 use super::RetainedError;
-use super::place::Place;
+use super::target::Target;
 
 pub(super) async fn hand_over(
-    place: Place,
+    target: Target,
     id: &Ulid,
     namespace: &str,
     name: &str,
 ) -> Result<String, RetainedError> {
-    let mut operated = place.operate().await?;
+    let mut operated = target.operate().await?;
     let old = find(&mut operated, id).await?;
     let epoch = leader::look(&mut operated.control).await?.epoch;
     let mut open = leader::fence(&mut operated.control, epoch).await?;
@@ -37,8 +37,8 @@ pub(super) async fn hand_over(
     ))
 }
 
-pub(super) async fn drop(place: Place, id: &Ulid, yes: bool) -> Result<String, RetainedError> {
-    let mut operated = place.operate().await?;
+pub(super) async fn drop(target: Target, id: &Ulid, yes: bool) -> Result<String, RetainedError> {
+    let mut operated = target.operate().await?;
     let record = find(&mut operated, id).await?;
     if !yes && !is_confirmed(&record) {
         return Err(RetainedError::NotConfirmed(id.clone()));

@@ -11,15 +11,15 @@ use rowgate_pg::failure::PgError;
 use tokio::time::timeout;
 
 use super::RetainedError;
-use super::place::Place;
+use super::target::Target;
 
 /// How long a database may take to say how large it is.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const HEAD: [&str; 7] = ["ID", "SLUG", "DATABASE", "SIZE", "TENANT", "SINCE", "FOR"];
 
-pub(super) async fn all(place: Place) -> Result<String, RetainedError> {
-    let (endpoint, root) = place.look().await?;
+pub(super) async fn all(target: Target) -> Result<String, RetainedError> {
+    let (endpoint, root) = target.look().await?;
     let (installation, mut conn) = open_existing(endpoint, &root).await?;
     let all = retained::list(&mut conn).await?;
     if all.is_empty() {

@@ -15,7 +15,7 @@ use crate::standalone::found;
 
 /// The flags that say which installation it is.
 #[derive(Debug, Clone, Default, Args)]
-pub struct PlaceFlags {
+pub struct InstallationFlags {
     /// The state folder of a standalone Rowgate, which must be running; not read where --root-file is given
     #[arg(long, env = "ROWGATE_STATE", value_name = "FOLDER", default_value = ".rowgate", global = true)]
     pub state: PathBuf,
@@ -45,7 +45,7 @@ pub struct PlaceFlags {
 
 /// The same, checked.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum Target {
     State {
         folder: PathBuf,
         given: Option<Login>,
@@ -58,14 +58,14 @@ pub(super) enum Place {
     },
 }
 
-impl PlaceFlags {
+impl InstallationFlags {
     /// `acts`: something is to be changed.
-    pub(super) fn read(&self, acts: bool) -> Result<Place, Mistakes> {
+    pub(super) fn read(&self, acts: bool) -> Result<Target, Mistakes> {
         let url =
             self.database_url.as_deref().map(|url| database_url::parse(url).map_err(|it| it.to_string()));
         let Some(root_file) = &self.root_file else {
             let given = url.transpose().map_err(|why| Mistakes(vec![format!("--database-url: {why}")]))?;
-            return Ok(Place::State { folder: self.state.clone(), given });
+            return Ok(Target::State { folder: self.state.clone(), given });
         };
         if !acts && (self.control.is_some() || url.is_none()) {
             let flags = ControlFlags {
@@ -74,7 +74,7 @@ impl PlaceFlags {
                 database_tls: self.database_tls.clone(),
                 database_ca: self.database_ca.clone(),
             };
-            return flags.settings().map(Place::Dataplane);
+            return flags.settings().map(Target::Dataplane);
         }
         let mut given = Given::new(None);
         let file = |path: &str| -> Result<Root, String> { root(Path::new(path)) };
@@ -88,36 +88,36 @@ impl PlaceFlags {
         let (dataplane, login) =
             (dataplane.expect("no mistake was noted"), login.expect("no mistake was noted"));
         Ok(match operator {
-            Some(operator) => Place::Operator { roots: Roots { operator, dataplane }, given: login },
-            None => Place::Dataplane(ControlSettings { place: login.endpoint, root: dataplane }),
+            Some(operator) => Target::Operator { roots: Roots { operator, dataplane }, given: login },
+            None => Target::Dataplane(ControlSettings { endpoint: login.endpoint, root: dataplane }),
         })
     }
 }
 
-impl Place {
+impl Target {
     /// What a data plane opens the installation with, which reads.
     pub(super) async fn look(self) -> Result<(Endpoint, Root), RetainedError> {
         Ok(match self {
-            Place::State { folder, .. } => {
+            Target::State { folder, .. } => {
                 let (roots, endpoint) = found::find(&folder).await?;
                 (endpoint, roots.dataplane)
             }
-            Place::Dataplane(control) => (control.place, control.root),
-            Place::Operator { roots, given } => (given.endpoint, roots.dataplane),
+            Target::Dataplane(control) => (control.endpoint, control.root),
+            Target::Operator { roots, given } => (given.endpoint, roots.dataplane),
         })
     }
 
     /// As the operator.
     pub(super) async fn operate(&self) -> Result<Operated, RetainedError> {
         match self {
-            Place::State { folder, given } => {
+            Target::State { folder, given } => {
                 let (roots, endpoint) = found::find(folder).await?;
                 Ok(operate(endpoint, given.as_ref(), &roots).await?)
             }
-            Place::Operator { roots, given } => {
+            Target::Operator { roots, given } => {
                 Ok(operate(given.endpoint.clone(), Some(given), roots).await?)
             }
-            Place::Dataplane(_) => unreachable!("it is made where nothing is to be changed"),
+            Target::Dataplane(_) => unreachable!("it is made where nothing is to be changed"),
         }
     }
 }
