@@ -90,7 +90,7 @@ fn refuse(
     Trace::of(parts);
     let is_called = fewer.is_some() && fewer == Problem::only_called().allow;
     if is_called && parts.method == Method::POST {
-        let what = "this entity is a procedure and has no rows; call it with POST at its own address";
+        let what = "this entity is a procedure and has no rows; call it with POST at its own URL";
         return Refusal(Problem::new(Code::NotFound, what)).into_response();
     }
     let row = if is_called { None } else { row_address(parts, context) };

@@ -204,8 +204,10 @@ fn without_slash(request: &mut Request) {
 
 /// Of a method that an address does not answer. `row`: where a row of its collection is.
 pub(crate) fn method_not_allowed(row: Option<String>) -> Problem {
-    let row = row.map(|address| format!("; a row's address is {address}")).unwrap_or_default();
-    let what = format!("this address does not answer that method; the Allow header lists those it does{row}");
+    let row = row.map(|address| format!("; a row's URL is {address}")).unwrap_or_default();
+    let what = format!(
+        "this URL does not support that method; the Allow header lists the methods that it supports{row}"
+    );
     Problem::new(Code::MethodNotAllowed, what)
 }
 
@@ -215,11 +217,8 @@ async fn not_found(State(app): State<Arc<App>>, parts: Parts) -> Refusal {
     if needs_key && let Err(refusal) = options::live(parts, &app).await {
         return refusal;
     }
-    Problem::new(
-        Code::NotFound,
-        "there is nothing at this address; entities are at /auth/{tenant}/api/{entity}",
-    )
-    .into()
+    Problem::new(Code::NotFound, "there is nothing at this URL; entities are at /auth/{tenant}/api/{entity}")
+        .into()
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(crate) async fn exchange(
     let Credential::Secret(_) = caller.credential else { return Err(Problem::unauthorized().into()) };
     let context = caller.authenticate_fresh().await?;
     if !request.body().is_end_stream() {
-        let what = "an exchange takes no body; send the header X-API-Key alone";
+        let what = "an exchange takes no body; send only the header X-API-Key";
         return Err(Problem::new(Code::BadRequest, what).into());
     }
     let (key, tenant) = (&context.key, caller.tenant.slug.clone());

@@ -152,7 +152,7 @@ impl Presented {
         match (headers.contains_key(X_API_KEY), headers.contains_key(AUTHORIZATION)) {
             (true, true) => Err(Problem::new(
                 Code::BadRequest,
-                "the request holds both X-API-Key and Authorization; send one of them",
+                "the request has both X-API-Key and Authorization; send only one of them",
             )),
             (true, false) => Ok(key(headers).map(|key| {
                 let credential = Credential::Secret(key.secret.digest(&app.pepper));

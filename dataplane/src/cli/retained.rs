@@ -97,7 +97,7 @@ pub enum RetainedError {
     State(#[from] StateError),
     #[error(transparent)]
     Installation(#[from] InstallationError),
-    #[error("the control database did not do it: {0}")]
+    #[error("the control database refused: {0}")]
     Control(#[from] PgError),
 }
 

@@ -77,33 +77,33 @@ fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: 
         Failure::Raised(text) => RetryReason::Final(Problem::new(Code::ProcedureError, text)),
         Failure::Routine(cause) if cause.sqlstate.as_deref() == Some("42501") => final_problem(
             Code::Forbidden,
-            "what the procedure does is not allowed to this key, by a grant or by a policy of a table; what it committed before stays",
+            "a grant, or a policy of a table, does not allow this API key what the procedure does; what it committed before stays committed",
         ),
         Failure::Routine(cause) if cause.sqlstate.as_deref() == Some("DL409") => final_problem(
             Code::StaleRow,
-            "a row that the procedure changes has another version than it was told; read it again and call it with what you \
-             find; what it committed before stays",
+            "the version of a row that the procedure changes is not the one it was given; read the row again and call \
+             the procedure with the new version; what it committed before stays committed",
         ),
         Failure::Routine(cause) => {
             // Its words may hold values of rows and of the request.
             caller.trace.fault("a routine failed", cause.sqlstate.as_deref().unwrap_or_default());
             final_problem(
                 Code::ProcedureError,
-                "the procedure failed, with an error that it does not tell its callers; what it committed before stays",
+                "the procedure failed with an error that is not shown to callers; what it committed before stays committed",
             )
         }
         Failure::Violation(cause) => RetryReason::Final(violation(&cause)),
         Failure::Conflict(_) => final_problem(
             Code::SerializationFailure,
-            "another transaction was in the way of the procedure, and what it had not committed is undone; call it again",
+            "the procedure conflicted with a concurrent transaction, and what it had not committed was rolled back; call it again",
         ),
         Failure::TooLong => final_problem(
             Code::TooLarge,
-            "the procedure gives more than 32 MiB, so it was ended, and what it had not committed is undone; let it give less",
+            "the procedure returned more than 32 MiB and was canceled, and what it had not committed was rolled back; return less",
         ),
         Failure::Timeout => final_problem(
             Code::StatementTimeout,
-            "the procedure took longer than this tenant allows and was ended; what it committed before stays",
+            "the procedure exceeded the tenant's statement timeout and was canceled; what it committed before stays committed",
         ),
         Failure::Lost(cause) => {
             caller.trace.fault("the answer of a call was lost", &cause);
@@ -121,14 +121,12 @@ fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: 
 /// Which rule it was, without a word of the database's own.
 fn violation(cause: &Cause) -> Problem {
     let (code, what) = match cause.sqlstate.as_deref() {
-        Some("23505") => {
-            (Code::UniqueViolation, "a row with these values of a unique field is there already")
-        }
+        Some("23505") => (Code::UniqueViolation, "a row with these values of a unique field already exists"),
         Some("23503" | "23001") => (
             Code::ForeignKeyViolation,
-            "a row that another one refers to is not there, or is still referred to",
+            "a row that another row refers to does not exist, or is still referred to",
         ),
-        _ => (Code::ConstraintViolation, "a rule of a table, or of a type, forbids a value"),
+        _ => (Code::ConstraintViolation, "a constraint of a table, or of a type, forbids a value"),
     };
-    Problem::new(code, format!("the procedure failed: {what}; what it committed before stays"))
+    Problem::new(code, format!("the procedure failed: {what}; what it committed before stays committed"))
 }

@@ -30,17 +30,17 @@ fn problem_of_failure(
         Failure::Invalid(cause) if matches!(cause.sqlstate.as_deref(), Some("53200" | "54000")) => {
             RetryReason::Final(Problem::new(
                 Code::TooLarge,
-                "the statement would build up more in memory than one session may hold; use fewer functions of long texts in \
-                 $filter, compare such fields by themselves, and name fewer of them in $select",
+                "the statement needs more memory than one session may use; use fewer functions on long texts in \
+                 $filter, compare such fields directly, and name fewer of them in $select",
             ))
         }
         Failure::Invalid(cause) => {
-            let what = "a value does not fit its column, a computation leaves its range or divides by zero, or two columns have \
-                        collations that cannot be compared; compare with values of the column's type";
+            let what = "a value does not fit its column, a computation overflows or divides by zero, or two columns \
+                        have collations that cannot be compared; compare with values of the column's type";
             let problem =
                 cause.parameter.and_then(misfit).unwrap_or_else(|| Problem::new(Code::InvalidValue, what));
             RetryReason::Final(match cause.sqlstate.as_deref() {
-                Some("54001") => problem.detail("it is nested deeper than PostgreSQL reads"),
+                Some("54001") => problem.detail("it is nested deeper than PostgreSQL can parse"),
                 _ => problem,
             })
         }
@@ -50,7 +50,7 @@ fn problem_of_failure(
         }
         Failure::Timeout => RetryReason::Final(Problem::new(
             Code::StatementTimeout,
-            "the query took longer than this tenant allows; ask for fewer rows, or filter by an indexed column",
+            "the query exceeded the tenant's statement timeout; ask for fewer rows, or filter by an indexed column",
         )),
         Failure::Busy(cause) => {
             tracing::debug!(tenant = %caller.tenant.slug, cause, "a request was refused");
@@ -67,7 +67,7 @@ fn problem_of_failure(
         }
         Failure::TooLong => RetryReason::Final(Problem::new(
             Code::TooLarge,
-            "a row is longer than 64 MiB when it is told; name fewer fields in $select",
+            "a row is longer than 64 MiB as JSON; name fewer fields in $select",
         )),
         Failure::Violation(cause)
         | Failure::Routine(cause)

@@ -89,7 +89,7 @@ impl<F: Fn(&KeyContext) -> Result<Compiled, Problem> + Send + Sync> Attempt for 
         let after = after.map_err(|too_long| {
             RetryReason::Final(Problem::new(
                 Code::InvalidOrderBy,
-                format!("{too_long}; order by shorter fields, or ask for more rows at once"),
+                format!("{too_long}; order by shorter fields, or ask for more rows per page"),
             ))
         })?;
         let count = compiled.shape.count.map(|_| match page.count {

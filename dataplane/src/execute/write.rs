@@ -162,11 +162,11 @@ fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: 
         }
         Failure::TooLong => RetryReason::Final(Problem::new(
             Code::TooLarge,
-            "a row would be longer than 64 MiB when it is told, so nothing was done; send Prefer: return=minimal to write it",
+            "a row would be longer than 64 MiB as JSON, so nothing was written; send Prefer: return=minimal to write it",
         )),
         Failure::Conflict(_) => RetryReason::Final(Problem::new(
             Code::SerializationFailure,
-            "another write was in the way and nothing of this one was done; send it again",
+            "the write conflicted with a concurrent one, and nothing was written; retry",
         )),
         Failure::Unwritable(cause) => RetryReason::Final(unwritable(&cause)),
         failure => problem_of(caller, context, &compiled.entity, failure, |parameter| {

@@ -14,10 +14,10 @@ pub(crate) fn unwritable(cause: &Cause) -> Problem {
     if cause.sqlstate.as_deref() == Some("428C9") {
         return Problem::new(
             Code::ReadOnlyColumn,
-            "a field that is sent is set by the database, in a table under this view; leave it out",
+            "the database generates the value of a field that is sent, in a table under this view; leave it out",
         );
     }
-    let what = "PostgreSQL cannot write to this view by itself; write to a table under it, or give the view INSTEAD OF triggers";
+    let what = "PostgreSQL cannot update this view automatically; write to a table under it, or give the view INSTEAD OF triggers";
     Problem { allow: Some(Problem::ONLY_READ), ..Problem::new(Code::MethodNotAllowed, what) }
 }
 
@@ -36,11 +36,11 @@ pub(crate) fn is_key(cause: &Cause, entity: &Entity) -> bool {
 /// No try has found the row, and none could make it.
 pub fn unreachable_row(entity: &Entity) -> Problem {
     if !entity.hides {
-        let what = "others make and delete this row at this moment, and nothing of this write was done; send it again";
+        let what = "this row is being created and deleted concurrently, and nothing was written; retry";
         return Problem::new(Code::SerializationFailure, what);
     }
-    let what = "a row with this key is there that this API key may not see, or others make and delete it at this moment; use \
-                another key, or send it again";
+    let what = "a row with this key exists but is not visible to this API key, or is being changed concurrently; use \
+                another key, or retry";
     Problem::new(Code::Forbidden, what)
 }
 
@@ -81,12 +81,12 @@ pub fn stale(nothing: Nothing, entity: &Entity) -> Problem {
     match nothing {
         Nothing::Unmatched => Problem::new(
             Code::PreconditionFailed,
-            "the row has another version than If-Match names, or is gone; read it again, and make the change to what you find",
+            "the row's version is not the one that If-Match names, or the row is gone; read it again, and apply the change to what you find",
         ),
         _ => Problem::new(
             Code::StaleRow,
             format!(
-                "the row was changed since {} was read, or is gone; read it again, and make the change to what you find",
+                "the row changed after {} was read, or is gone; read it again, and apply the change to what you find",
                 entity.version_name()
             ),
         ),
@@ -124,28 +124,28 @@ pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &Compiled
             Problem::new(
                 Code::ExpectedTsRequired,
                 format!(
-                    "the row is there, and its table wants to know which version is changed, which this view has no field for: \
-                     write to the table, or add its column {EXPECTED_TS} to the view, under that name and as it is"
+                    "this table requires the row's version, and this view has no field for it: write to the table, or \
+                     add its column {EXPECTED_TS} to the view, unchanged and under that name"
                 ),
             )
         }
         Some("DL428") => Problem::new(
             Code::ExpectedTsRequired,
             format!(
-                "the row is there, and its table wants to know which version is changed: send {} as it was read, or If-Match with its ETag",
+                "this table requires the row's version: send {} as it was read, or If-Match with its ETag",
                 compiled.entity.version_name()
             ),
         ),
         Some("DL405") if is_elsewhere(cause, &compiled.entity) => Problem::new(
             Code::ForeignKeyViolation,
-            "rows of a table whose rows are never deleted refer to this one; change those first",
+            "rows of a table that does not allow deletes refer to this row; change those first",
         ),
         Some("DL405") => Problem::delete_blocked(
-            "rows of this table are not deleted; set their flag for that with PATCH instead",
+            "this table does not allow deletes; set the row's deletion flag with PATCH instead",
         ),
         Some("23505") => Problem::new(
             Code::UniqueViolation,
-            "a row with these values of a unique field, or of the key, is there already; change them",
+            "a row with these values of a unique field, or of the key, already exists; change them",
         ),
         Some("23503" | "23001") => Problem::new(
             Code::ForeignKeyViolation,
@@ -155,7 +155,7 @@ pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &Compiled
                 }
                 Some(false) => "other rows still refer to this row; change or delete those first",
                 None => {
-                    "a row that this one refers to is not there, or rows refer to this one; write or remove those first"
+                    "a row that this row refers to does not exist, or other rows refer to this row; write or remove those first"
                 }
             },
         ),
@@ -185,7 +185,7 @@ pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &Compiled
         }
         Some("23P01") => Problem::new(
             Code::ConstraintViolation,
-            "an exclusion constraint of the table forbids the row beside one that is there; change its values",
+            "an exclusion constraint of the table forbids the row beside one that exists; change its values",
         ),
         Some("23514") => Problem::new(
             Code::ConstraintViolation,
@@ -201,11 +201,12 @@ pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &Compiled
         ),
         Some("21000") => Problem::new(
             Code::ConstraintViolation,
-            "several rows have this key, and nothing was done to any; name fields in keyFields that tell the rows apart",
+            "several rows have this key, and none was changed; name fields in keyFields that identify one row",
         ),
-        _ => {
-            Problem::new(Code::ConstraintViolation, "a rule of the table forbids the row; change its values")
-        }
+        _ => Problem::new(
+            Code::ConstraintViolation,
+            "a constraint of the table forbids the row; change its values",
+        ),
     }
 }
 

@@ -67,7 +67,7 @@ pub fn preflight(parts: &Parts, methods: &HeaderValue) -> Option<Result<HeaderMa
     if parts.extensions.get::<AllowedOrigin>().is_none() {
         return Some(Err(Problem::new(
             Code::Forbidden,
-            "pages of this origin may not call this address; list the origin in spec.cors.origins of the Tenant",
+            "pages of this origin may not call this URL; list the origin in spec.cors.origins of the Tenant",
         )));
     }
     let headers = [

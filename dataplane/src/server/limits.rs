@@ -20,7 +20,7 @@ pub fn check(request: &Request) -> Result<(), Problem> {
     if MAX_HEAD_BYTES < target {
         return Err(Problem::new(
             Code::UriTooLong,
-            "the address is longer than 16 KiB; ask with a shorter $filter or fewer options",
+            "the URL is longer than 16 KiB; use a shorter $filter or fewer options",
         ));
     }
     // Method, version and line ends of the first line; `: ` and the line end of each header.
@@ -29,13 +29,13 @@ pub fn check(request: &Request) -> Result<(), Problem> {
     if MAX_HEAD_BYTES < line + headers.sum::<usize>() {
         return Err(Problem::new(
             Code::HeadersTooLarge,
-            "the address and the headers together are larger than 16 KiB; send fewer or shorter headers",
+            "the URL and the headers together are larger than 16 KiB; send fewer or shorter headers",
         ));
     }
     let announced =
         request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: u64| MAX_BODY_BYTES < length) {
-        return Err(Problem::new(Code::TooLarge, "the body is larger than 1 MiB; send less at once"));
+        return Err(Problem::new(Code::TooLarge, "the body is larger than 1 MiB; send less in one request"));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ pub fn decode(part: &str) -> Result<String, Problem> {
         return refuse("holds a % without two hexadecimal digits; write % itself as %25");
     }
     match percent_encoding::percent_decode_str(part).decode_utf8() {
-        Err(_) => refuse("is not UTF-8 once its escapes are decoded"),
+        Err(_) => refuse("is not UTF-8 after percent-decoding"),
         Ok(text) if text.contains('\0') => refuse("holds a NUL character"),
         Ok(text) => Ok(text.into_owned()),
     }

@@ -22,12 +22,12 @@ async fn only_what_is_raised_for_callers_is_told_in_its_words() {
             (
                 "P0001",
                 "a secret",
-                "ProcedureError 422 the procedure failed, with an error that it does not tell its callers; what it committed before stays",
+                "ProcedureError 422 the procedure failed with an error that is not shown to callers; what it committed before stays committed",
             ),
             (
                 "22023",
                 "a secret",
-                "ProcedureError 422 the procedure failed, with an error that it does not tell its callers; what it committed before stays",
+                "ProcedureError 422 the procedure failed with an error that is not shown to callers; what it committed before stays committed",
             ),
         ] {
             let reply = desk.call(key, "raises", json!({"state": state, "message": message})).await;

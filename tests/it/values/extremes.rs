@@ -113,7 +113,7 @@ async fn json_that_is_too_deep_is_refused_by_its_fields_name() {
         let is_its = n == 60_000 && field != "list";
         if status != 400
             || !told.contains(expected)
-            || is_its != told.contains("deeper than PostgreSQL reads")
+            || is_its != told.contains("deeper than PostgreSQL can parse")
         {
             wrong.push(format!("{field} {n}: {status} {told:.300}"));
         }

@@ -41,7 +41,7 @@ async fn what_is_read_and_may_not_be_changed_is_no_row_that_is_not_there() {
         ("shelf", "PATCH", "/posted/id/2", r#"{"body": "x"}"#, None, "a table under the view"),
         ("shelf", "DELETE", "/posted/id/2", "", None, "a table under the view"),
         // the row as it would become
-        ("shelf", "PATCH", "/posts/id/1", r#"{"owner": "south"}"#, None, "does not allow this row"),
+        ("shelf", "PATCH", "/posts/id/1", r#"{"owner": "south"}"#, None, "does not allow this API key"),
     ] {
         let headers: Vec<_> = header.into_iter().collect();
         let reply = desk.ask_with(key, method, path, body, &headers).await;
@@ -77,7 +77,7 @@ async fn what_is_read_and_may_not_be_changed_is_no_row_that_is_not_there() {
     }
     for path in ["/posts/id/3", "/ruled/id/3"] {
         let reply = desk.ask("shelf", "PATCH", path, new).await;
-        assert!(told(&reply).0 == 403 && told(&reply).2.contains("may not see"), "{reply:?}");
+        assert!(told(&reply).0 == 403 && told(&reply).2.contains("not visible"), "{reply:?}");
     }
     assert_eq!(desk.state().await, before);
     for (method, body, status) in [("PATCH", r#"{"body": "y"}"#, 200), ("PUT", new, 200), ("DELETE", "", 204)]

@@ -63,8 +63,8 @@ spec:
 ";
 
 /// What is told where nobody can say which value it is.
-const UNSAID: &str = "a value does not fit its column, a computation leaves its range or divides by zero, or two columns have collations \
-                      that cannot be compared; compare with values of the column's type";
+const UNSAID: &str = "a value does not fit its column, a computation overflows or divides by zero, or two columns have \
+                      collations that cannot be compared; compare with values of the column's type";
 
 /// What is sent as the fields of one row, and what is told of it.
 const CASES: &[(&str, &str)] = &[

@@ -162,9 +162,18 @@ async fn what_does_not_know_the_row_changes_nothing() {
         // no row is deleted, by whatever way
         ("all", "DELETE", "/docs/id/1", Value::Null, None, 405, "DirectDeleteBlocked", "is_deleted"),
         ("all", "DELETE", "/docs/id/9", Value::Null, None, 405, "DirectDeleteBlocked", "is_deleted"),
-        ("narrow", "DELETE", "/docs/id/1", Value::Null, None, 405, "DirectDeleteBlocked", "their flag"),
+        ("narrow", "DELETE", "/docs/id/1", Value::Null, None, 405, "DirectDeleteBlocked", "deletion flag"),
         ("all", "DELETE", "/bins/id/1", Value::Null, None, 405, "DirectDeleteBlocked", "is_deleted"),
-        ("all", "DELETE", "/folders/id/1", Value::Null, None, 409, "ForeignKeyViolation", "never deleted"),
+        (
+            "all",
+            "DELETE",
+            "/folders/id/1",
+            Value::Null,
+            None,
+            409,
+            "ForeignKeyViolation",
+            "not allow deletes",
+        ),
     ];
     for (key, method, path, body, header, status, expected, words) in cases {
         let body = if body.is_null() { String::new() } else { body.to_string() };

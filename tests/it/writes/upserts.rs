@@ -107,7 +107,7 @@ async fn what_a_key_may_not_change_or_make_stays_as_it_is() {
         ("shelf", "PATCH", "/shelves/id/1", r#"{"n": "x"}"#, None, 400, "InvalidValue", "whole"),
         ("shelf", "PATCH", "/shelves/id/1", r#"{"m": 1}"#, None, 400, "UnknownField", "\"m\""),
         // a policy hides the row, or would hide it then
-        ("shelf", "PATCH", "/shelves/id/2", new, None, 403, "Forbidden", "may not see"),
+        ("shelf", "PATCH", "/shelves/id/2", new, None, 403, "Forbidden", "not visible"),
         ("shelf", "PATCH", "/shelves/id/1", r#"{"region": "south"}"#, None, 403, "Forbidden", "policy"),
         ("changer", "PATCH", "/shelves/id/2", r#"{"label": "x"}"#, None, 404, "RowNotFound", "no row"),
         ("changer", "PATCH", "/shelves/id/9", r#"{"label": "x"}"#, None, 404, "RowNotFound", "no row"),

@@ -215,7 +215,7 @@ async fn what_a_trigger_passes_over_or_raises_is_told_and_not_tried_again() {
     }
     gallery.ask("all", "POST", "/heap", r#"{"id": 1, "note": "x"}"#, &[]).await;
     gallery.ran().await;
-    let (before, over, raised) = (gallery.state().await, "skipped the row", "rule of the table");
+    let (before, over, raised) = (gallery.state().await, "skipped the row", "constraint of the table");
     let cases = [
         ("all", "PATCH", "/pictures/id/1", r#"{"size": -1}"#, None, 422, "ConstraintViolation", over, 1),
         ("changer", "PATCH", "/pictures/id/1", r#"{"size": -1}"#, None, 422, "ConstraintViolation", over, 1),
@@ -336,7 +336,7 @@ async fn what_a_trigger_passes_over_or_raises_is_told_and_not_tried_again() {
     // OLD is what a DELETE has to return, and NEW is NULL there
     gallery.ask("all", "PATCH", "/pictures/id/15", r#"{"size": 14}"#, &[]).await;
     let reply = gallery.ask("all", "DELETE", "/pictures/id/15", "", &[]).await;
-    assert!(reply.status == 422 && told(&reply).2.contains("OLD where it has deleted it"), "{reply:?}");
+    assert!(reply.status == 422 && told(&reply).2.contains("OLD where it deleted the row"), "{reply:?}");
 }
 
 /// A trigger holds the first of them up between looking for the row and making it. Seen to fail (409) without the second try.

@@ -72,7 +72,7 @@ fn unfit(name: &HeaderName) -> Problem {
     let name = if *name == X_FORWARDED_PROTO { "X-Forwarded-Proto" } else { "X-Forwarded-Host" };
     Problem::new(
         Code::BadRequest,
-        format!("{name} is not one plain value; let the proxy before Rowgate overwrite it with its own"),
+        format!("{name} must have exactly one value; let the proxy in front of Rowgate overwrite the header"),
     )
 }
 

@@ -148,8 +148,7 @@ async fn upsert(
                 Nothing::NoRow => return Err(row_not_found()),
                 Nothing::PassedOver => return Err(write_problem::passed_over().into()),
                 Nothing::Taken => {
-                    let what =
-                        "a row with this key is there already, and If-None-Match: * asks for a new one";
+                    let what = "a row with this key already exists, and If-None-Match: * requires a new one";
                     return Err(Problem::new(Code::PreconditionFailed, what).into());
                 }
                 Nothing::Stale | Nothing::Unmatched => {
@@ -222,7 +221,7 @@ pub(crate) async fn delete(
             Only::Either | Only::Present => Ok(compile::delete(&delete)),
             Only::Absent | Only::Tagged(_) => Err(Problem::new(
                 Code::BadRequest,
-                "rows that can be deleted keep no version; leave If-Match and If-None-Match out",
+                "rows of a table that allows deletes have no version; leave out If-Match and If-None-Match",
             )),
         }
     });
@@ -249,7 +248,7 @@ fn no_options(target: &RequestTarget) -> Result<(), Problem> {
     match target.query().is_empty() {
         true => Ok(()),
         false => {
-            Err(Problem::new(Code::BadRequest, "a write takes no options; leave out what follows on the ?"))
+            Err(Problem::new(Code::BadRequest, "a write takes no options; leave out everything after the ?"))
         }
     }
 }

@@ -72,7 +72,7 @@ impl Head {
             headers if !is_utf8(headers) => {
                 Some("send the body in UTF-8, and leave charset out of Content-Type")
             }
-            headers if is_encoded(headers) => Some("send the body as it is, without Content-Encoding"),
+            headers if is_encoded(headers) => Some("send the body uncompressed, without Content-Encoding"),
             _ => None,
         };
         Head {
@@ -117,7 +117,7 @@ impl UnreadBody {
             Ok(read) => read,
             Err(_) => Err(Problem::new(
                 Code::BadRequest,
-                "the body did not arrive within 30 s; send it faster, or less at once",
+                "the body did not arrive within 30 s; send it faster, or send less",
             )),
         };
         let _first = body.as_ref().map(|_| caller.trace.body_is_read.set(()));
@@ -177,10 +177,14 @@ async fn read(
     let limit = usize::try_from(MAX_BODY_BYTES).unwrap_or(usize::MAX);
     let announced = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Problem::new(Code::BadRequest, "the body broke off; send it whole"))?;
+        let frame =
+            frame.map_err(|_| Problem::new(Code::BadRequest, "the body ended early; send all of it"))?;
         let Ok(data) = frame.into_data() else { continue };
         if limit < pieces.len + data.len() {
-            return Err(Problem::new(Code::TooLarge, "the body is larger than 1 MiB; send less at once"));
+            return Err(Problem::new(
+                Code::TooLarge,
+                "the body is larger than 1 MiB; send less in one request",
+            ));
         }
         let mut rest = &data[..];
         while !rest.is_empty() {

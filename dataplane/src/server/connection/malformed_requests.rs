@@ -162,8 +162,8 @@ impl Own<'_> {
             Code::BadRequest => Problem::new(Code::BadRequest, fault(line)),
             code => Problem::new(
                 code,
-                "the address and the headers together are larger than 16 KiB, or there are more than 100 headers; send fewer \
-                 or shorter ones",
+                "the URL and the headers together are larger than 16 KiB, or there are more than 100 headers; send \
+                 fewer or shorter ones",
             ),
         };
         let id = RequestId::now();
@@ -187,7 +187,7 @@ impl Own<'_> {
 fn fault(line: &[u8]) -> String {
     // a handshake of TLS
     if line.starts_with(&[0x16, 3]) {
-        return "this port speaks HTTP without TLS; ask http:// and not https://, or a proxy before it that ends TLS".to_owned();
+        return "this port serves HTTP without TLS; use http:// instead of https://, or a proxy in front of it that terminates TLS".to_owned();
     }
     let unfit = address(line).and_then(|address| {
         // what may stand in an address, and what a part of one is divided by
@@ -203,8 +203,8 @@ fn fault(line: &[u8]) -> String {
                 _ => format!("the byte {byte:#04x}"),
             };
             format!(
-                "the address contains {what} that is not percent-encoded; write it as %{byte:02X}, or let the client encode the \
-                 address (curl -G --data-urlencode '$filter=...')"
+                "the URL contains {what} that is not percent-encoded; write it as %{byte:02X}, or let the client \
+                 encode the URL (curl -G --data-urlencode '$filter=...')"
             )
         }
         None => "the request is not valid HTTP/1.1; check its request line and its headers, or send it with an HTTP client"
