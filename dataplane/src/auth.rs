@@ -2,6 +2,7 @@
 
 pub mod credential;
 pub(crate) mod key_cache;
+pub mod key_context;
 pub(crate) mod last_used;
 pub(crate) mod lookup;
 pub(crate) mod lookup_limiter;

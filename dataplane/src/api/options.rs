@@ -21,10 +21,10 @@ use crate::api::rest::read::RequestTarget;
 use crate::api::routes::{method_not_allowed, routes};
 use crate::app::App;
 use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
 use crate::server::cors;
 use crate::server::respond::Refusal;
 use crate::server::trace::Trace;
-use crate::tenants::snapshot::KeyContext;
 
 /// The handlers of one path of the table: of OPTIONS, and of every method that the table does not have.
 pub(crate) fn of(path: &'static str) -> MethodRouter<Arc<App>> {

@@ -12,12 +12,12 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_core::secret::{Credential, PresentedKey};
 
 use crate::app::App;
+use crate::auth::key_context::KeyContext;
 use crate::server::body_memory::{BodyMemory, BodyReservation};
 use crate::server::path;
 use crate::server::respond::Refusal;
 use crate::server::trace::Trace;
 use crate::tenants::registry::TenantMatch;
-use crate::tenants::snapshot::KeyContext;
 use crate::tenants::tenant::Tenant;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");

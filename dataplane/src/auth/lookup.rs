@@ -8,9 +8,10 @@ use rowgate_core::secret::Credential;
 use rowgate_pg::tenant::keys;
 use rowgate_pg::tenant::keys::Found;
 
+use crate::auth::key_context::KeyContext;
 use crate::auth::lookup_limiter::LookupPermit;
 use crate::auth::rate_limit::RateLimit;
-use crate::tenants::snapshot::{KeyContext, Snapshot};
+use crate::tenants::snapshot::Snapshot;
 use crate::tenants::tenant::Tenant;
 
 impl Tenant {

@@ -9,7 +9,7 @@ use rowgate_core::problem::Problem;
 use rowgate_core::rate::Bucket;
 use rowgate_core::secret::Credential;
 
-use crate::tenants::snapshot::KeyContext;
+use crate::auth::key_context::KeyContext;
 use crate::tenants::tenant::Tenant;
 
 /// How many buckets are held before full ones are first looked for.

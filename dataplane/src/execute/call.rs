@@ -12,10 +12,10 @@ use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
 use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
 use crate::execute::retry::{RetryReason, answers, question};
 use crate::execute::write::Written;
-use crate::tenants::snapshot::KeyContext;
 
 pub(crate) async fn attempt(
     caller: &Caller,

@@ -6,8 +6,8 @@ use rowgate_sql::catalog::Entity;
 use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
 use crate::execute::retry::RetryReason;
-use crate::tenants::snapshot::KeyContext;
 
 /// What the caller of a read is told. What PostgreSQL said goes to the log, where it is a fault of ours.
 /// `misfit` says what is wrong with the value of a parameter, where it is one of the request.

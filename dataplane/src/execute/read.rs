@@ -10,10 +10,10 @@ use rowgate_sql::rest;
 use crate::api::rest::entity_tags::Tagged;
 use crate::api::rest::row_stream::Tail;
 use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
 use crate::execute::retry::{self, Attempt, RetryReason, ask, compiled};
 use crate::execute::value_diagnosis::may_read;
-use crate::tenants::snapshot::KeyContext;
 
 /// Rows, as JSON, and the cursor of the page after them. Of a long answer this is the beginning, and `tail` knows the
 /// cursor.

@@ -9,8 +9,8 @@ use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
 use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
 use crate::tenants::freshness::FreshnessCheck;
-use crate::tenants::snapshot::KeyContext;
 
 /// In all: with the catalog at hand, with a newer one, and with one that changed meanwhile.
 const MAX_ATTEMPTS: usize = 3;

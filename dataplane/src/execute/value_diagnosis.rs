@@ -8,8 +8,8 @@ use rowgate_sql::compile::{Compiled, Misfit};
 use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
 use crate::execute::retry::ask;
-use crate::tenants::snapshot::KeyContext;
 
 /// What is told instead of a refusal that names no field; `None`: what would be told is all that is known. Every field
 /// that is named was sent, or is worked out from what was sent and may be read.

@@ -12,11 +12,11 @@ use rowgate_sql::rest;
 use crate::api::rest::entity_tags::Tagged;
 use crate::api::rest::write_request::WriteRequest;
 use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
 use crate::execute::retry::{self, Attempt, RetryReason, ask, compiled};
 use crate::execute::write_problem::{self, about, is_key, unwritable, violation};
 use crate::execute::{call, value_diagnosis};
-use crate::tenants::snapshot::KeyContext;
 
 /// What was written, and of what.
 pub struct Written {

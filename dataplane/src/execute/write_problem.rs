@@ -7,7 +7,7 @@ use rowgate_sql::compile::{Compiled, Verb};
 use rowgate_sql::query::Nothing;
 use rowgate_sql::rest;
 
-use crate::tenants::snapshot::KeyContext;
+use crate::auth::key_context::KeyContext;
 
 /// What a view cannot do, or not with these fields.
 pub(crate) fn unwritable(cause: &Cause) -> Problem {

@@ -1,4 +1,4 @@
-//! A catalog with the keys seen while it was current, and one key with the catalog that it belongs to.
+//! A catalog with the keys seen while it was current.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,8 +9,6 @@ use rowgate_pg::tenant::keys::Found;
 use rowgate_sql::catalog::{Catalog, Scope};
 
 use crate::auth::key_cache::KeyCache;
-use crate::auth::last_used::LastUsed;
-use crate::auth::rate_limit::RateLimit;
 use crate::tenants::freshness::{Freshness, FreshnessCheck};
 
 /// A catalog and the keys seen while it was current. Replaced as a whole, so that no key outlives its generation here.
@@ -19,28 +17,6 @@ pub struct Snapshot {
     pub(crate) watched: Arc<Watched>,
     pub(crate) freshness: Freshness,
     pub(crate) keys: KeyCache,
-}
-
-/// A key record with the catalog that it belongs to. What it may do is the database's to say, on every request.
-#[derive(Clone)]
-pub struct KeyContext {
-    pub snapshot: Arc<Snapshot>,
-    pub key: Arc<Found>,
-    /// `None` where the tenant has no rate limit.
-    pub(crate) rate_limit: Option<Arc<RateLimit>>,
-    pub last_used: Arc<LastUsed>,
-    /// The database gave the record during this request.
-    pub fresh: bool,
-}
-
-impl KeyContext {
-    /// Whether the same record of the same catalog stands behind both.
-    #[must_use]
-    pub fn is_same(&self, other: &KeyContext) -> bool {
-        Arc::ptr_eq(&self.snapshot, &other.snapshot)
-            && self.key.role == other.key.role
-            && self.key.set_role == other.key.set_role
-    }
 }
 
 impl Snapshot {

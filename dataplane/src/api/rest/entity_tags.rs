@@ -14,7 +14,7 @@ use rowgate_sql::catalog::Entity;
 use rowgate_sql::resolve::Only;
 use rowgate_sql::shape::Shape;
 
-use crate::tenants::snapshot::KeyContext;
+use crate::auth::key_context::KeyContext;
 
 /// In the extensions of an answer: the row that it shows, and what the answer hangs on besides, its encoding apart.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,10 +21,10 @@ use crate::api::rest::next_link::{next_link, origin};
 use crate::api::rest::row_stream::Link;
 use crate::app::App;
 use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
 use crate::execute::read::{self, Count};
 use crate::server::path;
 use crate::server::respond::{Refusal, Rows};
-use crate::tenants::snapshot::KeyContext;
 
 type Answered<T> = Result<T, Refusal>;
 

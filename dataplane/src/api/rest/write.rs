@@ -22,11 +22,11 @@ use crate::api::rest::entity_tags::{self, Tagged};
 use crate::api::rest::read::RequestTarget;
 use crate::api::rest::write_request::{Head, UnreadBody, WriteRequest};
 use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
 use crate::execute::write::{self, Written};
 use crate::execute::write_problem;
 use crate::server::path;
 use crate::server::respond::{Refusal, Rows};
-use crate::tenants::snapshot::KeyContext;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 

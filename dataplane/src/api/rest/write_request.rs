@@ -17,10 +17,10 @@ use tokio::time::timeout;
 
 use crate::api::rest::entity_tags::precondition;
 use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
 use crate::execute::retry;
 use crate::server::body_memory::BodyReservation;
 use crate::server::limits::MAX_BODY_BYTES;
-use crate::tenants::snapshot::KeyContext;
 
 /// A body that takes longer to arrive is not waited for.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
