@@ -6,7 +6,6 @@ pub mod freshness;
 pub(crate) mod load_backoff;
 pub mod registry;
 pub mod replica;
-pub(crate) mod revoked_exchanges;
 pub mod revoked_sessions;
 pub(crate) mod snapshot;
 pub mod tenant;
