@@ -1,9 +1,13 @@
 //! From a request whose key is known to its outcome: statements asked, asked again, and what a failure means.
+//!
+//! Nothing here knows a surface, axum or an address: a surface parses a request and words its answer.
 
 pub mod call;
 pub(crate) mod problem;
 pub mod read;
+pub mod remaining_rows;
 pub(crate) mod retry;
+pub mod row_version;
 pub(crate) mod value_diagnosis;
 pub mod write;
 pub mod write_problem;

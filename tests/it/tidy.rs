@@ -102,6 +102,15 @@ fn built_sql_text_leaves_through_one_door() {
 }
 
 #[test]
+fn what_runs_statements_knows_no_surface() {
+    for (path, text) in rust().into_iter().filter(|(path, _)| path.starts_with("dataplane/src/execute")) {
+        for word in ["axum", "hyper", "crate::api", "std::net"] {
+            assert!(!text.contains(&format!("use {word}")), "{} must not know {word}", path.display());
+        }
+    }
+}
+
+#[test]
 fn files_are_short_and_say_what_they_are_for() {
     for (path, text) in rust() {
         let n_lines = text.lines().count();

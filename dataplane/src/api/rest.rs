@@ -3,6 +3,6 @@
 pub mod entity_tags;
 pub mod next_link;
 pub(crate) mod read;
-pub mod row_stream;
+pub mod rows;
 pub(crate) mod write;
 pub mod write_request;

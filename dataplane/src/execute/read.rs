@@ -7,12 +7,12 @@ use rowgate_pg::wire::Mode;
 use rowgate_sql::compile::Compiled;
 use rowgate_sql::rest;
 
-use crate::api::rest::entity_tags::Tagged;
-use crate::api::rest::row_stream::Tail;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
+use crate::execute::remaining_rows::RemainingRows;
 use crate::execute::retry::{self, Attempt, RetryReason, ask, compiled};
+use crate::execute::row_version::RowVersion;
 use crate::execute::value_diagnosis::may_read;
 
 /// Rows, as JSON, and the cursor of the page after them. Of a long answer this is the beginning, and `tail` knows the
@@ -22,9 +22,9 @@ pub struct Answer {
     pub after: Option<String>,
     /// `None` where nobody asked.
     pub count: Option<Count>,
-    pub tail: Option<Tail>,
+    pub tail: Option<RemainingRows>,
     /// Of the one row that was asked for, where it keeps its version.
-    pub tagged: Option<Tagged>,
+    pub tagged: Option<RowVersion>,
 }
 
 /// How many rows there are, on this page and on all others.
@@ -98,12 +98,12 @@ impl<F: Fn(&KeyContext) -> Result<Compiled, Problem> + Send + Sync> Attempt for 
             None => Count::Unsaid,
         });
         let is_tagged = compiled.is_tagged.then_some(page.last.as_ref()).flatten();
-        let tagged = Tagged::new(context, &compiled.entity, &compiled.shape, is_tagged);
+        let tagged = RowVersion::new(context, &compiled.entity, &compiled.shape, is_tagged);
         if page.rest.is_none() {
             // A second look at the same question gave no rows.
             let _first = caller.trace.rows.set(page.n_rows);
         }
-        let tail = page.rest.map(|rest| Tail {
+        let tail = page.rest.map(|rest| RemainingRows {
             rest,
             cursors: (*cursors).clone(),
             binding: compiled.binding,

@@ -9,12 +9,11 @@ use rowgate_sql::compile::{Compiled, PASSED_OVER, UNTRUE, Verb};
 use rowgate_sql::query::{Guard, Nothing};
 use rowgate_sql::rest;
 
-use crate::api::rest::entity_tags::Tagged;
-use crate::api::rest::write_request::WriteRequest;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
 use crate::execute::retry::{self, Attempt, RetryReason, ask, compiled};
+use crate::execute::row_version::RowVersion;
 use crate::execute::write_problem::{self, about, is_key, unwritable, violation};
 use crate::execute::{call, value_diagnosis};
 
@@ -26,8 +25,11 @@ pub struct Written {
     /// What it means where no row was written.
     pub nothing: Nothing,
     /// Of the one row that was read back, where it keeps its version.
-    pub tagged: Option<Tagged>,
+    pub tagged: Option<RowVersion>,
 }
+
+/// Takes memory for a statement of so many bytes that is made of a request's body.
+pub type Reserve<'a> = dyn Fn(usize) -> Result<(), Problem> + Sync + 'a;
 
 /// Runs what `make` compiles, at most once to its end, in the name of the caller's key. As with reads no problem is told to
 /// a key before the database has said that it lives. `make` is asked a second time, with `true`, where nothing was done and
@@ -36,32 +38,32 @@ pub async fn run(
     caller: &Caller,
     make: impl Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
-    retry::run(caller, &Write { request: None, make }).await.map_err(Problem::of_nothing_written)
+    retry::run(caller, &Write { reserve: None, make }).await.map_err(Problem::of_nothing_written)
 }
 
 /// As [`run`], of a request that was counted when its body was waited for. What is made of the body is held from the same
 /// memory as the body itself.
 pub async fn run_with_body(
     caller: &Caller,
-    request: &WriteRequest,
+    reserve: &Reserve<'_>,
     make: impl Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
     let written = async {
         let context = caller.reauthenticate().await?;
-        retry::run_admitted(caller, context, &Write { request: Some(request), make }).await
+        retry::run_admitted(caller, context, &Write { reserve: Some(reserve), make }).await
     };
     written.await.map_err(Problem::of_nothing_written)
 }
 
 struct Write<'a, F> {
-    request: Option<&'a WriteRequest>,
+    reserve: Option<&'a Reserve<'a>>,
     make: F,
 }
 
 impl<F> Write<'_, F> {
     /// Takes memory for what was compiled of a body.
     fn reserve(&self, compiled: &Compiled) -> Result<(), RetryReason> {
-        let held = self.request.map_or(Ok(()), |request| request.reserve(compiled.sql.n_bytes()));
+        let held = self.reserve.map_or(Ok(()), |reserve| reserve(compiled.sql.n_bytes()));
         held.map_err(RetryReason::Doubtful)
     }
 }
@@ -100,7 +102,7 @@ impl<F: Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync> Attemp
         }
         let _first = caller.trace.rows.set(page.n_rows);
         let one = (compiled.is_tagged && page.n_rows == 1).then_some(page.last.as_ref()).flatten();
-        let tagged = Tagged::new(context, &compiled.entity, &compiled.shape, one);
+        let tagged = RowVersion::new(context, &compiled.entity, &compiled.shape, one);
         Ok(Written { page, entity: compiled.entity, nothing: compiled.nothing, tagged })
     }
 }

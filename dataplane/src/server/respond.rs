@@ -1,9 +1,4 @@
-//! Answers: rows, problems, and the headers that every answer carries.
-
-use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+//! Answers of every surface: problems, and the headers that every answer carries.
 
 use axum::body::Body;
 use axum::http::header::{
@@ -12,13 +7,9 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use hyper::body::{Frame, SizeHint};
 use rowgate_core::name::Ulid;
 use rowgate_core::problem::{Code, Problem};
 use serde_json::json;
-
-use crate::api::rest::row_stream::{Link, Streamed, Tail};
 
 /// The header that carries a request's id, both ways.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -85,42 +76,6 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// `{"value":[...]}` with rows that are JSON already, and where the next page is.
-pub struct Rows {
-    /// Objects joined by commas, as the wire client wrote them.
-    pub json: Vec<u8>,
-    /// An absolute URL that needs no escaping, as `next_link` makes it.
-    pub next_link: Option<String>,
-    /// How many rows there are in all, where that was asked.
-    pub count: Option<i64>,
-    /// What follows on `json`, and how its end makes the next page's address. `None`: `json` is all.
-    pub tail: Option<(Tail, Link)>,
-}
-
-impl IntoResponse for Rows {
-    fn into_response(self) -> Response {
-        if let Some((tail, link)) = self.tail {
-            return Response::new(Body::new(Streamed::new(self.json, tail, self.count, link)));
-        }
-        let end = end(self.count, self.next_link.as_deref());
-        let chunks = [Bytes::from_static(BEGIN), Bytes::from(self.json), end];
-        Response::new(Body::new(Chunks(chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect())))
-    }
-}
-
-/// What stands before the rows.
-pub(crate) const BEGIN: &[u8] = b"{\"value\":[";
-
-/// What follows on the rows.
-pub(crate) fn end(count: Option<i64>, next_link: Option<&str>) -> Bytes {
-    match (count, next_link) {
-        (None, None) => Bytes::from_static(b"]}"),
-        (None, Some(link)) => Bytes::from(format!("],\"nextLink\":\"{link}\"}}")),
-        (Some(count), None) => Bytes::from(format!("],\"count\":{count}}}")),
-        (Some(count), Some(link)) => Bytes::from(format!("],\"count\":{count},\"nextLink\":\"{link}\"}}")),
-    }
-}
-
 /// Completes an answer: a problem's body, and the headers that all answers share.
 #[must_use]
 pub fn finish(mut response: Response, request: &RequestId) -> Response {
@@ -174,29 +129,6 @@ pub(crate) fn problem_json(problem: &Problem, request: &RequestId) -> String {
     .to_string()
 }
 
-/// A body of a few known pieces: rows go out without being copied, and with a Content-Length.
-struct Chunks(VecDeque<Bytes>);
-
-impl hyper::body::Body for Chunks {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.pop_front().map(|chunk| Ok(Frame::data(chunk))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.iter().map(|chunk| chunk.len() as u64).sum())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt as _;
@@ -210,29 +142,6 @@ mod tests {
 
     fn id() -> RequestId {
         RequestId::new(1, [0; 10])
-    }
-
-    #[tokio::test]
-    async fn rows_stand_in_value_and_the_next_page_beside_them() {
-        let rows = |json: &str, next_link: Option<&str>| Rows {
-            json: json.into(),
-            next_link: next_link.map(Into::into),
-            count: None,
-            tail: None,
-        };
-        assert_eq!(body(rows("", None).into_response()).await, r#"{"value":[]}"#);
-        assert_eq!(
-            body(rows(r#"{"a":1},{"a":2}"#, None).into_response()).await,
-            r#"{"value":[{"a":1},{"a":2}]}"#
-        );
-        let paged = rows(r#"{"a":1}"#, Some("http://h/?$after=x")).into_response();
-        assert_eq!(body(paged).await, r#"{"value":[{"a":1}],"nextLink":"http://h/?$after=x"}"#);
-        let counted = |next_link| Rows { count: Some(7), ..rows(r#"{"a":1}"#, next_link) };
-        assert_eq!(body(counted(None).into_response()).await, r#"{"value":[{"a":1}],"count":7}"#);
-        assert_eq!(
-            body(counted(Some("http://h/")).into_response()).await,
-            r#"{"value":[{"a":1}],"count":7,"nextLink":"http://h/"}"#
-        );
     }
 
     #[tokio::test]

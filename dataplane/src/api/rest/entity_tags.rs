@@ -7,43 +7,11 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
-use rowgate_core::cursor::Position;
-use rowgate_core::entity_tag::{Basis, EntityTag, Tag, Tags, Version};
+use rowgate_core::entity_tag::{EntityTag, Tag, Tags};
 use rowgate_core::problem::{Code, Problem};
-use rowgate_sql::catalog::Entity;
 use rowgate_sql::resolve::Only;
-use rowgate_sql::shape::Shape;
 
-use crate::auth::key_context::KeyContext;
-
-/// In the extensions of an answer: the row that it shows, and what the answer hangs on besides, its encoding apart.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tagged {
-    version: Version,
-    basis: Basis,
-}
-
-impl Tagged {
-    /// `last`: the position of the one row of an answer, as [`rowgate_sql::compile::Compiled::is_tagged`] has it. `None`: there
-    /// is no row, or one that reads hide.
-    #[must_use]
-    pub fn new(
-        context: &KeyContext,
-        entity: &Entity,
-        shape: &Shape,
-        last: Option<&Position>,
-    ) -> Option<Tagged> {
-        let (version, flags) = last?.split_first()?;
-        if flags.iter().any(|flag| flag.as_deref() == Some(&[1])) {
-            return None;
-        }
-        let columns =
-            format!("{:?}", shape.columns.iter().filter(|it| it.label.is_some()).collect::<Vec<_>>());
-        let set = context.key.set_role.as_deref().unwrap_or_default();
-        let basis = Basis::new([set, entity.name.as_str(), &columns].map(str::as_bytes));
-        Some(Tagged { version: Version::from_binary(version.as_deref()?)?, basis })
-    }
-}
+use crate::execute::row_version::RowVersion;
 
 /// What a client says that it has of what it asks for; what is no list of tags says nothing.
 pub fn if_none_match(method: &Method, headers: &HeaderMap) -> Option<Tags> {
@@ -54,7 +22,7 @@ pub fn if_none_match(method: &Method, headers: &HeaderMap) -> Option<Tags> {
 
 /// Gives a tagged answer its `ETag`, after it was encoded, and takes the body away from who has it.
 pub fn finish(mut response: Response, if_none_match: Option<&Tags>) -> Response {
-    let Some(Tagged { version, basis }) = response.extensions_mut().remove() else { return response };
+    let Some(RowVersion { version, basis }) = response.extensions_mut().remove() else { return response };
     let encoding = response.headers().get(CONTENT_ENCODING).and_then(|it| it.to_str().ok());
     let tag = EntityTag::new(version, &basis, encoding.unwrap_or_default());
     if response.status() == StatusCode::OK
@@ -100,6 +68,8 @@ pub fn precondition(headers: &HeaderMap) -> Result<Only, Problem> {
 
 #[cfg(test)]
 mod tests {
+    use rowgate_core::entity_tag::{Basis, Version};
+
     use super::*;
 
     fn headers(list: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -112,7 +82,7 @@ mod tests {
 
     fn answer(encoding: Option<&'static str>) -> Response {
         let mut response = Response::new(Body::from("{}"));
-        response.extensions_mut().insert(Tagged { version: Version(1), basis: Basis::new([&b"x"[..]]) });
+        response.extensions_mut().insert(RowVersion { version: Version(1), basis: Basis::new([&b"x"[..]]) });
         for (name, value) in
             encoding.map(|it| (CONTENT_ENCODING, it)).into_iter().chain([(CONTENT_TYPE, "x")])
         {

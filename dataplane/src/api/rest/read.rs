@@ -18,13 +18,13 @@ use rowgate_sql::rest::{self, query_string};
 use serde::Serialize;
 
 use crate::api::rest::next_link::{next_link, origin};
-use crate::api::rest::row_stream::Link;
+use crate::api::rest::rows::{Link, Rows};
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::read::{self, Count};
 use crate::server::path;
-use crate::server::respond::{Refusal, Rows};
+use crate::server::respond::Refusal;
 
 type Answered<T> = Result<T, Refusal>;
 

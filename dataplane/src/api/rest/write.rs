@@ -18,15 +18,17 @@ use rowgate_sql::resolve::{How, Only};
 use rowgate_sql::rest::{self, body};
 use serde_json::value::RawValue;
 
-use crate::api::rest::entity_tags::{self, Tagged};
+use crate::api::rest::entity_tags;
 use crate::api::rest::read::RequestTarget;
+use crate::api::rest::rows::Rows;
 use crate::api::rest::write_request::{Head, UnreadBody, WriteRequest};
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
+use crate::execute::row_version::RowVersion;
 use crate::execute::write::{self, Written};
 use crate::execute::write_problem;
 use crate::server::path;
-use crate::server::respond::{Refusal, Rows};
+use crate::server::respond::Refusal;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
@@ -54,7 +56,7 @@ pub(crate) async fn create(
         head.fits()
     };
     let request = unread.receive(&caller, may).await?;
-    let written = write::run_with_body(&caller, &request, |context, _| {
+    let written = write::run_with_body(&caller, &|n| request.reserve(n), |context, _| {
         let ((entity, is_called, scope), catalog) = (asked(context)?, &context.snapshot.catalog);
         let reads_back = !request.head.is_minimal;
         if is_called {
@@ -117,7 +119,7 @@ async fn upsert(
     let mut n_attempts = 0;
     loop {
         n_attempts += 1;
-        let written = write::run_with_body(&caller, &request, |context, tells_apart| {
+        let written = write::run_with_body(&caller, &|n| request.reserve(n), |context, tells_apart| {
             let (entity, key, scope) = asked(context)?;
             let (body, wish) = (
                 request.body().and_then(body::parse),
@@ -171,7 +173,7 @@ fn answer(
     status: StatusCode,
     page: Page,
     location: Option<HeaderValue>,
-    tagged: Option<Tagged>,
+    tagged: Option<RowVersion>,
 ) -> Response {
     let mut response = match (request.head.is_minimal, page.is_untold) {
         (true, _) => StatusCode::NO_CONTENT.into_response(),
