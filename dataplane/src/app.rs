@@ -1,9 +1,11 @@
-//! One replica: everything that runs is started here, told to stop here, and awaited here.
+//! One replica: everything that runs is started here, stopped here, and awaited here. Statements run in tasks of the tenants'
+//! pools, so that they outlive callers that go away; the pools are closed here.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use rowgate_core::derive::{CursorKey, Pepper, Root};
 use rowgate_core::name::Ulid;
 use rowgate_pg::connect::login::Endpoint;
@@ -24,6 +26,9 @@ use crate::server::proxies::TrustedProxies;
 use crate::tenants::registry::{PoolConfig, TenantRegistry};
 use crate::tenants::replica::Replica;
 use crate::tenants::revoked_sessions;
+
+/// What still runs this long after the last request has ended is left to PostgreSQL, which sees that its client is gone.
+const POOL_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a replica needs to run. Its ports are bound already, so that a busy one is told before anything starts.
 #[derive(Debug)]
@@ -177,6 +182,11 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     connections.ended().await;
     done.cancel();
     background.ended().await;
+    let tenants = app.tenants.sorted();
+    let closing = join_all(tenants.iter().map(|tenant| tenant.end()));
+    if tokio::time::timeout(POOL_CLOSE_TIMEOUT, closing).await.is_err() {
+        tracing::warn!("statements of callers that went away still run; their connections are closed");
+    }
     followed?.end(&app).await;
     tracing::info!("stopped");
     Ok(())

@@ -295,6 +295,12 @@ impl Tenant {
         self.calls.trim(Duration::ZERO);
     }
 
+    /// Closes all connections, once what runs on them has ended. Nothing is answered any more.
+    pub async fn end(&self) {
+        self.look_ups.close();
+        tokio::join!(self.lane.close(), self.calls.close());
+    }
+
     pub(crate) async fn current_or_loaded(&self) -> Result<Arc<Snapshot>, Problem> {
         match self.current() {
             Some(snapshot) => Ok(snapshot),
