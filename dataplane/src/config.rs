@@ -1,4 +1,4 @@
-//! Settings: a flag, then `ROWGATE_*`, then a file. Every mistake is told at once, with the flag's name.
+//! Settings: a flag, then `ROWGATE_*`, then a file. All mistakes are reported together, each with its flag's name.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use rowgate_program::tls;
 
 use crate::server::proxies::TrustedProxies;
 
-/// The flags that `serve` and `standalone` share. Texts, so that all mistakes can be told together.
+/// The flags that `serve` and `standalone` share. Texts, so that all mistakes can be reported together.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerFlags {
     /// Address of the API [default: 127.0.0.1:8080] [example: 0.0.0.0:8080]
@@ -27,37 +27,37 @@ pub struct ServerFlags {
     /// Connections to each tenant's database that requests share [default: 8] [example: 16]
     #[arg(long, env = "ROWGATE_CONNECTIONS_PER_TENANT", value_name = "NUMBER")]
     pub connections_per_tenant: Option<String>,
-    /// Connections to each PostgreSQL server that all tenants share, for requests, calls, key look-ups and catalogs; all
-    /// replicas together should leave some of max_connections to others [default: 40] [example: 200]
+    /// Connections to each PostgreSQL server, shared by all tenants, for requests, calls, key look-ups and catalogs; all
+    /// replicas together should leave some of max_connections free [default: 40] [example: 200]
     #[arg(long, env = "ROWGATE_CONNECTIONS_PER_SERVER", value_name = "NUMBER")]
     pub connections_per_server: Option<String>,
-    /// Calls of functions and procedures that each tenant's database runs at once, each in a connection of its own; of one
-    /// key one less [default: 4] [example: 8]
+    /// Concurrent calls of functions and procedures in each tenant's database, each on its own connection; one key gets
+    /// at most one less [default: 4] [example: 8]
     #[arg(long, env = "ROWGATE_CALLS_PER_TENANT", value_name = "NUMBER")]
     pub calls_per_tenant: Option<String>,
-    /// Proxies whose X-Forwarded-Proto and X-Forwarded-Host count, as networks or addresses separated by commas; they must
-    /// overwrite what callers send [default: none] [example: 10.0.0.0/8,fd00::/8]
+    /// Proxies whose X-Forwarded-Proto and X-Forwarded-Host are trusted, as networks or addresses separated by commas;
+    /// they must overwrite these headers [default: none] [example: 10.0.0.0/8,fd00::/8]
     #[arg(long, env = "ROWGATE_TRUSTED_PROXIES", value_name = "NETWORKS")]
     pub trusted_proxies: Option<String>,
-    /// Requests that may wait for one of those connections; further ones get 503 at once
+    /// Requests that may wait for a connection to one tenant's database; further requests get 503 at once
     /// [default: 256] [example: 1000]
     #[arg(long, env = "ROWGATE_QUEUE_PER_TENANT", value_name = "NUMBER")]
     pub queue_per_tenant: Option<String>,
-    /// Memory of the replica, in MiB, for the bodies of requests under way and the statements made of them. One key gets at
-    /// most a quarter and one tenant half of it, and less while others hold much; further bodies get 429 or 503 at once
+    /// Memory, in MiB, for the bodies of requests in flight and the statements made of them. One key gets at most a
+    /// quarter and one tenant at most half of it, and less while others use much; further bodies get 429 or 503 at once
     /// [default: 64] [example: 256]
     #[arg(long, env = "ROWGATE_BODY_MEMORY_MIB", value_name = "MIB")]
     pub body_memory_mib: Option<String>,
-    /// A client that takes no byte of its answer for this long is cut off [default: 10] [example: 30]
+    /// Disconnect a client that reads nothing of its response for this long [default: 10] [example: 30]
     #[arg(long, env = "ROWGATE_CLIENT_TIMEOUT_SECONDS", value_name = "SECONDS")]
     pub client_timeout_seconds: Option<String>,
-    /// How log lines look: json or text [default: text on a terminal, else json]
+    /// Format of the log lines: json or text [default: text on a terminal, else json]
     #[arg(long, env = "ROWGATE_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,
-    /// How long requests in flight may take to end after SIGTERM [default: 30] [example: 5]
+    /// How long requests in flight may continue after SIGTERM [default: 30] [example: 5]
     #[arg(long, env = "ROWGATE_DRAIN_SECONDS", value_name = "SECONDS")]
     pub drain_seconds: Option<String>,
-    /// How often it is written down when keys were last used, for lastUsedAt of their status [default: 60] [example: 300]
+    /// How often the times at which keys were last used are saved, for lastUsedAt in their status [default: 60] [example: 300]
     #[arg(long, env = "ROWGATE_LAST_USED_SECONDS", value_name = "SECONDS")]
     pub last_used_seconds: Option<String>,
 }
@@ -82,7 +82,7 @@ pub struct ServeFlags {
 /// The flags that say which installation it is, as a data plane knows it.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ControlFlags {
-    /// The PostgreSQL that holds the control database: host:port, or the folder of its socket with the port
+    /// The PostgreSQL server that holds the control database: host:port, or the folder of its socket with the port
     /// [example: db.internal:5432] [example: /run/postgresql:5432]
     #[arg(long, env = "ROWGATE_CONTROL", value_name = "HOST:PORT|FOLDER[:PORT]")]
     pub control: Option<String>,
@@ -90,11 +90,11 @@ pub struct ControlFlags {
     /// [example: /etc/rowgate/dataplane.root]
     #[arg(long, env = "ROWGATE_ROOT_FILE", value_name = "PATH")]
     pub root_file: Option<String>,
-    /// TLS to a PostgreSQL that is reached by host and port: verify-full, or disable for one on this machine
+    /// TLS to a PostgreSQL server that is reached by host and port: verify-full, or disable for one on this machine
     /// [default: verify-full]
     #[arg(long, env = "ROWGATE_DATABASE_TLS", value_name = "MODE")]
     pub database_tls: Option<String>,
-    /// PEM file of the authority that PostgreSQL's certificate comes from [default: those that the system trusts]
+    /// PEM file of the certificate authority that signed PostgreSQL's certificate [default: those that the system trusts]
     /// [example: /etc/rowgate/postgres-ca.pem]
     #[arg(long, env = "ROWGATE_DATABASE_CA", value_name = "PATH")]
     pub database_ca: Option<String>,

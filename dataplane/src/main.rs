@@ -19,7 +19,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Serves each tenant's PostgreSQL database as an API, with the database deciding what a key may see.
 ///
-/// A setting is read from its flag, else from its ROWGATE_* variable, else from the file of --config where there is one.
+/// A setting is read from its flag, else from its ROWGATE_* variable, else from the file that --config names.
 #[derive(Debug, Parser)]
 #[command(name = "rowgate-dataplane", version)]
 struct Cli {
@@ -33,15 +33,15 @@ enum Command {
     Serve(Box<ServeFlags>),
     /// Everything in one process, from a folder of manifests: PostgreSQL, reconciling, serving
     Standalone(Box<StandaloneFlags>),
-    /// Revoke an API key for good, at once and with all its tokens; needs no operator
+    /// Revoke an API key permanently and at once, with all its tokens; works without the operator
     Revoke(RevokeFlags),
-    /// Replace the key that signs tokens: publish the next one, sign with it in an hour, drop the old one an hour later
+    /// Rotate the key that signs tokens: publish the next one, sign with it in an hour, remove the old one an hour later
     RotateSigningKey(ControlFlags),
-    /// List the databases that were kept when their Tenants were deleted, hand one to another namespace, or drop one
+    /// List the databases that were retained when their Tenants were deleted, hand one over to another namespace, or drop one
     Retained(RetainedFlags),
     /// Open a tenant's database with psql, as the owner of its tables; standalone must be running
     Psql(PsqlFlags),
-    /// Say what is wrong with a folder of manifests, without a database
+    /// Report what is wrong with a folder of manifests, without a database
     Check(CheckFlags),
 }
 
@@ -82,13 +82,13 @@ async fn serve(settings: ServeSettings) -> ExitCode {
     }
 }
 
-/// Runs what does one thing and says that it did.
+/// Runs a command that does one thing, and prints what it did.
 #[tokio::main(flavor = "current_thread")]
 async fn said<T: Display, E: Display>(work: impl Future<Output = Result<T, E>>) -> ExitCode {
     match work.await {
         Ok(done) => {
-            // It is done even when nobody reads that it is.
-            let _told = writeln!(std::io::stdout(), "{done}");
+            // The work is done even when standard output is closed.
+            let _closed = writeln!(std::io::stdout(), "{done}");
             ExitCode::SUCCESS
         }
         Err(error) => failed(&error, 1),
@@ -127,7 +127,7 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
 }
 
 fn failed(why: &dyn Display, code: u8) -> ExitCode {
-    // Nobody is left to tell when standard error is closed.
-    let _told = writeln!(std::io::stderr(), "{why}");
+    // Standard error may be closed.
+    let _closed = writeln!(std::io::stderr(), "{why}");
     ExitCode::from(code)
 }

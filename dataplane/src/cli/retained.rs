@@ -21,9 +21,9 @@ use target::Target;
 /// The flags of `retained`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "A database that is retained is taken up again only from the namespace that it was retained in: by a Tenant of
-the same name, or by one with the same slug that names it in spec.database.adoptRetained. Everybody
-else is told that the slug is taken. `hand-over` gives it to one Tenant of another namespace instead.
+    after_help = "A retained database can be adopted only from the namespace in which it was retained: by a Tenant of the same
+name, or by a Tenant with the same slug that names it in spec.database.adoptRetained. To every other Tenant
+the slug is taken. `hand-over` gives the database to one Tenant of another namespace instead.
 
 Examples:
   rowgate-dataplane retained
@@ -106,7 +106,7 @@ pub enum RetainedError {
 pub struct Done(String);
 
 impl RetainedFlags {
-    /// Checks everything that was given; every mistake is told at once.
+    /// Checks all flags; all mistakes are reported together.
     pub fn command(&self) -> Result<RetainedCommand, Mistakes> {
         let mut mistakes = Vec::new();
         let act = match &self.act {

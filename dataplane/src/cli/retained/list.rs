@@ -14,7 +14,7 @@ use super::RetainedError;
 use super::target::Target;
 
 /// How long a database may take to say how large it is.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SIZE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const HEAD: [&str; 7] = ["ID", "SLUG", "DATABASE", "SIZE", "TENANT", "SINCE", "FOR"];
 
@@ -34,12 +34,12 @@ pub(super) async fn all(target: Target) -> Result<String, RetainedError> {
 }
 
 const NEXT: &str = "
-A Tenant of the same namespace and name takes up its database when it is applied again. Another one of the
-namespace FOR, with the same spec.slug, does with spec.database.adoptRetained: ID. To everybody else slug and
-database name are taken. To change that:
+A Tenant of the same namespace and name adopts its database when it is applied again. Another Tenant of the
+namespace FOR, with the same spec.slug, adopts it with spec.database.adoptRetained: ID. To every other Tenant
+the slug and the database name are taken. To change that:
 
   rowgate-dataplane retained hand-over ID --to NAMESPACE/NAME   for that Tenant, and no other
-  rowgate-dataplane retained drop ID                            with all its data, for good";
+  rowgate-dataplane retained drop ID                            permanently, with all its data";
 
 fn row(it: &Retained, size: String) -> [String; 7] {
     let record = &it.record;
@@ -63,7 +63,7 @@ fn row(it: &Retained, size: String) -> [String; 7] {
 async fn size(installation: &DataplaneInstallation, record: &Record) -> String {
     let login = installation.auth(&record.id, None, &record.database);
     let asked = async { retained::size(&mut session::connect(&login).await?).await };
-    match timeout(PATIENCE, asked).await {
+    match timeout(SIZE_TIMEOUT, asked).await {
         Ok(Ok(size)) => size,
         Ok(Err(error)) if is_gone(&error) => "gone".to_owned(),
         _ => "unknown".to_owned(),
