@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::config::{ControlFlags, ControlSettings};
 
 /// How long one tenant's database may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TENANT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The flags of `revoke`.
 #[derive(Debug, Clone, Args)]
@@ -69,11 +69,11 @@ pub async fn run(key_id: &str, control: &ControlSettings) -> Result<Revoked, Rev
     let rows = tenants::list(&mut conn).await.map_err(RevokeError::Tenants)?;
     let (n_tenants, mut silent) = (rows.len(), Vec::new());
     for row in rows {
-        match timeout(PATIENCE, revoke_in(&installation, &row, &key)).await {
+        match timeout(TENANT_TIMEOUT, revoke_in(&installation, &row, &key)).await {
             Ok(Ok(Some(since))) => return Ok(Revoked { key, tenant: row.slug, since }),
             Ok(Ok(None)) => {}
             Ok(Err(error)) => silent.push(format!("{} ({error})", row.slug)),
-            Err(_) => silent.push(format!("{} (no answer within {} s)", row.slug, PATIENCE.as_secs())),
+            Err(_) => silent.push(format!("{} (no answer within {} s)", row.slug, TENANT_TIMEOUT.as_secs())),
         }
     }
     match silent.is_empty() {
