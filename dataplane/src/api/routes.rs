@@ -117,7 +117,7 @@ impl Api {
         peer: IpAddr,
     ) -> impl Send + Service<hyper::Request<Incoming>, Response = Response, Error = Infallible, Future: Send> + use<>
     {
-        let (api, trusts_peer) = (self.clone(), self.app.trusted_proxies.hold(peer));
+        let (api, trusts_peer) = (self.clone(), self.app.trusted_proxies.trust(peer));
         service_fn(move |request: hyper::Request<Incoming>| {
             let mut request = request.map(Body::new);
             if !trusts_peer {

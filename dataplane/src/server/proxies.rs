@@ -36,7 +36,7 @@ impl TrustedProxies {
 
     /// Whether the peer of a connection is one of them.
     #[must_use]
-    pub fn reserve(&self, peer: IpAddr) -> bool {
+    pub fn trust(&self, peer: IpAddr) -> bool {
         // A socket of both families shows 10.0.0.1 as ::ffff:10.0.0.1.
         let peer = peer.to_canonical();
         self.0.iter().any(|network| network.contains(&peer))
@@ -56,15 +56,15 @@ mod tests {
     #[test]
     fn networks_and_addresses_are_trusted_and_nobody_else() {
         let proxies = TrustedProxies::parse("10.0.0.0/8, 192.0.2.7,fd00::/8").expect("good");
-        let holds = |peer: &str| proxies.hold(peer.parse().expect("an address"));
+        let holds = |peer: &str| proxies.trust(peer.parse().expect("an address"));
         for peer in ["10.1.2.3", "192.0.2.7", "fd12::1", "::ffff:10.0.0.1"] {
             assert!(holds(peer), "{peer}");
         }
         for peer in ["11.0.0.1", "192.0.2.8", "127.0.0.1", "::1", "fe80::1", "::ffff:11.0.0.1"] {
             assert!(!holds(peer), "{peer}");
         }
-        assert!(!TrustedProxies::parse("").expect("none").hold([127, 0, 0, 1].into()));
-        assert!(!TrustedProxies::default().hold([127, 0, 0, 1].into()));
+        assert!(!TrustedProxies::parse("").expect("none").trust([127, 0, 0, 1].into()));
+        assert!(!TrustedProxies::default().trust([127, 0, 0, 1].into()));
     }
 
     #[test]

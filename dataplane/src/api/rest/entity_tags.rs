@@ -131,7 +131,7 @@ mod tests {
             (&[("if-none-match", ours)], Err(Code::BadRequest)),
             (&[("if-match", "*"), ("if-none-match", "*")], Err(Code::BadRequest)),
         ] {
-            assert_eq!(only(&headers(list)).map_err(|problem| problem.code), expected, "{list:?}");
+            assert_eq!(precondition(&headers(list)).map_err(|problem| problem.code), expected, "{list:?}");
         }
     }
 

@@ -56,7 +56,8 @@ pub(crate) async fn create(
         head.fits()
     };
     let request = unread.receive(&caller, may).await?;
-    let written = write::run_with_body(&caller, &|n| request.reserve(n), |context, _| {
+    let reserve = |n| request.reserve(n);
+    let written = write::run_with_body(&caller, &reserve, |context, _| {
         let ((entity, is_called, scope), catalog) = (asked(context)?, &context.snapshot.catalog);
         let reads_back = !request.head.is_minimal;
         if is_called {
@@ -116,10 +117,11 @@ async fn upsert(
         head.fits()
     };
     let request = unread.receive(&caller, may).await?;
+    let reserve = |n| request.reserve(n);
     let mut n_attempts = 0;
     loop {
         n_attempts += 1;
-        let written = write::run_with_body(&caller, &|n| request.reserve(n), |context, tells_apart| {
+        let written = write::run_with_body(&caller, &reserve, |context, tells_apart| {
             let (entity, key, scope) = asked(context)?;
             let (body, wish) = (
                 request.body().and_then(body::parse),
