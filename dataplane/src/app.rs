@@ -30,7 +30,7 @@ use crate::tenants::revoked_sessions;
 /// What still runs this long after the last request has ended is left to PostgreSQL, which sees that its client is gone.
 const POOL_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a replica needs to run. Its ports are bound already, so that a busy one is told before anything starts.
+/// What a replica needs to run. Its ports are bound already, so that a busy port is reported before anything starts.
 #[derive(Debug)]
 pub struct AppConfig {
     pub listeners: Listeners,
@@ -51,7 +51,7 @@ pub struct AppConfig {
     pub client_timeout: Duration,
     /// How long requests in flight may take once shutdown began.
     pub drain: Duration,
-    /// How often it is written down when keys were last used.
+    /// How often the times at which keys were last used are saved.
     pub last_used_interval: Duration,
 }
 

@@ -1,9 +1,9 @@
 //! OPTIONS of every address: its methods, out of the table of routes; and every other method that it does not answer.
 //!
 //! Anybody may ask OPTIONS, without a key, and then nothing but the table is asked: the answer is the same whether the
-//! tenant, the entity or the row exists or not. A browser's preflight is the one exception: see [`cors`]. To whoever sends a
-//! live key that may use an entity, it and its rows say what PostgreSQL does not do to them; every other key is told what a
-//! stranger is. A 405 says the same, to live keys; strangers get the 401 that they get everywhere.
+//! tenant, the entity or the row exists or not. A browser's preflight is the one exception: see [`cors`]. To a live
+//! key that may use an entity, the answer for it and its rows leaves out what PostgreSQL does not do to them; every other
+//! key gets the answer of a stranger. A 405 says the same, to live keys; strangers get the 401 that they get everywhere.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(crate) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
     routing::options(asked).fallback(other)
 }
 
-/// What is told of this address is told to no stranger.
+/// Whether only a live key learns anything of this address.
 pub(crate) fn is_keyed(path: &str) -> bool {
     path.strip_prefix("/auth").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -174,7 +174,7 @@ async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> 
     };
     let refused = response.extensions().get::<Problem>().map(|problem| problem.code);
     let mut response = finish(response, &id);
-    // hyper closes a connection on which a body is still to come: a client that is not told sends its next request into it
+    // hyper closes a connection on which a body is still to come: a client without this header sends its next request into it
     // (and every 401 is one answer, of a key that died while its body came in, too)
     let is_open = entry.trace.body_is_read.get().is_none() || response.status() == StatusCode::UNAUTHORIZED;
     if has_body && is_open {
@@ -211,7 +211,7 @@ pub(crate) fn method_not_allowed(row: Option<String>) -> Problem {
     Problem::new(Code::MethodNotAllowed, what)
 }
 
-/// Strangers do not even learn that. An OPTIONS says it to everybody, as where there is something.
+/// A caller without a live key does not even learn that, except from OPTIONS.
 async fn not_found(State(app): State<Arc<App>>, parts: Parts) -> Refusal {
     let needs_key = options::is_keyed(parts.uri.path()) && parts.method != Method::OPTIONS;
     if needs_key && let Err(refusal) = options::live(parts, &app).await {

@@ -25,7 +25,7 @@ const X_MS_API_ROLE: HeaderName = HeaderName::from_static("x-ms-api-role");
 
 /// Who sent a well-formed key of the path's tenant, or a token for one. Whether the key lives is the database's to say.
 ///
-/// A key of a tenant that nobody has is one of these, too, so that all that is done for it is what is done for others: it is
+/// A key of a tenant that does not exist is a caller, too, so that all that is done for it is what is done for others: it is
 /// looked for in another tenant, as a credential that is never found.
 pub struct Caller {
     pub tenant: Arc<Tenant>,

@@ -46,7 +46,7 @@ impl LastUsedTimes {
         used.0.fetch_max(self.since_start(now), Ordering::Relaxed);
     }
 
-    /// What is to be written down. Keys that nobody holds and whose uses are written are forgotten here.
+    /// What is to be written down. Keys that no cache holds and whose uses are written are forgotten here.
     pub fn unwritten(&self, now: Instant) -> Vec<UnwrittenUse> {
         let now = self.since_start(now);
         let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);

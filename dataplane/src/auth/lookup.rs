@@ -32,7 +32,7 @@ impl Tenant {
         self.look_up(credential, snapshot).await
     }
 
-    /// Asks the database until its record and a catalog agree on the generation: twice, where nobody changes anything.
+    /// Asks the database until its record and a catalog agree on the generation: twice, where nothing changes.
     async fn look_up(
         &self,
         credential: &Credential,
@@ -69,7 +69,7 @@ impl Tenant {
         Err(Problem::unavailable())
     }
 
-    /// `permit` is held as long as the exchange runs, whoever still waits for it.
+    /// `permit` is held as long as the exchange runs, even when its caller is gone.
     async fn find(
         &self,
         credential: &Credential,

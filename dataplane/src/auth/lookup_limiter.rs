@@ -1,4 +1,4 @@
-//! Look-ups of keys that nobody remembers: a few at a time, and so many may wait. They never take the last connection.
+//! Look-ups of keys that are not in the cache: a few at a time, and so many may wait. They never take the last connection.
 
 use std::sync::Arc;
 

@@ -86,7 +86,7 @@ impl RateLimits {
         now.saturating_duration_since(self.start)
     }
 
-    /// The bucket of a live key. One that nobody holds and that is full again is as good as a new one and may go.
+    /// The bucket of a live key. A bucket that no request holds and that is full again equals a new one and may go.
     pub(crate) fn of(&self, key: &Ulid, now: Instant) -> Arc<Bucket> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bucket) = buckets.by_key.get(key) {

@@ -40,7 +40,7 @@ pub struct Revoked {
 /// Why no key was revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum RevokeError {
-    // Somebody may have given the key itself, so it is not repeated.
+    // The argument may be the key itself, so it is not repeated.
     #[error(
         "the argument is no key id: one has 26 lower-case letters and digits; status.apiKeyId of the ApiKey holds it"
     )]

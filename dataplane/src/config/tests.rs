@@ -1,4 +1,4 @@
-//! Settings: where they come from, and how their mistakes are told.
+//! Settings: where they come from, and how their mistakes are reported.
 
 use rowgate_pg::connect::tls::Tls;
 

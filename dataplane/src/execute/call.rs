@@ -57,11 +57,11 @@ pub(crate) async fn attempt(
     Ok(Written { page, entity: compiled.entity.clone(), nothing: compiled.nothing, tagged: None })
 }
 
-/// A failure as the caller is told it. What is not settled has not run.
+/// The problem that a failure becomes. What is not final has not run.
 fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: Failure) -> RetryReason {
     let final_problem = |code, message: &str| RetryReason::Final(Problem::new(code, message));
     match failure {
-        // The look-up that follows tells whether it is dead, or has another role by now.
+        // The look-up that follows finds out whether it is dead, or has another role by now.
         Failure::DeadKey => {
             context.snapshot.forget(&caller.credential);
             RetryReason::Doubtful(Problem::unavailable())

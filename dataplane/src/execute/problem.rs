@@ -1,4 +1,4 @@
-//! A failure of the wire as the caller is told it, and as the log may hold it.
+//! A failure of the wire as a problem for the caller, and as text for the log.
 
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Cause, Failure};
@@ -9,7 +9,7 @@ use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::retry::RetryReason;
 
-/// What the caller of a read is told. What PostgreSQL said goes to the log, where it is a fault of ours.
+/// The problem that the failure of a read becomes. What PostgreSQL said goes to the log, where it is a fault of ours.
 /// `misfit` says what is wrong with the value of a parameter, where it is one of the request.
 fn problem_of_failure(
     caller: &Caller,
@@ -80,7 +80,7 @@ fn problem_of_failure(
     }
 }
 
-/// As [`problem_of_failure`], of what became of a statement about `entity`: one that is not granted is told like one that is not there.
+/// As [`problem_of_failure`], of what became of a statement about `entity`: an entity that is not granted looks like one that does not exist.
 pub(crate) fn problem_of(
     caller: &Caller,
     context: &KeyContext,

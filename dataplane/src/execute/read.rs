@@ -20,7 +20,7 @@ use crate::execute::value_diagnosis::may_read;
 pub struct Answer {
     pub json: Vec<u8>,
     pub after: Option<String>,
-    /// `None` where nobody asked.
+    /// `None` where it was not asked for.
     pub count: Option<Count>,
     pub tail: Option<RemainingRows>,
     /// Of the one row that was asked for, where it keeps its version.
@@ -77,7 +77,7 @@ impl<F: Fn(&KeyContext) -> Result<Compiled, Problem> + Send + Sync> Attempt for 
         let statement = (compiled.sql, compiled.shape.clone(), compiled.take);
         // The last try takes what it gets: where tables change without end, answers must come all the same.
         let page = ask(caller, context, !is_last, statement, Mode::Read).await.map_err(|failure| {
-            // made anew, because the statement went along with the question
+            // compiled again, because the statement was moved into the question
             problem_of(caller, context, &compiled.entity, failure, |parameter| {
                 rest::problem::misfit(&make(context).ok()?, parameter, may_read(context, &compiled.entity))
             })

@@ -18,13 +18,13 @@ const MAX_ATTEMPTS: usize = 3;
 /// How long reconciling takes between a membership and the record of it, several times over.
 const GRANT_DELAY: Duration = Duration::from_millis(50);
 
-/// Why a try gave no answer.
+/// Why an attempt gave no answer: to retry, and how, or to answer with the problem.
 pub(crate) enum RetryReason {
     /// The answer stands.
     Final(Problem),
     /// It may come of an old catalog or key record: look again, and only then answer with the problem.
     Doubtful(Problem),
-    /// Somebody else made the row at the same time, and nothing of this write stands.
+    /// A concurrent request created the row, and nothing of this write was applied.
     Raced(Problem),
     /// The catalog is not what the database holds: load it whatever its generation says.
     Changed(Problem),
@@ -47,15 +47,15 @@ pub(crate) trait Attempt {
     ) -> impl Future<Output = Result<Self::Answer, RetryReason>> + Send;
 }
 
-/// Tries until there is an answer, or none is to be had. No problem is told to a key before the database has said in this
+/// Tries until there is an answer, or none is to be had. No problem is answered to a key before the database has said in this
 /// request that it lives: the answer to a dead key is 401 and nothing else.
 pub(crate) async fn run<T: Attempt>(caller: &Caller, wanted: &T) -> Result<T::Answer, Problem> {
     let context = caller.authenticate().await?;
     run_admitted(caller, context, wanted).await
 }
 
-/// The key of a request that `may` be sent on, which it is asked by the catalog of now. As with [`run`] no problem is told
-/// to a key that is dead.
+/// The key of a request that `may` be sent on, which it is asked by the catalog of now. As with [`run`] no problem is
+/// answered to a dead key.
 pub(crate) async fn may(
     caller: &Caller,
     may: impl Fn(&KeyContext) -> Result<(), Problem> + Send + Sync,
@@ -102,8 +102,8 @@ pub(crate) async fn run_admitted<T: Attempt>(
             }
             Err(RetryReason::Behind) => Problem::unavailable(),
             Err(RetryReason::Doubtful(problem)) => problem,
-            // a key that changes its permission set has the new grants a moment before its record says so; a column made
-            // anew under its old name has none
+            // a key that changes its permission set has the new grants a moment before its record says so; a column that
+            // was dropped and created again has none
             Err(RetryReason::Denied(_)) if 0 < left => {
                 tokio::time::sleep(GRANT_DELAY).await;
                 caller.tenant.reload_if_changed(&context.snapshot).await?;
@@ -160,7 +160,7 @@ pub(crate) fn question(
     }
 }
 
-/// Asks, and notes what an answer tells of the tenant and of the key. `watches`: also whether the catalog still fits, when it
+/// Asks, and notes what an answer means for the tenant and for the key. `watches`: also whether the catalog still fits, when it
 /// is this request's turn.
 pub(crate) async fn ask(
     caller: &Caller,
@@ -179,7 +179,7 @@ pub(crate) async fn ask(
     Ok(page)
 }
 
-/// Notes what any answer tells: the tenant's database is there, the key was used, and the catalog fits where this was the
+/// Notes what any answer means: the tenant's database is there, the key was used, and the catalog fits where this was the
 /// `check` to ask.
 pub(crate) fn answers(caller: &Caller, context: &KeyContext, check: Option<FreshnessCheck>) {
     caller.tenant.note_availability(true, "");

@@ -11,7 +11,7 @@ use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::retry::ask;
 
-/// What is told instead of a refusal that names no field; `None`: what would be told is all that is known. Every field
+/// A better problem than a refusal that names no field; `None`: nothing better is known. Every field
 /// that is named was sent, or is worked out from what was sent and may be read.
 pub(crate) async fn diagnose(
     caller: &Caller,

@@ -31,9 +31,9 @@ pub struct Written {
 /// Takes memory for a statement of so many bytes that is made of a request's body.
 pub type Reserve<'a> = dyn Fn(usize) -> Result<(), Problem> + Sync + 'a;
 
-/// Runs what `make` compiles, at most once to its end, in the name of the caller's key. As with reads no problem is told to
+/// Runs what `make` compiles, at most once to its end, in the name of the caller's key. As with reads no problem is answered to
 /// a key before the database has said that it lives. `make` is asked a second time, with `true`, where nothing was done and
-/// policies may be the reason: for the same write, which tells that (`told_apart`).
+/// policies may be the reason: for the same write, in the form that shows it (`told_apart`).
 pub async fn run(
     caller: &Caller,
     make: impl Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync,
@@ -118,7 +118,7 @@ async fn done(
 }
 
 /// Whether nothing was done, perhaps for a policy that keeps the row from being changed: then it is not found, and where it
-/// may be made instead, that may fail by whatever rule of the table. Who tries again anyway tells it then.
+/// may be made instead, that may fail by whatever rule of the table. The second attempt shows it then.
 fn is_in_doubt(compiled: &Compiled, answered: &Result<Page, Failure>) -> bool {
     match answered {
         // nothing is tried again that a trigger has passed over
@@ -130,10 +130,10 @@ fn is_in_doubt(compiled: &Compiled, answered: &Result<Page, Failure>) -> bool {
     }
 }
 
-/// A failure as the caller is told it.
+/// The problem that a failure becomes.
 fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: Failure) -> RetryReason {
     match failure {
-        // Dead, or of another role than the statement was made for: the look-up that follows tells.
+        // Dead, or of another role than the statement was made for: the look-up that follows finds out.
         Failure::DeadKey => {
             context.snapshot.forget(&caller.credential);
             RetryReason::Doubtful(Problem::unavailable())

@@ -1,4 +1,4 @@
-//! What a write is told that was not done, or not as it was asked.
+//! The problems of a write that was not done, or not as it was asked.
 
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Cause, Rule};
@@ -76,7 +76,7 @@ pub fn passed_over() -> Problem {
     Problem::new(Code::ConstraintViolation, what)
 }
 
-/// What a stale write is told; `nothing` says by what it named the row's version.
+/// The problem of a stale write; `nothing` says by what it named the row's version.
 pub fn stale(nothing: Nothing, entity: &Entity) -> Problem {
     match nothing {
         Nothing::Unmatched => Problem::new(
@@ -213,7 +213,7 @@ pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &Compiled
 /// Whether the row that is written refers to one that is not there (`true`), or others refer to it. `None`: what a trigger or
 /// a cascade did to rows of any table was refused, which may be either.
 ///
-/// PostgreSQL names the table that refers, whichever row is wrong. Of one that refers to itself only the message tells: it
+/// PostgreSQL names the table that refers, whichever row is wrong. For a table that refers to itself only the message shows it: it
 /// names table, constraint and table where others refer to the row; and this in English only.
 fn refers(cause: &Cause, compiled: &Compiled) -> Option<bool> {
     if cause.sqlstate.as_deref() == Some("23001") {

@@ -1,4 +1,4 @@
-//! The end of a request, told once: when its answer is over or broke off, or when its caller went away before it.
+//! The end of a request, logged and counted once: when its answer is over or broke off, or when its caller went away before it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use rowgate_core::problem::Code;
 use crate::app::App;
 use crate::server::trace::{RequestEnd, Trace};
 
-/// What a caller's going away before the answer is counted and logged as. Nobody is ever sent it.
+/// What a caller's going away before the answer is counted and logged as. It is never sent.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
-/// Tells of the request, to the log and to the meter, when it is dropped.
+/// Logs and counts the request when it is dropped.
 pub struct AccessLogEntry {
     pub trace: Arc<Trace>,
     app: Arc<App>,
@@ -31,7 +31,7 @@ pub struct AccessLogEntry {
     is_whole: bool,
 }
 
-/// A body of a length that nobody knew, and what is to be told at its end.
+/// A body of unknown length, and the entry to write at its end.
 struct LoggedBody {
     body: Body,
     entry: AccessLogEntry,

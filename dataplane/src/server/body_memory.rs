@@ -1,8 +1,8 @@
 //! How much memory the bodies of requests under way may hold, and what is made of them until their statements were answered.
 //!
-//! Nobody takes all of it: a tenant holds at most as much as it leaves free, and a key half of what its tenant may still
-//! take. Alone that is half of it for a tenant and a quarter for a key; beside others it is less, so that whoever comes next
-//! finds something free.
+//! No tenant takes all of it: a tenant holds at most as much as it leaves free, and a key half of what its tenant may still
+//! take. Alone that is half of it for a tenant and a quarter for a key; beside others it is less, so that the next
+//! request finds some free.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,7 +2,7 @@
 //!
 //! An attacker who can have text of its own written beside a secret, and see how long answers are, finds the secret out
 //! of what compression saves (BREACH). Callers' keys never stand in bodies, and they are headers that no browser adds by
-//! itself, so that nobody can make others ask. The one body that holds a secret, the token of an exchange, goes out as
+//! itself, so that no page can make another client send them. The one body that holds a secret, the token of an exchange, goes out as
 //! it is whatever its size: see [`Uncompressed`].
 
 use std::convert::Infallible;
@@ -35,7 +35,7 @@ pub fn accepted(headers: &HeaderMap) -> Option<HeaderValue> {
     HeaderValue::from_bytes(&all.join(&b", "[..])).ok()
 }
 
-/// Compresses the body of an answer while it is sent. A body whose size nobody knows yet counts as large.
+/// Compresses the body of an answer while it is sent. A body of unknown size counts as large.
 pub async fn compressed(response: Response, accepted: Option<HeaderValue>) -> Response {
     let is_small = response.body().size_hint().exact().is_some_and(|size| size <= LARGE);
     let Some(accepted) = accepted.filter(|_| !is_small) else { return response };

@@ -3,7 +3,7 @@
 //! A preflight carries no key. An unknown tenant, one that lists no origin and one that lists others get one answer, so
 //! that only who names a listed origin learns of a tenant. `Access-Control-Allow-Credentials` is never sent: keys and
 //! tokens are headers that the page adds itself. Every answer to a listed origin carries the header, refusals too: a
-//! page could not tell its user about them otherwise.
+//! page could not show them to its user otherwise.
 
 use axum::extract::Request;
 use axum::http::header::{
@@ -57,7 +57,7 @@ impl AllowedOrigin {
     }
 }
 
-/// What an OPTIONS that is a preflight is told beside `Allow`; `None`: it is none.
+/// The headers, beside `Allow`, of the answer to a preflight; `None`: the OPTIONS is no preflight.
 pub fn preflight(parts: &Parts, methods: &HeaderValue) -> Option<Result<HeaderMap, Problem>> {
     let is_one =
         parts.headers.contains_key(ORIGIN) && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);

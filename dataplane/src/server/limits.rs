@@ -1,4 +1,4 @@
-//! How large a request may be, whoever sends it: looked at before its key.
+//! How large a request may be, whatever its key: checked before the key.
 //!
 //! A body that comes with a GET is not read: hyper skips what has arrived already, or closes the connection. One that
 //! does not announce its length is counted while it is read (`sent`).
@@ -9,7 +9,7 @@ use rowgate_core::problem::{Code, Problem};
 
 /// The request line and all headers together, in bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
-/// What hyper reads of them. What is between the two is told in our words; beyond, hyper answers a bare 431.
+/// What hyper reads of them. Between the two limits Rowgate words the refusal; beyond, hyper answers a bare 431.
 pub const MAX_READ_BYTES: usize = 2 * MAX_HEAD_BYTES;
 /// The body, in bytes.
 pub const MAX_BODY_BYTES: u64 = 1024 * 1024;

@@ -1,4 +1,4 @@
-//! What is told of requests: one log line each, with its route and never its path, query or values.
+//! What the log says of requests: one line each, with its route and never its path, query or values.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -61,7 +61,7 @@ impl Trace {
         self.database.fetch_add(u64::try_from(took.as_nanos()).unwrap_or_default(), Ordering::Relaxed);
     }
 
-    /// Writes why the request failed, for whoever looks its id up. `cause` may be what PostgreSQL said.
+    /// Writes why the request failed, for an operator who looks up its id. `cause` may be what PostgreSQL said.
     pub fn fault(&self, what: &'static str, cause: &str) {
         let tenant = self.tenant_slug();
         tracing::warn!(target: "rowgate::fault", tenant, request_id = self.request.as_str(), cause, "{what}");

@@ -68,7 +68,7 @@ impl Availability {
         self.look_up_unanswered(slug, cause);
     }
 
-    /// Nobody knows whether there was a connection.
+    /// It is unknown whether there was a connection.
     pub(crate) fn look_up_unanswered(&self, slug: &TenantSlug, cause: &str) {
         if is_news(&self.look_ups, false) {
             log(slug, "key look-ups", false, cause);
@@ -81,7 +81,7 @@ impl Availability {
         failing.as_ref().map(|failing| (failing.failure.clone(), failing.last - failing.first))
     }
 
-    /// True for whoever may try a login now that has failed for so long.
+    /// True for the one caller that may now try a login that has failed for so long.
     pub(crate) fn begin_to_check(&self, lasted: Duration) -> bool {
         let mut checked = locked(&self.checked);
         let is_due = checked.is_none_or(|at| MAX_CHECK_INTERVAL.min(lasted / 2) <= at.elapsed());

@@ -1,4 +1,4 @@
-//! Whether calls may run in a tenant's database, here or at another replica: then somebody looks for those of dead keys.
+//! Whether calls may run in a tenant's database, here or at another replica: then those of revoked keys are looked for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

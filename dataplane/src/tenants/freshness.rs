@@ -29,7 +29,7 @@ impl Freshness {
         Freshness { born: now, asked: AtomicU64::new(0), confirmed: AtomicU64::new(0) }
     }
 
-    /// `None`: nobody has to ask now.
+    /// `None`: no check is due.
     pub fn due_check(&self, now: Instant) -> Option<FreshnessCheck> {
         let now = self.millis(now);
         let asked = self.asked.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! For how long no catalog is read after one that was more than is read, or took too long: whoever asks meanwhile is answered
-//! at once, and a database that somebody fills is not read again and again.
+//! How long to wait before a catalog is read again after one that was too large or took too long: meanwhile requests are
+//! answered at once, and a database with too many objects is not read over and over.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

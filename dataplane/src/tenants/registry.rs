@@ -39,7 +39,7 @@ pub struct PoolConfig {
 pub struct TenantRegistry {
     /// `None` until the control database was read once.
     tenants: RwLock<Option<Arc<TenantList>>>,
-    /// Nobody outside can tell for which tenant a slug that is nobody's stands.
+    /// Chooses the stand-in of a slug without a tenant; unpredictable from outside.
     stand_ins: RandomState,
     pools: PoolConfig,
     /// Whom connections are opened to, and what all tenants there share.
@@ -53,7 +53,7 @@ pub struct TenantRegistry {
 /// Who answers a key.
 pub struct TenantMatch {
     pub tenant: Arc<Tenant>,
-    /// False: it stands in for a tenant that nobody has, and no key of it may be found.
+    /// False: it stands in for a tenant that does not exist, and none of its keys may be found.
     pub is_named: bool,
 }
 
@@ -74,16 +74,16 @@ impl TenantRegistry {
         }
     }
 
-    /// Who answers a key of that slug: its tenant, or for a slug that is nobody's another one, the same until a tenant comes
-    /// or goes. `None`: there are no tenants. So whoever floods an address, or finds a database down or a catalog missing
+    /// Who answers a key of that slug: its tenant, or for a slug without a tenant another one, the same until a tenant comes
+    /// or goes. `None`: there are no tenants. So a client that floods an address, or finds a database down or a catalog missing
     /// behind it, sees the same with and without a tenant of that name, after the same work.
     ///
     /// # Errors
-    /// 503 before the control database was read once: nobody can be refused yet.
+    /// 503 before the control database was read once: no key can be refused yet.
     pub fn find(&self, slug: &TenantSlug) -> Result<Option<TenantMatch>, Problem> {
         let all = self.all().ok_or_else(Problem::unavailable)?;
         let Some(n) = u64::try_from(all.sorted.len()).ok().filter(|n| 0 < *n) else { return Ok(None) };
-        // worked out for both, whoever it is
+        // computed in both cases
         let nth = usize::try_from(self.stand_ins.hash_one(slug) % n).expect("less than a length");
         let (named, stand_in) = (all.by_slug.get(slug), &all.sorted[nth]);
         Ok(Some(TenantMatch { tenant: named.unwrap_or(stand_in).clone(), is_named: named.is_some() }))
@@ -127,7 +127,7 @@ impl TenantRegistry {
         *self.tenants.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(all));
     }
 
-    /// What is told of each tenant.
+    /// The report on each tenant.
     pub fn reports(&self) -> HashMap<Ulid, TenantReport> {
         let all = self.all().unwrap_or_default();
         all.sorted.iter().filter_map(|tenant| Some((tenant.id.clone(), tenant.report()?))).collect()

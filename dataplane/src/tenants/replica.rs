@@ -43,7 +43,7 @@ pub struct Replica {
     /// What `control.calling` says of us.
     calling: BTreeSet<Ulid>,
     last_heartbeat: Option<Instant>,
-    /// How often it is written down when keys were last used, and when that was last done.
+    /// How often the times at which keys were last used are saved, and when that was last done.
     last_used_interval: Duration,
     last_used_written: Instant,
 }
@@ -132,7 +132,7 @@ impl Replica {
             Err(_) => format!("no answer within {} s", CONTROL_TIMEOUT.as_secs()),
         };
         self.open = None;
-        // whoever answers next may not know what was written last, such as a standby that has taken over: said anew
+        // the next server may lack what was written last, such as a standby that has taken over: register again
         self.last_heartbeat = None;
         if self.answers.replace(false) != Some(false) {
             tracing::warn!(control = %self.control, cause, "the control database does not answer; serving what is known, trying each second");
@@ -147,7 +147,7 @@ impl Replica {
         }
         self.heartbeat().await?;
         let Some(open) = &mut self.open else { return Ok(()) };
-        // before tenants are known: nobody's token may be refused for want of its key
+        // before the tenants: no token may be refused because its key is not read yet
         app.token_keys.follow(signing::schedule(&mut open.conn).await?);
         let rows = tenants::list(&mut open.conn).await?;
         app.tenants.take_over(&open.installation, rows);
@@ -208,7 +208,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Registers, or beats when it is time. A row that somebody removed while we could not beat is made again.
+    /// Registers, or beats when it is time. A row that was removed while we could not beat is created again.
     async fn heartbeat(&mut self) -> Result<(), PgError> {
         let Some(open) = &mut self.open else { return Ok(()) };
         if self.last_heartbeat.is_some_and(|at| at.elapsed() < HEARTBEAT_INTERVAL) {
@@ -238,7 +238,7 @@ impl Replica {
 async fn listen_for_wakes(login: Login, app: Arc<App>, shutdown: CancellationToken) {
     let wakes = async {
         loop {
-            // The loop itself tells of a control database that does not answer.
+            // The loop itself logs that the control database does not answer.
             let _ended = each_wake(&login, &app).await;
             tokio::time::sleep(POLL_INTERVAL).await;
         }

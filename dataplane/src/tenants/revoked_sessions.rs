@@ -1,6 +1,6 @@
 //! Calls of keys that are revoked or expired end within two seconds, whichever replica began them: each looks at every database
 //! in which calls may run, twice a second. So do reads and writes under way, which the replica that began them ends. In the same
-//! round connections that nobody uses are closed.
+//! round idle connections are closed.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use crate::tenants::tenant::Tenant;
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// What runs for as long may run for a key that has died since.
 const MIN_AGE: Duration = Duration::from_millis(250);
-/// A look for calls, or requests, of dead keys that takes longer is begun anew.
+/// A look for calls, or requests, of dead keys that takes longer is given up until the next round.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Looks until `done`, at one tenant without waiting for another.

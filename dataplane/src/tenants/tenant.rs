@@ -29,10 +29,10 @@ use crate::tenants::snapshot::Snapshot;
 
 /// Connections for key look-ups and catalogs; the requests' own are the lane's. One is never a stranger's.
 const LOOKUP_CONNECTIONS: usize = MAX_CONCURRENT_LOOKUPS + 1;
-/// A connection or session that nobody has used for this long is closed.
+/// A connection or session that has been idle for this long is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// A login that fails is told once it has failed for so long, with a try at the end: one that fails once, as while a server starts
-/// again, is nobody's business. What needs a change mostly fails for good.
+/// A login failure is reported once it has lasted this long, with an attempt at the end: a single failure, as while a server
+/// restarts, is not. A failure that needs a change mostly stays.
 const LASTING_FAILURE_DELAY: Duration = Duration::from_secs(1);
 const PASSING_FAILURE_DELAY: Duration = Duration::from_secs(3);
 /// A catalog is read within this, or the tenant counts as unavailable until the next try.
@@ -51,20 +51,20 @@ pub struct Tenant {
     pub(crate) endpoint: Endpoint,
     pub(crate) look_ups: LookUps,
     pub(crate) lookup_limiter: LookupLimiter,
-    /// They outlive catalogs: a new one gives nobody a new allowance.
+    /// They outlive catalogs: a new catalog refills no bucket.
     pub(crate) rate_limits: RateLimits,
     pub last_used: LastUsedTimes,
     tasks: Tasks,
-    /// Told whenever another catalog is served.
+    /// Notified whenever another catalog is served.
     loaded: Arc<Notify>,
     snapshot: RwLock<Option<Arc<Snapshot>>>,
-    /// Held while a catalog is read: whoever waited for it finds the new one.
+    /// Held while a catalog is read: a request that waited for it finds the new one.
     loading: tokio::sync::Mutex<()>,
     load_backoff: LoadBackoff,
     load_attempted: AtomicBool,
     catching_up: AtomicBool,
     checking: AtomicBool,
-    /// Somebody asks which keys of exchanges under way are dead.
+    /// The revoked keys of requests under way are being looked for.
     pub(crate) ending_requests: AtomicBool,
     availability: Availability,
 }
@@ -84,7 +84,7 @@ impl DatabaseLocation {
     }
 }
 
-/// What is told of a tenant to whoever reconciles.
+/// What the reconciler learns of a tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantReport {
     pub report: Report,
@@ -156,7 +156,7 @@ impl Tenant {
         Some(Served { generation: snapshot.catalog.generation, fingerprint })
     }
 
-    /// What is told of it to whoever reconciles; `None`: nothing yet.
+    /// What the reconciler learns of it; `None`: nothing yet.
     pub fn report(&self) -> Option<TenantReport> {
         let (served, failing) = (self.served(), self.failing());
         let is_passing = failing.as_ref().is_some_and(|(failure, lasted)| {
@@ -180,7 +180,7 @@ impl Tenant {
         is_due && !self.checking.swap(true, Ordering::AcqRel)
     }
 
-    /// Tries the logins again that failed, so that nobody has to ask for their recovery to be seen.
+    /// Tries the logins again that failed, so that their recovery is seen without a request.
     pub async fn check(&self) {
         self.lane.check().await;
         if self.lane.failing().is_none() {
@@ -196,14 +196,14 @@ impl Tenant {
         }
     }
 
-    /// Closes the connections that nobody has used for a while.
+    /// Closes the connections that have been idle for a while.
     pub fn close_idle(&self) {
         self.lane.trim(IDLE_TIMEOUT);
         self.look_ups.trim(IDLE_TIMEOUT);
         self.calls.trim(IDLE_TIMEOUT);
     }
 
-    /// Whose pages may call it; nobody's before the first catalog.
+    /// Whether pages of this origin may call it; no origin may before the first catalog.
     #[must_use]
     pub fn lists_origin(&self, is: impl Fn(&str) -> bool) -> bool {
         let snapshot = self.current();
@@ -235,7 +235,7 @@ impl Tenant {
         self.catching_up.store(false, Ordering::Release);
     }
 
-    /// Loads the catalog again unless somebody did since `seen`.
+    /// Loads the catalog again unless another request did since `seen`.
     pub async fn reload(&self, seen: Option<&Arc<Snapshot>>) -> Result<Arc<Snapshot>, Problem> {
         let _one_at_a_time = self.loading.lock().await;
         if let Some(newer) = self.current().filter(|now| seen.is_none_or(|seen| !Arc::ptr_eq(now, seen))) {
@@ -264,7 +264,7 @@ impl Tenant {
         Ok(snapshot)
     }
 
-    /// As [`Tenant::reload_if_changed`], if nobody did lately: for requests that the catalog alone answers.
+    /// As [`Tenant::reload_if_changed`], if that was not done lately: for requests that the catalog alone answers.
     pub(crate) async fn check_freshness(&self, snapshot: Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
         let Some((_, check)) = snapshot.due_check() else { return Ok(snapshot) };
         let looked = self.reload_if_changed(&snapshot).await?;
@@ -274,7 +274,7 @@ impl Tenant {
         Ok(looked)
     }
 
-    /// The same catalog while the tables are those that it was read from; else it is loaded anew.
+    /// The same catalog while the tables are those that it was read from; else it is loaded again.
     pub async fn reload_if_changed(&self, snapshot: &Arc<Snapshot>) -> Result<Arc<Snapshot>, Problem> {
         let (pool, watched) = (self.look_ups.clone(), snapshot.watched.clone());
         let look = async move {
@@ -288,7 +288,7 @@ impl Tenant {
         }
     }
 
-    /// Closes the connections that nobody uses, and gives none for look-ups any more.
+    /// Closes the idle connections, and gives none for look-ups any more.
     pub fn close(&self) {
         self.look_ups.close();
         self.lane.trim(Duration::ZERO);

@@ -67,7 +67,7 @@ fn only<'a>(parts: &'a Parts, name: &HeaderName) -> Result<Option<&'a str>, Prob
     }
 }
 
-/// Several values come of proxies that add to what they were sent: which one is true cannot be told.
+/// Several values come of proxies that add to what they were sent: which one is true is unknown.
 fn unfit(name: &HeaderName) -> Problem {
     let name = if *name == X_FORWARDED_PROTO { "X-Forwarded-Proto" } else { "X-Forwarded-Host" };
     Problem::new(

@@ -78,7 +78,7 @@ pub(crate) async fn row(
     let tail = answer.tail.map(|tail| (tail, target.link()));
     let mut response = Rows { json: answer.json, next_link: None, count: None, tail }.into_response();
     if let Some(tagged) = answer.tagged {
-        // Kept, but asked for anew each time.
+        // Clients may keep it, but must revalidate it each time.
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
         response.extensions_mut().insert(tagged);
     }

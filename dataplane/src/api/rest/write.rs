@@ -95,7 +95,7 @@ pub(crate) async fn put(
     upsert(caller, target, unread, How::Replace).await
 }
 
-/// A row that somebody makes or removes at the same moment is looked for again so often.
+/// How often a write is attempted while its row is created or deleted concurrently.
 const MAX_ATTEMPTS: usize = 3;
 
 async fn upsert(
@@ -169,7 +169,7 @@ fn shown(json: Vec<u8>) -> Vec<u8> {
 }
 
 /// 204 where the caller wants no rows, else `status` with them, and the tag that a read of the row would have now (RFC 9110,
-/// 8.8). More rows than an answer holds are not told, as if they were not wanted, and that is said (RFC 7240, 3).
+/// 8.8). More rows than an answer holds are left out, as if they were not wanted, and a header says so (RFC 7240, 3).
 fn answer(
     request: &WriteRequest,
     status: StatusCode,

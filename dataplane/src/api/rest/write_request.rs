@@ -28,7 +28,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const MIN_PIECE: usize = 4 << 10;
 const MAX_PIECE: usize = 64 << 10;
 
-/// A request whose body nobody has read yet.
+/// A request whose body is not read yet.
 pub struct UnreadBody {
     head: Head,
     body: Body,
@@ -48,7 +48,7 @@ pub struct Head {
     pub only: Result<Only, Problem>,
 }
 
-/// A body of JSON, or why it is none, to be told once the key is known to live; and what the caller prefers.
+/// A body of JSON, or why it is none, which is answered only to a live key; and what the caller prefers.
 pub struct WriteRequest {
     pub head: Head,
     body: Result<(Vec<u8>, BodyReservation), Problem>,
@@ -99,7 +99,7 @@ impl UnreadBody {
     /// The body, for a key that lives and `may` send it, as far as that can be said before it.
     ///
     /// # Errors
-    /// What `may` says, 401 for a stranger, 429 for a key that asks too often, or 503 where nobody can tell. Then the body is
+    /// What `may` says, 401 for a stranger, 429 for a key that asks too often, or 503 where that is unknown. Then the body is
     /// not waited for.
     pub async fn receive(
         mut self,

@@ -71,7 +71,7 @@ fn is_confirmed(record: &Record) -> bool {
         record.database, record.slug
     );
     let mut stderr = io::stderr().lock();
-    // nobody who sees no question types the id
+    // without a terminal there is no one to type the id
     let _asked = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
     let mut typed = String::new();
     io::stdin().read_line(&mut typed).is_ok() && typed.trim() == record.id.as_str()

@@ -183,7 +183,7 @@ impl Own<'_> {
     }
 }
 
-/// What is wrong with a request that begins with this line, as far as the line tells it.
+/// What is wrong with a request that begins with this line, as far as the line shows it.
 fn fault(line: &[u8]) -> String {
     // a handshake of TLS
     if line.starts_with(&[0x16, 3]) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Fails a write that made no progress within `timeout`; each byte taken begins the time anew. While nothing waits to
+/// Fails a write that made no progress within `timeout`; each byte taken restarts the time. While nothing waits to
 /// be written there is no limit here.
 pub(crate) struct WriteTimeout<S> {
     stream: S,
