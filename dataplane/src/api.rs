@@ -4,4 +4,5 @@ pub(crate) mod options;
 pub mod probes;
 pub mod rest;
 pub mod routes;
+pub mod service;
 pub(crate) mod tokens;

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::api::{probes, routes};
+use crate::api::{probes, service};
 use crate::auth::token_keys::TokenKeys;
 use crate::config::ServerSettings;
 use crate::server::body_memory::BodyMemory;
@@ -147,7 +147,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     });
     let address = config.listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();
     tracing::info!(api = address, "listening");
-    let api = routes::Api::new(app.clone());
+    let api = service::Api::new(app.clone());
     let api = listen::serve(
         config.listeners.api,
         move |peer| api.service(peer),

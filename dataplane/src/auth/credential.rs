@@ -201,7 +201,7 @@ fn fits(parts: &Parts, tenant: &TenantSlug) -> bool {
 impl Trace {
     /// The request's trace, its route noted.
     pub fn of(parts: &Parts) -> Arc<Trace> {
-        let trace = parts.extensions.get::<Arc<Trace>>().cloned().expect("http::service adds it");
+        let trace = parts.extensions.get::<Arc<Trace>>().cloned().expect("api::service adds it");
         if let Some(route) = parts.extensions.get::<MatchedPath>() {
             let _first = trace.route.set(route.clone());
         }
