@@ -17,7 +17,7 @@ use axum::routing::{self, MethodRouter};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::rest;
 
-use crate::api::rest::read::RequestTarget;
+use crate::api::rest::target::RequestTarget;
 use crate::api::routes::{method_not_allowed, routes};
 use crate::app::App;
 use crate::auth::credential::Caller;

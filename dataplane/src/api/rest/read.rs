@@ -1,29 +1,25 @@
 //! `/auth/{tenant}/api`: which entities there are, their rows, and one row.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts, State};
+use axum::extract::State;
+use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
-use axum::http::request::Parts;
-use axum::http::{HeaderValue, Uri};
 use axum::response::{IntoResponse as _, Response};
 use rowgate_core::name::EntityName;
-use rowgate_core::problem::Problem;
 use rowgate_sql::catalog::{Entity, Mode, Rights};
 use rowgate_sql::compile;
 use rowgate_sql::resolve::Cursors;
 use rowgate_sql::rest::{self, query_string};
 use serde::Serialize;
 
-use crate::api::rest::next_link::{next_link, origin};
-use crate::api::rest::rows::{Link, Rows};
+use crate::api::rest::rows::Rows;
+use crate::api::rest::target::RequestTarget;
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::read::{self, Count};
-use crate::server::path;
 use crate::server::respond::Refusal;
 
 type Answered<T> = Result<T, Refusal>;
@@ -95,62 +91,6 @@ pub(crate) async fn entities(caller: Caller, target: RequestTarget) -> Answered<
     let value = readable.filter_map(|entity| Listed::new(&base, entity, scope.entities.get(&entity.name)?));
     let body = serde_json::to_vec(&Listing { value: value.collect() }).expect("names and lists are JSON");
     Ok(Response::new(Body::from(body)))
-}
-
-/// The address of a request: its path, decoded when a live key asks, its options, and the origin it was sent to.
-pub(crate) struct RequestTarget {
-    uri: Uri,
-    origin: Result<String, Problem>,
-}
-
-impl<S: Sync> FromRequestParts<S> for RequestTarget {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<RequestTarget, Infallible> {
-        Ok(RequestTarget::of(parts))
-    }
-}
-
-impl RequestTarget {
-    pub(crate) fn of(parts: &Parts) -> RequestTarget {
-        RequestTarget { uri: parts.uri.clone(), origin: origin(parts) }
-    }
-
-    /// A text that cannot be an entity's name is an entity that does not exist.
-    pub(crate) fn entity(&self, context: &KeyContext) -> Result<EntityName, Problem> {
-        let name = path::decode(self.uri.path().split('/').nth(4).unwrap_or_default())?;
-        name.parse().map_err(|_| {
-            rest::not_found(&context.snapshot.catalog, &context.snapshot.scope(&context.key), &name)
-        })
-    }
-
-    pub(crate) fn key(&self) -> Result<Vec<(String, String)>, Problem> {
-        let parts: Result<Vec<_>, _> = self.uri.path().split('/').skip(5).map(path::decode).collect();
-        path::key_pairs(parts?)
-    }
-
-    pub(crate) fn path(&self) -> &str {
-        self.uri.path()
-    }
-
-    pub(crate) fn query(&self) -> &str {
-        self.uri.query().unwrap_or_default()
-    }
-
-    pub(crate) fn origin(&self) -> Result<&str, Problem> {
-        self.origin.as_deref().map_err(Problem::clone)
-    }
-
-    /// [`RequestTarget::next_link`] for later.
-    fn link(self) -> Link {
-        Box::new(move |token| {
-            self.next_link(token).expect("a page that others follow was compiled with an origin")
-        })
-    }
-
-    fn next_link(&self, token: &str) -> Result<String, Problem> {
-        Ok(next_link(self.origin()?, self.uri.path(), self.uri.query(), token))
-    }
 }
 
 #[derive(Serialize)]

@@ -19,8 +19,8 @@ use rowgate_sql::rest::{self, body};
 use serde_json::value::RawValue;
 
 use crate::api::rest::entity_tags;
-use crate::api::rest::read::RequestTarget;
 use crate::api::rest::rows::Rows;
+use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::{Head, UnreadBody, WriteRequest};
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
