@@ -1,6 +1,6 @@
 //! From a request whose key is known to its outcome: statements asked, asked again, and what a failure means.
 //!
-//! Nothing here knows a surface, axum or an address: a surface parses a request and words its answer.
+//! Nothing here knows `api`, axum or an address: a surface parses a request and makes its response.
 
 pub mod call;
 pub(crate) mod problem;
