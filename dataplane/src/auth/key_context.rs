@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rowgate_pg::keys::Found;
+use rowgate_pg::tenant::keys::Found;
 
 use crate::auth::last_used::LastUsed;
 use crate::auth::rate_limit::RateLimit;

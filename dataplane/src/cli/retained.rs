@@ -83,7 +83,7 @@ enum Act {
 pub enum RetainedError {
     #[error("no database with the id {0} is retained; `rowgate-dataplane retained` lists those that are")]
     Unknown(Ulid),
-    #[error("database {0} is being dropped and cannot be taken up; `retained drop` finishes it")]
+    #[error("database {0} is being dropped and cannot be adopted; `retained drop` finishes it")]
     Dropping(String),
     #[error(
         "database {0} does not belong to its tenant's owner role, so it was made or taken over from outside; it is not dropped"

@@ -109,7 +109,7 @@ fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: 
             caller.trace.fault("the answer of a call was lost", &cause);
             final_problem(
                 Code::Unavailable,
-                "the tenant's database did not answer, and the procedure may have run; check before calling it again",
+                "the tenant's database did not answer; the procedure may have run; check before calling it again",
             )
         }
         failure => problem_of(caller, context, &compiled.entity, failure, |parameter| {

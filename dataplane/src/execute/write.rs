@@ -140,18 +140,18 @@ fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: 
         }
         Failure::Denied(_) => RetryReason::Doubtful(Problem::new(
             Code::Forbidden,
-            "a policy of the table does not allow this row for this key, or shows it to other keys only; change its values",
+            "a policy of the table does not allow this API key to write or to read this row; change its values",
         )),
         Failure::Unavailable(cause) => {
             caller.tenant.note_availability(false, &cause);
             RetryReason::Final(Problem::new(
                 Code::Unavailable,
-                "the tenant's database did not answer, and the write may have been applied; check before retrying",
+                "the tenant's database did not answer; the write may have been applied; check before retrying",
             ))
         }
         Failure::Timeout => RetryReason::Final(Problem::new(
             Code::StatementTimeout,
-            "the write took longer than this tenant allows and was ended; check before retrying with fewer rows",
+            "the write exceeded the tenant's statement timeout and was canceled; check before retrying, with fewer rows",
         )),
         Failure::Violation(cause) => {
             let problem = about(violation(&cause, context, compiled), &cause, context, &compiled.entity);

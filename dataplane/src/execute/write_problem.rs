@@ -71,8 +71,8 @@ pub fn kept(entity: &Entity) -> Problem {
 
 /// A trigger gave NULL back for the row.
 pub fn passed_over() -> Problem {
-    let what = "a trigger skipped the row, and may have done something else instead; check before retrying, \
-                and let the trigger return the row that it has written (OLD where it has deleted it)";
+    let what = "a trigger skipped the row and may have done something else instead; check before retrying, and let the \
+                trigger return the row that it wrote (OLD where it deleted the row)";
     Problem::new(Code::ConstraintViolation, what)
 }
 
@@ -116,8 +116,8 @@ pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &Compiled
         // No version that this request could name.
         Some("DL409" | "DL428") if is_table && is_elsewhere(cause, &compiled.entity) => Problem::new(
             Code::ForeignKeyViolation,
-            "this would change rows of another table, by a foreign key or a trigger, and such changes name their rows' \
-             versions; change those first",
+            "a foreign key or a trigger would change rows of another table, which requires their versions; change \
+             those first",
         ),
         Some("DL409") => stale(compiled.nothing, &compiled.entity),
         Some("DL428") if compiled.entity.kind == EntityKind::View && compiled.entity.version().is_none() => {
