@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use rowgate_core::derive::{CursorKey, Pepper, Root};
-use rowgate_core::name::Ulid;
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::control::installation::InstallationError;
 use rowgate_pg::wire::{CallLimits, Limits};
+use rowgate_program::entropy;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -99,6 +99,33 @@ pub enum AppError {
     Installation(#[from] InstallationError),
 }
 
+impl AppConfig {
+    /// The settings of the command line, with what they do not say.
+    #[must_use]
+    pub fn new(
+        listeners: Listeners,
+        settings: ServerSettings,
+        control: Endpoint,
+        root: Root,
+        pooler: Option<Endpoint>,
+    ) -> AppConfig {
+        AppConfig {
+            listeners,
+            control,
+            root,
+            trusted_proxies: settings.trusted_proxies,
+            lane: settings.lane,
+            calls: settings.calls,
+            per_server: settings.per_server,
+            pooler,
+            body_memory: settings.body_memory,
+            client_timeout: settings.client_timeout,
+            drain: settings.drain,
+            last_used_interval: settings.last_used_interval,
+        }
+    }
+}
+
 impl Listeners {
     /// Binds both ports; the error names the flag of the one that is taken.
     pub async fn bind(settings: &ServerSettings) -> Result<Listeners, AppError> {
@@ -125,7 +152,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     let (background, connections) = (Tasks::default(), Tasks::default());
     // `cut` ends requests that outlast the drain; `done` ends what must outlive them.
     let (cut, done) = (CancellationToken::new(), CancellationToken::new());
-    let id = new_id();
+    let id = entropy::ulid();
     let pools = PoolConfig {
         replica: id.clone(),
         lane: config.lane,
@@ -194,10 +221,4 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
 
 async fn bind(flag: &'static str, address: std::net::SocketAddr) -> Result<TcpListener, AppError> {
     TcpListener::bind(address).await.map_err(|source| AppError::Listen { flag, address, source })
-}
-
-/// Time and chance enter here.
-fn new_id() -> Ulid {
-    let unix_ms = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
-    Ulid::from_parts(unix_ms, rand::random())
 }

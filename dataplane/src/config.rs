@@ -1,4 +1,4 @@
-//! Settings: a flag, then `ROWGATE_*`, then a file. All mistakes are reported together, each with its flag's name.
+//! Settings: from a flag, else from `ROWGATE_*`, else from a file. All mistakes are reported at once, each with its flag.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,49 +15,49 @@ use rowgate_program::tls;
 
 use crate::server::proxies::TrustedProxies;
 
-/// The flags that `serve` and `standalone` share. Texts, so that all mistakes can be reported together.
+/// The flags that `serve` and `standalone` share, as texts, so that all mistakes can be reported together.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerFlags {
-    /// Address of the API [default: 127.0.0.1:8080] [example: 0.0.0.0:8080]
+    /// Address on which the API listens [default: 127.0.0.1:8080] [example: 0.0.0.0:8080]
     #[arg(long, env = "ROWGATE_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<String>,
-    /// Address of /livez and /readyz [default: 127.0.0.1:8081] [example: 0.0.0.0:8081]
+    /// Address on which /livez, /readyz and /metrics listen [default: 127.0.0.1:8081] [example: 0.0.0.0:8081]
     #[arg(long, env = "ROWGATE_PROBES", value_name = "ADDRESS")]
     pub probes: Option<String>,
-    /// Connections to each tenant's database that requests share [default: 8] [example: 16]
+    /// Connections to each tenant's database, shared by its requests [default: 8] [example: 16]
     #[arg(long, env = "ROWGATE_CONNECTIONS_PER_TENANT", value_name = "NUMBER")]
     pub connections_per_tenant: Option<String>,
-    /// Connections to each PostgreSQL server, shared by all tenants, for requests, calls, key look-ups and catalogs; all
-    /// replicas together should leave some of max_connections free [default: 40] [example: 200]
+    /// Connections to each PostgreSQL server, shared by all tenants for requests, calls, key lookups and catalogs; the sum
+    /// over all replicas should leave part of max_connections to other clients [default: 40] [example: 200]
     #[arg(long, env = "ROWGATE_CONNECTIONS_PER_SERVER", value_name = "NUMBER")]
     pub connections_per_server: Option<String>,
-    /// Concurrent calls of functions and procedures in each tenant's database, each on its own connection; one key gets
-    /// at most one less [default: 4] [example: 8]
+    /// Concurrent calls of functions and procedures for each tenant, each on a connection of its own; one key gets at most one
+    /// fewer [default: 4] [example: 8]
     #[arg(long, env = "ROWGATE_CALLS_PER_TENANT", value_name = "NUMBER")]
     pub calls_per_tenant: Option<String>,
-    /// Proxies whose X-Forwarded-Proto and X-Forwarded-Host are trusted, as networks or addresses separated by commas;
-    /// they must overwrite these headers [default: none] [example: 10.0.0.0/8,fd00::/8]
+    /// Proxies whose X-Forwarded-Proto and X-Forwarded-Host headers are trusted, as networks or addresses separated by commas;
+    /// each proxy must overwrite the values that clients send [default: none] [example: 10.0.0.0/8,fd00::/8]
     #[arg(long, env = "ROWGATE_TRUSTED_PROXIES", value_name = "NETWORKS")]
     pub trusted_proxies: Option<String>,
-    /// Requests that may wait for a connection to one tenant's database; further requests get 503 at once
+    /// Requests of each tenant that may wait for one of its connections; further requests get 503 immediately
     /// [default: 256] [example: 1000]
     #[arg(long, env = "ROWGATE_QUEUE_PER_TENANT", value_name = "NUMBER")]
     pub queue_per_tenant: Option<String>,
-    /// Memory, in MiB, for the bodies of requests in flight and the statements made of them. One key gets at most a
-    /// quarter and one tenant at most half of it, and less while others use much; further bodies get 429 or 503 at once
+    /// Memory of the replica, in MiB, for the bodies of requests in progress and the statements built from them. One key gets
+    /// at most a quarter of it and one tenant half, less while others use much; further bodies get 429 or 503 immediately
     /// [default: 64] [example: 256]
     #[arg(long, env = "ROWGATE_BODY_MEMORY_MIB", value_name = "MIB")]
     pub body_memory_mib: Option<String>,
-    /// Disconnect a client that reads nothing of its response for this long [default: 10] [example: 30]
+    /// Time after which a client that reads nothing of its response is disconnected [default: 10] [example: 30]
     #[arg(long, env = "ROWGATE_CLIENT_TIMEOUT_SECONDS", value_name = "SECONDS")]
     pub client_timeout_seconds: Option<String>,
-    /// Format of the log lines: json or text [default: text on a terminal, else json]
+    /// Format of log lines: json or text [default: text on a terminal, else json]
     #[arg(long, env = "ROWGATE_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,
-    /// How long requests in flight may continue after SIGTERM [default: 30] [example: 5]
+    /// Time that requests in progress have to finish after SIGTERM [default: 30] [example: 5]
     #[arg(long, env = "ROWGATE_DRAIN_SECONDS", value_name = "SECONDS")]
     pub drain_seconds: Option<String>,
-    /// How often the times at which keys were last used are saved, for lastUsedAt in their status [default: 60] [example: 300]
+    /// Interval at which the time of each key's last use is recorded, for lastUsedAt in its status [default: 60] [example: 300]
     #[arg(long, env = "ROWGATE_LAST_USED_SECONDS", value_name = "SECONDS")]
     pub last_used_seconds: Option<String>,
 }
@@ -69,20 +69,20 @@ pub struct ServeFlags {
     pub server: ServerFlags,
     #[command(flatten)]
     pub control: ControlFlags,
-    /// PgBouncer (1.18 or newer, pool_mode = transaction) through which requests reach the tenants' databases, as
-    /// host:port or the folder of its socket with the port; key look-ups and --control go to PostgreSQL itself
+    /// PgBouncer (1.18 or newer, pool_mode = transaction) between the data plane and the tenants' databases, as host:port or
+    /// the folder of its socket with the port; key lookups and --control connect to PostgreSQL directly
     /// [default: none] [example: pgbouncer.internal:6432]
     #[arg(long, env = "ROWGATE_POOLER", value_name = "HOST:PORT|FOLDER[:PORT]")]
     pub pooler: Option<String>,
-    /// YAML file with any of these settings, named like the flags: `drain-seconds: 5` [example: /etc/rowgate.yaml]
+    /// YAML file with any of these settings, under the names of the flags: `drain-seconds: 5` [example: /etc/rowgate.yaml]
     #[arg(long, env = "ROWGATE_CONFIG", value_name = "PATH")]
     pub config: Option<PathBuf>,
 }
 
-/// The flags that say which installation it is, as a data plane knows it.
+/// The flags that name an installation, as a data plane knows it.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ControlFlags {
-    /// The PostgreSQL server that holds the control database: host:port, or the folder of its socket with the port
+    /// PostgreSQL server that holds the control database: host:port, or the folder of its socket with the port
     /// [example: db.internal:5432] [example: /run/postgresql:5432]
     #[arg(long, env = "ROWGATE_CONTROL", value_name = "HOST:PORT|FOLDER[:PORT]")]
     pub control: Option<String>,
@@ -90,11 +90,11 @@ pub struct ControlFlags {
     /// [example: /etc/rowgate/dataplane.root]
     #[arg(long, env = "ROWGATE_ROOT_FILE", value_name = "PATH")]
     pub root_file: Option<String>,
-    /// TLS to a PostgreSQL server that is reached by host and port: verify-full, or disable for one on this machine
+    /// TLS for connections to PostgreSQL by host and port: verify-full, or disable for a server on this machine
     /// [default: verify-full]
     #[arg(long, env = "ROWGATE_DATABASE_TLS", value_name = "MODE")]
     pub database_tls: Option<String>,
-    /// PEM file of the certificate authority that signed PostgreSQL's certificate [default: those that the system trusts]
+    /// PEM file with the certificate authority of PostgreSQL's certificate [default: those that the system trusts]
     /// [example: /etc/rowgate/postgres-ca.pem]
     #[arg(long, env = "ROWGATE_DATABASE_CA", value_name = "PATH")]
     pub database_ca: Option<String>,
@@ -109,9 +109,9 @@ pub struct ServerSettings {
     /// Of each tenant's database.
     pub lane: Limits,
     pub calls: CallLimits,
-    /// Bytes of memory for the bodies of requests under way.
+    /// Bytes of memory for the bodies of requests in progress.
     pub body_memory: usize,
-    /// Connections to one server at most, of all tenants.
+    /// The most connections to one server, of all tenants together.
     pub per_server: usize,
     pub client_timeout: Duration,
     pub log_format: LogFormat,
@@ -124,7 +124,7 @@ pub struct ServerSettings {
 pub struct ServeSettings {
     pub server: ServerSettings,
     pub control: ControlSettings,
-    /// Who stands before the tenants' databases; reached as the control database is, with TLS or not.
+    /// The pooler before the tenants' databases; its TLS is that of the control database.
     pub pooler: Option<Endpoint>,
 }
 
@@ -136,7 +136,7 @@ pub struct ControlSettings {
 }
 
 impl ServeFlags {
-    /// Checks all settings; the names of unknown settings in the file count as mistakes too.
+    /// Checks all settings; an unknown name in the file is a mistake too.
     pub fn settings(&self) -> Result<ServeSettings, Mistakes> {
         let mut given = Given::new(self.config.as_deref());
         let server = self.server.read(&mut given);
@@ -156,7 +156,7 @@ impl ServeFlags {
 }
 
 impl ControlFlags {
-    /// Checks these settings where no file is read.
+    /// Checks these settings for a command that reads no file.
     pub fn settings(&self) -> Result<ControlSettings, Mistakes> {
         let mut given = Given::new(None);
         let tls = self.tls(&mut given);
@@ -165,7 +165,7 @@ impl ControlFlags {
         Ok(control.expect("no mistake was noted"))
     }
 
-    /// Reads how PostgreSQL is known to be PostgreSQL; `None` when a mistake was noted.
+    /// Reads how the server's certificate is verified; `None` if a mistake was noted.
     fn tls(&self, given: &mut Given) -> Option<Tls> {
         let mode = self.database_tls.as_deref();
         let mode = given.or("database-tls", mode, "verify-full", tls::mode);
@@ -175,7 +175,7 @@ impl ControlFlags {
         tls
     }
 
-    /// Reads the rest of them out of `given`; `None` when a mistake was noted there.
+    /// Reads the other settings from `given`; `None` if a mistake was noted there.
     fn read(&self, given: &mut Given, tls: Option<Tls>) -> Option<ControlSettings> {
         let place = given.required("control", self.control.as_deref(), |text| {
             tls::with(endpoint(text)?, tls.clone().unwrap_or_default())
@@ -187,7 +187,7 @@ impl ControlFlags {
 }
 
 impl ServerFlags {
-    /// Checks the shared settings where no file is read.
+    /// Checks the shared settings for a command that reads no file.
     pub fn settings(&self) -> Result<ServerSettings, Mistakes> {
         let mut given = Given::new(None);
         let server = self.read(&mut given);
@@ -195,7 +195,7 @@ impl ServerFlags {
         Ok(server.expect("no mistake was noted"))
     }
 
-    /// Reads the shared settings out of `given`; `None` when a mistake was noted there.
+    /// Reads the shared settings from `given`; `None` if a mistake was noted there.
     pub fn read(&self, given: &mut Given) -> Option<ServerSettings> {
         let listen = given.or("listen", self.listen.as_deref(), "127.0.0.1:8080", address);
         let probes = given.or("probes", self.probes.as_deref(), "127.0.0.1:8081", address);
@@ -241,9 +241,10 @@ impl ServerFlags {
 
 /// The root secret in a file.
 pub(crate) fn root(path: &Path) -> Result<Root, String> {
-    let remedy = "make one with `openssl rand -hex 32` and give it to every replica and to the operator";
+    let remedy =
+        "create one with `openssl rand -hex 32` and give the same file to every replica and to the operator";
     let text = std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}; {remedy}"))?;
-    Root::from_hex(&text).map_err(|e| format!("holds no root: {e}; {remedy}"))
+    Root::from_hex(&text).map_err(|e| format!("is not a root secret: {e}; {remedy}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The `rowgate-dataplane` binary: reads settings, then hands over to the library.
+//! The `rowgate-dataplane` binary: reads the command line and calls the library.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -10,16 +10,18 @@ use rowgate_dataplane::cli::retained::{self, RetainedFlags};
 use rowgate_dataplane::cli::revoke::{self, RevokeFlags};
 use rowgate_dataplane::cli::rotate_signing_key;
 use rowgate_dataplane::config::{ControlFlags, ServeFlags, ServeSettings};
-use rowgate_dataplane::standalone::{self, StandaloneFlags, check::CheckFlags, psql::PsqlFlags};
+use rowgate_dataplane::standalone;
 use rowgate_program::{log, signals};
+use rowgate_standalone::check::{self, CheckFlags};
+use rowgate_standalone::psql::{self, PsqlFlags};
 use tokio_util::sync::CancellationToken;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Serves each tenant's PostgreSQL database as an API, with the database deciding what a key may see.
+/// Serves each tenant's PostgreSQL database as an API; the database itself decides what an API key may see.
 ///
-/// A setting is read from its flag, else from its ROWGATE_* variable, else from the file that --config names.
+/// Each setting comes from its flag, else from its ROWGATE_* variable, else from the file that --config names.
 #[derive(Debug, Parser)]
 #[command(name = "rowgate-dataplane", version)]
 struct Cli {
@@ -29,23 +31,23 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve the tenants that a control database lists
+    /// Serve the tenants listed in a control database
     Serve(Box<ServeFlags>),
-    /// Everything in one process, from a folder of manifests: PostgreSQL, reconciling, serving
-    Standalone(Box<StandaloneFlags>),
-    /// Revoke an API key permanently and at once, with all its tokens; works without the operator
+    /// Run everything in one process, from a folder of manifests: PostgreSQL, reconciliation and the API
+    Standalone(Box<standalone::Flags>),
+    /// Revoke an API key and all its tokens permanently and immediately; the operator need not run
     Revoke(RevokeFlags),
-    /// Rotate the key that signs tokens: publish the next one, sign with it in an hour, remove the old one an hour later
+    /// Replace the key that signs tokens: publish the new key now, sign with it after one hour, remove the old key one hour later
     RotateSigningKey(ControlFlags),
-    /// List the databases that were retained when their Tenants were deleted, hand one over to another namespace, or drop one
+    /// Manage databases retained after their Tenants were deleted: list them, hand one to another namespace, or drop one
     Retained(RetainedFlags),
-    /// Open a tenant's database with psql, as the owner of its tables; standalone must be running
+    /// Open a tenant's database with psql as the owner of its tables; standalone must be running
     Psql(PsqlFlags),
-    /// Report what is wrong with a folder of manifests, without a database
+    /// Report every mistake in a folder of manifests, without a database
     Check(CheckFlags),
 }
 
-/// Exit code of a mistake in the settings, a busy port included.
+/// Exit code for invalid settings, including a port that is in use.
 const MISTAKE: u8 = 2;
 
 fn main() -> ExitCode {
@@ -54,7 +56,13 @@ fn main() -> ExitCode {
             Ok(settings) => serve(settings),
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
-        Command::Standalone(flags) => standalone::run(*flags),
+        Command::Standalone(flags) => match flags.settings() {
+            Ok((server, settings)) => {
+                log::start(server.log_format);
+                rowgate_standalone::run(settings, async || standalone::Bound::new(server).await)
+            }
+            Err(mistakes) => failed(&mistakes, MISTAKE),
+        },
         Command::Revoke(flags) => match flags.control.settings() {
             Ok(control) => said(revoke::run(&flags.key_id, &control)),
             Err(mistakes) => failed(&mistakes, MISTAKE),
@@ -67,8 +75,8 @@ fn main() -> ExitCode {
             Ok(command) => said(retained::run(command)),
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
-        Command::Psql(flags) => standalone::psql::run(&flags),
-        Command::Check(flags) => standalone::check::run(&flags),
+        Command::Psql(flags) => psql::run(&flags),
+        Command::Check(flags) => check::run(&flags),
     }
 }
 
@@ -82,12 +90,12 @@ async fn serve(settings: ServeSettings) -> ExitCode {
     }
 }
 
-/// Runs a command that does one thing, and prints what it did.
+/// Runs a command that does one thing, and prints its result.
 #[tokio::main(flavor = "current_thread")]
 async fn said<T: Display, E: Display>(work: impl Future<Output = Result<T, E>>) -> ExitCode {
     match work.await {
         Ok(done) => {
-            // The work is done even when standard output is closed.
+            // the work is done even if standard output is closed
             let _closed = writeln!(std::io::stdout(), "{done}");
             ExitCode::SUCCESS
         }
@@ -97,25 +105,13 @@ async fn said<T: Display, E: Display>(work: impl Future<Output = Result<T, E>>) 
 
 async fn run(settings: ServeSettings) -> Result<(), AppError> {
     let listeners = Listeners::bind(&settings.server).await?;
-    let config = AppConfig {
-        listeners,
-        control: settings.control.endpoint,
-        root: settings.control.root,
-        trusted_proxies: settings.server.trusted_proxies.clone(),
-        lane: settings.server.lane,
-        calls: settings.server.calls,
-        per_server: settings.server.per_server,
-        pooler: settings.pooler,
-        body_memory: settings.server.body_memory,
-        client_timeout: settings.server.client_timeout,
-        drain: settings.server.drain,
-        last_used_interval: settings.server.last_used_interval,
-    };
+    let ServeSettings { server, control, pooler } = settings;
+    let config = AppConfig::new(listeners, server, control.endpoint, control.root, pooler);
     let shutdown = CancellationToken::new();
     let running = app::run(config, shutdown.clone());
     let stop_on_signal = async {
         if let Err(error) = signals::asked_to_stop().await {
-            tracing::error!(cause = %error, "signals cannot be awaited");
+            tracing::error!(cause = %error, "cannot listen for signals");
         }
         shutdown.cancel();
         std::future::pending().await
@@ -127,7 +123,7 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
 }
 
 fn failed(why: &dyn Display, code: u8) -> ExitCode {
-    // Standard error may be closed.
+    // a closed standard error changes nothing
     let _closed = writeln!(std::io::stderr(), "{why}");
     ExitCode::from(code)
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use rowgate_pg::connect::login::Login;
 use rowgate_program::database_url;
 use rowgate_program::log::{self, LogFormat};
-use rowgate_program::settings::{Given, Mistakes, address, between};
+use rowgate_program::settings::{Given, Mistakes, address, between, renamed_variable};
 
 /// All flags as texts, so that all mistakes can be reported together.
 #[derive(Debug, Clone, Default, Args)]
@@ -20,7 +20,7 @@ pub struct Flags {
     /// Namespaces whose resources the operator manages, separated by commas; may be repeated [default: all] [example: shop,staging]
     #[arg(long, env = "ROWGATE_NAMESPACE", value_name = "NAMES", value_delimiter = ',')]
     pub namespace: Vec<String>,
-    /// Address at which clients reach the data plane, for status.endpoints [example: `https://api.example.com`]
+    /// URL at which clients reach the data plane, for status.endpoints [example: `https://api.example.com`]
     #[arg(long, env = "ROWGATE_API_URL", value_name = "URL")]
     pub api_url: Option<String>,
     /// Interval at which everything is compared with the database even if no resource changed [default: 25]
@@ -82,7 +82,7 @@ impl Flags {
     /// Every mistake at once.
     pub fn settings(&self) -> Result<Settings, Mistakes> {
         let mut given = Given::new(None);
-        // apart from the others: the URL holds a password, and a mistake quotes its text
+        // unlike the others: the URL holds a password, and other mistakes quote the text
         let database =
             self.database_url.as_deref().map(|url| database_url::parse(url).map_err(|it| it.to_string()));
         let database = given.secret("database-url", database);
@@ -90,8 +90,7 @@ impl Flags {
             self.namespace.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
         let namespaces = given.or("namespace", None, &namespaces.join(","), names);
         let api_url = given.required("api-url", self.api_url.as_deref(), url);
-        // the variable's name before it was renamed
-        let resync = self.resync_seconds.clone().or_else(|| std::env::var("ROWGATE_RELOOK_SECONDS").ok());
+        let resync = self.resync_seconds.clone().or_else(|| renamed_variable("ROWGATE_RELOOK_SECONDS"));
         let resync = given.or("resync-seconds", resync.as_deref(), "25", |it| between(it, 1, 3600));
         // Azure's load balancers drop what is silent for 240 s
         let watch =
@@ -148,7 +147,7 @@ fn url(text: &str) -> Result<String, String> {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     match host.is_some_and(|host| !host.is_empty() && !host.contains(char::is_whitespace)) {
         true => Ok(text.trim_end_matches('/').to_owned()),
-        false => Err("is no address; give one such as https://api.example.com".to_owned()),
+        false => Err("is not a URL; give one such as https://api.example.com".to_owned()),
     }
 }
 
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_told_at_once_and_no_password() {
+    fn all_mistakes_are_reported_at_once_without_the_password() {
         let flags = Flags {
             database_url: Some("mysql://o:s3cret@db".into()),
             namespace: vec!["Shop".into()],

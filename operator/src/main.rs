@@ -1,4 +1,4 @@
-//! The `rowgate-operator` binary: reads settings, then hands over to the library.
+//! The `rowgate-operator` binary: reads the command line and calls the library.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -14,8 +14,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Applies the Tenants and ApiKeys of a Kubernetes cluster to PostgreSQL and reports the result in their status.
 ///
-/// A setting is read from its flag, else from its ROWGATE_* variable. The API server is the one that the pod belongs to,
-/// else the one that kubectl would use.
+/// Each setting comes from its flag, else from its ROWGATE_* variable. In a pod, the operator uses the API server of its
+/// cluster; elsewhere, the one that kubectl would use.
 #[derive(Debug, Parser)]
 #[command(name = "rowgate-operator", version)]
 struct Cli {

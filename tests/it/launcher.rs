@@ -1,6 +1,6 @@
 //! The launcher of our own PostgreSQL: what it starts, finds running, and refuses.
 
-use rowgate_dataplane::standalone::postgres::{Postgres, SESSION_MEMORY, Wish};
+use rowgate_standalone::postgres::{Postgres, PostgresConfig, SESSION_MEMORY};
 use rowgate_tests::postgres::{QUICK, Server, bin, connect, rows, seed, shared};
 use rowgate_tests::scratch::Scratch;
 use sqlx::Row as _;
@@ -49,7 +49,7 @@ async fn a_server_that_still_runs_is_taken_over_and_a_stopped_one_keeps_its_data
     let state = scratch.path().join("state");
     seed(&state).await;
     let settings = QUICK.map(str::to_owned).to_vec();
-    let wish = Wish { state, bin: bin(), settings, session_memory: SESSION_MEMORY };
+    let wish = PostgresConfig { state, bin: bin(), settings, session_memory: SESSION_MEMORY };
 
     let first = Postgres::start(&wish, &|_| ()).await.unwrap();
     let mut connection = connect(first.superuser()).await.unwrap();

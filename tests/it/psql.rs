@@ -92,7 +92,7 @@ fn refuses(command: &mut Command, parts: &[&str]) {
 #[tokio::test]
 async fn psql_is_the_owner_and_what_it_adds_is_served() {
     let mut world = World::shop().await;
-    refuses(&mut psql(&world, &["shop"]), &["no standalone Rowgate has used", "--state"]);
+    refuses(&mut psql(&world, &["shop"]), &["holds no standalone Rowgate", "--state"]);
     world.start().await;
     assert!(world.log().contains(" psql shop --state "), "the greeting tells it: {}", world.log());
 
@@ -127,11 +127,11 @@ async fn psql_is_the_owner_and_what_it_adds_is_served() {
     assert_eq!(who, [json!({ "same": true, "who": login.role })]);
     assert!(attempt(&mut owner, "create role joe").await.is_err(), "the owner of tables, and no more");
 
-    refuses(&mut psql(&world, &["shpo"]), &["no tenant \"shpo\"", "these are ready: shop"]);
-    refuses(psql(&world, &["shop"]).env("PATH", world.folder()), &["no psql on the PATH", "--url"]);
+    refuses(&mut psql(&world, &["shpo"]), &["no tenant \"shpo\"", "ready tenants: shop"]);
+    refuses(psql(&world, &["shop"]).env("PATH", world.folder()), &["psql is not on the PATH", "--url"]);
     drop(owner);
     assert!(world.stop().await.success());
-    refuses(&mut psql(&world, &["shop"]), &["does not run", "start standalone"]);
+    refuses(&mut psql(&world, &["shop"]), &["is not running", "start standalone"]);
 }
 
 /// README.md, "Changing tables".

@@ -56,7 +56,7 @@ async fn without_a_usable_postgresql_the_message_names_folders_versions_and_reme
 
     let empty = world.folder().join("empty");
     fs::create_dir(&empty).expect("the folder is ours");
-    let parts = [&*empty.display().to_string(), "no postgres there", "16 or newer"];
+    let parts = [&*empty.display().to_string(), "postgres not found", "16 or newer"];
     refuses(world.command().arg("--postgres-bin").arg(&empty), 2, &parts);
 }
 
@@ -134,7 +134,7 @@ async fn a_typing_error_is_told_with_its_remedy_and_the_rest_is_served() {
     assert_eq!(answer.status, 200, "{answer:?}");
 
     world.write("wrong.yaml", &wrong.replace("revokd: true", "revoked: false"));
-    world.says("every manifest is good again").await;
+    world.says("all manifests are valid again").await;
     // what is no mistake by itself, and leaves the resource ready: a name that is nobody's
     let tenant = fs::read_to_string(folder.join("tenant.yaml")).expect("the shop's");
     world.write(
@@ -161,7 +161,7 @@ async fn a_typing_error_is_told_with_its_remedy_and_the_rest_is_served() {
     assert_eq!(world.log().matches(told).count(), 1, "{}", world.log());
     fs::remove_file(folder.join("wrong.yaml")).expect("it is there");
     let mut check = Command::new(binary());
-    refuses(check.arg("check").arg("--manifests").arg(&folder), 0, &["every manifest", "is good"]);
+    refuses(check.arg("check").arg("--manifests").arg(&folder), 0, &["all manifests", "are valid"]);
     assert!(world.stop().await.success());
 }
 
@@ -198,7 +198,11 @@ async fn after_kill_9_the_next_start_takes_the_running_postgresql_over_with_data
     assert!(postmaster().expect("PostgreSQL runs on").starts_with(&running));
 
     world.start().await;
-    assert!(world.log().contains(&format!("PostgreSQL still runs (process {running})")), "{}", world.log());
+    assert!(
+        world.log().contains(&format!("PostgreSQL is still running (process {running})")),
+        "{}",
+        world.log()
+    );
     for (name, (key, answer)) in keys.into_iter().zip(&before) {
         assert_eq!(&world.key(name), key);
         assert_eq!(&world.get(key, path).await, answer);

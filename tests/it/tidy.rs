@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rowgate_dataplane::standalone::postgres::binaries;
+use rowgate_standalone::postgres::binaries;
 
 mod entropy;
 mod folders;
@@ -63,7 +63,8 @@ fn crates_know_only_what_stands_to_their_left() {
         ("rowgate-pg", &["rowgate-crds", "rowgate-reconcile", "axum", "hyper", "kube-core", "kube-client"]),
         ("rowgate-reconcile", &["rowgate-dataplane", "axum", "hyper", "reqwest", "kube-client"]),
         ("rowgate-program", &["rowgate-crds", "rowgate-reconcile", "axum", "hyper", "kube-core"]),
-        ("rowgate-operator", &["rowgate-dataplane", "rowgate-tests"]),
+        ("rowgate-standalone", &["rowgate-dataplane", "rowgate-operator", "axum", "hyper", "kube-client"]),
+        ("rowgate-operator", &["rowgate-dataplane", "rowgate-standalone", "rowgate-tests"]),
         ("rowgate-dataplane", &["kube-client", "kube-runtime", "rowgate-operator", "rowgate-tests"]),
     ] {
         let tree = tree(package);

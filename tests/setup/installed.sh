@@ -6,7 +6,7 @@ set -euo pipefail
 
 case $1 in
   postgres)
-    # The folders of dataplane/src/standalone/postgres/binaries.rs.
+    # The folders of dataplane/standalone/src/postgres/binaries.rs.
     on_path=$(type -P postgres || true)
     for program in /usr/lib/postgresql/*/bin/postgres /usr/pgsql-*/bin/postgres $on_path \
       /opt/homebrew/opt/postgresql@*/bin/postgres /usr/local/opt/postgresql@*/bin/postgres; do

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal;
-use rowgate_dataplane::standalone::postgres::binaries;
 use rowgate_pg::connect::login::Endpoint;
+use rowgate_standalone::postgres::binaries;
 use tokio::net::UnixStream;
 
 use crate::data_plane::send;

@@ -11,10 +11,10 @@ use std::sync::LazyLock;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rowgate_dataplane::standalone::postgres::{Binaries, Postgres, SESSION_MEMORY, Wish, binaries};
 pub use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::connect::login::Login;
 use rowgate_pg::wire::Sessions;
+use rowgate_standalone::postgres::{Binaries, Postgres, PostgresConfig, SESSION_MEMORY, binaries};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::sync::OnceCell;
@@ -38,13 +38,13 @@ pub const OVER: &str = "ROWGATE_TESTS_OVER";
 pub const BIN: &str = "ROWGATE_POSTGRES_BIN";
 
 /// How a template is made; another way needs another template.
-const RECIPE: &str = include_str!("../../dataplane/src/standalone/postgres/cluster.rs");
+const RECIPE: &str = include_str!("../../dataplane/standalone/src/postgres/cluster.rs");
 
 /// A server that ends with this value, or with the test process.
 #[derive(Debug)]
 pub struct Server {
     postgres: Postgres,
-    wish: Wish,
+    wish: PostgresConfig,
     scratch: Scratch,
     tls: Option<Endpoint>,
     pooler: Option<Pooler>,
@@ -185,7 +185,7 @@ impl Server {
         let state = scratch.path().join("state");
         seed(&state).await;
         let settings = QUICK.iter().chain(settings).map(ToString::to_string).collect();
-        let wish = Wish { state, bin: bin(), settings, session_memory: SESSION_MEMORY };
+        let wish = PostgresConfig { state, bin: bin(), settings, session_memory: SESSION_MEMORY };
         let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
         Server { postgres, wish, scratch, tls: None, pooler: None }
     }
@@ -371,7 +371,7 @@ async fn make_template() -> PathBuf {
     fs::create_dir(&state).expect("the folder is ours");
     fs::set_permissions(&state, std::os::unix::fs::PermissionsExt::from_mode(0o711)).expect("it is ours");
     let settings = QUICK.map(str::to_owned).to_vec();
-    let wish = Wish { state: state.clone(), bin: bin(), settings, session_memory: SESSION_MEMORY };
+    let wish = PostgresConfig { state: state.clone(), bin: bin(), settings, session_memory: SESSION_MEMORY };
     let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
     postgres.stop().await.unwrap_or_else(|error| panic!("{error}"));
 

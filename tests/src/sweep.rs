@@ -14,7 +14,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
-use rowgate_dataplane::standalone::postgres::SUPERUSER;
+use rowgate_standalone::postgres::SUPERUSER;
 
 /// Of a longer file this many bytes are searched.
 const MAX_BYTES: u64 = 64 << 20;

@@ -9,9 +9,9 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     date_time_ymd,
 };
-use rowgate_dataplane::standalone::postgres::Postgres;
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::connect::tls::{Authorities, Tls};
+use rowgate_standalone::postgres::Postgres;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::sys::signal::Signal;
 use reqwest::StatusCode;
 use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN};
-use rowgate_dataplane::standalone::roots;
 use rowgate_pg::connect::login::{Endpoint, Login};
+use rowgate_standalone::roots;
 use serde_json::Value;
 use sqlx::PgConnection;
 
@@ -159,7 +159,7 @@ impl World {
         command
             .arg("--ready-file")
             .arg(self.ready_file())
-            .args(["--relook-seconds", &self.relook.to_string()]);
+            .args(["--resync-seconds", &self.relook.to_string()]);
         if let Some(url) = &self.database_url {
             command.arg("--database-url").arg(url).env_remove(BIN);
         } else {

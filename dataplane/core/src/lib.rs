@@ -11,5 +11,6 @@ pub use secrets::{derive, jwt, scram, secret, signing};
 pub mod cursor;
 pub mod entity_tag;
 pub mod nearest;
+pub mod percent;
 pub mod problem;
 pub mod rate;

@@ -1,9 +1,10 @@
 //! `--database-url`: a running PostgreSQL and an administrator's login there.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
-use percent_encoding::percent_decode_str;
 use rowgate_core::derive::Password;
+use rowgate_core::percent;
 use rowgate_pg::connect::login::{Endpoint, Login};
 
 use crate::tls;
@@ -86,14 +87,7 @@ fn host_and_port(place: &str) -> Result<(String, u16), BadUrl> {
 }
 
 fn decoded(text: &str) -> Result<String, BadUrl> {
-    let bytes = text.as_bytes();
-    let stray = bytes.iter().enumerate().any(|(i, byte)| {
-        *byte == b'%' && !bytes.get(i + 1..i + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit))
-    });
-    if stray {
-        return Err(BadUrl::Encoding);
-    }
-    percent_decode_str(text).decode_utf8().map(String::from).map_err(|_| BadUrl::Encoding)
+    percent::decode(text).map(Cow::into_owned).map_err(|_| BadUrl::Encoding)
 }
 
 #[cfg(test)]
@@ -130,13 +124,13 @@ mod tests {
             (
                 "postgres://a:b@db?sslmode=require",
                 BadUrl::Tls(
-                    "\"require\" would take a server for PostgreSQL that is not; give verify-full".into(),
+                    "\"require\" does not verify the server; give verify-full".into(),
                 ),
             ),
             (
                 "postgres://a:b@db?sslmode=disable",
                 BadUrl::Tls(
-                    "\"db\" is another machine, and TLS is disabled; that is for localhost, 127.0.0.1 and ::1 only"
+                    "\"db\" is another machine, but TLS is disabled; disable is allowed for localhost, 127.0.0.1 and ::1 only"
                         .into(),
                 ),
             ),

@@ -1,6 +1,7 @@
-//! What every program of Rowgate has: settings, log lines, metrics as text, signals. No HTTP in here.
+//! What every program of Rowgate needs: settings, log lines, metrics as text, signals, new identifiers. It knows no HTTP.
 
 pub mod database_url;
+pub mod entropy;
 pub mod log;
 pub mod metrics;
 pub mod settings;

@@ -1,4 +1,4 @@
-//! Settings: a flag, then `ROWGATE_*`, then a file. Every mistake is told at once, with the flag's name.
+//! Settings: from a flag, else from `ROWGATE_*`, else from a file. All mistakes are reported at once, each with its flag.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::connect::tls::Tls;
 
-/// Every mistake, one a line.
+/// All mistakes, one on each line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Mistakes(pub Vec<String>);
 
@@ -38,7 +38,7 @@ impl Given {
         given
     }
 
-    /// The setting `name` out of flag or environment (`text`), file, or `default`.
+    /// The setting `name` from the flag or the environment (`text`), else from the file, else `default`.
     pub fn or<T>(
         &mut self,
         name: &str,
@@ -50,7 +50,7 @@ impl Given {
         self.check(name, text.or(from_file.as_deref()).unwrap_or(default), parse)
     }
 
-    /// As [`Given::or`], for a setting without a default.
+    /// Like [`Given::or`], for a setting without a default.
     pub fn required<T>(
         &mut self,
         name: &str,
@@ -60,7 +60,7 @@ impl Given {
         let from_file = self.file.remove(name);
         let Some(text) = text.or(from_file.as_deref()) else {
             self.mistakes.push(format!(
-                "--{name}: is missing; give the flag, {}, or a line in the file of --config",
+                "--{name}: is required; give the flag, set {}, or add it to the file of --config",
                 variable(name)
             ));
             return None;
@@ -68,17 +68,16 @@ impl Given {
         self.check(name, text, parse)
     }
 
-    /// A setting that holds a secret: its text is read elsewhere, and no mistake repeats it.
+    /// A setting that holds a secret: its text is read elsewhere, and no error message quotes it.
     pub fn secret<T>(&mut self, name: &str, read: Option<Result<T, String>>) -> Option<T> {
         let Some(read) = read else { return self.required(name, None, |_| Err(String::new())) };
         read.map_err(|why| self.mistakes.push(format!("--{name}: {why}"))).ok()
     }
 
-    /// The mistakes, those of the file's unknown names included.
+    /// The mistakes, including unknown names in the file.
     pub fn finish(mut self) -> Result<(), Mistakes> {
         for name in self.file.keys() {
-            self.mistakes
-                .push(format!("--config: there is no setting {name:?}; --help lists those there are"));
+            self.mistakes.push(format!("--config: unknown setting {name:?}; --help lists all settings"));
         }
         if self.mistakes.is_empty() { Ok(()) } else { Err(Mistakes(self.mistakes)) }
     }
@@ -97,6 +96,12 @@ impl Given {
             }
         }
     }
+}
+
+/// The text of a variable under its former name, where a setting was renamed.
+#[must_use]
+pub fn renamed_variable(old: &str) -> Option<String> {
+    std::env::var(old).ok()
 }
 
 /// The environment variable of a setting.
@@ -119,14 +124,14 @@ fn scalar(name: &str, value: serde_yaml::Value) -> Result<String, String> {
             let texts: Result<Vec<_>, _> = values.into_iter().map(|value| scalar(name, value)).collect();
             Ok(texts?.join(","))
         }
-        _ => Err(format!("gives {name} no text, no number and no list of them")),
+        _ => Err(format!("has a value of {name} that is neither text, nor a number, nor a list of these")),
     }
 }
 
-/// An address to listen at; `localhost` is 127.0.0.1.
+/// An address to listen on; `localhost` is 127.0.0.1.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let numeric = text.replacen("localhost:", "127.0.0.1:", 1);
-    numeric.parse().map_err(|_| "is no address; give one such as 127.0.0.1:8080".to_owned())
+    numeric.parse().map_err(|_| "is not an address with a port; give one such as 127.0.0.1:8080".to_owned())
 }
 
 /// A whole number within bounds.
@@ -137,7 +142,8 @@ pub fn between(text: &str, least: u64, most: u64) -> Result<u64, String> {
 
 /// `host`, `host:port`, `[::1]:port`, `/folder` or `/folder:port`; the port is 5432 when left out.
 pub fn endpoint(text: &str) -> Result<Endpoint, String> {
-    let wrong = || "is no place of a PostgreSQL; give host:port or the folder of its socket".to_owned();
+    let wrong =
+        || "is not the address of a PostgreSQL server; give host:port or the folder of its socket".to_owned();
     let (place, port) = match text.rsplit_once(':') {
         Some((place, port)) if !port.ends_with(']') => (place, port.parse().map_err(|_| wrong())?),
         _ => (text, 5432),

@@ -5,7 +5,7 @@ use std::path::Path;
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::connect::tls::{Authorities, Tls};
 
-/// The modes there are.
+/// The supported modes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
     Disable,
@@ -13,15 +13,15 @@ pub enum Mode {
     VerifyFull,
 }
 
-/// Reads a mode. The weaker ones of libpq are none: who may be anybody's server is no one's.
+/// Reads a mode. libpq's weaker modes are refused: they do not prove that the server is the right one.
 pub fn mode(text: &str) -> Result<Mode, String> {
     match text {
         "disable" => Ok(Mode::Disable),
         "verify-full" => Ok(Mode::VerifyFull),
         "allow" | "prefer" | "require" | "verify-ca" => {
-            Err("would take a server for PostgreSQL that is not; give verify-full".to_owned())
+            Err("does not verify the server; give verify-full".to_owned())
         }
-        _ => Err("is no mode of TLS; give verify-full or disable".to_owned()),
+        _ => Err("is not a TLS mode; give verify-full or disable".to_owned()),
     }
 }
 
@@ -29,17 +29,17 @@ pub fn mode(text: &str) -> Result<Mode, String> {
 pub fn of(mode: Mode, ca: &str) -> Result<Tls, String> {
     match (mode, ca) {
         (Mode::Disable, "") => Ok(Tls::Disable),
-        (Mode::Disable, _) => Err("has no effect where TLS is disabled; leave one of the two out".to_owned()),
+        (Mode::Disable, _) => Err("has no effect while TLS is disabled; remove one of the two".to_owned()),
         (Mode::VerifyFull, "") => Ok(Tls::VerifyFull(Authorities::system())),
         (Mode::VerifyFull, path) => Authorities::from_file(Path::new(path)).map(Tls::VerifyFull),
     }
 }
 
-/// The place, protected so. Only what stays on this machine may go without.
+/// The endpoint with this TLS. Only connections that stay on this machine may do without.
 pub fn with(place: Endpoint, tls: Tls) -> Result<Endpoint, String> {
     match place {
         Endpoint::Tcp { host, .. } if tls == Tls::Disable && !is_here(&host) => {
-            Err("is another machine, and TLS is disabled; that is for localhost, 127.0.0.1 and ::1 only"
+            Err("is another machine, but TLS is disabled; disable is allowed for localhost, 127.0.0.1 and ::1 only"
                 .to_owned())
         }
         Endpoint::Tcp { host, port, .. } => Ok(Endpoint::Tcp { host, port, tls }),

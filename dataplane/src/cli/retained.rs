@@ -14,7 +14,7 @@ use rowgate_pg::failure::PgError;
 use rowgate_program::settings::Mistakes;
 use rowgate_reconcile::removal::retained::DropError;
 
-use crate::standalone::found::StateError;
+use rowgate_standalone::found::StateError;
 pub use target::InstallationFlags;
 use target::Target;
 

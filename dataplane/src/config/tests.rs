@@ -5,7 +5,7 @@ use rowgate_pg::connect::tls::Tls;
 use super::*;
 
 #[test]
-fn every_mistake_is_told_at_once_with_its_flag() {
+fn all_mistakes_are_reported_at_once_each_with_its_flag() {
     let flags = ServeFlags {
         server: ServerFlags {
             listen: Some("nowhere".into()),
@@ -63,7 +63,7 @@ fn a_file_gives_what_no_flag_gives_and_its_unknown_names_are_mistakes() {
     std::fs::write(&file, text + "lisen: x\n").expect("a file");
     assert_eq!(
         flags.settings().expect_err("one mistake").0,
-        ["--config: there is no setting \"lisen\"; --help lists those there are"]
+        ["--config: unknown setting \"lisen\"; --help lists all settings"]
     );
 }
 

@@ -1,19 +1,14 @@
 //! Paths, percent-decoded exactly once and after they were split, so that `%2F` stays inside its part.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
+use rowgate_core::percent::{self, BadEncoding};
 use rowgate_core::problem::{Code, Problem};
-
-/// What is escaped in a part of an address: all but the unreserved characters of RFC 3986, 2.3.
-pub const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// One part, decoded once. Broken escapes, bytes that are no UTF-8 and NUL are refused.
 pub fn decode(part: &str) -> Result<String, Problem> {
     let refuse = |why: &str| Err(Problem::new(Code::BadRequest, format!("a part of the path {why}")));
-    if !escapes_are_whole(part.as_bytes()) {
-        return refuse("holds a % without two hexadecimal digits; write % itself as %25");
-    }
-    match percent_encoding::percent_decode_str(part).decode_utf8() {
-        Err(_) => refuse("is not UTF-8 after percent-decoding"),
+    match percent::decode(part) {
+        Err(BadEncoding::Escape) => refuse("holds a % without two hexadecimal digits; write % itself as %25"),
+        Err(BadEncoding::NotUtf8) => refuse("is not UTF-8 after percent-decoding"),
         Ok(text) if text.contains('\0') => refuse("holds a NUL character"),
         Ok(text) => Ok(text.into_owned()),
     }
@@ -38,14 +33,6 @@ pub fn key_pairs(parts: Vec<String>) -> Result<Vec<(String, String)>, Problem> {
     }
     let mut parts = parts.into_iter();
     Ok(std::iter::from_fn(|| Some((parts.next()?, parts.next()?))).collect())
-}
-
-fn escapes_are_whole(bytes: &[u8]) -> bool {
-    bytes
-        .iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'%')
-        .all(|(i, _)| bytes.get(i + 1..i + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(crate) async fn run(n_objects: usize) {
     // the rights of the chart, and the looks of the default
     let kubeconfig = namespace.kubeconfig_for(ACCOUNT).await;
     namespace.apply(&rowgate_tests::operator::rights(namespace.name())).await.ok();
-    let flags = ["--relook-seconds", "30"];
+    let flags = ["--resync-seconds", "30"];
     let operator = Operator::start_with(&kubeconfig, namespace.name(), &server.url(), "bench", &flags);
     operator.leads().await;
     let _data_plane = operator.data_plane(&namespace, &server).await;

@@ -4,9 +4,9 @@ use axum::http::HeaderName;
 use axum::http::header::HOST;
 use axum::http::request::Parts;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use rowgate_core::percent;
 use rowgate_core::problem::{Code, Problem};
 
-use crate::server::path::RESERVED;
 use crate::server::proxies::{X_FORWARDED_HOST, X_FORWARDED_PROTO};
 
 /// What may not stand bare in a query or path (RFC 3986), besides `%`, which is an escape already.
@@ -87,7 +87,7 @@ pub fn next_link(origin: &str, path: &str, query: Option<&str>, token: &str) -> 
         link.push('&');
     }
     link.push_str("$after=");
-    link.extend(utf8_percent_encode(token, RESERVED));
+    link.extend(percent::encode(token));
     link
 }
 

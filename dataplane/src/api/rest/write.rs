@@ -8,7 +8,8 @@ use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use percent_encoding::{percent_decode_str, utf8_percent_encode};
+use percent_encoding::percent_decode_str;
+use rowgate_core::percent;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::Page;
 use rowgate_sql::catalog::Entity;
@@ -27,7 +28,6 @@ use crate::auth::key_context::KeyContext;
 use crate::execute::row_version::RowVersion;
 use crate::execute::write::{self, Written};
 use crate::execute::write_problem;
-use crate::server::path;
 use crate::server::respond::Refusal;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
@@ -282,7 +282,7 @@ fn location(target: &RequestTarget, entity: &Entity, json: &[u8]) -> Option<Head
                 return None;
             }
             address.push('/');
-            address.extend(utf8_percent_encode(part, path::RESERVED));
+            address.extend(percent::encode(part));
         }
     }
     HeaderValue::try_from(address).ok().filter(|address| address.len() <= MAX_LOCATION_LEN)

@@ -11,7 +11,7 @@ use rowgate_program::settings::{Given, Mistakes};
 
 use super::RetainedError;
 use crate::config::{ControlFlags, ControlSettings, root};
-use crate::standalone::found;
+use rowgate_standalone::found;
 
 /// The flags that say which installation it is.
 #[derive(Debug, Clone, Default, Args)]

@@ -1,5 +1,6 @@
 //! Query strings: split first, percent-decoded once and strictly afterwards, so that `%26` in a literal survives.
 
+use rowgate_core::percent::{self, BadEncoding};
 use rowgate_core::problem::{Code, Problem};
 
 /// Names and values, decoded. A parameter without a name, or without `=`, is a problem; an empty one (`&&`) is none.
@@ -28,31 +29,17 @@ pub fn next_page(query: &str, cursor: &str) -> String {
 }
 
 fn decode(text: &str) -> Result<String, Problem> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        rest = tail;
-        match first {
-            b'+' => bytes.push(b' '),
-            b'%' => {
-                let [high, low, tail @ ..] = tail else { return Err(bad_escape()) };
-                bytes.push(hex(*high).zip(hex(*low)).map(|(h, l)| h << 4 | l).ok_or_else(bad_escape)?);
-                rest = tail;
-            }
-            byte => bytes.push(*byte),
+    let spaced = text.replace('+', " ");
+    let text = percent::decode(&spaced).map_err(|why| match why {
+        BadEncoding::Escape => bad_escape(),
+        BadEncoding::NotUtf8 => {
+            Problem::new(Code::BadRequest, "the query string is not UTF-8 after percent-decoding")
         }
-    }
-    let text = String::from_utf8(bytes).map_err(|_| {
-        Problem::new(Code::BadRequest, "the query string is not UTF-8 after percent-decoding")
     })?;
     if text.contains('\0') {
         return Err(Problem::new(Code::BadRequest, "the query string holds a NUL character; leave it out"));
     }
-    Ok(text)
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).map(|value| value as u8)
+    Ok(text.into_owned())
 }
 
 fn bad_escape() -> Problem {

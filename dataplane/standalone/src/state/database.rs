@@ -1,5 +1,5 @@
-//! Where a PostgreSQL is that somebody else runs (`--database-url`), noted in the state folder for `psql`: no user, no
-//! password.
+//! The address of the PostgreSQL that `--database-url` names, kept in the state folder for `psql`; neither the user nor the
+//! password is kept.
 
 use std::fs;
 use std::io;
@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 
 use super::roots::write_private;
 
-/// The certificates of the authority that `sslrootcert` named, as they were then.
-pub(super) const AUTHORITY: &str = "database-ca.pem";
+/// The certificates that `sslrootcert` named, copied at the last start.
+pub(crate) const AUTHORITY: &str = "database-ca.pem";
 
-/// The file of the note.
-pub(super) fn file(state: &Path) -> PathBuf {
+/// The file that holds the address.
+pub(crate) fn file(state: &Path) -> PathBuf {
     state.join("database.json")
 }
 
-/// Writes where the PostgreSQL is; `None`: we run it ourselves, and it publishes that.
-pub(super) fn write(state: &Path, endpoint: Option<&Endpoint>) -> io::Result<()> {
+/// Writes the address; `None`: standalone runs the server, whose `postmaster.pid` says where it listens.
+pub(crate) fn write(state: &Path, endpoint: Option<&Endpoint>) -> io::Result<()> {
     let note = match endpoint {
         None => {
             return match fs::remove_file(file(state)) {
@@ -44,16 +44,18 @@ pub(super) fn write(state: &Path, endpoint: Option<&Endpoint>) -> io::Result<()>
     write_private(&file(state), &format!("{note}\n"))
 }
 
-/// What was noted last; `None`: nothing.
-pub(super) fn read(state: &Path) -> io::Result<Option<Endpoint>> {
+/// The address of the last start; `None`: standalone runs the server.
+pub(crate) fn read(state: &Path) -> io::Result<Option<Endpoint>> {
     let text = match fs::read_to_string(file(state)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         text => text?,
     };
     let bad = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
-    let note: Value = serde_json::from_str(&text).map_err(|_| bad("it is not JSON".to_owned()))?;
+    let note: Value = serde_json::from_str(&text).map_err(|_| bad("the file is not JSON".to_owned()))?;
     let (host, port) = (note["host"].as_str(), note["port"].as_u64().and_then(|port| port.try_into().ok()));
-    let (Some(host), Some(port)) = (host, port) else { return Err(bad("it names no host".to_owned())) };
+    let (Some(host), Some(port)) = (host, port) else {
+        return Err(bad("the file names no host and port".to_owned()));
+    };
     if host.starts_with('/') {
         return Ok(Some(Endpoint::Unix { directory: host.into(), port }));
     }
@@ -71,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_noted_is_read_back_until_it_is_ours() {
+    fn an_address_is_read_back_until_standalone_runs_the_server() {
         let state = tempfile::tempdir().expect("a folder");
         assert_eq!(read(state.path()).expect("nothing is no error"), None);
         let tcp = |tls| Endpoint::Tcp { host: "db.internal".to_owned(), port: 6432, tls };

@@ -1,49 +1,49 @@
-//! What a status comes to, in one word and one line.
+//! Summarizes a status in one word and one line.
 
 use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     Ready,
-    /// It cannot go on until somebody changes something: reason and message.
+    /// Reconciliation cannot continue until something is changed: reason and message.
     Stalled(String),
-    /// It will not be ready again: a revoked or expired key.
+    /// The resource will not become ready again: a revoked or expired key.
     Ended(String),
-    /// Under way, or tried again; with what is in the way.
+    /// In progress or being retried: reason and message of what prevents readiness.
     Working(String),
 }
 
 impl Verdict {
-    pub(super) fn of(status: &Value) -> Verdict {
+    pub(crate) fn of(status: &Value) -> Verdict {
         let condition = |name: &str| {
             let conditions = status.get("conditions").and_then(Value::as_array);
             conditions.into_iter().flatten().find(|condition| condition["type"] == name)
         };
         let holds = |name: &str| condition(name).filter(|condition| condition["status"] == "True");
-        let told = |condition: &Value| {
+        let sentence = |condition: &Value| {
             let text = |name: &str| condition[name].as_str().unwrap_or_default().to_owned();
             format!("{}: {}", text("reason"), text("message"))
         };
         if let Some(stalled) = holds("Stalled") {
-            return Verdict::Stalled(told(stalled));
+            return Verdict::Stalled(sentence(stalled));
         }
         if holds("Ready").is_some() {
             return Verdict::Ready;
         }
-        let why = condition("Ready").map(told).unwrap_or_default();
+        let why = condition("Ready").map(sentence).unwrap_or_default();
         match condition("Reconciling").is_some_and(|condition| condition["status"] == "False") {
             true => Verdict::Ended(why),
             false => Verdict::Working(why),
         }
     }
 
-    /// Whether waiting alone changes nothing.
-    pub(super) fn settled(&self) -> bool {
+    /// Whether the verdict stays until something is changed.
+    pub(crate) fn settled(&self) -> bool {
         !matches!(self, Verdict::Working(_))
     }
 
-    /// For the terminal; what is under way needs no line.
-    pub(super) fn line(&self) -> Option<String> {
+    /// The line for the terminal; work in progress has none.
+    pub(crate) fn line(&self) -> Option<String> {
         match self {
             Verdict::Ready => Some("ready".to_owned()),
             Verdict::Stalled(why) => Some(format!("stalled: {why}")),

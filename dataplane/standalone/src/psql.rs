@@ -1,4 +1,4 @@
-//! `psql TENANT`: a tenant's database, opened with PostgreSQL's own client as the owner of its tables.
+//! `psql TENANT`: opens a tenant's database with PostgreSQL's own client, as the owner of its tables.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,19 +8,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
-use percent_encoding::utf8_percent_encode;
+use rowgate_core::percent;
 use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::connect::tls::Tls;
 use rowgate_pg::control::installation::{InstallationError, open_existing};
 use rowgate_pg::control::tenants;
 use rowgate_pg::failure::PgError;
 
-use super::found::{self, StateError};
-use super::given::AUTHORITY;
-use super::{say, tell};
-use crate::server::path::RESERVED;
+use crate::state::database::AUTHORITY;
+use crate::state::found::{self, StateError};
+use crate::terminal::{print, say};
 
-/// What stops before psql is started.
+/// Exit code when psql could not be started.
 const MISTAKE: u8 = 2;
 /// Seconds that psql waits for a connection.
 const CONNECT_SECONDS: &str = "10";
@@ -35,13 +34,13 @@ pub struct PsqlFlags {
     /// The tenant's slug, as in /auth/TENANT/api [example: shop]
     #[arg(value_name = "TENANT")]
     pub tenant: String,
-    /// The state folder of the standalone Rowgate that serves the tenant
+    /// State folder of the standalone Rowgate that serves the tenant
     #[arg(long, env = "ROWGATE_STATE", value_name = "FOLDER", default_value = ".rowgate")]
     pub state: PathBuf,
-    /// Print the address of the database instead, for other clients; the password stands in it
+    /// Print a connection URL for other clients instead; it contains the password
     #[arg(long)]
     pub url: bool,
-    /// Arguments of psql, after two hyphens [example: -- --csv -c 'select 1']
+    /// Arguments for psql, after two hyphens [example: -- --csv -c 'select 1']
     #[arg(last = true, value_name = "PSQL ARGUMENTS")]
     pub args: Vec<OsString>,
 }
@@ -53,24 +52,24 @@ pub enum PsqlError {
     State(#[from] StateError),
     #[error(transparent)]
     Installation(InstallationError),
-    #[error("the control database does not list its tenants: {0}")]
+    #[error("cannot list the tenants of the control database: {0}")]
     Tenants(#[source] PgError),
     #[error("there is no tenant {tenant:?}; {known}")]
     Unknown { tenant: String, known: String },
     #[error(
-        "there is no psql on the PATH; install PostgreSQL's client programs, or give another client the address that \
-         --url prints"
+        "psql is not on the PATH; install the PostgreSQL client programs, or give another client the URL that --url \
+         prints"
     )]
     NoPsql,
     #[error("cannot run {}: {source}", path.display())]
     Run { path: PathBuf, source: io::Error },
 }
 
-/// Ends as psql does, or with 2 when it could not be started.
+/// Returns the exit code of psql, or 2 when psql could not be started.
 pub fn run(flags: &PsqlFlags) -> ExitCode {
     let opened = find(flags).and_then(|login| match flags.url {
         true => {
-            tell(&format!("{}\n", url(&login, &flags.state)));
+            print(&format!("{}\n", url(&login, &flags.state)));
             Ok(())
         }
         false => Err(become_psql(&login, flags)),
@@ -84,9 +83,9 @@ pub fn run(flags: &PsqlFlags) -> ExitCode {
     }
 }
 
-/// The line that opens a tenant's database from where this program was started, for people to paste.
+/// The command that opens a tenant's database from the folder in which this program was started, ready to paste.
 pub(super) fn line(slug: &str, state: &Path) -> String {
-    let program = env::args().next().unwrap_or_else(|| env!("CARGO_PKG_NAME").to_owned());
+    let program = env::args().next().unwrap_or_else(|| "rowgate-dataplane".to_owned());
     let state = match state.to_str() {
         Some(".rowgate") | None => String::new(),
         Some(state) => format!(" --state {}", quoted(state)),
@@ -94,7 +93,7 @@ pub(super) fn line(slug: &str, state: &Path) -> String {
     format!("{} psql {slug}{state}", quoted(&program))
 }
 
-/// As a shell reads it back.
+/// Quoted so that a shell reads it back as it is.
 fn quoted(text: &str) -> String {
     match text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c)) {
         true => text.to_owned(),
@@ -102,7 +101,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// The owner's login. Nothing is made or started for it.
+/// The owner's login. It creates and starts nothing.
 #[tokio::main(flavor = "current_thread")]
 async fn find(flags: &PsqlFlags) -> Result<Login, PsqlError> {
     let (roots, endpoint) = found::find(&flags.state).await?;
@@ -114,27 +113,27 @@ async fn find(flags: &PsqlFlags) -> Result<Login, PsqlError> {
         None => {
             let slugs: Vec<&str> = rows.iter().map(|row| row.slug.as_str()).collect();
             let known = match &slugs[..] {
-                [] => "none is ready yet: standalone says what is missing".to_owned(),
-                slugs => format!("these are ready: {}", slugs.join(", ")),
+                [] => "no tenant is ready yet; the output of standalone says why".to_owned(),
+                slugs => format!("ready tenants: {}", slugs.join(", ")),
             };
             Err(PsqlError::Unknown { tenant: flags.tenant.clone(), known })
         }
     }
 }
 
-/// Becomes psql; comes back only where that fails. The password goes by the environment, which only this user can read:
-/// everybody reads command lines.
+/// Replaces this process by psql and returns only if that fails. The password is passed in the environment, which only this
+/// user can read; every user can read command lines.
 fn become_psql(login: &Login, flags: &PsqlFlags) -> PsqlError {
     let Some(path) = on_path("psql") else { return PsqlError::NoPsql };
     if io::stdin().is_terminal() && flags.args.is_empty() {
         say(&format!(
-            "You are {}, the owner of the tables. Row-level security filters the owner's rows too; \
-             \"Changing tables\" in README.md says how to change data.",
+            "Connected as {}, the owner of the tables. Row-level security applies to the owner too; \
+             \"Changing tables\" in README.md explains how to change data.",
             login.role
         ));
     }
     let mut command = Command::new(&path);
-    // what leads elsewhere, such as PGSERVICE or PGHOSTADDR
+    // PGSERVICE or PGHOSTADDR would lead to another server
     for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
         command.env_remove(name);
     }
@@ -142,7 +141,7 @@ fn become_psql(login: &Login, flags: &PsqlFlags) -> PsqlError {
     PsqlError::Run { path, source: command.exec() }
 }
 
-/// What libpq reads.
+/// The variables that libpq reads.
 fn environment(login: &Login, state: &Path) -> Vec<(&'static str, String)> {
     let mut variables = vec![
         ("PGDATABASE", login.database.clone()),
@@ -162,9 +161,9 @@ fn environment(login: &Login, state: &Path) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// The address as libpq and most other clients read it: the folder of a socket stands where a host does.
+/// The URL as libpq and most other clients read it: the folder of a socket takes the place of the host.
 fn url(login: &Login, state: &Path) -> String {
-    let encoded = |text: &str| utf8_percent_encode(text, RESERVED).to_string();
+    let encoded = |text: &str| percent::encode(text).to_string();
     let place = match &login.endpoint {
         Endpoint::Unix { directory, port } => format!("{}:{port}", encoded(&directory.to_string_lossy())),
         Endpoint::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
@@ -179,7 +178,7 @@ fn url(login: &Login, state: &Path) -> String {
     url
 }
 
-/// `sslmode` and `sslrootcert` of libpq; `None`: a socket has neither.
+/// libpq's `sslmode` and `sslrootcert`; `None` for a socket, which has neither.
 fn protection(endpoint: &Endpoint, state: &Path) -> Option<(&'static str, Option<String>)> {
     let Endpoint::Tcp { tls, .. } = endpoint else { return None };
     Some(match tls {
@@ -207,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_one_that_clients_read() {
+    fn the_url_is_one_that_clients_read() {
         let login = |endpoint| Login {
             endpoint,
             database: "my shop".to_owned(),
@@ -222,7 +221,7 @@ mod tests {
         ] {
             let url = url(&login(endpoint.clone()), Path::new("state"));
             assert_eq!(url, format!("postgresql://t1_owner:a-b_c@{expected}"));
-            // our own reader takes it, too
+            // and that --database-url accepts
             let read = rowgate_program::database_url::parse(&url).expect("an address");
             assert_eq!((read.endpoint, read.database.as_str()), (endpoint, "my shop"));
         }

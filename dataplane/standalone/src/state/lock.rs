@@ -1,10 +1,10 @@
-//! One process for one state folder.
+//! A lock that lets one process at a time use a state folder.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Held while this value lives; the kernel gives it back when the process ends in whatever way.
+/// Locks the folder until it is dropped; the kernel releases the lock however the process ends.
 #[derive(Debug)]
 pub struct StateLock {
     _file: File,
@@ -14,7 +14,7 @@ pub struct StateLock {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     #[error(
-        "another standalone Rowgate (process {holder}) uses the state folder {}; stop it, or give this one another \
+        "the state folder {} is in use by another standalone Rowgate (process {holder}); stop that process, or name another \
          folder with --state",
         state.display()
     )]
@@ -27,7 +27,7 @@ pub enum LockError {
     },
 }
 
-/// Locks `state`, or says which process holds it.
+/// Locks `state`; the error names the process that holds the lock.
 pub fn take(state: &Path) -> Result<StateLock, LockError> {
     let path = state.join("lock");
     let failed = |source| LockError::Io { path: path.clone(), source };
@@ -53,12 +53,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_is_told_who_holds_the_folder_until_the_first_lets_go() {
+    fn the_error_names_the_holder_until_the_lock_is_released() {
         let state = tempfile::tempdir().expect("a folder");
-        let first = take(state.path()).expect("nobody holds it");
+        let first = take(state.path()).expect("the folder is not locked");
         let message = take(state.path()).expect_err("the first holds it").to_string();
         assert!(message.contains(&format!("(process {})", std::process::id())), "{message}");
         drop(first);
-        take(state.path()).expect("nobody holds it any more");
+        take(state.path()).expect("the lock is released");
     }
 }

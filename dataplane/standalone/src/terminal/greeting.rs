@@ -1,48 +1,49 @@
-//! What a newcomer pastes first: one `curl` line per key, and how to change something.
+//! The first requests to try: one `curl` line for each key.
 
 use std::fmt::Write as _;
 
 use rowgate_crds::{Action, ApiKey, Permission, SameAs, Tenant};
 
-/// A key that works.
+/// A key that works, and a request to try with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Door {
-    pub(super) slug: String,
+pub(crate) struct UsableKey {
+    pub(crate) slug: String,
     /// The ApiKey's name.
-    pub(super) name: String,
-    pub(super) role: String,
+    pub(crate) name: String,
+    pub(crate) role: String,
     /// The key itself.
-    pub(super) key: String,
-    /// What it may read; `None`: nothing.
-    pub(super) entity: Option<String>,
+    pub(crate) key: String,
+    /// An entity that the key may read; `None`: there is none.
+    pub(crate) entity: Option<String>,
 }
 
-/// One block of text for all doors, the tenants in the order given.
-pub(super) fn text(url: &str, doors: &[Door]) -> String {
+/// One block of text for all keys, with the tenants in the given order.
+pub(crate) fn text(url: &str, usable: &[UsableKey]) -> String {
     let mut text = String::new();
     let mut tenant = "";
-    for door in doors {
-        if door.slug != tenant {
-            tenant = &door.slug;
-            write!(text, "\n{url}/auth/{tenant}/api is served. Try:\n").expect("a string takes all");
+    for key in usable {
+        if key.slug != tenant {
+            tenant = &key.slug;
+            write!(text, "\nServing {url}/auth/{tenant}/api. Try:\n")
+                .expect("writing to a string cannot fail");
         }
-        let path = match &door.entity {
+        let path = match &key.entity {
             Some(entity) => format!("/{entity}?$first=3"),
             None => String::new(),
         };
         write!(
             text,
             "\n# key {} ({})\ncurl -H 'X-API-Key: {}' '{url}/auth/{tenant}/api{path}'\n",
-            door.name, door.role, door.key
+            key.name, key.role, key.key
         )
-        .expect("a string takes all");
+        .expect("writing to a string cannot fail");
     }
     text
 }
 
-/// Which entity to show for `key`: of those it may read, the one that most of the tenant's keys may read too, so that
-/// a reader sees how two keys get different rows.
-pub(super) fn entity(tenant: &Tenant, key: &ApiKey, keys: &[ApiKey]) -> Option<String> {
+/// The entity to show for `key`: of those that it may read, the one that most of the tenant's keys may read, so that the
+/// examples show how two keys get different rows.
+pub(crate) fn entity(tenant: &Tenant, key: &ApiKey, keys: &[ApiKey]) -> Option<String> {
     let n_readers = |entity: &str| keys.iter().filter(|other| may_read(tenant, other, entity)).count();
     let names = tenant.spec.entities.iter().map(|entity| entity.name.as_str());
     names
@@ -101,14 +102,14 @@ spec:
 
     #[test]
     fn the_lines_can_be_pasted() {
-        let door = Door {
+        let key = UsableKey {
             slug: "shop".into(),
             name: "everything".into(),
             role: "datalake_user".into(),
             key: "shop:dlk_x".into(),
             entity: Some("orders".into()),
         };
-        let text = text("http://127.0.0.1:8080", &[door]);
+        let text = text("http://127.0.0.1:8080", &[key]);
         assert!(text.contains(
             "\ncurl -H 'X-API-Key: shop:dlk_x' 'http://127.0.0.1:8080/auth/shop/api/orders?$first=3'\n"
         ));

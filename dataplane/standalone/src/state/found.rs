@@ -1,5 +1,5 @@
-//! The standalone Rowgate of a state folder, as another command finds it: its roots, and where its PostgreSQL is. Nothing is
-//! made or started for it.
+//! Finds the standalone installation of a state folder for another command: its roots, and the address of its PostgreSQL. It
+//! creates and starts nothing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,29 +8,30 @@ use rowgate_core::derive::Root;
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::control::installation::Roots;
 
-use super::{given, postgres, roots};
+use super::{database, roots};
+use crate::postgres;
 
-/// Why it was not found.
+/// Why the installation was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     #[error(
-        "no standalone Rowgate has used the state folder {}; start one, or name its folder with --state",
+        "the state folder {} holds no standalone Rowgate; start one, or name its folder with --state",
         .0.display()
     )]
     NoState(PathBuf),
-    #[error("cannot read {}: {source}; run this as the user that runs standalone", path.display())]
+    #[error("cannot read {}: {source}; run this command as the user that runs standalone", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("the PostgreSQL of the state folder {} does not run; start standalone first", .0.display())]
+    #[error("the PostgreSQL of the state folder {} is not running; start standalone first", .0.display())]
     Stopped(PathBuf),
 }
 
-/// The roots in a state folder, and its PostgreSQL, which runs if it is our own.
-pub(crate) async fn find(state: &Path) -> Result<(Roots, Endpoint), StateError> {
+/// The roots in a state folder, and the address of its PostgreSQL, which runs if standalone started it.
+pub async fn find(state: &Path) -> Result<(Roots, Endpoint), StateError> {
     let roots = Roots { operator: root(state, "operator")?, dataplane: root(state, "dataplane")? };
-    let endpoint = match given::read(state) {
+    let endpoint = match database::read(state) {
         Ok(Some(endpoint)) => Some(endpoint),
         Ok(None) => postgres::running(state).await,
-        Err(source) => return Err(StateError::Unreadable { path: given::file(state), source }),
+        Err(source) => return Err(StateError::Unreadable { path: database::file(state), source }),
     };
     Ok((roots, endpoint.ok_or_else(|| StateError::Stopped(state.to_owned()))?))
 }

@@ -1,4 +1,4 @@
-//! The PostgreSQL that standalone works with: somebody's running one, or our own, which is started again if it dies.
+//! The PostgreSQL server that standalone works with: an existing one, or one that standalone starts and restarts.
 
 use std::time::Duration;
 
@@ -10,41 +10,42 @@ use rowgate_pg::control::installation::{Installation, InstallationError, Roots};
 use rowgate_pg::wire::try_login;
 use tokio_util::sync::CancellationToken;
 
-use super::flags::StandaloneSettings;
-use super::postgres::{Postgres, PostgresError, Wish};
-use super::run::StandaloneError;
-use super::{given, say};
+use crate::flags::StandaloneSettings;
+use crate::postgres::{Postgres, PostgresConfig, PostgresError};
+use crate::run::StandaloneError;
+use crate::state::database;
+use crate::terminal::say;
 
-/// How often our own server is looked after.
-const LOOK: Duration = Duration::from_secs(1);
+/// Interval at which standalone checks that the server it started still runs.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) enum Server {
     Given(Login),
-    Own { wish: Wish, postgres: Postgres },
+    Own { config: PostgresConfig, postgres: Postgres },
 }
 
 impl Server {
     pub(super) async fn open(settings: &StandaloneSettings) -> Result<Server, PostgresError> {
         let given = settings.database.as_ref().map(|login| &login.endpoint);
-        given::write(&settings.state, given).map_err(|source| PostgresError::Io {
+        database::write(&settings.state, given).map_err(|source| PostgresError::Io {
             doing: "write",
-            path: given::file(&settings.state),
+            path: database::file(&settings.state),
             source,
         })?;
         if let Some(login) = &settings.database {
             return Ok(Server::Given(login.clone()));
         }
-        let wish = Wish {
+        let config = PostgresConfig {
             state: settings.state.clone(),
             bin: settings.postgres_bin.clone(),
             settings: settings.postgres_settings.clone(),
             session_memory: settings.session_memory,
         };
-        let postgres = Postgres::start(&wish, &|line| say(&line)).await?;
-        Ok(Server::Own { wish, postgres })
+        let postgres = Postgres::start(&config, &|line| say(&line)).await?;
+        Ok(Server::Own { config, postgres })
     }
 
-    /// The login with which the installation is founded.
+    /// The login that creates the installation.
     pub(super) fn admin(&self) -> Login {
         match self {
             Server::Given(login) => login.clone(),
@@ -52,8 +53,8 @@ impl Server {
         }
     }
 
-    /// The installation in it. One of which the data plane's login would not get in by SCRAM is refused before anything is served
-    /// from it; our own asks everybody for SCRAM.
+    /// Opens the installation. An existing server that would not let the data plane log in with SCRAM is refused before
+    /// anything is served from it; a server that standalone starts asks every login for SCRAM.
     pub(super) async fn installation(
         &self,
         roots: &Roots,
@@ -74,21 +75,21 @@ impl Server {
         }
     }
 
-    /// Keeps our own server running until `done`; then ends it. Its socket stays where it is over a restart.
+    /// Keeps a server that standalone started running until `done`, then stops it. A restart keeps the socket's path.
     pub(super) async fn look_after(self, done: CancellationToken) -> Result<(), PostgresError> {
-        let Server::Own { wish, mut postgres } = self else {
+        let Server::Own { config, mut postgres } = self else {
             done.cancelled().await;
             return Ok(());
         };
-        while tokio::time::timeout(LOOK, done.cancelled()).await.is_err() {
+        while tokio::time::timeout(CHECK_INTERVAL, done.cancelled()).await.is_err() {
             if postgres.has_ended() {
                 say(&format!(
-                    "PostgreSQL has ended by itself (see {}); starting it again",
+                    "PostgreSQL has stopped unexpectedly (see {}); restarting it",
                     postgres.log().display()
                 ));
-                match Postgres::start(&wish, &|line| say(&line)).await {
+                match Postgres::start(&config, &|line| say(&line)).await {
                     Ok(started) => postgres = started,
-                    Err(error) => say(&format!("{error}; it is tried again")),
+                    Err(error) => say(&format!("{error}; retrying")),
                 }
             }
         }

@@ -1,10 +1,10 @@
-//! A PostgreSQL server of our own: found or downloaded binaries, a private folder and socket, no TCP.
+//! Starts a PostgreSQL server from binaries of the system or of the cache, with a private folder and socket and without TCP.
 //!
-//! It runs in a process group of its own and survives our death; the next start takes it over.
+//! The server runs in its own process group and outlives a crash of standalone; the next start takes it over.
 
 pub mod binaries;
 mod cluster;
-mod place;
+mod layout;
 mod process;
 
 use std::io;
@@ -12,21 +12,21 @@ use std::path::{Path, PathBuf};
 
 use rowgate_pg::connect::login::{Endpoint, Login};
 
-use crate::standalone::roots;
+use crate::state::roots;
 pub use binaries::{Binaries, NoPostgres};
-pub use place::PlaceError;
+pub use layout::LayoutError;
 use process::Process;
 
-/// The login that `initdb` makes. Only standalone uses it, to found the installation.
+/// The login that `initdb` creates. Only standalone uses it, to create the installation.
 pub const SUPERUSER: &str = "rowgate_superuser";
 
-/// Why no PostgreSQL runs.
+/// Why PostgreSQL could not be started or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
     #[error(transparent)]
     Missing(#[from] NoPostgres),
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Layout(#[from] LayoutError),
     #[error("cannot {doing} {}", path.display())]
     Io {
         doing: &'static str,
@@ -35,42 +35,42 @@ pub enum PostgresError {
         source: io::Error,
     },
     #[error(
-        "{} was made by PostgreSQL {data} and the PostgreSQL found is {found}: name a PostgreSQL {data} with \
-         --postgres-bin, or start afresh in another folder with --state",
+        "{} was created by PostgreSQL {data}, but the PostgreSQL found is version {found}; name a PostgreSQL {data} with \
+         --postgres-bin, or start with an empty state folder (--state)",
         path.display()
     )]
     OtherVersion { path: PathBuf, data: String, found: String },
-    #[error("initdb could not make a cluster in {}: {output}", path.display())]
+    #[error("initdb failed to create a database cluster in {}: {output}", path.display())]
     Initdb { path: PathBuf, output: String },
-    #[error("PostgreSQL ended while it was starting; the end of {}: {tail}", log.display())]
+    #[error("PostgreSQL exited during startup; last lines of {}: {tail}", log.display())]
     Ended { log: PathBuf, tail: String },
     #[error("PostgreSQL was not ready after {seconds} s; see {}", log.display())]
     Slow { seconds: u64, log: PathBuf },
-    #[error("PostgreSQL (process {pid}) did not stop within {seconds} s; it is left running")]
+    #[error("PostgreSQL (process {pid}) did not stop within {seconds} s and is still running")]
     Stuck { pid: u32, seconds: u64 },
 }
 
-/// Where the server of `state` listens, if it runs. Nothing is made or started.
+/// Where the server of `state` listens, if it runs. Creates and starts nothing.
 pub async fn running(state: &Path) -> Option<Endpoint> {
-    let process = Process::running(&place::data(state)).await?;
+    let process = Process::running(&layout::data(state)).await?;
     Some(Endpoint::Unix { directory: process.socket().to_owned(), port: process.port() })
 }
 
-/// What to start.
+/// What to start, and with which settings.
 #[derive(Debug, Clone)]
-pub struct Wish {
-    /// Our state folder; it exists.
+pub struct PostgresConfig {
+    /// The state folder; it exists.
     pub state: PathBuf,
-    /// The only folder to look for binaries in, where one was named.
+    /// The only folder to search for binaries, if one was named.
     pub bin: Option<PathBuf>,
-    /// Further server settings, in `name=value` form; the last one of a name counts.
+    /// Further server settings in the form `name=value`; the last one of a name applies.
     pub settings: Vec<String>,
-    /// MiB of memory of its own that each of its processes may take: the statement that would take more fails (53200), and no
-    /// other one. A server that runs already keeps what it was started with.
+    /// Memory limit of each server process, in MiB: only the statement that exceeds it fails (53200). A server that already
+    /// runs keeps the limit it was started with.
     pub session_memory: u32,
 }
 
-/// MiB that [`Wish::session_memory`] is where nobody says otherwise.
+/// MiB that [`PostgresConfig::session_memory`] defaults to.
 pub const SESSION_MEMORY: u32 = 1024;
 
 /// A running server.
@@ -84,27 +84,27 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts the server of `wish.state`, making its cluster on the first start, or takes over the one that runs.
+    /// Starts the server of `config.state`, or takes over the one that runs; the first start creates the cluster.
     pub async fn start(
-        wish: &Wish,
+        config: &PostgresConfig,
         progress: &(dyn Fn(String) + Send + Sync),
     ) -> Result<Postgres, PostgresError> {
-        let place = place::Place::of(&wish.state, progress)?;
-        let root = roots::load_or_make(&wish.state.join("superuser.root"))
-            .map_err(|source| io_error("read or write", &wish.state.join("superuser.root"), source))?;
-        // The cluster has no system identifier before initdb; a fixed label stands in its stead.
+        let layout = layout::Layout::of(&config.state, progress)?;
+        let root = roots::load_or_make(&config.state.join("superuser.root"))
+            .map_err(|source| io_error("read or write", &config.state.join("superuser.root"), source))?;
+        // The cluster has no system identifier before initdb; a fixed label takes its place.
         let password = root.password("bootstrap", SUPERUSER, 1);
 
-        let (process, taken_over) = match Process::running(&place.data()).await {
+        let (process, taken_over) = match Process::running(&layout.data()).await {
             Some(process) => {
-                progress(format!("PostgreSQL still runs (process {}); going on with it", process.pid()));
+                progress(format!("PostgreSQL is still running (process {}); using it", process.pid()));
                 (process, true)
             }
             None => {
-                let binaries = binaries::find(wish.bin.as_deref())?;
-                let binaries = place.executable(binaries, progress)?;
-                cluster::make_if_absent(&place, &binaries, &password, progress)?;
-                (Process::start(&place, &binaries, wish, progress).await?, false)
+                let binaries = binaries::find(config.bin.as_deref())?;
+                let binaries = layout.executable(binaries, progress)?;
+                cluster::make_if_absent(&layout, &binaries, &password, progress)?;
+                (Process::start(&layout, &binaries, config, progress).await?, false)
             }
         };
         let superuser = Login {
@@ -113,7 +113,7 @@ impl Postgres {
             role: SUPERUSER.to_owned(),
             password,
         };
-        Ok(Postgres { superuser, process, data: place.data(), log: place.log, taken_over })
+        Ok(Postgres { superuser, process, data: layout.data(), log: layout.log, taken_over })
     }
 
     /// The superuser on database `postgres`.
@@ -140,7 +140,7 @@ impl Postgres {
         self.process.pid()
     }
 
-    /// Whether the server ran before we came.
+    /// Whether the server ran before this start.
     #[must_use]
     pub fn taken_over(&self) -> bool {
         self.taken_over
@@ -151,7 +151,7 @@ impl Postgres {
         self.process.has_ended()
     }
 
-    /// Ends the server: sessions are cut, everything committed is kept.
+    /// Stops the server: sessions are disconnected, everything committed is kept.
     pub async fn stop(self) -> Result<(), PostgresError> {
         self.process.stop().await
     }

@@ -1,4 +1,4 @@
-//! Where the cluster lies and as whom it runs. PostgreSQL refuses to run as root; started as root we choose an
+//! The folders of the cluster and the user that runs it. PostgreSQL refuses to run as root; under root, standalone chooses an
 //! unprivileged user and folders that this user can reach.
 
 use std::collections::hash_map::DefaultHasher;
@@ -17,17 +17,18 @@ use super::binaries::Binaries;
 /// For data and binaries that the unprivileged user could not reach where they are.
 const REACHABLE: &str = "/var/lib/rowgate";
 
-/// In the state folder, where the cluster is elsewhere: its place.
+/// The file in the state folder that holds the cluster's path when the cluster is elsewhere.
 const NOTE: &str = "postgres.elsewhere";
 
-/// Why no folder could be prepared.
+/// Why the folders could not be prepared.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum LayoutError {
     #[error(
-        "started as root, and PostgreSQL refuses to run as root: there is no user `postgres` or `nobody` to run it"
+        "PostgreSQL refuses to run as root, and this system has no user `postgres` or `nobody` to run it; start standalone as \
+         another user"
     )]
     NoUser,
-    #[error("cannot make the folder {}", path.display())]
+    #[error("cannot create the folder {}", path.display())]
     Folder {
         path: PathBuf,
         #[source]
@@ -36,8 +37,8 @@ pub enum PlaceError {
     #[error("{} belongs to another user; remove it", path.display())]
     Foreign { path: PathBuf },
     #[error(
-        "the database of this state folder was put into {}, which is gone; put it back, or start afresh in another \
-         folder with --state",
+        "the database of this state folder is in {}, which no longer exists; restore it, or start with an empty state \
+         folder (--state)",
         path.display()
     )]
     Gone { path: PathBuf },
@@ -45,7 +46,7 @@ pub enum PlaceError {
     Copy { from: PathBuf, to: PathBuf },
 }
 
-/// The user that runs PostgreSQL when we are root.
+/// The user that runs PostgreSQL under root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unprivileged {
     pub(super) uid: u32,
@@ -54,27 +55,27 @@ pub(super) struct Unprivileged {
 
 /// The folders and the user of one cluster.
 #[derive(Debug)]
-pub(super) struct Place {
-    /// Holds `data`; of mode 0700 and the server's own.
+pub(super) struct Layout {
+    /// Holds `data`; owned by the server's user, with mode 0700.
     pub(super) home: PathBuf,
     pub(super) log: PathBuf,
     pub(super) user: Option<Unprivileged>,
 }
 
-impl Place {
-    pub(super) fn of(state: &Path, progress: &(dyn Fn(String) + Send + Sync)) -> Result<Place, PlaceError> {
+impl Layout {
+    pub(super) fn of(state: &Path, progress: &(dyn Fn(String) + Send + Sync)) -> Result<Layout, LayoutError> {
         let user = unprivileged()?;
         let home = home(state, user, progress)?;
         own_folder(&home, user)?;
-        Ok(Place { home, log: state.join("postgres.log"), user })
+        Ok(Layout { home, log: state.join("postgres.log"), user })
     }
 
     pub(super) fn data(&self) -> PathBuf {
         self.home.join("data")
     }
 
-    /// A short private folder for the socket: its path may have 108 bytes on Linux and 104 on macOS.
-    pub(super) fn socket(&self) -> Result<PathBuf, PlaceError> {
+    /// A short private folder for the socket, whose path may have 108 bytes on Linux and 104 on macOS.
+    pub(super) fn socket(&self) -> Result<PathBuf, LayoutError> {
         let mut hasher = DefaultHasher::new();
         self.home.hash(&mut hasher);
         let name = format!("rowgate-{:016x}", hasher.finish());
@@ -87,17 +88,17 @@ impl Place {
         Ok(folder)
     }
 
-    /// The same binaries in a folder that the server's user can reach.
+    /// The same binaries, copied to a folder that the server's user can reach if necessary.
     pub(super) fn executable(
         &self,
         binaries: Binaries,
         progress: &(dyn Fn(String) + Send + Sync),
-    ) -> Result<Binaries, PlaceError> {
+    ) -> Result<Binaries, LayoutError> {
         let Some(user) = self.user else { return Ok(binaries) };
         if can_reach(&binaries.bin, user) {
             return Ok(binaries);
         }
-        // The whole installation: the programs find `lib` and `share` beside `bin`.
+        // the whole installation: the programs expect `lib` and `share` beside `bin`
         let from = binaries.bin.parent().unwrap_or(&binaries.bin).to_owned();
         let to = Path::new(REACHABLE).join(format!("postgres-{}", binaries.fingerprint()));
         if !to.join("bin/postgres").exists() {
@@ -110,7 +111,7 @@ impl Place {
         Ok(Binaries { bin: to.join("bin"), ..binaries })
     }
 
-    /// A program run as the server's user, without the environment's opinions about PostgreSQL.
+    /// A program that runs as the server's user, without the PostgreSQL variables of the environment.
     pub(super) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
@@ -118,7 +119,7 @@ impl Place {
                 command.env_remove(name);
             }
         }
-        // Our own current folder may be out of that user's reach.
+        // that user may not be able to reach the current folder
         command.current_dir("/").env("LC_ALL", "C");
         if let Some(user) = self.user {
             command.uid(user.uid).gid(user.gid);
@@ -127,66 +128,66 @@ impl Place {
     }
 }
 
-fn unprivileged() -> Result<Option<Unprivileged>, PlaceError> {
+fn unprivileged() -> Result<Option<Unprivileged>, LayoutError> {
     if !geteuid().is_root() {
         return Ok(None);
     }
     let user = ["postgres", "nobody"]
         .into_iter()
         .find_map(|name| User::from_name(name).ok().flatten())
-        .ok_or(PlaceError::NoUser)?;
+        .ok_or(LayoutError::NoUser)?;
     Ok(Some(Unprivileged { uid: user.uid.as_raw(), gid: user.gid.as_raw() }))
 }
 
-/// `<state>/postgres`, or a folder of its own where that is out of reach. The choice is written down: a change of the
-/// parents' modes must not make the data disappear.
+/// `<state>/postgres`, or a folder elsewhere if the server's user cannot reach it. The choice is recorded: a later change of
+/// the parents' modes must not make the data disappear.
 fn home(
     state: &Path,
     user: Option<Unprivileged>,
     progress: &(dyn Fn(String) + Send + Sync),
-) -> Result<PathBuf, PlaceError> {
+) -> Result<PathBuf, LayoutError> {
     if let Some(path) = elsewhere(state) {
-        return if path.is_dir() { Ok(path) } else { Err(PlaceError::Gone { path }) };
+        return if path.is_dir() { Ok(path) } else { Err(LayoutError::Gone { path }) };
     }
     let (note, inside) = (state.join(NOTE), state.join("postgres"));
     match user {
         Some(user) if !inside.is_dir() && !can_reach(state, user) => {
             let path = Path::new(REACHABLE).join(format!("{:016x}", rand::random::<u64>()));
             progress(format!(
-                "the database goes to {}: PostgreSQL runs as an unprivileged user, who cannot reach {}",
+                "storing the database in {}: PostgreSQL runs as an unprivileged user, who cannot reach {}",
                 path.display(),
                 state.display()
             ));
-            fs::create_dir_all(&path).map_err(|source| PlaceError::Folder { path: path.clone(), source })?;
+            fs::create_dir_all(&path).map_err(|source| LayoutError::Folder { path: path.clone(), source })?;
             fs::write(&note, format!("{}\n", path.display()))
-                .map_err(|source| PlaceError::Folder { path: note, source })?;
+                .map_err(|source| LayoutError::Folder { path: note, source })?;
             Ok(path)
         }
         _ => Ok(inside),
     }
 }
 
-/// What was written down.
+/// The recorded choice.
 fn elsewhere(state: &Path) -> Option<PathBuf> {
     fs::read_to_string(state.join(NOTE)).ok().map(|text| PathBuf::from(text.trim()))
 }
 
-/// The data folder of a cluster that was made before.
+/// The data folder of an existing cluster.
 pub(super) fn data(state: &Path) -> PathBuf {
     elsewhere(state).unwrap_or_else(|| state.join("postgres")).join("data")
 }
 
-/// Makes `path` with mode 0700 for the server's user, or checks that it is such a folder.
-fn own_folder(path: &Path, user: Option<Unprivileged>) -> Result<(), PlaceError> {
-    let failed = |source| PlaceError::Folder { path: path.to_owned(), source };
+/// Creates `path` with mode 0700 for the server's user, or checks that it is such a folder.
+fn own_folder(path: &Path, user: Option<Unprivileged>) -> Result<(), LayoutError> {
+    let failed = |source| LayoutError::Folder { path: path.to_owned(), source };
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // In /tmp anybody may have made the name first, as a link too.
+            // in /tmp another user may have created this name first, possibly as a link
             let found = fs::symlink_metadata(path).map_err(failed)?;
             let own = user.map_or_else(|| geteuid().as_raw(), |user| user.uid);
             if !found.is_dir() || (found.uid() != own && found.uid() != geteuid().as_raw()) {
-                return Err(PlaceError::Foreign { path: path.to_owned() });
+                return Err(LayoutError::Foreign { path: path.to_owned() });
             }
             fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(failed)?;
         }
@@ -214,16 +215,16 @@ fn may_enter(metadata: &Metadata, user: Unprivileged) -> bool {
     metadata.mode() & bit != 0
 }
 
-/// Copies with links kept, whole or not at all.
-fn copy_folder(from: &Path, to: &Path) -> Result<(), PlaceError> {
-    let failed = || PlaceError::Copy { from: from.to_owned(), to: to.to_owned() };
+/// Copies a folder with its links, completely or not at all.
+fn copy_folder(from: &Path, to: &Path) -> Result<(), LayoutError> {
+    let failed = || LayoutError::Copy { from: from.to_owned(), to: to.to_owned() };
     let draft = to.with_added_extension(std::process::id().to_string());
     fs::create_dir_all(REACHABLE).map_err(|_| failed())?;
     let copied = Command::new("cp").arg("-R").arg(from).arg(&draft).status();
     if !copied.is_ok_and(|status| status.success()) {
         return Err(failed());
     }
-    // Another process may have been first; its copy is as good.
+    // another process may have been first; its copy serves as well
     match fs::rename(&draft, to) {
         Err(_) if to.join("bin/postgres").exists() => fs::remove_dir_all(&draft).map_err(|_| failed()),
         Err(_) => Err(failed()),
@@ -254,6 +255,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(folder.path(), &link).unwrap();
-        assert!(matches!(own_folder(&link, None), Err(PlaceError::Foreign { .. })));
+        assert!(matches!(own_folder(&link, None), Err(LayoutError::Foreign { .. })));
     }
 }

@@ -1,4 +1,4 @@
-//! The server's process: started, taken over, ended. `postmaster.pid` is what PostgreSQL itself publishes.
+//! Starts, takes over and stops the server's process, by means of the `postmaster.pid` that PostgreSQL writes.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -14,17 +14,17 @@ use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
 use super::binaries::Binaries;
-use super::place::Place;
-use super::{PostgresError, Wish, io_error};
+use super::layout::Layout;
+use super::{PostgresConfig, PostgresError, io_error};
 
 /// Recovery after a crash may take this long.
 const START_SECONDS: u64 = 120;
 const STOP_SECONDS: u64 = 30;
-/// How long a server that is just starting or ending is watched before we start one.
-const UNDECIDED: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(20);
-/// A log that has grown beyond this is set aside at the next start.
-const LOG_BYTES: u64 = 10 << 20;
+/// How long to wait for a server that is starting or stopping before another one is started.
+const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// A log larger than this is renamed at the next start.
+const MAX_LOG_BYTES: u64 = 10 << 20;
 
 const SETTINGS: [&str; 9] = [
     "listen_addresses=",
@@ -32,36 +32,36 @@ const SETTINGS: [&str; 9] = [
     "unix_socket_permissions=0700",
     "max_connections=200",
     "password_encryption=scram-sha-256",
-    // Values of requests do not belong into logs.
+    // values of requests do not belong in logs
     "log_parameter_max_length=0",
     "log_parameter_max_length_on_error=0",
     "log_timezone=UTC",
     "timezone=UTC",
 ];
 
-/// `$0` KiB of data (RLIMIT_DATA: memory that is shared between processes does not count), then the program, which keeps the
+/// Sets RLIMIT_DATA to `$0` KiB (memory shared between processes does not count), then becomes the program, which keeps the
 /// process id.
-const LIMITED: &str = "ulimit -d \"$0\" 2> /dev/null; exec \"$@\"";
+const WITH_DATA_LIMIT: &str = "ulimit -d \"$0\" 2> /dev/null; exec \"$@\"";
 
 #[derive(Debug)]
 pub(super) struct Process {
     pid: u32,
     socket: PathBuf,
     port: u16,
-    /// None when the server was taken over: then it is init's child.
+    /// `None` for a server that was taken over, which is a child of init.
     child: Option<Child>,
 }
 
 impl Process {
-    /// The server that runs over `data` already.
+    /// The server that already runs on `data`.
     pub(super) async fn running(data: &Path) -> Option<Process> {
-        let deadline = Instant::now() + UNDECIDED;
+        let deadline = Instant::now() + TAKEOVER_TIMEOUT;
         loop {
             let published = Published::read(data)?;
             if !alive(published.pid) {
                 return None;
             }
-            // A process with a recycled id does not listen on our socket.
+            // a process with a recycled id does not listen on this socket
             if published.ready && UnixStream::connect(published.socket_file()).is_ok() {
                 let Published { pid, socket, port, .. } = published;
                 return Some(Process { pid, socket, port, child: None });
@@ -69,42 +69,42 @@ impl Process {
             if deadline < Instant::now() {
                 return None;
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
     pub(super) async fn start(
-        place: &Place,
+        layout: &Layout,
         binaries: &Binaries,
-        wish: &Wish,
+        config: &PostgresConfig,
         progress: &(dyn Fn(String) + Send + Sync),
     ) -> Result<Process, PostgresError> {
         let began = Instant::now();
-        let data = place.data();
-        let socket = place.socket()?;
-        set_aside(&place.log);
+        let data = layout.data();
+        let socket = layout.socket()?;
+        rotate(&layout.log);
         let log = OpenOptions::new()
             .create(true)
             .append(true)
             .mode(0o600)
-            .open(&place.log)
-            .map_err(|source| io_error("write", &place.log, source))?;
-        let errors = log.try_clone().map_err(|source| io_error("write", &place.log, source))?;
+            .open(&layout.log)
+            .map_err(|source| io_error("write", &layout.log, source))?;
+        let errors = log.try_clone().map_err(|source| io_error("write", &layout.log, source))?;
 
         let postgres = binaries.bin.join("postgres");
-        // The limit is inherited by every process of the server, and none of them can lift it again. PostgreSQL itself runs
-        // this shell, so it is there. Where the system has no such limit, or a smaller one, that one stands.
-        let mut command = place.command(Path::new("/bin/sh"));
+        // Every process of the server inherits the limit and cannot raise it. The shell exists because PostgreSQL itself needs
+        // it. If the system does not support the limit, or sets a smaller one, the server runs with what the system sets.
+        let mut command = layout.command(Path::new("/bin/sh"));
         command
             .arg("-c")
-            .arg(LIMITED)
-            .arg((u64::from(wish.session_memory) * 1024).to_string())
+            .arg(WITH_DATA_LIMIT)
+            .arg((u64::from(config.session_memory) * 1024).to_string())
             .arg(&postgres);
         command.arg("-D").arg(&data).arg("-c").arg(format!("unix_socket_directories={}", socket.display()));
-        for setting in SETTINGS.iter().copied().chain(wish.settings.iter().map(String::as_str)) {
+        for setting in SETTINGS.iter().copied().chain(config.settings.iter().map(String::as_str)) {
             command.arg("-c").arg(setting);
         }
-        // A process group of its own: Ctrl-C in our terminal is ours alone.
+        // its own process group: Ctrl-C in the terminal reaches only standalone
         command.process_group(0).stdin(Stdio::null()).stdout(log).stderr(errors);
         let mut child = command.spawn().map_err(|source| io_error("run", &postgres, source))?;
 
@@ -122,13 +122,13 @@ impl Process {
                 return Ok(Process { pid, socket, port, child: Some(child) });
             }
             if child.try_wait().is_ok_and(|ended| ended.is_some()) {
-                return Err(PostgresError::Ended { log: place.log.clone(), tail: tail(&place.log) });
+                return Err(PostgresError::Ended { log: layout.log.clone(), tail: tail(&layout.log) });
             }
             if Duration::from_secs(START_SECONDS) < began.elapsed() {
                 signal(child.id(), Signal::SIGINT);
-                return Err(PostgresError::Slow { seconds: START_SECONDS, log: place.log.clone() });
+                return Err(PostgresError::Slow { seconds: START_SECONDS, log: layout.log.clone() });
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -146,13 +146,13 @@ impl Process {
 
     pub(super) fn has_ended(&mut self) -> bool {
         match &mut self.child {
-            // Waiting for a child reaps it; until then it would count as alive.
+            // waiting for a child reaps it; until then it counts as alive
             Some(child) => child.try_wait().is_ok_and(|ended| ended.is_some()),
             None => !alive(self.pid),
         }
     }
 
-    /// The fast shutdown: sessions are cut, a checkpoint is written.
+    /// PostgreSQL's fast shutdown: disconnects sessions and writes a checkpoint.
     pub(super) async fn stop(mut self) -> Result<(), PostgresError> {
         let began = Instant::now();
         signal(self.pid, Signal::SIGINT);
@@ -160,15 +160,15 @@ impl Process {
             if Duration::from_secs(STOP_SECONDS) < began.elapsed() {
                 return Err(PostgresError::Stuck { pid: self.pid, seconds: STOP_SECONDS });
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
-        // Empty by now, and ours by name; a leftover folder does no harm.
+        // the folder is empty and named by this installation; a leftover does no harm
         let _left = fs::remove_dir(&self.socket);
         Ok(())
     }
 }
 
-/// What `postmaster.pid` says.
+/// The contents of `postmaster.pid`.
 struct Published {
     pid: u32,
     socket: PathBuf,
@@ -202,7 +202,7 @@ fn alive(pid: u32) -> bool {
 }
 
 fn signal(pid: u32, signal: Signal) {
-    // It may have ended already, which is what we want.
+    // the process may have ended already
     let _ended = kill(raw(pid), signal);
 }
 
@@ -210,8 +210,8 @@ fn raw(pid: u32) -> Pid {
     Pid::from_raw(i32::try_from(pid).expect("process ids are positive 32-bit numbers"))
 }
 
-fn set_aside(log: &Path) {
-    if fs::metadata(log).is_ok_and(|metadata| LOG_BYTES < metadata.len()) {
+fn rotate(log: &Path) {
+    if fs::metadata(log).is_ok_and(|metadata| MAX_LOG_BYTES < metadata.len()) {
         let _kept = fs::rename(log, log.with_extension("log.1"));
     }
 }
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pid_file_tells_where_the_server_listens_and_whether_it_is_ready() {
+    fn the_pid_file_says_where_the_server_listens_and_whether_it_is_ready() {
         let text = "4711\n/data\n1790000000\n5432\n/tmp/rowgate-1\n\n 123 456\nready   \n";
         let published = Published::parse(text).expect("a whole file");
         assert_eq!(published.socket_file(), Path::new("/tmp/rowgate-1/.s.PGSQL.5432"));

@@ -1,4 +1,4 @@
-//! `initdb`, once, whole or not at all.
+//! Runs `initdb` once, completely or not at all.
 
 use std::fs;
 use std::os::unix::fs::lchown;
@@ -7,42 +7,42 @@ use std::path::Path;
 use rowgate_core::derive::Password;
 
 use super::binaries::Binaries;
-use super::place::Place;
+use super::layout::Layout;
 use super::{PostgresError, SUPERUSER, io_error};
-use crate::standalone::roots::write_private;
+use crate::state::roots::write_private;
 
-/// Every connection comes over the private socket and proves its password.
-const HBA: &str = "# Written by Rowgate: there is no TCP, and local connections are not trusted.\n\
+/// Every connection uses the private socket and proves its password.
+const HBA: &str = "# Written by Rowgate: there is no TCP, and local connections are not trusted either.\n\
                    local all all scram-sha-256\n";
 
 pub(super) fn make_if_absent(
-    place: &Place,
+    layout: &Layout,
     binaries: &Binaries,
     password: &Password,
     progress: &(dyn Fn(String) + Send + Sync),
 ) -> Result<(), PostgresError> {
-    let data = place.data();
+    let data = layout.data();
     if data.is_dir() {
         return same_version(&data, binaries);
     }
     progress(format!("initialising PostgreSQL {} in {}", binaries.version.text, data.display()));
 
-    let draft = place.home.join("data.new");
+    let draft = layout.home.join("data.new");
     if draft.is_dir() {
         fs::remove_dir_all(&draft).map_err(|source| io_error("remove", &draft, source))?;
     }
-    let password_file = place.home.join("password");
+    let password_file = layout.home.join("password");
     write_private(&password_file, password.reveal())
         .and_then(|()| {
-            place.user.map_or(Ok(()), |user| lchown(&password_file, Some(user.uid), Some(user.gid)))
+            layout.user.map_or(Ok(()), |user| lchown(&password_file, Some(user.uid), Some(user.gid)))
         })
         .map_err(|source| io_error("write", &password_file, source))?;
 
-    let mut command = place.command(&binaries.bin.join("initdb"));
+    let mut command = layout.command(&binaries.bin.join("initdb"));
     command.arg("--pgdata").arg(&draft).arg("--username").arg(SUPERUSER).arg("--pwfile").arg(&password_file);
     command.args(["--auth=scram-sha-256", "--encoding=UTF8", "--no-instructions"]);
-    // The same order of texts on every machine, that of the code points; and letters beyond ASCII have a lower case. 16 has
-    // no locales of its own: of the system's it takes what a letter is, and nothing else.
+    // Text sorts by code point on every machine, and letters beyond ASCII have a lower case. PostgreSQL 16 has no builtin
+    // locales: it takes only the classification of letters from the system's.
     if 17 <= binaries.version.major {
         command.args(["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]);
     } else {

@@ -1,4 +1,4 @@
-//! The state folder: made with modes that keep secrets private and let an unprivileged PostgreSQL in.
+//! Creates the state folder, with a mode that keeps secrets private and lets an unprivileged PostgreSQL in.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::geteuid;
 
-/// Makes `state` if it is absent, and gives its absolute path.
-pub(super) fn prepare(state: &Path) -> io::Result<PathBuf> {
-    // As root, PostgreSQL runs as somebody else, who must pass through; every secret inside is of mode 0600.
+/// Creates `state` if it does not exist, and returns its absolute path.
+pub(crate) fn prepare(state: &Path) -> io::Result<PathBuf> {
+    // Under root, PostgreSQL runs as another user, who must be able to enter; every secret inside has mode 0600.
     let mode = if geteuid().is_root() { 0o711 } else { 0o700 };
     if !state.is_dir() {
         if let Some(parent) = state.parent() {

@@ -1,0 +1,10 @@
+//! The clock and randomness, for new identifiers.
+
+use rowgate_core::name::Ulid;
+
+/// A new identifier, from the current time and random bytes.
+#[must_use]
+pub fn ulid() -> Ulid {
+    let unix_ms = jiff::Timestamp::now().as_millisecond();
+    Ulid::from_parts(u64::try_from(unix_ms).unwrap_or_default(), rand::random())
+}
