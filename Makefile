@@ -45,7 +45,7 @@ soaks := protection::writers::of_writers_with_one_version_exactly_one_wins \
 # Flags of the benchmark: make bench BENCH='--only row --rounds 3', or BENCH='--only reconcile --objects 1000'
 BENCH ?=
 
-.PHONY: help run cluster test soak bench messages lint fmt deny crds fuzz postgres pgbouncer clients kubernetes tools clean
+.PHONY: help run cluster check test soak bench messages lint fmt deny crds fuzz postgres pgbouncer clients kubernetes tools clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,12 @@ run: tools postgres ## bring up the example shop and print curl lines for it; Ct
 cluster: tools postgres kubernetes ## bring up a Kubernetes API server, the operator and two data planes, and apply the example shop; Ctrl-C ends it
 	@cargo build --workspace --bins
 	@$(on_postgres) ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))" exec $(target)/debug/rowgate-cluster
+
+check: tools ## format, clippy, the unit tests and the rules of the sources, in a minute once it is compiled: no server is started
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo test --workspace --lib --bins --quiet
+	cargo test --workspace --test it --quiet -- tidy::
 
 test: tools postgres clients pgbouncer kubernetes ## all tests, against a real PostgreSQL (POSTGRES=16: the pinned one of that version)
 	@$(if $(oldest_too),tests/setup/postgres.sh 16 >/dev/null)
