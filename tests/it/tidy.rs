@@ -97,7 +97,8 @@ fn built_sql_text_leaves_through_one_door() {
     assert!(doors.len() <= 1, "{doors:?}");
     for door in doors {
         assert!(
-            door.starts_with("dataplane/pg/src/session") || door == Path::new("dataplane/pg/src/session.rs")
+            door.starts_with("dataplane/pg/src/connect/session")
+                || door == Path::new("dataplane/pg/src/connect/session.rs")
         );
     }
 }

@@ -25,7 +25,10 @@ fn sources(module: &str) -> Vec<(String, String)> {
     let files = rust().into_iter().filter(|(path, _)| of_module(path) && !path.ends_with("tests.rs"));
     files
         .map(|(path, text)| {
-            let code = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let is_code = |line: &&str| !line.trim_start().starts_with("//");
+            let code: Vec<_> = code.lines().filter(is_code).collect();
+            let code = code.join("\n");
             (path.display().to_string(), code)
         })
         .collect()

@@ -147,13 +147,13 @@ mod tests {
         for (text, expected) in [
             ("", "it is empty"),
             ("{\"a\": }", "line 1, column 7"),
-            ("{} {}", "no JSON"),
+            ("{} {}", "not valid JSON"),
             ("7", "neither an object"),
             ("[{}, 7]", "index 1 "),
             (r#"{"a": 1, "a": 2}"#, "\"a\" twice"),
             (r#"{"a": {"b": [{"c": 1, "c": 1}]}}"#, "\"c\" twice"),
             (r#"{"a": [{"\"b": "{", "c\\": 1, "\u0063\\": 2}]}"#, "\"c\\\\\" twice"),
-            (r#"{"a": "\ud800"}"#, "no JSON"),
+            (r#"{"a": "\ud800"}"#, "not valid JSON"),
         ] {
             assert!(message(text).contains(expected), "{text}: {}", message(text));
         }

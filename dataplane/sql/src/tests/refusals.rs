@@ -7,9 +7,6 @@ use super::*;
 pub(super) fn check(result: Result<Query, Problem>, code: Code, words: &str, what: &str) {
     let problem = result.err().unwrap_or_else(|| panic!("{what} was answered"));
     let said = format!("{} {}", problem.message, problem.details.join(" "));
-    if problem.code != code || !said.contains(words) {
-        return;
-    }
     assert_eq!(problem.code, code, "{what}: {said}");
     assert!(said.contains(words), "{what}: {said}");
     assert!(!said.contains("secret") || what.contains("secret"), "{what}: {said}");
@@ -90,8 +87,8 @@ fn filters() {
         ("id", r#"the field "id" is integer, which is not a condition by itself; compare it with one of eq"#),
         ("5", "a constant is not a condition by itself"),
         ("null or paid", "a constant is not a condition by itself"),
-        ("length(status) and paid", "the function length is integer, which is no condition"),
-        ("id add 1", "the result of add is integer, which is no condition"),
+        ("length(status) and paid", "the function length is integer, which is not a condition"),
+        ("id add 1", "the result of add is integer, which is not a condition"),
         ("id eq", "ends where a field or a value"),
         (
             "id like2 1",
@@ -327,16 +324,16 @@ fn a_cursor_belongs_to_one_question() {
         "$filter=id+gt+1",
         "$filter=id+gt+1&$orderby=status+desc",
     ] {
-        check(ask("orders", query), InvalidCursor, "another question", query);
+        check(ask("orders", query), InvalidCursor, "another query", query);
     }
-    check(ask("lines", ""), InvalidCursor, "another question", "another entity");
+    check(ask("lines", ""), InvalidCursor, "another query", "another entity");
     let short = format!("$filter=id+gt+1&$orderby=status&$after={}", token(1));
-    check(collection("orders", &short), InvalidCursor, "another question", "too few values");
+    check(collection("orders", &short), InvalidCursor, "another query", "too few values");
     let catalog = catalog();
     let request = query_string::parse(&format!("$filter=id+gt+1&$orderby=status&$after={}", token(2)))
         .expect("well-formed");
     let other = Cursors { key: &key(), caller: "k2" };
     let result =
         rest::collection(&catalog, &catalog.scopes["set_x"], &entity_name("orders"), &request, other);
-    check(result, InvalidCursor, "another question", "another key");
+    check(result, InvalidCursor, "another query", "another key");
 }
