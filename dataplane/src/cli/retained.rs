@@ -175,7 +175,7 @@ mod tests {
             (ActFlags::Drop { id: "shop".to_owned(), yes: true }, &["\"shop\" is no id"][..]),
             (
                 ActFlags::HandOver { id: String::new(), to: "team-b".to_owned() },
-                &["\"\" is no id", "--to: \"team-b\" names no Tenant", "--operator-root-file: is missing"],
+                &["\"\" is no id", "--to: \"team-b\" names no Tenant", "--operator-root-file: is required"],
             ),
         ] {
             let target = InstallationFlags {
