@@ -38,7 +38,7 @@ pub struct AppConfig {
     pub root: Root,
     pub trusted_proxies: TrustedProxies,
     /// Of each tenant's database.
-    pub lane: Limits,
+    pub request_limits: Limits,
     /// Of each tenant's functions and procedures.
     pub calls: CallLimits,
     /// Connections to one server at most, of all tenants.
@@ -114,7 +114,7 @@ impl AppConfig {
             control,
             root,
             trusted_proxies: settings.trusted_proxies,
-            lane: settings.lane,
+            request_limits: settings.request_limits,
             calls: settings.calls,
             per_server: settings.per_server,
             pooler,
@@ -155,7 +155,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     let id = entropy::ulid();
     let pools = PoolConfig {
         replica: id.clone(),
-        lane: config.lane,
+        request_limits: config.request_limits,
         calls: config.calls,
         per_server: config.per_server,
         pooler: config.pooler,

@@ -107,7 +107,7 @@ pub struct ServerSettings {
     pub probes: SocketAddr,
     pub trusted_proxies: TrustedProxies,
     /// Of each tenant's database.
-    pub lane: Limits,
+    pub request_limits: Limits,
     pub calls: CallLimits,
     /// Bytes of memory for the bodies of requests in progress.
     pub body_memory: usize,
@@ -227,7 +227,7 @@ impl ServerFlags {
             listen: listen?,
             probes: probes?,
             trusted_proxies: proxies?,
-            lane: Limits::new(usize::try_from(connections?).expect("at most 1000"), queue),
+            request_limits: Limits::new(usize::try_from(connections?).expect("at most 1000"), queue),
             calls: CallLimits::new(usize::try_from(calls?).expect("at most 1000"), queue),
             body_memory: usize::try_from(bodies? << 20).expect("at most 64 GiB"),
             per_server: usize::try_from(per_server?).expect("at most 100,000"),

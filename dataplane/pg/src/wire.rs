@@ -1,6 +1,6 @@
 //! The hot path: one question of one API key to its tenant's database, in one batch, one write and one `Sync`.
 //!
-//! Read in this order: `ask` what goes in and comes out, `request_pool` the connections of a tenant and the queue before them,
+//! Read in this order: `ask` what goes in and comes out, `request_pool` the connections of a tenant, `pool` the slots and the queue before them,
 //! `budget` what all pools of a server share, `exchange` the task that holds a connection while it answers, with the bytes of
 //! its batch, the statement that checks the key and what a long answer's caller holds; `connection` the socket, the login and
 //! the frames. `call_sessions` run routines of the tenant's. `encode` writes values.
@@ -14,6 +14,7 @@ mod counters;
 pub(crate) mod encode;
 mod exchange;
 mod failure;
+pub(crate) mod pool;
 pub(crate) mod request_pool;
 
 pub use ask::{Ask, KeyRow, Mode, Page};
@@ -25,4 +26,4 @@ pub(crate) use connection::transport::Socket;
 pub use counters::Counters;
 pub use exchange::row_stream::{End, Piece, Rest};
 pub use failure::{Cause, Failure, Rule};
-pub use request_pool::{Lane, Limits, Load, Sessions};
+pub use request_pool::{Limits, Load, RequestPool, Sessions};

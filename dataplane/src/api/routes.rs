@@ -138,9 +138,14 @@ mod tests {
     /// A replica that has not read the control database yet.
     fn app() -> Arc<App> {
         let root = Root::new([1; 32]);
-        let (lane, calls) = (Limits::new(1, 1), CallLimits::new(1, 1));
-        let pools =
-            PoolConfig { replica: Ulid::from_parts(1, [1; 10]), lane, calls, per_server: 4, pooler: None };
+        let (request_limits, calls) = (Limits::new(1, 1), CallLimits::new(1, 1));
+        let pools = PoolConfig {
+            replica: Ulid::from_parts(1, [1; 10]),
+            request_limits,
+            calls,
+            per_server: 4,
+            pooler: None,
+        };
         Arc::new(App {
             tenants: Arc::new(TenantRegistry::new(pools, Tasks::default())),
             pepper: root.pepper(),

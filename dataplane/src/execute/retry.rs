@@ -140,7 +140,7 @@ pub(crate) fn compiled<T>(
 /// SQL, the shape of its rows, and how many of them are returned.
 pub(crate) type Statement = (Sql, Arc<Shape>, usize);
 
-/// What is asked of lane A in the name of a key, by the catalog that it is known with.
+/// What is asked of the request pool in the name of a key, by the catalog that it is known with.
 pub(crate) fn question(
     caller: &Caller,
     context: &KeyContext,
@@ -172,7 +172,7 @@ pub(crate) async fn ask(
     let (watched, check) = context.snapshot.due_check().filter(|_| watches).unzip();
     let ask = Ask { watched, ..question(caller, context, statement, mode) };
     let asked = Instant::now();
-    let answered = caller.tenant.lane.read(ask).await;
+    let answered = caller.tenant.request_pool.read(ask).await;
     caller.trace.note_exchange(&caller.tenant, asked.elapsed());
     let page = answered?;
     answers(caller, context, check);

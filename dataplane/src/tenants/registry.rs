@@ -10,7 +10,7 @@ use rowgate_core::problem::Problem;
 use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::control::installation::DataplaneInstallation;
 use rowgate_pg::control::tenants::TenantRow;
-use rowgate_pg::wire::{CallLimits, CallLogins, Lane, Limits, Server, ServerLoad, Sessions};
+use rowgate_pg::wire::{CallLimits, CallLogins, Limits, RequestPool, Server, ServerLoad, Sessions};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
@@ -27,11 +27,11 @@ struct TenantList {
 pub struct PoolConfig {
     /// Who we are there.
     pub replica: Ulid,
-    pub lane: Limits,
+    pub request_limits: Limits,
     pub calls: CallLimits,
     /// Connections to one server, or to the pooler, at most.
     pub per_server: usize,
-    /// A PgBouncer, which only the lane goes through: a call needs a session that is the key's own.
+    /// A PgBouncer, which only the request pool goes through: a call needs a session that is the key's own.
     pub pooler: Option<Endpoint>,
 }
 
@@ -62,11 +62,11 @@ impl TenantRegistry {
     #[must_use]
     pub fn new(pools: PoolConfig, tasks: Tasks) -> TenantRegistry {
         let sessions = if pools.pooler.is_some() { Sessions::Pooled } else { Sessions::Own };
-        let lane = Limits { sessions, ..pools.lane };
+        let request_limits = Limits { sessions, ..pools.request_limits };
         TenantRegistry {
             tenants: RwLock::default(),
             stand_ins: RandomState::new(),
-            pools: PoolConfig { lane, ..pools },
+            pools: PoolConfig { request_limits, ..pools },
             servers: Mutex::default(),
             tasks,
             tried: AtomicBool::new(false),
@@ -146,11 +146,11 @@ impl TenantRegistry {
         let login = installation.auth(&id, location.endpoint.as_ref(), &location.database);
         let share = self.server(&login.endpoint).share();
         let request_login = self.request_login(login.clone());
-        let lane = match self.pools.pooler {
-            None => Lane::of(request_login, self.pools.lane, &share),
-            Some(_) => Lane::of(
+        let request_pool = match self.pools.pooler {
+            None => RequestPool::of(request_login, self.pools.request_limits, &share),
+            Some(_) => RequestPool::of(
                 request_login.clone(),
-                self.pools.lane,
+                self.pools.request_limits,
                 &self.server(&request_login.endpoint).share(),
             ),
         };
@@ -164,7 +164,7 @@ impl TenantRegistry {
             CallLogins { key: Box::new(key), sql, verifier }
         };
         let (calls, replica) = (self.pools.calls, self.pools.replica.clone());
-        let pools = TenantPools { login, lane, logins, calls, replica, share };
+        let pools = TenantPools { login, request_pool, logins, calls, replica, share };
         Arc::new(Tenant::new(id, slug, location, pools, self.tasks.clone(), self.wake.clone()))
     }
 

@@ -64,7 +64,7 @@ impl Tenant {
 
     /// Whether something runs long enough for its key to have died meanwhile.
     pub fn has_long_requests(&self) -> bool {
-        !self.lane.keys(MIN_AGE).is_empty()
+        !self.request_pool.keys(MIN_AGE).is_empty()
     }
 
     /// Ends the reads and writes under way of keys that died since they began.
@@ -72,7 +72,7 @@ impl Tenant {
         if self.ending_requests.swap(true, Ordering::AcqRel) {
             return;
         }
-        let keys = self.lane.keys(MIN_AGE);
+        let keys = self.request_pool.keys(MIN_AGE);
         let ask = async {
             let mut conn = self.look_ups.acquire().await?;
             let dead = keys::dead(&mut conn, &keys).await;
@@ -84,7 +84,7 @@ impl Tenant {
                 let is_dead = |key: &Found| {
                     dead.iter().any(|(id, secret)| key.id.as_str() == id && key.secret.as_str() == secret)
                 };
-                let n_ended = self.lane.end(is_dead);
+                let n_ended = self.request_pool.end(is_dead);
                 tracing::info!(tenant = %self.slug, n_ended, "ended the requests of keys that are dead");
             }
             Ok(Err(error)) => {

@@ -13,7 +13,7 @@ use rowgate_pg::control::replicas::{Report, Served};
 use rowgate_pg::control::tenants::TenantRow;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::LookUps;
-use rowgate_pg::wire::{CallLimits, CallLogins, Calls, Lane, Share};
+use rowgate_pg::wire::{CallLimits, CallLogins, Calls, RequestPool, Share};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
@@ -27,7 +27,7 @@ use crate::tenants::freshness::Freshness;
 use crate::tenants::load_backoff::LoadBackoff;
 use crate::tenants::snapshot::Snapshot;
 
-/// Connections for key look-ups and catalogs; the requests' own are the lane's. One is never a stranger's.
+/// Connections for key look-ups and catalogs; the requests' own are those of the request pool. One is never a stranger's.
 const LOOKUP_CONNECTIONS: usize = MAX_CONCURRENT_LOOKUPS + 1;
 /// A connection or session that has been idle for this long is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -43,7 +43,7 @@ pub struct Tenant {
     pub id: Ulid,
     pub slug: TenantSlug,
     pub location: DatabaseLocation,
-    pub lane: Lane,
+    pub request_pool: RequestPool,
     pub calls: Calls,
     pub call_activity: CallActivity,
     pub metrics: RequestMetrics,
@@ -96,7 +96,7 @@ pub struct TenantReport {
 pub struct TenantPools {
     /// `t<id>_auth`, for look-ups.
     pub login: Login,
-    pub lane: Lane,
+    pub request_pool: RequestPool,
     pub logins: CallLogins,
     pub calls: CallLimits,
     /// Who we are there.
@@ -116,17 +116,17 @@ impl Tenant {
         tasks: Tasks,
         loaded: Arc<Notify>,
     ) -> Tenant {
-        let TenantPools { login, lane, logins, calls, replica, share } = pools;
+        let TenantPools { login, request_pool, logins, calls, replica, share } = pools;
         let look_ups = LookUps::new(login.clone(), LOOKUP_CONNECTIONS, &share);
         Tenant {
             id,
             slug,
             location,
-            calls: Calls::new(logins, lane.clone(), look_ups.clone(), replica, calls, &share),
+            calls: Calls::new(logins, request_pool.clone(), look_ups.clone(), replica, calls, &share),
             call_activity: CallActivity::default(),
             endpoint: login.endpoint,
             look_ups,
-            lane,
+            request_pool,
             metrics: RequestMetrics::default(),
             lookup_limiter: LookupLimiter::default(),
             rate_limits: RateLimits::default(),
@@ -171,7 +171,7 @@ impl Tenant {
 
     /// Why requests cannot be answered for want of a connection, and how long this has been so.
     fn failing(&self) -> Option<(LoginFailure, Duration)> {
-        self.lane.failing().or_else(|| self.availability.failing())
+        self.request_pool.failing().or_else(|| self.availability.failing())
     }
 
     /// True for the one who is to call [`Tenant::check`] now.
@@ -182,8 +182,8 @@ impl Tenant {
 
     /// Tries the logins again that failed, so that their recovery is seen without a request.
     pub async fn check(&self) {
-        self.lane.check().await;
-        if self.lane.failing().is_none() {
+        self.request_pool.check().await;
+        if self.request_pool.failing().is_none() {
             self.note_availability(true, "");
         }
         // one without a catalog is loaded with each look
@@ -198,7 +198,7 @@ impl Tenant {
 
     /// Closes the connections that have been idle for a while.
     pub fn close_idle(&self) {
-        self.lane.trim(IDLE_TIMEOUT);
+        self.request_pool.trim(IDLE_TIMEOUT);
         self.look_ups.trim(IDLE_TIMEOUT);
         self.calls.trim(IDLE_TIMEOUT);
     }
@@ -252,7 +252,7 @@ impl Tenant {
         };
         let failed = |_: &Problem| self.metrics.catalog_load_failures.add_one();
         // beside it, so that a catalog that is served is one that requests get to
-        let (loaded, ()) = tokio::join!(self.run_detached(load), self.lane.check());
+        let (loaded, ()) = tokio::join!(self.run_detached(load), self.request_pool.check());
         let (catalog, watched) = loaded.inspect_err(failed)?;
         self.load_backoff.end();
         self.metrics.catalog_loads.add_one();
@@ -291,14 +291,14 @@ impl Tenant {
     /// Closes the idle connections, and gives none for look-ups any more.
     pub fn close(&self) {
         self.look_ups.close();
-        self.lane.trim(Duration::ZERO);
+        self.request_pool.trim(Duration::ZERO);
         self.calls.trim(Duration::ZERO);
     }
 
     /// Closes all connections, once what runs on them has ended. Nothing is answered any more.
     pub async fn end(&self) {
         self.look_ups.close();
-        tokio::join!(self.lane.close(), self.calls.close());
+        tokio::join!(self.request_pool.close(), self.calls.close());
     }
 
     pub(crate) async fn current_or_loaded(&self) -> Result<Arc<Snapshot>, Problem> {

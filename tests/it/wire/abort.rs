@@ -15,11 +15,11 @@ use super::fixture::{Tenant, utf8};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_thousand_callers_of_which_many_go_away_get_their_own_rows_only() {
     let tenant = Arc::new(Tenant::found(shared().await, "wire_abort").await);
-    let lane = tenant.lane_as(tenant.login.clone(), 4);
+    let pool = tenant.pool_as(tenant.login.clone(), 4);
     let mut usual = 0;
     for _cold_and_warm in 0..2 {
         let began = Instant::now();
-        let asking = (0..32).map(|_| lane.read(tenant.ask("a", "select owner from app.notes", &[Text])));
+        let asking = (0..32).map(|_| pool.read(tenant.ask("a", "select owner from app.notes", &[Text])));
         futures_util::future::join_all(asking)
             .await
             .into_iter()
@@ -37,12 +37,12 @@ async fn two_thousand_callers_of_which_many_go_away_get_their_own_rows_only() {
         let (key, other) = if random.next().is_multiple_of(2) { ("a", "b") } else { ("b", "a") };
         // From gone before anything was sent to an answer in time.
         let patience = Duration::from_micros(random.next() % (usual + usual / 2));
-        let (tenant, lane) = (Arc::clone(&tenant), lane.clone());
+        let (tenant, pool) = (Arc::clone(&tenant), pool.clone());
         callers.spawn(async move {
             // The marker tells this question's answer from another's of the same key.
             let text = format!("select {} as marker, owner, note from app.notes order by id", number % 100);
             let ask = tenant.ask(key, &text, &[Int4, Text, Text]);
-            let Ok(answer) = timeout(patience, lane.read(ask)).await else { return false };
+            let Ok(answer) = timeout(patience, pool.read(ask)).await else { return false };
             let page = answer.expect("an answer");
             let marker = format!("{{\"0\":{},\"1\":\"{}\"", number % 100, tenant.role(key));
             assert_eq!(page.n_rows, 50);
@@ -56,20 +56,20 @@ async fn two_thousand_callers_of_which_many_go_away_get_their_own_rows_only() {
     }
     assert!(100 < n_answered && 100 < n_gone, "{n_answered} answered, {n_gone} gone: nothing was tried");
 
-    lane.close().await;
+    pool.close().await;
     let ask = tenant.ask("a", "select 1", &[Int4]);
-    assert!(lane.read(ask).await.is_err());
+    assert!(pool.read(ask).await.is_err());
 }
 
 #[tokio::test]
 async fn an_exchange_outlives_its_caller_and_its_connection_is_used_again() {
     let mut tenant = Tenant::found(shared().await, "wire_outlive").await;
-    let lane = tenant.lane();
-    let pid = tenant.text(&lane, "a", "select pg_backend_pid()").await;
+    let pool = tenant.pool();
+    let pid = tenant.text(&pool, "a", "select pg_backend_pid()").await;
     let slow = tenant.ask("a", "select 'the first caller', pg_sleep(0.5)", &[Text, Quoted]);
     let caller = tokio::spawn({
-        let lane = lane.clone();
-        async move { lane.read(slow).await }
+        let pool = pool.clone();
+        async move { pool.read(slow).await }
     });
     let running = "select 1 from pg_stat_activity
         where datname = current_database() and state = 'active' and query like '%the first caller%'
@@ -80,5 +80,5 @@ async fn an_exchange_outlives_its_caller_and_its_connection_is_used_again() {
     .await;
     caller.abort();
     assert!(caller.await.expect_err("aborted").is_cancelled());
-    assert_eq!(tenant.text(&lane, "a", "select pg_backend_pid()").await, pid);
+    assert_eq!(tenant.text(&pool, "a", "select pg_backend_pid()").await, pid);
 }

@@ -25,9 +25,9 @@ impl Random {
 
 /// Reads `x` of `app.<table>` with `encoding` and beside it the JSON that `expected` gives, row by row.
 async fn agree(tenant: &Tenant, table: &str, encoding: Encoding, expected: &str) {
-    let lane = tenant.lane();
+    let pool = tenant.pool();
     let text = format!("select x, {expected} from app.{table}");
-    let page = lane.read(tenant.ask("a", &text, &[encoding, Encoding::Json])).await.expect("an answer");
+    let page = pool.read(tenant.ask("a", &text, &[encoding, Encoding::Json])).await.expect("an answer");
     let rows = utf8(&page).strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).expect("rows");
     let mut n_rows = 0;
     for row in rows.split("},{") {

@@ -10,7 +10,7 @@ use rowgate_core::scram::verifier;
 use rowgate_core::secret::{Credential, KeyDigest};
 use rowgate_pg::connect::login::Login;
 use rowgate_pg::tenant::keys::Found;
-use rowgate_pg::wire::{Ask, Failure, Lane, Limits, Mode, Page, Sessions};
+use rowgate_pg::wire::{Ask, Failure, Limits, Mode, Page, RequestPool, Sessions};
 use rowgate_sql::shape::{Column, Encoding, Shape};
 use rowgate_sql::text::Sql;
 use rowgate_tests::postgres::{OVER, Server, execute};
@@ -65,19 +65,19 @@ impl Tenant {
         Tenant { name, login, superuser, sessions: server.sessions() }
     }
 
-    /// A lane of one connection, so that what one exchange leaves behind meets the next.
-    pub(crate) fn lane(&self) -> Lane {
-        self.lane_as(self.login.clone(), 1)
+    /// A pool of one connection, so that what one exchange leaves behind meets the next.
+    pub(crate) fn pool(&self) -> RequestPool {
+        self.pool_as(self.login.clone(), 1)
     }
 
-    pub(crate) fn lane_as(&self, login: Login, size: usize) -> Lane {
-        Lane::with_limits(login, Limits { sessions: self.sessions, ..Limits::new(size, 256) })
+    pub(crate) fn pool_as(&self, login: Login, size: usize) -> RequestPool {
+        RequestPool::with_limits(login, Limits { sessions: self.sessions, ..Limits::new(size, 256) })
     }
 
-    pub(crate) fn hasty_lane(&self, limit: Duration) -> Lane {
+    pub(crate) fn hasty_pool(&self, limit: Duration) -> RequestPool {
         let sessions = self.sessions;
         let limits = Limits { wait: limit, connect: PATIENCE, grace: limit, sessions, ..Limits::new(1, 256) };
-        Lane::with_limits(self.login.clone(), limits)
+        RequestPool::with_limits(self.login.clone(), limits)
     }
 
     pub(crate) fn is_pooled(&self) -> bool {
@@ -121,8 +121,8 @@ impl Tenant {
     }
 
     /// The one text that `text` gives as key `key`.
-    pub(crate) async fn text(&self, lane: &Lane, key: &str, text: &str) -> String {
-        let page = lane.read(self.ask(key, text, &[Encoding::Quoted])).await.expect("an answer");
+    pub(crate) async fn text(&self, pool: &RequestPool, key: &str, text: &str) -> String {
+        let page = pool.read(self.ask(key, text, &[Encoding::Quoted])).await.expect("an answer");
         let json = utf8(&page);
         json.strip_prefix("{\"0\":\"").and_then(|rest| rest.strip_suffix("\"}")).expect("one text").to_owned()
     }

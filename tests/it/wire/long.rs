@@ -34,8 +34,8 @@ async fn whole(page: Page) -> Result<(String, Vec<usize>), Failure> {
 #[tokio::test]
 async fn the_pieces_of_an_answer_are_the_answer() {
     let mut tenant = Tenant::found(shared().await, "wire_long").await;
-    let lane = tenant.lane();
-    let pid = tenant.text(&lane, "a", "select pg_backend_pid()").await;
+    let pool = tenant.pool();
+    let pid = tenant.text(&pool, "a", "select pg_backend_pid()").await;
     let mut random = Random(23);
     for round in 0..60 {
         let (n_rows, width) = (1 + random.next() % 400, 1 + random.next() % (1 << (4 + random.next() % 14)));
@@ -43,7 +43,7 @@ async fn the_pieces_of_an_answer_are_the_answer() {
             "select i, repeat('x', ((i * 7919) % {width})::int) as t from generate_series(1, {n_rows}) i"
         );
         let ask = tenant.ask("a", &format!("{rows} order by i"), &[Int4, Text]);
-        let (json, lengths) = whole(lane.read(ask).await.expect("an answer")).await.expect("all of it");
+        let (json, lengths) = whole(pool.read(ask).await.expect("an answer")).await.expect("all of it");
         #[expect(clippy::disallowed_methods, reason = "the text is the test's own")]
         let sql = sqlx::AssertSqlSafe(format!(
             "select string_agg('{{\"0\":' || i || ',\"1\":\"' || t || '\"}}', ',' order by i) from ({rows}) r"
@@ -53,22 +53,22 @@ async fn the_pieces_of_an_answer_are_the_answer() {
         let (_, before) = lengths.split_last().expect("one piece at least");
         assert!(before.iter().all(|length| CHUNK <= *length), "{lengths:?}");
     }
-    assert_eq!(tenant.text(&lane, "a", "select pg_backend_pid()").await, pid, "all of it on one connection");
+    assert_eq!(tenant.text(&pool, "a", "select pg_backend_pid()").await, pid, "all of it on one connection");
 }
 
 /// Seen to fail with a connection that was put back half-way.
 #[tokio::test]
 async fn whoever_leaves_in_the_middle_leaves_no_rows_to_the_next() {
     let mut tenant = Tenant::found(shared().await, "wire_leave").await;
-    let lane = tenant.lane();
+    let pool = tenant.pool();
     let mut random = Random(29);
     let (mut n_kept, mut n_closed) = (0, 0);
     for round in 0..40 {
-        let pid = tenant.text(&lane, "a", "select pg_backend_pid()").await;
+        let pid = tenant.text(&pool, "a", "select pg_backend_pid()").await;
         // From a little more than a chunk, of which the rest is read, to 100 MB.
         let n_rows = if round % 2 == 0 { 70 } else { 100_000 };
         let text = format!("select i, repeat('x', 1000) from generate_series(1, {n_rows}) i");
-        let mut page = lane.read(tenant.ask("a", &text, &[Int4, Text])).await.expect("an answer");
+        let mut page = pool.read(tenant.ask("a", &text, &[Int4, Text])).await.expect("an answer");
         let rest = page.rest.as_mut().expect("more than a chunk");
         for _ in 0..random.next() % 3 {
             rest.next().await.expect("a piece");
@@ -80,10 +80,10 @@ async fn whoever_leaves_in_the_middle_leaves_no_rows_to_the_next() {
             active.is_none().then_some(())
         };
         until("an end of the statement", over).await;
-        let next = lane.read(tenant.ask("b", "select 7, current_user", &[Int4, Quoted])).await;
+        let next = pool.read(tenant.ask("b", "select 7, current_user", &[Int4, Quoted])).await;
         let next = next.expect("an answer");
         assert_eq!(utf8(&next), format!("{{\"0\":7,\"1\":\"{}\"}}", tenant.role("b")));
-        match tenant.text(&lane, "a", "select pg_backend_pid()").await == pid {
+        match tenant.text(&pool, "a", "select pg_backend_pid()").await == pid {
             true => n_kept += 1,
             false => n_closed += 1,
         }

@@ -1,7 +1,7 @@
 //! PgBouncer in transaction mode: every other test of the wire through it, and what callers leave in sessions they share.
 
 use rowgate_core::secret::Credential;
-use rowgate_pg::wire::{Failure, Lane};
+use rowgate_pg::wire::{Failure, RequestPool};
 use rowgate_sql::shape::Encoding::{Int4, Text};
 use rowgate_tests::postgres::{Server, execute};
 use rowgate_tests::wait::until;
@@ -15,17 +15,17 @@ fn the_wire_tests_pass_through_pgbouncer() {
 }
 
 /// One session for everybody, and two replicas that meet in it.
-async fn two_replicas(name: &'static str) -> (Server, Tenant, [Lane; 2]) {
+async fn two_replicas(name: &'static str) -> (Server, Tenant, [RequestPool; 2]) {
     // What was committed must outlive a SIGKILL.
     let server = Server::with_pooler(&["synchronous_commit=on"], 1).await;
     let tenant = Tenant::found(&server, name).await;
-    let lanes = [tenant.lane(), tenant.lane()];
+    let pools = [tenant.pool(), tenant.pool()];
     let mut pids = Vec::new();
-    for lane in &lanes {
-        pids.push(tenant.text(lane, "a", "select pg_backend_pid()").await);
+    for pool in &pools {
+        pids.push(tenant.text(pool, "a", "select pg_backend_pid()").await);
     }
     assert_eq!(pids[0], pids[1], "they meet in one session");
-    (server, tenant, lanes)
+    (server, tenant, pools)
 }
 
 /// Seen to fail with a batch that does not leave the session's role, and with statements that have names.
@@ -63,9 +63,9 @@ async fn what_one_caller_leaves_in_a_shared_session_does_not_matter_to_the_next(
     ] {
         let text = format!("select app.leave($leave${what}$leave$)");
         assert_eq!(tenant.text(&first, "a", &text).await, "left", "{what}");
-        for (lane, key) in [(&second, "b"), (&second, "a"), (&first, "b")] {
-            assert_eq!(tenant.text(lane, key, owners).await, tenant.role(key), "{what}");
-            assert_eq!(tenant.text(lane, key, "select current_user").await, tenant.role(key), "{what}");
+        for (pool, key) in [(&second, "b"), (&second, "a"), (&first, "b")] {
+            assert_eq!(tenant.text(pool, key, owners).await, tenant.role(key), "{what}");
+            assert_eq!(tenant.text(pool, key, "select current_user").await, tenant.role(key), "{what}");
         }
         let mut dead = tenant.ask("a", "select 1", &[Int4]);
         dead.credential = Credential::Secret(digest("unknown"));
@@ -81,8 +81,8 @@ async fn what_one_caller_leaves_in_a_shared_session_does_not_matter_to_the_next(
             other => panic!("{refused}: {other:?}"),
         }
     }
-    for lane in [&first, &second] {
-        assert_eq!(lane.counters().n_connects(), (1, 0), "nothing of it cost a connection");
+    for pool in [&first, &second] {
+        assert_eq!(pool.counters().n_connects(), (1, 0), "nothing of it cost a connection");
     }
 }
 
@@ -92,13 +92,13 @@ async fn what_one_caller_leaves_in_a_shared_session_does_not_matter_to_the_next(
 async fn callers_that_share_sessions_get_their_own_rows() {
     let server = Server::with_pooler(&[], 2).await;
     let tenant = Tenant::found(&server, "wire_crowd").await;
-    let lanes = [tenant.lane_as(tenant.login.clone(), 4), tenant.lane_as(tenant.login.clone(), 4)];
+    let pools = [tenant.pool_as(tenant.login.clone(), 4), tenant.pool_as(tenant.login.clone(), 4)];
     let asking = (0..400_usize).map(|number| {
-        let (key, lane) = (["a", "b"][number % 2], &lanes[number / 2 % 2]);
+        let (key, pool) = (["a", "b"][number % 2], &pools[number / 2 % 2]);
         let text = format!("select {number}, owner, note from app.notes order by id");
         let (ask, tenant) = (tenant.ask(key, &text, &[Int4, Text, Text]), &tenant);
         async move {
-            let page = lane.read(ask).await.expect("an answer");
+            let page = pool.read(ask).await.expect("an answer");
             let marker = format!("{{\"0\":{number},\"1\":\"{}\"", tenant.role(key));
             assert_eq!(utf8(&page).matches(&marker).count(), 50, "{}", utf8(&page));
         }
@@ -109,11 +109,11 @@ async fn callers_that_share_sessions_get_their_own_rows() {
 
 #[tokio::test]
 async fn a_postgresql_that_is_killed_behind_its_pooler_comes_back() {
-    let (mut server, tenant, [lane, _]) = two_replicas("wire_pooler_killed").await;
+    let (mut server, tenant, [pool, _]) = two_replicas("wire_pooler_killed").await;
     server.kill().await;
-    let answer = lane.read(tenant.ask("a", "select 1", &[Int4])).await;
+    let answer = pool.read(tenant.ask("a", "select 1", &[Int4])).await;
     assert!(["Unavailable", "NoConnection"].contains(&name(&answer)), "{answer:?}");
     server.start_again().await;
-    until("an answer", async || lane.read(tenant.ask("a", "select 1", &[Int4])).await.ok()).await;
-    assert_eq!(tenant.text(&lane, "b", "select current_user").await, tenant.role("b"));
+    until("an answer", async || pool.read(tenant.ask("a", "select 1", &[Int4])).await.ok()).await;
+    assert_eq!(tenant.text(&pool, "b", "select current_user").await, tenant.role("b"));
 }

@@ -10,16 +10,16 @@ use super::fixture::{Tenant, digest, name, utf8};
 #[tokio::test]
 async fn each_key_is_its_own_role_on_one_connection() {
     let tenant = Tenant::found(shared().await, "wire_switch").await;
-    let lane = tenant.lane();
-    let pid = tenant.text(&lane, "a", "select pg_backend_pid()").await;
+    let pool = tenant.pool();
+    let pid = tenant.text(&pool, "a", "select pg_backend_pid()").await;
     for round in 0..20 {
         for key in ["a", "b", "b", "a"] {
             let role = tenant.role(key);
-            assert_eq!(tenant.text(&lane, key, "select current_user").await, role);
+            assert_eq!(tenant.text(&pool, key, "select current_user").await, role);
             let owners = "select string_agg(distinct owner, ' ') from app.notes";
-            assert_eq!(tenant.text(&lane, key, owners).await, role, "round {round}");
+            assert_eq!(tenant.text(&pool, key, owners).await, role, "round {round}");
             // A role that leaked would be refused `dl` and replaced by a new connection.
-            assert_eq!(tenant.text(&lane, key, "select pg_backend_pid()").await, pid);
+            assert_eq!(tenant.text(&pool, key, "select pg_backend_pid()").await, pid);
         }
     }
 }
@@ -28,7 +28,7 @@ async fn each_key_is_its_own_role_on_one_connection() {
 async fn a_transaction_is_read_only_and_sees_row_level_security() {
     let mut tenant = Tenant::found(shared().await, "wire_settings").await;
     execute(&mut tenant.superuser, "create sequence app.counter; grant all on app.counter to public").await;
-    let lane = tenant.lane();
+    let pool = tenant.pool();
     for (setting, value) in [
         ("transaction_read_only", "on"),
         ("row_security", "on"),
@@ -43,9 +43,9 @@ async fn a_transaction_is_read_only_and_sees_row_level_security() {
         ("application_name", "rowgate"),
     ] {
         let text = format!("select current_setting('{setting}')");
-        assert_eq!(tenant.text(&lane, "a", &text).await, value, "{setting}");
+        assert_eq!(tenant.text(&pool, "a", &text).await, value, "{setting}");
     }
-    match lane.read(tenant.ask("a", "select nextval('app.counter')", &[Int8])).await {
+    match pool.read(tenant.ask("a", "select nextval('app.counter')", &[Int8])).await {
         Err(Failure::Internal(cause)) => assert_eq!(cause.sqlstate.as_deref(), Some("25006")),
         other => panic!("{other:?}"),
     }
@@ -78,22 +78,22 @@ async fn settings_that_tenant_code_left_behind_do_not_matter() {
          end $$;",
     )
     .await;
-    let lane = tenant.lane();
+    let pool = tenant.pool();
     let columns = [TimestampTz, Quoted, Quoted, Quoted, Quoted, Text];
     let ask = tenant.ask("a", "select at, at, span, bytes, number, name from app.values", &columns);
-    let before = utf8(&lane.read(ask.clone()).await.expect("an answer")).to_owned();
+    let before = utf8(&pool.read(ask.clone()).await.expect("an answer")).to_owned();
     assert_eq!(
         before,
         r#"{"0":"2024-01-31T10:00:00.5Z","1":"2024-01-31 10:00:00.5+00","2":"P1DT2H","3":"\\xff","4":"0.30000000000000004","5":"Zoë"}"#
     );
-    let pid = tenant.text(&lane, "a", "select app.poison()").await;
-    assert_eq!(utf8(&lane.read(ask.clone()).await.expect("an answer")), before);
+    let pid = tenant.text(&pool, "a", "select app.poison()").await;
+    assert_eq!(utf8(&pool.read(ask.clone()).await.expect("an answer")), before);
     let mut unknown = tenant.ask("a", "select 1", &[Int4]);
     unknown.credential = Credential::Secret(digest("unknown"));
-    assert_eq!(name(&lane.read(unknown).await), "DeadKey");
+    assert_eq!(name(&pool.read(unknown).await), "DeadKey");
     let owners = "select string_agg(distinct owner, ' ') from app.notes";
-    assert_eq!(tenant.text(&lane, "b", owners).await, tenant.role("b"));
-    assert_eq!(tenant.text(&lane, "b", "select pg_backend_pid()").await, pid, "all of this in one session");
+    assert_eq!(tenant.text(&pool, "b", owners).await, tenant.role("b"));
+    assert_eq!(tenant.text(&pool, "b", "select pg_backend_pid()").await, pid, "all of this in one session");
 
     // What PostgreSQL reports ends the session; behind a pooler it is set anew.
     for poison in [
@@ -103,9 +103,9 @@ async fn settings_that_tenant_code_left_behind_do_not_matter() {
         "set_config('client_encoding', 'LATIN1', false)",
         "set_config('standard_conforming_strings', 'off', false)",
     ] {
-        let pid = tenant.text(&lane, "a", &format!("select pg_backend_pid() from {poison}")).await;
-        assert_eq!(utf8(&lane.read(ask.clone()).await.expect("an answer")), before, "{poison}");
-        let is_same = tenant.text(&lane, "a", "select pg_backend_pid()").await == pid;
+        let pid = tenant.text(&pool, "a", &format!("select pg_backend_pid() from {poison}")).await;
+        assert_eq!(utf8(&pool.read(ask.clone()).await.expect("an answer")), before, "{poison}");
+        let is_same = tenant.text(&pool, "a", "select pg_backend_pid()").await == pid;
         assert_eq!(is_same, tenant.sessions == Sessions::Pooled, "{poison}");
     }
 }
@@ -124,12 +124,12 @@ async fn a_role_or_statement_that_tenant_code_changed_ends_the_connection_and_no
         ),
     )
     .await;
-    let lane = tenant.lane();
+    let pool = tenant.pool();
     for spoil in ["select app.become()", "select app.forget()"] {
-        let pid = tenant.text(&lane, "a", spoil).await;
-        assert_eq!(tenant.text(&lane, "a", "select current_user").await, tenant.role("a"), "{spoil}");
+        let pid = tenant.text(&pool, "a", spoil).await;
+        assert_eq!(tenant.text(&pool, "a", "select current_user").await, tenant.role("a"), "{spoil}");
         // A pooler's session would be met again: there each batch begins as the login, and names nothing.
-        let is_same = tenant.text(&lane, "a", "select pg_backend_pid()").await == pid;
+        let is_same = tenant.text(&pool, "a", "select pg_backend_pid()").await == pid;
         assert_eq!(is_same, tenant.sessions == Sessions::Pooled, "{spoil}");
     }
 }

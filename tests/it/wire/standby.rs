@@ -17,14 +17,14 @@ async fn a_standby_is_asked_for_nothing() {
     let mut servers = [Server::with(&settings).await, Server::with_pooler(&settings, 1).await];
     for server in &mut servers {
         let tenant = Tenant::found(server, "wire_standby").await;
-        let lane = tenant.lane();
-        assert!(lane.read(tenant.ask("a", "select 1", &[Int4])).await.is_ok());
+        let pool = tenant.pool();
+        assert!(pool.read(tenant.ask("a", "select 1", &[Int4])).await.is_ok());
         server.kill().await;
         fs::write(server.data().join("standby.signal"), "").expect("the folder is ours");
         server.start_again().await;
         // Until sessions of before have ended, and PgBouncer has noticed, there are other reasons.
         until_ok("a word of the standby", async || {
-            match lane.read(tenant.ask("a", "select 1", &[Int4])).await {
+            match pool.read(tenant.ask("a", "select 1", &[Int4])).await {
                 Err(Failure::Unavailable(why) | Failure::NoConnection(why))
                     if why.contains("PostgreSQL is a standby here") =>
                 {

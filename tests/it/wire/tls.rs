@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::connect::session;
-use rowgate_pg::wire::{Failure, Lane};
+use rowgate_pg::wire::{Failure, RequestPool};
 use rowgate_sql::shape::Encoding::{Int4, Text};
 use rowgate_tests::postgres::{Server, rows};
 use rowgate_tests::tls::{Authority, SSL_REQUEST, Validity};
@@ -17,11 +17,11 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use super::fixture::{Tenant, pass_over};
 
-/// Why neither client gets to the server, the lane's reason first.
+/// Why neither client gets to the server, the pool's reason first.
 async fn refusals(tenant: &Tenant, endpoint: Endpoint) -> [String; 2] {
     let login = Login { endpoint, ..tenant.login.clone() };
-    let lane = Lane::new(login.clone(), 1);
-    let wire = match lane.read(tenant.ask("a", "select 1", &[Int4])).await {
+    let pool = RequestPool::new(login.clone(), 1);
+    let wire = match pool.read(tenant.ask("a", "select 1", &[Int4])).await {
         Err(Failure::NoConnection(why)) => why,
         other => panic!("{other:?}"),
     };
@@ -49,8 +49,8 @@ async fn a_server_that_is_not_the_one_that_was_meant_is_refused_by_both_clients(
     let mut tenant = Tenant::found(&server, "wire_tls").await;
     let port = port_of(&server.way());
 
-    let lane = tenant.lane();
-    let pid = tenant.text(&lane, "a", "select pg_backend_pid()").await;
+    let pool = tenant.pool();
+    let pid = tenant.text(&pool, "a", "select pg_backend_pid()").await;
     let ssl = format!("select ssl, version from pg_stat_ssl where pid = {pid}");
     assert_eq!(rows(&mut tenant.superuser, &ssl).await, [json!({"ssl": true, "version": "TLSv1.3"})]);
     session::connect(&tenant.login).await.expect("the same by sqlx");
@@ -184,19 +184,19 @@ async fn another_certificate_of_a_trusted_authority_cannot_stand_between() {
     let server = Server::with_tls(&[], &authority, &own).await;
     let tenant = Tenant::found(&server, "wire_between").await;
     let there = port_of(&server.way());
-    let lane = |port| {
-        Lane::new(Login { endpoint: authority.endpoint("localhost", port), ..tenant.login.clone() }, 1)
+    let pool = |port| {
+        RequestPool::new(Login { endpoint: authority.endpoint("localhost", port), ..tenant.login.clone() }, 1)
     };
 
     let port = between(own.server(), authority.client(), there, |offer| offer).await;
-    assert_eq!(tenant.text(&lane(port), "a", "select 'in'").await, "in");
+    assert_eq!(tenant.text(&pool(port), "a", "select 'in'").await, "in");
 
     for (edit, expected) in [
         ((|offer| offer) as fn(Vec<u8>) -> Vec<u8>, "SCRAM channel binding check failed"),
         (without_plus, "SCRAM channel binding negotiation error"),
     ] {
         let port = between(other.server(), authority.client(), there, edit).await;
-        match lane(port).read(tenant.ask("a", "select 1", &[Int4])).await {
+        match pool(port).read(tenant.ask("a", "select 1", &[Int4])).await {
             Err(Failure::NoConnection(why)) => assert!(why.contains(expected), "{why}"),
             answer => panic!("{answer:?}"),
         }
@@ -239,9 +239,9 @@ async fn a_request_to_cancel_goes_through_tls_too() {
     let mut tenant = Tenant::found(&server, "wire_tls_cancel").await;
     let (port, noted) = noting(port_of(&server.way())).await;
     let login = Login { endpoint: authority.endpoint("localhost", port), ..tenant.login.clone() };
-    let lane = Lane::new(login, 1);
+    let pool = RequestPool::new(login, 1);
     let text = "select i, repeat('x', 1000) from generate_series(1, 1000000) i";
-    let page = lane.read(tenant.ask("a", text, &[Int4, Text])).await.expect("an answer");
+    let page = pool.read(tenant.ask("a", text, &[Int4, Text])).await.expect("an answer");
     drop(page);
     let active = "select 1 as n from pg_stat_activity
         where datname = current_database() and state = 'active' and pid <> pg_backend_pid()";
@@ -249,7 +249,7 @@ async fn a_request_to_cancel_goes_through_tls_too() {
         rows(&mut tenant.superuser, active).await.is_empty().then_some(())
     })
     .await;
-    lane.close().await;
+    pool.close().await;
     let noted = noted.lock().expect("nobody panics with it").clone();
     // The session and its cancel; 22 is a handshake.
     let expected = [&SSL_REQUEST[..], &[22]].concat();

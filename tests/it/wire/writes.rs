@@ -36,13 +36,13 @@ async fn written(tenant: &mut Tenant) -> Vec<String> {
 #[tokio::test]
 async fn a_write_for_another_role_than_the_keys_is_not_done() {
     let mut tenant = found("wire_write_role").await;
-    let lane = tenant.lane();
+    let pool = tenant.pool();
     for _first_and_prepared in 0..2 {
         let ask = Ask { role: tenant.role("b"), ..insert(&tenant, "a", 1) };
-        assert_eq!(name(&lane.read(ask).await), "DeadKey");
+        assert_eq!(name(&pool.read(ask).await), "DeadKey");
     }
     assert!(written(&mut tenant).await.is_empty());
-    let page = lane.read(insert(&tenant, "a", 2)).await.expect("an answer");
+    let page = pool.read(insert(&tenant, "a", 2)).await.expect("an answer");
     assert_eq!(page.n_affected, Some(1));
     let a = tenant.role("a");
     assert_eq!(written(&mut tenant).await, [format!("2 {a}")]);
@@ -52,7 +52,7 @@ async fn a_write_for_another_role_than_the_keys_is_not_done() {
 #[tokio::test]
 async fn a_write_for_other_tables_is_not_done() {
     let mut tenant = found("wire_write_guard").await;
-    let lane = tenant.lane();
+    let pool = tenant.pool();
     let (_, now) = catalog::load(&mut tenant.superuser).await.expect("a catalog");
     let watched = |change: i64| {
         let mut watched = now.clone();
@@ -61,18 +61,18 @@ async fn a_write_for_other_tables_is_not_done() {
     };
     for _first_and_prepared in 0..2 {
         let ask = Ask { watched: watched(1), ..insert(&tenant, "a", 1) };
-        assert_eq!(name(&lane.read(ask).await), "Changed");
+        assert_eq!(name(&pool.read(ask).await), "Changed");
     }
     assert!(written(&mut tenant).await.is_empty());
     let ask = Ask { watched: watched(0), ..insert(&tenant, "a", 2) };
-    assert_eq!(name(&lane.read(ask).await), "Page");
+    assert_eq!(name(&pool.read(ask).await), "Page");
 }
 
 /// Seen to fail with a write that is sent along with its description.
 #[tokio::test]
 async fn a_write_that_would_give_back_other_types_is_not_done() {
     let mut tenant = found("wire_write_types").await;
-    let (lane, used) = (tenant.lane(), tenant.lane());
+    let (pool, used) = (tenant.pool(), tenant.pool());
     assert_eq!(name(&used.read(insert(&tenant, "a", 1)).await), "Page");
     // read back as text, and, in the second round, not to be cast at all
     for change in ["type text", "type point using point(1, 1)"] {
@@ -81,43 +81,43 @@ async fn a_write_that_would_give_back_other_types_is_not_done() {
             &format!("alter table app.written drop constraint if exists written_pkey, alter id {change}"),
         )
         .await;
-        for lane in [&lane, &used] {
-            assert_eq!(name(&lane.read(insert(&tenant, "a", 2)).await), "Changed", "{change}");
+        for pool in [&pool, &used] {
+            assert_eq!(name(&pool.read(insert(&tenant, "a", 2)).await), "Changed", "{change}");
         }
         assert_eq!(rows(&mut tenant.superuser, "select id::text from app.written").await.len(), 1);
     }
     execute(&mut tenant.superuser, "alter table app.written alter id type int using 1").await;
-    for lane in [&lane, &used] {
-        assert_eq!(name(&lane.read(insert(&tenant, "a", 3)).await), "Page");
+    for pool in [&pool, &used] {
+        assert_eq!(name(&pool.read(insert(&tenant, "a", 3)).await), "Page");
     }
 }
 
 #[tokio::test]
 async fn a_write_that_fails_when_it_is_committed_is_told_and_was_not_done() {
     let mut tenant = found("wire_write_commit").await;
-    let lane = tenant.lane();
+    let pool = tenant.pool();
     let text = "insert into app.late values (1, 9) returning id";
     let ask = Ask { mode: Mode::Write, ..tenant.ask("a", text, &[Int4]) };
-    let pid = tenant.text(&lane, "a", "select pg_backend_pid()").await;
-    assert_eq!(name(&lane.read(ask).await), "Violation");
+    let pid = tenant.text(&pool, "a", "select pg_backend_pid()").await;
+    assert_eq!(name(&pool.read(ask).await), "Violation");
     assert_eq!(
-        tenant.text(&lane, "a", "select pg_backend_pid()").await,
+        tenant.text(&pool, "a", "select pg_backend_pid()").await,
         pid,
         "the session is as good as before"
     );
     assert!(rows(&mut tenant.superuser, "select 1 from app.late").await.is_empty());
-    assert_eq!(name(&lane.read(insert(&tenant, "b", 1)).await), "Page");
+    assert_eq!(name(&pool.read(insert(&tenant, "b", 1)).await), "Page");
 }
 
 /// Seen to fail without a look at the connection before a write is sent.
 #[tokio::test]
 async fn a_connection_that_was_ended_while_idle_loses_no_write() {
     let mut tenant = found("wire_write_idle").await;
-    let lane = tenant.lane();
+    let pool = tenant.pool();
     for id in 1..=5 {
-        let pid = tenant.text(&lane, "a", "select pg_backend_pid()").await;
+        let pid = tenant.text(&pool, "a", "select pg_backend_pid()").await;
         execute(&mut tenant.superuser, &format!("select pg_terminate_backend({pid}, 10000)")).await;
-        assert_eq!(name(&lane.read(insert(&tenant, "a", id)).await), "Page");
+        assert_eq!(name(&pool.read(insert(&tenant, "a", id)).await), "Page");
     }
     assert_eq!(written(&mut tenant).await.len(), 5);
 }

@@ -1,4 +1,4 @@
-//! Sessions in which a key's own statements run (lane C), so that anybody can end them once the key is dead: whoever opened
+//! Sessions in which a key's own statements run (call sessions), so that anybody can end them once the key is dead: whoever opened
 //! one may be gone, cut off or stopped, and a function can trap every request to cancel it.
 
 use rowgate_core::name::Ulid;

@@ -13,7 +13,7 @@ use crate::connect::session;
 use crate::failure::PgError;
 use crate::wire::Share;
 use crate::wire::budget::Purpose;
-use crate::wire::request_pool::places::{Mark, Place, Places, Warm, Who};
+use crate::wire::pool::{Pool, Slot, StatementHash, Warm, Who};
 
 /// For a free connection, opened or waited for.
 const WAIT: Duration = Duration::from_secs(5);
@@ -27,19 +27,19 @@ const LAST_PAUSE: Duration = Duration::from_millis(400);
 #[derive(Clone)]
 pub struct LookUps {
     login: Login,
-    places: Places<Opened>,
+    pool: Pool<Opened>,
 }
 
 /// A connection for one look-up. Dropped without [`Acquired::done`] it is closed.
 pub struct Acquired {
     connection: PgConnection,
-    place: Place<Opened>,
+    slot: Slot<Opened>,
 }
 
 struct Opened(PgConnection);
 
 impl Warm for Opened {
-    fn knows(&self, _: Mark) -> bool {
+    fn knows(&self, _: StatementHash) -> bool {
         false
     }
 }
@@ -48,7 +48,7 @@ impl LookUps {
     /// At most `size` connections as `login`, among those of `share`.
     #[must_use]
     pub fn new(login: Login, size: usize, share: &Share) -> LookUps {
-        LookUps { login, places: Places::new(size, QUEUE, share, Purpose::LookUp) }
+        LookUps { login, pool: Pool::new(size, QUEUE, share, Purpose::LookUp) }
     }
 
     /// A connection that answers.
@@ -63,21 +63,21 @@ impl LookUps {
     }
 
     async fn answering(&self, last: &mut Option<PgError>) -> Result<Acquired, PgError> {
-        let place = self.places.take(Who::default(), WAIT).await;
+        let slot = self.pool.take(Who::default(), WAIT).await;
         let refused = |why| PgError::Unavailable {
             reason: format!("there is no free connection: {why:?}"),
             source: None,
         };
-        let mut place = place.map_err(refused)?;
-        if let Some(Opened(mut connection)) = place.connection()
+        let mut slot = slot.map_err(refused)?;
+        if let Some(Opened(mut connection)) = slot.connection()
             && connection.ping().await.is_ok()
         {
-            return Ok(Acquired { connection, place });
+            return Ok(Acquired { connection, slot });
         }
         let mut pause = FIRST_PAUSE;
         loop {
             match session::connect(&self.login).await {
-                Ok(connection) => return Ok(Acquired { connection, place }),
+                Ok(connection) => return Ok(Acquired { connection, slot }),
                 Err(error) if !is_passing(&error) => return Err(error),
                 Err(error) => *last = Some(error),
             }
@@ -88,12 +88,12 @@ impl LookUps {
 
     /// Closes the connections that nobody has used for `age`; to be called now and then.
     pub fn trim(&self, age: Duration) {
-        self.places.trim(age);
+        self.pool.trim(age);
     }
 
     /// Nobody gets a connection any more.
     pub fn close(&self) {
-        self.places.close();
+        self.pool.close();
     }
 }
 
@@ -101,9 +101,9 @@ impl Acquired {
     /// Gives the connection back after what was asked of it, unless that may have left it half-way.
     pub fn done<T>(self, result: Result<T, PgError>) -> Result<T, PgError> {
         // The connection is closed before its place is free.
-        let Acquired { place, connection } = self;
+        let Acquired { slot, connection } = self;
         if matches!(result, Ok(_) | Err(PgError::Sqlstate { .. })) {
-            place.give_back(Opened(connection));
+            slot.give_back(Opened(connection));
         }
         result
     }

@@ -1,4 +1,4 @@
-//! What is asked of a lane, and what it answers.
+//! What is asked of a pool, and what it answers.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Deref;
@@ -12,7 +12,7 @@ use rowgate_sql::text::Sql;
 
 use super::connection::statements;
 use super::exchange::row_stream::Rest;
-use super::request_pool::places::{Mark, Who};
+use super::pool::{StatementHash, Who};
 use crate::catalog::fingerprint::Watched;
 use crate::tenant::keys::Found;
 
@@ -51,7 +51,7 @@ pub enum Mode {
 #[derive(Debug)]
 pub(super) struct Asked {
     ask: Ask,
-    pub(super) mark: Mark,
+    pub(super) hash: StatementHash,
 }
 
 /// The rows of one answer, or of a long one the beginning.
@@ -87,15 +87,15 @@ pub struct KeyRow {
 
 impl Asked {
     pub(super) fn new(ask: Ask) -> Asked {
-        let mark = statements::mark(&ask.role, &ask.sql);
-        Asked { ask, mark }
+        let hash = statements::hash(&ask.role, &ask.sql);
+        Asked { ask, hash }
     }
 
     pub(super) fn who(&self) -> Who {
         let mut hasher = DefaultHasher::new();
         self.ask.key.id.as_str().hash(&mut hasher);
         Who {
-            mark: self.mark,
+            hash: self.hash,
             sharer: hasher.finish(),
             key: Some(self.ask.key.clone()),
             is_read: self.ask.mode == Mode::Read,

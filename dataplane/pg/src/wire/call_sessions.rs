@@ -1,5 +1,5 @@
-//! Lane C of one tenant: calls of routines, each in a session that is logged in as the key's own role. Tenant code runs there
-//! that may do what it wants with its session, and even end transactions: behind a role that is switched, as on lane A, it
+//! Calls of routines of one tenant, each in a session that is logged in as the key's own role. Tenant code runs there
+//! that may do what it wants with its session, and even end transactions: behind a role that is switched, as in the request pool, it
 //! would go on as the login.
 //!
 //! A session belongs to one key, from its login to its end. `turns` says whose call is next, `opened` makes its session, `kept` has
@@ -20,9 +20,9 @@ use super::ask::{Ask, KeyRow, Mode};
 use super::budget::Share;
 use super::counters::Counters;
 use super::failure::{Cause, Failure};
+use super::pool::NoSlot;
 use super::request_pool::outage::Outage;
-use super::request_pool::places::NoPlace;
-use super::request_pool::{Lane, Load};
+use super::request_pool::{Load, RequestPool};
 use crate::connect::login::Login;
 use crate::failure::PgError;
 use crate::tenant::backends;
@@ -94,7 +94,7 @@ pub struct Calls {
 pub(super) struct Shared {
     logins: CallLogins,
     /// Where keys are asked for before each call.
-    lane: Lane,
+    pool: RequestPool,
     /// `t<id>_auth`, for `dl.backends`.
     registry: LookUps,
     replica: Ulid,
@@ -116,12 +116,12 @@ impl CallLimits {
 }
 
 impl Calls {
-    /// No session is opened yet. `lane` checks keys, `registry` logs in as `t<id>_auth`, `replica` is who opens sessions, and
+    /// No session is opened yet. `pool` checks keys, `registry` logs in as `t<id>_auth`, `replica` is who opens sessions, and
     /// these are among the connections of `share`.
     #[must_use]
     pub fn new(
         logins: CallLogins,
-        lane: Lane,
+        pool: RequestPool,
         registry: LookUps,
         replica: Ulid,
         limits: CallLimits,
@@ -131,7 +131,7 @@ impl Calls {
         Calls {
             shared: Arc::new(Shared {
                 logins,
-                lane,
+                pool,
                 registry,
                 replica,
                 limits,
@@ -144,7 +144,7 @@ impl Calls {
         }
     }
 
-    /// Calls at most once. `check` asks lane A for nothing but the key, right before. Nothing was done where the failure is
+    /// Calls at most once. `check` asks the request pool for the key alone, right before. Nothing was done where it fails with
     /// [`Failure::Changed`], [`Failure::DeadKey`], [`Failure::WrongRole`], [`Failure::NoLogin`], [`Failure::Denied`],
     /// [`Failure::Invalid`], [`Failure::Busy`] or [`Failure::Unavailable`]; after any other, never call again.
     ///
@@ -153,8 +153,8 @@ impl Calls {
         debug_assert!(check.mode == Mode::Read, "asking for a key writes nothing");
         let CallLimits { queue, wait, .. } = self.shared.limits;
         let turn = self.shared.turns.take(&call.key, wait).await.map_err(|why| match why {
-            NoPlace::Full => Failure::Busy(format!("{queue} calls wait already, or half of them of one key")),
-            NoPlace::Late | NoPlace::Closed => {
+            NoSlot::Full => Failure::Busy(format!("{queue} calls wait already, or half of them of one key")),
+            NoSlot::Late | NoSlot::Closed => {
                 Failure::Busy("no call ended in time for another one".to_owned())
             }
         })?;

@@ -18,8 +18,8 @@ use super::exchange::rows;
 use super::exchange::rows::Rows;
 use super::exchange::session_settings;
 use super::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
+use super::pool::{StatementHash, Warm};
 use super::request_pool::Sessions;
-use super::request_pool::places::{Mark, Warm};
 
 pub(super) mod called;
 pub(crate) mod channel_binding;
@@ -89,8 +89,8 @@ impl Session {
 }
 
 impl<S: Send + 'static> Warm for Connection<S> {
-    fn knows(&self, mark: Mark) -> bool {
-        self.statements.knows(mark)
+    fn knows(&self, hash: StatementHash) -> bool {
+        self.statements.knows(hash)
     }
 }
 

@@ -1,8 +1,8 @@
-//! What a lane has done since it was made.
+//! What a pool has done since it was made.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::request_pool::places::Stopped;
+use super::pool::Stopped;
 
 /// Counts up for as long as the process lives.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! The task of one exchange and what it holds: a place of the lane, and a connection that is never left half-way.
+//! The task of one exchange and what it holds: a slot of the pool, and a connection that is never left half-way.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +16,8 @@ use super::connection::{Broken, Connection, Exchanged, Went};
 use super::exchange::row_stream::{End, Rest};
 use super::exchange::rows::Rows;
 use super::failure::Failure;
+use super::pool::{Slot, Stopped};
 use super::request_pool::Shared;
-use super::request_pool::places::{Place, Stopped};
 
 pub(crate) mod batch;
 pub(crate) mod fingerprint_check;
@@ -32,12 +32,12 @@ const PIECES: usize = 2;
 /// others would keep the database busy up to the statement timeout.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// One place in the lane. However it is dropped in the middle of an exchange, by whatever error or end of its task, the
+/// One slot of the pool. However it is dropped in the middle of an exchange, by whatever error or end of its task, the
 /// statement is cancelled and the connection closed.
 pub(super) struct Seat {
-    lane: Arc<Shared>,
+    pool: Arc<Shared>,
     /// `None` once it was given back.
-    place: Option<Place<Connection<Socket>>>,
+    slot: Option<Slot<Connection<Socket>>>,
     /// `None` between exchanges.
     connection: Option<Connection<Socket>>,
     stop: Option<oneshot::Receiver<Stopped>>,
@@ -45,16 +45,16 @@ pub(super) struct Seat {
 
 /// Somebody who waits for an exchange that runs in its own task.
 pub(super) struct Waiting {
-    lane: Arc<Shared>,
+    pool: Arc<Shared>,
     exchange: Option<JoinHandle<Result<Page, Failure>>>,
 }
 
 impl Waiting {
     /// Starts the exchange.
-    pub(super) fn start(lane: &Arc<Shared>, ask: Asked, mut place: Place<Connection<Socket>>) -> Waiting {
-        let stop = place.stop();
-        let seat = Seat { lane: lane.clone(), place: Some(place), connection: None, stop };
-        Waiting { lane: lane.clone(), exchange: Some(lane.exchanges.spawn(seat.read(ask))) }
+    pub(super) fn start(pool: &Arc<Shared>, ask: Asked, mut slot: Slot<Connection<Socket>>) -> Waiting {
+        let stop = slot.stop();
+        let seat = Seat { pool: pool.clone(), slot: Some(slot), connection: None, stop };
+        Waiting { pool: pool.clone(), exchange: Some(pool.exchanges.spawn(seat.read(ask))) }
     }
 
     pub(super) async fn answer(mut self) -> Result<Page, Failure> {
@@ -69,9 +69,9 @@ impl Drop for Waiting {
         let Some(mut exchange) = self.exchange.take().filter(|exchange| !exchange.is_finished()) else {
             return;
         };
-        self.lane.counters.note_abandoned();
+        self.pool.counters.note_abandoned();
         if Handle::try_current().is_ok() {
-            self.lane.exchanges.spawn(async move {
+            self.pool.exchanges.spawn(async move {
                 if timeout(LINGER, &mut exchange).await.is_err() {
                     exchange.abort();
                 }
@@ -84,7 +84,7 @@ impl Seat {
     /// A connection that broke before its key statement was through may have been stale, or tenant code spoilt its
     /// session: nothing of the question has run, so it is asked once more on a new one.
     async fn read(mut self, ask: Asked) -> Result<Page, Failure> {
-        let warm = self.place.as_mut().and_then(Place::connection);
+        let warm = self.slot.as_mut().and_then(Slot::connection);
         self.connection = warm.and_then(|mut it| (ask.mode == Mode::Read || it.is_fresh()).then_some(it));
         if self.connection.is_some() {
             match self.exchange(&ask).await {
@@ -92,13 +92,13 @@ impl Seat {
                 Err(Broken { failure, before_key: true, is_refused })
                     if ask.mode == Mode::Read || is_refused =>
                 {
-                    tracing::debug!(?failure, lane = ?self.lane.login, "asking again on a new connection");
+                    tracing::debug!(?failure, pool = ?self.pool.login, "asking again on a new connection");
                 }
                 Err(Broken { failure, .. }) => return Err(failure),
                 Ok((exchanged, deadline)) => return self.answer(ask, exchanged, deadline),
             }
         }
-        let opened = self.lane.open(false).await;
+        let opened = self.pool.open(false).await;
         self.connection = Some(opened.map_err(|failure| Failure::NoConnection(failure.detail))?);
         match self.exchange(&ask).await {
             Ok((exchanged, deadline)) => self.answer(ask, exchanged, deadline),
@@ -108,14 +108,14 @@ impl Seat {
 
     /// The exchange, up to its end or to the first chunk, and when the whole of it must be over.
     async fn exchange(&mut self, ask: &Asked) -> Result<(Exchanged, Instant), Broken> {
-        let allowed = Duration::from_millis(ask.statement_timeout_ms.into()) + self.lane.limits.grace;
+        let allowed = Duration::from_millis(ask.statement_timeout_ms.into()) + self.pool.limits.grace;
         let deadline = Instant::now() + allowed;
         let connection = self.connection.as_mut().expect("a seat is given one before it asks");
         let exchanged = tokio::select! {
             biased;
             exchanged = timeout_at(deadline, connection.exchange(ask)) => exchanged,
             why = stopped(&mut self.stop) => {
-                self.lane.counters.note_stopped(why);
+                self.pool.counters.note_stopped(why);
                 return Err(Broken { failure: failure(why), before_key: false, is_refused: false });
             }
         };
@@ -143,11 +143,11 @@ impl Seat {
     fn begun(self, ask: Asked, key: KeyRow, mut rows: Rows, deadline: Instant) -> Page {
         let (sender, receiver) = mpsc::channel(PIECES);
         let (json, n_rows, count, last) = (rows.cut(), rows.n_rows, rows.count, rows.position());
-        let (lane, is_stopped) = (self.lane.clone(), Arc::new(AtomicBool::new(false)));
-        if let Some(place) = &self.place {
-            place.delivers();
+        let (pool, is_stopped) = (self.pool.clone(), Arc::new(AtomicBool::new(false)));
+        if let Some(slot) = &self.slot {
+            slot.delivers();
         }
-        let end = lane.exchanges.spawn(self.go_on(ask, rows, sender, deadline, is_stopped.clone()));
+        let end = pool.exchanges.spawn(self.go_on(ask, rows, sender, deadline, is_stopped.clone()));
         let rest = Some(Rest::new(receiver, end, is_stopped));
         Page { key, json, n_rows, rest, more: false, last, count, n_affected: None, is_untold: false }
     }
@@ -166,7 +166,7 @@ impl Seat {
             () = pieces.closed() => Ok(Ok(Went::Unheard)),
             why = stopped(&mut self.stop) => {
                 is_stopped.store(true, Ordering::Release);
-                self.lane.counters.note_stopped(why);
+                self.pool.counters.note_stopped(why);
                 return Err(failure(why));
             }
             went = timeout_at(deadline, connection.go_on(&ask.shape, &mut rows, &pieces)) => went,
@@ -179,7 +179,7 @@ impl Seat {
             // What is left may be any number of rows: dropping the seat cancels the statement.
             Ok(Ok(Went::Full(end))) => Ok(end),
             Ok(Ok(Went::Unheard)) => {
-                self.lane.counters.note_abandoned();
+                self.pool.counters.note_abandoned();
                 if matches!(timeout(LINGER, connection.drain()).await, Ok(true)) {
                     self.put_back();
                 }
@@ -195,11 +195,11 @@ impl Seat {
 
     /// Its exchange came to the proper end.
     fn put_back(&mut self) {
-        let (place, connection) = (self.place.take(), self.connection.take());
+        let (slot, connection) = (self.slot.take(), self.connection.take());
         let connection = connection.expect("it has just been used");
-        // Else both are dropped: the connection is closed, and another one takes its place.
+        // Else both are dropped: the connection is closed, and the slot is free for another one.
         if connection.is_as_opened() {
-            place.expect("it ends with its seat").give_back(connection);
+            slot.expect("it ends with its seat").give_back(connection);
         }
     }
 }
@@ -207,19 +207,19 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
-        let (lane, place) = (self.lane.clone(), self.place.take());
+        let (pool, slot) = (self.pool.clone(), self.slot.take());
         if Handle::try_current().is_err() {
             return;
         }
         // The connection stays ours until the request to cancel was heard, and is closed after it: such a request names
         // a session and not a statement, so it must not reach one that has somebody else's.
-        self.lane.exchanges.spawn(async move {
-            let heard = timeout(lane.limits.connect, cancel(&lane.login, connection.session())).await;
+        self.pool.exchanges.spawn(async move {
+            let heard = timeout(pool.limits.connect, cancel(&pool.login, connection.session())).await;
             if !matches!(heard, Ok(Ok(()))) {
-                tracing::debug!(?heard, lane = ?lane.login, "a statement could not be cancelled");
+                tracing::debug!(?heard, pool = ?pool.login, "a statement could not be cancelled");
             }
             drop(connection);
-            drop(place);
+            drop(slot);
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Lane A of one tenant: a bounded pool of connections as `t<id>_auth`, and the queue before it.
+//! The request pool of one tenant: a bounded pool of connections as `t<id>_auth`, and the queue before it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +15,17 @@ use super::connection::transport::Socket;
 use super::counters::Counters;
 use super::exchange::Waiting;
 use super::failure::Failure;
+use super::pool::{NoSlot, Pool, Who};
 use super::request_pool::outage::Outage;
-use super::request_pool::places::{NoPlace, Places, Who};
 use crate::connect::login::Login;
 use crate::connect::login_failure::LoginFailure;
 use crate::tenant::keys::Found;
 
 pub(crate) mod outage;
-pub(crate) mod places;
 #[cfg(test)]
 mod tests;
 
-/// Who is at the other end of a lane's connections.
+/// Who is at the other end of a pool's connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Sessions {
     /// PostgreSQL: a connection is a session, which keeps the statements that were prepared in it.
@@ -37,7 +36,7 @@ pub enum Sessions {
     Pooled,
 }
 
-/// How many connections a lane has and to whom, and how long it waits for what.
+/// How many connections a pool has and to whom, and how long it waits for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at most.
@@ -53,7 +52,7 @@ pub struct Limits {
     pub sessions: Sessions,
 }
 
-/// How busy a lane is.
+/// How busy a pool is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
     /// Connections at most.
@@ -68,14 +67,14 @@ pub struct Load {
 
 /// A cheap handle; clones share the pool.
 #[derive(Clone)]
-pub struct Lane {
+pub struct RequestPool {
     shared: Arc<Shared>,
 }
 
 pub(super) struct Shared {
     pub(super) login: Login,
     pub(super) limits: Limits,
-    pub(super) places: Places<Connection<Socket>>,
+    pub(super) slots: Pool<Connection<Socket>>,
     pub(super) counters: Counters,
     pub(super) outage: Outage<LoginFailure>,
     pub(super) exchanges: TaskTracker,
@@ -112,27 +111,27 @@ impl Shared {
     }
 }
 
-impl Lane {
-    /// A lane of at most `size` connections, none of which is opened yet.
+impl RequestPool {
+    /// A pool of at most `size` connections, none of which is opened yet.
     #[must_use]
-    pub fn new(login: Login, size: usize) -> Lane {
-        Lane::with_limits(login, Limits::new(size, 256))
+    pub fn new(login: Login, size: usize) -> RequestPool {
+        RequestPool::with_limits(login, Limits::new(size, 256))
     }
 
-    /// A lane with these limits, at a server that takes any number of connections.
+    /// A pool with these limits, at a server that takes any number of connections.
     #[must_use]
-    pub fn with_limits(login: Login, limits: Limits) -> Lane {
-        Lane::of(login, limits, &Share::unbounded())
+    pub fn with_limits(login: Login, limits: Limits) -> RequestPool {
+        RequestPool::of(login, limits, &Share::unbounded())
     }
 
-    /// A lane with these limits, whose connections are among those of `share`.
+    /// A pool with these limits, whose connections are among those of `share`.
     #[must_use]
-    pub fn of(login: Login, limits: Limits, share: &Share) -> Lane {
-        Lane {
+    pub fn of(login: Login, limits: Limits, share: &Share) -> RequestPool {
+        RequestPool {
             shared: Arc::new(Shared {
                 login,
                 limits,
-                places: Places::new(limits.size, limits.queue, share, Purpose::Request),
+                slots: Pool::new(limits.size, limits.queue, share, Purpose::Request),
                 counters: Counters::default(),
                 outage: Outage::default(),
                 exchanges: TaskTracker::new(),
@@ -145,12 +144,12 @@ impl Lane {
     pub async fn read(&self, ask: Ask) -> Result<Page, Failure> {
         let Limits { size, queue, wait, .. } = self.shared.limits;
         let ask = Asked::new(ask);
-        let place = self.shared.places.take(ask.who(), wait).await.map_err(|why| match why {
-            NoPlace::Closed => Failure::NoConnection("the lane is closed".to_owned()),
-            NoPlace::Full => Failure::Busy(format!("{queue} requests wait for a connection already")),
-            NoPlace::Late => Failure::Busy(format!("none of {size} connections became free in time")),
+        let slot = self.shared.slots.take(ask.who(), wait).await.map_err(|why| match why {
+            NoSlot::Closed => Failure::NoConnection("the pool is closed".to_owned()),
+            NoSlot::Full => Failure::Busy(format!("{queue} requests wait for a connection already")),
+            NoSlot::Late => Failure::Busy(format!("none of {size} connections became free in time")),
         })?;
-        Waiting::start(&self.shared, ask, place).answer().await
+        Waiting::start(&self.shared, ask, slot).answer().await
     }
 
     /// Opens a connection and keeps it for whoever asks next, unless one is open and none has failed to open since. Where all are
@@ -163,13 +162,13 @@ impl Lane {
         if load.in_use == load.size {
             return;
         }
-        let place = self.shared.places.take(Who::default(), self.shared.limits.wait).await;
-        let Ok(mut place) = place else { return };
-        drop(place.connection());
+        let slot = self.shared.slots.take(Who::default(), self.shared.limits.wait).await;
+        let Ok(mut slot) = slot else { return };
+        drop(slot.connection());
         let shared = self.shared.clone();
         let opening = self.shared.exchanges.spawn(async move {
             if let Ok(connection) = shared.open(true).await {
-                place.give_back(connection);
+                slot.give_back(connection);
             }
         });
         let _its_end_is_enough = opening.await;
@@ -185,7 +184,7 @@ impl Lane {
     #[must_use]
     pub fn load(&self) -> Load {
         let size = self.shared.limits.size;
-        let (n_free, idle, waiting) = self.shared.places.load();
+        let (n_free, idle, waiting) = self.shared.slots.load();
         Load { size, in_use: size - n_free, idle, waiting }
     }
 
@@ -197,23 +196,23 @@ impl Lane {
     /// The keys that exchanges have run for, for `age` or longer, each once.
     #[must_use]
     pub fn keys(&self, age: Duration) -> Vec<Arc<Found>> {
-        self.shared.places.keys(age)
+        self.shared.slots.keys(age)
     }
 
     /// Ends the exchanges of keys that died: what was not answered fails with [`Failure::Ended`], an answer on its way breaks off,
     /// and the database is told to stop. Says how many those were.
     pub fn end(&self, is_dead: impl Fn(&Found) -> bool) -> usize {
-        self.shared.places.stop(is_dead)
+        self.shared.slots.stop(is_dead)
     }
 
     /// Closes the connections that nobody has used for `age`; to be called now and then.
     pub fn trim(&self, age: Duration) {
-        self.shared.places.trim(age);
+        self.shared.slots.trim(age);
     }
 
     /// Waits for running exchanges and closes all connections; nothing is answered any more.
     pub async fn close(&self) {
-        self.shared.places.close();
+        self.shared.slots.close();
         self.shared.exchanges.close();
         self.shared.exchanges.wait().await;
     }

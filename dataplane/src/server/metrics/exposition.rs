@@ -80,13 +80,13 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
     let help = "Exchanges with the database whose client went away while they ran.";
     text.family("rowgate_database_exchanges_abandoned_total", Kind::Counter, help);
     for tenant in tenants {
-        text.sample(&[("tenant", tenant.slug.as_str())], tenant.lane.counters().n_abandoned());
+        text.sample(&[("tenant", tenant.slug.as_str())], tenant.request_pool.counters().n_abandoned());
     }
     let help =
         "Exchanges that were ended: of a key that died, or for others that waited for their connection.";
     text.family("rowgate_database_exchanges_ended_total", Kind::Counter, help);
     for tenant in tenants {
-        let (dead, outshared) = tenant.lane.counters().n_stopped();
+        let (dead, outshared) = tenant.request_pool.counters().n_stopped();
         for (reason, n) in [("dead_key", dead), ("others_wait", outshared)] {
             text.sample(&[("tenant", tenant.slug.as_str()), ("reason", reason)], n);
         }
@@ -94,7 +94,7 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
     let help = "Connections for requests that were opened, and tries that failed.";
     text.family("rowgate_database_connects_total", Kind::Counter, help);
     for tenant in tenants {
-        let (opened, failed) = tenant.lane.counters().n_connects();
+        let (opened, failed) = tenant.request_pool.counters().n_connects();
         for (result, n) in [("opened", opened), ("failed", failed)] {
             text.sample(&[("tenant", tenant.slug.as_str()), ("result", result)], n);
         }
@@ -104,16 +104,16 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
     });
     text.family("rowgate_pool_connections", Kind::Gauge, "Connections for requests, by state.");
     for tenant in tenants {
-        let load = tenant.lane.load();
+        let load = tenant.request_pool.load();
         for (state, n) in [("in_use", load.in_use), ("idle", load.idle)] {
             text.sample(&[("tenant", tenant.slug.as_str()), ("state", state)], n);
         }
     }
     gauge(text, tenants, "rowgate_pool_connections_max", "Connections for requests at most.", |tenant| {
-        Some(tenant.lane.load().size as u64)
+        Some(tenant.request_pool.load().size as u64)
     });
     gauge(text, tenants, "rowgate_pool_waiting_requests", "Requests that wait for a connection.", |tenant| {
-        Some(tenant.lane.load().waiting as u64)
+        Some(tenant.request_pool.load().waiting as u64)
     });
     text.family("rowgate_call_sessions", Kind::Gauge, "Sessions of functions and procedures, by state.");
     for tenant in tenants {

@@ -46,7 +46,7 @@ impl Shared {
         let (login, role) = self.login(&of.role);
         let timeout_ms = of.statement_timeout_ms.to_string();
         let settings = [
-            // What the key statement of lane A sets for a transaction. A session begins with it, and a reset brings it back.
+            // What the key statement of the request pool sets for a transaction. A session begins with it, and a reset brings it back.
             ("search_path", "pg_catalog, pg_temp"),
             ("statement_timeout", timeout_ms.as_str()),
             ("bytea_output", "hex"),

@@ -106,7 +106,7 @@ impl Shared {
 
     /// The key, if it lives and is what the call was made for.
     async fn key(&self, check: Ask, call: &Call) -> Result<KeyRow, Failure> {
-        let key = self.lane.read(check).await?.key;
+        let key = self.pool.read(check).await?.key;
         match key.id == call.key && key.generation <= call.generation {
             true => Ok(key),
             false => Err(Failure::Changed(Cause::ours("the call was compiled for an older catalog"))),
@@ -121,7 +121,7 @@ impl Shared {
         answer: Result<(Vec<u8>, usize), Failure>,
     ) -> Result<(Vec<u8>, usize), Failure> {
         // The key is what matters here; the call is past whatever the catalog says.
-        match self.lane.read(Ask { watched: None, ..check }).await {
+        match self.pool.read(Ask { watched: None, ..check }).await {
             Err(Failure::DeadKey | Failure::Ended) => Err(Failure::Ended),
             Err(failure) if answer.is_ok() && !matches!(failure, Failure::WrongRole(_)) => {
                 Err(Failure::Lost(format!("whether the key still lives is unknown: {failure}")))

@@ -8,7 +8,7 @@ use rowgate_core::name::Ulid;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::wire::request_pool::places::NoPlace;
+use crate::wire::pool::NoSlot;
 
 /// A cheap handle; clones share the turns.
 #[derive(Debug, Clone)]
@@ -61,13 +61,13 @@ impl Turns {
     }
 
     /// A turn for a call of `key`, at once or after waiting for it.
-    pub(super) async fn take(&self, key: &Ulid, wait: Duration) -> Result<Turn, NoPlace> {
+    pub(super) async fn take(&self, key: &Ulid, wait: Duration) -> Result<Turn, NoSlot> {
         let turn = || Turn { key: key.clone(), shared: self.shared.clone() };
         let Some((number, receiver)) = self.shared.enter(key)? else { return Ok(turn()) };
         let mut queued = Queued { number, key: key.clone(), shared: self.shared.clone(), receiver };
         match timeout(wait, &mut queued.receiver).await {
             Ok(Ok(())) => Ok(turn()),
-            Ok(Err(_)) | Err(_) => Err(NoPlace::Late),
+            Ok(Err(_)) | Err(_) => Err(NoSlot::Late),
         }
     }
 
@@ -85,7 +85,7 @@ impl Shared {
     }
 
     /// `None`: it may begin. Else its place in the queue.
-    fn enter(&self, key: &Ulid) -> Result<Option<(u64, oneshot::Receiver<()>)>, NoPlace> {
+    fn enter(&self, key: &Ulid) -> Result<Option<(u64, oneshot::Receiver<()>)>, NoSlot> {
         let mut state = self.state();
         if state.n_running < self.size && state.n_of(key) < self.share() {
             state.begin(key);
@@ -93,7 +93,7 @@ impl Shared {
         }
         let n_own = state.waiting.iter().filter(|waiter| waiter.key == *key).count();
         if self.queue <= state.waiting.len() || self.queue.div_ceil(2) <= n_own {
-            return Err(NoPlace::Full);
+            return Err(NoSlot::Full);
         }
         state.last += 1;
         let (number, (sender, receiver)) = (state.last, oneshot::channel());
@@ -179,7 +179,7 @@ mod tests {
         let turns = Turns::new(3, 4);
         let first = turns.take(&key(1), SOON).await.expect("free");
         let second = turns.take(&key(1), SOON).await.expect("free");
-        assert!(matches!(turns.take(&key(1), SOON).await, Err(NoPlace::Late)), "two of three are its share");
+        assert!(matches!(turns.take(&key(1), SOON).await, Err(NoSlot::Late)), "two of three are its share");
         let other = turns.take(&key(2), SOON).await.expect("there is always one for somebody else");
         assert_eq!(turns.load(), (3, 0));
 
@@ -191,7 +191,7 @@ mod tests {
         while turns.load().1 < 2 {
             tokio::task::yield_now().await;
         }
-        assert!(matches!(turns.take(&key(1), SOON).await, Err(NoPlace::Full)), "its half of the queue");
+        assert!(matches!(turns.take(&key(1), SOON).await, Err(NoSlot::Full)), "its half of the queue");
         let three = waits(3);
         while turns.load().1 < 3 {
             tokio::task::yield_now().await;

@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use rowgate_sql::text::Sql;
 
 use crate::wire::ask::Asked;
+use crate::wire::pool::StatementHash;
 use crate::wire::request_pool::Sessions;
-use crate::wire::request_pool::places::Mark;
 
 /// Plans over row-level security belong to one role: shared, PostgreSQL plans again at every change of role.
 const CAPACITY: usize = 128;
@@ -24,7 +24,7 @@ pub(crate) struct Number(u64);
 #[derive(Debug)]
 pub(crate) struct Statements {
     sessions: Sessions,
-    entries: HashMap<Mark, Entry>,
+    entries: HashMap<StatementHash, Entry>,
     closing: Vec<Number>,
     last_number: u64,
     clock: u64,
@@ -53,15 +53,15 @@ impl Statements {
         Statements { sessions, entries: HashMap::new(), closing: Vec::new(), last_number: 0, clock: 0 }
     }
 
-    /// Whether a statement with this mark is prepared.
-    pub(crate) fn knows(&self, mark: Mark) -> bool {
-        self.entries.contains_key(&mark)
+    /// Whether a statement with this hash is prepared.
+    pub(crate) fn knows(&self, hash: StatementHash) -> bool {
+        self.entries.contains_key(&hash)
     }
 
     /// The statement of `ask`, if it is prepared.
     pub(crate) fn find(&mut self, ask: &Asked) -> Option<Number> {
         self.clock += 1;
-        let entry = self.entries.get_mut(&ask.mark).filter(|entry| {
+        let entry = self.entries.get_mut(&ask.hash).filter(|entry| {
             let is_same_text = entry.role == ask.role && entry.text == ask.sql.as_str();
             is_same_text && entry.types.iter().copied().eq(types(&ask.sql))
         })?;
@@ -76,8 +76,8 @@ impl Statements {
             return UNNAMED;
         }
         if CAPACITY <= self.entries.len() {
-            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(mark, _)| *mark);
-            let oldest = oldest.and_then(|mark| self.entries.remove(&mark));
+            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(hash, _)| *hash);
+            let oldest = oldest.and_then(|hash| self.entries.remove(&hash));
             self.closing.extend(oldest.map(|entry| entry.number));
         }
         self.last_number += 1;
@@ -96,15 +96,15 @@ impl Statements {
             number,
             used: self.clock,
         };
-        // two statements with one mark take turns
-        let other = self.entries.insert(ask.mark, entry);
+        // two statements with one hash take turns
+        let other = self.entries.insert(ask.hash, entry);
         self.closing.extend(other.map(|entry| entry.number));
     }
 
     /// It does not fit the tables any more: the next batch closes it.
     pub(crate) fn forget(&mut self, number: Number) {
-        let mark = self.entries.iter().find(|(_, entry)| entry.number == number).map(|(mark, _)| *mark);
-        if let Some(entry) = mark.and_then(|mark| self.entries.remove(&mark)) {
+        let hash = self.entries.iter().find(|(_, entry)| entry.number == number).map(|(hash, _)| *hash);
+        if let Some(entry) = hash.and_then(|hash| self.entries.remove(&hash)) {
             self.closing.push(entry.number);
         }
     }
@@ -121,7 +121,7 @@ impl Statements {
 }
 
 /// What tells a statement as a role from others, but for one collision in 2^64.
-pub(crate) fn mark(role: &str, sql: &Sql) -> Mark {
+pub(crate) fn hash(role: &str, sql: &Sql) -> StatementHash {
     let mut hasher = DefaultHasher::new();
     (role, sql.as_str()).hash(&mut hasher);
     types(sql).for_each(|oid| oid.hash(&mut hasher));

@@ -11,7 +11,7 @@ const FIRST: Duration = Duration::from_millis(20);
 /// Well below a second, within which a server that is ready again must be used again.
 const LAST: Duration = Duration::from_millis(400);
 
-/// What a lane remembers of failed tries, with the cause of the last one; nothing while all is well.
+/// What a pool remembers of failed tries, with the cause of the last one; nothing while all is well.
 pub(crate) struct Outage<C>(Mutex<Option<Failing<C>>>);
 
 struct Failing<C> {

@@ -1,4 +1,4 @@
-//! A lane before a server that splits, delays, fails and closes wherever it can: every question gets its own rows or a
+//! A pool before a server that splits, delays, fails and closes wherever it can: every question gets its own rows or a
 //! failure, and a connection is used again only after a proper end.
 //!
 //! Each case asks one question that something happens to, and then another one. Rows and key rows repeat what was bound,
@@ -73,9 +73,9 @@ fn ask(number: u8, watched: bool) -> Ask {
 }
 
 /// Asks and checks the rows; those of an answer that breaks off up to there.
-async fn read(lane: &Lane, number: u8, watched: bool) -> Result<(), Failure> {
+async fn read(pool: &RequestPool, number: u8, watched: bool) -> Result<(), Failure> {
     let right = script::json(number);
-    let mut page = lane.read(ask(number, watched)).await?;
+    let mut page = pool.read(ask(number, watched)).await?;
     assert_eq!(page.key.role, script::role(number));
     while let Some(rest) = &mut page.rest {
         match rest.next().await {
@@ -92,24 +92,24 @@ async fn read(lane: &Lane, number: u8, watched: bool) -> Result<(), Failure> {
 }
 
 /// One connection, and nowhere to get another one.
-fn lane(fault: Fault, plan: Plan, grace: Duration) -> (Lane, tokio::task::AbortHandle) {
-    lane_with(fault, usize::from(plan.warm), grace)
+fn pool(fault: Fault, plan: Plan, grace: Duration) -> (RequestPool, tokio::task::AbortHandle) {
+    pool_with(fault, usize::from(plan.warm), grace)
 }
 
-/// As [`lane`], where the fault happens to the answer with this number.
-fn lane_with(fault: Fault, faulty: usize, grace: Duration) -> (Lane, tokio::task::AbortHandle) {
+/// As [`pool`], where the fault happens to the answer with this number.
+fn pool_with(fault: Fault, faulty: usize, grace: Duration) -> (RequestPool, tokio::task::AbortHandle) {
     let password = Root::new([7; 32]).password("test", "auth", 1);
     let endpoint = Endpoint::Unix { directory: "/nonexistent".into(), port: 1 };
     let login = Login { endpoint, database: "d".to_owned(), role: "auth".to_owned(), password };
-    let lane = Lane::with_limits(login, Limits { grace, ..Limits::new(1, 1) });
+    let pool = RequestPool::with_limits(login, Limits { grace, ..Limits::new(1, 1) });
     let (ours, theirs) = UnixStream::pair().expect("two sockets");
     let mut inbox = Inbox::new();
     inbox.trust();
     let session = Session { pid: 1, secret: 1 };
-    let place = lane.shared.places.take(Who::default(), Duration::ZERO).now_or_never().expect("it is free");
-    place.expect("open").give_back(Connection::new(Either::Left(ours), inbox, session, Sessions::Own));
+    let slot = pool.shared.slots.take(Who::default(), Duration::ZERO).now_or_never().expect("it is free");
+    slot.expect("open").give_back(Connection::new(Either::Left(ours), inbox, session, Sessions::Own));
     let server = tokio::spawn(serve(theirs, faulty, fault)).abort_handle();
-    (lane, server)
+    (pool, server)
 }
 
 /// Asks twice: the question of `plan`, to whose answer `fault` happens, and another one.
@@ -118,14 +118,14 @@ async fn play(plan: Plan, fault: Fault) -> Played {
 }
 
 async fn play_with(plan: Plan, fault: Fault, grace: Duration) -> Played {
-    let (lane, server) = lane(fault, plan, grace);
+    let (pool, server) = pool(fault, plan, grace);
     if plan.warm {
-        read(&lane, plan.first, plan.watched).await.expect("nothing has happened yet");
+        read(&pool, plan.first, plan.watched).await.expect("nothing has happened yet");
     }
-    let first = read(&lane, plan.first, plan.watched).await;
-    let is_reused = lane.load().idle == 1;
+    let first = read(&pool, plan.first, plan.watched).await;
+    let is_reused = pool.load().idle == 1;
     // Of the same key: its role would tell another's answer.
-    let second = read(&lane, 150 + plan.first % script::KEYS, false).await;
+    let second = read(&pool, 150 + plan.first % script::KEYS, false).await;
     match second {
         Ok(()) => assert!(is_reused, "there was no connection"),
         Err(Failure::Unavailable(_) | Failure::NoConnection(_)) => {}
@@ -223,10 +223,10 @@ async fn a_write_whose_answer_is_lost_is_not_sent_again() {
                 told.store(messages.concat().len(), Ordering::Relaxed);
                 cut(&messages, at, Step::Close)
             });
-            let (lane, server) = lane_with(fault, part, Duration::from_secs(60));
-            let answer = lane.read(Ask { mode: Mode::Write, ..ask(SHORT.first, false) }).await;
+            let (pool, server) = pool_with(fault, part, Duration::from_secs(60));
+            let answer = pool.read(Ask { mode: Mode::Write, ..ask(SHORT.first, false) }).await;
             assert!(matches!(answer, Err(Failure::Unavailable(_))), "{part} {at}: {answer:?}");
-            assert_eq!(lane.counters().n_connects(), (0, 0), "{part} {at}: nobody knows whether it was done");
+            assert_eq!(pool.counters().n_connects(), (0, 0), "{part} {at}: nobody knows whether it was done");
             server.abort();
             at += 1;
             if at == len.load(Ordering::Relaxed) {

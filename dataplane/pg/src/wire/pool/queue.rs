@@ -1,11 +1,11 @@
-//! Who waits for a place, and who is next: the key with fewest places, and of its requests the first, or one near the first whom
+//! Who waits for a slot, and who is next: the key with fewest slots, and of its requests the first, or one near the first whom
 //! the freed connection suits.
 
 use std::collections::{HashMap, VecDeque};
 
 use tokio::sync::oneshot;
 
-use super::{Mark, Stopped, Who};
+use super::{StatementHash, Stopped, Who};
 
 /// How far from the head the one is looked for whom a freed connection suits.
 const NEAR: usize = 16;
@@ -23,7 +23,7 @@ pub(super) struct Waiter<G> {
     pub(super) number: u64,
     pub(super) who: Who,
     pub(super) n_passed: u32,
-    /// Goes along with the place.
+    /// Goes along with the slot.
     pub(super) stop: oneshot::Sender<Stopped>,
     pub(super) sender: oneshot::Sender<G>,
 }
@@ -77,12 +77,12 @@ impl<G> Queue<G> {
         std::mem::take(&mut self.waiting)
     }
 
-    /// `held`: how many places a sharer has; `knows`: whether the statement with this mark is prepared on what was freed.
+    /// `held`: how many slots a sharer has; `knows`: whether the statement with this hash is prepared on what was freed.
     pub(super) fn next(
         &mut self,
         barred: Option<u64>,
         held: impl Fn(u64) -> usize,
-        knows: impl Fn(Mark) -> bool,
+        knows: impl Fn(StatementHash) -> bool,
     ) -> Option<Waiter<G>> {
         let sharers = self.n_waiting.keys().filter(|sharer| Some(**sharer) != barred);
         let least = sharers.map(|sharer| held(*sharer)).min()?;
@@ -91,7 +91,7 @@ impl<G> Queue<G> {
         let suited = (self.waiting[head].n_passed < PATIENCE).then(|| {
             let near =
                 self.waiting.iter().enumerate().skip(head).filter(|(_, waiter)| may(waiter)).take(NEAR);
-            near.into_iter().find(|(_, waiter)| knows(waiter.who.mark)).map(|(at, _)| at)
+            near.into_iter().find(|(_, waiter)| knows(waiter.who.hash)).map(|(at, _)| at)
         });
         let at = suited.flatten().unwrap_or(head);
         if at != head {

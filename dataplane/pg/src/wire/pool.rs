@@ -1,7 +1,7 @@
-//! The places of a lane and the queue before them. A place is the right to use one of its connections, mostly with a
+//! The slots of a pool and the queue before them. A slot is the right to use one of its connections, mostly with a
 //! warm one at hand, else with the server's permit to open one.
 //!
-//! A freed connection goes to the key with fewest places, and of its requests to one near the head of the queue whose statement
+//! A freed connection goes to the key with fewest slots, and of its requests to one near the head of the queue whose statement
 //! it has prepared, so that many keys share few connections without pushing each other's statements out.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -22,19 +22,19 @@ mod state;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Role and text of a statement, as one number.
-pub(crate) type Mark = u64;
+pub(crate) type StatementHash = u64;
 
-/// What a place may hold.
+/// What a slot may hold.
 pub(crate) trait Warm: Send + 'static {
-    /// Whether the statement with this mark is prepared.
-    fn knows(&self, mark: Mark) -> bool;
+    /// Whether the statement with this hash is prepared.
+    fn knows(&self, hash: StatementHash) -> bool;
 }
 
-/// Who wants a place, and for what.
+/// Who wants a slot, and for what.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Who {
-    pub(crate) mark: Mark,
-    /// A number of the key, by which places are shared among keys.
+    pub(crate) hash: StatementHash,
+    /// A number of the key, by which slots are shared among keys.
     pub(crate) sharer: u64,
     /// `None`: it is no key's.
     pub(crate) key: Option<Arc<Found>>,
@@ -42,13 +42,13 @@ pub(crate) struct Who {
     pub(crate) is_read: bool,
 }
 
-/// A cheap handle; clones share the places.
-pub(crate) struct Places<C: Warm> {
+/// A cheap handle; clones share the slots.
+pub(crate) struct Pool<C: Warm> {
     shared: Arc<Shared<C>>,
 }
 
 /// Given back when it is dropped, with the connection that is left in it.
-pub(crate) struct Place<C: Warm> {
+pub(crate) struct Slot<C: Warm> {
     number: u64,
     connection: Option<C>,
     /// For the connection, or to open one; `None` once it was given back.
@@ -57,9 +57,9 @@ pub(crate) struct Place<C: Warm> {
     shared: Arc<Shared<C>>,
 }
 
-/// Why there was no place.
+/// Why there was no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoPlace {
+pub(crate) enum NoSlot {
     /// As many wait as may.
     Full,
     /// None became free in time.
@@ -67,12 +67,12 @@ pub(crate) enum NoPlace {
     Closed,
 }
 
-/// Why what runs in a place is to end.
+/// Why what runs in a slot is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stopped {
     /// Its key died.
     Dead,
-    /// Others wait, and have fewer places.
+    /// Others wait, and have fewer slots.
     Outshared,
 }
 
@@ -82,7 +82,7 @@ struct Shared<C: Warm> {
     state: Mutex<State<C>>,
 }
 
-/// Somebody in the queue, who leaves it when this is dropped; a place that comes too late goes on to the next.
+/// Somebody in the queue, who leaves it when this is dropped; a slot that comes too late goes on to the next.
 struct Queued<C: Warm> {
     number: u64,
     shared: Arc<Shared<C>>,
@@ -90,31 +90,31 @@ struct Queued<C: Warm> {
 }
 
 enum Entered<C> {
-    Place(Option<C>, Permit),
+    Slot(Option<C>, Permit),
     Queue(oneshot::Receiver<(Option<C>, Permit)>),
 }
 
-impl<C: Warm> Clone for Places<C> {
-    fn clone(&self) -> Places<C> {
-        Places { shared: self.shared.clone() }
+impl<C: Warm> Clone for Pool<C> {
+    fn clone(&self) -> Pool<C> {
+        Pool { shared: self.shared.clone() }
     }
 }
 
-impl<C: Warm> Places<C> {
-    pub(crate) fn new(size: usize, queue: usize, share: &Share, purpose: Purpose) -> Places<C> {
+impl<C: Warm> Pool<C> {
+    pub(crate) fn new(size: usize, queue: usize, share: &Share, purpose: Purpose) -> Pool<C> {
         let state = State::new(queue);
         let shared = Arc::new_cyclic(|shared: &Weak<Shared<C>>| {
             let member = share.enlist(purpose, shared.clone());
             Shared { size, member, state: Mutex::new(state) }
         });
-        Places { shared }
+        Pool { shared }
     }
 
-    /// A place at once, or after waiting for one in the queue.
-    pub(crate) async fn take(&self, who: Who, wait: Duration) -> Result<Place<C>, NoPlace> {
+    /// A slot at once, or after waiting for one in the queue.
+    pub(crate) async fn take(&self, who: Who, wait: Duration) -> Result<Slot<C>, NoSlot> {
         let (number, stop, entered) = self.shared.enter(who)?;
         let receiver = match entered {
-            Entered::Place(connection, permit) => return Ok(self.place(number, stop, connection, permit)),
+            Entered::Slot(connection, permit) => return Ok(self.slot(number, stop, connection, permit)),
             Entered::Queue(receiver) => receiver,
         };
         let mut queued = Queued { number, shared: self.shared.clone(), receiver };
@@ -128,25 +128,25 @@ impl<C: Warm> Places<C> {
             }
         };
         match timeout(wait, given).await {
-            Ok(Ok((connection, permit))) => Ok(self.place(number, stop, connection, permit)),
-            Ok(Err(_)) if self.shared.state().is_closed => Err(NoPlace::Closed),
-            // It made place in the queue for a key that had fewer there.
-            Ok(Err(_)) => Err(NoPlace::Full),
-            Err(_) => Err(NoPlace::Late),
+            Ok(Ok((connection, permit))) => Ok(self.slot(number, stop, connection, permit)),
+            Ok(Err(_)) if self.shared.state().is_closed => Err(NoSlot::Closed),
+            // A request of a key that had fewer in the queue took its turn there.
+            Ok(Err(_)) => Err(NoSlot::Full),
+            Err(_) => Err(NoSlot::Late),
         }
     }
 
-    fn place(
+    fn slot(
         &self,
         number: u64,
         stop: oneshot::Receiver<Stopped>,
         connection: Option<C>,
         permit: Permit,
-    ) -> Place<C> {
-        Place { number, connection, permit: Some(permit), stop: Some(stop), shared: self.shared.clone() }
+    ) -> Slot<C> {
+        Slot { number, connection, permit: Some(permit), stop: Some(stop), shared: self.shared.clone() }
     }
 
-    /// Free places, idle connections, and how many wait.
+    /// Free slots, idle connections, and how many wait.
     pub(crate) fn load(&self) -> (usize, usize, usize) {
         let state = self.shared.state();
         (self.shared.size - state.taken.len(), state.idle.len(), state.queue.len())
@@ -161,7 +161,7 @@ impl<C: Warm> Places<C> {
         drop(old);
     }
 
-    /// The keys whose places have been taken for `age`, each once.
+    /// The keys whose slots have been taken for `age`, each once.
     pub(crate) fn keys(&self, age: Duration) -> Vec<Arc<Found>> {
         let Some(before) = Instant::now().checked_sub(age) else { return Vec::new() };
         let mut keys = self.shared.state().keys(before);
@@ -175,7 +175,7 @@ impl<C: Warm> Places<C> {
         self.shared.state().stop(is_dead)
     }
 
-    /// Nobody gets a place any more, and idle connections are dropped.
+    /// Nobody gets a slot any more, and idle connections are dropped.
     pub(crate) fn close(&self) {
         let mut state = self.shared.state();
         state.is_closed = true;
@@ -186,12 +186,12 @@ impl<C: Warm> Places<C> {
     }
 }
 
-impl<C: Warm> Place<C> {
+impl<C: Warm> Slot<C> {
     pub(crate) fn connection(&mut self) -> Option<C> {
         self.connection.take()
     }
 
-    /// What says that the work is to end. It never comes once the place was given back.
+    /// What says that the work is to end. It never comes once the slot was given back.
     pub(crate) fn stop(&mut self) -> Option<oneshot::Receiver<Stopped>> {
         self.stop.take()
     }
@@ -203,13 +203,13 @@ impl<C: Warm> Place<C> {
         }
     }
 
-    /// Gives the place back with a connection that is between two exchanges.
+    /// Gives the slot back with a connection that is between two exchanges.
     pub(crate) fn give_back(mut self, connection: C) {
         self.connection = Some(connection);
     }
 }
 
-impl<C: Warm> Drop for Place<C> {
+impl<C: Warm> Drop for Slot<C> {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
             self.shared.free(self.number, self.connection.take(), permit);
@@ -231,10 +231,10 @@ impl<C: Warm> Drop for Queued<C> {
 }
 
 impl<C: Warm> Shared<C> {
-    fn enter(&self, who: Who) -> Result<(u64, oneshot::Receiver<Stopped>, Entered<C>), NoPlace> {
+    fn enter(&self, who: Who) -> Result<(u64, oneshot::Receiver<Stopped>, Entered<C>), NoSlot> {
         let mut state = self.state();
         if state.is_closed {
-            return Err(NoPlace::Closed);
+            return Err(NoSlot::Closed);
         }
         state.last += 1;
         let number = state.last;
@@ -242,30 +242,30 @@ impl<C: Warm> Shared<C> {
         let barred = state.barred(self.size);
         let is_free =
             state.taken.len() < self.size && barred != Some(who.sharer) && !state.queue.has_but(barred);
-        let found = match is_free.then(|| state.idle_for(who.mark)).flatten() {
+        let found = match is_free.then(|| state.idle_for(who.hash)).flatten() {
             Some((connection, permit)) => Some((Some(connection), permit)),
             None if is_free => self.member.try_permit().map(|permit| (None, permit)),
             None => None,
         };
         if let Some((connection, permit)) = found {
             state.taken.insert(number, Taken::new(who, stop));
-            return Ok((number, stopped, Entered::Place(connection, permit)));
+            return Ok((number, stopped, Entered::Slot(connection, permit)));
         }
         let (sender, receiver) = oneshot::channel();
         let waiter = Waiter { number, who, n_passed: 0, stop, sender };
         // Dropped behind the lock: it is told that the queue is full.
-        let pushed_out = state.queue.push(waiter).map_err(|_refused| NoPlace::Full)?;
+        let pushed_out = state.queue.push(waiter).map_err(|_refused| NoSlot::Full)?;
         self.note_wishes(&mut state);
         drop(state);
         drop(pushed_out);
         Ok((number, stopped, Entered::Queue(receiver)))
     }
 
-    /// What a freed place is for: the next in the queue, or to be kept, or another lender of the server.
+    /// What a freed slot is for: the next in the queue, or to be kept, or another lender of the server.
     fn free(&self, number: u64, connection: Option<C>, permit: Permit) {
         let mut state = self.state();
         state.taken.remove(&number);
-        debug_assert!(state.taken.len() < self.size, "more places were taken than there are");
+        debug_assert!(state.taken.len() < self.size, "more slots were taken than there are");
         let yields = self.member.is_contended() && {
             let barred = state.barred(self.size);
             self.member.must_yield(&permit, state.queue.has_but(barred))
@@ -284,7 +284,7 @@ impl<C: Warm> Shared<C> {
         drop(left);
     }
 
-    /// Asks the server for a permit, or no longer: where there is a place for whoever waits, only that is missing.
+    /// Asks the server for a permit, or no longer: where there is a slot for whoever waits, only that is missing.
     fn note_wishes(&self, state: &mut State<C>) {
         let wants = state.taken.len() < self.size && state.queue.has_but(state.barred(self.size));
         if std::mem::replace(&mut state.wants, wants) == wants {
@@ -297,7 +297,7 @@ impl<C: Warm> Shared<C> {
     }
 
     /// Somebody has waited for long: idle connections used just now have grown old, or the longest answer that is being
-    /// delivered to a key, or a tenant, with more places is ended.
+    /// delivered to a key, or a tenant, with more slots is ended.
     fn hurry(&self, number: u64) {
         self.member.make_room();
         let mut state = self.state();

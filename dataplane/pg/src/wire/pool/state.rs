@@ -1,4 +1,4 @@
-//! What a lane has: idle connections, places that are taken, and who waits for one.
+//! What a pool has: idle connections, slots that are taken, and who waits for one.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -8,12 +8,12 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::queue::{Queue, Waiter};
-use super::{Mark, PATIENCE, Permit, Stopped, Warm, Who};
+use super::{PATIENCE, Permit, StatementHash, Stopped, Warm, Who};
 use crate::tenant::keys::Found;
 
 pub(super) struct State<C> {
-    /// At most one for each place that is not taken, the one that was idle for longest first. The last one used is the first
-    /// taken, so that a quiet lane keeps few warm.
+    /// At most one for each slot that is not taken, the one that was idle for longest first. The last one used is the first
+    /// taken, so that a quiet pool keeps few warm.
     pub(super) idle: Vec<(Instant, C, Permit)>,
     pub(super) taken: HashMap<u64, Taken>,
     pub(super) queue: Queue<(Option<C>, Permit)>,
@@ -23,7 +23,7 @@ pub(super) struct State<C> {
     pub(super) is_closed: bool,
 }
 
-/// A place that is taken.
+/// A slot that is taken.
 pub(super) struct Taken {
     who: Who,
     since: Instant,
@@ -53,7 +53,7 @@ impl<C: Warm> State<C> {
         }
     }
 
-    /// The keys whose places have been taken since then or longer, as often as they have some.
+    /// The keys whose slots have been taken since then or longer, as often as they have some.
     pub(super) fn keys(&self, before: Instant) -> Vec<Arc<Found>> {
         let old = self.taken.values().filter(|taken| taken.since <= before && taken.stop.is_some());
         old.filter_map(|taken| taken.who.key.clone()).collect()
@@ -66,8 +66,8 @@ impl<C: Warm> State<C> {
     }
 
     /// An idle connection, best one that has the statement prepared, else the last one used.
-    pub(super) fn idle_for(&mut self, mark: Mark) -> Option<(C, Permit)> {
-        let knowing = self.idle.iter().rposition(|(_, connection, _)| connection.knows(mark));
+    pub(super) fn idle_for(&mut self, hash: StatementHash) -> Option<(C, Permit)> {
+        let knowing = self.idle.iter().rposition(|(_, connection, _)| connection.knows(hash));
         let found = match knowing {
             Some(i) => Some(self.idle.remove(i)),
             None => self.idle.pop(),
@@ -75,7 +75,7 @@ impl<C: Warm> State<C> {
         found.map(|(_, connection, permit)| (connection, permit))
     }
 
-    /// The key that may not take the last place, where all others deliver its answers: a client that reads slowly keeps its place
+    /// The key that may not take the last slot, where all others deliver its answers: a client that reads slowly keeps its slot
     /// for long.
     pub(super) fn barred(&self, size: usize) -> Option<u64> {
         if size < 2 || self.taken.len() + 1 != size {
@@ -100,7 +100,7 @@ impl<C: Warm> State<C> {
                 return Some(given);
             }
             let (barred, held) = (self.barred(size), held(&self.taken));
-            let knows = |mark| given.0.as_ref().is_some_and(|connection| connection.knows(mark));
+            let knows = |hash| given.0.as_ref().is_some_and(|connection| connection.knows(hash));
             let Some(waiter) = self.queue.next(barred, held, knows) else { return Some(given) };
             let Waiter { number, who, stop, sender, .. } = waiter;
             match sender.send(given) {
@@ -113,7 +113,7 @@ impl<C: Warm> State<C> {
         }
     }
 
-    /// Ends the answer that is being delivered for longest, among those of the key with most places, more than `least`; or else,
+    /// Ends the answer that is being delivered for longest, among those of the key with most slots, more than `least`; or else,
     /// where `any`, a read that runs for long. False: there is none. One at a time.
     pub(super) fn cut(&mut self, any: bool, least: impl Fn(&dyn Fn(u64) -> usize) -> usize) -> bool {
         if self.taken.values().any(|taken| taken.stop.is_none()) {
@@ -140,7 +140,7 @@ impl Taken {
     }
 }
 
-/// How many places a sharer has.
+/// How many slots a sharer has.
 fn held(taken: &HashMap<u64, Taken>) -> impl Fn(u64) -> usize {
     let mut n_held: HashMap<u64, usize> = HashMap::new();
     for taken in taken.values() {
