@@ -34,7 +34,7 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// One slot of the pool. However it is dropped in the middle of an exchange, by whatever error or end of its task, the
 /// statement is cancelled and the connection closed.
-pub(super) struct Seat {
+pub(super) struct Exchange {
     pool: Arc<Shared>,
     /// `None` once it was given back.
     slot: Option<Slot<Connection<Socket>>>,
@@ -43,44 +43,48 @@ pub(super) struct Seat {
     stop: Option<oneshot::Receiver<Stopped>>,
 }
 
-/// Somebody who waits for an exchange that runs in its own task.
-pub(super) struct Waiting {
+/// The caller's end of an exchange that runs in its own task.
+pub(super) struct ExchangeHandle {
     pool: Arc<Shared>,
-    exchange: Option<JoinHandle<Result<Page, Failure>>>,
+    task: Option<JoinHandle<Result<Page, Failure>>>,
 }
 
-impl Waiting {
+impl ExchangeHandle {
     /// Starts the exchange.
-    pub(super) fn start(pool: &Arc<Shared>, ask: Asked, mut slot: Slot<Connection<Socket>>) -> Waiting {
+    pub(super) fn start(
+        pool: &Arc<Shared>,
+        ask: Asked,
+        mut slot: Slot<Connection<Socket>>,
+    ) -> ExchangeHandle {
         let stop = slot.stop();
-        let seat = Seat { pool: pool.clone(), slot: Some(slot), connection: None, stop };
-        Waiting { pool: pool.clone(), exchange: Some(pool.exchanges.spawn(seat.read(ask))) }
+        let exchange = Exchange { pool: pool.clone(), slot: Some(slot), connection: None, stop };
+        ExchangeHandle { pool: pool.clone(), task: Some(pool.exchanges.spawn(exchange.read(ask))) }
     }
 
     pub(super) async fn answer(mut self) -> Result<Page, Failure> {
-        let exchange = self.exchange.as_mut().expect("only a drop takes it");
-        exchange.await.unwrap_or_else(|error| Err(Failure::ended(&error)))
+        let task = self.task.as_mut().expect("only a drop takes it");
+        task.await.unwrap_or_else(|error| Err(Failure::ended(&error)))
     }
 }
 
-impl Drop for Waiting {
+impl Drop for ExchangeHandle {
     /// Who goes away before the answer leaves the exchange some time to end, so that its connection stays good.
     fn drop(&mut self) {
-        let Some(mut exchange) = self.exchange.take().filter(|exchange| !exchange.is_finished()) else {
+        let Some(mut task) = self.task.take().filter(|task| !task.is_finished()) else {
             return;
         };
         self.pool.counters.note_abandoned();
         if Handle::try_current().is_ok() {
             self.pool.exchanges.spawn(async move {
-                if timeout(LINGER, &mut exchange).await.is_err() {
-                    exchange.abort();
+                if timeout(LINGER, &mut task).await.is_err() {
+                    task.abort();
                 }
             });
         }
     }
 }
 
-impl Seat {
+impl Exchange {
     /// A connection that broke before its key statement was through may have been stale, or tenant code spoilt its
     /// session: nothing of the question has run, so it is asked once more on a new one.
     async fn read(mut self, ask: Asked) -> Result<Page, Failure> {
@@ -110,7 +114,7 @@ impl Seat {
     async fn exchange(&mut self, ask: &Asked) -> Result<(Exchanged, Instant), Broken> {
         let allowed = Duration::from_millis(ask.statement_timeout_ms.into()) + self.pool.limits.grace;
         let deadline = Instant::now() + allowed;
-        let connection = self.connection.as_mut().expect("a seat is given one before it asks");
+        let connection = self.connection.as_mut().expect("an exchange is given one before it asks");
         let exchanged = tokio::select! {
             biased;
             exchanged = timeout_at(deadline, connection.exchange(ask)) => exchanged,
@@ -139,7 +143,7 @@ impl Seat {
         }
     }
 
-    /// The beginning of a long answer; the rest is read in a task that owns the seat.
+    /// The beginning of a long answer; the rest is read in a task that owns the exchange.
     fn begun(self, ask: Asked, key: KeyRow, mut rows: Rows, deadline: Instant) -> Page {
         let (sender, receiver) = mpsc::channel(PIECES);
         let (json, n_rows, count, last) = (rows.cut(), rows.n_rows, rows.count, rows.position());
@@ -176,7 +180,7 @@ impl Seat {
                 self.put_back();
                 end
             }
-            // What is left may be any number of rows: dropping the seat cancels the statement.
+            // What is left may be any number of rows: dropping the exchange cancels the statement.
             Ok(Ok(Went::Full(end))) => Ok(end),
             Ok(Ok(Went::Unheard)) => {
                 self.pool.counters.note_abandoned();
@@ -199,12 +203,12 @@ impl Seat {
         let connection = connection.expect("it has just been used");
         // Else both are dropped: the connection is closed, and the slot is free for another one.
         if connection.is_as_opened() {
-            slot.expect("it ends with its seat").give_back(connection);
+            slot.expect("it ends with its exchange").give_back(connection);
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for Exchange {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         let (pool, slot) = (self.pool.clone(), self.slot.take());

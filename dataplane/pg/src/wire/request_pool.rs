@@ -13,7 +13,7 @@ use super::connection::connect;
 use super::connection::connect::connect;
 use super::connection::transport::Socket;
 use super::counters::Counters;
-use super::exchange::Waiting;
+use super::exchange::ExchangeHandle;
 use super::failure::Failure;
 use super::pool::{NoSlot, Pool, Who};
 use super::request_pool::outage::Outage;
@@ -149,7 +149,7 @@ impl RequestPool {
             NoSlot::Full => Failure::Busy(format!("{queue} requests wait for a connection already")),
             NoSlot::Late => Failure::Busy(format!("none of {size} connections became free in time")),
         })?;
-        Waiting::start(&self.shared, ask, slot).answer().await
+        ExchangeHandle::start(&self.shared, ask, slot).answer().await
     }
 
     /// Opens a connection and keeps it for whoever asks next, unless one is open and none has failed to open since. Where all are
