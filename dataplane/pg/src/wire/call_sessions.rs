@@ -2,7 +2,7 @@
 //! that may do what it wants with its session, and even end transactions: behind a role that is switched, as in the request pool, it
 //! would go on as the login.
 //!
-//! A session belongs to one key, from its login to its end. `turns` says whose call is next, `opened` makes its session, `kept` has
+//! A session belongs to one key, from its login to its end. `call_queue` says whose call is next, `opened` makes its session, `session_cache` has
 //! the sessions between calls, `task` is one call from its session to its answer.
 
 use std::fmt;
@@ -27,13 +27,13 @@ use crate::connect::login::Login;
 use crate::failure::PgError;
 use crate::tenant::backends;
 use crate::tenant::lookups::LookUps;
-use kept::Sessions;
-use turns::Turns;
+use call_queue::CallQueue;
+use session_cache::SessionCache;
 
-mod kept;
+mod call_queue;
 mod opened;
+mod session_cache;
 mod task;
-mod turns;
 
 /// One call in the name of one API key.
 #[derive(Debug, Clone)]
@@ -67,7 +67,7 @@ pub struct CallLimits {
     pub size: usize,
     /// Calls at most that wait for one of them, half of them of one key; whoever comes beyond is refused at once.
     pub queue: usize,
-    /// For one's turn.
+    /// For the call to begin.
     pub wait: Duration,
     /// For the server to accept a new session.
     pub connect: Duration,
@@ -99,8 +99,8 @@ pub(super) struct Shared {
     registry: LookUps,
     replica: Ulid,
     limits: CallLimits,
-    turns: Turns,
-    sessions: Sessions,
+    queue: CallQueue,
+    sessions: SessionCache,
     outage: Outage<String>,
     counters: Counters,
     tasks: TaskTracker,
@@ -127,7 +127,7 @@ impl Calls {
         limits: CallLimits,
         share: &Share,
     ) -> Calls {
-        let turns = Turns::new(limits.size, limits.queue);
+        let queue = CallQueue::new(limits.size, limits.queue);
         Calls {
             shared: Arc::new(Shared {
                 logins,
@@ -135,8 +135,8 @@ impl Calls {
                 registry,
                 replica,
                 limits,
-                turns,
-                sessions: Sessions::new(share),
+                queue,
+                sessions: SessionCache::new(share),
                 outage: Outage::default(),
                 counters: Counters::default(),
                 tasks: TaskTracker::new(),
@@ -152,7 +152,7 @@ impl Calls {
     pub async fn call(&self, check: Ask, call: Call) -> Result<Given, Failure> {
         debug_assert!(check.mode == Mode::Read, "asking for a key writes nothing");
         let CallLimits { queue, wait, .. } = self.shared.limits;
-        let turn = self.shared.turns.take(&call.key, wait).await.map_err(|why| match why {
+        let permit = self.shared.queue.take(&call.key, wait).await.map_err(|why| match why {
             NoSlot::Full => Failure::Busy(format!("{queue} calls wait already, or half of them of one key")),
             NoSlot::Late | NoSlot::Closed => {
                 Failure::Busy("no call ended in time for another one".to_owned())
@@ -160,7 +160,7 @@ impl Calls {
         })?;
         let (sender, receiver) = oneshot::channel();
         let shared = self.shared.clone();
-        self.shared.tasks.spawn(task::run(shared, turn, check, call, sender));
+        self.shared.tasks.spawn(task::run(shared, permit, check, call, sender));
         let ended = |_| Failure::Internal(Cause::ours("the task of a call ended"));
         receiver.await.map_err(ended).and_then(|answer| answer)
     }
@@ -168,7 +168,7 @@ impl Calls {
     /// Whether a session is open, or was a moment ago.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        0 < self.shared.turns.load().0 || 0 < self.shared.sessions.len()
+        0 < self.shared.queue.load().0 || 0 < self.shared.sessions.len()
     }
 
     /// Ends what dead keys still run in this database, whoever opened it, and says how many sessions that were.
@@ -186,7 +186,7 @@ impl Calls {
     /// What it does at this moment.
     #[must_use]
     pub fn load(&self) -> Load {
-        let (in_use, waiting) = self.shared.turns.load();
+        let (in_use, waiting) = self.shared.queue.load();
         Load { size: self.shared.limits.size, in_use, idle: self.shared.sessions.len(), waiting }
     }
 

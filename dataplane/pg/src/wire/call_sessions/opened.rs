@@ -1,7 +1,7 @@
 //! Opening a session of a key: logged in as its role, with nothing that a call of before gave that role, and noted.
 
 use super::Shared;
-use super::kept::{Of, Session};
+use super::session_cache::{Of, Session};
 use crate::failure::PgError;
 use crate::tenant::backends;
 use crate::tenant::backends::Backend;

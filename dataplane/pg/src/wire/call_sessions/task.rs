@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::kept::{Of, Session};
-use super::turns::Turn;
+use super::call_queue::CallPermit;
+use super::session_cache::{Of, Session};
 use super::{Call, Given, Shared};
 use crate::failure::PgError;
 use crate::tenant::backends;
@@ -25,7 +25,7 @@ const LONG: Duration = Duration::from_secs(1);
 type Caller = oneshot::Sender<Result<Given, Failure>>;
 
 /// Everything up to the answer and the session's next use. The caller may go at any time.
-pub(super) async fn run(shared: Arc<Shared>, turn: Turn, check: Ask, call: Call, mut caller: Caller) {
+pub(super) async fn run(shared: Arc<Shared>, permit: CallPermit, check: Ask, call: Call, mut caller: Caller) {
     let of = Of {
         key: call.key.clone(),
         role: call.role.clone(),
@@ -64,7 +64,7 @@ pub(super) async fn run(shared: Arc<Shared>, turn: Turn, check: Ask, call: Call,
     if is_whole && matches!(timeout(LINGER, session.connection.renew(role)).await, Ok(true)) {
         shared.sessions.put(session);
     }
-    drop(turn);
+    drop(permit);
     tell(caller, answer.map(|(json, n_rows)| Given { key, json, n_rows }));
 }
 
@@ -80,7 +80,7 @@ impl Shared {
             return Ok(session);
         }
         // Those that are open beside the calls under way, this one among them.
-        self.sessions.leave(self.limits.size.saturating_sub(self.turns.load().0));
+        self.sessions.leave(self.limits.size.saturating_sub(self.queue.load().0));
         let permit = self.sessions.permit(self.limits.wait).await;
         let busy =
             || Failure::Busy("none of the server's connections became free for a call in time".to_owned());

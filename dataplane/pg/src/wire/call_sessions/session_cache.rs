@@ -1,4 +1,4 @@
-//! Sessions between calls. Each is one key's, and nobody else ever has it. To open one more needs a permit of the server.
+//! SessionCache between calls. Each is one key's, and nobody else ever has it. To open one more needs a permit of the server.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -31,7 +31,7 @@ pub(super) struct Of {
 }
 
 /// The sessions of one tenant that no call uses.
-pub(super) struct Sessions(Arc<Shared>);
+pub(super) struct SessionCache(Arc<Shared>);
 
 struct Shared {
     member: Member,
@@ -41,7 +41,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     /// The one that was not used for longest first.
-    kept: Vec<(Instant, Session)>,
+    idle: Vec<(Instant, Session)>,
     waiting: VecDeque<(u64, oneshot::Sender<Permit>)>,
     last: u64,
     /// The server knows that a permit is wanted.
@@ -49,14 +49,14 @@ struct State {
 }
 
 /// A call that waits for a permit, until it is dropped.
-struct Waiting<'a> {
+struct PermitRequest<'a> {
     number: u64,
     shared: &'a Shared,
 }
 
-impl Sessions {
-    pub(super) fn new(share: &Share) -> Sessions {
-        Sessions(Arc::new_cyclic(|shared: &Weak<Shared>| {
+impl SessionCache {
+    pub(super) fn new(share: &Share) -> SessionCache {
+        SessionCache(Arc::new_cyclic(|shared: &Weak<Shared>| {
             let member = share.enlist(Purpose::Call, shared.clone());
             Shared { member, state: Mutex::default() }
         }))
@@ -67,8 +67,8 @@ impl Sessions {
     pub(super) fn take(&self, of: &Of) -> Option<Session> {
         loop {
             let mut state = self.0.state();
-            let at = state.kept.iter().rposition(|(_, session)| session.of == *of)?;
-            let (_, mut session) = state.kept.remove(at);
+            let at = state.idle.iter().rposition(|(_, session)| session.of == *of)?;
+            let (_, mut session) = state.idle.remove(at);
             drop(state);
             if session.connection.is_fresh() {
                 return Some(session);
@@ -84,7 +84,7 @@ impl Sessions {
             drop(state);
             return drop(session);
         }
-        state.kept.push((Instant::now(), session));
+        state.idle.push((Instant::now(), session));
     }
 
     /// The right to open one more session. `None`: there was none in time.
@@ -99,7 +99,7 @@ impl Sessions {
             let number = state.last;
             state.waiting.push_back((number, sender));
             self.0.note_wishes(&mut state);
-            Waiting { number, shared: &self.0 }
+            PermitRequest { number, shared: &self.0 }
         };
         self.0.member.make_room();
         let given = timeout(wait, &mut receiver).await;
@@ -111,8 +111,8 @@ impl Sessions {
     /// Leaves `n` at most; those that were not used for longest are closed.
     pub(super) fn leave(&self, n: usize) {
         let mut state = self.0.state();
-        let n_more = state.kept.len().saturating_sub(n);
-        let closed: Vec<_> = state.kept.drain(..n_more).collect();
+        let n_more = state.idle.len().saturating_sub(n);
+        let closed: Vec<_> = state.idle.drain(..n_more).collect();
         drop(state);
         drop(closed);
     }
@@ -120,14 +120,14 @@ impl Sessions {
     /// Closes those that nobody has used for `age`.
     pub(super) fn trim(&self, age: Duration) {
         let mut state = self.0.state();
-        let n_old = state.kept.iter().take_while(|(since, _)| age <= since.elapsed()).count();
-        let closed: Vec<_> = state.kept.drain(..n_old).collect();
+        let n_old = state.idle.iter().take_while(|(since, _)| age <= since.elapsed()).count();
+        let closed: Vec<_> = state.idle.drain(..n_old).collect();
         drop(state);
         drop(closed);
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.state().kept.len()
+        self.0.state().idle.len()
     }
 }
 
@@ -151,12 +151,12 @@ impl Shared {
 
 impl Lender for Shared {
     fn idle_since(&self) -> Option<Instant> {
-        self.state().kept.first().map(|(since, _)| *since)
+        self.state().idle.first().map(|(since, _)| *since)
     }
 
     fn close_idle(&self) {
         let mut state = self.state();
-        let oldest = (!state.kept.is_empty()).then(|| state.kept.remove(0));
+        let oldest = (!state.idle.is_empty()).then(|| state.idle.remove(0));
         drop(state);
         drop(oldest);
     }
@@ -182,7 +182,7 @@ impl Lender for Shared {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for PermitRequest<'_> {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         state.waiting.retain(|(number, _)| *number != self.number);

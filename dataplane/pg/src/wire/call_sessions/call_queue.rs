@@ -10,15 +10,15 @@ use tokio::time::timeout;
 
 use crate::wire::pool::NoSlot;
 
-/// A cheap handle; clones share the turns.
+/// A cheap handle; clones share the queue.
 #[derive(Debug, Clone)]
-pub(super) struct Turns {
+pub(super) struct CallQueue {
     shared: Arc<Shared>,
 }
 
 /// The right to one call, given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct CallPermit {
     key: Ulid,
     shared: Arc<Shared>,
 }
@@ -42,11 +42,11 @@ struct State {
 struct Waiter {
     number: u64,
     key: Ulid,
-    /// It is this one's turn.
+    /// Sent when it may begin.
     sender: oneshot::Sender<()>,
 }
 
-/// Somebody in the queue, who leaves it when this is dropped; a turn that comes too late goes on to the next.
+/// Somebody in the queue, who leaves it when this is dropped; a permit that comes too late goes on to the next.
 struct Queued {
     number: u64,
     key: Ulid,
@@ -54,19 +54,19 @@ struct Queued {
     receiver: oneshot::Receiver<()>,
 }
 
-impl Turns {
+impl CallQueue {
     /// `size` calls at once and `queue` that wait. One key gets all but one of the first, and half of the second.
-    pub(super) fn new(size: usize, queue: usize) -> Turns {
-        Turns { shared: Arc::new(Shared { size, queue, state: Mutex::default() }) }
+    pub(super) fn new(size: usize, queue: usize) -> CallQueue {
+        CallQueue { shared: Arc::new(Shared { size, queue, state: Mutex::default() }) }
     }
 
-    /// A turn for a call of `key`, at once or after waiting for it.
-    pub(super) async fn take(&self, key: &Ulid, wait: Duration) -> Result<Turn, NoSlot> {
-        let turn = || Turn { key: key.clone(), shared: self.shared.clone() };
-        let Some((number, receiver)) = self.shared.enter(key)? else { return Ok(turn()) };
+    /// The right to a call of `key`, at once or after waiting for it.
+    pub(super) async fn take(&self, key: &Ulid, wait: Duration) -> Result<CallPermit, NoSlot> {
+        let permit = || CallPermit { key: key.clone(), shared: self.shared.clone() };
+        let Some((number, receiver)) = self.shared.enter(key)? else { return Ok(permit()) };
         let mut queued = Queued { number, key: key.clone(), shared: self.shared.clone(), receiver };
         match timeout(wait, &mut queued.receiver).await {
-            Ok(Ok(())) => Ok(turn()),
+            Ok(Ok(())) => Ok(permit()),
             Ok(Err(_)) | Err(_) => Err(NoSlot::Late),
         }
     }
@@ -148,7 +148,7 @@ impl State {
     }
 }
 
-impl Drop for Turn {
+impl Drop for CallPermit {
     fn drop(&mut self) {
         self.shared.end(&self.key);
     }
@@ -175,25 +175,25 @@ mod tests {
     const SOON: Duration = Duration::from_millis(20);
 
     #[tokio::test]
-    async fn one_key_never_holds_all_turns_and_fills_half_of_the_queue() {
-        let turns = Turns::new(3, 4);
-        let first = turns.take(&key(1), SOON).await.expect("free");
-        let second = turns.take(&key(1), SOON).await.expect("free");
-        assert!(matches!(turns.take(&key(1), SOON).await, Err(NoSlot::Late)), "two of three are its share");
-        let other = turns.take(&key(2), SOON).await.expect("there is always one for somebody else");
-        assert_eq!(turns.load(), (3, 0));
+    async fn one_key_never_holds_all_permits_and_fills_half_of_the_queue() {
+        let queue = CallQueue::new(3, 4);
+        let first = queue.take(&key(1), SOON).await.expect("free");
+        let second = queue.take(&key(1), SOON).await.expect("free");
+        assert!(matches!(queue.take(&key(1), SOON).await, Err(NoSlot::Late)), "two of three are its share");
+        let other = queue.take(&key(2), SOON).await.expect("there is always one for somebody else");
+        assert_eq!(queue.load(), (3, 0));
 
         let waits = |i: u64| {
-            let turns = turns.clone();
-            tokio::spawn(async move { turns.take(&key(i), Duration::from_secs(60)).await })
+            let queue = queue.clone();
+            tokio::spawn(async move { queue.take(&key(i), Duration::from_secs(60)).await })
         };
         let (one, two) = (waits(1), waits(1));
-        while turns.load().1 < 2 {
+        while queue.load().1 < 2 {
             tokio::task::yield_now().await;
         }
-        assert!(matches!(turns.take(&key(1), SOON).await, Err(NoSlot::Full)), "its half of the queue");
+        assert!(matches!(queue.take(&key(1), SOON).await, Err(NoSlot::Full)), "its half of the queue");
         let three = waits(3);
-        while turns.load().1 < 3 {
+        while queue.load().1 < 3 {
             tokio::task::yield_now().await;
         }
         drop(first);
@@ -202,20 +202,20 @@ mod tests {
         let (one, two) = (one.await.expect("no panic"), two.await.expect("no panic"));
         assert!(one.is_ok() && two.is_ok());
         drop((one, two));
-        assert_eq!(turns.load(), (0, 0));
+        assert_eq!(queue.load(), (0, 0));
     }
 
     #[tokio::test]
-    async fn a_turn_for_somebody_who_has_gone_goes_to_the_next() {
-        let turns = Turns::new(1, 8);
-        let held = turns.take(&key(1), SOON).await.expect("free");
+    async fn a_permit_for_a_caller_who_has_gone_goes_to_the_next() {
+        let queue = CallQueue::new(1, 8);
+        let held = queue.take(&key(1), SOON).await.expect("free");
         let second = key(2);
-        let mut gone = Box::pin(turns.take(&second, Duration::from_secs(60)));
+        let mut gone = Box::pin(queue.take(&second, Duration::from_secs(60)));
         assert!(futures_util::poll!(&mut gone).is_pending());
-        // Its turn comes, and nobody takes it.
+        // It may begin, and no one takes the permit.
         drop(held);
         drop(gone);
-        assert_eq!(turns.load(), (0, 0));
-        turns.take(&key(3), SOON).await.expect("free again");
+        assert_eq!(queue.load(), (0, 0));
+        queue.take(&key(3), SOON).await.expect("free again");
     }
 }
