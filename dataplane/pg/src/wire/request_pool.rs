@@ -95,17 +95,17 @@ impl Shared {
     /// A new connection. While none can be made most are refused at once. `answers`: see [`connect()`].
     pub(super) async fn open(&self, answers: bool) -> Result<Connection<Socket>, LoginFailure> {
         let Shared { login, limits, outage, counters, .. } = self;
-        let turn = outage.turn(Instant::now())?;
+        let attempt = outage.attempt(Instant::now())?;
         // a pooler that lets clients in does not mend what is behind it
-        let answers = answers || turn.is_alone();
+        let answers = answers || attempt.is_alone();
         let opened = match timeout(limits.connect, connect(login, limits.sessions, answers)).await {
             Ok(opened) => opened,
             Err(_) => Err(connect::late(login, limits.sessions)),
         };
         counters.note_connect(opened.is_ok());
         match &opened {
-            Ok(_) => turn.succeeded(),
-            Err(failure) => turn.failed(Instant::now(), failure),
+            Ok(_) => attempt.succeeded(),
+            Err(failure) => attempt.failed(Instant::now(), failure),
         }
         opened
     }

@@ -85,11 +85,11 @@ impl Shared {
         let busy =
             || Failure::Busy("none of the server's connections became free for a call in time".to_owned());
         let permit = permit.ok_or_else(busy)?;
-        let tried = self.outage.turn(Instant::now()).map_err(Failure::Unavailable)?;
+        let attempt = self.outage.attempt(Instant::now()).map_err(Failure::Unavailable)?;
         let failure = match timeout(self.limits.connect, self.open(of, permit)).await {
             Ok(Ok(session)) => {
                 self.counters.note_connect(true);
-                tried.succeeded();
+                attempt.succeeded();
                 return Ok(session);
             }
             Ok(Err(failure)) => failure,
@@ -97,9 +97,9 @@ impl Shared {
         };
         self.counters.note_connect(false);
         match &failure {
-            Failure::Unavailable(cause) => tried.failed(Instant::now(), cause),
+            Failure::Unavailable(cause) => attempt.failed(Instant::now(), cause),
             // Who may not log in says nothing of others.
-            _ => tried.succeeded(),
+            _ => attempt.succeeded(),
         }
         Err(failure)
     }

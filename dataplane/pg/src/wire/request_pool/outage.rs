@@ -25,7 +25,7 @@ struct Failing<C> {
 }
 
 /// The right to try once. Dropped without a result it goes to the next.
-pub(crate) struct Turn<'a, C> {
+pub(crate) struct Attempt<'a, C> {
     outage: &'a Outage<C>,
     /// Tries of before the first failure know nothing of each other.
     is_alone: bool,
@@ -40,7 +40,7 @@ impl<C> Default for Outage<C> {
 
 impl<C: Clone> Outage<C> {
     /// While tries fail there is one at a time, after a pause. The error says why the last one failed.
-    pub(crate) fn turn(&self, now: Instant) -> Result<Turn<'_, C>, C> {
+    pub(crate) fn attempt(&self, now: Instant) -> Result<Attempt<'_, C>, C> {
         let mut state = self.state();
         let is_alone = match &mut *state {
             None => false,
@@ -50,7 +50,7 @@ impl<C: Clone> Outage<C> {
             }
             Some(failing) => return Err(failing.cause.clone()),
         };
-        Ok(Turn { outage: self, is_alone, began: now })
+        Ok(Attempt { outage: self, is_alone, began: now })
     }
 
     /// Why the last try failed, and how long tries have failed. `None`: the last one did not, or there was none.
@@ -67,7 +67,7 @@ impl<C> Outage<C> {
     }
 }
 
-impl<C: Clone> Turn<'_, C> {
+impl<C: Clone> Attempt<'_, C> {
     /// Whether tries failed before this one.
     pub(crate) fn is_alone(&self) -> bool {
         self.is_alone
@@ -93,7 +93,7 @@ impl<C: Clone> Turn<'_, C> {
     }
 }
 
-impl<C> Drop for Turn<'_, C> {
+impl<C> Drop for Attempt<'_, C> {
     fn drop(&mut self) {
         if let (true, Some(failing)) = (self.is_alone, &mut *self.outage.state()) {
             failing.next = Some(self.began);
@@ -108,32 +108,32 @@ mod tests {
     #[test]
     fn while_tries_fail_there_is_one_at_a_time_after_growing_pauses() {
         let (outage, mut now) = (Outage::default(), Instant::now());
-        let together = [outage.turn(now).expect("all is well"), outage.turn(now).expect("all is well")];
+        let together = [outage.attempt(now).expect("all is well"), outage.attempt(now).expect("all is well")];
         let began = now;
-        together.into_iter().for_each(|turn| turn.failed(now, &"no"));
+        together.into_iter().for_each(|attempt| attempt.failed(now, &"no"));
         assert_eq!(outage.failing(), Some(("no", Duration::ZERO)));
         let mut pauses = Vec::new();
         for _ in 0..8 {
             let paused = now;
-            let turn = loop {
-                match outage.turn(now) {
-                    Ok(turn) => break turn,
+            let attempt = loop {
+                match outage.attempt(now) {
+                    Ok(attempt) => break attempt,
                     Err(cause) => assert_eq!(cause, "no"),
                 }
                 now += Duration::from_millis(1);
             };
             pauses.push((now - paused).as_millis());
-            assert!(outage.turn(now + LAST).is_err(), "one at a time");
-            turn.failed(now, &"no");
+            assert!(outage.attempt(now + LAST).is_err(), "one at a time");
+            attempt.failed(now, &"no");
             assert_eq!(outage.failing(), Some(("no", now - began)));
         }
         for (pause, longest) in pauses.iter().zip([20, 40, 80, 160, 320, 400, 400, 400]) {
             assert!(longest * 3 / 4 <= *pause && *pause <= longest + 1, "{pauses:?}");
         }
         now += LAST;
-        drop(outage.turn(now).expect("it is time"));
-        outage.turn(now).expect("the one before gave it up").succeeded();
-        assert!(outage.turn(now).is_ok() && outage.turn(now).is_ok());
+        drop(outage.attempt(now).expect("it is time"));
+        outage.attempt(now).expect("the one before gave it up").succeeded();
+        assert!(outage.attempt(now).is_ok() && outage.attempt(now).is_ok());
         assert_eq!(outage.failing(), None);
     }
 }
