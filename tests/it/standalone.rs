@@ -142,7 +142,7 @@ async fn a_typing_error_is_told_with_its_remedy_and_the_rest_is_served() {
         &tenant.replace("roles: [datalake_user]", "roles: [datalake_user, shop-admln]"),
     );
     world.says("warning: entities[customers]").await;
-    world.says("shop-admln, which is no ApiKey of this tenant").await;
+    world.says("shop-admln, which is not an ApiKey of this tenant").await;
     until("the mended key", async || {
         (world.status("ApiKey", "wrong")["secretName"].is_string()).then_some(())
     })

@@ -55,8 +55,8 @@ async fn kubectl_get_rowgate_tells_what_is_there_and_whether_it_works() {
             "tenant.rowgate.dev/shop s",
         ]
     );
-    let waiting = ["wait", "tenant/shop", "--for=condition=Ready", "--timeout=1s"];
-    assert!(namespace.kubectl(&waiting).await.refused().contains("timed out"));
+    let waiting = |timeout| ["wait", "tenant/shop", "--for=condition=Ready", timeout];
+    assert!(namespace.kubectl(&waiting("--timeout=1s")).await.refused().contains("timed out"));
     publish(
         &namespace,
         "tenant/shop",
@@ -85,7 +85,7 @@ async fn kubectl_get_rowgate_tells_what_is_there_and_whether_it_works() {
     );
     let wide = namespace.kubectl(&["get", "apikey", "--output=wide"]).await.ok();
     assert_eq!(lines(&wide)[1], "web shop False NoReplica datalake_user web s");
-    assert!(namespace.kubectl(&waiting).await.ok().contains("condition met"));
+    assert!(namespace.kubectl(&waiting("--timeout=60s")).await.ok().contains("condition met"));
 }
 
 /// Each of our own fields has words, and no line break where kubectl would not make one.

@@ -15,27 +15,17 @@ pub(super) async fn check(shop: &Shop) {
     }
     let at = |path: &str| shop.world.shop_url(path);
     for (method, path, key, says) in [
-        ("DELETE", "/orders?id=eq.5", "shop-admin", "a row's address is /auth/shop/api/orders/id/{value}"),
-        ("PATCH", "/orders?id=eq.5", "shop-admin", "a row's address is /auth/shop/api/orders/id/{value}"),
+        ("DELETE", "/orders?id=eq.5", "shop-admin", "a row's URL is /auth/shop/api/orders/id/{value}"),
+        ("PATCH", "/orders?id=eq.5", "shop-admin", "a row's URL is /auth/shop/api/orders/id/{value}"),
         (
             "PUT",
             "/order_lines",
             "south",
-            "a row's address is /auth/shop/api/order_lines/order_id/{value}/line_no/{value}",
+            "a row's URL is /auth/shop/api/order_lines/order_id/{value}/line_no/{value}",
         ),
         // An entity that is not there and one that the key may not see are told alike.
-        (
-            "DELETE",
-            "/absentee",
-            "south",
-            "a row's address is /auth/{tenant}/api/{entity}/{key field}/{value}",
-        ),
-        (
-            "DELETE",
-            "/products",
-            "south",
-            "a row's address is /auth/{tenant}/api/{entity}/{key field}/{value}",
-        ),
+        ("DELETE", "/absentee", "south", "a row's URL is /auth/{tenant}/api/{entity}/{key field}/{value}"),
+        ("DELETE", "/products", "south", "a row's URL is /auth/{tenant}/api/{entity}/{key field}/{value}"),
     ] {
         let reply = shop.client.ask(method, &at(path), &[("X-API-Key", &shop.world.key(key))]).await;
         assert_shape(&reply, Code::MethodNotAllowed, path);

@@ -109,8 +109,8 @@ async fn what_a_view_cannot_do_is_refused_with_what_it_can() {
     let stranger = gallery.ask("changer", "OPTIONS", "/fixed/n/1", "", &[]).await;
     assert_eq!(stranger.header("allow"), Some(WHOLE), "{stranger:?}");
     for (method, path, body, header, status, code, words) in [
-        ("PATCH", "/only_changes/id/9", size, Some(ABSENT), 400, "BadRequest", "leave If-None-Match out"),
-        ("PATCH", "/only_makes/id/1", size, Some(PRESENT), 400, "BadRequest", "leave If-Match out"),
+        ("PATCH", "/only_changes/id/9", size, Some(ABSENT), 400, "BadRequest", "omit If-None-Match"),
+        ("PATCH", "/only_makes/id/1", size, Some(PRESENT), 400, "BadRequest", "omit If-Match"),
         ("PATCH", "/simple/id/1", r#"{"twice": 4}"#, None, 400, "ReadOnlyColumn", "\"twice\""),
         ("PUT", "/simple/id/1", r#"{"twice": 4}"#, None, 400, "ReadOnlyColumn", "\"twice\""),
         ("POST", "/simple", r#"{"id": 9, "twice": 4}"#, None, 400, "ReadOnlyColumn", "\"twice\""),

@@ -99,7 +99,7 @@ async fn what_a_key_may_not_change_or_make_stays_as_it_is() {
             None,
             400,
             "InvalidValue",
-            "null for \"label\"",
+            "value for \"label\"",
         ),
         ("shelf", "PATCH", "/shelves/id/1", "{}", None, 400, "BadRequest", "no field"),
         ("shelf", "PATCH", "/shelves/id/1", "[]", None, 400, "BadRequest", "one object"),
