@@ -17,11 +17,11 @@ pub(super) fn of(entity: &Entity, refusal: WriteRefusal) -> Problem {
         WriteRefusal::Unwritable(write) => unwritable(entity, write),
         WriteRefusal::Kept { flag } => {
             let set =
-                flag.map_or_else(|| "their flag for that".to_owned(), |flag| format!("{flag:?} to true"));
+                flag.map_or_else(|| "their deletion flag".to_owned(), |flag| format!("{flag:?} to true"));
             Problem::delete_blocked(format!("rows of {name} are not deleted; set {set} with PATCH instead"))
         }
         WriteRefusal::KeptBelow => Problem::delete_blocked(
-            "rows of the table under this view are not deleted; set their flag for that with PATCH instead",
+            "rows of the table under this view are not deleted; set their deletion flag with PATCH instead",
         ),
         WriteRefusal::NoField(field) => unknown(name, &field),
         WriteRefusal::FilledIn(field) => {
