@@ -46,7 +46,7 @@ async fn a_secret_that_holds_another_keys_string_is_told_to_its_key_alone(on: On
     stage.put(&more).await;
     for (name, parts) in [
         ("twin", &["Secret twin holds the key of ApiKey north", "delete the Secret"][..]),
-        ("restored", &["was revoked", "delete the Secret"]),
+        ("restored", &["a revoked key", "delete the Secret"]),
         ("foreign", &["holds no API key of this tenant", "delete it"]),
     ] {
         let status = stage.told("ApiKey", name, 1, "SecretInvalid").await;
