@@ -34,7 +34,7 @@ pub(super) const HOSTILE: &[Hostile] = &[
         name: "jumps",
         script: "update dl.state set epoch = 9223372036854775807;",
         reason: "StatementRefused",
-        says: "restore ",
+        says: "correct in the database",
     },
     Hostile {
         name: "traps",
