@@ -144,7 +144,7 @@ impl WriteRequest {
     /// Takes memory for a statement of `n` bytes beside that of the body.
     ///
     /// # Errors
-    /// As of [`Caller::hold`].
+    /// As of `Caller::hold`.
     pub(crate) fn reserve(&self, n: usize) -> Result<(), Problem> {
         match &self.body {
             Ok((body, reservation)) => reservation.grow_to(body.capacity() + n),
