@@ -1,4 +1,4 @@
-//! Reads what PostgreSQL holds into [`actual`](crate::introspect::actual): a handful of queries over whole sets, none per object.
+//! Reads what PostgreSQL holds into [`actual`]: a handful of queries over whole sets, none per object.
 
 use jiff::Timestamp;
 use rowgate_core::name::Ulid;
