@@ -9,7 +9,8 @@ use rowgate_pg::introspect;
 use rowgate_pg::introspect::actual::{Acl, RelationKind, TenantDb};
 use rowgate_pg::introspect::declared::Kind;
 use rowgate_sql::ddl::records;
-use rowgate_tests::postgres::{Server, execute};
+use rowgate_tests::postgres::{Server, execute, rows};
+use rowgate_tests::wait::until;
 
 use super::{id, installed, tenant};
 
@@ -202,4 +203,29 @@ async fn settings_and_attributes_of_roles_are_read() {
     assert!(keys.login && keys.create_role && !keys.inherit && !keys.superuser);
     let shared = &cluster.roles["datalake_user"];
     assert!(!shared.login && shared.settings.is_empty());
+}
+
+/// A role of another tenant goes while a look is under way. Seen to fail with names that PostgreSQL looks up beside the
+/// snapshot: the member was `unknown (OID=...)`, which the plan then tried to revoke, and this tenant was `StatementRefused`.
+#[tokio::test]
+async fn a_role_that_is_dropped_during_a_look_has_its_name_in_it() {
+    let server = Server::own().await;
+    let installation = installed(&server).await;
+    let _owner = tenant(&installation, &id(7), "shop").await;
+    let mut admin = server.connect("postgres").await;
+    let mut watching = server.connect("postgres").await;
+    let mut operator = session::connect(&installation.operator()).await.unwrap();
+    execute(&mut admin, "create role passing in role datalake_user").await;
+    // the look has its snapshot when it waits for this lock
+    execute(&mut admin, "begin; lock table pg_db_role_setting").await;
+    let waits = "select from pg_stat_activity where wait_event_type = 'Lock'";
+    let dropped = async {
+        until("a look that waits", async || (rows(&mut watching, waits).await.len() == 1).then_some(()))
+            .await;
+        execute(&mut admin, "drop role passing; commit").await;
+    };
+    let shop = id(7);
+    let (cluster, ()) = tokio::join!(introspect::cluster(&mut operator, &shop, "shop"), dropped);
+    let members: BTreeSet<_> = cluster.unwrap().memberships.into_iter().map(|it| it.member).collect();
+    assert!(members.contains("passing"), "{members:?}");
 }

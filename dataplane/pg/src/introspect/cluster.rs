@@ -113,14 +113,18 @@ pub(super) async fn memberships(
     conn: &mut PgConnection,
     tenant: &Ulid,
 ) -> Result<BTreeSet<Membership>, PgError> {
-    // two look-ups in indexes: with an OR, or a join, every membership of the cluster would be read
+    // two look-ups in indexes: with an OR, or a join, every membership of the cluster would be read. Names by joins, because
+    // pg_get_userbyid does not know a role of another tenant that was dropped since the snapshot
     let rows: Vec<MembershipRow> = sqlx::query_as(with_mine!(
-        ", ours as (select m.* from pg_auth_members m where m.roleid = any(array(select oid from mine)) union all \
-                    select m.* from pg_auth_members m where m.member = any(array(select oid from mine))) \
-         select pg_get_userbyid(m.roleid)::text as role, pg_get_userbyid(m.member)::text as member, \
-                pg_get_userbyid(m.grantor)::text as grantor, m.admin_option as admin, m.inherit_option as inherit, \
-                m.set_option as set \
-         from ours m"
+        ", ours as materialized ( \
+             select m.* from pg_auth_members m where m.roleid = any(array(select oid from mine)) union all \
+             select m.* from pg_auth_members m where m.member = any(array(select oid from mine))) \
+         select r.rolname::text as role, member.rolname::text as member, grantor.rolname::text as grantor, \
+                m.admin_option as admin, m.inherit_option as inherit, m.set_option as set \
+         from ours m \
+         join pg_roles r on r.oid = m.roleid \
+         join pg_roles member on member.oid = m.member \
+         join pg_roles grantor on grantor.oid = m.grantor"
     ))
     .bind(named(tenant))
     .bind(TenantLogin::Keys.role(tenant))
