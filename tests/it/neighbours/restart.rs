@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rowgate_tests::postgres::rows;
-use rowgate_tests::reconciler::ready;
 use rowgate_tests::stage::{DONE, On, Stage};
 use rowgate_tests::wait::{until, until_ok};
 
 use super::hostile::HOSTILE;
-use crate::acme::{SPEC, key, reader, tenant};
+use crate::acme::{SPEC, key, one, reader, tenant};
 use crate::scenarios::{NOTES, acme};
 
 /// After which a neighbour is served again.
@@ -57,11 +55,7 @@ async fn put_foreign(stage: &mut Stage) {
 
 async fn foreign_are_told(stage: &Stage) {
     for (kind, name, reason) in FOREIGN {
-        until_ok(&format!("{reason} of {name}"), async || {
-            let status = stage.status(kind, name).await;
-            if ready(&status).0 == reason { Ok(()) } else { Err(status) }
-        })
-        .await;
+        stage.told(kind, name, 1, reason).await;
     }
 }
 
@@ -119,7 +113,7 @@ async fn every_hostile_manifest_is_in_the_folder_and_then_gone() {
     let mut control = stage.server.connect("rowgate").await;
     let phase = "select phase from control.tenants where slug = 'past'";
     until("the database of past", async || {
-        (rows(&mut control, phase).await == [serde_json::json!({ "phase": "retained" })]).then_some(())
+        (one::<String>(&mut control, phase).await == "retained").then_some(())
     })
     .await;
 }
