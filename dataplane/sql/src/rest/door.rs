@@ -9,7 +9,7 @@ use super::query_string::refuse_strays;
 use crate::catalog::{Catalog, Scope};
 use crate::query::{Call, Delete, Insert, Query, Upsert};
 use crate::request::{Body, ReadRequest};
-use crate::resolve::{self, Cursors, How, Only, Refusal, Visible};
+use crate::resolve::{self, Cursors, How, Only, Visible};
 
 /// `GET /{entity}`.
 pub fn collection(
@@ -19,10 +19,9 @@ pub fn collection(
     request: &ReadRequest,
     cursors: Cursors<'_>,
 ) -> Result<Query, Problem> {
-    let worded = |refusal| problem::of(catalog, scope, entity, refusal);
-    let visible = resolve::find(catalog, scope, entity, Visible::of).map_err(worded)?;
-    refuse_strays(&request.others, false, &|name| problem::spelt(&visible, name))?;
-    resolve::collection(catalog, scope, entity, request, cursors).map_err(worded)
+    refuse_others(catalog, scope, entity, request, false)?;
+    resolve::collection(catalog, scope, entity, request, cursors)
+        .map_err(|refusal| problem::of(catalog, scope, entity, refusal))
 }
 
 /// `GET /{entity}/{pk}/{value}...`: `key_path` is names and values in the order of the path, percent-decoded once.
@@ -33,10 +32,30 @@ pub fn row(
     key_path: &[(String, String)],
     request: &ReadRequest,
 ) -> Result<Query, Problem> {
-    let worded = |refusal| problem::of(catalog, scope, entity, refusal);
-    let visible = resolve::find(catalog, scope, entity, Visible::of).map_err(worded)?;
-    refuse_strays(&request.others, true, &|name| problem::spelt(&visible, name))?;
-    resolve::row(catalog, scope, entity, key_path, request).map_err(worded)
+    refuse_others(catalog, scope, entity, request, true)?;
+    resolve::row(catalog, scope, entity, key_path, request)
+        .map_err(|refusal| problem::of(catalog, scope, entity, refusal))
+}
+
+/// Refuses parameters that are no options, in a request that has any. An entity that cannot be read is refused before them.
+fn refuse_others(
+    catalog: &Catalog,
+    scope: &Scope,
+    entity: &EntityName,
+    request: &ReadRequest,
+    of_row: bool,
+) -> Result<(), Problem> {
+    if request.others.is_empty() {
+        return Ok(());
+    }
+    let visible = resolve::find(catalog, scope, entity, Visible::of)
+        .map_err(|refusal| problem::of(catalog, scope, entity, refusal))?;
+    refuse_strays(&request.others, of_row, &|name| problem::spelt(&visible, name))
+}
+
+/// What was parsed of a body. One that cannot be parsed is a problem only for a caller that `may` send it.
+fn parsed<T>(body: Result<T, Problem>, may: impl FnOnce() -> Result<(), Problem>) -> Result<T, Problem> {
+    body.or_else(|problem| may().and(Err(problem)))
 }
 
 /// Whether the scope may make rows of the entity at all, whatever the body says.
@@ -54,8 +73,8 @@ pub fn insert(
     body: Result<Body<'_>, Problem>,
     reads_back: bool,
 ) -> Result<Insert, Problem> {
-    may_insert(catalog, scope, entity)?;
-    resolve::insert(catalog, scope, entity, &body?, reads_back)
+    let body = parsed(body, || may_insert(catalog, scope, entity))?;
+    resolve::insert(catalog, scope, entity, &body, reads_back)
         .map_err(|refusal| problem::of(catalog, scope, entity, refusal))
 }
 
@@ -80,8 +99,8 @@ pub fn upsert(
     body: Result<Body<'_>, Problem>,
     (how, only, reads_back): (How, &Only, bool),
 ) -> Result<Upsert, Problem> {
-    may_upsert(catalog, scope, entity, key_path, only)?;
-    resolve::upsert(catalog, scope, entity, key_path, &body?, (how, only, reads_back))
+    let body = parsed(body, || may_upsert(catalog, scope, entity, key_path, only))?;
+    resolve::upsert(catalog, scope, entity, key_path, &body, (how, only, reads_back))
         .map_err(|refusal| problem::of(catalog, scope, entity, refusal))
 }
 
@@ -110,7 +129,7 @@ pub fn call(
     body: Result<Option<Body<'_>>, Problem>,
     keeps_rows: bool,
 ) -> Result<Call, Problem> {
-    may_call(catalog, scope, entity)?;
-    let worded = |refusal: Refusal| problem::of(catalog, scope, entity, refusal);
-    resolve::call(catalog, scope, entity, body?, keeps_rows).map_err(worded)
+    let body = parsed(body, || may_call(catalog, scope, entity))?;
+    resolve::call(catalog, scope, entity, body, keeps_rows)
+        .map_err(|refusal| problem::of(catalog, scope, entity, refusal))
 }
