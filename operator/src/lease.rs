@@ -13,8 +13,8 @@ use kube::{Client, ResourceExt as _};
 use rowgate_reconcile::source::SourceError;
 use tokio::time::Instant;
 
-use crate::entropy;
 use crate::source::{ask, ask_unless_refused, refused};
+use rowgate_reconcile::entropy;
 
 /// For how long a Lease that does not change belongs to its holder.
 const LEASE_DURATION: Duration = Duration::from_secs(15);

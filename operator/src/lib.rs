@@ -5,7 +5,6 @@
 
 pub mod api;
 pub mod config;
-mod entropy;
 pub mod health;
 pub mod lease;
 pub mod meter;

@@ -9,8 +9,8 @@ use rowgate_core::derive::Root;
 use rowgate_pg::control::installation::Roots;
 use rowgate_reconcile::source::SourceError;
 
-use crate::entropy;
 use crate::source::{MANAGED_BY, MANAGER, ask, ask_unless_refused};
+use rowgate_reconcile::entropy;
 
 /// The entry that holds the root, as 64 hexadecimal digits.
 const ENTRY: &str = "root";

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use rowgate_pg::control::installation;
-use rowgate_pg::control::installation::{Installation, InstallationError};
+use rowgate_pg::control::installation::{self, Installation, InstallationError};
 use rowgate_program::signals;
 use rowgate_reconcile::Ended;
 use tokio::net::TcpListener;
@@ -15,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{self, ConnectError, Progress};
 use crate::config::Settings;
-use crate::entropy;
 use crate::health::{self, Health};
 use crate::lease::{Leadership, Lost};
 use crate::meter::Meter;
 use crate::roots::{self, RootsError};
 use crate::source::KubeSource;
+use rowgate_reconcile::entropy;
 
 /// After PostgreSQL or the API server did not answer, and what it grows to.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);

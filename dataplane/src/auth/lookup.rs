@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use rowgate_core::problem::Problem;
 use rowgate_core::secret::Credential;
-use rowgate_pg::tenant::keys;
-use rowgate_pg::tenant::keys::Found;
+use rowgate_pg::tenant::keys::{self, Found};
 
 use crate::auth::key_context::KeyContext;
 use crate::auth::lookup_limiter::LookupPermit;

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rowgate_core::name::Ulid;
 use rowgate_core::problem::{Code, Problem};
+use rowgate_program::entropy;
 use serde_json::json;
 
 /// The header that carries a request's id, both ways.
@@ -35,18 +36,16 @@ impl RequestId {
         ((1..=64).contains(&bytes.len()) && bytes.iter().all(safe)).then(|| RequestId(value.clone()))
     }
 
-    /// A new id, from milliseconds since 1970 and ten random bytes.
     #[must_use]
-    pub fn new(unix_ms: u64, random: [u8; 10]) -> RequestId {
-        let text = String::from(Ulid::from_parts(unix_ms, random));
+    pub fn new(id: Ulid) -> RequestId {
+        let text = String::from(id);
         RequestId(HeaderValue::try_from(text).expect("a ULID is letters and digits"))
     }
 
-    /// A new id. Time and chance enter here.
+    /// A new id.
     #[must_use]
     pub fn now() -> RequestId {
-        let unix_ms = jiff::Timestamp::now().as_millisecond();
-        RequestId::new(u64::try_from(unix_ms).unwrap_or_default(), rand::random())
+        RequestId::new(entropy::ulid())
     }
 
     #[must_use]
@@ -141,7 +140,7 @@ mod tests {
     }
 
     fn id() -> RequestId {
-        RequestId::new(1, [0; 10])
+        RequestId::new(Ulid::from_parts(1, [0; 10]))
     }
 
     #[tokio::test]

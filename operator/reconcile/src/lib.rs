@@ -13,7 +13,7 @@ pub mod source;
 
 mod apply;
 mod controller;
-mod entropy;
+pub mod entropy;
 mod pass;
 mod secrets;
 mod status;

@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use super::{MANAGER, lock, said};
 use crate::api::REQUEST_TIMEOUT;
-use crate::entropy;
 use crate::meter::Meter;
+use rowgate_reconcile::entropy;
 
 /// The API server takes no more bytes of a note.
 const MAX_NOTE_LEN: usize = 1024;

@@ -15,8 +15,8 @@ use super::secrets::SharedVersions;
 use super::watch::listed::Listed;
 use super::watch::stores::Store;
 use super::{Declared, Shared, lock};
-use crate::entropy;
 use crate::meter::WatchMeter;
+use rowgate_reconcile::entropy;
 
 pub(crate) mod changes;
 pub(crate) mod collection;
