@@ -9,7 +9,6 @@ use futures_util::future::join_all;
 use rowgate_core::derive::{CursorKey, Pepper, Root};
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::control::installation::InstallationError;
-use rowgate_pg::wire::{CallLimits, Limits};
 use rowgate_program::entropy;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -34,25 +33,11 @@ const POOL_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct AppConfig {
     pub listeners: Listeners,
+    pub settings: ServerSettings,
     pub control: Endpoint,
     pub root: Root,
-    pub trusted_proxies: TrustedProxies,
-    /// Of each tenant's database.
-    pub request_limits: Limits,
-    /// Of each tenant's functions and procedures.
-    pub calls: CallLimits,
-    /// Connections to one server at most, of all tenants.
-    pub per_server: usize,
     /// PgBouncer before the tenants' databases, in transaction mode.
     pub pooler: Option<Endpoint>,
-    /// Bytes of memory for the bodies of requests under way, of all tenants.
-    pub body_memory: usize,
-    /// How long a client may take nothing of its answer.
-    pub client_timeout: Duration,
-    /// How long requests in flight may take once shutdown began.
-    pub drain: Duration,
-    /// How often the times at which keys were last used are saved.
-    pub last_used_interval: Duration,
 }
 
 /// The two ports.
@@ -99,33 +84,6 @@ pub enum AppError {
     Installation(#[from] InstallationError),
 }
 
-impl AppConfig {
-    /// The settings of the command line, with what they do not say.
-    #[must_use]
-    pub fn new(
-        listeners: Listeners,
-        settings: ServerSettings,
-        control: Endpoint,
-        root: Root,
-        pooler: Option<Endpoint>,
-    ) -> AppConfig {
-        AppConfig {
-            listeners,
-            control,
-            root,
-            trusted_proxies: settings.trusted_proxies,
-            request_limits: settings.request_limits,
-            calls: settings.calls,
-            per_server: settings.per_server,
-            pooler,
-            body_memory: settings.body_memory,
-            client_timeout: settings.client_timeout,
-            drain: settings.drain,
-            last_used_interval: settings.last_used_interval,
-        }
-    }
-}
-
 impl Listeners {
     /// Binds both ports; the error names the flag of the one that is taken.
     pub async fn bind(settings: &ServerSettings) -> Result<Listeners, AppError> {
@@ -149,52 +107,53 @@ impl Tasks {
 
 /// Serves until `shutdown` is cancelled; then `/readyz` is false, requests in flight end, and the replica's row goes.
 pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), AppError> {
+    let AppConfig { listeners, settings, control, root, pooler } = config;
     let (background, connections) = (Tasks::default(), Tasks::default());
     // `cut` ends requests that outlast the drain; `done` ends what must outlive them.
     let (cut, done) = (CancellationToken::new(), CancellationToken::new());
     let id = entropy::ulid();
     let pools = PoolConfig {
         replica: id.clone(),
-        request_limits: config.request_limits,
-        calls: config.calls,
-        per_server: config.per_server,
-        pooler: config.pooler,
+        request_limits: settings.request_limits,
+        calls: settings.calls,
+        per_server: settings.per_server,
+        pooler,
     };
     let tenants = Arc::new(TenantRegistry::new(pools, background.clone()));
     let app = Arc::new(App {
         tenants,
-        pepper: config.root.pepper(),
-        cursor_key: config.root.cursor_key(),
-        token_keys: TokenKeys::new(config.root.clone()),
-        trusted_proxies: config.trusted_proxies,
+        pepper: root.pepper(),
+        cursor_key: root.cursor_key(),
+        token_keys: TokenKeys::new(root.clone()),
+        trusted_proxies: settings.trusted_proxies,
         metrics: RequestMetrics::default(),
         unparsed: Arc::default(),
-        body_memory: BodyMemory::new(config.body_memory),
+        body_memory: BodyMemory::new(settings.body_memory),
         draining: shutdown.clone(),
     });
-    let address = config.listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();
+    let address = listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();
     tracing::info!(api = address, "listening");
     let api = service::Api::new(app.clone());
     let api = listen::serve(
-        config.listeners.api,
+        listeners.api,
         move |peer| api.service(peer),
         connections.clone(),
-        config.client_timeout,
+        settings.client_timeout,
         app.unparsed.clone(),
         listen::ShutdownSignals { drain: shutdown.clone(), cut: cut.clone() },
     );
     let probes = probes::service(app.clone());
     let looks = listen::serve(
-        config.listeners.probes,
+        listeners.probes,
         move |_| probes.clone(),
         background.clone(),
-        config.client_timeout,
+        settings.client_timeout,
         Arc::default(),
         listen::ShutdownSignals { drain: done.clone(), cut: done.clone() },
     );
     let accepting = background.start(api);
     background.start(looks);
-    let replica = Replica::new(id, address, config.control, config.root, config.last_used_interval);
+    let replica = Replica::new(id, address, control, root, settings.last_used_interval);
     background.start(revoked_sessions::follow(app.clone(), background.clone(), done.clone()));
     let following = background.start(replica.follow(app.clone(), background.clone(), shutdown.clone()));
 
@@ -202,7 +161,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     let followed = following.await.expect("the loop neither panics nor is aborted");
     shutdown.cancel();
     accepting.await.expect("accepting neither panics nor is aborted");
-    if tokio::time::timeout(config.drain, connections.ended()).await.is_err() {
+    if tokio::time::timeout(settings.drain, connections.ended()).await.is_err() {
         tracing::warn!("requests outlasted --drain-seconds and were cut off");
     }
     cut.cancel();

@@ -108,14 +108,18 @@ pub struct ServerSettings {
     pub trusted_proxies: TrustedProxies,
     /// Of each tenant's database.
     pub request_limits: Limits,
+    /// Of each tenant's functions and procedures.
     pub calls: CallLimits,
-    /// Bytes of memory for the bodies of requests in progress.
+    /// Bytes of memory for the bodies of requests in progress, of all tenants together.
     pub body_memory: usize,
     /// The most connections to one server, of all tenants together.
     pub per_server: usize,
+    /// How long a client may take nothing of its answer.
     pub client_timeout: Duration,
     pub log_format: LogFormat,
+    /// How long requests in progress may take once shutdown began.
     pub drain: Duration,
+    /// How often the times at which keys were last used are saved.
     pub last_used_interval: Duration,
 }
 

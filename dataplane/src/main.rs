@@ -106,7 +106,8 @@ async fn said<T: Display, E: Display>(work: impl Future<Output = Result<T, E>>) 
 async fn run(settings: ServeSettings) -> Result<(), AppError> {
     let listeners = Listeners::bind(&settings.server).await?;
     let ServeSettings { server, control, pooler } = settings;
-    let config = AppConfig::new(listeners, server, control.endpoint, control.root, pooler);
+    let (control, root) = (control.endpoint, control.root);
+    let config = AppConfig { listeners, settings: server, control, root, pooler };
     let shutdown = CancellationToken::new();
     let running = app::run(config, shutdown.clone());
     let stop_on_signal = async {

@@ -63,7 +63,8 @@ impl DataPlane for Bound {
         root: Root,
         shutdown: CancellationToken,
     ) -> Result<(), DataPlaneError> {
-        let config = AppConfig::new(self.listeners, self.settings, control, root, None);
+        let Bound { settings, listeners } = self;
+        let config = AppConfig { listeners, settings, control, root, pooler: None };
         Ok(app::run(config, shutdown).await?)
     }
 }
