@@ -4,8 +4,7 @@ use std::fmt;
 
 use rowgate_pg::control::installation::{InstallationError, open_existing};
 use rowgate_pg::control::replicas;
-use rowgate_pg::control::signing;
-use rowgate_pg::control::signing::Rotation;
+use rowgate_pg::control::signing::{self, Rotation};
 use rowgate_pg::failure::PgError;
 
 use crate::config::ControlSettings;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rowgate_pg::tenant::keys;
-use rowgate_pg::tenant::keys::Found;
+use rowgate_pg::tenant::keys::{self, Found};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Tasks};

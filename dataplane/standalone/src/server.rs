@@ -5,8 +5,7 @@ use std::time::Duration;
 use rowgate_core::name::Ulid;
 use rowgate_pg::connect::login::Login;
 use rowgate_pg::connect::login_failure::LoginFailure;
-use rowgate_pg::control::installation;
-use rowgate_pg::control::installation::{Installation, InstallationError, Roots};
+use rowgate_pg::control::installation::{self, Installation, InstallationError, Roots};
 use rowgate_pg::wire::try_login;
 use tokio_util::sync::CancellationToken;
 

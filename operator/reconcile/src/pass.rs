@@ -23,8 +23,7 @@ use crate::desired::{annotations, convert};
 use crate::plan::{As, Closed, Finding};
 use crate::source::{ResourceSource, Snapshot, Version};
 use crate::status::TenantState;
-use crate::status::report;
-use crate::status::report::StatusCache;
+use crate::status::report::{self, StatusCache};
 use crate::status::reporter::Reporter;
 
 mod adopt;

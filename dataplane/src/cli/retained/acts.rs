@@ -4,8 +4,7 @@ use std::io::{self, Write as _};
 
 use rowgate_core::name::Ulid;
 use rowgate_pg::control::installation::Operated;
-use rowgate_pg::control::tenants;
-use rowgate_pg::control::tenants::{Phase, Record};
+use rowgate_pg::control::tenants::{self, Phase, Record};
 use rowgate_pg::control::{leader, retained};
 use rowgate_reconcile::removal::retained::{Removal, drop_retained};
 

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::{DataplaneInstallation, open_existing};
-use rowgate_pg::control::retained;
-use rowgate_pg::control::retained::Retained;
+use rowgate_pg::control::retained::{self, Retained};
 use rowgate_pg::control::tenants::Record;
 use rowgate_pg::failure::PgError;
 use tokio::time::timeout;

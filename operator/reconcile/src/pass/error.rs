@@ -2,8 +2,7 @@
 
 use rowgate_crds::Reason;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::tenant::locks;
-use rowgate_pg::tenant::locks::Held;
+use rowgate_pg::tenant::locks::{self, Held};
 
 use crate::apply::ApplyError;
 use crate::source::SourceError;

@@ -13,8 +13,7 @@ use serde::Deserialize as _;
 
 use super::accept::{Accepted, accept};
 use super::access::readers::Readers;
-use super::access::rights;
-use super::access::rights::Resolved;
+use super::access::rights::{self, Resolved};
 use super::access::{acl, foreign, scans, security};
 use super::keys::Keys;
 use super::roles_and_database::ident;

@@ -3,8 +3,7 @@
 use super::Shared;
 use super::session_cache::{Of, Session};
 use crate::failure::PgError;
-use crate::tenant::backends;
-use crate::tenant::backends::Backend;
+use crate::tenant::backends::{self, Backend};
 use crate::wire::budget::Permit;
 use crate::wire::connection::Connection;
 use crate::wire::connection::connect::{ConnectError, connect_with};

@@ -11,8 +11,7 @@ use super::Connection;
 use crate::wire::call_sessions::Call;
 use crate::wire::connection::frames::Fields;
 use crate::wire::exchange::batch;
-use crate::wire::exchange::rows;
-use crate::wire::exchange::rows::Rows;
+use crate::wire::exchange::rows::{self, Rows};
 use crate::wire::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
 
 /// How a call went.

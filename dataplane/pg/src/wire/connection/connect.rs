@@ -10,8 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::channel_binding::Binding;
 use super::frames::{Fields, Inbox};
-use super::transport;
-use super::transport::{Socket, dial};
+use super::transport::{self, Socket, dial};
 use super::{Connection, Session, answer};
 use crate::connect::login::Login;
 use crate::connect::login_failure::{LoginCause, LoginFailure, Route};

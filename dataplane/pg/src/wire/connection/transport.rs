@@ -15,8 +15,7 @@ use tokio_util::either::Either;
 use super::channel_binding::Binding;
 use super::connect::ConnectError;
 use crate::connect::login::Endpoint;
-use crate::connect::tls;
-use crate::connect::tls::{Authorities, Tls};
+use crate::connect::tls::{self, Authorities, Tls};
 
 /// A connection's stream.
 pub(crate) type Socket = Either<UnixStream, Either<TcpStream, Box<TlsStream<TcpStream>>>>;

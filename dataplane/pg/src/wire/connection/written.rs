@@ -7,8 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Connection;
 use crate::wire::ask::Asked;
-use crate::wire::exchange::batch;
-use crate::wire::exchange::batch::Batch;
+use crate::wire::exchange::batch::{self, Batch};
 use crate::wire::exchange::rows::Rows;
 use crate::wire::failure::{Malformed, Stop};
 

@@ -8,8 +8,7 @@ use postgres_protocol::message::frontend::{self, BindError};
 use rowgate_sql::text::Format;
 
 use super::fingerprint_check;
-use super::key_statement;
-use super::key_statement::Prepared;
+use super::key_statement::{self, Prepared};
 use super::session_settings;
 use crate::wire::ask::{Asked, Mode};
 use crate::wire::connection::statements::{Number, Statements};

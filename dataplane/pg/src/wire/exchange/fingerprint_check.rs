@@ -7,8 +7,7 @@ use std::sync::LazyLock;
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
-use crate::catalog::fingerprint;
-use crate::catalog::fingerprint::Watched;
+use crate::catalog::fingerprint::{self, Watched};
 use crate::wire::ask::Mode;
 use crate::wire::connection::frames::Fields;
 use crate::wire::failure::Malformed;
