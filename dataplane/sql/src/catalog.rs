@@ -85,7 +85,7 @@ pub struct Entity {
     pub routine: Option<Routine>,
     /// Constraints of the table and unique indexes, of which all columns are known.
     pub constraints: Vec<Constraint>,
-    pub ways: Ways,
+    pub write_support: WriteSupport,
     /// Tables below a view, by schema and name.
     pub under: Vec<(Ident, Ident)>,
     /// Rows may be there that somebody does not see, or see and may not change. False: a table that shows them to everybody.
@@ -99,25 +99,25 @@ pub struct Entity {
     pub keeps_rows: bool,
 }
 
-/// How each kind of write of its rows is done.
+/// Whether and how each kind of write of its rows is possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ways {
-    pub insert: Way,
-    pub update: Way,
-    pub delete: Way,
+pub struct WriteSupport {
+    pub insert: WriteMethod,
+    pub update: WriteMethod,
+    pub delete: WriteMethod,
 }
 
-/// Who does a write of a row.
+/// What performs a write of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Way {
+pub enum WriteMethod {
     /// PostgreSQL, in a table, or in the one below a view.
     #[default]
-    Itself,
+    Direct,
     /// It may pass rows over: an INSTEAD OF trigger of the view, or of one below it, for which no row is locked before it
     /// runs; or a table, by itself, has BEFORE triggers for each row.
     Trigger,
-    /// Nobody.
-    Never,
+    /// PostgreSQL refuses it.
+    Unsupported,
 }
 
 /// What an error of PostgreSQL may name.
@@ -151,7 +151,7 @@ impl Entity {
     /// after BEFORE triggers, so that it cannot tell a row that they have passed over.
     #[must_use]
     pub fn raises_for_a_second(&self) -> bool {
-        !self.key_is_unique || self.ways.insert == Way::Trigger
+        !self.key_is_unique || self.write_support.insert == WriteMethod::Trigger
     }
 
     /// The field whose `true` takes a row out of reads.

@@ -7,8 +7,8 @@ mod encoding;
 mod fence;
 mod page;
 mod predicate;
-mod suspects;
 mod value;
+mod value_probe;
 mod write;
 
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 use rowgate_core::cursor::{Binding, Position};
 
 use crate::catalog::{Entity, FieldType, Operators};
-use crate::query::{Check, Guard, Nothing, Predicate, Query};
+use crate::query::{Check, Guard, NoRowReason, Predicate, Query};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 pub use call::call;
-pub use suspects::{Misfit, Suspects};
+pub use value_probe::{ValueDiagnosis, ValueProbe};
 pub use write::{PASSED_OVER, UNTRUE, delete, insert, upsert};
 
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub struct Compiled {
     pub binding: Option<Binding>,
     /// See [`crate::query::Upsert`].
     pub missing: Vec<String>,
-    pub nothing: Nothing,
+    pub no_row: NoRowReason,
     /// Those of [`crate::query::Upsert`]: where one is not true, the count of the shape is [`UNTRUE`] and its place here.
     pub checks: Vec<Check>,
     /// Where no index tells who came second, a row that is there (23505) may be the one that is meant: it is looked for again.
@@ -71,7 +71,7 @@ impl Compiled {
             entity: Arc::clone(entity),
             binding: None,
             missing: Vec::new(),
-            nothing: Nothing::NoRow,
+            no_row: NoRowReason::NotFound,
             checks: Vec::new(),
             may_race: false,
             is_tagged: false,

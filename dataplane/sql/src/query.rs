@@ -77,7 +77,7 @@ pub struct Upsert {
     /// The field that holds the version, and the one that hides the row from reads, to be known beside the answer.
     /// Empty: the answer is not what a read of the row would give, or nobody could know that.
     pub marks: Vec<usize>,
-    pub nothing: Nothing,
+    pub no_row: NoRowReason,
     /// Where one is not true nothing is written.
     pub checks: Vec<Check>,
 }
@@ -127,9 +127,9 @@ pub enum Check {
 
 /// What it means when a statement ran and did nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nothing {
+pub enum NoRowReason {
     /// There is no such row that the caller could reach.
-    NoRow,
+    NotFound,
     /// Somebody makes or removes the row at this moment, or it is hidden: it is looked for again.
     Again,
     /// The row is there, and only a new one was asked for.

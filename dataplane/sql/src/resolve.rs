@@ -23,11 +23,11 @@ pub use filter::{FilterRefusal, Found, Subject, Takes};
 pub use refusal::{
     CallRefusal, OrderRefusal, Refusal, Right, RowWrite, Unknown, Valued, VersionRefusal, WriteRefusal,
 };
-pub use value::Misfit;
+pub use value::ValueRefusal;
 pub(crate) use visible::Visible;
 pub use write::delete::delete;
-pub use write::version::Only;
-pub use write::{How, insert, may_insert, may_upsert, upsert};
+pub use write::version::Precondition;
+pub use write::{UpsertMode, insert, may_insert, may_upsert, upsert};
 
 /// Rows of a page when no number is asked for.
 pub const DEFAULT_PAGE_SIZE: u32 = 100;
@@ -146,9 +146,9 @@ fn by_key(visible: &Visible<'_>, path: &[(String, String)]) -> Result<Predicate,
         let (_, text) =
             path.iter().find(|(name, _)| *name == entity.fields[field].name).ok_or(Refusal::KeyNames)?;
         let ty = &entity.fields[field].ty;
-        let mut bind = value::bind(ty, text).map_err(|misfit| {
+        let mut bind = value::bind(ty, text).map_err(|refusal| {
             let name = entity.fields[field].name.clone();
-            Refusal::Key(Valued { name, ty: ty.name.clone(), misfit })
+            Refusal::Key(Valued { name, ty: ty.name.clone(), refusal })
         })?;
         bind.field = u16::try_from(field).ok();
         conditions.push(Predicate::Compare {

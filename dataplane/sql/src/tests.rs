@@ -1,7 +1,7 @@
 //! A request's whole way, from query string to SQL. The catalog that all of these tests ask is here.
 
-mod bounds;
 mod calls;
+mod limits;
 mod properties;
 mod reads;
 mod refusals;
@@ -109,7 +109,7 @@ fn catalog() -> Catalog {
             columns: columns(ORDERS),
             unique: Vec::new(),
             constraints: Vec::new(),
-            ways: crate::catalog::Ways::default(),
+            write_support: crate::catalog::WriteSupport::default(),
             hides: true,
             view: None,
         },
@@ -119,7 +119,7 @@ fn catalog() -> Catalog {
             columns: columns(LINES),
             unique: Vec::new(),
             constraints: Vec::new(),
-            ways: crate::catalog::Ways::default(),
+            write_support: crate::catalog::WriteSupport::default(),
             hides: true,
             view: None,
         },

@@ -54,7 +54,7 @@ pub(crate) async fn attempt(
         n_affected: None,
         is_untold: false,
     };
-    Ok(Written { page, entity: compiled.entity.clone(), nothing: compiled.nothing, tagged: None })
+    Ok(Written { page, entity: compiled.entity.clone(), no_row: compiled.no_row, tagged: None })
 }
 
 /// The problem that a failure becomes. What is not final has not run.
@@ -113,7 +113,7 @@ fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: 
             )
         }
         failure => problem_of(caller, context, &compiled.entity, failure, |parameter| {
-            rest::problem::misfit(compiled, parameter, |_| false)
+            rest::problem::invalid_value(compiled, parameter, |_| false)
         }),
     }
 }

@@ -10,12 +10,12 @@ use crate::auth::key_context::KeyContext;
 use crate::execute::retry::RetryReason;
 
 /// The problem that the failure of a read becomes. What PostgreSQL said goes to the log, where it is a fault of ours.
-/// `misfit` says what is wrong with the value of a parameter, where it is one of the request.
+/// `invalid_value` says what is wrong with the value of a parameter, where it is one of the request.
 fn problem_of_failure(
     caller: &Caller,
     context: &KeyContext,
     failure: Failure,
-    misfit: impl FnOnce(usize) -> Option<Problem>,
+    invalid_value: impl FnOnce(usize) -> Option<Problem>,
 ) -> RetryReason {
     let trace = &caller.trace;
     match failure {
@@ -37,8 +37,10 @@ fn problem_of_failure(
         Failure::Invalid(cause) => {
             let what = "a value does not fit its column, a computation overflows or divides by zero, or two columns \
                         have collations that cannot be compared; compare with values of the column's type";
-            let problem =
-                cause.parameter.and_then(misfit).unwrap_or_else(|| Problem::new(Code::InvalidValue, what));
+            let problem = cause
+                .parameter
+                .and_then(invalid_value)
+                .unwrap_or_else(|| Problem::new(Code::InvalidValue, what));
             RetryReason::Final(match cause.sqlstate.as_deref() {
                 Some("54001") => problem.detail("it is nested deeper than PostgreSQL can parse"),
                 _ => problem,
@@ -86,9 +88,9 @@ pub(crate) fn problem_of(
     context: &KeyContext,
     entity: &Entity,
     failure: Failure,
-    misfit: impl FnOnce(usize) -> Option<Problem>,
+    invalid_value: impl FnOnce(usize) -> Option<Problem>,
 ) -> RetryReason {
-    match problem_of_failure(caller, context, failure, misfit) {
+    match problem_of_failure(caller, context, failure, invalid_value) {
         RetryReason::Denied(_) => {
             let scope = context.snapshot.scope(&context.key);
             RetryReason::Denied(rest::not_found(&context.snapshot.catalog, &scope, entity.name.as_str()))

@@ -79,7 +79,11 @@ impl<F: Fn(&KeyContext) -> Result<Compiled, Problem> + Send + Sync> Attempt for 
         let page = ask(caller, context, !is_last, statement, Mode::Read).await.map_err(|failure| {
             // compiled again, because the statement was moved into the question
             problem_of(caller, context, &compiled.entity, failure, |parameter| {
-                rest::problem::misfit(&make(context).ok()?, parameter, may_read(context, &compiled.entity))
+                rest::problem::invalid_value(
+                    &make(context).ok()?,
+                    parameter,
+                    may_read(context, &compiled.entity),
+                )
             })
         })?;
         if page.key.generation > context.snapshot.catalog.generation && !is_last {

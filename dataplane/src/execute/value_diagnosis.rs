@@ -4,7 +4,7 @@
 use rowgate_core::problem::Problem;
 use rowgate_pg::wire::{Cause, Failure, Mode};
 use rowgate_sql::catalog::Entity;
-use rowgate_sql::compile::{Compiled, Misfit};
+use rowgate_sql::compile::{Compiled, ValueDiagnosis};
 use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
@@ -55,11 +55,11 @@ fn unnamed(failure: &Failure) -> Option<&str> {
 /// Asks as the key what is wrong with each value by itself: perhaps nothing. `None`: PostgreSQL cannot say, for lack of a right
 /// to the schema of a type, or because a domain's own check fails; or there is no memory for the question.
 async fn judged(caller: &Caller, context: &KeyContext, compiled: &Compiled) -> Option<Option<Problem>> {
-    let Some(suspects) = compiled.suspects() else { return Some(None) };
-    let _held = caller.reserve(context, suspects.sql.n_bytes()).ok()?;
-    let statement = (suspects.sql.clone(), suspects.shape.clone(), usize::MAX);
+    let Some(probe) = compiled.value_probe() else { return Some(None) };
+    let _held = caller.reserve(context, probe.sql.n_bytes()).ok()?;
+    let statement = (probe.sql.clone(), probe.shape.clone(), usize::MAX);
     let page = ask(caller, context, false, statement, Mode::Read).await.ok()?;
     let rows = [b"[", &page.json[..], b"]"].concat();
-    let misfits: Vec<Misfit> = serde_json::from_slice(&rows).ok()?;
-    Some(rest::problem::suspects(&suspects, &misfits, may_read(context, &compiled.entity)))
+    let diagnoses: Vec<ValueDiagnosis> = serde_json::from_slice(&rows).ok()?;
+    Some(rest::problem::diagnosed(&probe, &diagnoses, may_read(context, &compiled.entity)))
 }

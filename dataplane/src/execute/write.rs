@@ -6,7 +6,7 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Failure, Mode, Page};
 use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile::{Compiled, PASSED_OVER, UNTRUE, Verb};
-use rowgate_sql::query::{Guard, Nothing};
+use rowgate_sql::query::{Guard, NoRowReason};
 use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
@@ -23,7 +23,7 @@ pub struct Written {
     pub page: Page,
     pub entity: Arc<Entity>,
     /// What it means where no row was written.
-    pub nothing: Nothing,
+    pub no_row: NoRowReason,
     /// Of the one row that was read back, where it keeps its version.
     pub tagged: Option<RowVersion>,
 }
@@ -103,7 +103,7 @@ impl<F: Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync> Attemp
         let _first = caller.trace.rows.set(page.n_rows);
         let one = (compiled.is_tagged && page.n_rows == 1).then_some(page.last.as_ref()).flatten();
         let tagged = RowVersion::new(context, &compiled.entity, &compiled.shape, one);
-        Ok(Written { page, entity: compiled.entity, nothing: compiled.nothing, tagged })
+        Ok(Written { page, entity: compiled.entity, no_row: compiled.no_row, tagged })
     }
 }
 
@@ -123,7 +123,8 @@ fn is_in_doubt(compiled: &Compiled, answered: &Result<Page, Failure>) -> bool {
     match answered {
         // nothing is tried again that a trigger has passed over
         Ok(page) => {
-            page.n_affected == Some(0) && !matches!(compiled.nothing, Nothing::Again | Nothing::PassedOver)
+            page.n_affected == Some(0)
+                && !matches!(compiled.no_row, NoRowReason::Again | NoRowReason::PassedOver)
         }
         Err(Failure::Denied(_) | Failure::Violation(_)) => compiled.verb == Verb::Upsert,
         Err(_) => false,
@@ -172,7 +173,11 @@ fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: 
         )),
         Failure::Unwritable(cause) => RetryReason::Final(unwritable(&cause)),
         failure => problem_of(caller, context, &compiled.entity, failure, |parameter| {
-            rest::problem::misfit(compiled, parameter, value_diagnosis::may_read(context, &compiled.entity))
+            rest::problem::invalid_value(
+                compiled,
+                parameter,
+                value_diagnosis::may_read(context, &compiled.entity),
+            )
         }),
     }
 }

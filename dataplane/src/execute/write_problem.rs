@@ -4,7 +4,7 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Cause, Rule};
 use rowgate_sql::catalog::{Constraint, EXPECTED_TS, Entity, EntityKind};
 use rowgate_sql::compile::{Compiled, Verb};
-use rowgate_sql::query::Nothing;
+use rowgate_sql::query::NoRowReason;
 use rowgate_sql::rest;
 
 use crate::auth::key_context::KeyContext;
@@ -77,9 +77,9 @@ pub fn passed_over() -> Problem {
 }
 
 /// The problem of a stale write; `nothing` says by what it named the row's version.
-pub fn stale(nothing: Nothing, entity: &Entity) -> Problem {
-    match nothing {
-        Nothing::Unmatched => Problem::new(
+pub fn stale(no_row: NoRowReason, entity: &Entity) -> Problem {
+    match no_row {
+        NoRowReason::Unmatched => Problem::new(
             Code::PreconditionFailed,
             "the row's version is not the one that If-Match names, or the row is gone; read it again, and apply the change to what you find",
         ),
@@ -119,7 +119,7 @@ pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &Compiled
             "a foreign key or a trigger would change rows of another table, which requires their versions; change \
              those first",
         ),
-        Some("DL409") => stale(compiled.nothing, &compiled.entity),
+        Some("DL409") => stale(compiled.no_row, &compiled.entity),
         Some("DL428") if compiled.entity.kind == EntityKind::View && compiled.entity.version().is_none() => {
             Problem::new(
                 Code::ExpectedTsRequired,

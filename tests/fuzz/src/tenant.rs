@@ -93,7 +93,7 @@ fn catalog() -> Catalog {
         columns: COLUMNS.iter().map(column).collect(),
         unique: Vec::new(),
         constraints: Vec::new(),
-        ways: rowgate_sql::catalog::Ways::default(),
+        write_support: rowgate_sql::catalog::WriteSupport::default(),
         hides: true,
         view: None,
     };

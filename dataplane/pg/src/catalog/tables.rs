@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rowgate_sql::catalog::{TableColumns, Ways};
+use rowgate_sql::catalog::{TableColumns, WriteSupport};
 use sqlx::PgConnection;
 use sqlx::postgres::types::Oid;
 
@@ -39,7 +39,7 @@ impl Tables {
                 columns: Vec::new(),
                 unique: Vec::new(),
                 constraints: Vec::new(),
-                ways: Ways::default(),
+                write_support: WriteSupport::default(),
                 hides: true,
                 view: None,
             })

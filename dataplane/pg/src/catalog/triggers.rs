@@ -1,6 +1,6 @@
 //! Which writes of a table have triggers that may pass a row over.
 
-use rowgate_sql::catalog::{Way, Ways};
+use rowgate_sql::catalog::{WriteMethod, WriteSupport};
 use sqlx::PgConnection;
 use sqlx::postgres::types::Oid;
 
@@ -37,11 +37,12 @@ pub(super) async fn note(conn: &mut PgConnection, tables: &mut Tables) -> Result
     .fetch_all(conn)
     .await?;
     for row in rows {
-        let way = |kinds: i32| if row.kinds & kinds == 0 { Way::Itself } else { Way::Trigger };
+        let method =
+            |kinds: i32| if row.kinds & kinds == 0 { WriteMethod::Direct } else { WriteMethod::Trigger };
         // a row that moves to another partition is deleted from one and inserted into the other
         let update = if row.has_parts { 28 } else { 16 };
-        let ways = Ways { insert: way(4), update: way(update), delete: way(8) };
-        tables.at(row.relation, |table| table.ways = ways);
+        let write_support = WriteSupport { insert: method(4), update: method(update), delete: method(8) };
+        tables.at(row.relation, |table| table.write_support = write_support);
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What PostgreSQL can write to a view, by itself or by INSTEAD OF triggers.
 
-use rowgate_sql::catalog::{ViewInfo, Way, Ways};
+use rowgate_sql::catalog::{ViewInfo, WriteMethod, WriteSupport};
 use rowgate_sql::text::Ident;
 use sqlx::postgres::types::Oid;
 use sqlx::{Connection as _, PgConnection};
@@ -52,10 +52,10 @@ pub(super) async fn note(conn: &mut PgConnection, tables: &mut Tables) -> Result
 }
 
 fn info(row: &Row) -> Result<ViewInfo, PgError> {
-    let way = |event: i32, trigger: i32| match (row.events & event, row.fired & trigger) {
-        (0, _) => Way::Never,
-        (_, 0) => Way::Itself,
-        _ => Way::Trigger,
+    let method = |event: i32, trigger: i32| match (row.events & event, row.fired & trigger) {
+        (0, _) => WriteMethod::Unsupported,
+        (_, 0) => WriteMethod::Direct,
+        _ => WriteMethod::Trigger,
     };
     let fixed = |trigger: i32| -> Result<Vec<Ident>, PgError> {
         let fixed = row.fixed.iter().filter(|_| row.own & trigger == 0);
@@ -63,7 +63,7 @@ fn info(row: &Row) -> Result<ViewInfo, PgError> {
     };
     let under = row.under_schemas.iter().zip(&row.under_names);
     Ok(ViewInfo {
-        ways: Ways { insert: way(8, 4), update: way(4, 16), delete: way(16, 8) },
+        write_support: WriteSupport { insert: method(8, 4), update: method(4, 16), delete: method(16, 8) },
         under: under
             .map(|(schema, name)| Ok((ident(schema)?, ident(name)?)))
             .collect::<Result<_, PgError>>()?,

@@ -49,13 +49,13 @@ pub enum Kind {
 pub struct Argument {
     /// `None`: it has none.
     pub name: Option<String>,
-    pub way: Way,
+    pub mode: ArgMode,
     pub has_default: bool,
     pub ty: DeclaredType,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum ArgMode {
     In,
     InOut,
     Out,
@@ -113,19 +113,19 @@ impl Declared {
         let mut params = Vec::new();
         let mut outputs = Vec::new();
         for (i, argument) in self.arguments.iter().enumerate() {
-            let mode = match argument.way {
-                Way::In => Some(Mode::In),
-                Way::InOut => Some(Mode::InOut),
-                Way::Out => (kind == RoutineKind::Procedure).then_some(Mode::Out),
-                Way::Variadic => return Err(Obstacle::Variadic),
-                Way::Table => None,
+            let mode = match argument.mode {
+                ArgMode::In => Some(Mode::In),
+                ArgMode::InOut => Some(Mode::InOut),
+                ArgMode::Out => (kind == RoutineKind::Procedure).then_some(Mode::Out),
+                ArgMode::Variadic => return Err(Obstacle::Variadic),
+                ArgMode::Table => None,
             };
             let name = argument.name.as_ref().and_then(Ident::new).ok_or(Obstacle::Unnamed(i + 1))?;
             if argument.ty.base_kind == 'p' {
                 return Err(Obstacle::Parameter(name.as_str().to_owned(), argument.ty.name.clone()));
             }
             let (exposed, ty) = (name.as_str().to_owned(), typed(&argument.ty));
-            if argument.way.is_given() {
+            if argument.mode.is_given() {
                 outputs.push(Output { name: exposed.clone(), column: name.clone(), ty: ty.clone() });
             }
             if let Some(mode) = mode {
@@ -160,13 +160,13 @@ fn output(name: &str, ty: FieldType) -> Option<Output> {
     Some(Output { name: name.to_owned(), column: Ident::new(name)?, ty })
 }
 
-impl Way {
+impl ArgMode {
     fn is_given(self) -> bool {
-        matches!(self, Way::InOut | Way::Out | Way::Table)
+        matches!(self, ArgMode::InOut | ArgMode::Out | ArgMode::Table)
     }
 
     fn is_taken(self) -> bool {
-        matches!(self, Way::In | Way::InOut | Way::Variadic)
+        matches!(self, ArgMode::In | ArgMode::InOut | ArgMode::Variadic)
     }
 }
 
@@ -300,12 +300,12 @@ fn declared(row: &Row, parts: Vec<PartRow>) -> Result<Declared, PgError> {
             base_oid: part.base_oid.0,
             base_kind: part.base_kind.chars().next().unwrap_or('p'),
         };
-        let way = match part.mode.as_str() {
-            "i" => Way::In,
-            "b" => Way::InOut,
-            "o" => Way::Out,
-            "v" => Way::Variadic,
-            "t" => Way::Table,
+        let mode = match part.mode.as_str() {
+            "i" => ArgMode::In,
+            "b" => ArgMode::InOut,
+            "o" => ArgMode::Out,
+            "v" => ArgMode::Variadic,
+            "t" => ArgMode::Table,
             "r" => {
                 result = Some(ty);
                 continue;
@@ -316,10 +316,10 @@ fn declared(row: &Row, parts: Vec<PartRow>) -> Result<Declared, PgError> {
             }
             other => return Err(PgError::unexpected(format!("a parameter of mode {other}"))),
         };
-        arguments.push(Argument { name: part.name, way, has_default: false, ty });
+        arguments.push(Argument { name: part.name, mode, has_default: false, ty });
     }
     // the last of those that are taken have defaults
-    let taken = arguments.iter_mut().rev().filter(|argument| argument.way.is_taken());
+    let taken = arguments.iter_mut().rev().filter(|argument| argument.mode.is_taken());
     let n_defaults = usize::try_from(row.n_defaults).unwrap_or(0);
     taken.take(n_defaults).for_each(|argument| argument.has_default = true);
     Ok(Declared {

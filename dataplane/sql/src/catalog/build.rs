@@ -7,7 +7,7 @@ use rowgate_core::name::EntityName;
 
 use super::{
     Action, Catalog, Constraint, EXPECTED_TS, Entity, EntityKind, EntityRecord, Field, FieldType, Filling,
-    Limits, PermissionRecord, Rights, RoutineInfo, Scope, Way, Ways,
+    Limits, PermissionRecord, Rights, RoutineInfo, Scope, WriteMethod, WriteSupport,
 };
 use crate::text::{BuiltIn, Ident};
 
@@ -24,8 +24,8 @@ pub struct TableColumns {
     pub unique: Vec<Vec<Ident>>,
     /// Name and columns of each constraint and unique index that is about columns alone.
     pub constraints: Vec<(String, Vec<Ident>)>,
-    /// Of a table: a way is none of [`Way::Never`].
-    pub ways: Ways,
+    /// Of a table, so never [`WriteMethod::Unsupported`].
+    pub write_support: WriteSupport,
     /// False: its policies show every row to everybody, to be read and to be changed.
     pub hides: bool,
     /// `None` for a table.
@@ -35,7 +35,7 @@ pub struct TableColumns {
 /// What can be written to a view.
 #[derive(Debug, Clone, Default)]
 pub struct ViewInfo {
-    pub ways: Ways,
+    pub write_support: WriteSupport,
     /// The tables below it.
     pub under: Vec<(Ident, Ident)>,
     /// The columns that no new row is given.
@@ -123,7 +123,7 @@ fn look_below(catalog: &mut Catalog) {
         let below: Vec<_> = view.under.iter().filter_map(|table| tables.get(table)).collect();
         let named = below.iter().flat_map(|table| table.flags.iter().map(|at| &table.fields[*at].column));
         let flags: HashSet<usize> = named.filter_map(|column| view.position(column.as_str())).collect();
-        let keeps_rows = view.ways.delete == Way::Itself
+        let keeps_rows = view.write_support.delete == WriteMethod::Direct
             && matches!((&below[..], &view.under[..]), ([table], [_]) if table.protection.is_some());
         if keeps_rows || !flags.is_empty() {
             let view = Arc::make_mut(view);
@@ -162,7 +162,7 @@ fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
     // A trigger of the view's own may do with it what it likes.
     let passes_on = |field: &Field| field.column.as_str() == EXPECTED_TS && field.updatable;
     let shows_version = record.shows_version
-        && view.ways.update == Way::Itself
+        && view.write_support.update == WriteMethod::Direct
         && has(EXPECTED_TS, TIMESTAMPTZ)
         && fields.iter().any(passes_on);
     let flag = |column: &str| fields.iter().position(|field| field.column.as_str() == column);
@@ -172,7 +172,7 @@ fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
         flags: flags.into_iter().collect(),
         keeps_rows: false,
         constraints: constraints.collect(),
-        ways: table.view.as_ref().map_or(table.ways, |view| view.ways),
+        write_support: table.view.as_ref().map_or(table.write_support, |view| view.write_support),
         under: view.under,
         hides: table.hides || table.view.is_some(),
         shows_version,
@@ -206,7 +206,7 @@ fn callable(record: &EntityRecord, info: &RoutineInfo) -> Option<Entity> {
         protection: None,
         hide_soft_deleted: None,
         constraints: Vec::new(),
-        ways: Ways::default(),
+        write_support: WriteSupport::default(),
         under: Vec::new(),
         hides: true,
         shows_version: false,

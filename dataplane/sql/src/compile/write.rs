@@ -140,7 +140,7 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         checks::and(&mut sql, upsert, " and ");
     }
     checks::which(&mut sql, upsert, &shape);
-    let (missing, nothing) = (upsert.missing.clone(), upsert.nothing);
+    let (missing, no_row) = (upsert.missing.clone(), upsert.no_row);
     let checks = upsert.checks.clone();
     let may_race = entity.raises_for_a_second() && upsert.insert.is_some() && (updates || upsert.looks);
     let verb = match (&upsert.insert, updates) {
@@ -149,7 +149,7 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         (Some(_), false) => Verb::Insert,
     };
     let guard = upsert.guard;
-    Compiled { missing, nothing, checks, may_race, guard, ..written(sql, shape, &upsert.entity, verb) }
+    Compiled { missing, no_row, checks, may_race, guard, ..written(sql, shape, &upsert.entity, verb) }
 }
 
 /// Whether the row is there, as it was before the statement: what triggers do meanwhile is not seen. Where that is to say

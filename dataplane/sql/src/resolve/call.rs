@@ -67,8 +67,8 @@ pub fn call(
             None if param.has_default => {}
             None => missing.push(param.name.clone()),
             Some((name, input)) => {
-                let mut bind = input::bind(&param.ty, input).map_err(|misfit| {
-                    CallRefusal::Value(Valued { name: name.clone(), ty: param.ty.name.clone(), misfit })
+                let mut bind = input::bind(&param.ty, input).map_err(|refusal| {
+                    CallRefusal::Value(Valued { name: name.clone(), ty: param.ty.name.clone(), refusal })
                 })?;
                 bind.field = u16::try_from(at).ok();
                 arguments.push(Argument { param: at, value: Some(bind) });

@@ -150,7 +150,7 @@ fn ordered_enough(typed: &Typed, op: Comparison) -> Result<(), FilterRefusal> {
 
 fn bind(typed: &Typed, literal: &Literal) -> Result<Bind, FilterRefusal> {
     let mut bind = value::literal(&typed.ty, literal)
-        .map_err(|misfit| FilterRefusal::Compared { with: typed.found(), misfit })?;
+        .map_err(|refusal| FilterRefusal::Compared { with: typed.found(), refusal })?;
     if let Value::Field(field) = typed.value {
         bind.field = u16::try_from(field).ok();
     }

@@ -2,7 +2,7 @@
 //! how a request is written.
 
 use super::filter::FilterRefusal;
-use super::value::Misfit;
+use super::value::ValueRefusal;
 use crate::catalog::EntityKind;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +47,7 @@ pub struct Valued {
     pub name: String,
     /// As PostgreSQL calls it.
     pub ty: String,
-    pub misfit: Misfit,
+    pub refusal: ValueRefusal,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -16,7 +16,7 @@ use family::Family;
 
 /// What a value would have to be, to fit its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Misfit {
+pub enum ValueRefusal {
     /// A whole number within these bounds.
     Integer(i64, i64),
     Number,
@@ -57,7 +57,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// The bind for a literal of a filter: only quoted text is text, and every type may be written as text.
-pub(super) fn literal(ty: &FieldType, literal: &Literal) -> Result<Bind, Misfit> {
+pub(super) fn literal(ty: &FieldType, literal: &Literal) -> Result<Bind, ValueRefusal> {
     let family = Family::of(ty);
     let text = match literal {
         Literal::Text(text)
@@ -71,37 +71,39 @@ pub(super) fn literal(ty: &FieldType, literal: &Literal) -> Result<Bind, Misfit>
         Literal::Infinity { negative: false } => "infinity",
         Literal::Infinity { negative: true } => "-infinity",
         Literal::NaN => "NaN",
-        Literal::Null => return Err(Misfit::Unquoted),
+        Literal::Null => return Err(ValueRefusal::Unquoted),
         Literal::Duration(text) if ty.base_oid == family::INTERVAL => {
             return bind(ty, &moment::interval(text));
         }
         Literal::Binary(text) if family == Family::Bytea => return bind(ty, text),
         Literal::Enum { label, .. } if ty.kind == TypeKind::Enum => return bind(ty, label),
-        Literal::Duration(_) | Literal::Binary(_) | Literal::Enum { .. } => return Err(Misfit::Foreign),
+        Literal::Duration(_) | Literal::Binary(_) | Literal::Enum { .. } => {
+            return Err(ValueRefusal::Foreign);
+        }
     };
     let quoted = matches!(literal, Literal::Text(_));
     let number = matches!(literal, Literal::Number(_));
     match family {
-        Family::Text(_) if !quoted => Err(Misfit::Unquoted),
+        Family::Text(_) if !quoted => Err(ValueRefusal::Unquoted),
         // `money` and the like may be written as numbers.
-        Family::Other if !quoted && !number => Err(Misfit::Unquoted),
+        Family::Other if !quoted && !number => Err(ValueRefusal::Unquoted),
         Family::TimestampTz | Family::TimeTz if quoted && moment::with_plus(text).is_some() => {
-            Err(Misfit::Plus)
+            Err(ValueRefusal::Plus)
         }
         _ => bind(ty, text),
     }
 }
 
 /// The bind for a bare text, such as a part of a path.
-pub(super) fn bind(ty: &FieldType, text: &str) -> Result<Bind, Misfit> {
+pub(super) fn bind(ty: &FieldType, text: &str) -> Result<Bind, ValueRefusal> {
     if !family::has_equality(ty) {
-        return Err(Misfit::Incomparable);
+        return Err(ValueRefusal::Incomparable);
     }
     stored(ty, text)
 }
 
 /// The bind for a bare text that is to be stored.
-pub(super) fn stored(ty: &FieldType, text: &str) -> Result<Bind, Misfit> {
+pub(super) fn stored(ty: &FieldType, text: &str) -> Result<Bind, ValueRefusal> {
     let family = Family::of(ty);
     if family == Family::Bytea {
         let value = Some(bytea(text)?);
@@ -113,34 +115,34 @@ pub(super) fn stored(ty: &FieldType, text: &str) -> Result<Bind, Misfit> {
 }
 
 /// Whether a bare text is of a family, as far as it is judged here.
-pub(super) fn judge(family: Family, text: &str) -> Result<(), Misfit> {
-    let fits = |fits: bool, otherwise: Misfit| fits.then_some(()).ok_or(otherwise);
+pub(super) fn judge(family: Family, text: &str) -> Result<(), ValueRefusal> {
+    let fits = |fits: bool, otherwise: ValueRefusal| fits.then_some(()).ok_or(otherwise);
     match family {
         Family::Integer(min, max) => {
             let number: Option<i64> = if text.starts_with('+') { None } else { text.parse().ok() };
-            fits(number.is_some_and(|n| min <= n && n <= max), Misfit::Integer(min, max))?;
+            fits(number.is_some_and(|n| min <= n && n <= max), ValueRefusal::Integer(min, max))?;
         }
-        Family::Numeric => fits(is_number(text) || is_special(text), Misfit::Number)?,
+        Family::Numeric => fits(is_number(text) || is_special(text), ValueRefusal::Number)?,
         Family::Float4 => {
             float(text, |text| text.parse::<f32>().is_ok_and(f32::is_finite))?;
         }
         Family::Float8 => {
             float(text, |text| text.parse::<f64>().is_ok_and(f64::is_finite))?;
         }
-        Family::Bool => fits(matches!(text, "true" | "false"), Misfit::Bool)?,
-        Family::Text(max) => fits(text.len() <= max, Misfit::Length(max))?,
+        Family::Bool => fits(matches!(text, "true" | "false"), ValueRefusal::Bool)?,
+        Family::Text(max) => fits(text.len() <= max, ValueRefusal::Length(max))?,
         Family::Uuid => {
-            fits(is_guid(text) || like(text, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), Misfit::Uuid)?;
+            fits(is_guid(text) || like(text, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), ValueRefusal::Uuid)?;
         }
-        Family::Date => fits(moment::is_date(text) || moment::is_infinite(text), Misfit::Date)?,
+        Family::Date => fits(moment::is_date(text) || moment::is_infinite(text), ValueRefusal::Date)?,
         Family::Timestamp => {
-            fits(moment::is_timestamp(text, false) || moment::is_infinite(text), Misfit::Timestamp)?;
+            fits(moment::is_timestamp(text, false) || moment::is_infinite(text), ValueRefusal::Timestamp)?;
         }
         Family::TimestampTz => {
-            fits(moment::is_timestamp(text, true) || moment::is_infinite(text), Misfit::TimestampTz)?;
+            fits(moment::is_timestamp(text, true) || moment::is_infinite(text), ValueRefusal::TimestampTz)?;
         }
-        Family::Time => fits(moment::is_time(text, false), Misfit::Time)?,
-        Family::TimeTz => fits(moment::is_time(text, true), Misfit::TimeTz)?,
+        Family::Time => fits(moment::is_time(text, false), ValueRefusal::Time)?,
+        Family::TimeTz => fits(moment::is_time(text, true), ValueRefusal::TimeTz)?,
         Family::Bytea => {
             bytea(text)?;
         }
@@ -150,15 +152,15 @@ pub(super) fn judge(family: Family, text: &str) -> Result<(), Misfit> {
 }
 
 /// Base 64 of either alphabet.
-pub(super) fn bytea(text: &str) -> Result<Vec<u8>, Misfit> {
-    BASE64.decode(text.replace('-', "+").replace('_', "/")).map_err(|_| Misfit::Bytea)
+pub(super) fn bytea(text: &str) -> Result<Vec<u8>, ValueRefusal> {
+    BASE64.decode(text.replace('-', "+").replace('_', "/")).map_err(|_| ValueRefusal::Bytea)
 }
 
-fn float(text: &str, in_range: fn(&str) -> bool) -> Result<(), Misfit> {
+fn float(text: &str, in_range: fn(&str) -> bool) -> Result<(), ValueRefusal> {
     match () {
         () if is_special(text) => Ok(()),
-        () if !is_number(text) => Err(Misfit::Number),
-        () if !in_range(text) => Err(Misfit::Range),
+        () if !is_number(text) => Err(ValueRefusal::Number),
+        () if !in_range(text) => Err(ValueRefusal::Range),
         () => Ok(()),
     }
 }

@@ -12,11 +12,11 @@ use super::refusal::{Refusal, Right, RowWrite, Valued, WriteRefusal};
 use super::value::input;
 use super::visible::Visible;
 use super::{by_key, find};
-use crate::catalog::{Catalog, Entity, EntityKind, Field, Filling, Rights, Scope, Way};
-use crate::query::{Check, Guard, Insert, Nothing, Predicate, Upsert, Value};
+use crate::catalog::{Catalog, Entity, EntityKind, Field, Filling, Rights, Scope, WriteMethod};
+use crate::query::{Check, Guard, Insert, NoRowReason, Predicate, Upsert, Value};
 use crate::request::{Body, Input, MAX_VALUES, Row};
 use crate::text::Bind;
-use version::Only;
+use version::Precondition;
 
 /// Whether the scope may make rows of the entity at all, whatever the body says.
 pub fn may_insert(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> Result<(), Refusal> {
@@ -32,7 +32,7 @@ fn inserting<'a>(
     if !visible.rights().create.contains(&true) {
         return Err(WriteRefusal::MayNot(Right::Create).into());
     }
-    if visible.entity.ways.insert == Way::Never {
+    if visible.entity.write_support.insert == WriteMethod::Unsupported {
         return Err(WriteRefusal::Unwritable(RowWrite::Make).into());
     }
     Ok(visible)
@@ -90,7 +90,7 @@ pub fn insert(
 
 /// What becomes of the fields that a write leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum UpsertMode {
     /// Fields that are left out stay as they are.
     Merge,
     /// Fields that are left out become their default, or NULL.
@@ -103,9 +103,9 @@ pub fn may_upsert(
     scope: &Scope,
     entity: &EntityName,
     key_path: &[(String, String)],
-    only: &Only,
+    precondition: &Precondition,
 ) -> Result<(), Refusal> {
-    upserting(catalog, scope, entity, key_path, only).map(drop)
+    upserting(catalog, scope, entity, key_path, precondition).map(drop)
 }
 
 /// What is written, its key, and whether rows of it may be changed, and made.
@@ -116,7 +116,7 @@ fn upserting<'a>(
     scope: &'a Scope,
     entity: &EntityName,
     key_path: &[(String, String)],
-    only: &Only,
+    precondition: &Precondition,
 ) -> Result<Upserting<'a>, Refusal> {
     let visible = find(catalog, scope, entity, Visible::for_write)?;
     let rights = visible.rights();
@@ -124,7 +124,7 @@ fn upserting<'a>(
     if !may_update && !may_create {
         return Err(WriteRefusal::MayNot(Right::CreateOrUpdate).into());
     }
-    let may = able(visible.entity, (may_update, may_create), only)?;
+    let may = able(visible.entity, (may_update, may_create), precondition)?;
     let key = by_key(&visible, key_path)?;
     Ok((visible, key, may))
 }
@@ -136,9 +136,9 @@ pub fn upsert(
     entity: &EntityName,
     key_path: &[(String, String)],
     body: &Body<'_>,
-    (how, only, reads_back): (How, &Only, bool),
+    (mode, precondition, reads_back): (UpsertMode, &Precondition, bool),
 ) -> Result<Upsert, Refusal> {
-    let (visible, key, (may_update, may_create)) = upserting(catalog, scope, entity, key_path, only)?;
+    let (visible, key, (may_update, may_create)) = upserting(catalog, scope, entity, key_path, precondition)?;
     let rights = visible.rights();
     let ([row], false) = (&body.rows[..], body.is_list) else {
         return Err(WriteRefusal::NoObject.into());
@@ -162,10 +162,10 @@ pub fn upsert(
             None => values.push((at, bind)),
         }
     }
-    let expected = version::expected(&visible, sent, only).map_err(WriteRefusal::from)?;
+    let expected = version::expected(&visible, sent, precondition).map_err(WriteRefusal::from)?;
     let mut set: Vec<(usize, Option<Bind>)> =
         values.iter().map(|(at, bind)| (*at, Some(bind.clone()))).collect();
-    if how == How::Replace {
+    if mode == UpsertMode::Replace {
         let is_given = |at: &usize| values.iter().chain(&keys).any(|(field, _)| field == at);
         let absent = (0..visible.entity.fields.len()).filter(|at| !is_given(at));
         set.extend(absent.filter(|at| is_replaced(visible.entity, *at)).map(|at| (at, None)));
@@ -176,22 +176,22 @@ pub fn upsert(
         key,
         set: Vec::new(),
         insert: None,
-        is_plain: !may_update && *only == Only::Either,
+        is_plain: !may_update && *precondition == Precondition::Either,
         looks: false,
         holds: false,
         guard: Guard::None,
         returning: if reads_back { visible.fields().map(|(i, _)| i).collect() } else { Vec::new() },
         expected: None,
         // A row that is replaced is not stored as it was sent: its version never is (RFC 9110, 9.3.4).
-        marks: if reads_back && how == How::Merge { visible.marks() } else { Vec::new() },
-        nothing: Nothing::NoRow,
+        marks: if reads_back && mode == UpsertMode::Merge { visible.marks() } else { Vec::new() },
+        no_row: NoRowReason::NotFound,
         checks,
     };
     if !may_update && expected.is_some() {
         return Err(WriteRefusal::MayNot(Right::Update).into());
     }
     let field_of = |at: usize| &visible.entity.fields[at];
-    if may_update && *only != Only::Absent {
+    if may_update && *precondition != Precondition::Absent {
         if let Some((at, _)) = set.iter().find(|(at, _)| !field_of(*at).updatable) {
             let name = field_of(*at).name.clone();
             return Err(WriteRefusal::WorkedOut(name, RowWrite::Change).into());
@@ -212,19 +212,19 @@ pub fn upsert(
             return Err(WriteRefusal::NothingToSet { has_key: !upsert.checks.is_empty() }.into());
         }
         upsert.set = set;
-        if visible.entity.ways.update == Way::Itself && is_guarded(&visible) {
+        if visible.entity.write_support.update == WriteMethod::Direct && is_guarded(&visible) {
             upsert.guard = Guard::Unseen;
         }
     }
     if let Some(expected) = expected {
         // No row is made then, and none is looked for again: what was said about the row is not true.
-        (upsert.expected, upsert.nothing) = (Some(expected.versions), expected.nothing);
+        (upsert.expected, upsert.no_row) = (Some(expected.versions), expected.no_row);
         return Ok(upsert);
     }
     let may_set = |(at, _): &(usize, Bind)| rights.create.get(*at) == Some(&true) && field_of(*at).insertable;
     let is_generated =
         keys.iter().any(|(at, _)| matches!(field_of(*at).filling, Filling::Database | Filling::Sequence));
-    if may_create && *only != Only::Present && !is_generated {
+    if may_create && *precondition != Precondition::Present && !is_generated {
         let all = [keys, values].concat();
         match all.iter().find(|it| !may_set(it)) {
             None => {
@@ -246,16 +246,18 @@ pub fn upsert(
         }
     }
     let raises = visible.entity.raises_for_a_second();
-    upsert.nothing = match (only, &upsert.insert) {
-        (Only::Absent, _) => Nothing::Taken,
+    upsert.no_row = match (precondition, &upsert.insert) {
+        (Precondition::Absent, _) => NoRowReason::Taken,
         // Without a conflict that it passes over, nothing is what a trigger leaves.
-        (_, Some(_)) if upsert.is_plain || raises => Nothing::PassedOver,
-        (_, Some(_)) => Nothing::Again,
-        (_, None) => Nothing::NoRow,
+        (_, Some(_)) if upsert.is_plain || raises => NoRowReason::PassedOver,
+        (_, Some(_)) => NoRowReason::Again,
+        (_, None) => NoRowReason::NotFound,
     };
-    upsert.looks = match only {
-        Only::Absent => raises && visible.entity.key.iter().all(|at| rights.read.get(*at) == Some(&true)),
-        _ => visible.entity.ways.update == Way::Trigger && !upsert.set.is_empty(),
+    upsert.looks = match precondition {
+        Precondition::Absent => {
+            raises && visible.entity.key.iter().all(|at| rights.read.get(*at) == Some(&true))
+        }
+        _ => visible.entity.write_support.update == WriteMethod::Trigger && !upsert.set.is_empty(),
     };
     upsert.holds = upsert.looks && !upsert.set.is_empty() && visible.entity.kind == EntityKind::Table;
     if upsert.holds && is_guarded(&visible) {
@@ -263,7 +265,7 @@ pub fn upsert(
         upsert.guard = Guard::Unseen;
     }
     match upsert.set.is_empty() && upsert.insert.is_none() {
-        true if *only == Only::Present => Err(WriteRefusal::MayNot(Right::Update).into()),
+        true if *precondition == Precondition::Present => Err(WriteRefusal::MayNot(Right::Update).into()),
         true if is_generated => Err(WriteRefusal::KeyIsGenerated.into()),
         true => Err(WriteRefusal::MayNot(Right::Create).into()),
         false => Ok(upsert),
@@ -281,14 +283,16 @@ pub(super) fn is_guarded(visible: &Visible<'_>) -> bool {
 fn able(
     entity: &Entity,
     (may_update, may_create): (bool, bool),
-    only: &Only,
+    precondition: &Precondition,
 ) -> Result<(bool, bool), WriteRefusal> {
-    let (updates, creates) =
-        (may_update && entity.ways.update != Way::Never, may_create && entity.ways.insert != Way::Never);
-    match only {
+    let (updates, creates) = (
+        may_update && entity.write_support.update != WriteMethod::Unsupported,
+        may_create && entity.write_support.insert != WriteMethod::Unsupported,
+    );
+    match precondition {
         _ if !updates && !creates => Err(WriteRefusal::Unwritable(RowWrite::Change)),
-        Only::Present if may_update && !updates => Err(WriteRefusal::Precondition(RowWrite::Change)),
-        Only::Absent if may_create && !creates => Err(WriteRefusal::Precondition(RowWrite::Make)),
+        Precondition::Present if may_update && !updates => Err(WriteRefusal::Precondition(RowWrite::Change)),
+        Precondition::Absent if may_create && !creates => Err(WriteRefusal::Precondition(RowWrite::Make)),
         _ => Ok((updates, creates)),
     }
 }
@@ -332,8 +336,8 @@ fn value(visible: &Visible<'_>, name: &str, input: &Input<'_>) -> Result<(usize,
     if is_read_only(field) {
         return Err(WriteRefusal::FilledIn(name.to_owned()));
     }
-    let mut bind = input::bind(&field.ty, input).map_err(|misfit| {
-        WriteRefusal::Value(Valued { name: name.to_owned(), ty: field.ty.name.clone(), misfit })
+    let mut bind = input::bind(&field.ty, input).map_err(|refusal| {
+        WriteRefusal::Value(Valued { name: name.to_owned(), ty: field.ty.name.clone(), refusal })
     })?;
     bind.field = u16::try_from(at).ok();
     Ok((at, bind))

@@ -3,7 +3,7 @@
 use rowgate_core::name::EntityName;
 use rowgate_core::problem::Problem;
 
-use crate::catalog::{Catalog, Entity, Scope, Way};
+use crate::catalog::{Catalog, Entity, Scope, WriteMethod};
 use crate::resolve::{self, Refusal, Visible};
 
 /// What follows the address of an entity in that of one of its rows; `None` where the scope may not read the fields of the
@@ -32,14 +32,19 @@ pub fn allowed(catalog: &Catalog, scope: &Scope, entity: &EntityName, of_row: bo
     };
     match of_row {
         true => allow(visible.entity),
-        false => (visible.entity.ways.insert == Way::Never).then_some(Problem::ONLY_READ),
+        false => {
+            (visible.entity.write_support.insert == WriteMethod::Unsupported).then_some(Problem::ONLY_READ)
+        }
     }
 }
 
 /// The methods that a row answers, where PostgreSQL cannot do all of them.
 pub(super) fn allow(entity: &Entity) -> Option<&'static str> {
-    let changes = entity.ways.update != Way::Never || entity.ways.insert != Way::Never;
-    let deletes = entity.ways.delete != Way::Never && entity.version().is_none() && !entity.keeps_rows;
+    let changes = entity.write_support.update != WriteMethod::Unsupported
+        || entity.write_support.insert != WriteMethod::Unsupported;
+    let deletes = entity.write_support.delete != WriteMethod::Unsupported
+        && entity.version().is_none()
+        && !entity.keeps_rows;
     match (changes, deletes) {
         (true, true) => None,
         (true, false) => Some(Problem::KEPT),

@@ -9,7 +9,7 @@ use super::query_string::refuse_strays;
 use crate::catalog::{Catalog, Scope};
 use crate::query::{Call, Delete, Insert, Query, Upsert};
 use crate::request::{Body, ReadRequest};
-use crate::resolve::{self, Cursors, How, Only, Visible};
+use crate::resolve::{self, Cursors, Precondition, UpsertMode, Visible};
 
 /// `GET /{entity}`.
 pub fn collection(
@@ -84,9 +84,9 @@ pub fn may_upsert(
     scope: &Scope,
     entity: &EntityName,
     key_path: &[(String, String)],
-    only: &Only,
+    precondition: &Precondition,
 ) -> Result<(), Problem> {
-    resolve::may_upsert(catalog, scope, entity, key_path, only)
+    resolve::may_upsert(catalog, scope, entity, key_path, precondition)
         .map_err(|refusal| problem::of(catalog, scope, entity, refusal))
 }
 
@@ -97,10 +97,10 @@ pub fn upsert(
     entity: &EntityName,
     key_path: &[(String, String)],
     body: Result<Body<'_>, Problem>,
-    (how, only, reads_back): (How, &Only, bool),
+    (mode, precondition, reads_back): (UpsertMode, &Precondition, bool),
 ) -> Result<Upsert, Problem> {
-    let body = parsed(body, || may_upsert(catalog, scope, entity, key_path, only))?;
-    resolve::upsert(catalog, scope, entity, key_path, &body, (how, only, reads_back))
+    let body = parsed(body, || may_upsert(catalog, scope, entity, key_path, precondition))?;
+    resolve::upsert(catalog, scope, entity, key_path, &body, (mode, precondition, reads_back))
         .map_err(|refusal| problem::of(catalog, scope, entity, refusal))
 }
 

@@ -15,7 +15,7 @@ use super::filter::{Spelt, advice_on_name};
 use super::query_string::order_here;
 use crate::catalog::{Catalog, Entity, EntityKind, Scope};
 use crate::resolve::{CallRefusal, OrderRefusal, Refusal, Unknown, Visible, may_use};
-pub use failed::{misfit, suspects, untrue, worked_out};
+pub use failed::{diagnosed, invalid_value, untrue, worked_out};
 use value::wanted;
 pub(super) use write::too_many_values;
 
@@ -46,7 +46,7 @@ pub(super) fn of(catalog: &Catalog, scope: &Scope, name: &EntityName, refusal: R
         }
         Refusal::Key(value) => Problem::new(
             Code::InvalidValue,
-            format!("the key field {:?} is {}: {}", value.name, value.ty, wanted(value.misfit)),
+            format!("the key field {:?} is {}: {}", value.name, value.ty, wanted(value.refusal)),
         ),
         Refusal::Order(order) => of_order(scope, entity, order),
         Refusal::Filter(refused) => {
@@ -150,7 +150,7 @@ fn of_call(entity: &EntityName, refusal: CallRefusal) -> Problem {
             did_you_mean(Problem::new(Code::UnknownField, what), nearest.as_deref())
         }
         CallRefusal::Value(value) => {
-            let what = format!("the parameter {:?} is {}: {}", value.name, value.ty, wanted(value.misfit));
+            let what = format!("the parameter {:?} is {}: {}", value.name, value.ty, wanted(value.refusal));
             Problem::new(Code::InvalidValue, what)
         }
         CallRefusal::Missing(names) => {

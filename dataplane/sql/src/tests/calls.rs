@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{entity_name, name};
 use crate::catalog::{
     Catalog, Entity, EntityKind, FieldType, Mode, Operators, Output, Param, Returns, Rights, Routine,
-    RoutineKind, Scope, TypeKind, Volatility, Ways,
+    RoutineKind, Scope, TypeKind, Volatility, WriteSupport,
 };
 use crate::rest::body;
 use crate::{compile, rest};
@@ -50,7 +50,7 @@ fn called(kind: RoutineKind, returns: Returns, may: bool, text: Option<&str>) ->
         protection: None,
         hide_soft_deleted: None,
         constraints: Vec::new(),
-        ways: Ways::default(),
+        write_support: WriteSupport::default(),
         under: Vec::new(),
         hides: true,
         shows_version: false,

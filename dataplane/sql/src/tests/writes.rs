@@ -5,8 +5,8 @@ use rowgate_core::problem::Code;
 
 use super::*;
 use crate::catalog::{EXPECTED_TS, Protection};
-use crate::query::{Guard, Nothing};
-use crate::resolve::{How, Only};
+use crate::query::{Guard, NoRowReason};
+use crate::resolve::{Precondition, UpsertMode};
 use crate::rest::body;
 
 /// `kept` is protected, `hiding` leaves flagged rows out besides, `plain` is neither. `set_x` may do everything; `set_new`
@@ -57,7 +57,7 @@ fn catalog() -> Catalog {
         columns,
         unique: vec![vec![name("id")]],
         constraints: vec![("kept_pkey".to_owned(), vec![name("id")]), ("odd".to_owned(), vec![name("none")])],
-        ways: crate::catalog::Ways::default(),
+        write_support: crate::catalog::WriteSupport::default(),
         hides: true,
         view: None,
     };
@@ -84,19 +84,25 @@ fn catalog() -> Catalog {
     build(1, Limits::default(), entities, &[table], &[], sets)
 }
 
-fn change(set: &str, entity: &str, body: &str, how: How, only: &Only) -> Result<Compiled, Problem> {
+fn change(
+    set: &str,
+    entity: &str,
+    body: &str,
+    mode: UpsertMode,
+    precondition: &Precondition,
+) -> Result<Compiled, Problem> {
     let catalog = catalog();
     let key = [("id".to_owned(), "7".to_owned())];
     let body = body::parse(body.as_bytes());
     let scope = &catalog.scopes[set];
-    rest::upsert(&catalog, scope, &entity_name(entity), &key, body, (how, only, true))
+    rest::upsert(&catalog, scope, &entity_name(entity), &key, body, (mode, precondition, true))
         .map(|upsert| compile::upsert(&upsert))
 }
 
 const READ: &str = "2024-02-29T12:34:56.7Z";
 
-fn tagged(versions: &[i64]) -> Only {
-    Only::Tagged(versions.iter().map(|version| Version(*version)).collect())
+fn tagged(versions: &[i64]) -> Precondition {
+    Precondition::Tagged(versions.iter().map(|version| Version(*version)).collect())
 }
 
 #[test]
@@ -104,19 +110,33 @@ fn a_version_that_is_named_must_be_the_rows_and_no_row_is_made() {
     let body = format!(r#"{{"title": "x", "{EXPECTED_TS}": "{READ}"}}"#);
     let of_body = r#"with u as (update "app"."kept" t set "title" = $1, "dl_expected_ts" = t."dl_expected_ts" where t."id" = $2 and t."dl_expected_ts" = any ($3)"#;
     let told = r#" returning t."id", t."title", t."gone", t."dl_expected_ts", 0::pg_catalog.int8, t."dl_expected_ts""#;
-    for (how, only, body, binds, nothing, mark) in [
-        (How::Merge, Only::Either, &*body, format!(r#"1185:"{{\"{READ}\"}}""#), Nothing::Stale, told),
-        (How::Merge, Only::Present, &body, format!(r#"1185:"{{\"{READ}\"}}""#), Nothing::Stale, told),
+    for (mode, precondition, body, binds, no_row, mark) in [
         (
-            How::Merge,
-            tagged(&[1, 762_525_296_700_000]),
-            &body,
+            UpsertMode::Merge,
+            Precondition::Either,
+            &*body,
             format!(r#"1185:"{{\"{READ}\"}}""#),
-            Nothing::Unmatched,
+            NoRowReason::Stale,
             told,
         ),
         (
-            How::Merge,
+            UpsertMode::Merge,
+            Precondition::Present,
+            &body,
+            format!(r#"1185:"{{\"{READ}\"}}""#),
+            NoRowReason::Stale,
+            told,
+        ),
+        (
+            UpsertMode::Merge,
+            tagged(&[1, 762_525_296_700_000]),
+            &body,
+            format!(r#"1185:"{{\"{READ}\"}}""#),
+            NoRowReason::Unmatched,
+            told,
+        ),
+        (
+            UpsertMode::Merge,
             tagged(&[1]),
             r#"{"title": "x"}"#,
             format!(
@@ -126,30 +146,30 @@ fn a_version_that_is_named_must_be_the_rows_and_no_row_is_made() {
                     0, 0, 1_u8
                 ]
             ),
-            Nothing::Unmatched,
+            NoRowReason::Unmatched,
             told,
         ),
         (
-            How::Merge,
+            UpsertMode::Merge,
             tagged(&[]),
             r#"{"title": "x"}"#,
             format!("1185:{:02x?}", [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 160_u8]),
-            Nothing::Unmatched,
+            NoRowReason::Unmatched,
             told,
         ),
     ] {
-        let compiled =
-            change("set_x", "kept", body, how, &only).unwrap_or_else(|it| panic!("{only:?}: {it:?}"));
+        let compiled = change("set_x", "kept", body, mode, &precondition)
+            .unwrap_or_else(|it| panic!("{precondition:?}: {it:?}"));
         assert_eq!(show(&compiled), format!(r#"{of_body}{mark}) select * from u <- 25:"x" 23:"7" {binds}"#));
-        assert_eq!((compiled.nothing, compiled.is_tagged), (nothing, true), "{only:?}");
+        assert_eq!((compiled.no_row, compiled.is_tagged), (no_row, true), "{precondition:?}");
         assert_eq!((compiled.shape.count, &*compiled.shape.position), (Some(4), &[5][..]));
     }
     let put = change(
         "set_x",
         "kept",
         &body.replace("title", "is gone").replace("\"x\"", "true"),
-        How::Replace,
-        &Only::Either,
+        UpsertMode::Replace,
+        &Precondition::Either,
     );
     let put = put.expect("a PUT");
     assert!(
@@ -162,10 +182,10 @@ fn a_version_that_is_named_must_be_the_rows_and_no_row_is_made() {
 
 #[test]
 fn a_put_names_what_has_no_default_and_leaves_the_flag() {
-    let put = change("set_x", "plain", r#"{}"#, How::Replace, &Only::Present).expect("a PUT");
+    let put = change("set_x", "plain", r#"{}"#, UpsertMode::Replace, &Precondition::Present).expect("a PUT");
     let text = put.sql.as_str();
     assert!(text.contains(r#"set "title" = default, "gone" = default where"#), "{text}");
-    let put = change("set_x", "kept", r#"{}"#, How::Replace, &Only::Present).expect("a PUT");
+    let put = change("set_x", "kept", r#"{}"#, UpsertMode::Replace, &Precondition::Present).expect("a PUT");
     assert!(put.sql.as_str().contains(r#"set "title" = default where"#), "{}", put.sql.as_str());
 }
 
@@ -174,41 +194,41 @@ fn a_put_names_what_has_no_default_and_leaves_the_flag() {
 fn a_row_that_policies_keep_is_looked_for_as_reads_show_it() {
     let catalog = catalog();
     let key = [("id".to_owned(), "7".to_owned())];
-    let made = |entity: &str, set: &str, only: &Only, body: &str| {
-        let (scope, wish) = (&catalog.scopes[set], (How::Merge, only, false));
+    let made = |entity: &str, set: &str, precondition: &Precondition, body: &str| {
+        let (scope, wish) = (&catalog.scopes[set], (UpsertMode::Merge, precondition, false));
         rest::upsert(&catalog, scope, &entity_name(entity), &key, body::parse(body.as_bytes()), wish)
             .expect("a PATCH")
     };
     let body = format!(r#"{{"title": "x", "{EXPECTED_TS}": "{READ}"}}"#);
-    let apart = compile::upsert(&made("hiding", "set_x", &Only::Either, &body).told_apart());
+    let apart = compile::upsert(&made("hiding", "set_x", &Precondition::Either, &body).told_apart());
     let look = r#"with p as (select from "app"."kept" t where t."id" = $1 and t."gone" is not true and t."dl_expected_ts" = any ($2)), u as (update "#;
     assert!(apart.sql.as_str().starts_with(look), "{}", apart.sql.as_str());
     assert_eq!(apart.guard, Guard::Seen);
     let title = r#"{"title": "x"}"#;
-    for (set, only, guard) in [
-        ("set_x", Only::Either, Guard::Unseen),
-        ("set_x", Only::Present, Guard::Unseen),
-        ("set_x", Only::Absent, Guard::None),
-        ("set_new", Only::Either, Guard::None),
+    for (set, precondition, guard) in [
+        ("set_x", Precondition::Either, Guard::Unseen),
+        ("set_x", Precondition::Present, Guard::Unseen),
+        ("set_x", Precondition::Absent, Guard::None),
+        ("set_new", Precondition::Either, Guard::None),
     ] {
-        let upsert = made("plain", set, &only, title);
-        assert_eq!(compile::upsert(&upsert).guard, guard, "{set} {only:?}");
-        assert_eq!(upsert.told_apart().looks, guard == Guard::Unseen, "{set} {only:?}");
+        let upsert = made("plain", set, &precondition, title);
+        assert_eq!(compile::upsert(&upsert).guard, guard, "{set} {precondition:?}");
+        assert_eq!(upsert.told_apart().looks, guard == Guard::Unseen, "{set} {precondition:?}");
     }
 }
 
 #[test]
 fn without_a_version_a_row_is_made_and_the_table_refuses_to_change_one() {
     let title = r#"{"title": "x"}"#;
-    for (set, only, nothing, updates, inserts) in [
-        ("set_x", Only::Either, Nothing::Again, true, true),
-        ("set_x", Only::Present, Nothing::NoRow, true, false),
-        ("set_x", Only::Absent, Nothing::Taken, false, true),
-        ("set_new", Only::Either, Nothing::PassedOver, false, true),
+    for (set, precondition, no_row, updates, inserts) in [
+        ("set_x", Precondition::Either, NoRowReason::Again, true, true),
+        ("set_x", Precondition::Present, NoRowReason::NotFound, true, false),
+        ("set_x", Precondition::Absent, NoRowReason::Taken, false, true),
+        ("set_new", Precondition::Either, NoRowReason::PassedOver, false, true),
     ] {
-        let compiled = change(set, "kept", title, How::Merge, &only).expect("a PATCH");
+        let compiled = change(set, "kept", title, UpsertMode::Merge, &precondition).expect("a PATCH");
         let text = compiled.sql.as_str();
-        assert_eq!(compiled.nothing, nothing, "{set} {only:?}");
+        assert_eq!(compiled.no_row, no_row, "{set} {precondition:?}");
         assert_eq!((text.contains("update"), text.contains("insert")), (updates, inserts), "{text}");
         assert!(!text.contains(r#"set "dl_expected_ts""#) && !text.contains("any ("), "{text}");
     }
@@ -218,12 +238,12 @@ fn without_a_version_a_row_is_made_and_the_table_refuses_to_change_one() {
 fn what_says_nothing_or_two_things_about_the_version_is_refused() {
     let with = |value: &str| format!(r#"{{"title": "x", "{EXPECTED_TS}": {value}}}"#);
     let read = with(&format!("\"{READ}\""));
-    for (set, entity, body, only, code, words) in [
-        ("set_x", "kept", &*with("null"), Only::Either, Code::InvalidValue, "as it was read"),
-        ("set_x", "kept", &with("7"), Only::Either, Code::InvalidValue, "as it was read"),
-        ("set_x", "kept", &with("\"now\""), Only::Either, Code::InvalidValue, "as it was read"),
-        ("set_x", "kept", &with("[]"), Only::Either, Code::InvalidValue, "as it was read"),
-        ("set_x", "kept", &read, Only::Absent, Code::BadRequest, "leave one out"),
+    for (set, entity, body, precondition, code, words) in [
+        ("set_x", "kept", &*with("null"), Precondition::Either, Code::InvalidValue, "as it was read"),
+        ("set_x", "kept", &with("7"), Precondition::Either, Code::InvalidValue, "as it was read"),
+        ("set_x", "kept", &with("\"now\""), Precondition::Either, Code::InvalidValue, "as it was read"),
+        ("set_x", "kept", &with("[]"), Precondition::Either, Code::InvalidValue, "as it was read"),
+        ("set_x", "kept", &read, Precondition::Absent, Code::BadRequest, "leave one out"),
         ("set_x", "kept", &read, tagged(&[1]), Code::BadRequest, "different versions"),
         ("set_x", "kept", &read, tagged(&[]), Code::BadRequest, "different versions"),
         ("set_x", "kept", &with("\"infinity\""), tagged(&[i64::MIN]), Code::BadRequest, "different versions"),
@@ -231,18 +251,18 @@ fn what_says_nothing_or_two_things_about_the_version_is_refused() {
             "set_x",
             "kept",
             &read.replace(r#""title": "x", "#, ""),
-            Only::Either,
+            Precondition::Either,
             Code::BadRequest,
             "no field to change",
         ),
-        ("set_new", "kept", &read, Only::Either, Code::Forbidden, "may not change"),
+        ("set_new", "kept", &read, Precondition::Either, Code::Forbidden, "may not change"),
         ("set_new", "kept", r#"{"title": "x"}"#, tagged(&[1]), Code::Forbidden, "may not change"),
-        ("set_x", "plain", &read, Only::Either, Code::ReadOnlyColumn, "set by the database"),
+        ("set_x", "plain", &read, Precondition::Either, Code::ReadOnlyColumn, "set by the database"),
         ("set_x", "plain", r#"{"title": "x"}"#, tagged(&[1]), Code::BadRequest, "no version"),
     ] {
-        let problem = change(set, entity, body, How::Merge, &only).expect_err(body);
-        assert_eq!(problem.code, code, "{body} {only:?}: {problem:?}");
-        assert!(problem.message.contains(words), "{body} {only:?}: {problem:?}");
+        let problem = change(set, entity, body, UpsertMode::Merge, &precondition).expect_err(body);
+        assert_eq!(problem.code, code, "{body} {precondition:?}: {problem:?}");
+        assert!(problem.message.contains(words), "{body} {precondition:?}: {problem:?}");
     }
     let catalog = catalog();
     let body = body::parse(read.as_bytes());
@@ -322,8 +342,8 @@ fn flagged_rows_are_in_no_read_of_an_entity_that_hides_them() {
         "set_x",
         "hiding",
         &format!(r#"{{"is gone": true, "{EXPECTED_TS}": "{READ}"}}"#),
-        How::Merge,
-        &Only::Either,
+        UpsertMode::Merge,
+        &Precondition::Either,
     );
     let patch = patch.expect("a PATCH");
     assert!(

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use rowgate_core::entity_tag::{EntityTag, Tag, Tags};
 use rowgate_core::problem::{Code, Problem};
-use rowgate_sql::resolve::Only;
+use rowgate_sql::resolve::Precondition;
 
 use crate::execute::row_version::RowVersion;
 
@@ -43,7 +43,7 @@ pub fn finish(mut response: Response, if_none_match: Option<&Tags>) -> Response 
 ///
 /// A weak tag never matches (RFC 9110, 13.1.1), nor does one that is not ours; of ours the version counts, see
 /// [`rowgate_core::entity_tag`].
-pub fn precondition(headers: &HeaderMap) -> Result<Only, Problem> {
+pub fn precondition(headers: &HeaderMap) -> Result<Precondition, Problem> {
     let tags = |name| {
         let lines = headers.get_all(&name).iter().map(HeaderValue::as_bytes);
         let refused =
@@ -51,10 +51,12 @@ pub fn precondition(headers: &HeaderMap) -> Result<Only, Problem> {
         headers.contains_key(&name).then(|| Tags::parse(lines).map_err(refused)).transpose()
     };
     match (tags(IF_MATCH)?, tags(IF_NONE_MATCH)?) {
-        (None, None) => Ok(Only::Either),
-        (Some(Tags::Any), None) => Ok(Only::Present),
-        (Some(Tags::List(list)), None) => Ok(Only::Tagged(list.iter().filter_map(Tag::version).collect())),
-        (None, Some(Tags::Any)) => Ok(Only::Absent),
+        (None, None) => Ok(Precondition::Either),
+        (Some(Tags::Any), None) => Ok(Precondition::Present),
+        (Some(Tags::List(list)), None) => {
+            Ok(Precondition::Tagged(list.iter().filter_map(Tag::version).collect()))
+        }
+        (None, Some(Tags::Any)) => Ok(Precondition::Absent),
         (None, Some(Tags::List(_))) => Err(Problem::new(
             Code::BadRequest,
             "a write takes If-None-Match: * only, to make a row that is not there; name the version that is to be changed in If-Match",
@@ -120,12 +122,15 @@ mod tests {
     fn a_write_asks_for_a_version_for_any_row_or_for_none() {
         let ours = "\"000000000000002a-0123456789abcdef\"";
         for (list, expected) in [
-            (&[][..], Ok(Only::Either)),
-            (&[("if-match", "*")], Ok(Only::Present)),
-            (&[("if-none-match", "*")], Ok(Only::Absent)),
-            (&[("if-match", ours)], Ok(Only::Tagged(vec![Version(42)]))),
-            (&[("if-match", "\"a\""), ("if-match", ours)], Ok(Only::Tagged(vec![Version(42)]))),
-            (&[("if-match", "W/\"000000000000002a-0123456789abcdef\"")], Ok(Only::Tagged(Vec::new()))),
+            (&[][..], Ok(Precondition::Either)),
+            (&[("if-match", "*")], Ok(Precondition::Present)),
+            (&[("if-none-match", "*")], Ok(Precondition::Absent)),
+            (&[("if-match", ours)], Ok(Precondition::Tagged(vec![Version(42)]))),
+            (&[("if-match", "\"a\""), ("if-match", ours)], Ok(Precondition::Tagged(vec![Version(42)]))),
+            (
+                &[("if-match", "W/\"000000000000002a-0123456789abcdef\"")],
+                Ok(Precondition::Tagged(Vec::new())),
+            ),
             (&[("if-match", "")], Err(Code::BadRequest)),
             (&[("if-match", "x")], Err(Code::BadRequest)),
             (&[("if-none-match", ours)], Err(Code::BadRequest)),

@@ -14,8 +14,8 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::Page;
 use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile;
-use rowgate_sql::query::Nothing;
-use rowgate_sql::resolve::{How, Only};
+use rowgate_sql::query::NoRowReason;
+use rowgate_sql::resolve::{Precondition, UpsertMode};
 use rowgate_sql::rest::{self, body};
 use serde_json::value::RawValue;
 
@@ -83,7 +83,7 @@ pub(crate) async fn patch(
     target: RequestTarget,
     unread: UnreadBody,
 ) -> Result<Response, Refusal> {
-    upsert(caller, target, unread, How::Merge).await
+    upsert(caller, target, unread, UpsertMode::Merge).await
 }
 
 /// `PUT` of a row's address: all fields.
@@ -92,7 +92,7 @@ pub(crate) async fn put(
     target: RequestTarget,
     unread: UnreadBody,
 ) -> Result<Response, Refusal> {
-    upsert(caller, target, unread, How::Replace).await
+    upsert(caller, target, unread, UpsertMode::Replace).await
 }
 
 /// How often a write is attempted while its row is created or deleted concurrently.
@@ -102,7 +102,7 @@ async fn upsert(
     caller: Caller,
     target: RequestTarget,
     unread: UnreadBody,
-    how: How,
+    mode: UpsertMode,
 ) -> Result<Response, Refusal> {
     let asked = |context: &KeyContext| {
         let (entity, key) = (target.entity(context)?, target.key()?);
@@ -112,8 +112,8 @@ async fn upsert(
     };
     let may = |context: &KeyContext, head: &Head| {
         let (entity, key, scope) = asked(context)?;
-        let only = head.only.as_ref().map_err(Problem::clone)?;
-        rest::may_upsert(&context.snapshot.catalog, &scope, &entity, &key, only)?;
+        let precondition = head.precondition.as_ref().map_err(Problem::clone)?;
+        rest::may_upsert(&context.snapshot.catalog, &scope, &entity, &key, precondition)?;
         head.fits()
     };
     let request = unread.receive(&caller, may).await?;
@@ -125,13 +125,13 @@ async fn upsert(
             let (entity, key, scope) = asked(context)?;
             let (body, wish) = (
                 request.body().and_then(body::parse),
-                (how, request.head.only.as_ref().map_err(Problem::clone)?, !request.head.is_minimal),
+                (mode, request.head.precondition.as_ref().map_err(Problem::clone)?, !request.head.is_minimal),
             );
             let upsert = rest::upsert(&context.snapshot.catalog, &scope, &entity, &key, body, wish)?;
             let tells_apart = tells_apart || 1 < n_attempts;
             Ok(compile::upsert(&if tells_apart { upsert.told_apart() } else { upsert }))
         });
-        let Written { mut page, entity, nothing, tagged } = written.await?;
+        let Written { mut page, entity, no_row, tagged } = written.await?;
         match page.count {
             Some(1) => {
                 let asked = format!("{}{}", target.origin()?, target.path());
@@ -146,17 +146,17 @@ async fn upsert(
                 page.json = shown(page.json);
                 return Ok(answer(&request, StatusCode::OK, page, None, tagged));
             }
-            None => match nothing {
-                Nothing::Again if n_attempts < MAX_ATTEMPTS => {}
-                Nothing::Again => return Err(write_problem::unreachable_row(&entity).into()),
-                Nothing::NoRow => return Err(row_not_found()),
-                Nothing::PassedOver => return Err(write_problem::passed_over().into()),
-                Nothing::Taken => {
+            None => match no_row {
+                NoRowReason::Again if n_attempts < MAX_ATTEMPTS => {}
+                NoRowReason::Again => return Err(write_problem::unreachable_row(&entity).into()),
+                NoRowReason::NotFound => return Err(row_not_found()),
+                NoRowReason::PassedOver => return Err(write_problem::passed_over().into()),
+                NoRowReason::Taken => {
                     let what = "a row with this key already exists, and If-None-Match: * requires a new one";
                     return Err(Problem::new(Code::PreconditionFailed, what).into());
                 }
-                Nothing::Stale | Nothing::Unmatched => {
-                    return Err(write_problem::stale(nothing, &entity).into());
+                NoRowReason::Stale | NoRowReason::Unmatched => {
+                    return Err(write_problem::stale(no_row, &entity).into());
                 }
             },
         }
@@ -221,9 +221,11 @@ pub(crate) async fn delete(
         let delete = rest::delete(&context.snapshot.catalog, &scope, &entity, &key)?;
         match asked.0.as_ref().map_err(Problem::clone)? {
             // A row that is not there is a 404 in either case.
-            Only::Either | Only::Present if tells_apart => Ok(compile::delete(&delete.told_apart())),
-            Only::Either | Only::Present => Ok(compile::delete(&delete)),
-            Only::Absent | Only::Tagged(_) => Err(Problem::new(
+            Precondition::Either | Precondition::Present if tells_apart => {
+                Ok(compile::delete(&delete.told_apart()))
+            }
+            Precondition::Either | Precondition::Present => Ok(compile::delete(&delete)),
+            Precondition::Absent | Precondition::Tagged(_) => Err(Problem::new(
                 Code::BadRequest,
                 "rows of a table that allows deletes have no version; leave out If-Match and If-None-Match",
             )),
@@ -238,7 +240,7 @@ pub(crate) async fn delete(
 }
 
 /// What the headers of a request ask of the row.
-pub(crate) struct DeletePreconditions(Result<Only, Problem>);
+pub(crate) struct DeletePreconditions(Result<Precondition, Problem>);
 
 impl<S: Sync> FromRequestParts<S> for DeletePreconditions {
     type Rejection = Infallible;

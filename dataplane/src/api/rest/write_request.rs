@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use rowgate_core::problem::{Code, Problem};
-use rowgate_sql::resolve::Only;
+use rowgate_sql::resolve::Precondition;
 use tokio::time::timeout;
 
 use crate::api::rest::entity_tags::precondition;
@@ -45,7 +45,7 @@ pub struct Head {
     /// `Prefer: return=minimal`
     pub is_minimal: bool,
     /// What `If-Match` and `If-None-Match` ask for, or what is wrong with them.
-    pub only: Result<Only, Problem>,
+    pub precondition: Result<Precondition, Problem>,
 }
 
 /// A body of JSON, or why it is none, which is answered only to a live key; and what the caller prefers.
@@ -80,7 +80,7 @@ impl Head {
             is_absent: body.is_end_stream() && !headers.contains_key(CONTENT_TYPE),
             waits: headers.contains_key(EXPECT),
             is_minimal: prefers_minimal(headers),
-            only: precondition(headers),
+            precondition: precondition(headers),
         }
     }
 

@@ -38,7 +38,7 @@ fn table(object: &str, columns: &[&str]) -> TableColumns {
         columns: columns.iter().map(column).collect(),
         unique: Vec::new(),
         constraints: Vec::new(),
-        ways: Ways::default(),
+        write_support: WriteSupport::default(),
         hides: true,
         view: None,
     }

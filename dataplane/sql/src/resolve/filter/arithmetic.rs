@@ -74,10 +74,10 @@ fn beside(literal: &Literal, ty: &FieldType, of: &Subject) -> Result<Typed, Filt
     if let Family::Integer(..) = Family::of(ty) {
         return alone(literal, of);
     }
-    let bind = value::literal(ty, literal).map_err(|misfit| FilterRefusal::ConstantOf {
+    let bind = value::literal(ty, literal).map_err(|refusal| FilterRefusal::ConstantOf {
         of: of.clone(),
         ty: ty.name.clone(),
-        misfit,
+        refusal,
     })?;
     Ok(Typed { value: Value::Bind(bind), ty: Box::new(ty.clone()), subject: Subject::Constant })
 }

@@ -3,7 +3,7 @@
 use super::signature::Takes;
 use crate::request::{Arithmetic, Comparison, Function};
 use crate::resolve::refusal::Unknown;
-use crate::resolve::value::Misfit;
+use crate::resolve::value::ValueRefusal;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum FilterRefusal {
@@ -27,17 +27,17 @@ pub enum FilterRefusal {
     ConstantOf {
         of: Subject,
         ty: String,
-        misfit: Misfit,
+        refusal: ValueRefusal,
     },
     /// A constant by itself.
     Constant {
         ty: String,
-        misfit: Misfit,
+        refusal: ValueRefusal,
     },
     /// A constant that is compared.
     Compared {
         with: Found,
-        misfit: Misfit,
+        refusal: ValueRefusal,
     },
     NumberOfArguments {
         function: Function,

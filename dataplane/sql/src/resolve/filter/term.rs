@@ -85,7 +85,7 @@ pub(crate) fn natural(literal: &Literal) -> Result<Typed, FilterRefusal> {
     };
     let ty = Box::new(family::base(oid));
     let bind = value::literal(&ty, literal)
-        .map_err(|misfit| FilterRefusal::Constant { ty: ty.name.clone(), misfit })?;
+        .map_err(|refusal| FilterRefusal::Constant { ty: ty.name.clone(), refusal })?;
     Ok(Typed { value: Value::Bind(bind), ty, subject: Subject::Constant })
 }
 

@@ -1,7 +1,7 @@
 //! A JSON value becomes what is stored in a column: for every type of PostgreSQL, with nothing rounded on the way.
 
 use super::family::Family;
-use super::{self as value, Misfit};
+use super::{self as value, ValueRefusal};
 use crate::catalog::{FieldType, TypeKind};
 use crate::request::{Input, fields, items};
 use crate::shape::{Body, Encoding, Nested, Part, label};
@@ -16,7 +16,7 @@ const MAX_DIMENSIONS: usize = 6;
 const MAX_TEXT: usize = 8 << 20;
 
 /// The bind for `input` in a column of type `ty`, declared as what stands below domains: assigning it asks them.
-pub(crate) fn bind(ty: &FieldType, input: &Input<'_>) -> Result<Bind, Misfit> {
+pub(crate) fn bind(ty: &FieldType, input: &Input<'_>) -> Result<Bind, ValueRefusal> {
     if matches!(input, Input::Null) {
         return Ok(Bind { value: None, ..Bind::text(ty.base_oid, "") });
     }
@@ -30,40 +30,40 @@ pub(crate) fn bind(ty: &FieldType, input: &Input<'_>) -> Result<Bind, Misfit> {
 }
 
 /// The text of a value that may stand for one of `family`.
-fn bare<'a>(family: Family, input: &'a Input<'_>) -> Result<&'a str, Misfit> {
+fn bare<'a>(family: Family, input: &'a Input<'_>) -> Result<&'a str, ValueRefusal> {
     match (family, input) {
-        (Family::Text(_) | Family::Bytea, Input::Bool(_) | Input::Number(_)) => Err(Misfit::NoText),
-        (Family::Bool, Input::Number(_)) => Err(Misfit::Bool),
-        (Family::Other, Input::Bool(_)) => Err(Misfit::NoText),
+        (Family::Text(_) | Family::Bytea, Input::Bool(_) | Input::Number(_)) => Err(ValueRefusal::NoText),
+        (Family::Bool, Input::Number(_)) => Err(ValueRefusal::Bool),
+        (Family::Other, Input::Bool(_)) => Err(ValueRefusal::NoText),
         _ => scalar(input),
     }
 }
 
 /// The text of a value that is neither array nor object.
-fn scalar<'a>(input: &'a Input<'_>) -> Result<&'a str, Misfit> {
+fn scalar<'a>(input: &'a Input<'_>) -> Result<&'a str, ValueRefusal> {
     match input {
         Input::Bool(true) => Ok("true"),
         Input::Bool(false) => Ok("false"),
         Input::Number(text) => Ok(text),
-        Input::Text(text) if text.contains('\0') => Err(Misfit::Nul),
+        Input::Text(text) if text.contains('\0') => Err(ValueRefusal::Nul),
         Input::Text(text) => Ok(text),
-        Input::Null | Input::List(_) | Input::Object(_) => Err(Misfit::NoScalar),
+        Input::Null | Input::List(_) | Input::Object(_) => Err(ValueRefusal::NoScalar),
     }
 }
 
 /// The text form of an array or a composite.
-fn whole(nested: &Nested, input: &Input<'_>) -> Result<String, Misfit> {
+fn whole(nested: &Nested, input: &Input<'_>) -> Result<String, ValueRefusal> {
     let mut out = String::new();
     match (&nested.body, input) {
         (Body::Array { element, delimiter }, Input::List(raw)) => {
             array(element, char::from(*delimiter), raw, &mut out)?;
         }
-        (Body::Array { .. }, _) => return Err(Misfit::NoList),
+        (Body::Array { .. }, _) => return Err(ValueRefusal::NoList),
         (Body::Composite(attributes), Input::Object(raw)) => {
-            let sent = fields(raw).map_err(|_| Misfit::Escape)?;
+            let sent = fields(raw).map_err(|_| ValueRefusal::Escape)?;
             let is_known = |name: &str| attributes.iter().any(|attribute| attribute.label == label(name));
             if !sent.iter().all(|(name, _)| is_known(name)) {
-                return Err(Misfit::NoObject);
+                return Err(ValueRefusal::NoObject);
             }
             out.push('(');
             for (i, attribute) in attributes.iter().enumerate() {
@@ -78,13 +78,13 @@ fn whole(nested: &Nested, input: &Input<'_>) -> Result<String, Misfit> {
             }
             out.push(')');
         }
-        (Body::Composite(_), _) => return Err(Misfit::NoObject),
+        (Body::Composite(_), _) => return Err(ValueRefusal::NoObject),
     }
     Ok(out)
 }
 
 /// Lists within lists are the dimensions of one array.
-fn array(element: &Part, delimiter: char, raw: &str, out: &mut String) -> Result<(), Misfit> {
+fn array(element: &Part, delimiter: char, raw: &str, out: &mut String) -> Result<(), ValueRefusal> {
     dimension(element, delimiter, raw, MAX_DIMENSIONS, out)
 }
 
@@ -95,14 +95,14 @@ fn dimension(
     raw: &str,
     left: usize,
     out: &mut String,
-) -> Result<(), Misfit> {
-    let left = left.checked_sub(1).ok_or(Misfit::Dimensions)?;
+) -> Result<(), ValueRefusal> {
+    let left = left.checked_sub(1).ok_or(ValueRefusal::Dimensions)?;
     out.push('{');
-    for (i, item) in items(raw).map_err(|_| Misfit::Escape)?.enumerate() {
+    for (i, item) in items(raw).map_err(|_| ValueRefusal::Escape)?.enumerate() {
         if 0 < i {
             out.push(delimiter);
         }
-        match &item.map_err(|_| Misfit::Escape)? {
+        match &item.map_err(|_| ValueRefusal::Escape)? {
             Input::Null => out.push_str("NULL"),
             Input::List(raw) if !is_list(&element.encoding) => {
                 dimension(element, delimiter, raw, left, out)?;
@@ -115,8 +115,8 @@ fn dimension(
     Ok(())
 }
 
-fn bounded(text: &str) -> Result<(), Misfit> {
-    if MAX_TEXT < text.len() { Err(Misfit::Quotes) } else { Ok(()) }
+fn bounded(text: &str) -> Result<(), ValueRefusal> {
+    if MAX_TEXT < text.len() { Err(ValueRefusal::Quotes) } else { Ok(()) }
 }
 
 /// Whether a list is one element: JSON, or a domain over an array.
@@ -130,7 +130,7 @@ fn is_json(encoding: &Encoding) -> bool {
 }
 
 /// One element or attribute in its text form.
-fn part(part: &Part, input: &Input<'_>) -> Result<String, Misfit> {
+fn part(part: &Part, input: &Input<'_>) -> Result<String, ValueRefusal> {
     match &part.encoding {
         encoding if is_json(encoding) => Ok(input.json().into_owned()),
         Encoding::Nested(nested) => whole(nested, input),
@@ -166,11 +166,13 @@ mod tests {
     /// Seen to fail without the bound: the last one took 64 MiB, and a body of a MiB as many GiB.
     #[test]
     fn quotes_within_quotes_are_bounded() {
-        for (depth, n_quotes, misfit) in [(2, 3, None), (16, 10, None), (16, 1_000, Some(Misfit::Quotes))] {
+        for (depth, n_quotes, refusal) in
+            [(2, 3, None), (16, 10, None), (16, 1_000, Some(ValueRefusal::Quotes))]
+        {
             let text = r#"\""#.repeat(n_quotes);
             let body = format!("{}\"{text}\"{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
             let written = whole(&composite(depth), &Input::Object(&body)).map(|text| text.len());
-            assert_eq!(written.err(), misfit, "{depth} {n_quotes}");
+            assert_eq!(written.err(), refusal, "{depth} {n_quotes}");
         }
     }
 }

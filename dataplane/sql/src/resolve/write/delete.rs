@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rowgate_core::name::EntityName;
 
 use super::is_guarded;
-use crate::catalog::{Catalog, Scope, Way};
+use crate::catalog::{Catalog, Scope, WriteMethod};
 use crate::query::{Delete, Guard};
 use crate::resolve::refusal::{Refusal, Right, RowWrite, WriteRefusal};
 use crate::resolve::visible::Visible;
@@ -28,11 +28,11 @@ pub fn delete(
     if !visible.rights().delete {
         return Err(WriteRefusal::MayNot(Right::Delete).into());
     }
-    if visible.entity.ways.delete == Way::Never {
+    if visible.entity.write_support.delete == WriteMethod::Unsupported {
         return Err(WriteRefusal::Unwritable(RowWrite::Delete).into());
     }
     // what looks tells a row that a trigger has passed over
-    let looks = visible.entity.ways.delete == Way::Trigger;
+    let looks = visible.entity.write_support.delete == WriteMethod::Trigger;
     let guard = if !looks && is_guarded(&visible) { Guard::Unseen } else { Guard::None };
     Ok(Delete { entity: Arc::clone(visible.entity), key: by_key(&visible, key_path)?, looks, guard })
 }

@@ -2,7 +2,7 @@
 
 use rowgate_core::entity_tag::Version;
 
-use crate::query::Nothing;
+use crate::query::NoRowReason;
 use crate::request::Input;
 use crate::resolve::refusal::VersionRefusal;
 use crate::resolve::value::moment;
@@ -14,7 +14,7 @@ const TIMESTAMPTZ_ARRAY: u32 = 1185;
 
 /// What is asked of the row before anything is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Only {
+pub enum Precondition {
     #[default]
     Either,
     /// Some row.
@@ -30,37 +30,37 @@ pub(crate) struct Expected {
     /// An array of `timestamptz`.
     pub(crate) versions: Bind,
     /// What it means that no row has them.
-    pub(crate) nothing: Nothing,
+    pub(crate) no_row: NoRowReason,
 }
 
 /// `body`: the value of the field that holds the version. `None`: nobody says which version is meant.
 pub(crate) fn expected(
     visible: &Visible<'_>,
     body: Option<&Input<'_>>,
-    only: &Only,
+    precondition: &Precondition,
 ) -> Result<Option<Expected>, VersionRefusal> {
     let Some(version) = visible.entity.version() else {
-        return match only {
-            Only::Tagged(_) => Err(VersionRefusal::None),
+        return match precondition {
+            Precondition::Tagged(_) => Err(VersionRefusal::None),
             _ => Ok(None),
         };
     };
     let text = body.map(|input| text(input)).transpose()?;
-    match (text, only) {
-        (None, Only::Tagged(versions)) => {
-            let (versions, nothing) = (binary(versions), Nothing::Unmatched);
-            Ok(Some(Expected { versions, nothing }))
+    match (text, precondition) {
+        (None, Precondition::Tagged(versions)) => {
+            let (versions, no_row) = (binary(versions), NoRowReason::Unmatched);
+            Ok(Some(Expected { versions, no_row }))
         }
         (None, _) => Ok(None),
-        (Some(_), Only::Absent) => Err(VersionRefusal::OfNewRow),
-        (Some(text), Only::Tagged(versions)) => {
+        (Some(_), Precondition::Absent) => Err(VersionRefusal::OfNewRow),
+        (Some(text), Precondition::Tagged(versions)) => {
             if !moment::micros(text).is_some_and(|micros| versions.contains(&Version(micros))) {
                 return Err(VersionRefusal::Different);
             }
-            Ok(Some(Expected { versions: array(version, text), nothing: Nothing::Unmatched }))
+            Ok(Some(Expected { versions: array(version, text), no_row: NoRowReason::Unmatched }))
         }
-        (Some(text), Only::Either | Only::Present) => {
-            Ok(Some(Expected { versions: array(version, text), nothing: Nothing::Stale }))
+        (Some(text), Precondition::Either | Precondition::Present) => {
+            Ok(Some(Expected { versions: array(version, text), no_row: NoRowReason::Stale }))
         }
     }
 }

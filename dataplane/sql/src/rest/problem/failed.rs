@@ -7,13 +7,13 @@ use rowgate_core::problem::{Code, Problem};
 use super::in_row;
 use super::write::another_key;
 use crate::catalog::{Entity, Field, Param};
-use crate::compile::{Compiled, Misfit, Suspects};
+use crate::compile::{Compiled, ValueDiagnosis, ValueProbe};
 use crate::query::Check;
 
 /// What is told of a value that PostgreSQL cannot read as what it is compared with: the `n`-th of the statement, from 1.
 /// `None` for one that stands beside no field. The labels of an enum are told of fields that the key `may_read`.
 #[must_use]
-pub fn misfit(compiled: &Compiled, n: usize, may_read: impl Fn(usize) -> bool) -> Option<Problem> {
+pub fn invalid_value(compiled: &Compiled, n: usize, may_read: impl Fn(usize) -> bool) -> Option<Problem> {
     let bind = compiled.sql.binds().get(n.checked_sub(1)?)?;
     let field = bind.field?;
     if let Some(routine) = &compiled.entity.routine {
@@ -83,23 +83,23 @@ pub fn worked_out(compiled: &Compiled, sqlstate: &str, may_read: impl Fn(usize) 
 /// What is told of those that were found, of which `None` is told where there are none. A domain's own check is a rule,
 /// not a type. The labels of an enum are told of fields that the key `may_read`.
 #[must_use]
-pub fn suspects(
-    suspects: &Suspects,
-    misfits: &[Misfit],
+pub fn diagnosed(
+    probe: &ValueProbe,
+    diagnoses: &[ValueDiagnosis],
     may_read: impl Fn(usize) -> bool,
 ) -> Option<Problem> {
     let mut told: Option<Problem> = None;
-    for misfit in misfits {
-        let (field, at, row) = suspects.of(misfit)?;
+    for diagnosis in diagnoses {
+        let (field, at, row) = probe.of(diagnosis)?;
         let what = format!(
             "the field {:?} is {}{}",
             field.name,
             field.ty.name,
-            wants(field, &misfit.code, may_read(at))
+            wants(field, &diagnosis.code, may_read(at))
         );
         told = Some(match told {
             None => {
-                let is_rule = ["23514", "23502"].contains(&misfit.code.as_str());
+                let is_rule = ["23514", "23502"].contains(&diagnosis.code.as_str());
                 let code = if is_rule { Code::ConstraintViolation } else { Code::InvalidValue };
                 in_row(Problem::new(code, what), row)
             }

@@ -34,11 +34,11 @@ pub(super) fn of<'a>(
         }
         FilterRefusal::NoNumber { of, found } => format!("{} takes numbers; {}", word(&of), say(&found)),
         FilterRefusal::Modulo { ty } => format!("mod takes whole and decimal numbers, not {ty}"),
-        FilterRefusal::ConstantOf { of, ty, misfit } => {
-            format!("a constant of {} stands beside {ty}: {}", word(&of), wanted(misfit))
+        FilterRefusal::ConstantOf { of, ty, refusal } => {
+            format!("a constant of {} stands beside {ty}: {}", word(&of), wanted(refusal))
         }
-        FilterRefusal::Constant { ty, misfit } => format!("a constant is {ty}: {}", wanted(misfit)),
-        FilterRefusal::Compared { with, misfit } => format!("{}: {}", say(&with), wanted(misfit)),
+        FilterRefusal::Constant { ty, refusal } => format!("a constant is {ty}: {}", wanted(refusal)),
+        FilterRefusal::Compared { with, refusal } => format!("{}: {}", say(&with), wanted(refusal)),
         FilterRefusal::NumberOfArguments { function, takes, optional, given } => {
             let n = match (takes, optional) {
                 (1, _) => "1 argument".to_owned(),

@@ -36,7 +36,7 @@ pub(super) fn of(entity: &Entity, refusal: WriteRefusal) -> Problem {
             Problem::new(Code::ReadOnlyColumn, what)
         }
         WriteRefusal::Value(value) => {
-            let what = format!("the field {:?} is {}: {}", value.name, value.ty, wanted(value.misfit));
+            let what = format!("the field {:?} is {}: {}", value.name, value.ty, wanted(value.refusal));
             Problem::new(Code::InvalidValue, what)
         }
         WriteRefusal::AnotherKey(field) => another_key(&field),

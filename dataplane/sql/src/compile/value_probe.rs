@@ -12,13 +12,13 @@ use crate::text::{Bind, Format, Sql, quoted};
 const TEXT_ARRAY: u32 = 1009;
 /// Types below came with PostgreSQL.
 const FIRST_OWN: u32 = 16_384;
-/// As many misfits as are told at once.
-const MOST: u64 = 8;
+/// As many values as one answer names.
+const MAX_DIAGNOSES: u64 = 8;
 
 /// The question about those values of a write that may not fit.
 #[derive(Debug, Clone)]
-pub struct Suspects {
-    /// Gives a [`Misfit`] for each row.
+pub struct ValueProbe {
+    /// Gives a [`ValueDiagnosis`] for each row.
     pub sql: Sql,
     pub shape: Arc<Shape>,
     entity: Arc<Entity>,
@@ -28,7 +28,7 @@ pub struct Suspects {
 
 /// A value that does not fit, as PostgreSQL says.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
-pub struct Misfit {
+pub struct ValueDiagnosis {
     /// Its place in the question, from 1.
     n: usize,
     pub(crate) code: String,
@@ -38,11 +38,11 @@ impl Compiled {
     /// Every value beside the type of its column, as one statement. `None`: PostgreSQL has read each as what it is stored as,
     /// since no column has a modifier or a type of the tenant's own.
     #[must_use]
-    pub fn suspects(&self) -> Option<Suspects> {
+    pub fn value_probe(&self) -> Option<ValueProbe> {
         let mut values = BTreeMap::new();
         for bind in self.sql.binds() {
             let Some(at) = bind.field else { continue };
-            let field = self.entity.fields.get(usize::from(at)).filter(|field| may_misfit(field, bind));
+            let field = self.entity.fields.get(usize::from(at)).filter(|field| may_be_refused(field, bind));
             if let Some((field, text)) = field.zip(text(bind)) {
                 // by fields, so that PostgreSQL looks each type up once
                 values.insert((at, bind.row), (text, field.ty.name.as_str()));
@@ -58,26 +58,31 @@ impl Compiled {
             ")) with ordinality u (value, type, n) cross join lateral pg_catalog.pg_input_error_info(u.value, u.type) i \
              where i.sql_error_code is not null limit ",
         );
-        sql.number(MOST);
+        sql.number(MAX_DIAGNOSES);
         let column = |name: &str, encoding| Column { label: Some(label(name)), encoding };
         let columns = vec![column("n", Encoding::Int8), column("code", Encoding::Text)];
         let shape = Arc::new(Shape { columns, position: Vec::new(), count: None });
-        Some(Suspects { sql, shape, entity: Arc::clone(&self.entity), values: values.into_keys().collect() })
+        Some(ValueProbe {
+            sql,
+            shape,
+            entity: Arc::clone(&self.entity),
+            values: values.into_keys().collect(),
+        })
     }
 }
 
-impl Suspects {
-    /// The field, its position and the row of a list that a misfit is about.
+impl ValueProbe {
+    /// The field, its position and the row of a list that a diagnosis is about.
     #[must_use]
-    pub(crate) fn of(&self, misfit: &Misfit) -> Option<(&Field, usize, Option<u16>)> {
-        let (at, row) = *self.values.get(misfit.n.checked_sub(1)?)?;
+    pub(crate) fn of(&self, diagnosis: &ValueDiagnosis) -> Option<(&Field, usize, Option<u16>)> {
+        let (at, row) = *self.values.get(diagnosis.n.checked_sub(1)?)?;
         let at = usize::from(at);
         Some((self.entity.fields.get(at)?, at, row))
     }
 }
 
 /// PostgreSQL has read the value without the modifier of its column, or as what stands below a domain.
-fn may_misfit(field: &Field, bind: &Bind) -> bool {
+fn may_be_refused(field: &Field, bind: &Bind) -> bool {
     let ty = &field.ty;
     let is_enum = ty.kind == TypeKind::Enum && ty.oid == ty.base_oid;
     // of a version that is named there is a list
