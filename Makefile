@@ -25,8 +25,8 @@ as_tests = export RUST_TEST_THREADS=$${RUST_TEST_THREADS-$$(($$(nproc) + 1))} PR
 
 # The part of the tests that `make test` runs on the oldest version, too, unless one was asked for.
 oldest_too = $(filter-out 16 17,$(or $(POSTGRES),installed))
-on_oldest := launcher:: roles::refused roles::turns wire:: writes::rows writes::upserts writes::views writes::protected \
-  scenarios::closing::on_folder scenarios::deleting::on_folder scenarios::edits::on_folder --skip pooler --skip pass_through
+on_oldest := launcher:: roles::refused roles::exclusive wire:: writes::rows writes::upserts writes::views writes::versioned::protected \
+  scenarios::failures::closing::on_folder scenarios::deleting::on_folder scenarios::edits::on_folder --skip pooler --skip pass_through
 
 # Seconds for each target of `make fuzz`, and which ones: make fuzz FUZZ_TARGETS=filter
 FUZZ_SECONDS ?= 300
@@ -35,12 +35,12 @@ FUZZ_TARGETS ?= filter cursor query token key
 # How much `make soak` asks and of which seeds on: make soak CASES=10000 SEED=7
 CASES ?= 100000
 SEED ?= 1
-soaks := protection::writers::of_writers_with_one_version_exactly_one_wins \
-  differential::a_key_reads_what_its_role_reads_and_what_the_manifest_means \
-  differential::a_key_changes_what_its_role_changes_and_what_the_manifest_means \
-  writes::racing::of_writers_with_one_version_exactly_one_is_answered_200 \
-  paging::terms::a_filter_finds_what_an_oracle_finds \
-  fire::aborts::clients_that_go_away_leave_nobody_their_rows
+soaks := writes::protection::writers::of_writers_with_one_version_exactly_one_wins \
+  reads::differential::a_key_reads_what_its_role_reads_and_what_the_manifest_means \
+  reads::differential::a_key_changes_what_its_role_changes_and_what_the_manifest_means \
+  writes::versioned::racing::of_writers_with_one_version_exactly_one_is_answered_200 \
+  reads::paging::terms::a_filter_finds_what_an_oracle_finds \
+  http::fault_injection::aborts::clients_that_go_away_leave_nobody_their_rows
 
 # Flags of the benchmark: make bench BENCH='--only row --rounds 3', or BENCH='--only reconcile --objects 1000'
 BENCH ?=

@@ -7,5 +7,6 @@ mod fixture;
 mod many;
 mod own_role;
 mod revoked;
+mod routines;
 mod state;
 mod values;

@@ -1,20 +1,13 @@
 //! One tenant, one team, one key: nothing of it reaches its neighbours.
 
-mod bodies;
-mod bounds;
 mod crowd;
 mod dead_keys;
-mod growth;
 mod hostile;
-mod names;
+pub(crate) mod leaks;
 mod neighbour;
-mod places;
+pub(crate) mod resources;
 mod restart;
 mod retained;
 mod roles;
 mod secrets;
 mod signals;
-mod slow_readers;
-mod strangers;
-mod views;
-mod wakes;

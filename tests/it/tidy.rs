@@ -1,18 +1,18 @@
 //! The rules of ARCHITECTURE.md that a compiler does not hold: who may know whom, and where things stand.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use rowgate_standalone::postgres::binaries;
-
 mod entropy;
 mod folders;
 mod messages;
 mod pages;
 mod pipeline;
 mod words;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rowgate_standalone::postgres::binaries;
 
 fn root() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,30 +1,17 @@
 //! Rows made and deleted over HTTP, under the key's own grants and policies.
 
 mod addresses;
-mod attic;
-mod contended;
-mod demanded;
-mod details;
-mod fixture;
-mod gallery;
+pub(crate) mod fixtures;
 mod hidden;
-mod kept;
+pub(crate) mod interrupted;
 mod long;
-mod misfits;
-mod outages;
-mod passing;
-mod place;
-mod protected;
-mod racing;
-mod refused;
+mod protection;
+pub(crate) mod refusals;
 mod rows;
-mod tags;
-mod unwritable;
 mod upserts;
 mod values;
-mod vault;
-mod versions;
-mod views;
+pub(crate) mod versioned;
+pub(crate) mod views;
 
 use rowgate_tests::client::{Client, Reply};
 

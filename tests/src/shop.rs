@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::postgres::Server;
+use crate::servers::postgres::Server;
 use crate::world::{World, examples};
 
 /// The files of the example shop, by name.

@@ -16,9 +16,9 @@ use rowgate_pg::control::installation::Installation;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use crate::cluster::AuditMark;
-use crate::data_plane::{DataPlane, send};
-use crate::postgres::Server;
+use crate::servers::cluster::AuditMark;
+use crate::servers::data_plane::{DataPlane, send};
+use crate::servers::postgres::Server;
 use crate::shop::shop;
 use crate::steps::Steps;
 use crate::wait::until;
@@ -74,14 +74,14 @@ enum Source {
 
 /// A moment of a source.
 #[derive(Debug)]
-pub enum Mark {
+pub enum WriteMark {
     Files(BTreeMap<PathBuf, (String, SystemTime)>),
     Log(AuditMark),
 }
 
 /// Something that was told of an object, and how often.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct Event {
     pub reason: String,
     pub note: String,
     pub warning: bool,
@@ -193,20 +193,20 @@ impl Stage {
 
     /// Now, for [`Stage::writes_since`].
     #[must_use]
-    pub fn mark(&self) -> Mark {
+    pub fn mark(&self) -> WriteMark {
         match &self.source {
-            Source::Folder(folder) => Mark::Files(folder.written()),
-            Source::Cluster(cluster) => Mark::Log(cluster.mark()),
+            Source::Folder(folder) => WriteMark::Files(folder.written()),
+            Source::Cluster(cluster) => WriteMark::Log(cluster.mark()),
         }
     }
 
     /// What reconciling has written into the source since then: the names of files, or verb and path of requests in their
     /// order, those for its Lease left out.
     #[must_use]
-    pub fn writes_since(&self, mark: &Mark) -> Vec<String> {
+    pub fn writes_since(&self, mark: &WriteMark) -> Vec<String> {
         match (&self.source, mark) {
-            (Source::Folder(folder), Mark::Files(before)) => folder.written_since(before),
-            (Source::Cluster(cluster), Mark::Log(mark)) => cluster.writes_since(mark),
+            (Source::Folder(folder), WriteMark::Files(before)) => folder.written_since(before),
+            (Source::Cluster(cluster), WriteMark::Log(mark)) => cluster.writes_since(mark),
             _ => panic!("a mark of another stage"),
         }
     }

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::sys::signal::Signal;
 
-use crate::cluster::{Cluster, Gate};
-use crate::data_plane::send;
-use crate::postgres::Server;
+use crate::servers::cluster::{Cluster, Gate};
+use crate::servers::data_plane::send;
+use crate::servers::postgres::Server;
 
 /// Shared with what stands between the process and its servers.
 #[derive(Debug, Clone, Default)]

@@ -25,10 +25,10 @@ const ROOT_LEN: usize = 64;
 /// How each of our tokens begins: `{"alg":"EdDSA",` in base 64.
 const TOKEN: &str = "eyJhbGciOiJFZERTQSIs";
 
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<Secrets>> = LazyLock::new(Mutex::default);
 
 #[derive(Default)]
-struct Known {
+struct Secrets {
     /// What tests run in at this moment.
     folders: BTreeSet<PathBuf>,
     /// Of all tests of this process, ended ones too: a shared server may write down a secret of any.
@@ -37,7 +37,7 @@ struct Known {
     derived: HashSet<String>,
 }
 
-fn known<T>(work: impl FnOnce(&mut Known) -> T) -> T {
+fn known<T>(work: impl FnOnce(&mut Secrets) -> T) -> T {
     work(&mut KNOWN.lock().unwrap_or_else(PoisonError::into_inner))
 }
 

@@ -14,9 +14,9 @@ use rowgate_standalone::roots;
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use crate::data_plane::{DataPlane, send};
-use crate::postgres::{BIN, QUICK, Server, connect_to, seed};
 use crate::scratch::Scratch;
+use crate::servers::data_plane::{DataPlane, send};
+use crate::servers::postgres::{BIN, QUICK, Server, connect_to, seed};
 use crate::sweep;
 use crate::wait::until;
 

@@ -1,5 +1,5 @@
 //! What is admitted and what is refused: specs, and the words about each. `admit.rs` shows them to our own judge,
-//! `tests/it/cluster/admission.rs` to an API server. Each reads this file.
+//! `tests/it/kubernetes/cluster/admission.rs` to an API server. Each reads this file.
 
 use rowgate_crds::Kind;
 use serde_json::{Value, json};

@@ -10,7 +10,7 @@ mod revoked;
 mod rounds;
 mod stage;
 mod storm;
-mod strangers;
+mod unknown_tenants;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,7 +31,7 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page, post, patch, fairness, long; or reconcile, revoked and strangers, each of which runs by itself only
+    /// Only scenes whose name holds this word: row, keys, latency, page, post, patch, fairness, long; or reconcile, revoked and unknown-tenants, each of which runs by itself only
     #[arg(long)]
     only: Option<String>,
     /// How many objects there are while reconciling is measured
@@ -40,7 +40,7 @@ struct Cli {
     /// Folder with the other servers, which tests/setup/bench.sh fills
     #[arg(long, env = "ROWGATE_BENCH_TOOLS")]
     tools: Option<PathBuf>,
-    /// How often each of two strangers asks
+    /// How often each of two unknown tenants is asked for
     #[arg(long, default_value_t = 20_000)]
     requests: usize,
     #[command(subcommand)]
@@ -67,8 +67,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             revoked::run().await;
             Ok(())
         }
-        None if cli.only.as_deref() == Some("strangers") => {
-            strangers::run(cli.requests).await;
+        None if cli.only.as_deref() == Some("unknown-tenants") => {
+            unknown_tenants::run(cli.requests).await;
             Ok(())
         }
         None => bench(&cli).await,

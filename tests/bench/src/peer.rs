@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rowgate_tests::postgres::Server;
 use rowgate_tests::scratch::Scratch;
+use rowgate_tests::servers::postgres::Server;
 use rowgate_tests::wait::until_ok;
 use rowgate_tests::world::free_port;
 
@@ -188,8 +188,8 @@ fn pgbench(server: &Server) -> Command {
 
 fn socket(server: &Server) -> (PathBuf, u16) {
     match server.endpoint() {
-        rowgate_tests::postgres::Endpoint::Unix { directory, port } => (directory.clone(), *port),
-        rowgate_tests::postgres::Endpoint::Tcp { .. } => panic!("test servers have no TCP"),
+        rowgate_tests::servers::postgres::Endpoint::Unix { directory, port } => (directory.clone(), *port),
+        rowgate_tests::servers::postgres::Endpoint::Tcp { .. } => panic!("test servers have no TCP"),
     }
 }
 

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rowgate_tests::cluster::{Cluster, Method, Namespace, Recording};
-use rowgate_tests::operator::{ACCOUNT, Operator};
-use rowgate_tests::postgres::Server;
-use rowgate_tests::reconciler::ready;
+use rowgate_tests::servers::cluster::{Cluster, Method, Namespace, Recording};
+use rowgate_tests::servers::operator::{ACCOUNT, Operator};
+use rowgate_tests::servers::postgres::Server;
+use rowgate_tests::servers::reconciler::ready;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -29,7 +29,7 @@ pub(crate) async fn run(n_objects: usize) {
     let server = Server::with(&["shared_buffers=256MB", "max_connections=200"]).await;
     // the rights of the chart, and the looks of the default
     let kubeconfig = namespace.kubeconfig_for(ACCOUNT).await;
-    namespace.apply(&rowgate_tests::operator::rights(namespace.name())).await.ok();
+    namespace.apply(&rowgate_tests::servers::operator::rights(namespace.name())).await.ok();
     let flags = ["--resync-seconds", "30"];
     let operator = Operator::start_with(&kubeconfig, namespace.name(), &server.url(), "bench", &flags);
     operator.leads().await;

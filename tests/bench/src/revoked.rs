@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rowgate_tests::client::Client;
-use rowgate_tests::postgres::Server;
+use rowgate_tests::servers::postgres::Server;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::{World, binary};
 use sqlx::{PgConnection, Row as _};

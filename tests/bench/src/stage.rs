@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use rowgate_tests::data_plane::DataPlane;
-use rowgate_tests::postgres::{Server, execute};
+use rowgate_tests::servers::data_plane::DataPlane;
+use rowgate_tests::servers::postgres::{Server, execute};
 use rowgate_tests::world::World;
 
 use crate::load::Requests;

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use rowgate_tests::postgres::{Server, execute};
+use rowgate_tests::servers::postgres::{Server, execute};
 use rowgate_tests::wait::until;
 use sqlx::{PgConnection, Row as _};
 use tokio::io::AsyncWriteExt as _;

@@ -2,8 +2,8 @@
 //! roles of their own.
 
 use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::data_plane::DataPlane;
-use rowgate_tests::postgres::{Server, rows};
+use rowgate_tests::servers::data_plane::DataPlane;
+use rowgate_tests::servers::postgres::{Server, rows};
 use rowgate_tests::world::World;
 use serde_json::{Value, json};
 

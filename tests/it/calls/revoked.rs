@@ -160,7 +160,7 @@ async fn another_replica_ends_the_calls_of_one_that_is_stopped_or_dead() {
         let mut control = desk.server.connect("rowgate").await;
         until("what other replicas know", async || {
             let known = "select tenant from control.calling";
-            let rows = rowgate_tests::postgres::rows(&mut control, known).await;
+            let rows = rowgate_tests::servers::postgres::rows(&mut control, known).await;
             (!rows.is_empty()).then_some(())
         })
         .await;
@@ -187,13 +187,13 @@ async fn a_login_that_is_refused_after_the_revocation_is_a_401() {
     let id = desk.world.status("ApiKey", "clerk")["apiKeyId"].as_str().expect("an id").to_owned();
     let mut superuser = desk.server.connect("desk").await;
     let both = format!("alter role {role} nologin; select dl.revoke('{id}')");
-    rowgate_tests::postgres::execute(&mut superuser, &both).await;
+    rowgate_tests::servers::postgres::execute(&mut superuser, &both).await;
     let reply = desk.call("clerk", "scalar", json!({"a": 1, "b": 1})).await;
     assert_eq!(refusal(&reply).0, "Unauthorized", "{reply:?}");
     // While the key lives it is not told that it is dead.
     let role = desk.world.status("ApiKey", "second")["role"].as_str().expect("a role").to_owned();
     let stopped = format!("alter role {role} nologin");
-    rowgate_tests::postgres::execute(&mut superuser, &stopped).await;
+    rowgate_tests::servers::postgres::execute(&mut superuser, &stopped).await;
     let reply = desk.call("second", "scalar", json!({"a": 1, "b": 1})).await;
     assert!([201, 503].contains(&reply.status.as_u16()), "{reply:?}");
     until("the repair", async || {

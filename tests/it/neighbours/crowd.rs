@@ -3,7 +3,7 @@
 use rowgate_core::problem::Code;
 use rowgate_tests::asked::Asked;
 use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::postgres::{Server, rows};
+use rowgate_tests::servers::postgres::{Server, rows};
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 use serde_json::json;

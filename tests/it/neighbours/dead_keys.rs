@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rowgate_core::problem::Code;
 use rowgate_tests::asked::Asked;
 use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::postgres::{execute, rows};
+use rowgate_tests::servers::postgres::{execute, rows};
 use rowgate_tests::stage::{DONE, On, Stage};
 use rowgate_tests::wait::until;
 use tokio::task::JoinHandle;

@@ -1,10 +1,10 @@
 //! The neighbour: Tenant `acme` and its key `web`.
 
 use rowgate_tests::asked::Asked;
-use rowgate_tests::reconciler::ready;
+use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, Stage};
 
-use crate::scenarios::NOTES;
+use crate::reconcile::scenarios::NOTES;
 
 /// It asks until it is told to stop; each answer must be a 200.
 pub(super) struct Neighbour {

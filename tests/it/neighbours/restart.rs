@@ -7,8 +7,8 @@ use rowgate_tests::stage::{DONE, On, Stage};
 use rowgate_tests::wait::{until, until_ok};
 
 use super::hostile::HOSTILE;
-use crate::acme::{SPEC, key, one, reader, tenant};
-use crate::scenarios::{NOTES, acme};
+use crate::reconcile::acme::{SPEC, key, one, reader, tenant};
+use crate::reconcile::scenarios::{NOTES, acme};
 
 /// After which a neighbour is served again.
 const SOON: Duration = Duration::from_secs(10);

@@ -4,14 +4,14 @@
 mod land;
 
 use rowgate_tests::asked::Asked;
-use rowgate_tests::postgres::{execute, rows};
-use rowgate_tests::reconciler::ready;
+use rowgate_tests::servers::postgres::{execute, rows};
+use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, On};
 use rowgate_tests::wait::until;
 
 use self::land::{Land, Team};
-use crate::acme::{BOOTSTRAP, one};
-use crate::scenarios::scenarios;
+use crate::reconcile::acme::{BOOTSTRAP, one};
+use crate::reconcile::scenarios::scenarios;
 
 scenarios!(a_retained_database_goes_only_where_the_platform_team_sends_it);
 

@@ -3,14 +3,14 @@
 
 use rowgate_core::role::TenantLogin;
 use rowgate_tests::asked::Asked;
-use rowgate_tests::postgres::{connect, execute};
-use rowgate_tests::reconciler::ready;
+use rowgate_tests::servers::postgres::{connect, execute};
+use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, On, Stage};
 use rowgate_tests::wait::{until, until_ok};
 use sqlx::PgConnection;
 
-use crate::acme::{SPEC, key, reader, tenant};
-use crate::scenarios::scenarios;
+use crate::reconcile::acme::{SPEC, key, reader, tenant};
+use crate::reconcile::scenarios::scenarios;
 
 scenarios!(a_right_in_one_tenants_database_holds_up_no_other_tenant);
 

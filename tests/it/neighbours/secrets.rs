@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use rowgate_tests::asked::Asked;
-use rowgate_tests::reconciler::ready;
+use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, On, Stage};
 use rowgate_tests::wait::until;
 
-use crate::acme::{SPEC, key, keys, reader, tenant};
-use crate::scenarios::scenarios;
+use crate::reconcile::acme::{SPEC, key, keys, reader, tenant};
+use crate::reconcile::scenarios::scenarios;
 
 const NOTES: &str = "/auth/acme/api/notes?$first=1";
 const OTHERS: &str = "/auth/beta/api/notes?$first=1";

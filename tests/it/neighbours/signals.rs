@@ -1,14 +1,14 @@
 //! A signal of our own that a tenant's code gives, and whatever else such code does to the pass over its tenant.
 
 use rowgate_core::role::TenantLogin;
-use rowgate_tests::postgres::{attempt, connect, execute};
+use rowgate_tests::servers::postgres::{attempt, connect, execute};
 use rowgate_tests::stage::{DONE, On};
 use rowgate_tests::wait::until;
 
 use super::hostile::HOSTILE;
 use super::neighbour::Neighbour;
-use crate::acme::{SPEC, key, one, tenant};
-use crate::scenarios::{acme, scenarios};
+use crate::reconcile::acme::{SPEC, key, one, tenant};
+use crate::reconcile::scenarios::{acme, scenarios};
 
 scenarios!(
     what_a_script_raises_ends_in_its_tenants_status,

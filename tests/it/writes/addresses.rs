@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::attic::{Attic, ROUNDING};
-use super::gallery::told;
+use super::fixtures::rounding_keys::{ROUNDING, RoundingKeys};
+use super::fixtures::views::told;
 
 /// Seen to fail where the value is not compared with what its column keeps: 201, with a `Location` where no row is.
 #[tokio::test]
 async fn a_key_that_its_column_would_round_makes_no_row() {
-    let attic = Attic::open().await;
+    let tenant = RoundingKeys::open().await;
     for (table, ty, rounded, kept) in ROUNDING {
         for (method, only) in [
             ("PUT", None),
@@ -19,7 +19,7 @@ async fn a_key_that_its_column_would_round_makes_no_row() {
             let path = format!("/{table}/k/{rounded}");
             let headers: Vec<_> =
                 [Some(("Content-Type", "application/json")), only].into_iter().flatten().collect();
-            let reply = attic.ask_with(method, &path, r#"{"v": "1"}"#, &headers).await;
+            let reply = tenant.ask_with(method, &path, r#"{"v": "1"}"#, &headers).await;
             let (status, code, message) = told(&reply);
             if only.is_some_and(|it| it.0 == "If-Match") {
                 assert_eq!(status, 404, "{path}: {reply:?}");
@@ -27,17 +27,17 @@ async fn a_key_that_its_column_would_round_makes_no_row() {
             }
             assert_eq!((status, code.as_str()), (400, "InvalidValue"), "{method} {path} {ty}: {reply:?}");
             assert!(message.contains("key field \"k\""), "{reply:?}");
-            assert!(attic.rows(&format!("select 1 from a.{table}")).await.is_empty(), "{method} {path}");
+            assert!(tenant.rows(&format!("select 1 from a.{table}")).await.is_empty(), "{method} {path}");
         }
         let path = format!("/{table}/k/{kept}");
         for (method, status) in [("PUT", 201), ("PUT", 200), ("PATCH", 200)] {
-            let reply = attic.ask("all", method, &path, r#"{"v": "1"}"#).await;
+            let reply = tenant.ask("all", method, &path, r#"{"v": "1"}"#).await;
             assert_eq!(reply.status, status, "{method} {path}: {reply:?}");
         }
-        let read = attic.ask("all", "GET", &path, "").await;
+        let read = tenant.ask("all", "GET", &path, "").await;
         assert_eq!(read.rows().len(), 1, "{path}: {read:?}");
         // and back as it was read
-        let reply = attic.ask("all", "PUT", &path, &read.rows()[0].to_string()).await;
+        let reply = tenant.ask("all", "PUT", &path, &read.rows()[0].to_string()).await;
         assert_eq!(reply.status, 200, "{path}: {reply:?}");
     }
 }
@@ -45,7 +45,7 @@ async fn a_key_that_its_column_would_round_makes_no_row() {
 /// Seen to fail where body and address are compared as text.
 #[tokio::test]
 async fn a_key_in_the_body_is_compared_by_value() {
-    let attic = Attic::open().await;
+    let tenant = RoundingKeys::open().await;
     let id = "6b1b1e1e-0000-4000-8000-00000000000a";
     for (path, key, other) in [
         (format!("/ids/id/{}", id.to_uppercase()), json!({"id": id}), json!({"id": id.replace("6b", "6c")})),
@@ -56,17 +56,17 @@ async fn a_key_in_the_body_is_compared_by_value() {
         for (method, status) in [("PUT", 201), ("PUT", 200), ("PATCH", 200)] {
             let mut body = other.clone();
             body["v"] = json!("x");
-            let reply = attic.ask("all", method, &path, &body.to_string()).await;
+            let reply = tenant.ask("all", method, &path, &body.to_string()).await;
             let (refused, code, message) = told(&reply);
             assert_eq!((refused, code.as_str()), (400, "BadRequest"), "{path}: {reply:?}");
             assert!(message.contains("not what the address says"), "{reply:?}");
             body = key.clone();
             body["v"] = json!("x");
-            let reply = attic.ask("all", method, &path, &body.to_string()).await;
+            let reply = tenant.ask("all", method, &path, &body.to_string()).await;
             assert_eq!(reply.status, status, "{method} {path}: {reply:?}");
         }
-        let read = attic.ask("all", "GET", &path, "").await;
-        let reply = attic.ask("all", "PUT", &path, &read.rows()[0].to_string()).await;
+        let read = tenant.ask("all", "GET", &path, "").await;
+        let reply = tenant.ask("all", "PUT", &path, &read.rows()[0].to_string()).await;
         assert_eq!(reply.status, 200, "{path}: {reply:?}");
     }
 }
@@ -74,45 +74,45 @@ async fn a_key_in_the_body_is_compared_by_value() {
 /// Seen to fail where PUT and DELETE name whatever field is in the way.
 #[tokio::test]
 async fn no_refusal_names_a_field_that_the_key_does_not_know() {
-    let attic = Attic::open().await;
-    let unknown = attic.ask("part", "GET", "/secrets?$select=sec", "").await;
+    let tenant = RoundingKeys::open().await;
+    let unknown = tenant.ask("part", "GET", "/secrets?$select=sec", "").await;
     assert_eq!(told(&unknown).1, "UnknownField");
     for path in ["/secrets/id/1", "/secrets/id/9"] {
-        let (status, code, message) = told(&attic.ask("part", "PUT", path, r#"{"pub": "x"}"#).await);
+        let (status, code, message) = told(&tenant.ask("part", "PUT", path, r#"{"pub": "x"}"#).await);
         assert_eq!((status, code.as_str()), (403, "Forbidden"), "{message}");
         assert!(!message.contains("sec\"") && message.contains("PATCH"), "{message}");
     }
     // a field that it may read is named
-    let (status, _, message) = told(&attic.ask("looker", "PUT", "/secrets/id/1", r#"{"pub": "x"}"#).await);
+    let (status, _, message) = told(&tenant.ask("looker", "PUT", "/secrets/id/1", r#"{"pub": "x"}"#).await);
     assert!(status == 403 && message.contains("\"sec\""), "{message}");
-    let (status, code, message) = told(&attic.ask("part", "DELETE", "/kept/id/1", "").await);
+    let (status, code, message) = told(&tenant.ask("part", "DELETE", "/kept/id/1", "").await);
     assert_eq!((status, code.as_str()), (405, "DirectDeleteBlocked"));
     assert!(!message.contains("is_deleted"), "{message}");
-    let message = told(&attic.ask("all", "DELETE", "/kept/id/1", "").await).2;
+    let message = told(&tenant.ask("all", "DELETE", "/kept/id/1", "").await).2;
     assert!(message.contains("\"is_deleted\""), "{message}");
     // one that nobody has a right on yet
-    attic.execute("alter table a.secrets add column extra text").await;
+    tenant.execute("alter table a.secrets add column extra text").await;
     rowgate_tests::wait::until("the new column", async || {
-        let reply = attic.ask("all", "PUT", "/secrets/id/1", r#"{"pub": "x", "sec": "s"}"#).await;
+        let reply = tenant.ask("all", "PUT", "/secrets/id/1", r#"{"pub": "x", "sec": "s"}"#).await;
         assert!(!reply.body.contains("extra"), "{reply:?}");
         (reply.status == 403).then_some(())
     })
     .await;
-    assert_eq!(attic.ask("part", "PATCH", "/secrets/id/1", r#"{"pub": "y"}"#).await.status, 200);
+    assert_eq!(tenant.ask("part", "PATCH", "/secrets/id/1", r#"{"pub": "y"}"#).await.status, 200);
 }
 
 /// Seen to fail where a number passes for base 64, an array of one for its row, and where the parameters of headers are not read.
 #[tokio::test]
 async fn a_body_is_what_it_says_it_is() {
-    let attic = Attic::open().await;
+    let tenant = RoundingKeys::open().await;
     for value in ["true", "1234", "[1234]"] {
         let body = format!(r#"{{"id": 1, "data": {value}}}"#);
-        let (status, code, message) = told(&attic.ask("all", "POST", "/files", &body).await);
+        let (status, code, message) = told(&tenant.ask("all", "POST", "/files", &body).await);
         assert_eq!((status, code.as_str()), (400, "InvalidValue"), "{value}: {message}");
     }
     for method in ["PATCH", "PUT"] {
         let (status, code, message) =
-            told(&attic.ask("all", method, "/secrets/id/1", r#"[{"pub": "x", "sec": "s"}]"#).await);
+            told(&tenant.ask("all", method, "/secrets/id/1", r#"[{"pub": "x", "sec": "s"}]"#).await);
         assert_eq!((status, code.as_str()), (400, "BadRequest"), "{message}");
         assert!(message.contains("one object"), "{message}");
     }
@@ -125,7 +125,7 @@ async fn a_body_is_what_it_says_it_is() {
         ("application/json", "return=\"representation\"", 200),
     ] {
         let headers = [("Content-Type", ty), ("Prefer", prefer)];
-        let reply = attic.ask_with("PATCH", "/secrets/id/1", body, &headers).await;
+        let reply = tenant.ask_with("PATCH", "/secrets/id/1", body, &headers).await;
         assert_eq!(reply.status, status, "{ty} {prefer}: {reply:?}");
     }
 }

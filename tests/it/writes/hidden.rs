@@ -2,23 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::vault::{TS, Vault, code, tag, version};
+use super::fixtures::versioned_rows::{TS, VersionedRows, code, tag, version};
 
-async fn ids(vault: &Vault, path: &str) -> Vec<Value> {
-    vault.get("all", path).await.rows().iter().map(|row| row["id"].clone()).collect()
+async fn ids(tenant: &VersionedRows, path: &str) -> Vec<Value> {
+    tenant.get("all", path).await.rows().iter().map(|row| row["id"].clone()).collect()
 }
 
 /// Seen to fail without the condition in the count, and in a row read by its key.
 #[tokio::test]
 async fn flagged_rows_are_hidden_from_reads_and_from_nothing_else() {
-    let vault = Vault::open().await;
+    let tenant = VersionedRows::open().await;
     for (id, flag) in [(1, json!(null)), (2, json!(false)), (3, json!(false)), (4, json!(true))] {
-        vault.make("/bins", &json!({"id": id, "title": "x", "is_deleted": flag})).await;
+        tenant.make("/bins", &json!({"id": id, "title": "x", "is_deleted": flag})).await;
     }
     let flag = |ts: &str, deleted: bool| json!({"is_deleted": deleted, TS: ts});
-    let seen = version(&vault.get("all", "/bins/id/3").await);
+    let seen = version(&tenant.get("all", "/bins/id/3").await);
     // the answer is the row as it was written, but no read gives that, so it has no tag
-    let flagged = vault.patch("/bins/id/3", &flag(&seen, true)).await;
+    let flagged = tenant.patch("/bins/id/3", &flag(&seen, true)).await;
     let third = version(&flagged);
     assert_eq!((code(&flagged).0, flagged.header("etag")), (200, None), "{flagged:?}");
     assert_eq!(flagged.json()["value"][0]["is_deleted"], true);
@@ -34,7 +34,7 @@ async fn flagged_rows_are_hidden_from_reads_and_from_nothing_else() {
         ("/trash?$orderby=id", vec![1, 2]),
         ("/trash/id/3", vec![]),
     ] {
-        assert_eq!(ids(&vault, path).await, expected, "{path}");
+        assert_eq!(ids(&tenant, path).await, expected, "{path}");
     }
     for (path, expected) in [
         ("/bins?$count=true&$first=1", 2),
@@ -42,10 +42,10 @@ async fn flagged_rows_are_hidden_from_reads_and_from_nothing_else() {
         ("/bins?$count=true&$filter=is_deleted%20eq%20true", 0),
         ("/trash?$count=true", 2),
     ] {
-        assert_eq!(vault.get("all", path).await.json()["count"], expected, "{path}");
+        assert_eq!(tenant.get("all", path).await.json()["count"], expected, "{path}");
     }
     // pages, and a count behind the last row
-    let first = vault.get("all", "/bins?$first=1&$count=true").await.json();
+    let first = tenant.get("all", "/bins?$first=1&$count=true").await.json();
     let next = first["nextLink"]
         .as_str()
         .expect("a second page")
@@ -53,35 +53,35 @@ async fn flagged_rows_are_hidden_from_reads_and_from_nothing_else() {
         .expect("our address")
         .1
         .to_owned();
-    assert_eq!(ids(&vault, &next).await, [2]);
-    vault.execute(&format!("update v.bins set is_deleted = true, {TS} = {TS} where id = 2")).await;
-    let empty = vault.get("all", &next).await.json();
+    assert_eq!(ids(&tenant, &next).await, [2]);
+    tenant.execute(&format!("update v.bins set is_deleted = true, {TS} = {TS} where id = 2")).await;
+    let empty = tenant.get("all", &next).await.json();
     assert_eq!((&empty["value"], &empty["count"]), (&json!([]), &json!(1)), "{empty}");
 
     // a hidden row is there: it is changed, flagged no more, and not made again
-    let patched = vault.patch("/bins/id/3", &json!({"title": "y", TS: third})).await;
+    let patched = tenant.patch("/bins/id/3", &json!({"title": "y", TS: third})).await;
     assert_eq!((code(&patched).0, patched.header("etag")), (200, None), "{patched:?}");
-    assert_eq!(code(&vault.patch("/bins/id/3", &json!({"title": "z"})).await).0, 428);
-    assert_eq!(code(&vault.ask("all", "POST", "/bins", r#"{"id": 3}"#, &[]).await).0, 409);
-    let back = vault.patch("/bins/id/3", &flag(&version(&patched), false)).await;
-    assert_eq!((code(&back).0, tag(&back)), (200, vault.tag("all", "/bins/id/3").await.0), "{back:?}");
+    assert_eq!(code(&tenant.patch("/bins/id/3", &json!({"title": "z"})).await).0, 428);
+    assert_eq!(code(&tenant.ask("all", "POST", "/bins", r#"{"id": 3}"#, &[]).await).0, 409);
+    let back = tenant.patch("/bins/id/3", &flag(&version(&patched), false)).await;
+    assert_eq!((code(&back).0, tag(&back)), (200, tenant.tag("all", "/bins/id/3").await.0), "{back:?}");
     // without protection
     for (body, seen) in
         [(r#"{"title": "still"}"#, vec![]), (r#"{"title": "back", "is_deleted": null}"#, vec![3])]
     {
-        let put = vault.ask("all", "PUT", "/trash/id/3", body, &[]).await;
+        let put = tenant.ask("all", "PUT", "/trash/id/3", body, &[]).await;
         assert_eq!(code(&put).0, 200, "{put:?}");
-        assert_eq!(ids(&vault, "/trash/id/3").await, seen, "{body}");
+        assert_eq!(ids(&tenant, "/trash/id/3").await, seen, "{body}");
     }
 }
 
 #[tokio::test]
 async fn where_nothing_says_so_flagged_rows_are_read_like_any_other() {
-    let vault = Vault::open().await;
-    let first = vault.make("/docs", &json!({"id": 1, "title": "one"})).await;
-    let flagged = vault.patch("/docs/id/1", &json!({"is_deleted": true, TS: first})).await;
+    let tenant = VersionedRows::open().await;
+    let first = tenant.make("/docs", &json!({"id": 1, "title": "one"})).await;
+    let flagged = tenant.patch("/docs/id/1", &json!({"is_deleted": true, TS: first})).await;
     assert_eq!(code(&flagged).0, 200, "{flagged:?}");
-    let read = vault.get("all", "/docs/id/1").await;
+    let read = tenant.get("all", "/docs/id/1").await;
     assert_eq!((read.rows()[0]["is_deleted"].clone(), tag(&read)), (json!(true), tag(&flagged)));
-    assert_eq!(ids(&vault, "/docs").await, [1]);
+    assert_eq!(ids(&tenant, "/docs").await, [1]);
 }

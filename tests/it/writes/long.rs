@@ -3,7 +3,7 @@
 use rowgate_tests::client::Reply;
 use serde_json::{Value, json};
 
-use super::place::Place;
+use super::fixtures::tenant::OwnTenant;
 
 /// A row of `wide` is told with 1 MB, one of `vast` with 40, one of `huge` with 70.
 const MANIFEST: &str = "apiVersion: v1
@@ -48,14 +48,14 @@ metadata: {name: k}
 spec: {tenantRef: {name: long}}
 ";
 
-async fn ask(long: &Place, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Reply {
+async fn ask(long: &OwnTenant, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Reply {
     long.ask("k", method, &format!("/{path}"), &body.to_string(), headers).await
 }
 
 /// Seen to fail with a limit that is an error: 500, and the rows were there or not.
 #[tokio::test]
 async fn rows_that_are_too_long_to_be_told_are_written_and_that_is_said() {
-    let long = Place::open("long", MANIFEST).await;
+    let long = OwnTenant::open("long", MANIFEST).await;
     let many: Value = (1..=50).map(|id| json!({ "id": id })).collect();
     let reply = ask(&long, "POST", "wide", &[], &many).await;
     assert_eq!((reply.status.as_u16(), reply.header("preference-applied")), (204, Some("return=minimal")));
@@ -92,7 +92,7 @@ async fn rows_that_are_too_long_to_be_told_are_written_and_that_is_said() {
 /// Seen to fail with such a message taken for one that breaks the protocol.
 #[tokio::test]
 async fn a_row_beyond_one_message_is_written_only_where_it_need_not_be_told() {
-    let long = Place::open("long", MANIFEST).await;
+    let long = OwnTenant::open("long", MANIFEST).await;
     let reply = ask(&long, "POST", "huge", &[], &json!({ "id": 1 })).await;
     assert_eq!(reply.status, 413, "{}", reply.body);
     assert_eq!(reply.json()["error"]["code"], "TooLarge");
@@ -107,7 +107,7 @@ async fn a_row_beyond_one_message_is_written_only_where_it_need_not_be_told() {
 /// Seen to fail with such a message taken for one that breaks the protocol.
 #[tokio::test]
 async fn a_row_beyond_one_message_is_read_without_its_long_fields() {
-    let long = Place::open("long", MANIFEST).await;
+    let long = OwnTenant::open("long", MANIFEST).await;
     ask(&long, "POST", "huge", &[("Prefer", "return=minimal")], &json!({ "id": 1 })).await;
     for path in ["huge/id/1", "huge", "huge?$filter=id%20eq%201"] {
         let reply = ask(&long, "GET", path, &[], &Value::Null).await;
@@ -123,7 +123,7 @@ async fn a_row_beyond_one_message_is_read_without_its_long_fields() {
 /// Seen to fail with the address that was asked.
 #[tokio::test]
 async fn what_a_trigger_does_to_the_key_is_where_the_row_is() {
-    let long = Place::open("long", MANIFEST).await;
+    let long = OwnTenant::open("long", MANIFEST).await;
     let url = format!("{}/auth/long/api/moved/id", long.world.url());
     for (method, path, at) in
         [("POST", "moved", 1001), ("PATCH", "moved/id/2", 1002), ("PUT", "moved/id/3", 1003)]

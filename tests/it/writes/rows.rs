@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::fixture::Desk;
+use super::fixtures::tables::Desk;
 
 #[tokio::test]
 async fn a_row_is_made_told_found_and_deleted() {
@@ -101,7 +101,7 @@ async fn without_reading_back_nothing_is_told_but_where_it_is() {
 }
 
 /// Seen to fail with a key statement that does not compare the role, and with a guard that gives a row where it should
-/// raise (`tests/it/wire/writes.rs`).
+/// raise (`tests/it/postgres/wire/writes.rs`).
 #[tokio::test]
 async fn a_key_writes_what_its_policies_let_through_and_dies_at_once() {
     let desk = Desk::open().await;

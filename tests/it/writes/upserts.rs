@@ -2,11 +2,11 @@
 
 use futures_util::StreamExt as _;
 use reqwest::StatusCode;
-use rowgate_tests::postgres::execute;
+use rowgate_tests::servers::postgres::execute;
 use rowgate_tests::wait::until;
 use serde_json::json;
 
-use super::fixture::Desk;
+use super::fixtures::tables::Desk;
 
 #[tokio::test]
 async fn patch_changes_what_is_sent_and_put_all_of_a_row() {

@@ -1,7 +1,7 @@
 //! Every kind of type goes in as it comes out, exactly.
 
 use rowgate_tests::client::Client;
-use rowgate_tests::postgres::Server;
+use rowgate_tests::servers::postgres::Server;
 use rowgate_tests::world::World;
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ async fn every_type_is_stored_as_it_was_sent_and_comes_back() {
     let mut superuser = server.connect("v").await;
     for (name, ty, sent, printed) in VALUES {
         let query = format!("select coalesce({name}::text, '') as it from v.things");
-        let stored = rowgate_tests::postgres::rows(&mut superuser, &query).await[0]["it"].clone();
+        let stored = rowgate_tests::servers::postgres::rows(&mut superuser, &query).await[0]["it"].clone();
         assert_eq!(stored, json!(printed), "{name} {ty}: {sent}");
     }
     for (field, sent) in [
@@ -131,5 +131,5 @@ async fn every_type_is_stored_as_it_was_sent_and_comes_back() {
         "select {} as same from v.things a, v.things b where a.key = 1 and b.key = 2",
         names.join(" and ")
     );
-    assert_eq!(rowgate_tests::postgres::rows(&mut superuser, &same).await[0]["same"], json!(true));
+    assert_eq!(rowgate_tests::servers::postgres::rows(&mut superuser, &same).await[0]["same"], json!(true));
 }

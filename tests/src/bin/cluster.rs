@@ -7,11 +7,11 @@ use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 
 use rowgate_pg::connect::login::Login;
-use rowgate_tests::cluster::{Cluster, Namespace, tool, tools};
-use rowgate_tests::data_plane::DataPlane;
-use rowgate_tests::operator::owners;
-use rowgate_tests::postgres::Server;
 use rowgate_tests::scratch::Scratch;
+use rowgate_tests::servers::cluster::{Cluster, Namespace, tool, tools};
+use rowgate_tests::servers::data_plane::DataPlane;
+use rowgate_tests::servers::operator::owners;
+use rowgate_tests::servers::postgres::Server;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::{examples, free_port, program};
 

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{Told, Wish};
-use crate::cluster::{AuditMark, Cluster, Gate, Method, Namespace, plural};
-use crate::data_plane::DataPlane;
-use crate::operator::{ACCOUNT, Operator, grant};
-use crate::postgres::Server;
+use super::{Event, Wish};
+use crate::servers::cluster::{AuditMark, Cluster, Gate, Method, Namespace, plural};
+use crate::servers::data_plane::DataPlane;
+use crate::servers::operator::{ACCOUNT, Operator, grant};
+use crate::servers::postgres::Server;
 use crate::steps::Steps;
 use crate::wait::until;
 
@@ -103,14 +103,14 @@ impl InCluster {
         self.namespace.get(plural(kind), name).await
     }
 
-    pub(super) async fn events(&self, kind: &str, name: &str) -> Vec<Told> {
+    pub(super) async fn events(&self, kind: &str, name: &str) -> Vec<Event> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let events = self.namespace.list("events").await.into_iter();
         let events = events.filter(|event| {
             let object = &event["involvedObject"];
             object["kind"] == kind && object["name"] == name
         });
-        let told = events.map(|event| Told {
+        let told = events.map(|event| Event {
             reason: text(&event["reason"]),
             note: text(&event["message"]),
             warning: event["type"] == "Warning",

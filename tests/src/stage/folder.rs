@@ -8,9 +8,9 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::{Told, Wish};
-use crate::data_plane::DataPlane;
-use crate::postgres::Server;
+use super::{Event, Wish};
+use crate::servers::data_plane::DataPlane;
+use crate::servers::postgres::Server;
 use crate::sweep;
 use crate::wait::until;
 use crate::world::World;
@@ -70,11 +70,11 @@ impl InFolder {
         serde_yaml::from_str(&fs::read_to_string(self.world.state().join(file)).ok()?).ok()
     }
 
-    pub(super) fn events(&self, kind: &str, name: &str) -> Vec<Told> {
+    pub(super) fn events(&self, kind: &str, name: &str) -> Vec<Event> {
         let object = self.object(kind, name).unwrap_or_default();
         let events = object["events"].as_array().map_or(&[][..], Vec::as_slice);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let told = events.iter().map(|event| Told {
+        let told = events.iter().map(|event| Event {
             reason: text(&event["reason"]),
             note: text(&event["note"]),
             warning: event["type"] == "Warning",

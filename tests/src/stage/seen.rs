@@ -9,8 +9,8 @@ use rowgate_pg::connect::login::Login;
 use rowgate_pg::control::installation::{Installation, Roots, open};
 use serde_json::Value;
 
-use super::{Source, Stage, Told};
-use crate::reconciler::ready;
+use super::{Event, Source, Stage};
+use crate::servers::reconciler::ready;
 use crate::wait::until_ok;
 
 impl Stage {
@@ -52,7 +52,7 @@ impl Stage {
     }
 
     /// What happened to an object.
-    pub async fn events(&self, kind: &str, name: &str) -> Vec<Told> {
+    pub async fn events(&self, kind: &str, name: &str) -> Vec<Event> {
         match &self.source {
             Source::Folder(folder) => folder.events(kind, name),
             Source::Cluster(cluster) => cluster.events(kind, name).await,

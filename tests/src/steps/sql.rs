@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::Steps;
-use crate::postgres::{Endpoint, Server};
 use crate::scratch::Scratch;
+use crate::servers::postgres::{Endpoint, Server};
 
 /// The protocol's version in the first message of a session; what begins otherwise is no session.
 const SESSION: u32 = 196_608;

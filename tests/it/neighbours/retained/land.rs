@@ -7,12 +7,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use rowgate_tests::cluster::{Cluster, Namespace, plural, tool};
-use rowgate_tests::data_plane::DataPlane;
-use rowgate_tests::operator::{ACCOUNT, Operator, grant, rights};
-use rowgate_tests::postgres::Server;
-use rowgate_tests::reconciler::ready;
 use rowgate_tests::scratch::Scratch;
+use rowgate_tests::servers::cluster::{Cluster, Namespace, plural, tool};
+use rowgate_tests::servers::data_plane::DataPlane;
+use rowgate_tests::servers::operator::{ACCOUNT, Operator, grant, rights};
+use rowgate_tests::servers::postgres::Server;
+use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::On;
 use rowgate_tests::sweep;
 use rowgate_tests::wait::{until, until_ok};

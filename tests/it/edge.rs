@@ -1,9 +1,0 @@
-//! The edge: what every answer carries, who is told what without a key, and what is done with what callers send.
-
-pub(crate) mod bounds;
-pub(crate) mod compression;
-mod cors;
-mod headers;
-mod no_http;
-mod proxies;
-pub(crate) mod raw;

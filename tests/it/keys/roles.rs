@@ -1,0 +1,6 @@
+//! What the database is after reconciling: who may do what, and who may reconcile it.
+
+mod exclusive;
+mod forbidden;
+mod many;
+mod refused;

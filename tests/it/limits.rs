@@ -1,4 +1,0 @@
-//! The bounds of the contract, from outside.
-
-mod rate;
-mod strangers;

@@ -1,0 +1,7 @@
+//! The programs as a person starts them: their output, their exit codes, and the example shop.
+
+mod psql;
+mod serve;
+mod setup;
+mod shop;
+mod standalone;

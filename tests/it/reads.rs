@@ -1,0 +1,8 @@
+//! Pages, filters, values and refusals of reads, each against a second opinion: PostgreSQL's own answer, a model, a table.
+
+pub(crate) mod differential;
+mod mistakes;
+mod paging;
+pub(crate) mod refusals;
+mod round_trips;
+mod values;

@@ -1,0 +1,10 @@
+//! From manifests to a database: plans, passes, statuses and their messages, on both sources.
+
+pub(crate) mod acme;
+mod honest_status;
+mod owners_code;
+mod plan;
+mod ready;
+pub(crate) mod scenarios;
+mod stalled;
+mod typing;

@@ -1,0 +1,10 @@
+//! What tests talk to: PostgreSQL, PgBouncer, a Kubernetes API server, and our own programs as processes.
+
+pub mod cluster;
+pub mod data_plane;
+pub mod operator;
+pub mod pooler;
+pub mod postgres;
+pub mod reconciler;
+pub mod recorder;
+pub mod tls;
