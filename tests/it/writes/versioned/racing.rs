@@ -60,7 +60,7 @@ async fn of_writers_with_one_version_exactly_one_is_answered_200() {
 #[tokio::test]
 async fn whoever_waits_for_the_row_is_told_by_what_it_has_become() {
     let tenant = VersionedRows::open().await;
-    let mut other = tenant.server.connect("vault").await;
+    let mut other = tenant.server.connect("versioned").await;
     let update = format!("update v.docs set title = 'other', {TS} = {TS} where id = ");
     let lock = "select from v.docs where true for update".to_owned();
     let insert = "insert into v.docs (title, id) select 'other', ".to_owned();

@@ -246,7 +246,7 @@ async fn what_is_made_has_its_tag_and_pages_of_other_origins_may_read_it() {
     assert_eq!(page.header("access-control-allow-origin"), Some("https://app.example"));
     assert!(page.header("access-control-expose-headers").is_some_and(|it| it.contains("ETag")), "{page:?}");
     // a table that is protected no longer forgets its tags
-    tenant.world.edit("vault.yaml", "      concurrencyProtection: {}\n", "");
+    tenant.world.edit("versioned.yaml", "      concurrencyProtection: {}\n", "");
     until("a row without a version", async || {
         let reply = tenant.get("all", ROW).await;
         (reply.status == 200 && reply.header("etag").is_none()).then_some(())

@@ -133,10 +133,10 @@ async fn what_a_view_cannot_do_is_refused_with_what_it_can() {
 async fn what_somebody_is_changing_keeps_no_catalog_from_being_read() {
     let tenant = Views::open().await;
     tenant.ask("all", "POST", "/pictures", r#"{"id": 1, "name": "a", "size": 5}"#, &[]).await;
-    let mut other = tenant.server.connect("gallery").await;
+    let mut other = tenant.server.connect("views").await;
     execute(&mut other, "begin; alter view g.fixed set (security_barrier = true); lock table g.kept").await;
     let unique = "alter table g.heap add constraint one_note unique (note)";
-    execute(&mut tenant.server.connect("gallery").await, unique).await;
+    execute(&mut tenant.server.connect("views").await, unique).await;
     until("a catalog with the constraint", async || {
         let reply = tenant.ask("all", "POST", "/heap", r#"{"id": 1, "note": "x"}"#, &[]).await;
         reply.body.contains("one_note").then_some(())

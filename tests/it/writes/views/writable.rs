@@ -344,7 +344,7 @@ async fn what_a_trigger_passes_over_or_raises_is_told_and_not_tried_again() {
 async fn patches_of_one_absent_row_of_a_view_make_one() {
     let tenant = Views::open().await;
     for (path, id) in [("/pictures/id/77", 77), ("/simple/id/78", 78)] {
-        let mut other = tenant.server.connect("gallery").await;
+        let mut other = tenant.server.connect("views").await;
         execute(&mut other, "select pg_advisory_lock(4713)").await;
         let asking = (0..300).map(|n| {
             let (tenant, body) = (&tenant, json!({"name": "raced", "size": n}).to_string());
