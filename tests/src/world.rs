@@ -252,8 +252,13 @@ impl World {
 
     /// As [`World::serve`], for tests that end it or send it signals.
     pub async fn replica(&self) -> DataPlane {
+        self.replica_of(&binary()).await
+    }
+
+    /// As [`World::replica`], of another build.
+    pub async fn replica_of(&self, program: &Path) -> DataPlane {
         let control = self.control.clone().unwrap_or_else(|| self.socket());
-        DataPlane::start(&control, &self.state().join("dataplane.root")).await
+        DataPlane::start_of(program, &control, &self.state().join("dataplane.root")).await
     }
 
     /// Where the PostgreSQL is that standalone uses, as `--control` takes it.

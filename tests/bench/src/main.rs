@@ -43,6 +43,9 @@ struct Cli {
     /// How often each of two unknown tenants is asked for
     #[arg(long, default_value_t = 20_000)]
     requests: usize,
+    /// A rowgate-dataplane of another build, to be measured beside this one where one row or one page is read
+    #[arg(long)]
+    before: Option<PathBuf>,
     #[command(subcommand)]
     role: Option<Role>,
 }
@@ -76,7 +79,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
-    let stage = Stage::set().await;
+    let stage = Stage::set(cli.before.as_deref()).await;
     peer::prepare(&stage.server);
     let tools = cli.tools.clone().unwrap_or_default();
     let peers: Vec<Peer> = [
@@ -93,6 +96,17 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
     let ours = |name: &str, requests, n_connections| Contestant {
         name: name.to_owned(),
         work: Work::Http { address: stage.address(), pid: stage.data_plane.pid(), requests, n_connections },
+    };
+    let before = |requests: load::Requests| {
+        stage.before.as_ref().map(|it| Contestant {
+            name: "Rowgate before".to_owned(),
+            work: Work::Http {
+                address: stage::address(it.url()),
+                pid: it.pid(),
+                requests,
+                n_connections: 32,
+            },
+        })
     };
     let others = |requests: Ask| {
         peers.iter().map(move |peer| Contestant {
@@ -121,7 +135,7 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
     let scenes: [(&str, Vec<Contestant>); 7] = [
         ("row: one row by its key, 32 connections", {
             let own = [ours("Rowgate", stage.row(1), 32), pgbench(32)];
-            own.into_iter().chain(others(Peer::row)).collect()
+            own.into_iter().chain(before(stage.row(1))).chain(others(Peer::row)).collect()
         }),
         ("keys: one row, keys in turn, 32 connections", {
             let with = |n| ours(&format!("Rowgate, {n} keys"), stage.row(n), 32);
@@ -133,7 +147,7 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
         }),
         ("page: 100 rows of 10 columns, 32 connections", {
             let own = [ours("Rowgate", stage.page(), 32)];
-            own.into_iter().chain(others(Peer::page)).collect()
+            own.into_iter().chain(before(stage.page())).chain(others(Peer::page)).collect()
         }),
         ("post: one row made, 32 connections", writers(Stage::post, Peer::post)),
         ("patch: one row changed, 32 connections", writers(Stage::patch, Peer::patch)),

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::servers::postgres::{Server, execute};
@@ -52,12 +53,14 @@ pub(crate) struct Stage {
     pub(crate) server: Server,
     _world: World,
     pub(crate) data_plane: DataPlane,
+    /// Another build beside it.
+    pub(crate) before: Option<DataPlane>,
     pub(crate) keys: Vec<String>,
     pub(crate) storm_key: String,
 }
 
 impl Stage {
-    pub(crate) async fn set() -> Stage {
+    pub(crate) async fn set(before: Option<&Path>) -> Stage {
         let server = Server::with(&SETTINGS).await;
         let mut world = World::on(
             &server,
@@ -71,9 +74,13 @@ impl Stage {
         execute(&mut server.connect("bench").await, "vacuum analyze").await;
         server.database("pgb").await;
         let data_plane = world.replica().await;
+        let before = match before {
+            Some(program) => Some(world.replica_of(program).await),
+            None => None,
+        };
         let keys = (0..KEYS).map(|i| world.key(&format!("bench-key{i}"))).collect();
         let storm_key = world.key(&format!("{STORM}-key0"));
-        Stage { server, _world: world, data_plane, keys, storm_key }
+        Stage { server, _world: world, data_plane, before, keys, storm_key }
     }
 
     /// Whether a commit is answered only once it is on the disk. Sessions are opened anew for it.

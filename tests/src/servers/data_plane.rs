@@ -32,8 +32,23 @@ impl DataPlane {
         DataPlane::start_at(free_port(), socket, root, change).await
     }
 
+    /// As [`DataPlane::start`], of another build.
+    pub async fn start_of(program: &Path, socket: &Path, root: &Path) -> DataPlane {
+        DataPlane::launch(program, free_port(), socket, root, |_| ()).await
+    }
+
     /// As [`DataPlane::start_with`], at a port that others know already.
     pub async fn start_at(
+        port: u16,
+        socket: &Path,
+        root: &Path,
+        change: impl FnOnce(&mut Command),
+    ) -> DataPlane {
+        DataPlane::launch(&binary(), port, socket, root, change).await
+    }
+
+    async fn launch(
+        program: &Path,
         port: u16,
         socket: &Path,
         root: &Path,
@@ -42,7 +57,7 @@ impl DataPlane {
         let scratch = Scratch::new();
         let probes = free_port();
         let log = File::create(scratch.path().join("log")).expect("the folder is ours");
-        let mut command = Command::new(binary());
+        let mut command = Command::new(program);
         command
             .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
             .args(["--probes", &format!("127.0.0.1:{probes}"), "--control"])
