@@ -17,13 +17,13 @@ mod failure;
 pub(crate) mod pool;
 pub(crate) mod request_pool;
 
-pub use ask::{Ask, KeyRow, Mode, Page};
+pub use ask::{Ask, KeyRow, ReadPage, WriteOutcome};
 pub use budget::{Server, ServerLoad, Share};
-pub use call_sessions::{Call, CallLimits, CallLogins, Calls, Given};
+pub use call_sessions::{Call, CallLimits, CallLogins, CallOutcome, Calls};
 pub(crate) use check::dial_for_sqlx;
 pub use check::try_login;
 pub(crate) use connection::transport::Socket;
 pub use counters::Counters;
-pub use exchange::row_stream::{End, Piece, Rest};
-pub use failure::{Cause, Failure, Rule};
+pub use exchange::row_stream::{End, Piece, RowStream};
+pub use failure::{CallFailure, Cause, Failure, Rule, WriteFailure};
 pub use request_pool::{Limits, Load, RequestPool, Sessions};

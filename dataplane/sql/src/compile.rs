@@ -16,74 +16,32 @@ use std::sync::Arc;
 use rowgate_core::cursor::{Binding, Position};
 
 use crate::catalog::{Entity, FieldType, Operators};
-use crate::query::{Check, Guard, NoRowReason, Predicate, Query};
+use crate::query::{Predicate, Query};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
-pub use call::call;
+pub use call::{CompiledCall, call};
 pub use value_probe::{ValueDiagnosis, ValueProbe};
-pub use write::{PASSED_OVER, UNTRUE, delete, insert, upsert};
+pub use write::{CompiledWrite, Effect, Verb, delete, insert, upsert};
 
+/// A read: rows, and where the next page begins.
 #[derive(Debug, Clone)]
-pub struct Compiled {
+pub struct CompiledRead {
     pub sql: Sql,
     pub shape: Arc<Shape>,
+    pub entity: Arc<Entity>,
     /// Rows to return; the SQL may give more, and a row beyond these says that another page exists.
     pub take: usize,
     /// No row stands before the page, so that a page without rows says that there are none at all.
     pub is_first_page: bool,
-    pub entity: Arc<Entity>,
-    /// For the cursor of the next page, made of the last row's position.
+    /// For the cursor of the next page, made of the last row's position. `None` for a row that is named by its key.
     pub binding: Option<Binding>,
-    /// See [`crate::query::Upsert`].
-    pub missing: Vec<String>,
-    pub no_row: NoRowReason,
-    /// Those of [`crate::query::Upsert`]: where one is not true, the count of the shape is [`UNTRUE`] and its place here.
-    pub checks: Vec<Check>,
-    /// Where no index tells who came second, a row that is there (23505) may be the one that is meant: it is looked for again.
-    pub may_race: bool,
-    /// The first position of the shape is the row's version; where there is a second one, it is whether reads hide the row.
+    /// The position of the shape is the row's version.
     pub is_tagged: bool,
-    pub verb: Verb,
-    /// Where [`Guard::Seen`], a row that was passed over is one that policies keep from the caller.
-    pub guard: Guard,
-}
-
-/// What a statement does to rows of its entity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    /// It reads them, or calls a routine.
-    None,
-    Insert,
-    Update,
-    /// It changes one, or makes it.
-    Upsert,
-    Delete,
-}
-
-impl Compiled {
-    /// Of a statement that is no page of a read.
-    fn new(sql: Sql, shape: Shape, take: usize, entity: &Arc<Entity>) -> Compiled {
-        Compiled {
-            sql,
-            shape: Arc::new(shape),
-            take,
-            is_first_page: true,
-            entity: Arc::clone(entity),
-            binding: None,
-            missing: Vec::new(),
-            no_row: NoRowReason::NotFound,
-            checks: Vec::new(),
-            may_race: false,
-            is_tagged: false,
-            verb: Verb::None,
-            guard: Guard::None,
-        }
-    }
 }
 
 /// One statement. Columns are listed, never `*`: a column that comes later is nobody's before it is granted.
 #[must_use]
-pub fn read(query: &Query) -> Compiled {
+pub fn read(query: &Query) -> CompiledRead {
     let entity = &*query.entity;
     let mut sql = Sql::new();
     let shape = select(&mut sql, query);
@@ -99,11 +57,14 @@ pub fn read(query: &Query) -> Compiled {
         true => query.take as u64,
         false => page::limit(query.take as u64, query.max_take as u64),
     });
-    Compiled {
+    CompiledRead {
+        sql,
+        shape: Arc::new(shape),
+        entity: Arc::clone(&query.entity),
+        take: query.take,
         is_first_page: query.after.is_none(),
         binding: query.binding,
         is_tagged: query.version.is_some(),
-        ..Compiled::new(sql, shape, query.take, &query.entity)
     }
 }
 
@@ -138,12 +99,20 @@ fn select(sql: &mut Sql, query: &Query) -> Shape {
 /// How many rows pass the filter, for a page after others without rows: there the count of [`read`] has no row to
 /// stand in.
 #[must_use]
-pub fn count(query: &Query) -> Compiled {
+pub fn count(query: &Query) -> CompiledRead {
     let mut sql = Sql::new();
     number_of_rows(&mut sql, query);
     let columns = vec![Column { label: None, encoding: Encoding::Int8 }];
     let shape = Shape { columns, position: Vec::new(), count: Some(0) };
-    Compiled::new(sql, shape, 1, &query.entity)
+    CompiledRead {
+        sql,
+        shape: Arc::new(shape),
+        entity: Arc::clone(&query.entity),
+        take: 1,
+        is_first_page: true,
+        binding: None,
+        is_tagged: false,
+    }
 }
 
 fn number_of_rows(sql: &mut Sql, query: &Query) {

@@ -19,12 +19,12 @@ use crate::catalog::{
     Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Filling, Limits, Operators,
     PermissionRecord, TableColumns, TypeKind, build,
 };
-use crate::compile::{self, Compiled};
+use crate::compile;
 use crate::query::Query;
 use crate::resolve::Cursors;
 use crate::rest::{self, filter, query_string};
 use crate::shape::{Body, Encoding, Nested, Part};
-use crate::text::{Format, Ident};
+use crate::text::{Format, Ident, Sql};
 
 fn name(text: &str) -> Ident {
     Ident::new(text).expect("a name")
@@ -189,12 +189,12 @@ fn row(entity: &str, path: &[(&str, &str)], query: &str) -> Result<Query, Proble
 
 /// The SQL of a collection read, from ` where ` on when the select list is not what the test is about, and its binds.
 fn sql(entity: &str, query: &str) -> String {
-    show(&compile::read(&collection(entity, query).unwrap_or_else(|problem| panic!("{query}: {problem:?}"))))
+    let query = collection(entity, query).unwrap_or_else(|problem| panic!("{query}: {problem:?}"));
+    show(&compile::read(&query).sql)
 }
 
-fn show(compiled: &Compiled) -> String {
-    let binds: Vec<String> = compiled
-        .sql
+fn show(sql: &Sql) -> String {
+    let binds: Vec<String> = sql
         .binds()
         .iter()
         .map(|bind| {
@@ -205,7 +205,7 @@ fn show(compiled: &Compiled) -> String {
             format!("{}:{}", bind.oid, value.as_deref().unwrap_or("null"))
         })
         .collect();
-    format!("{} <- {}", compiled.sql.as_str(), binds.join(" "))
+    format!("{} <- {}", sql.as_str(), binds.join(" "))
 }
 
 /// The page after a row with these values.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::{Ask, Call, Cause, Failure, Mode, Page};
-use rowgate_sql::compile::Compiled;
+use rowgate_pg::wire::{Call, CallFailure, Cause, Failure};
+use rowgate_sql::compile::CompiledCall;
 use rowgate_sql::rest;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
@@ -14,19 +14,18 @@ use rowgate_sql::text::Sql;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
-use crate::execute::retry::{RetryReason, answers, question};
-use crate::execute::write::Written;
+use crate::execute::retry::{RetryReason, note, question};
 
+/// One try. What it gives is rows: objects joined by commas.
 pub(crate) async fn attempt(
     caller: &Caller,
     context: &KeyContext,
-    compiled: &Compiled,
-) -> Result<Written, RetryReason> {
-    let (watched, freshness) = context.snapshot.due_check().unzip();
+    compiled: &CompiledCall,
+) -> Result<Vec<u8>, RetryReason> {
     let mut nothing = Sql::new();
     nothing.lit("select");
     let no_rows = Shape { columns: Vec::new(), position: Vec::new(), count: None };
-    let check = Ask { watched, ..question(caller, context, (nothing, Arc::new(no_rows), 0), Mode::Read) };
+    let (check, freshness) = question(caller, context, true, (nothing, Arc::new(no_rows)));
     let catalog = &context.snapshot.catalog;
     let call = Call {
         key: context.key.id.clone(),
@@ -35,56 +34,49 @@ pub(crate) async fn attempt(
         statement_timeout_ms: catalog.limits.statement_timeout_ms,
         sql: compiled.sql.clone(),
         shape: compiled.shape.clone(),
-        keeps_rows: 0 < compiled.take,
+        keeps_rows: compiled.keeps_rows,
     };
     let asked = Instant::now();
     let answered = caller.tenant.calls.call(check, call).await;
-    caller.trace.note_exchange(&caller.tenant, asked.elapsed());
-    let given = answered.map_err(|failure| refused(caller, context, compiled, failure))?;
-    answers(caller, context, freshness);
-    let _first = caller.trace.rows.set(given.n_rows);
-    let page = Page {
-        key: given.key,
-        json: given.json,
-        n_rows: given.n_rows,
-        rest: None,
-        more: false,
-        last: None,
-        count: None,
-        n_affected: None,
-        is_untold: false,
-    };
-    Ok(Written { page, entity: compiled.entity.clone(), no_row: compiled.no_row, tagged: None })
+    note(caller, context, freshness, asked, answered.is_ok());
+    let outcome = answered.map_err(|failure| refused(caller, context, compiled, failure))?;
+    let _first = caller.trace.rows.set(outcome.n_rows);
+    Ok(outcome.json)
 }
 
 /// The problem that a failure becomes. What is not final has not run.
-fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: Failure) -> RetryReason {
+fn refused(
+    caller: &Caller,
+    context: &KeyContext,
+    compiled: &CompiledCall,
+    failure: CallFailure,
+) -> RetryReason {
     let final_problem = |code, message: &str| RetryReason::Final(Problem::new(code, message));
     match failure {
         // The look-up that follows finds out whether it is dead, or has another role by now.
-        Failure::DeadKey => {
+        CallFailure::Any(Failure::DeadKey) => {
             context.snapshot.forget(&caller.credential);
             RetryReason::Doubtful(Problem::unavailable())
         }
-        Failure::NoLogin(cause) => {
+        CallFailure::NoLogin(cause) => {
             tracing::debug!(tenant = %caller.tenant.slug, cause, "the role of a key may not log in");
             RetryReason::Doubtful(Problem::unavailable())
         }
-        Failure::Ended => {
+        CallFailure::Any(Failure::Ended) => {
             context.snapshot.forget(&caller.credential);
             RetryReason::Final(Problem::unauthorized())
         }
-        Failure::Raised(text) => RetryReason::Final(Problem::new(Code::ProcedureError, text)),
-        Failure::Routine(cause) if cause.sqlstate.as_deref() == Some("42501") => final_problem(
+        CallFailure::Raised(text) => RetryReason::Final(Problem::new(Code::ProcedureError, text)),
+        CallFailure::Routine(cause) if cause.sqlstate.as_deref() == Some("42501") => final_problem(
             Code::Forbidden,
             "a grant, or a policy of a table, does not allow this API key what the procedure does; what it committed before stays committed",
         ),
-        Failure::Routine(cause) if cause.sqlstate.as_deref() == Some("DL409") => final_problem(
+        CallFailure::Routine(cause) if cause.sqlstate.as_deref() == Some("DL409") => final_problem(
             Code::StaleRow,
             "the version of a row that the procedure changes is not the one it was given; read the row again and call \
              the procedure with the new version; what it committed before stays committed",
         ),
-        Failure::Routine(cause) => {
+        CallFailure::Routine(cause) => {
             // Its words may hold values of rows and of the request.
             caller.trace.fault("a routine failed", cause.sqlstate.as_deref().unwrap_or_default());
             final_problem(
@@ -92,28 +84,28 @@ fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: 
                 "the procedure failed with an error that is not shown to callers; what it committed before stays committed",
             )
         }
-        Failure::Violation(cause) => RetryReason::Final(violation(&cause)),
-        Failure::Conflict(_) => final_problem(
+        CallFailure::Violation(cause) => RetryReason::Final(violation(&cause)),
+        CallFailure::Conflict(_) => final_problem(
             Code::SerializationFailure,
             "the procedure conflicted with a concurrent transaction, and what it had not committed was rolled back; call it again",
         ),
-        Failure::TooLong => final_problem(
+        CallFailure::Any(Failure::TooLong) => final_problem(
             Code::TooLarge,
             "the procedure returned more than 32 MiB and was canceled, and what it had not committed was rolled back; return less",
         ),
-        Failure::Timeout => final_problem(
+        CallFailure::Any(Failure::Timeout) => final_problem(
             Code::StatementTimeout,
             "the procedure exceeded the tenant's statement timeout and was canceled; what it committed before stays committed",
         ),
-        Failure::Lost(cause) => {
+        CallFailure::Lost(cause) => {
             caller.trace.fault("the answer of a call was lost", &cause);
             final_problem(
                 Code::Unavailable,
                 "the tenant's database did not answer; the procedure may have run; check before calling it again",
             )
         }
-        failure => problem_of(caller, context, &compiled.entity, failure, |parameter| {
-            rest::problem::invalid_value(compiled, parameter, |_| false)
+        CallFailure::Any(failure) => problem_of(caller, context, &compiled.entity, failure, |parameter| {
+            rest::problem::invalid_argument(compiled, parameter)
         }),
     }
 }

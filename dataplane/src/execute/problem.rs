@@ -62,20 +62,11 @@ fn problem_of_failure(
             caller.tenant.note_availability(false, &cause);
             RetryReason::Final(Problem::unavailable())
         }
-        // Only a write or a call gives these.
-        Failure::NoLogin(cause) | Failure::Lost(cause) | Failure::Raised(cause) => {
-            trace.fault("a read ended as a call does", &cause);
-            RetryReason::Final(Problem::internal())
-        }
         Failure::TooLong => RetryReason::Final(Problem::new(
             Code::TooLarge,
             "a row is longer than 64 MiB as JSON; name fewer fields in $select",
         )),
-        Failure::Violation(cause)
-        | Failure::Routine(cause)
-        | Failure::Conflict(cause)
-        | Failure::Unwritable(cause)
-        | Failure::Internal(cause) => {
+        Failure::Internal(cause) => {
             trace.fault("the database answered with an unexpected error", &text(&cause));
             RetryReason::Final(Problem::internal())
         }
@@ -105,22 +96,11 @@ pub(crate) fn cause(failure: &Failure) -> String {
         Failure::Denied(cause)
         | Failure::Invalid(cause)
         | Failure::Changed(cause)
-        | Failure::Violation(cause)
-        | Failure::Routine(cause)
-        | Failure::Conflict(cause)
-        | Failure::Unwritable(cause)
         | Failure::Internal(cause) => text(cause),
-        Failure::Unavailable(text)
-        | Failure::NoConnection(text)
-        | Failure::Busy(text)
-        | Failure::NoLogin(text)
-        | Failure::Lost(text) => text.clone(),
-        Failure::DeadKey
-        | Failure::WrongRole(_)
-        | Failure::Timeout
-        | Failure::Ended
-        | Failure::Raised(_)
-        | Failure::TooLong => failure.to_string(),
+        Failure::Unavailable(text) | Failure::NoConnection(text) | Failure::Busy(text) => text.clone(),
+        Failure::DeadKey | Failure::WrongRole(_) | Failure::Timeout | Failure::Ended | Failure::TooLong => {
+            failure.to_string()
+        }
     }
 }
 

@@ -3,15 +3,14 @@
 use rowgate_core::cursor::{self, Position};
 use rowgate_core::derive::CursorKey;
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::Mode;
-use rowgate_sql::compile::Compiled;
+use rowgate_sql::compile::CompiledRead;
 use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
 use crate::execute::remaining_rows::RemainingRows;
-use crate::execute::retry::{self, Attempt, RetryReason, ask, compiled};
+use crate::execute::retry::{self, Attempt, RetryReason, compiled};
 use crate::execute::row_version::RowVersion;
 use crate::execute::value_diagnosis::may_read;
 
@@ -53,7 +52,7 @@ pub(crate) struct TooLong;
 pub async fn run(
     caller: &Caller,
     cursors: &CursorKey,
-    make: impl Fn(&KeyContext) -> Result<Compiled, Problem> + Send + Sync,
+    make: impl Fn(&KeyContext) -> Result<CompiledRead, Problem> + Send + Sync,
 ) -> Result<Answer, Problem> {
     retry::run(caller, &Read { cursors, make }).await
 }
@@ -63,7 +62,7 @@ struct Read<'a, F> {
     make: F,
 }
 
-impl<F: Fn(&KeyContext) -> Result<Compiled, Problem> + Send + Sync> Attempt for Read<'_, F> {
+impl<F: Fn(&KeyContext) -> Result<CompiledRead, Problem> + Send + Sync> Attempt for Read<'_, F> {
     type Answer = Answer;
 
     async fn attempt(
@@ -74,16 +73,14 @@ impl<F: Fn(&KeyContext) -> Result<Compiled, Problem> + Send + Sync> Attempt for 
     ) -> Result<Answer, RetryReason> {
         let Read { cursors, make } = self;
         let compiled = compiled(caller, context, make)?;
-        let statement = (compiled.sql, compiled.shape.clone(), compiled.take);
+        let statement = (compiled.sql, compiled.shape.clone());
         // The last try takes what it gets: where tables change without end, answers must come all the same.
-        let page = ask(caller, context, !is_last, statement, Mode::Read).await.map_err(|failure| {
+        let page = retry::read(caller, context, !is_last, statement, compiled.take).await;
+        let page = page.map_err(|failure| {
             // compiled again, because the statement was moved into the question
             problem_of(caller, context, &compiled.entity, failure, |parameter| {
-                rest::problem::invalid_value(
-                    &make(context).ok()?,
-                    parameter,
-                    may_read(context, &compiled.entity),
-                )
+                let compiled = make(context).ok()?;
+                rest::problem::invalid_condition(&compiled, parameter, may_read(context, &compiled.entity))
             })
         })?;
         if page.key.generation > context.snapshot.catalog.generation && !is_last {

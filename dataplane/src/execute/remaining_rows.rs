@@ -5,14 +5,14 @@ use std::task::{Context, Poll, ready};
 
 use rowgate_core::cursor::Binding;
 use rowgate_core::derive::CursorKey;
-use rowgate_pg::wire::{End, Failure, Piece, Rest};
+use rowgate_pg::wire::{End, Failure, Piece, RowStream};
 
 use crate::execute::{problem, read};
 use crate::server::trace::Trace;
 
 /// Rows that are still to come, and what the end of their page is made of.
 pub struct RemainingRows {
-    pub rest: Rest,
+    pub rest: RowStream,
     pub cursors: CursorKey,
     /// `None` where no page can follow.
     pub binding: Option<Binding>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rowgate_core::problem::Problem;
-use rowgate_pg::wire::{Ask, Failure, Mode, Page};
+use rowgate_pg::wire::{Ask, Failure, ReadPage, WriteFailure, WriteOutcome};
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
@@ -137,51 +137,72 @@ pub(crate) fn compiled<T>(
     })
 }
 
-/// SQL, the shape of its rows, and how many of them are returned.
-pub(crate) type Statement = (Sql, Arc<Shape>, usize);
+/// SQL and the shape of its rows.
+pub(crate) type Statement = (Sql, Arc<Shape>);
 
-/// What is asked of the request pool in the name of a key, by the catalog that it is known with.
+/// What is asked in the name of a key, by the catalog that it is known with. `watches`: also whether the catalog still fits,
+/// when it is this request's turn, which the answer confirms.
 pub(crate) fn question(
     caller: &Caller,
     context: &KeyContext,
-    (sql, shape, take): Statement,
-    mode: Mode,
-) -> Ask {
-    Ask {
-        watched: None,
+    watches: bool,
+    (sql, shape): Statement,
+) -> (Ask, Option<FreshnessCheck>) {
+    let (watched, check) = context.snapshot.due_check().filter(|_| watches).unzip();
+    let ask = Ask {
+        watched,
         credential: caller.credential.clone(),
         key: context.key.clone(),
         role: context.key.role.clone(),
         statement_timeout_ms: context.snapshot.catalog.limits.statement_timeout_ms,
         sql,
         shape,
-        take,
-        mode,
-    }
+    };
+    (ask, check)
 }
 
-/// Asks, and notes what an answer means for the tenant and for the key. `watches`: also whether the catalog still fits, when it
-/// is this request's turn.
-pub(crate) async fn ask(
+/// Reads up to `take` rows, and notes what an answer means for the tenant and for the key. `watches`: see [`question`].
+pub(crate) async fn read(
     caller: &Caller,
     context: &KeyContext,
     watches: bool,
     statement: Statement,
-    mode: Mode,
-) -> Result<Page, Failure> {
-    let (watched, check) = context.snapshot.due_check().filter(|_| watches).unzip();
-    let ask = Ask { watched, ..question(caller, context, statement, mode) };
+    take: usize,
+) -> Result<ReadPage, Failure> {
+    let (ask, check) = question(caller, context, watches, statement);
     let asked = Instant::now();
-    let answered = caller.tenant.request_pool.read(ask).await;
-    caller.trace.note_exchange(&caller.tenant, asked.elapsed());
-    let page = answered?;
-    answers(caller, context, check);
-    Ok(page)
+    let answered = caller.tenant.request_pool.read(ask, take).await;
+    note(caller, context, check, asked, answered.is_ok());
+    answered
 }
 
-/// Notes what any answer means: the tenant's database is there, the key was used, and the catalog fits where this was the
-/// `check` to ask.
-pub(crate) fn answers(caller: &Caller, context: &KeyContext, check: Option<FreshnessCheck>) {
+/// As [`read`], of a statement that writes.
+pub(crate) async fn write(
+    caller: &Caller,
+    context: &KeyContext,
+    watches: bool,
+    statement: Statement,
+) -> Result<WriteOutcome, WriteFailure> {
+    let (ask, check) = question(caller, context, watches, statement);
+    let asked = Instant::now();
+    let answered = caller.tenant.request_pool.write(ask).await;
+    note(caller, context, check, asked, answered.is_ok());
+    answered
+}
+
+/// Notes the time of an exchange, and what any answer means: the tenant's database is there, the key was used, and the catalog
+/// fits where this was the `check` to ask.
+pub(crate) fn note(
+    caller: &Caller,
+    context: &KeyContext,
+    check: Option<FreshnessCheck>,
+    asked: Instant,
+    is_answered: bool,
+) {
+    caller.trace.note_exchange(&caller.tenant, asked.elapsed());
+    if !is_answered {
+        return;
+    }
     caller.tenant.note_availability(true, "");
     caller.tenant.last_used.note(&context.last_used, Instant::now());
     if let Some(check) = check {

@@ -15,8 +15,10 @@ pub struct RowVersion {
 }
 
 impl RowVersion {
-    /// `last`: the position of the one row of an answer, as [`rowgate_sql::compile::Compiled::is_tagged`] has it. `None`: there
-    /// is no row, or one that reads hide.
+    /// `last`: the position of the one row of an answer, as [`CompiledWrite::is_tagged`] has it. `None`: there is no row, or
+    /// one that reads hide.
+    ///
+    /// [`CompiledWrite::is_tagged`]: rowgate_sql::compile::CompiledWrite::is_tagged
     #[must_use]
     pub fn new(
         context: &KeyContext,

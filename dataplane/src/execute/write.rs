@@ -1,29 +1,35 @@
-//! A write or a call from key to rows. It is asked again only where PostgreSQL has said that nothing was done.
+//! A write from key to effect. It is asked again only where PostgreSQL has said that nothing was done.
 
 use std::sync::Arc;
 
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::{Failure, Mode, Page};
+use rowgate_pg::wire::{Failure, WriteFailure, WriteOutcome};
 use rowgate_sql::catalog::Entity;
-use rowgate_sql::compile::{Compiled, PASSED_OVER, UNTRUE, Verb};
+use rowgate_sql::compile::{CompiledWrite, Effect, Verb};
 use rowgate_sql::query::{Guard, NoRowReason};
 use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
-use crate::execute::retry::{self, Attempt, RetryReason, ask, compiled};
+use crate::execute::retry::{self, Attempt, RetryReason, compiled};
 use crate::execute::row_version::RowVersion;
+use crate::execute::value_diagnosis;
 use crate::execute::write_problem::{self, about, is_key, unwritable, violation};
-use crate::execute::{call, value_diagnosis};
 
 /// What was written, and of what.
 pub struct Written {
-    /// Its rows, where they are read back; `n_affected` is known.
-    pub page: Page,
     pub entity: Arc<Entity>,
-    /// What it means where no row was written.
+    /// How many rows were made, changed or deleted.
+    pub n_affected: u64,
+    /// What became of the one row of an upsert, or of a DELETE that has to look for it. `None`: it was not reached, and
+    /// `no_row` says what that means.
+    pub effect: Option<Effect>,
     pub no_row: NoRowReason,
+    /// The rows that were read back: objects joined by commas.
+    pub json: Vec<u8>,
+    /// They were more than an answer holds, so that `json` is empty.
+    pub is_left_out: bool,
     /// Of the one row that was read back, where it keeps its version.
     pub tagged: Option<RowVersion>,
 }
@@ -36,7 +42,7 @@ pub type Reserve<'a> = dyn Fn(usize) -> Result<(), Problem> + Sync + 'a;
 /// policies may be the reason: for the same write, in the form that shows it (`told_apart`).
 pub async fn run(
     caller: &Caller,
-    make: impl Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync,
+    make: impl Fn(&KeyContext, bool) -> Result<CompiledWrite, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
     retry::run(caller, &Write { reserve: None, make }).await.map_err(Problem::of_nothing_written)
 }
@@ -46,7 +52,7 @@ pub async fn run(
 pub async fn run_with_body(
     caller: &Caller,
     reserve: &Reserve<'_>,
-    make: impl Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync,
+    make: impl Fn(&KeyContext, bool) -> Result<CompiledWrite, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
     let written = async {
         let context = caller.reauthenticate().await?;
@@ -60,79 +66,123 @@ struct Write<'a, F> {
     make: F,
 }
 
-impl<F> Write<'_, F> {
-    /// Takes memory for what was compiled of a body.
-    fn reserve(&self, compiled: &Compiled) -> Result<(), RetryReason> {
-        let held = self.reserve.map_or(Ok(()), |reserve| reserve(compiled.sql.n_bytes()));
-        held.map_err(RetryReason::Doubtful)
-    }
-}
-
-impl<F: Fn(&KeyContext, bool) -> Result<Compiled, Problem> + Send + Sync> Attempt for Write<'_, F> {
+impl<F: Fn(&KeyContext, bool) -> Result<CompiledWrite, Problem> + Send + Sync> Attempt for Write<'_, F> {
     type Answer = Written;
 
     async fn attempt(&self, caller: &Caller, context: &KeyContext, _: bool) -> Result<Written, RetryReason> {
-        let make = |tells_apart| compiled(caller, context, |context| (self.make)(context, tells_apart));
-        let mut compiled = make(false)?;
-        self.reserve(&compiled)?;
-        if compiled.entity.routine.is_some() {
-            return call::attempt(caller, context, &compiled).await;
-        }
-        let mut answered = done(caller, context, &compiled, true).await;
-        if compiled.guard == Guard::Unseen && is_in_doubt(&compiled, &answered) {
-            compiled = make(true)?;
-            self.reserve(&compiled)?;
-            answered = done(caller, context, &compiled, false).await;
-        }
-        let page = match answered {
-            Ok(page) => page,
-            Err(failure) => {
-                let named = value_diagnosis::diagnose(caller, context, &compiled, &failure).await;
-                return Err(
-                    named.map_or_else(|| refused(caller, context, &compiled, failure), RetryReason::Final)
-                );
-            }
+        let make = |tells_apart| {
+            let compiled = compiled(caller, context, |context| (self.make)(context, tells_apart))?;
+            self.reserve
+                .map_or(Ok(()), |reserve| reserve(compiled.sql.n_bytes()))
+                .map_err(RetryReason::Doubtful)?;
+            Ok(compiled)
         };
-        if compiled.guard == Guard::Seen && page.count == Some(PASSED_OVER) {
-            return Err(RetryReason::Final(write_problem::kept_by_policy(&compiled)));
+        let compiled: CompiledWrite = make(false)?;
+        let answered = asked(caller, context, &compiled, true).await;
+        if compiled.guard == Guard::Unseen && is_in_doubt(&compiled, &answered) {
+            let compiled = make(true)?;
+            let answered = asked(caller, context, &compiled, false).await;
+            return written(caller, context, compiled, answered).await;
         }
-        let untrue = page.count.and_then(|count| usize::try_from(count - UNTRUE).ok());
-        if let Some(check) = untrue.and_then(|at| compiled.checks.get(at)) {
-            return Err(RetryReason::Final(rest::problem::untrue(&compiled.entity, check)));
-        }
-        let _first = caller.trace.rows.set(page.n_rows);
-        let one = (compiled.is_tagged && page.n_rows == 1).then_some(page.last.as_ref()).flatten();
-        let tagged = RowVersion::new(context, &compiled.entity, &compiled.shape, one);
-        Ok(Written { page, entity: compiled.entity, no_row: compiled.no_row, tagged })
+        written(caller, context, compiled, answered).await
     }
 }
 
-async fn done(
+pub(crate) async fn asked(
     caller: &Caller,
     context: &KeyContext,
-    compiled: &Compiled,
+    compiled: &CompiledWrite,
     watches: bool,
-) -> Result<Page, Failure> {
-    let statement = (compiled.sql.clone(), compiled.shape.clone(), compiled.take);
-    ask(caller, context, watches, statement, Mode::Write).await
+) -> Result<WriteOutcome, WriteFailure> {
+    let statement = (compiled.sql.clone(), compiled.shape.clone());
+    retry::write(caller, context, watches, statement).await
+}
+
+/// What an outcome means.
+pub(crate) async fn written(
+    caller: &Caller,
+    context: &KeyContext,
+    compiled: CompiledWrite,
+    answered: Result<WriteOutcome, WriteFailure>,
+) -> Result<Written, RetryReason> {
+    let outcome = match answered {
+        Ok(outcome) => outcome,
+        Err(failure) => {
+            let named = value_diagnosis::diagnose(caller, context, &compiled, &failure).await;
+            return Err(
+                named.map_or_else(|| refused(caller, context, &compiled, failure), RetryReason::Final)
+            );
+        }
+    };
+    let effect = outcome.effect.and_then(Effect::of);
+    match effect {
+        Some(Effect::PassedOver) if compiled.guard == Guard::Seen => {
+            return Err(RetryReason::Final(write_problem::kept_by_policy(&compiled)));
+        }
+        Some(Effect::Untrue(at)) => {
+            if let Some(check) = compiled.checks.get(at) {
+                return Err(RetryReason::Final(rest::problem::untrue(&compiled.entity, check)));
+            }
+        }
+        _ => {}
+    }
+    let WriteOutcome { n_affected, json, n_rows, marks, is_left_out, .. } = outcome;
+    let _first = caller.trace.rows.set(n_rows);
+    let one = (compiled.is_tagged && n_rows == 1).then_some(marks.as_ref()).flatten();
+    let tagged = RowVersion::new(context, &compiled.entity, &compiled.shape, one);
+    let CompiledWrite { entity, no_row, .. } = compiled;
+    Ok(Written { entity, n_affected, effect, no_row, json, is_left_out, tagged })
 }
 
 /// Whether nothing was done, perhaps for a policy that keeps the row from being changed: then it is not found, and where it
 /// may be made instead, that may fail by whatever rule of the table. The second attempt shows it then.
-fn is_in_doubt(compiled: &Compiled, answered: &Result<Page, Failure>) -> bool {
+fn is_in_doubt(compiled: &CompiledWrite, answered: &Result<WriteOutcome, WriteFailure>) -> bool {
     match answered {
         // nothing is tried again that a trigger has passed over
-        Ok(page) => {
-            page.n_affected == Some(0)
+        Ok(outcome) => {
+            outcome.n_affected == 0
                 && !matches!(compiled.no_row, NoRowReason::Again | NoRowReason::PassedOver)
         }
-        Err(Failure::Denied(_) | Failure::Violation(_)) => compiled.verb == Verb::Upsert,
+        Err(WriteFailure::Any(Failure::Denied(_)) | WriteFailure::Violation(_)) => {
+            compiled.verb == Verb::Upsert
+        }
         Err(_) => false,
     }
 }
 
 /// The problem that a failure becomes.
-fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: Failure) -> RetryReason {
+fn refused(
+    caller: &Caller,
+    context: &KeyContext,
+    compiled: &CompiledWrite,
+    failure: WriteFailure,
+) -> RetryReason {
+    match failure {
+        WriteFailure::Violation(cause) => {
+            let problem = about(violation(&cause, context, compiled), &cause, context, &compiled.entity);
+            let is_own_key = compiled.may_race && is_key(&cause, &compiled.entity);
+            let problem = if is_own_key { write_problem::unreachable_row(&compiled.entity) } else { problem };
+            match compiled.may_race && cause.sqlstate.as_deref() == Some("23505") {
+                true => RetryReason::Raced(problem),
+                false => RetryReason::Final(problem),
+            }
+        }
+        WriteFailure::Conflict(_) => RetryReason::Final(Problem::new(
+            Code::SerializationFailure,
+            "the write conflicted with a concurrent one, and nothing was written; retry",
+        )),
+        WriteFailure::Unwritable(cause) => RetryReason::Final(unwritable(&cause)),
+        WriteFailure::Any(failure) => unanswered(caller, context, compiled, failure),
+    }
+}
+
+/// What may happen to any exchange, and means something else where a write was sent.
+fn unanswered(
+    caller: &Caller,
+    context: &KeyContext,
+    compiled: &CompiledWrite,
+    failure: Failure,
+) -> RetryReason {
     match failure {
         // Dead, or of another role than the statement was made for: the look-up that follows finds out.
         Failure::DeadKey => {
@@ -154,24 +204,10 @@ fn refused(caller: &Caller, context: &KeyContext, compiled: &Compiled, failure: 
             Code::StatementTimeout,
             "the write exceeded the tenant's statement timeout and was canceled; check before retrying, with fewer rows",
         )),
-        Failure::Violation(cause) => {
-            let problem = about(violation(&cause, context, compiled), &cause, context, &compiled.entity);
-            let is_own_key = compiled.may_race && is_key(&cause, &compiled.entity);
-            let problem = if is_own_key { write_problem::unreachable_row(&compiled.entity) } else { problem };
-            match compiled.may_race && cause.sqlstate.as_deref() == Some("23505") {
-                true => RetryReason::Raced(problem),
-                false => RetryReason::Final(problem),
-            }
-        }
         Failure::TooLong => RetryReason::Final(Problem::new(
             Code::TooLarge,
             "a row would be longer than 64 MiB as JSON, so nothing was written; send Prefer: return=minimal to write it",
         )),
-        Failure::Conflict(_) => RetryReason::Final(Problem::new(
-            Code::SerializationFailure,
-            "the write conflicted with a concurrent one, and nothing was written; retry",
-        )),
-        Failure::Unwritable(cause) => RetryReason::Final(unwritable(&cause)),
         failure => problem_of(caller, context, &compiled.entity, failure, |parameter| {
             rest::problem::invalid_value(
                 compiled,

@@ -3,7 +3,7 @@
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Cause, Rule};
 use rowgate_sql::catalog::{Constraint, EXPECTED_TS, Entity, EntityKind};
-use rowgate_sql::compile::{Compiled, Verb};
+use rowgate_sql::compile::{CompiledWrite, Verb};
 use rowgate_sql::query::NoRowReason;
 use rowgate_sql::rest;
 
@@ -45,7 +45,7 @@ pub fn unreachable_row(entity: &Entity) -> Problem {
 }
 
 /// The key reads the row, and policies keep it from being changed, or deleted.
-pub(crate) fn kept_by_policy(compiled: &Compiled) -> Problem {
+pub(crate) fn kept_by_policy(compiled: &CompiledWrite) -> Problem {
     let verb = if compiled.verb == Verb::Delete { "delete" } else { "change" };
     let what = match compiled.entity.kind {
         EntityKind::View => format!(
@@ -110,7 +110,7 @@ pub(crate) fn about(problem: Problem, cause: &Cause, context: &KeyContext, entit
 }
 
 /// Which rule it was, without a word of the database's own: that may hold values of rows that the key does not see.
-pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &Compiled) -> Problem {
+pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &CompiledWrite) -> Problem {
     let is_table = compiled.entity.kind == EntityKind::Table;
     match cause.sqlstate.as_deref() {
         // No version that this request could name.
@@ -215,7 +215,7 @@ pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &Compiled
 ///
 /// PostgreSQL names the table that refers, whichever row is wrong. For a table that refers to itself only the message shows it: it
 /// names table, constraint and table where others refer to the row; and this in English only.
-fn refers(cause: &Cause, compiled: &Compiled) -> Option<bool> {
+fn refers(cause: &Cause, compiled: &CompiledWrite) -> Option<bool> {
     if cause.sqlstate.as_deref() == Some("23001") {
         return Some(false);
     }
@@ -224,7 +224,6 @@ fn refers(cause: &Cause, compiled: &Compiled) -> Option<bool> {
     }
     let n_names = cause.message.matches('"').count() / 2;
     match (compiled.verb, is_elsewhere(cause, &compiled.entity)) {
-        (Verb::None, _) => None,
         (Verb::Insert, is_elsewhere) => (!is_elsewhere).then_some(true),
         // an event of a trigger's, looked at when all was done
         (Verb::Delete | Verb::Update | Verb::Upsert, true) => (n_names != 2).then_some(false),

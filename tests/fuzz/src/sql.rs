@@ -1,6 +1,6 @@
 //! SQL of the compiler holds words of ours, names of the catalog and places of binds, and nothing else.
 
-use rowgate_sql::compile::Compiled;
+use rowgate_sql::compile::CompiledRead;
 
 use crate::tenant;
 
@@ -11,7 +11,7 @@ const WORDS: &str = " select from where order by limit desc and or not in is nul
 const CONSTANTS: [&str; 4] = [" \\t\\n\\x0b\\f\\r", "infinity", "-infinity", "UTC"];
 
 /// Panics where anything else stands in the text.
-pub(crate) fn check(compiled: &Compiled) {
+pub(crate) fn check(compiled: &CompiledRead) {
     let text = compiled.sql.as_str();
     for stray in ["--", "/*", ";", "\\\\", "\0"] {
         assert!(!text.contains(stray), "{stray:?} in {text}");

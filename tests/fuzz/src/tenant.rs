@@ -6,7 +6,7 @@ use rowgate_sql::catalog::{
     Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Filling, Limits, Operators,
     PermissionRecord, TableColumns, TypeKind, build,
 };
-use rowgate_sql::compile::{self, Compiled};
+use rowgate_sql::compile::{self, CompiledRead};
 use rowgate_sql::request::ReadRequest;
 use rowgate_sql::resolve::Cursors;
 use rowgate_sql::rest;
@@ -51,7 +51,7 @@ impl Tenant {
     }
 
     /// The SQL that a collection read becomes.
-    pub(crate) fn read(&self, request: &ReadRequest) -> Result<Compiled, Problem> {
+    pub(crate) fn read(&self, request: &ReadRequest) -> Result<CompiledRead, Problem> {
         let cursors = Cursors { key: &self.cursor_key, caller: "key" };
         let items = "items".parse().expect("a name");
         let query = rest::collection(&self.catalog, &self.catalog.scopes["set_x"], &items, request, cursors)?;

@@ -16,10 +16,10 @@ use rowgate_sql::text::Sql;
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
-use super::ask::{Ask, KeyRow, Mode};
+use super::ask::Ask;
 use super::budget::Share;
 use super::counters::Counters;
-use super::failure::{Cause, Failure};
+use super::failure::{CallFailure, Cause, Failure};
 use super::pool::NoSlot;
 use super::request_pool::outage::Outage;
 use super::request_pool::{Load, RequestPool};
@@ -53,8 +53,7 @@ pub struct Call {
 
 /// What a call gave, once all of it was committed.
 #[derive(Debug)]
-pub struct Given {
-    pub key: KeyRow,
+pub struct CallOutcome {
     /// JSON objects joined by commas, without brackets around them.
     pub json: Vec<u8>,
     pub n_rows: usize,
@@ -145,12 +144,11 @@ impl Calls {
     }
 
     /// Calls at most once. `check` asks the request pool for the key alone, right before. Nothing was done where it fails with
-    /// [`Failure::Changed`], [`Failure::DeadKey`], [`Failure::WrongRole`], [`Failure::NoLogin`], [`Failure::Denied`],
+    /// [`Failure::Changed`], [`Failure::DeadKey`], [`Failure::WrongRole`], [`CallFailure::NoLogin`], [`Failure::Denied`],
     /// [`Failure::Invalid`], [`Failure::Busy`] or [`Failure::Unavailable`]; after any other, never call again.
     ///
     /// It runs in a task of its own, which owns the session. One that nobody waits for any more has a second to end.
-    pub async fn call(&self, check: Ask, call: Call) -> Result<Given, Failure> {
-        debug_assert!(check.mode == Mode::Read, "asking for a key writes nothing");
+    pub async fn call(&self, check: Ask, call: Call) -> Result<CallOutcome, CallFailure> {
         let CallLimits { queue, wait, .. } = self.shared.limits;
         let permit = self.shared.queue.take(&call.key, wait).await.map_err(|why| match why {
             NoSlot::Full => Failure::Busy(format!("{queue} calls wait already, or half of them of one key")),
@@ -161,7 +159,7 @@ impl Calls {
         let (sender, receiver) = oneshot::channel();
         let shared = self.shared.clone();
         self.shared.tasks.spawn(task::run(shared, permit, check, call, sender));
-        let ended = |_| Failure::Internal(Cause::ours("the task of a call ended"));
+        let ended = |_| Failure::Internal(Cause::ours("the task of a call ended")).into();
         receiver.await.map_err(ended).and_then(|answer| answer)
     }
 

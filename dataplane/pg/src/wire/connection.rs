@@ -5,7 +5,7 @@ use postgres_protocol::message::backend;
 use rowgate_sql::shape::Shape;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
-use super::ask::{Asked, KeyRow, Mode, Page};
+use super::ask::{Answer, Asked, KeyRow, Operation, ReadPage, WriteOutcome};
 use super::connection::frames::{Fields, Inbox, KEEP};
 use super::connection::statements::Statements;
 use super::exchange::batch::{self, Batch};
@@ -14,7 +14,7 @@ use super::exchange::key_statement::{self, Prepared};
 use super::exchange::row_stream::End;
 use super::exchange::rows::{self, Rows};
 use super::exchange::session_settings;
-use super::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
+use super::failure::{Cause, Failure, Malformed, Part, ServerError, Stop, WriteFailure};
 use super::pool::{StatementHash, Warm};
 use super::request_pool::Sessions;
 
@@ -50,7 +50,7 @@ pub(super) struct Session {
 /// How far an exchange came before there was something to tell.
 pub(super) enum Exchanged {
     /// To its end: the connection is good for another one, whatever the answer.
-    Whole(Result<Page, Failure>),
+    Whole(Result<Answer, WriteFailure>),
     /// To the first chunk of rows.
     Begun(KeyRow, Rows),
 }
@@ -69,7 +69,7 @@ pub(super) enum Went {
 /// The connection must be closed.
 #[derive(Debug)]
 pub(super) struct Broken {
-    pub(super) failure: Failure,
+    pub(super) failure: WriteFailure,
     /// It broke before the key statement was through, so it may have been stale: on a new connection all may be well.
     pub(super) before_key: bool,
     /// The server said that nothing of the batch was done.
@@ -122,7 +122,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let (first, prepared) = self.once(ask).await?;
         match first {
             // The statement is one of before: parsed anew, it fits the same catalog more often than not.
-            Exchanged::Whole(Err(Failure::Changed(_))) if prepared => Ok(self.once(ask).await?.0),
+            Exchanged::Whole(Err(WriteFailure::Any(Failure::Changed(_)))) if prepared => {
+                Ok(self.once(ask).await?.0)
+            }
             answer => Ok(answer),
         }
     }
@@ -140,7 +142,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Ok(batch) => batch,
             Err(error) => {
                 let cause = Cause::ours(format!("no message can say it: {error}"));
-                return Ok((Exchanged::Whole(Err(Failure::Internal(cause))), false));
+                return Ok((Exchanged::Whole(Err(Failure::Internal(cause).into())), false));
             }
         };
         self.owes_sync = batch.waits;
@@ -149,37 +151,39 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Ok(key) => key,
             Err(Stop::Server(error)) if error.sqlstate == key_statement::NO_SUCH_ROLE && !error.fatal => {
                 self.ready().await.map_err(|stop| broken(stop, Part::Key))?;
-                return Ok((Exchanged::Whole(Err(Failure::DeadKey)), false));
+                return Ok((Exchanged::Whole(Err(Failure::DeadKey.into())), false));
             }
             Err(stop) => return Err(broken(stop, Part::Key)),
         };
         let is_expected = key.role == ask.role;
         let mut part = Part::Watch;
         let mut stands = true;
-        let mut n_affected = None;
+        let mut n_affected = 0;
         let rows = match self.begin_rows(ask, batch, &mut stands, &mut part).await {
             // Of a write nothing is sent that would run it.
             Ok(false) => self.skip_rows().await.map(|()| {
                 let message = "the columns have other types than the statement was compiled for";
-                Err(Failure::Changed(Cause::ours(message)))
+                Err(WriteFailure::Any(Failure::Changed(Cause::ours(message))))
             }),
             // Rows of another role or of another catalog than the statement was made for.
             Ok(true) if !is_expected || !stands => {
                 self.skip_rows().await.map(|()| Ok(Rows::new(&ask.shape, 0)))
             }
-            // Nothing is told before it is committed.
-            Ok(true) if ask.mode == Mode::Write => self.read_written(&ask.shape).await.map(|(rows, n)| {
-                n_affected = Some(n);
-                Ok(rows)
-            }),
-            Ok(true) => {
-                let mut rows = Rows::new(&ask.shape, ask.take);
-                match self.read_rows(&ask.shape, &mut rows).await {
-                    Ok(false) => return Ok((Exchanged::Begun(key, rows), false)),
-                    Ok(true) => Ok(Ok(rows)),
-                    Err(stop) => Err(stop),
+            Ok(true) => match ask.operation {
+                // Nothing is told before it is committed.
+                Operation::Write => self.read_written(&ask.shape).await.map(|(rows, n)| {
+                    n_affected = n;
+                    Ok(rows)
+                }),
+                Operation::Read { take } => {
+                    let mut rows = Rows::new(&ask.shape, take);
+                    match self.read_rows(&ask.shape, &mut rows).await {
+                        Ok(false) => return Ok((Exchanged::Begun(key, rows), false)),
+                        Ok(true) => Ok(Ok(rows)),
+                        Err(stop) => Err(stop),
+                    }
                 }
-            }
+            },
             Err(stop) => Err(stop),
         };
         let rows = match rows {
@@ -189,10 +193,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         let rows = match rows {
             // Whatever came of a statement for another catalog is no answer.
-            Ok(_) | Err(Failure::Denied(_) | Failure::Invalid(_) | Failure::Internal(_)) if !stands => {
-                Err(Failure::Changed(Cause::ours(
-                    "the catalog was read from other tables, or from these as they were",
-                )))
+            Ok(_)
+            | Err(
+                WriteFailure::Any(Failure::Denied(_) | Failure::Invalid(_) | Failure::Internal(_))
+                | WriteFailure::Unwritable(_),
+            ) if !stands => {
+                let message = "the catalog was read from other tables, or from these as they were";
+                Err(Failure::Changed(Cause::ours(message)).into())
             }
             rows => rows,
         };
@@ -206,19 +213,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Err(stop) => return Err(broken(stop, part)),
         };
         self.inbox.shrink();
-        if matches!(rows, Err(Failure::Changed(_))) {
+        if matches!(rows, Err(WriteFailure::Any(Failure::Changed(_)))) {
             self.statements.forget(batch.statement);
         }
         // Whatever went wrong, the wrong role is why: the statement was compiled for another one.
         if !is_expected {
-            return Ok((Exchanged::Whole(Err(Failure::WrongRole(key))), false));
+            return Ok((Exchanged::Whole(Err(Failure::WrongRole(key).into())), false));
         }
-        let page = rows.map(|mut rows| {
-            let last = rows.last();
-            let (n_rows, more, count, is_untold) = (rows.n_rows, rows.more, rows.count, rows.is_untold);
-            Page { key, json: rows.whole(), n_rows, rest: None, more, last, count, n_affected, is_untold }
+        let answer = rows.map(|rows| match ask.operation {
+            Operation::Read { .. } => Answer::Read(ReadPage::whole(key, rows)),
+            Operation::Write => Answer::Write(WriteOutcome::new(rows, n_affected)),
         });
-        Ok((Exchanged::Whole(page), stands && !batch.parses_data))
+        Ok((Exchanged::Whole(answer), stands && !batch.parses_data))
     }
 
     /// Sends the batch, and reads up to its key statement.
@@ -277,15 +283,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if batch.parses_watch {
                 self.expect(backend::PARSE_COMPLETE_TAG).await?;
                 let is_kept = self.sessions == Sessions::Own;
-                match ask.mode {
-                    Mode::Read => self.prepared.watch = is_kept,
-                    Mode::Write => self.prepared.guard = is_kept,
+                match ask.operation {
+                    Operation::Read { .. } => self.prepared.watch = is_kept,
+                    Operation::Write => self.prepared.guard = is_kept,
                 }
             }
             self.expect(backend::BIND_COMPLETE_TAG).await?;
             let row = self.expect(backend::DATA_ROW_TAG).await?;
             // A guard that gives a row has not raised.
-            *stands = ask.mode == Mode::Write || fingerprint_check::fits(watched, row)?;
+            *stands = ask.is_write() || fingerprint_check::fits(watched, row)?;
             self.expect(backend::COMMAND_COMPLETE_TAG).await?;
         }
         *part = Part::DataParse;
@@ -312,7 +318,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.run(ask, batch).await?;
         }
         self.expect(backend::BIND_COMPLETE_TAG).await?;
-        *part = if ask.mode == Mode::Write { Part::Write } else { Part::Data };
+        *part = if ask.is_write() { Part::Write } else { Part::Data };
         Ok(fits)
     }
 

@@ -9,13 +9,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::ask::{Asked, KeyRow, Mode, Page};
+use super::ask::{Answer, Asked, KeyRow, ReadPage, WriteOutcome};
 use super::connection::connect::cancel;
 use super::connection::transport::Socket;
 use super::connection::{Broken, Connection, Exchanged, Went};
-use super::exchange::row_stream::{End, Rest};
+use super::exchange::row_stream::{End, RowStream};
 use super::exchange::rows::Rows;
-use super::failure::Failure;
+use super::failure::{Cause, Failure, WriteFailure};
 use super::pool::{Slot, Stopped};
 use super::request_pool::Shared;
 
@@ -44,30 +44,30 @@ pub(super) struct Exchange {
 }
 
 /// The caller's end of an exchange that runs in its own task.
-pub(super) struct ExchangeHandle {
+pub(super) struct ExchangeHandle<T: Send + 'static, F: Send + 'static> {
     pool: Arc<Shared>,
-    task: Option<JoinHandle<Result<Page, Failure>>>,
+    task: Option<JoinHandle<Result<T, F>>>,
 }
 
-impl ExchangeHandle {
-    /// Starts the exchange.
-    pub(super) fn start(
+impl<T: Send + 'static, F: From<Failure> + Send + 'static> ExchangeHandle<T, F> {
+    /// Starts the exchange that `run` makes with the slot.
+    pub(super) fn start<R: Future<Output = Result<T, F>> + Send + 'static>(
         pool: &Arc<Shared>,
-        ask: Asked,
         mut slot: Slot<Connection<Socket>>,
-    ) -> ExchangeHandle {
+        run: impl FnOnce(Exchange) -> R,
+    ) -> ExchangeHandle<T, F> {
         let stop = slot.stop();
         let exchange = Exchange { pool: pool.clone(), slot: Some(slot), connection: None, stop };
-        ExchangeHandle { pool: pool.clone(), task: Some(pool.exchanges.spawn(exchange.read(ask))) }
+        ExchangeHandle { pool: pool.clone(), task: Some(pool.exchanges.spawn(run(exchange))) }
     }
 
-    pub(super) async fn answer(mut self) -> Result<Page, Failure> {
+    pub(super) async fn answer(mut self) -> Result<T, F> {
         let task = self.task.as_mut().expect("only a drop takes it");
-        task.await.unwrap_or_else(|error| Err(Failure::ended(&error)))
+        task.await.unwrap_or_else(|error| Err(Failure::ended(&error).into()))
     }
 }
 
-impl Drop for ExchangeHandle {
+impl<T: Send + 'static, F: Send + 'static> Drop for ExchangeHandle<T, F> {
     /// Who goes away before the answer leaves the exchange some time to end, so that its connection stays good.
     fn drop(&mut self) {
         let Some(mut task) = self.task.take().filter(|task| !task.is_finished()) else {
@@ -85,29 +85,51 @@ impl Drop for ExchangeHandle {
 }
 
 impl Exchange {
-    /// A connection that broke before its key statement was through may have been stale, or tenant code spoilt its
-    /// session: nothing of the question has run, so it is asked once more on a new one.
-    async fn read(mut self, ask: Asked) -> Result<Page, Failure> {
+    /// A read, up to its end or to its first chunk.
+    pub(super) async fn read(mut self, ask: Asked) -> Result<ReadPage, Failure> {
+        match self.run(&ask).await? {
+            (Exchanged::Begun(key, rows), deadline) => Ok(self.begun(ask, key, rows, deadline)),
+            (Exchanged::Whole(answer), _) => {
+                self.put_back();
+                match answer? {
+                    Answer::Read(page) => Ok(page),
+                    Answer::Write(_) => Err(other_operation()),
+                }
+            }
+        }
+    }
+
+    /// A write, up to its end.
+    pub(super) async fn write(mut self, ask: Asked) -> Result<WriteOutcome, WriteFailure> {
+        match self.run(&ask).await? {
+            (Exchanged::Begun(..), _) => Err(other_operation().into()),
+            (Exchanged::Whole(answer), _) => {
+                self.put_back();
+                match answer? {
+                    Answer::Write(outcome) => Ok(outcome),
+                    Answer::Read(_) => Err(other_operation().into()),
+                }
+            }
+        }
+    }
+
+    /// The exchange, and when all of it must be over. A connection that broke before its key statement was through may have
+    /// been stale, or tenant code spoilt its session: nothing of the question has run, so it is asked once more on a new one.
+    async fn run(&mut self, ask: &Asked) -> Result<(Exchanged, Instant), WriteFailure> {
         let warm = self.slot.as_mut().and_then(Slot::connection);
-        self.connection = warm.and_then(|mut it| (ask.mode == Mode::Read || it.is_fresh()).then_some(it));
+        self.connection = warm.and_then(|mut it| (!ask.is_write() || it.is_fresh()).then_some(it));
         if self.connection.is_some() {
-            match self.exchange(&ask).await {
+            match self.exchange(ask).await {
                 // A write whose answer was lost may have been done.
-                Err(Broken { failure, before_key: true, is_refused })
-                    if ask.mode == Mode::Read || is_refused =>
-                {
+                Err(Broken { failure, before_key: true, is_refused }) if !ask.is_write() || is_refused => {
                     tracing::debug!(?failure, pool = ?self.pool.login, "asking again on a new connection");
                 }
-                Err(Broken { failure, .. }) => return Err(failure),
-                Ok((exchanged, deadline)) => return self.answer(ask, exchanged, deadline),
+                exchanged => return exchanged.map_err(|broken| broken.failure),
             }
         }
         let opened = self.pool.open(false).await;
         self.connection = Some(opened.map_err(|failure| Failure::NoConnection(failure.detail))?);
-        match self.exchange(&ask).await {
-            Ok((exchanged, deadline)) => self.answer(ask, exchanged, deadline),
-            Err(broken) => Err(broken.failure),
-        }
+        self.exchange(ask).await.map_err(|broken| broken.failure)
     }
 
     /// The exchange, up to its end or to the first chunk, and when the whole of it must be over.
@@ -120,7 +142,7 @@ impl Exchange {
             exchanged = timeout_at(deadline, connection.exchange(ask)) => exchanged,
             why = stopped(&mut self.stop) => {
                 self.pool.counters.note_stopped(why);
-                return Err(Broken { failure: failure(why), before_key: false, is_refused: false });
+                return Err(Broken { failure: failure(why).into(), before_key: false, is_refused: false });
             }
         };
         match exchanged {
@@ -129,31 +151,21 @@ impl Exchange {
                 self.connection = None;
                 Err(broken)
             }
-            Err(_) => Err(Broken { failure: Failure::Timeout, before_key: false, is_refused: false }),
-        }
-    }
-
-    fn answer(mut self, ask: Asked, exchanged: Exchanged, deadline: Instant) -> Result<Page, Failure> {
-        match exchanged {
-            Exchanged::Whole(answer) => {
-                self.put_back();
-                answer
-            }
-            Exchanged::Begun(key, rows) => Ok(self.begun(ask, key, rows, deadline)),
+            Err(_) => Err(Broken { failure: Failure::Timeout.into(), before_key: false, is_refused: false }),
         }
     }
 
     /// The beginning of a long answer; the rest is read in a task that owns the exchange.
-    fn begun(self, ask: Asked, key: KeyRow, mut rows: Rows, deadline: Instant) -> Page {
+    fn begun(self, ask: Asked, key: KeyRow, mut rows: Rows, deadline: Instant) -> ReadPage {
         let (sender, receiver) = mpsc::channel(PIECES);
-        let (json, n_rows, count, last) = (rows.cut(), rows.n_rows, rows.count, rows.position());
         let (pool, is_stopped) = (self.pool.clone(), Arc::new(AtomicBool::new(false)));
         if let Some(slot) = &self.slot {
             slot.delivers();
         }
+        let mut page = ReadPage::begun(key, rows.cut(), &rows);
         let end = pool.exchanges.spawn(self.go_on(ask, rows, sender, deadline, is_stopped.clone()));
-        let rest = Some(Rest::new(receiver, end, is_stopped));
-        Page { key, json, n_rows, rest, more: false, last, count, n_affected: None, is_untold: false }
+        page.rest = Some(RowStream::new(receiver, end, is_stopped));
+        page
     }
 
     async fn go_on(
@@ -191,7 +203,7 @@ impl Exchange {
             }
             Ok(Err(broken)) => {
                 self.connection = None;
-                Err(broken.failure)
+                Err(broken.failure.into())
             }
             Err(_) => Err(Failure::Timeout),
         }
@@ -246,4 +258,9 @@ fn failure(why: Stopped) -> Failure {
         Stopped::Dead => Failure::Ended,
         Stopped::Outshared => Failure::Busy("others with fewer connections waited for this one".to_owned()),
     }
+}
+
+/// No exchange gives it: each builds what its operation says.
+fn other_operation() -> Failure {
+    Failure::Internal(Cause::ours("an exchange gave the answer of another operation"))
 }

@@ -8,7 +8,8 @@ mod said;
 
 pub(super) use said::ServerError;
 
-/// Why there is no page. What PostgreSQL said stands in [`Cause`], for the log alone: `Display` never shows it.
+/// Why there is no answer: what may happen to any exchange, and all that may happen to a read. What PostgreSQL said stands
+/// in [`Cause`], for the log alone: `Display` never shows it.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// Unknown, revoked or expired, by the database's word.
@@ -17,8 +18,11 @@ pub enum Failure {
     /// The key lives, but it is not the expected role: reload the key record and ask again.
     #[error("the API key has another role than expected")]
     WrongRole(KeyRow),
+    /// The key died while its request or call ran, which was ended, or its answer is not told.
+    #[error("the API key died during the request")]
+    Ended,
     /// The key's role lacks a right that the statement needs.
-    #[error("the role of the API key may not read this")]
+    #[error("the role of the API key may not do this")]
     Denied(Cause),
     /// A value does not fit its type or a range.
     #[error("a value of the request does not fit")]
@@ -38,21 +42,37 @@ pub enum Failure {
     /// No connection could be had, so that nothing was sent; the text is for the log.
     #[error("no connection to the database can be opened")]
     NoConnection(String),
+    /// What a call gave takes more memory than one answer may, or a row more than one message. What a routine had not committed
+    /// by itself is undone, and a write is.
+    #[error("the answer is longer than one answer may be")]
+    TooLong,
+    /// Any other error of PostgreSQL, or an answer that breaks the protocol.
+    #[error("the database answered with an unexpected error")]
+    Internal(Cause),
+}
+
+/// Why a write was not done, or not known to be.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteFailure {
     /// A constraint or a trigger of the tenant's own does not allow the write.
     #[error("a rule of the database refuses the write")]
     Violation(Cause),
     /// The write and another one were in each other's way; nothing of it was done.
-    #[error("another write was in the way")]
+    #[error("the write conflicted with another one")]
     Conflict(Cause),
     /// The relation, a view, cannot be written to like this.
     #[error("the relation cannot be written to like this")]
     Unwritable(Cause),
+    #[error(transparent)]
+    Any(#[from] Failure),
+}
+
+/// Why a call of a routine gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum CallFailure {
     /// The role of the key may not log in: not any more, or not yet. Nothing was done.
     #[error("the role of the API key may not log in")]
     NoLogin(String),
-    /// The key died while its request or call ran, which was ended, or its answer is not told.
-    #[error("the API key died during the request")]
-    Ended,
     /// The answer of a call was lost, and it may have been done; the text is for the log.
     #[error("the answer of a call was lost")]
     Lost(String),
@@ -62,13 +82,26 @@ pub enum Failure {
     /// Any other error out of a routine.
     #[error("the routine failed")]
     Routine(Cause),
-    /// What a call gave takes more memory than one answer may, or a row more than one message. What a routine had not committed
-    /// by itself is undone, and a write is.
-    #[error("there was more to tell than one answer holds")]
-    TooLong,
-    /// Any other error of PostgreSQL, or an answer that breaks the protocol.
-    #[error("the database answered with an unexpected error")]
-    Internal(Cause),
+    /// A constraint does not allow what the routine does.
+    #[error("a rule of the database refuses what the routine does")]
+    Violation(Cause),
+    /// The routine and another transaction were in each other's way.
+    #[error("the routine conflicted with another transaction")]
+    Conflict(Cause),
+    #[error(transparent)]
+    Any(#[from] Failure),
+}
+
+impl From<WriteFailure> for Failure {
+    /// Of a statement that writes nothing: what only a write is told is an unexpected error there.
+    fn from(failure: WriteFailure) -> Failure {
+        match failure {
+            WriteFailure::Any(failure) => failure,
+            WriteFailure::Violation(cause)
+            | WriteFailure::Conflict(cause)
+            | WriteFailure::Unwritable(cause) => Failure::Internal(cause),
+        }
+    }
 }
 
 /// The cause of a [`Failure`], for the log: it may hold values of the request.
@@ -142,22 +175,37 @@ pub(super) enum Part {
     Data,
     /// The data statement writes.
     Write,
-    /// A routine of the tenant's runs.
-    Call,
 }
 
 impl Stop {
     /// For a connection that will not be used again.
-    pub(super) fn failure(self, part: Part) -> Failure {
+    pub(super) fn failure(self, part: Part) -> WriteFailure {
+        match self {
+            Stop::Server(error) => error.failure(part),
+            Stop::TooLong if !matches!(part, Part::Data | Part::Write) => {
+                Failure::Internal(Cause::ours("PostgreSQL sent a message beyond the limit")).into()
+            }
+            stop => stop.of_connection().into(),
+        }
+    }
+
+    /// As [`Stop::failure`], while a routine runs.
+    pub(super) fn call_failure(self) -> CallFailure {
+        match self {
+            Stop::Server(error) => error.call_failure(),
+            stop => stop.of_connection().into(),
+        }
+    }
+
+    fn of_connection(self) -> Failure {
         match self {
             Stop::Io(error) => Failure::Unavailable(format!("the connection to PostgreSQL broke: {error}")),
             Stop::Malformed(Malformed(what)) => {
                 Failure::Internal(Cause::ours(format!("PostgreSQL sent {what}")))
             }
-            Stop::Server(error) => error.failure(part),
+            Stop::Server(error) => Failure::Internal(error.into()),
             Stop::Standby => Failure::Unavailable(STANDBY.to_owned()),
-            Stop::TooLong if matches!(part, Part::Data | Part::Write | Part::Call) => Failure::TooLong,
-            Stop::TooLong => Failure::Internal(Cause::ours("PostgreSQL sent a message beyond the limit")),
+            Stop::TooLong => Failure::TooLong,
         }
     }
 }

@@ -6,15 +6,15 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
-use super::ask::{Ask, Asked, Page};
+use super::ask::{Ask, Asked, Operation, ReadPage, WriteOutcome};
 use super::budget::{Purpose, Share};
 use super::connection::Connection;
 use super::connection::connect::{self, connect};
 use super::connection::transport::Socket;
 use super::counters::Counters;
 use super::exchange::ExchangeHandle;
-use super::failure::Failure;
-use super::pool::{NoSlot, Pool, Who};
+use super::failure::{Failure, WriteFailure};
+use super::pool::{NoSlot, Pool, Slot, Who};
 use super::request_pool::outage::Outage;
 use crate::connect::login::Login;
 use crate::connect::login_failure::LoginFailure;
@@ -108,6 +108,16 @@ impl Shared {
         }
         opened
     }
+
+    /// The slot for a question, after those that came before.
+    async fn slot(&self, ask: &Asked) -> Result<Slot<Connection<Socket>>, Failure> {
+        let Limits { size, queue, wait, .. } = self.limits;
+        self.slots.take(ask.who(), wait).await.map_err(|why| match why {
+            NoSlot::Closed => Failure::NoConnection("the pool is closed".to_owned()),
+            NoSlot::Full => Failure::Busy(format!("{queue} requests wait for a connection already")),
+            NoSlot::Late => Failure::Busy(format!("none of {size} connections became free in time")),
+        })
+    }
 }
 
 impl RequestPool {
@@ -138,17 +148,20 @@ impl RequestPool {
         }
     }
 
-    /// Asks in a task of its own, which owns the connection and outlives a caller that no longer waits: a half-read
-    /// connection never meets another caller.
-    pub async fn read(&self, ask: Ask) -> Result<Page, Failure> {
-        let Limits { size, queue, wait, .. } = self.shared.limits;
-        let ask = Asked::new(ask);
-        let slot = self.shared.slots.take(ask.who(), wait).await.map_err(|why| match why {
-            NoSlot::Closed => Failure::NoConnection("the pool is closed".to_owned()),
-            NoSlot::Full => Failure::Busy(format!("{queue} requests wait for a connection already")),
-            NoSlot::Late => Failure::Busy(format!("none of {size} connections became free in time")),
-        })?;
-        ExchangeHandle::start(&self.shared, ask, slot).answer().await
+    /// Reads in a task of its own, which owns the connection and outlives a caller that no longer waits: a half-read
+    /// connection never meets another caller. Of the rows as many as `take` are written; the statement may give more.
+    pub async fn read(&self, ask: Ask, take: usize) -> Result<ReadPage, Failure> {
+        let ask = Asked::new(ask, Operation::Read { take });
+        let slot = self.shared.slot(&ask).await?;
+        ExchangeHandle::start(&self.shared, slot, |exchange| exchange.read(ask)).answer().await
+    }
+
+    /// As [`RequestPool::read`], of a statement that writes. It runs at most once, and only as the role and with the tables
+    /// that it was made for; where its answer was lost it is not asked again.
+    pub async fn write(&self, ask: Ask) -> Result<WriteOutcome, WriteFailure> {
+        let ask = Asked::new(ask, Operation::Write);
+        let slot = self.shared.slot(&ask).await?;
+        ExchangeHandle::start(&self.shared, slot, |exchange| exchange.write(ask)).answer().await
     }
 
     /// Opens a connection and keeps it for whoever asks next, unless one is open and none has failed to open since. Where all are

@@ -1,15 +1,27 @@
 //! A call of a routine, with its parameters by name.
 
-use super::{Compiled, encoding};
-use crate::catalog::{Output, Returns, RoutineKind};
+use std::sync::Arc;
+
+use super::encoding;
+use crate::catalog::{Entity, Output, Returns, RoutineKind};
 use crate::query::Call;
 use crate::shape::{Column, Shape, label};
 use crate::text::Sql;
 
-/// One statement for lane C. What a function gives is listed by name: a column that comes later is not shown before the
+/// A call: what it gives, if anything is wanted of it.
+#[derive(Debug, Clone)]
+pub struct CompiledCall {
+    pub sql: Sql,
+    pub shape: Arc<Shape>,
+    pub entity: Arc<Entity>,
+    /// False: rows that it gives are read and not shown.
+    pub keeps_rows: bool,
+}
+
+/// One statement for a call session. What a function gives is listed by name: a column that comes later is not shown before the
 /// catalog knows it.
 #[must_use]
-pub fn call(call: &Call) -> Compiled {
+pub fn call(call: &Call) -> CompiledCall {
     let entity = &*call.entity;
     let routine = entity.routine.as_ref().expect("only a routine is called");
     let outputs = routine.returns.outputs();
@@ -41,5 +53,5 @@ pub fn call(call: &Call) -> Compiled {
     let columns = outputs.iter().map(show).collect();
     let keeps_rows = call.keeps_rows && routine.returns != Returns::Nothing;
     let shape = Shape { columns, position: Vec::new(), count: None };
-    Compiled::new(sql, shape, if keeps_rows { usize::MAX } else { 0 }, &call.entity)
+    CompiledCall { sql, shape: Arc::new(shape), entity: Arc::clone(&call.entity), keeps_rows }
 }

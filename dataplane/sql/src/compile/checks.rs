@@ -1,7 +1,7 @@
 //! What PostgreSQL judges of a key field's values in the statement that would write the row.
 
 use super::operator;
-use super::write::UNTRUE;
+use super::write::FIRST_UNTRUE;
 use crate::catalog::Entity;
 use crate::query::{Check, Upsert};
 use crate::shape::Shape;
@@ -27,7 +27,7 @@ pub(super) fn which(sql: &mut Sql, upsert: &Upsert, shape: &Shape) {
             continue;
         }
         sql.lit("(case");
-        for (code, check) in (UNTRUE.unsigned_abs()..).zip(&upsert.checks) {
+        for (code, check) in (FIRST_UNTRUE..).zip(&upsert.checks) {
             sql.lit(" when ");
             write(sql, &upsert.entity, check);
             sql.lit(" is not true then ").number(code);

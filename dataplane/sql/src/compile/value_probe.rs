@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Compiled;
+use super::CompiledWrite;
 use crate::catalog::{Entity, Field, TypeKind};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::{Bind, Format, Sql, quoted};
@@ -34,7 +34,7 @@ pub struct ValueDiagnosis {
     pub(crate) code: String,
 }
 
-impl Compiled {
+impl CompiledWrite {
     /// Every value beside the type of its column, as one statement. `None`: PostgreSQL has read each as what it is stored as,
     /// since no column has a modifier or a type of the tenant's own.
     #[must_use]

@@ -2,16 +2,79 @@
 
 use std::sync::Arc;
 
-use super::{Compiled, Verb, checks, column, mark, predicate, shown};
+use super::{checks, column, mark, predicate, shown};
 use crate::catalog::Entity;
-use crate::query::{Check, Delete, Guard, Insert, Predicate, Upsert};
+use crate::query::{Check, Delete, Guard, Insert, NoRowReason, Predicate, Upsert};
 use crate::shape::{Column, Encoding, Shape};
 use crate::text::Sql;
+
+/// A write: what it may do, and what it means when it does nothing. The effect of an [`upsert`] and of some [`delete`]s
+/// stands in its shape's count: see [`Effect::of`].
+#[derive(Debug, Clone)]
+pub struct CompiledWrite {
+    pub sql: Sql,
+    pub shape: Arc<Shape>,
+    pub entity: Arc<Entity>,
+    pub verb: Verb,
+    /// Where [`Guard::Seen`], a row that was passed over is one that policies keep from the caller.
+    pub guard: Guard,
+    /// What it means where no row was written.
+    pub no_row: NoRowReason,
+    /// The fields that a new row would need besides: see [`Upsert::missing`].
+    pub missing: Vec<String>,
+    /// Where one is not true nothing is written, and the effect is its [`Effect::Untrue`].
+    pub checks: Vec<Check>,
+    /// Where no index tells who came second, a row that is there (23505) may be the one that is meant: it is looked for again.
+    pub may_race: bool,
+    /// The first position of the shape is the row's version; where there is a second one, it is whether reads hide the row.
+    pub is_tagged: bool,
+}
+
+/// What a write does to rows of its entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    Insert,
+    Update,
+    /// It changes one, or makes it.
+    Upsert,
+    Delete,
+}
+
+/// What a write of one row has done, as the count of its shape says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// The row was there, and was changed or deleted.
+    Changed,
+    Made,
+    /// The row was there, and a trigger or a policy has kept it as it was.
+    PassedOver,
+    /// The check of this number, from 0, is not true.
+    Untrue(usize),
+}
+
+const CHANGED: u64 = 0;
+const MADE: u64 = 1;
+const PASSED_OVER: u64 = 2;
+/// That the first check is not true; one more for each that follows.
+pub(super) const FIRST_UNTRUE: u64 = 3;
+
+impl Effect {
+    /// `count`: what stands in the count of the shape. `None`: none of these.
+    #[must_use]
+    pub fn of(count: i64) -> Option<Effect> {
+        match u64::try_from(count).ok()? {
+            CHANGED => Some(Effect::Changed),
+            MADE => Some(Effect::Made),
+            PASSED_OVER => Some(Effect::PassedOver),
+            code => usize::try_from(code - FIRST_UNTRUE).ok().map(Effect::Untrue),
+        }
+    }
+}
 
 /// All rows or none. PostgreSQL gives the rows of VALUES back in their order. Without fields to give back nothing is read:
 /// a policy that hides the new row then does not matter.
 #[must_use]
-pub fn insert(insert: &Insert) -> Compiled {
+pub fn insert(insert: &Insert) -> CompiledWrite {
     let entity = &*insert.entity;
     let mut sql = Sql::new();
     sql.lit("insert into ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" as t ");
@@ -37,22 +100,16 @@ pub fn insert(insert: &Insert) -> Compiled {
     }
     let mut columns = shown(&mut sql, entity, " returning ", &insert.returning);
     let marks = marks(&mut sql, entity, &mut columns, &insert.marks);
-    written(sql, Shape { columns, position: marks, count: None }, &insert.entity, Verb::Insert)
+    let shape = Shape { columns, position: marks, count: None };
+    written(sql, shape, &insert.entity, Verb::Insert, NoRowReason::PassedOver)
 }
-
-/// What the count of a shape is where a row was there and a trigger passed it over.
-pub const PASSED_OVER: i64 = 2;
-
-/// What it is where the first check is not true; it is one more for each that follows.
-pub const UNTRUE: i64 = 3;
 
 /// Changes the row; where there is none, makes it. Not `insert ... on conflict do update`: that asks for the right to
 /// insert, and for every column that must not be null, though the row is there, and fails on one that is hidden.
 ///
-/// The count of its shape is 1 where the row was made, 0 where it was changed, and [`PASSED_OVER`]. No row: neither
-/// happened. Of two who make the row the second one makes none; where no index keeps the key unique, nothing can tell them.
+/// The count of its shape is its [`Effect`]. No row: it had none. Of two who make the row the second one makes none; where no index keeps the key unique, nothing can tell them.
 #[must_use]
-pub fn upsert(upsert: &Upsert) -> Compiled {
+pub fn upsert(upsert: &Upsert) -> CompiledWrite {
     let entity = &*upsert.entity;
     let mut sql = Sql::new();
     let mut shape = Shape { columns: Vec::new(), position: Vec::new(), count: None };
@@ -140,16 +197,15 @@ pub fn upsert(upsert: &Upsert) -> Compiled {
         checks::and(&mut sql, upsert, " and ");
     }
     checks::which(&mut sql, upsert, &shape);
-    let (missing, no_row) = (upsert.missing.clone(), upsert.no_row);
-    let checks = upsert.checks.clone();
+    let (missing, checks, guard) = (upsert.missing.clone(), upsert.checks.clone(), upsert.guard);
     let may_race = entity.raises_for_a_second() && upsert.insert.is_some() && (updates || upsert.looks);
     let verb = match (&upsert.insert, updates) {
         (None, _) => Verb::Update,
         (Some(_), true) => Verb::Upsert,
         (Some(_), false) => Verb::Insert,
     };
-    let guard = upsert.guard;
-    Compiled { missing, no_row, checks, may_race, guard, ..written(sql, shape, &upsert.entity, verb) }
+    let written = written(sql, shape, &upsert.entity, verb, upsert.no_row);
+    CompiledWrite { missing, checks, may_race, guard, ..written }
 }
 
 /// Whether the row is there, as it was before the statement: what triggers do meanwhile is not seen. Where that is to say
@@ -190,9 +246,9 @@ fn marks(sql: &mut Sql, entity: &Entity, columns: &mut Vec<Column>, fields: &[us
 /// Reaches only what the caller's policies for reading show: the condition reads the key.
 ///
 /// Where no index keeps the key unique a subquery raises (21000) for a second row; else the number of the command is that of
-/// the rows deleted, either way. [`PASSED_OVER`] is told by the count of the shape.
+/// the rows deleted, either way. [`Effect::PassedOver`] is said by the count of the shape.
 #[must_use]
-pub fn delete(delete: &Delete) -> Compiled {
+pub fn delete(delete: &Delete) -> CompiledWrite {
     let entity = &*delete.entity;
     let mut sql = Sql::new();
     let mut shape = Shape { columns: Vec::new(), position: Vec::new(), count: None };
@@ -218,10 +274,21 @@ pub fn delete(delete: &Delete) -> Compiled {
              union all select 2::pg_catalog.int8 where exists (select from p) and not exists (select from d)"
         }
     });
-    Compiled { guard: delete.guard, ..written(sql, shape, &delete.entity, Verb::Delete) }
+    let written = written(sql, shape, &delete.entity, Verb::Delete, NoRowReason::NotFound);
+    CompiledWrite { guard: delete.guard, ..written }
 }
 
-fn written(sql: Sql, shape: Shape, entity: &Arc<Entity>, verb: Verb) -> Compiled {
-    let is_tagged = !shape.position.is_empty();
-    Compiled { is_tagged, verb, ..Compiled::new(sql, shape, usize::MAX, entity) }
+fn written(sql: Sql, shape: Shape, entity: &Arc<Entity>, verb: Verb, no_row: NoRowReason) -> CompiledWrite {
+    CompiledWrite {
+        sql,
+        entity: Arc::clone(entity),
+        verb,
+        guard: Guard::None,
+        no_row,
+        missing: Vec::new(),
+        checks: Vec::new(),
+        may_race: false,
+        is_tagged: !shape.position.is_empty(),
+        shape: Arc::new(shape),
+    }
 }

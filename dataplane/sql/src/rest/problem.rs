@@ -15,7 +15,7 @@ use super::filter::{Spelt, advice_on_name};
 use super::query_string::order_here;
 use crate::catalog::{Catalog, Entity, EntityKind, Scope};
 use crate::resolve::{CallRefusal, OrderRefusal, Refusal, Unknown, Visible, may_use};
-pub use failed::{diagnosed, invalid_value, untrue, worked_out};
+pub use failed::{diagnosed, invalid_argument, invalid_condition, invalid_value, untrue, worked_out};
 use value::wanted;
 pub(super) use write::too_many_values;
 

@@ -73,7 +73,7 @@ fn called(kind: RoutineKind, returns: Returns, may: bool, text: Option<&str>) ->
             });
             let labels = compiled.shape.columns.iter().filter_map(|column| column.label.as_deref());
             let (binds, labels) = (binds.collect::<Vec<_>>().join(" "), labels.collect::<String>());
-            format!("{} <- {binds} -> {labels} {}", compiled.sql.as_str(), compiled.take != 0)
+            format!("{} <- {binds} -> {labels} {}", compiled.sql.as_str(), compiled.keeps_rows)
         }
     }
 }

@@ -5,6 +5,7 @@ use rowgate_core::problem::Code;
 
 use super::*;
 use crate::catalog::{EXPECTED_TS, Protection};
+use crate::compile::CompiledWrite;
 use crate::query::{Guard, NoRowReason};
 use crate::resolve::{Precondition, UpsertMode};
 use crate::rest::body;
@@ -90,7 +91,7 @@ fn change(
     body: &str,
     mode: UpsertMode,
     precondition: &Precondition,
-) -> Result<Compiled, Problem> {
+) -> Result<CompiledWrite, Problem> {
     let catalog = catalog();
     let key = [("id".to_owned(), "7".to_owned())];
     let body = body::parse(body.as_bytes());
@@ -160,7 +161,10 @@ fn a_version_that_is_named_must_be_the_rows_and_no_row_is_made() {
     ] {
         let compiled = change("set_x", "kept", body, mode, &precondition)
             .unwrap_or_else(|it| panic!("{precondition:?}: {it:?}"));
-        assert_eq!(show(&compiled), format!(r#"{of_body}{mark}) select * from u <- 25:"x" 23:"7" {binds}"#));
+        assert_eq!(
+            show(&compiled.sql),
+            format!(r#"{of_body}{mark}) select * from u <- 25:"x" 23:"7" {binds}"#)
+        );
         assert_eq!((compiled.no_row, compiled.is_tagged), (no_row, true), "{precondition:?}");
         assert_eq!((compiled.shape.count, &*compiled.shape.position), (Some(4), &[5][..]));
     }
@@ -332,7 +336,7 @@ fn flagged_rows_are_in_no_read_of_an_entity_that_hides_them() {
     };
     let one = row("hiding", "$select=id");
     assert_eq!(
-        show(&one),
+        show(&one.sql),
         format!(r#"select t."id", t."dl_expected_ts"{hidden} and t."id" = $1 limit 1 <- 23:"7""#)
     );
     assert_eq!((one.is_tagged, &*one.shape.position), (true, &[1][..]));

@@ -11,9 +11,8 @@ use axum::response::{IntoResponse as _, Response};
 use percent_encoding::percent_decode_str;
 use rowgate_core::percent;
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::Page;
 use rowgate_sql::catalog::Entity;
-use rowgate_sql::compile;
+use rowgate_sql::compile::{self, Effect};
 use rowgate_sql::query::NoRowReason;
 use rowgate_sql::resolve::{Precondition, UpsertMode};
 use rowgate_sql::rest::{self, body};
@@ -25,7 +24,7 @@ use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::{Head, UnreadBody, WriteRequest};
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
-use crate::execute::row_version::RowVersion;
+use crate::execute::post::{self, Posted, Statement};
 use crate::execute::write::{self, Written};
 use crate::execute::write_problem;
 use crate::server::respond::Refusal;
@@ -57,24 +56,29 @@ pub(crate) async fn create(
     };
     let request = unread.receive(&caller, may).await?;
     let reserve = |n| request.reserve(n);
-    let written = write::run_with_body(&caller, &reserve, |context, _| {
+    let posted = post::run(&caller, &reserve, |context| {
         let ((entity, is_called, scope), catalog) = (asked(context)?, &context.snapshot.catalog);
         let reads_back = !request.head.is_minimal;
         if is_called {
             let body = request.body_if_any().and_then(|body| body.map(body::parse).transpose());
-            return Ok(compile::call(&rest::call(catalog, &scope, &entity, body, reads_back)?));
+            let call = rest::call(catalog, &scope, &entity, body, reads_back)?;
+            return Ok(Statement::Call(compile::call(&call)));
         }
         let body = request.body().and_then(body::parse);
-        Ok(compile::insert(&rest::insert(catalog, &scope, &entity, body, reads_back)?))
+        let insert = rest::insert(catalog, &scope, &entity, body, reads_back)?;
+        Ok(Statement::Write(compile::insert(&insert)))
     });
-    let Written { page, entity, tagged, .. } = written.await?;
-    if page.n_affected == Some(0) && entity.routine.is_none() {
+    let written = match posted.await? {
+        Posted::Called(json) => return Ok(answer(&request, StatusCode::CREATED, json)),
+        Posted::Written(written) => written,
+    };
+    if written.n_affected == 0 {
         return Err(write_problem::passed_over().into());
     }
     // Rows that were read back are objects joined by commas; one alone is JSON.
-    let row = if page.json.is_empty() { request.body().unwrap_or_default() } else { &page.json };
-    let location = location(&target, &entity, row).filter(|_| entity.routine.is_none());
-    Ok(answer(&request, StatusCode::CREATED, page, location, tagged))
+    let row = if written.json.is_empty() { request.body().unwrap_or_default() } else { &written.json };
+    let location = location(&target, &written.entity, row);
+    Ok(written_answer(&request, StatusCode::CREATED, written, location))
 }
 
 /// `PATCH` of a row's address: the fields that are sent.
@@ -131,32 +135,33 @@ async fn upsert(
             let tells_apart = tells_apart || 1 < n_attempts;
             Ok(compile::upsert(&if tells_apart { upsert.told_apart() } else { upsert }))
         });
-        let Written { mut page, entity, no_row, tagged } = written.await?;
-        match page.count {
-            Some(1) => {
+        let mut written = written.await?;
+        match written.effect {
+            Some(Effect::Made) => {
                 let asked = format!("{}{}", target.origin()?, target.path());
                 // A trigger may have given it another key.
-                let made = location(&target, &entity, &page.json).filter(|made| !is_same(made, &asked));
+                let made = location(&target, &written.entity, &written.json);
+                let made = made.filter(|made| !is_same(made, &asked));
                 let location = made.or_else(|| HeaderValue::try_from(asked).ok());
-                page.json = shown(page.json);
-                return Ok(answer(&request, StatusCode::CREATED, page, location, tagged));
+                written.json = shown(written.json);
+                return Ok(written_answer(&request, StatusCode::CREATED, written, location));
             }
-            Some(compile::PASSED_OVER) => return Err(write_problem::passed_over().into()),
-            Some(_) => {
-                page.json = shown(page.json);
-                return Ok(answer(&request, StatusCode::OK, page, None, tagged));
+            Some(Effect::PassedOver) => return Err(write_problem::passed_over().into()),
+            Some(Effect::Changed | Effect::Untrue(_)) => {
+                written.json = shown(written.json);
+                return Ok(written_answer(&request, StatusCode::OK, written, None));
             }
-            None => match no_row {
+            None => match written.no_row {
                 NoRowReason::Again if n_attempts < MAX_ATTEMPTS => {}
-                NoRowReason::Again => return Err(write_problem::unreachable_row(&entity).into()),
+                NoRowReason::Again => return Err(write_problem::unreachable_row(&written.entity).into()),
                 NoRowReason::NotFound => return Err(row_not_found()),
                 NoRowReason::PassedOver => return Err(write_problem::passed_over().into()),
                 NoRowReason::Taken => {
                     let what = "a row with this key already exists, and If-None-Match: * requires a new one";
                     return Err(Problem::new(Code::PreconditionFailed, what).into());
                 }
-                NoRowReason::Stale | NoRowReason::Unmatched => {
-                    return Err(write_problem::stale(no_row, &entity).into());
+                no_row @ (NoRowReason::Stale | NoRowReason::Unmatched) => {
+                    return Err(write_problem::stale(no_row, &written.entity).into());
                 }
             },
         }
@@ -168,26 +173,30 @@ fn shown(json: Vec<u8>) -> Vec<u8> {
     if json == b"{}" { Vec::new() } else { json }
 }
 
-/// 204 where the caller wants no rows, else `status` with them, and the tag that a read of the row would have now (RFC 9110,
-/// 8.8). More rows than an answer holds are left out, as if they were not wanted, and a header says so (RFC 7240, 3).
-fn answer(
+/// 204 where the caller wants no rows, else `status` with them.
+fn answer(request: &WriteRequest, status: StatusCode, json: Vec<u8>) -> Response {
+    match request.head.is_minimal {
+        true => StatusCode::NO_CONTENT.into_response(),
+        false => (status, Rows { json, next_link: None, count: None, tail: None }).into_response(),
+    }
+}
+
+/// The answer of a write, with the tag that a read of the row would have now (RFC 9110, 8.8). More rows than an answer holds
+/// are left out, as if they were not wanted, and a header says so (RFC 7240, 3).
+fn written_answer(
     request: &WriteRequest,
     status: StatusCode,
-    page: Page,
+    written: Written,
     location: Option<HeaderValue>,
-    tagged: Option<RowVersion>,
 ) -> Response {
-    let mut response = match (request.head.is_minimal, page.is_untold) {
-        (true, _) => StatusCode::NO_CONTENT.into_response(),
-        (false, true) => (StatusCode::NO_CONTENT, [(PREFERENCE_APPLIED, "return=minimal")]).into_response(),
-        (false, false) => {
-            (status, Rows { json: page.json, next_link: None, count: None, tail: None }).into_response()
-        }
+    let mut response = match written.is_left_out && !request.head.is_minimal {
+        true => (StatusCode::NO_CONTENT, [(PREFERENCE_APPLIED, "return=minimal")]).into_response(),
+        false => answer(request, status, written.json),
     };
     if let Some(location) = location {
         response.headers_mut().insert(LOCATION, location);
     }
-    if let Some(tagged) = tagged {
+    if let Some(tagged) = written.tagged {
         response.extensions_mut().insert(tagged);
     }
     response
@@ -231,10 +240,10 @@ pub(crate) async fn delete(
             )),
         }
     });
-    let Written { page, entity, .. } = written.await?;
-    match (page.count, page.n_affected) {
-        (Some(compile::PASSED_OVER), _) => Err(write_problem::kept(&entity).into()),
-        (_, Some(0)) => Err(row_not_found()),
+    let written = written.await?;
+    match (written.effect, written.n_affected) {
+        (Some(Effect::PassedOver), _) => Err(write_problem::kept(&written.entity).into()),
+        (_, 0) => Err(row_not_found()),
         _ => Ok(StatusCode::NO_CONTENT),
     }
 }

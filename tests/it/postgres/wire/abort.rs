@@ -19,7 +19,8 @@ async fn two_thousand_callers_of_which_many_go_away_get_their_own_rows_only() {
     let mut usual = 0;
     for _cold_and_warm in 0..2 {
         let began = Instant::now();
-        let asking = (0..32).map(|_| pool.read(tenant.ask("a", "select owner from app.notes", &[Text])));
+        let asking =
+            (0..32).map(|_| pool.read(tenant.ask("a", "select owner from app.notes", &[Text]), usize::MAX));
         futures_util::future::join_all(asking)
             .await
             .into_iter()
@@ -42,7 +43,7 @@ async fn two_thousand_callers_of_which_many_go_away_get_their_own_rows_only() {
             // The marker tells this question's answer from another's of the same key.
             let text = format!("select {} as marker, owner, note from app.notes order by id", number % 100);
             let ask = tenant.ask(key, &text, &[Int4, Text, Text]);
-            let Ok(answer) = timeout(patience, pool.read(ask)).await else { return false };
+            let Ok(answer) = timeout(patience, pool.read(ask, usize::MAX)).await else { return false };
             let page = answer.expect("an answer");
             let marker = format!("{{\"0\":{},\"1\":\"{}\"", number % 100, tenant.role(key));
             assert_eq!(page.n_rows, 50);
@@ -58,7 +59,7 @@ async fn two_thousand_callers_of_which_many_go_away_get_their_own_rows_only() {
 
     pool.close().await;
     let ask = tenant.ask("a", "select 1", &[Int4]);
-    assert!(pool.read(ask).await.is_err());
+    assert!(pool.read(ask, usize::MAX).await.is_err());
 }
 
 #[tokio::test]
@@ -69,7 +70,7 @@ async fn an_exchange_outlives_its_caller_and_its_connection_is_used_again() {
     let slow = tenant.ask("a", "select 'the first caller', pg_sleep(0.5)", &[Text, Quoted]);
     let caller = tokio::spawn({
         let pool = pool.clone();
-        async move { pool.read(slow).await }
+        async move { pool.read(slow, usize::MAX).await }
     });
     let running = "select 1 from pg_stat_activity
         where datname = current_database() and state = 'active' and query like '%the first caller%'

@@ -27,7 +27,8 @@ impl Random {
 async fn agree(tenant: &Tenant, table: &str, encoding: Encoding, expected: &str) {
     let pool = tenant.pool();
     let text = format!("select x, {expected} from app.{table}");
-    let page = pool.read(tenant.ask("a", &text, &[encoding, Encoding::Json])).await.expect("an answer");
+    let page =
+        pool.read(tenant.ask("a", &text, &[encoding, Encoding::Json]), usize::MAX).await.expect("an answer");
     let rows = utf8(&page).strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).expect("rows");
     let mut n_rows = 0;
     for row in rows.split("},{") {

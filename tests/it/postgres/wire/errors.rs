@@ -29,7 +29,7 @@ async fn errors_are_told_apart_and_leave_the_connection_good() {
         ("select 1", "Page"),
     ] {
         for _first_and_prepared in 0..2 {
-            let answer = pool.read(tenant.ask("a", text, &[Int4])).await;
+            let answer = pool.read(tenant.ask("a", text, &[Int4]), usize::MAX).await;
             assert_eq!(name(&answer), expected, "{text}: {answer:?}");
             if let Err(failure) = answer {
                 assert!(!failure.to_string().contains("secret"), "{failure}");
@@ -47,12 +47,12 @@ async fn a_table_that_changed_under_its_statement_is_told_and_then_read_anew() {
     let pool = tenant.pool();
     let small = tenant.ask("a", "select id from app.t", &[Int4]);
     let big = tenant.ask("a", "select id from app.t", &[Int8]);
-    assert_eq!(name(&pool.read(big.clone()).await), "Changed", "never compiled for this type");
-    assert_eq!(utf8(&pool.read(small.clone()).await.expect("an answer")), r#"{"0":1}"#);
+    assert_eq!(name(&pool.read(big.clone(), usize::MAX).await), "Changed", "never compiled for this type");
+    assert_eq!(utf8(&pool.read(small.clone(), usize::MAX).await.expect("an answer")), r#"{"0":1}"#);
     execute(&mut tenant.superuser, "alter table app.t alter id type bigint").await;
-    assert_eq!(name(&pool.read(small.clone()).await), "Changed", "the cached plan");
-    assert_eq!(name(&pool.read(small).await), "Changed", "the description");
-    assert_eq!(utf8(&pool.read(big).await.expect("an answer")), r#"{"0":1}"#);
+    assert_eq!(name(&pool.read(small.clone(), usize::MAX).await), "Changed", "the cached plan");
+    assert_eq!(name(&pool.read(small, usize::MAX).await), "Changed", "the description");
+    assert_eq!(utf8(&pool.read(big, usize::MAX).await.expect("an answer")), r#"{"0":1}"#);
     let left = "select coalesce(string_agg(name || ': ' || statement, '; '), '') from pg_prepared_statements where statement like '%app.t'";
     let left = tenant.text(&pool, "a", left).await;
     let kept = if tenant.sessions == Sessions::Own { 1 } else { 0 };
@@ -71,7 +71,7 @@ async fn a_connection_keeps_128_statements_and_each_role_has_its_own() {
     for number in 0..300 {
         let text = format!("select {number}");
         for key in ["a", "b"] {
-            let page = pool.read(tenant.ask(key, &text, &[Int4])).await.expect("an answer");
+            let page = pool.read(tenant.ask(key, &text, &[Int4]), usize::MAX).await.expect("an answer");
             assert_eq!(utf8(&page), format!("{{\"0\":{number}}}"));
         }
     }
@@ -89,19 +89,18 @@ async fn binds_take_and_position_do_what_they_say() {
     let mut shape = (*ask.shape).clone();
     shape.columns[0].label = None;
     shape.position = vec![1, 0];
-    (ask.sql, ask.shape, ask.take) = (sql, shape.into(), 3);
-    let page = pool.read(ask.clone()).await.expect("an answer");
+    (ask.sql, ask.shape) = (sql, shape.into());
+    let page = pool.read(ask.clone(), 3).await.expect("an answer");
     assert_eq!(utf8(&page), r#"{"1":"note 5"},{"1":"note 6"},{"1":"note 7"}"#);
     assert!(page.more && page.n_rows == 3);
     assert_eq!(page.last, Some(vec![Some(b"note 7".to_vec()), Some(vec![0, 0, 0, 15])]));
     assert_eq!(page.key.role, tenant.role("b"));
 
-    ask.take = 4;
-    assert!(!pool.read(ask.clone()).await.expect("an answer").more);
+    assert!(!pool.read(ask.clone(), 4).await.expect("an answer").more);
     let mut sql = Sql::new();
     sql.lit("select id, note from app.notes where id = ").bind(Bind::text(23, "eleven"));
     ask.sql = sql;
-    match pool.read(ask).await {
+    match pool.read(ask, 4).await {
         Err(Failure::Invalid(cause)) => assert_eq!(cause.sqlstate.as_deref(), Some("22P02")),
         other => panic!("{other:?}"),
     }
@@ -111,7 +110,7 @@ async fn binds_take_and_position_do_what_they_say() {
 async fn a_row_beyond_the_limit_is_an_error() {
     let tenant = Tenant::found(shared().await, "wire_huge").await;
     let pool = tenant.pool();
-    let huge = pool.read(tenant.ask("a", "select repeat('x', 70000000)", &[Quoted])).await;
+    let huge = pool.read(tenant.ask("a", "select repeat('x', 70000000)", &[Quoted]), usize::MAX).await;
     assert_eq!(name(&huge), "TooLong");
-    assert_eq!(name(&pool.read(tenant.ask("a", "select 1", &[Int4])).await), "Page");
+    assert_eq!(name(&pool.read(tenant.ask("a", "select 1", &[Int4]), usize::MAX).await), "Page");
 }

@@ -1,5 +1,6 @@
 //! A tenant's database with two keys, made by hand: the wire is tested before anything is reconciled.
 
+use std::fmt::Debug;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use rowgate_core::scram::verifier;
 use rowgate_core::secret::{Credential, KeyDigest};
 use rowgate_pg::connect::login::Login;
 use rowgate_pg::tenant::keys::Found;
-use rowgate_pg::wire::{Ask, Failure, Limits, Mode, Page, RequestPool, Sessions};
+use rowgate_pg::wire::{Ask, Limits, ReadPage, RequestPool, Sessions};
 use rowgate_sql::shape::{Column, Encoding, Shape};
 use rowgate_sql::text::Sql;
 use rowgate_tests::servers::postgres::{OVER, Server, execute};
@@ -114,15 +115,13 @@ impl Tenant {
             statement_timeout_ms: 30_000,
             sql,
             shape: Arc::new(shape),
-            take: usize::MAX,
-            mode: Mode::Read,
             watched: None,
         }
     }
 
     /// The one text that `text` gives as key `key`.
     pub(crate) async fn text(&self, pool: &RequestPool, key: &str, text: &str) -> String {
-        let page = pool.read(self.ask(key, text, &[Encoding::Quoted])).await.expect("an answer");
+        let page = pool.read(self.ask(key, text, &[Encoding::Quoted]), usize::MAX).await.expect("an answer");
         let json = utf8(&page);
         json.strip_prefix("{\"0\":\"").and_then(|rest| rest.strip_suffix("\"}")).expect("one text").to_owned()
     }
@@ -172,34 +171,14 @@ pub(crate) fn token(key: &str, text: &str) -> Credential {
     Credential::Token { key: id(key), secret: id(text) }
 }
 
-pub(crate) fn utf8(page: &Page) -> &str {
+pub(crate) fn utf8(page: &ReadPage) -> &str {
     str::from_utf8(&page.json).expect("JSON is UTF-8")
 }
 
-/// The variant's name alone.
-pub(crate) fn name(answer: &Result<Page, Failure>) -> &'static str {
-    match answer {
-        Ok(_) => "Page",
-        Err(Failure::DeadKey) => "DeadKey",
-        Err(Failure::WrongRole(_)) => "WrongRole",
-        Err(Failure::Denied(_)) => "Denied",
-        Err(Failure::Invalid(_)) => "Invalid",
-        Err(Failure::Changed(_)) => "Changed",
-        Err(Failure::Timeout) => "Timeout",
-        Err(Failure::Busy(_)) => "Busy",
-        Err(Failure::Unavailable(_)) => "Unavailable",
-        Err(Failure::NoConnection(_)) => "NoConnection",
-        Err(Failure::Violation(_)) => "Violation",
-        Err(Failure::Conflict(_)) => "Conflict",
-        Err(Failure::Unwritable(_)) => "Unwritable",
-        Err(Failure::TooLong) => "TooLong",
-        Err(Failure::Internal(_)) => "Internal",
-        Err(
-            Failure::NoLogin(_)
-            | Failure::Ended
-            | Failure::Lost(_)
-            | Failure::Raised(_)
-            | Failure::Routine(_),
-        ) => "of a call",
-    }
+/// The variant's name alone, or "Page".
+pub(crate) fn name<T, F: Debug>(answer: &Result<T, F>) -> String {
+    let Err(failure) = answer else { return "Page".to_owned() };
+    let text = format!("{failure:?}");
+    let text = text.strip_prefix("Any(").unwrap_or(&text);
+    text[..text.find(['(', ')', ' ']).unwrap_or(text.len())].to_owned()
 }

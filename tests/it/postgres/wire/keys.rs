@@ -49,7 +49,7 @@ async fn a_dead_key_raises_and_nothing_behind_it_runs() {
             for credential in [Credential::Secret(digest(dead)), token(dead, dead), token("a", dead)] {
                 let mut ask = tenant.ask("a", "select app.touch()", &[Text]);
                 ask.credential = credential;
-                assert_eq!(name(&pool.read(ask).await), "DeadKey", "{dead}");
+                assert_eq!(name(&pool.read(ask, usize::MAX).await), "DeadKey", "{dead}");
                 assert_eq!(n_touched(&mut tenant).await, 0, "{dead}");
             }
         }
@@ -58,7 +58,7 @@ async fn a_dead_key_raises_and_nothing_behind_it_runs() {
     for (n_calls, credential) in [Credential::Secret(digest("a")), token("a", "a")].into_iter().enumerate() {
         let mut ask = tenant.ask("a", "select app.touch()", &[Text]);
         ask.credential = credential;
-        let page = pool.read(ask).await.expect("a live key");
+        let page = pool.read(ask, usize::MAX).await.expect("a live key");
         assert_eq!(utf8(&page), r#"{"0":"touched"}"#);
         assert_eq!(n_touched(&mut tenant).await, 1, "one lock, taken {} times", n_calls + 1);
     }
@@ -79,9 +79,9 @@ async fn revoking_is_seen_by_the_next_exchange_and_a_second_secret_lives_on_its_
         ask.credential = credential;
     }
     let [of_first, of_second, of_nobody] = tokens;
-    assert_eq!(name(&pool.read(of_nobody).await), "DeadKey", "the secret is another key's");
+    assert_eq!(name(&pool.read(of_nobody, usize::MAX).await), "DeadKey", "the secret is another key's");
     for live in [&ask, &of_first, &of_second] {
-        assert_eq!(name(&pool.read(live.clone()).await), "Page");
+        assert_eq!(name(&pool.read(live.clone(), usize::MAX).await), "Page");
     }
     let first = id("a");
     execute(
@@ -92,11 +92,11 @@ async fn revoking_is_seen_by_the_next_exchange_and_a_second_secret_lives_on_its_
     for (ask, expected) in
         [(ask, "DeadKey"), (of_first, "DeadKey"), (second.clone(), "Page"), (of_second.clone(), "Page")]
     {
-        assert_eq!(name(&pool.read(ask).await), expected);
+        assert_eq!(name(&pool.read(ask, usize::MAX).await), expected);
     }
     execute(&mut tenant.superuser, &format!("select dl.revoke('{first}')")).await;
     for ask in [second, of_second] {
-        assert_eq!(name(&pool.read(ask).await), "DeadKey");
+        assert_eq!(name(&pool.read(ask, usize::MAX).await), "DeadKey");
     }
 }
 
@@ -107,7 +107,7 @@ async fn a_key_of_another_role_than_expected_gets_no_rows() {
     for text in ["select id from app.notes", "select id from app.nothing", "select 1 / 0"] {
         let mut ask = tenant.ask("a", text, &[Int4]);
         ask.role = tenant.role("b");
-        match pool.read(ask).await {
+        match pool.read(ask, usize::MAX).await {
             Err(Failure::WrongRole(key)) => {
                 assert_eq!((key.id, key.role), (id("a"), tenant.role("a")));
                 assert_eq!((key.set_role, key.generation), (None, 7));
@@ -123,5 +123,5 @@ async fn a_key_without_its_role_is_not_taken_for_a_dead_one_when_only_the_right_
     let (role, auth) = (tenant.role("a"), tenant.login.role.clone());
     execute(&mut tenant.superuser, &format!("revoke {role} from {auth}")).await;
     let ask = tenant.ask("a", "select id from app.notes", &[Int4]);
-    assert_eq!(name(&tenant.pool().read(ask).await), "Unavailable");
+    assert_eq!(name(&tenant.pool().read(ask, usize::MAX).await), "Unavailable");
 }

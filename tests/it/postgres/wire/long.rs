@@ -1,6 +1,6 @@
 //! Long answers come in pieces, and whoever takes only some of them leaves nothing to the next caller.
 
-use rowgate_pg::wire::{Failure, Page, Piece};
+use rowgate_pg::wire::{Failure, Piece, ReadPage};
 use rowgate_sql::shape::Encoding::{Int4, Quoted, Text};
 use rowgate_tests::servers::postgres::shared;
 use rowgate_tests::wait::until;
@@ -14,7 +14,7 @@ const ACTIVE: &str = "select 1 from pg_stat_activity
     where datname = current_database() and state = 'active' and pid <> pg_backend_pid()";
 
 /// Everything of an answer, and the lengths of its pieces.
-async fn whole(page: Page) -> Result<(String, Vec<usize>), Failure> {
+async fn whole(page: ReadPage) -> Result<(String, Vec<usize>), Failure> {
     let (mut json, mut lengths, mut rest) = (page.json, Vec::new(), page.rest);
     lengths.push(json.len());
     while let Some(more) = &mut rest {
@@ -43,7 +43,8 @@ async fn the_pieces_of_an_answer_are_the_answer() {
             "select i, repeat('x', ((i * 7919) % {width})::int) as t from generate_series(1, {n_rows}) i"
         );
         let ask = tenant.ask("a", &format!("{rows} order by i"), &[Int4, Text]);
-        let (json, lengths) = whole(pool.read(ask).await.expect("an answer")).await.expect("all of it");
+        let (json, lengths) =
+            whole(pool.read(ask, usize::MAX).await.expect("an answer")).await.expect("all of it");
         #[expect(clippy::disallowed_methods, reason = "the text is the test's own")]
         let sql = sqlx::AssertSqlSafe(format!(
             "select string_agg('{{\"0\":' || i || ',\"1\":\"' || t || '\"}}', ',' order by i) from ({rows}) r"
@@ -68,7 +69,7 @@ async fn whoever_leaves_in_the_middle_leaves_no_rows_to_the_next() {
         // From a little more than a chunk, of which the rest is read, to 100 MB.
         let n_rows = if round % 2 == 0 { 70 } else { 100_000 };
         let text = format!("select i, repeat('x', 1000) from generate_series(1, {n_rows}) i");
-        let mut page = pool.read(tenant.ask("a", &text, &[Int4, Text])).await.expect("an answer");
+        let mut page = pool.read(tenant.ask("a", &text, &[Int4, Text]), usize::MAX).await.expect("an answer");
         let rest = page.rest.as_mut().expect("more than a chunk");
         for _ in 0..random.next() % 3 {
             rest.next().await.expect("a piece");
@@ -80,7 +81,7 @@ async fn whoever_leaves_in_the_middle_leaves_no_rows_to_the_next() {
             active.is_none().then_some(())
         };
         until("an end of the statement", over).await;
-        let next = pool.read(tenant.ask("b", "select 7, current_user", &[Int4, Quoted])).await;
+        let next = pool.read(tenant.ask("b", "select 7, current_user", &[Int4, Quoted]), usize::MAX).await;
         let next = next.expect("an answer");
         assert_eq!(utf8(&next), format!("{{\"0\":7,\"1\":\"{}\"}}", tenant.role("b")));
         match tenant.text(&pool, "a", "select pg_backend_pid()").await == pid {

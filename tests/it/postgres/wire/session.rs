@@ -45,7 +45,7 @@ async fn a_transaction_is_read_only_and_sees_row_level_security() {
         let text = format!("select current_setting('{setting}')");
         assert_eq!(tenant.text(&pool, "a", &text).await, value, "{setting}");
     }
-    match pool.read(tenant.ask("a", "select nextval('app.counter')", &[Int8])).await {
+    match pool.read(tenant.ask("a", "select nextval('app.counter')", &[Int8]), usize::MAX).await {
         Err(Failure::Internal(cause)) => assert_eq!(cause.sqlstate.as_deref(), Some("25006")),
         other => panic!("{other:?}"),
     }
@@ -81,16 +81,16 @@ async fn settings_that_tenant_code_left_behind_do_not_matter() {
     let pool = tenant.pool();
     let columns = [TimestampTz, Quoted, Quoted, Quoted, Quoted, Text];
     let ask = tenant.ask("a", "select at, at, span, bytes, number, name from app.values", &columns);
-    let before = utf8(&pool.read(ask.clone()).await.expect("an answer")).to_owned();
+    let before = utf8(&pool.read(ask.clone(), usize::MAX).await.expect("an answer")).to_owned();
     assert_eq!(
         before,
         r#"{"0":"2024-01-31T10:00:00.5Z","1":"2024-01-31 10:00:00.5+00","2":"P1DT2H","3":"\\xff","4":"0.30000000000000004","5":"Zoë"}"#
     );
     let pid = tenant.text(&pool, "a", "select app.poison()").await;
-    assert_eq!(utf8(&pool.read(ask.clone()).await.expect("an answer")), before);
+    assert_eq!(utf8(&pool.read(ask.clone(), usize::MAX).await.expect("an answer")), before);
     let mut unknown = tenant.ask("a", "select 1", &[Int4]);
     unknown.credential = Credential::Secret(digest("unknown"));
-    assert_eq!(name(&pool.read(unknown).await), "DeadKey");
+    assert_eq!(name(&pool.read(unknown, usize::MAX).await), "DeadKey");
     let owners = "select string_agg(distinct owner, ' ') from app.notes";
     assert_eq!(tenant.text(&pool, "b", owners).await, tenant.role("b"));
     assert_eq!(tenant.text(&pool, "b", "select pg_backend_pid()").await, pid, "all of this in one session");
@@ -104,7 +104,7 @@ async fn settings_that_tenant_code_left_behind_do_not_matter() {
         "set_config('standard_conforming_strings', 'off', false)",
     ] {
         let pid = tenant.text(&pool, "a", &format!("select pg_backend_pid() from {poison}")).await;
-        assert_eq!(utf8(&pool.read(ask.clone()).await.expect("an answer")), before, "{poison}");
+        assert_eq!(utf8(&pool.read(ask.clone(), usize::MAX).await.expect("an answer")), before, "{poison}");
         let is_same = tenant.text(&pool, "a", "select pg_backend_pid()").await == pid;
         assert_eq!(is_same, tenant.sessions == Sessions::Pooled, "{poison}");
     }

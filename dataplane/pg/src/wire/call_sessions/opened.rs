@@ -8,20 +8,20 @@ use crate::wire::budget::Permit;
 use crate::wire::connection::Connection;
 use crate::wire::connection::connect::{ConnectError, connect_with};
 use crate::wire::connection::transport::Socket;
-use crate::wire::failure::{Failure, Part};
+use crate::wire::failure::{CallFailure, Failure, Part};
 use crate::wire::request_pool::Sessions;
 
 /// Why there is no session.
 enum Unopened {
     /// The role may be another than it was made: a key may change its own password and settings.
-    Altered(Failure),
-    Failed(Failure),
+    Altered(CallFailure),
+    Failed(CallFailure),
 }
 
 impl Shared {
     /// Logs in as the key's role, and notes the session where everybody finds it. A role that a call has changed is brought
     /// back, once.
-    pub(super) async fn open(&self, of: Of, permit: Permit) -> Result<Session, Failure> {
+    pub(super) async fn open(&self, of: Of, permit: Permit) -> Result<Session, CallFailure> {
         let session = |(connection, backend)| Session { connection, of: of.clone(), backend, permit };
         let failure = match self.try_open(&of).await {
             Ok(opened) => return Ok(session(opened)),
@@ -60,12 +60,12 @@ impl Shared {
         ];
         let connected = connect_with(&login, Sessions::Own, &settings).await;
         let mut connection = connected.map_err(|error| match error {
-            ConnectError::NoLogin(cause) => Unopened::Altered(Failure::NoLogin(cause.to_string())),
-            ConnectError::Refused(cause) => Unopened::Altered(Failure::Unavailable(cause.to_string())),
-            error => Unopened::Failed(Failure::Unavailable(error.to_string())),
+            ConnectError::NoLogin(cause) => Unopened::Altered(CallFailure::NoLogin(cause.to_string())),
+            ConnectError::Refused(cause) => Unopened::Altered(Failure::Unavailable(cause.to_string()).into()),
+            error => Unopened::Failed(Failure::Unavailable(error.to_string()).into()),
         })?;
         let own = connection.introduce().await;
-        let own = own.map_err(|stop| Unopened::Altered(stop.failure(Part::Key)))?;
+        let own = own.map_err(|stop| Unopened::Altered(Failure::from(stop.failure(Part::Key)).into()))?;
         let backend = Backend { pid: own.pid, since: own.since, login: login.role };
         let noted = async {
             let mut auth = self.registry.acquire().await?;
@@ -75,22 +75,23 @@ impl Shared {
         match noted.await {
             Ok(true) => Ok((connection, backend)),
             Ok(false) => {
-                Err(Unopened::Altered(Failure::Unavailable("the role has settings of its own".to_owned())))
+                let failure = Failure::Unavailable("the role has settings of its own".to_owned());
+                Err(Unopened::Altered(failure.into()))
             }
             Err(error) => {
                 let told = format!("a session could not be noted: {error}");
-                Err(Unopened::Failed(Failure::Unavailable(told)))
+                Err(Unopened::Failed(Failure::Unavailable(told).into()))
             }
         }
     }
 
     /// Brings the role of a key back to what it was made, and says whether that may have been what was in the way.
-    async fn mend(&self, of: &Of, failure: &Failure) -> Result<bool, PgError> {
+    async fn mend(&self, of: &Of, failure: &CallFailure) -> Result<bool, PgError> {
         let (login, _) = self.login(&of.role);
         let mut auth = self.registry.acquire().await?;
         let mended = async {
             // Of a password nothing is seen. A server that is short of something is not helped by work.
-            if !matches!(failure, Failure::NoLogin(_))
+            if !matches!(failure, CallFailure::NoLogin(_))
                 && !backends::has_settings(&mut auth, &login.role).await?
             {
                 return Ok(false);

@@ -8,20 +8,20 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::call_queue::CallPermit;
 use super::session_cache::{Of, Session};
-use super::{Call, Given, Shared};
+use super::{Call, CallOutcome, Shared};
 use crate::failure::PgError;
 use crate::tenant::backends::{self, Backend};
-use crate::wire::ask::{Ask, KeyRow};
+use crate::wire::ask::Ask;
 use crate::wire::connection::called::Called;
 use crate::wire::connection::connect::cancel;
-use crate::wire::failure::{Cause, Failure};
+use crate::wire::failure::{CallFailure, Cause, Failure};
 
 /// How long a call that nobody waits for, or whose cancellation was asked for, may take to end by itself.
 const LINGER: Duration = Duration::from_secs(1);
 /// The answer of a call that took longer is told only to a key that still lives then.
 const LONG: Duration = Duration::from_secs(1);
 
-type Caller = oneshot::Sender<Result<Given, Failure>>;
+type Caller = oneshot::Sender<Result<CallOutcome, CallFailure>>;
 
 /// Everything up to the answer and the session's next use. The caller may go at any time.
 pub(super) async fn run(shared: Arc<Shared>, permit: CallPermit, check: Ask, call: Call, mut caller: Caller) {
@@ -35,25 +35,22 @@ pub(super) async fn run(shared: Arc<Shared>, permit: CallPermit, check: Ask, cal
         Err(failure) => return tell(caller, Err(failure)),
     };
     // The session was noted before its key is asked for: from here on a revocation finds it.
-    let key = match shared.key(check.clone(), &call).await {
-        Ok(key) => key,
-        Err(failure) => {
-            if !matches!(failure, Failure::DeadKey | Failure::Ended) {
-                shared.sessions.put(session);
-            }
-            return tell(caller, Err(failure));
+    if let Err(failure) = shared.check(check.clone(), &call).await {
+        if !matches!(failure, Failure::DeadKey | Failure::Ended) {
+            shared.sessions.put(session);
         }
-    };
+        return tell(caller, Err(failure.into()));
+    }
     if caller.is_closed() {
         return shared.sessions.put(session);
     }
     let began = Instant::now();
     let (answer, is_whole) = shared.ran(&mut session, &call, &mut caller).await;
     let answer = answer.map_err(|failure| match failure {
-        Failure::Unavailable(cause) => Failure::Lost(cause),
+        CallFailure::Any(Failure::Unavailable(cause)) => CallFailure::Lost(cause),
         failure => failure,
     });
-    let is_doubtful = matches!(answer, Err(Failure::Lost(_) | Failure::Timeout));
+    let is_doubtful = matches!(answer, Err(CallFailure::Lost(_) | CallFailure::Any(Failure::Timeout)));
     let answer = match is_doubtful || LONG <= began.elapsed() {
         true => shared.still(check, answer).await,
         false => answer,
@@ -64,17 +61,17 @@ pub(super) async fn run(shared: Arc<Shared>, permit: CallPermit, check: Ask, cal
         shared.sessions.put(session);
     }
     drop(permit);
-    tell(caller, answer.map(|(json, n_rows)| Given { key, json, n_rows }));
+    tell(caller, answer);
 }
 
-fn tell(caller: Caller, answer: Result<Given, Failure>) {
+fn tell(caller: Caller, answer: Result<CallOutcome, CallFailure>) {
     // Nobody may be there to hear it.
     let _heard = caller.send(answer);
 }
 
 impl Shared {
     /// A session of the key's, one of before or a new one. While none can be made most are refused at once.
-    async fn session(&self, of: Of) -> Result<Session, Failure> {
+    async fn session(&self, of: Of) -> Result<Session, CallFailure> {
         if let Some(session) = self.sessions.take(&of) {
             return Ok(session);
         }
@@ -92,22 +89,22 @@ impl Shared {
                 return Ok(session);
             }
             Ok(Err(failure)) => failure,
-            Err(_) => Failure::Unavailable("PostgreSQL did not accept a session in time".to_owned()),
+            Err(_) => Failure::Unavailable("PostgreSQL did not accept a session in time".to_owned()).into(),
         };
         self.counters.note_connect(false);
         match &failure {
-            Failure::Unavailable(cause) => attempt.failed(Instant::now(), cause),
+            CallFailure::Any(Failure::Unavailable(cause)) => attempt.failed(Instant::now(), cause),
             // Who may not log in says nothing of others.
             _ => attempt.succeeded(),
         }
         Err(failure)
     }
 
-    /// The key, if it lives and is what the call was made for.
-    async fn key(&self, check: Ask, call: &Call) -> Result<KeyRow, Failure> {
-        let key = self.pool.read(check).await?.key;
+    /// Whether the key lives and is what the call was made for.
+    async fn check(&self, check: Ask, call: &Call) -> Result<(), Failure> {
+        let key = self.pool.read(check, 0).await?.key;
         match key.id == call.key && key.generation <= call.generation {
-            true => Ok(key),
+            true => Ok(()),
             false => Err(Failure::Changed(Cause::ours("the call was compiled for an older catalog"))),
         }
     }
@@ -117,13 +114,13 @@ impl Shared {
     async fn still(
         &self,
         check: Ask,
-        answer: Result<(Vec<u8>, usize), Failure>,
-    ) -> Result<(Vec<u8>, usize), Failure> {
+        answer: Result<CallOutcome, CallFailure>,
+    ) -> Result<CallOutcome, CallFailure> {
         // The key is what matters here; the call is past whatever the catalog says.
-        match self.pool.read(Ask { watched: None, ..check }).await {
-            Err(Failure::DeadKey | Failure::Ended) => Err(Failure::Ended),
+        match self.pool.read(Ask { watched: None, ..check }, 0).await {
+            Err(Failure::DeadKey | Failure::Ended) => Err(Failure::Ended.into()),
             Err(failure) if answer.is_ok() && !matches!(failure, Failure::WrongRole(_)) => {
-                Err(Failure::Lost(format!("whether the key still lives is unknown: {failure}")))
+                Err(CallFailure::Lost(format!("whether the key still lives is unknown: {failure}")))
             }
             _ => answer,
         }
@@ -135,7 +132,7 @@ impl Shared {
         session: &mut Session,
         call: &Call,
         caller: &mut Caller,
-    ) -> (Result<(Vec<u8>, usize), Failure>, bool) {
+    ) -> (Result<CallOutcome, CallFailure>, bool) {
         let allowed = Duration::from_millis(call.statement_timeout_ms.into()) + self.limits.grace;
         let deadline = Instant::now() + allowed;
         let name = session.connection.session();
@@ -165,7 +162,7 @@ impl Shared {
             Ok(Ok(false)) | Err(_) => tracing::warn!(?login, "a call that does not end could not be ended"),
             Ok(Err(error)) => tracing::warn!(?login, %error, "a call that does not end could not be ended"),
         }
-        (Err(Failure::Timeout), false)
+        (Err(Failure::Timeout.into()), false)
     }
 
     async fn end(&self, backend: &Backend) -> Result<bool, PgError> {

@@ -8,16 +8,15 @@ use rowgate_sql::text::Format;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Connection;
-use crate::wire::call_sessions::Call;
+use crate::wire::call_sessions::{Call, CallOutcome};
 use crate::wire::connection::frames::Fields;
 use crate::wire::exchange::batch;
 use crate::wire::exchange::rows::{self, Rows};
-use crate::wire::failure::{Cause, Failure, Malformed, Part, ServerError, Stop};
+use crate::wire::failure::{CallFailure, Cause, Failure, Malformed, Part, ServerError, Stop};
 
 /// How a call went.
 pub(in crate::wire) struct Called {
-    /// Rows with their number.
-    pub(in crate::wire) answer: Result<(Vec<u8>, usize), Failure>,
+    pub(in crate::wire) answer: Result<CallOutcome, CallFailure>,
     /// The session is between two statements and may be used again.
     pub(in crate::wire) is_whole: bool,
 }
@@ -73,7 +72,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let refused = |failure| Called { answer: Err(failure), is_whole: true };
         match self.describe(call).await {
             Ok(Ok(())) => {}
-            Ok(Err(failure)) => return refused(failure),
+            Ok(Err(failure)) => return refused(failure.into()),
             Err(stop) => return broken(stop),
         }
         let write = |out: &mut BytesMut| -> io::Result<()> {
@@ -90,25 +89,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let ran = match self.expect(backend::BIND_COMPLETE_TAG).await {
             // A routine that is immutable runs while it is planned.
             Err(Stop::Server(error)) if !error.fatal => Err(match error.is_about_value() {
-                true => error.failure(Part::DataBind),
+                true => Failure::from(error.failure(Part::DataBind)).into(),
                 false => unplanned(error),
             }),
             Err(stop) => return broken(stop),
             Ok(_) => match self.read_called(call).await {
                 Ok(Some(rows)) => Ok(rows),
-                Ok(None) => return Called { answer: Err(Failure::TooLong), is_whole: false },
-                Err(Stop::Server(error)) if !error.fatal => Err(error.failure(Part::Call)),
+                Ok(None) => return Called { answer: Err(Failure::TooLong.into()), is_whole: false },
+                Err(Stop::Server(error)) if !error.fatal => Err(error.call_failure()),
                 Err(stop) => return broken(stop),
             },
         };
         match self.settle().await {
             Ok(Ok(())) => Called {
-                answer: ran.map(|rows| (rows.n_rows, rows)).map(|(n, rows)| (rows.whole(), n)),
+                answer: ran.map(|rows| CallOutcome { n_rows: rows.n_rows, json: rows.whole() }),
                 is_whole: true,
             },
             // Deferred constraints, or a transaction that could not be serialized.
             Ok(Err(error)) => refused(match ran {
-                Ok(_) => error.failure(Part::Call),
+                Ok(_) => error.call_failure(),
                 Err(failure) => failure,
             }),
             Err(stop) => broken(stop),
@@ -158,7 +157,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.ready().await?;
                 Ok(Err(match error.is_about_routine() {
                     true => Failure::Changed(error.into()),
-                    false => error.failure(Part::DataParse),
+                    false => error.failure(Part::DataParse).into(),
                 }))
             }
             Err(stop) => Err(stop),
@@ -221,15 +220,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 }
 
 /// An error before the call was planned, or out of a routine that ran meanwhile. Nothing of it is committed.
-fn unplanned(error: ServerError) -> Failure {
+fn unplanned(error: ServerError) -> CallFailure {
     match error.is_other_plan() {
-        true => Failure::Changed(error.into()),
-        false => error.failure(Part::Call),
+        true => Failure::Changed(error.into()).into(),
+        false => error.call_failure(),
     }
 }
 
 fn broken(stop: Stop) -> Called {
-    Called { answer: Err(stop.failure(Part::Call)), is_whole: false }
+    Called { answer: Err(stop.call_failure()), is_whole: false }
 }
 
 fn code(format: Format) -> i16 {

@@ -142,22 +142,23 @@ mod tests {
 
     use super::*;
     use crate::tenant::keys::Found;
-    use crate::wire::ask::{Ask, Mode};
+    use crate::wire::ask::{Ask, Operation};
 
     fn ask(role: &str, number: u64, oid: u32) -> Asked {
         let mut sql = Sql::new();
         sql.lit("select ").number(number).lit(", ").bind(Bind::text(oid, "1"));
-        Asked::new(Ask {
-            credential: Credential::Secret(KeyDigest([0; 32])),
-            key: Found::stub(0),
-            role: role.to_owned(),
-            statement_timeout_ms: 1,
-            watched: None,
-            sql,
-            shape: Arc::new(Shape { columns: vec![], position: vec![], count: None }),
-            take: 1,
-            mode: Mode::Read,
-        })
+        Asked::new(
+            Ask {
+                credential: Credential::Secret(KeyDigest([0; 32])),
+                key: Found::stub(0),
+                role: role.to_owned(),
+                statement_timeout_ms: 1,
+                watched: None,
+                sql,
+                shape: Arc::new(Shape { columns: vec![], position: vec![], count: None }),
+            },
+            Operation::Read { take: 1 },
+        )
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                         return Ok(Went::Full(end(rows)));
                     }
                 }
-                Err(Stop::Server(error)) if !error.fatal => break Err(error.failure(Part::Data)),
+                Err(Stop::Server(error)) if !error.fatal => break Err(error.failure(Part::Data).into()),
                 Err(stop) => return Err(broken(stop, Part::Data)),
             }
         };

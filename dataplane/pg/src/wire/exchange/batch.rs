@@ -10,7 +10,7 @@ use rowgate_sql::text::Format;
 use super::fingerprint_check;
 use super::key_statement::{self, Prepared};
 use super::session_settings;
-use crate::wire::ask::{Asked, Mode};
+use crate::wire::ask::Asked;
 use crate::wire::connection::statements::{Number, Statements};
 use crate::wire::request_pool::Sessions;
 
@@ -49,13 +49,10 @@ pub(crate) fn write(
         frontend::parse(named(form.name), form.text, form.types.iter().copied(), out)?;
     }
     key_statement::execute(named(form.name), ask, out)?;
-    let is_watched = match ask.mode {
-        Mode::Read => prepared.watch,
-        Mode::Write => prepared.guard,
-    };
+    let is_watched = if ask.is_write() { prepared.guard } else { prepared.watch };
     let parses_watch = ask.watched.is_some() && !is_watched;
     if let Some(watched) = &ask.watched {
-        fingerprint_check::write(watched, ask.mode, named, parses_watch, out)?;
+        fingerprint_check::write(watched, ask.operation, named, parses_watch, out)?;
     }
 
     let found = statements.find(ask);
@@ -69,7 +66,7 @@ pub(crate) fn write(
         frontend::describe(b'S', &name, out)?;
     }
     let parses_data = found.is_none();
-    let waits = parses_data && ask.mode == Mode::Write;
+    let waits = parses_data && ask.is_write();
     if waits {
         frontend::flush(out);
     } else {

@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
 use crate::catalog::fingerprint::{self, Watched};
-use crate::wire::ask::Mode;
+use crate::wire::ask::Operation;
 use crate::wire::connection::frames::Fields;
 use crate::wire::failure::Malformed;
 
@@ -30,21 +30,21 @@ pub(crate) const OTHER_TABLES: &str = "22012";
 /// Writes Bind and Execute, and Parse where the connection has not prepared it. `named` is what a name is there.
 pub(crate) fn write(
     watched: &Watched,
-    mode: Mode,
+    operation: Operation,
     named: impl Fn(&'static str) -> &'static str,
     parses: bool,
     out: &mut BytesMut,
 ) -> io::Result<()> {
     let oids = watched.arguments.iter().map(|oids| (1, Some(&oids[..])));
-    match mode {
-        Mode::Read => {
+    match operation {
+        Operation::Read { .. } => {
             let name = named(NAME);
             if parses {
                 frontend::parse(name, fingerprint::TEXT, [OIDS; 4], out)?;
             }
             super::batch::bind(name, oids, [1], out)?;
         }
-        Mode::Write => {
+        Operation::Write => {
             let name = named(GUARD_NAME);
             if parses {
                 frontend::parse(name, &GUARD, [OIDS, OIDS, OIDS, OIDS, INT8], out)?;

@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use rowgate_core::secret::Credential;
 
-use crate::wire::ask::{Ask, KeyRow, Mode};
+use crate::wire::ask::{Asked, KeyRow};
 use crate::wire::connection::frames::Fields;
 use crate::wire::failure::Malformed;
 
@@ -109,12 +109,12 @@ static FORMS: [Form; 4] = [
 ];
 
 /// The form that finds the credential of `ask` for what it does.
-pub(crate) fn form(ask: &Ask) -> &'static Form {
-    match (ask.mode, &ask.credential) {
-        (Mode::Read, Credential::Secret(_)) => &FORMS[0],
-        (Mode::Read, Credential::Token { .. }) => &FORMS[1],
-        (Mode::Write, Credential::Secret(_)) => &FORMS[2],
-        (Mode::Write, Credential::Token { .. }) => &FORMS[3],
+pub(crate) fn form(ask: &Asked) -> &'static Form {
+    match (ask.is_write(), &ask.credential) {
+        (false, Credential::Secret(_)) => &FORMS[0],
+        (false, Credential::Token { .. }) => &FORMS[1],
+        (true, Credential::Secret(_)) => &FORMS[2],
+        (true, Credential::Token { .. }) => &FORMS[3],
     }
 }
 
@@ -130,12 +130,12 @@ impl Prepared {
 }
 
 /// Writes Bind and Execute of the form that is prepared as `name`.
-pub(crate) fn execute(name: &str, ask: &Ask, out: &mut BytesMut) -> std::io::Result<()> {
+pub(crate) fn execute(name: &str, ask: &Asked, out: &mut BytesMut) -> std::io::Result<()> {
     let mut number = itoa::Buffer::new();
     // No timeout at all (0) or a number beyond the setting's range would look like a dead key.
     let timeout = number.format(ask.statement_timeout_ms.clamp(1, i32::MAX as u32));
     let timeout = (0, Some(timeout.as_bytes()));
-    let role = (ask.mode == Mode::Write).then_some((0, Some(ask.role.as_bytes())));
+    let role = ask.is_write().then_some((0, Some(ask.role.as_bytes())));
     let rest = match &ask.credential {
         Credential::Secret(digest) => [Some((1, Some(&digest.0[..]))), None],
         Credential::Token { key, secret } => {

@@ -14,7 +14,7 @@ use crate::wire::failure::Failure;
 /// What is still to come of an answer. Nothing is read from PostgreSQL before somebody takes what was read. When it is
 /// dropped the question is given up.
 #[derive(Debug)]
-pub struct Rest {
+pub struct RowStream {
     pieces: mpsc::Receiver<Vec<u8>>,
     /// Ends with the last piece; what it gives needs no room in the channel, which a slow caller may have filled.
     end: JoinHandle<Result<End, Failure>>,
@@ -41,13 +41,13 @@ pub struct End {
     pub last: Option<Position>,
 }
 
-impl Rest {
+impl RowStream {
     pub(crate) fn new(
         pieces: mpsc::Receiver<Vec<u8>>,
         end: JoinHandle<Result<End, Failure>>,
         is_stopped: Arc<AtomicBool>,
-    ) -> Rest {
-        Rest { pieces, end, is_stopped }
+    ) -> RowStream {
+        RowStream { pieces, end, is_stopped }
     }
 
     /// The next piece. Not to be asked again after the end or a failure.
@@ -55,7 +55,7 @@ impl Rest {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// As [`Rest::next`].
+    /// As [`RowStream::next`].
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, Failure>> {
         if let Some(json) =
             ready!(self.pieces.poll_recv(cx)).filter(|_| !self.is_stopped.load(Ordering::Acquire))

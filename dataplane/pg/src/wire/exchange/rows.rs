@@ -26,8 +26,8 @@ pub(crate) struct Rows {
     pub(crate) count: Option<i64>,
     /// How long a page may become.
     full: usize,
-    /// There was too much to keep: nothing of it is told.
-    pub(crate) is_untold: bool,
+    /// There was too much to keep: nothing of it is shown.
+    pub(crate) is_left_out: bool,
 }
 
 impl Rows {
@@ -44,8 +44,18 @@ impl Rows {
 
     pub(crate) fn new(shape: &Shape, take: usize) -> Rows {
         let last = vec![None; shape.position.len()];
-        let (json, is_untold) = (Vec::new(), false);
-        Rows { take, json, n_bytes_cut: 0, n_rows: 0, more: false, last, count: None, full: FULL, is_untold }
+        let (json, is_left_out) = (Vec::new(), false);
+        Rows {
+            take,
+            json,
+            n_bytes_cut: 0,
+            n_rows: 0,
+            more: false,
+            last,
+            count: None,
+            full: FULL,
+            is_left_out,
+        }
     }
 
     /// Adds one row, or notes that there was one more than are taken, or than a page holds.
@@ -105,7 +115,7 @@ impl Rows {
     /// Gives up what a write gives back where that takes more memory than one answer may: the write itself goes on.
     pub(crate) fn give_up_if_long(&mut self) {
         if self.is_long() {
-            (self.json, self.take, self.is_untold) = (Vec::new(), self.n_rows, true);
+            (self.json, self.take, self.is_left_out) = (Vec::new(), self.n_rows, true);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cause, Failure, Malformed, Part, Rule};
+use super::{CallFailure, Cause, Failure, Malformed, Part, Rule, WriteFailure};
 use crate::connect::login_failure::LoginCause;
 use crate::wire::connection::frames::Fields;
 use crate::wire::exchange::fingerprint_check;
@@ -66,16 +66,16 @@ impl ServerError {
 
     /// What a caller is told of it where a routine ran. Its own errors may have any SQLSTATE, that of another server that it
     /// asked too, so that hardly one says more than that it failed.
-    fn of_call(self) -> Failure {
+    pub(in crate::wire) fn call_failure(self) -> CallFailure {
         match self.sqlstate.as_str() {
-            _ if self.fatal => Failure::Unavailable(self.to_string()),
-            "57014" => Failure::Timeout,
-            "40001" | "40P01" | "55P03" => Failure::Conflict(self.into()),
-            state if class(state) == "RG" => Failure::Raised(cleaned(&self.message)),
-            state if class(state) == "23" => Failure::Violation(self.into()),
-            state if class(state) == "53" => Failure::Unavailable(self.to_string()),
-            state if ["58", "XX"].contains(&class(state)) => Failure::Internal(self.into()),
-            _ => Failure::Routine(self.into()),
+            _ if self.fatal => Failure::Unavailable(self.to_string()).into(),
+            "57014" => Failure::Timeout.into(),
+            "40001" | "40P01" | "55P03" => CallFailure::Conflict(self.into()),
+            state if class(state) == "RG" => CallFailure::Raised(cleaned(&self.message)),
+            state if class(state) == "23" => CallFailure::Violation(self.into()),
+            state if class(state) == "53" => Failure::Unavailable(self.to_string()).into(),
+            state if ["58", "XX"].contains(&class(state)) => Failure::Internal(self.into()).into(),
+            _ => CallFailure::Routine(self.into()),
         }
     }
 
@@ -99,19 +99,29 @@ impl ServerError {
         LoginCause::of_server(&self.sqlstate, &self.routine, &self.message)
     }
 
-    /// What a caller is told of it.
-    pub(in crate::wire) fn failure(mut self, part: Part) -> Failure {
-        if part == Part::Call {
-            return self.of_call();
-        }
+    /// What a caller is told of it. What only a write gives comes of no other part of a batch but its Parse.
+    pub(in crate::wire) fn failure(mut self, part: Part) -> WriteFailure {
         // A function's context may hold a `$` of its own.
         self.parameter = self.parameter.filter(|_| part == Part::DataBind);
         let state = self.sqlstate.as_str();
         match (state, part) {
-            ("40001" | "40P01" | "55P03", Part::Write) => Failure::Conflict(self.into()),
-            ("57014", _) | ("25P04", _) => Failure::Timeout,
+            ("57014" | "25P04", _) => Failure::Timeout.into(),
+            ("40001" | "40P01" | "55P03", Part::Write) => WriteFailure::Conflict(self.into()),
             // A trigger's own word, which may be that of another server that it asked.
-            _ if self.is_said_inside(part) => Failure::Violation(self.into()),
+            _ if self.is_said_inside(part) => WriteFailure::Violation(self.into()),
+            (_, Part::Write) if ["21", "23", "27", "44", "54", "DL", "P0", "RG"].contains(&class(state)) => {
+                WriteFailure::Violation(self.into())
+            }
+            ("55000" | "0A000" | "428C9", Part::DataParse) if !self.is_other_plan() => {
+                WriteFailure::Unwritable(self.into())
+            }
+            _ => self.of_any(part).into(),
+        }
+    }
+
+    fn of_any(self, part: Part) -> Failure {
+        let state = self.sqlstate.as_str();
+        match (state, part) {
             ("40001" | "40P01" | "55P03", _) => Failure::Unavailable(self.to_string()),
             // What one read builds up says nothing of whether the server is there.
             ("53200" | "54000", Part::DataParse | Part::DataBind | Part::Data) => {
@@ -130,14 +140,10 @@ impl ServerError {
                 Failure::Changed(self.into())
             }
             _ if self.is_other_plan() => Failure::Changed(self.into()),
-            ("55000" | "0A000" | "428C9", Part::DataParse) => Failure::Unwritable(self.into()),
             // Columns of two collations beside each other; and input functions that call a wrong value a syntax error:
             // only text of ours can be one where a statement is parsed.
             ("42P21" | "42P22", _) | ("42601", Part::DataBind | Part::Data | Part::Write) => {
                 Failure::Invalid(self.into())
-            }
-            (_, Part::Write) if ["21", "23", "27", "44", "54", "DL", "P0", "RG"].contains(&class(state)) => {
-                Failure::Violation(self.into())
             }
             ("23514", _) => Failure::Invalid(self.into()),
             _ if class(state) == "22" => Failure::Invalid(self.into()),
@@ -194,8 +200,12 @@ mod tests {
     fn said(sqlstate: &str, routine: &str, part: Part) -> String {
         let body = format!("VERROR\0C{sqlstate}\0Mno\0R{routine}\0\0");
         let error = ServerError::parse(body.as_bytes()).expect("well-formed");
-        let text = format!("{:?}", error.failure(part));
-        text[..text.find(['(', ' ']).unwrap_or(text.len())].to_owned()
+        variant(&format!("{:?}", error.failure(part)))
+    }
+
+    fn variant(text: &str) -> String {
+        let text = text.strip_prefix("Any(").unwrap_or(text);
+        text[..text.find(['(', ')', ' ']).unwrap_or(text.len())].to_owned()
     }
 
     #[test]
@@ -269,7 +279,8 @@ mod tests {
             ("08006", "Routine"),
             ("XX000", "Internal"),
         ] {
-            assert_eq!(said(sqlstate, "any", Part::Call), expected, "{sqlstate}");
+            let error = ServerError { sqlstate: sqlstate.to_owned(), ..ServerError::default() };
+            assert_eq!(variant(&format!("{:?}", error.call_failure())), expected, "{sqlstate}");
         }
         let told = cleaned("no\nsuch\u{1b}[31m order");
         assert_eq!(told, "no such [31m order");

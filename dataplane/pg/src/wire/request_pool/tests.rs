@@ -25,7 +25,6 @@ use tokio_util::either::Either;
 use super::*;
 use crate::catalog::fingerprint::Watched;
 use crate::connect::login::Endpoint;
-use crate::wire::ask::Mode;
 use crate::wire::connection::Session;
 use crate::wire::connection::frames::Inbox;
 use crate::wire::exchange::row_stream::Piece;
@@ -67,15 +66,13 @@ fn ask(number: u8, watched: bool) -> Ask {
         watched: watched.then(|| Arc::new(Watched::default())),
         sql,
         shape: Arc::new(Shape { columns, position: vec![], count: None }),
-        take: 100,
-        mode: Mode::Read,
     }
 }
 
 /// Asks and checks the rows; those of an answer that breaks off up to there.
 async fn read(pool: &RequestPool, number: u8, watched: bool) -> Result<(), Failure> {
     let right = script::json(number);
-    let mut page = pool.read(ask(number, watched)).await?;
+    let mut page = pool.read(ask(number, watched), 100).await?;
     assert_eq!(page.key.role, script::role(number));
     while let Some(rest) = &mut page.rest {
         match rest.next().await {
@@ -224,8 +221,11 @@ async fn a_write_whose_answer_is_lost_is_not_sent_again() {
                 cut(&messages, at, Step::Close)
             });
             let (pool, server) = pool_with(fault, part, Duration::from_secs(60));
-            let answer = pool.read(Ask { mode: Mode::Write, ..ask(SHORT.first, false) }).await;
-            assert!(matches!(answer, Err(Failure::Unavailable(_))), "{part} {at}: {answer:?}");
+            let answer = pool.write(ask(SHORT.first, false)).await;
+            assert!(
+                matches!(answer, Err(WriteFailure::Any(Failure::Unavailable(_)))),
+                "{part} {at}: {answer:?}"
+            );
             assert_eq!(pool.counters().n_connects(), (0, 0), "{part} {at}: nobody knows whether it was done");
             server.abort();
             at += 1;

@@ -7,28 +7,60 @@ use rowgate_core::problem::{Code, Problem};
 use super::in_row;
 use super::write::another_key;
 use crate::catalog::{Entity, Field, Param};
-use crate::compile::{Compiled, ValueDiagnosis, ValueProbe};
+use crate::compile::{CompiledCall, CompiledRead, CompiledWrite, ValueDiagnosis, ValueProbe};
 use crate::query::Check;
+use crate::text::{Bind, Sql};
 
-/// What is told of a value that PostgreSQL cannot read as what it is compared with: the `n`-th of the statement, from 1.
-/// `None` for one that stands beside no field. The labels of an enum are told of fields that the key `may_read`.
+/// What is told of a value of a call that PostgreSQL cannot read as its parameter's type: the `n`-th of the statement, from 1.
 #[must_use]
-pub fn invalid_value(compiled: &Compiled, n: usize, may_read: impl Fn(usize) -> bool) -> Option<Problem> {
-    let bind = compiled.sql.binds().get(n.checked_sub(1)?)?;
-    let field = bind.field?;
-    if let Some(routine) = &compiled.entity.routine {
-        let Param { name, ty, .. } = routine.params.get(usize::from(field))?;
-        let what = format!("the parameter {name:?} is {}, and its value is not valid for that type", ty.name);
-        return Some(Problem::new(Code::InvalidValue, what));
+pub fn invalid_argument(compiled: &CompiledCall, n: usize) -> Option<Problem> {
+    let bind = nth(&compiled.sql, n)?;
+    let Param { name, ty, .. } = compiled.entity.routine.as_ref()?.params.get(usize::from(bind.field?))?;
+    let what = format!("the parameter {name:?} is {}, and its value is not valid for that type", ty.name);
+    Some(Problem::new(Code::InvalidValue, what))
+}
+
+/// What is told of a value of a read that PostgreSQL cannot read as what it is compared with: the `n`-th of the statement,
+/// from 1. `None` for one that stands beside no field. The labels of an enum are told of fields that the key `may_read`.
+#[must_use]
+pub fn invalid_condition(
+    compiled: &CompiledRead,
+    n: usize,
+    may_read: impl Fn(usize) -> bool,
+) -> Option<Problem> {
+    let bind = nth(&compiled.sql, n)?;
+    match compiled.binding {
+        Some(_) => not_valid(&compiled.entity, bind, (Code::InvalidFilter, '\''), may_read),
+        None => not_valid(&compiled.entity, bind, (Code::InvalidValue, '"'), may_read),
     }
-    let Field { name, ty, labels, .. } = compiled.entity.fields.get(usize::from(field))?;
-    let (code, what) = match compiled.binding {
-        Some(_) => (Code::InvalidFilter, "the field"),
-        None if compiled.entity.key.contains(&usize::from(field)) => (Code::InvalidValue, "the key field"),
-        None => (Code::InvalidValue, "the field"),
-    };
-    let labels = labels_of(labels, if compiled.binding.is_some() { '\'' } else { '"' });
-    let what = match labels.filter(|_| may_read(usize::from(field))) {
+}
+
+/// As [`invalid_condition`], of a value that is written, or that names the row.
+#[must_use]
+pub fn invalid_value(
+    compiled: &CompiledWrite,
+    n: usize,
+    may_read: impl Fn(usize) -> bool,
+) -> Option<Problem> {
+    not_valid(&compiled.entity, nth(&compiled.sql, n)?, (Code::InvalidValue, '"'), may_read)
+}
+
+fn nth(sql: &Sql, n: usize) -> Option<&Bind> {
+    sql.binds().get(n.checked_sub(1)?)
+}
+
+/// `quote`: that of texts in the place where the value was written.
+fn not_valid(
+    entity: &Entity,
+    bind: &Bind,
+    (code, quote): (Code, char),
+    may_read: impl Fn(usize) -> bool,
+) -> Option<Problem> {
+    let at = usize::from(bind.field?);
+    let Field { name, ty, labels, .. } = entity.fields.get(at)?;
+    let is_key = code != Code::InvalidFilter && entity.key.contains(&at);
+    let what = if is_key { "the key field" } else { "the field" };
+    let what = match labels_of(labels, quote).filter(|_| may_read(at)) {
         Some(labels) => format!("{what} {name:?} is {}: write {labels}", ty.name),
         None => format!("{what} {name:?} is {}, and the value is not valid for that type", ty.name),
     };
@@ -55,13 +87,13 @@ pub fn untrue(entity: &Entity, check: &Check) -> Problem {
 /// What may have failed where each value fits by itself: what the database works out from fields that were sent, as far
 /// as the key `may_read` all of it.
 #[must_use]
-pub fn worked_out(compiled: &Compiled, sqlstate: &str, may_read: impl Fn(usize) -> bool) -> Problem {
+pub fn worked_out(compiled: &CompiledWrite, sqlstate: &str, may_read: impl Fn(usize) -> bool) -> Problem {
     let fails = match sqlstate {
         "22012" => "divides by zero",
         "22003" | "22008" => "leaves its range",
         _ => "does not take them",
     };
-    let Compiled { entity, sql, .. } = compiled;
+    let CompiledWrite { entity, sql, .. } = compiled;
     let is_sent = |at: usize| sql.binds().iter().any(|bind| bind.field.map(usize::from) == Some(at));
     let mut such = String::new();
     for (_, field) in entity.fields.iter().enumerate().filter(|(at, _)| may_read(*at)) {

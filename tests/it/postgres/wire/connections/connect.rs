@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, UnixStream};
 use crate::postgres::wire::fixture::{Tenant, name, password};
 
 async fn refusal(pool: &RequestPool, tenant: &Tenant) -> String {
-    match pool.read(tenant.ask("a", "select 1", &[Int4])).await {
+    match pool.read(tenant.ask("a", "select 1", &[Int4]), usize::MAX).await {
         Err(Failure::NoConnection(text)) => text,
         other => panic!("{other:?}"),
     }
@@ -48,7 +48,7 @@ async fn a_server_that_asks_for_less_than_scram_is_refused() {
         assert!(text.contains("pg_hba.conf"), "{text}");
     }
     // a line that says md5 asks for SCRAM where the verifier is one
-    assert_eq!(name(&tenant.pool().read(tenant.ask("a", "select 1", &[Int4])).await), "Page");
+    assert_eq!(name(&tenant.pool().read(tenant.ask("a", "select 1", &[Int4]), usize::MAX).await), "Page");
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_connection_that_is_ended_in_mid_statement_is_unavailable_and_not_aske
     let slow = tenant.ask("a", "select pg_sleep(60)", &[Quoted]);
     let reading = tokio::spawn({
         let pool = pool.clone();
-        async move { pool.read(slow).await }
+        async move { pool.read(slow, usize::MAX).await }
     });
     let sql = "select pg_terminate_backend(pid) from pg_stat_activity
         where datname = current_database() and query like '%pg_sleep(60)%' and pid <> pg_backend_pid()";
@@ -102,7 +102,7 @@ async fn a_connection_that_is_ended_in_mid_statement_is_unavailable_and_not_aske
     })
     .await;
     assert_eq!(name(&reading.await.expect("no panic")), "Unavailable");
-    assert_eq!(name(&pool.read(tenant.ask("a", "select 1", &[Int4])).await), "Page");
+    assert_eq!(name(&pool.read(tenant.ask("a", "select 1", &[Int4]), usize::MAX).await), "Page");
 }
 
 #[tokio::test]
@@ -112,11 +112,14 @@ async fn waiting_for_a_connection_and_for_an_answer_ends() {
     // The server's own timeout, then ours: a function that traps the cancellation outlives the first.
     let mut slow = tenant.ask("a", "select pg_sleep(60)", &[Quoted]);
     slow.statement_timeout_ms = 50;
-    assert_eq!(name(&pool.read(slow.clone()).await), "Timeout");
-    assert_eq!(name(&pool.read(tenant.ask("a", "select 1", &[Int4])).await), "Page");
+    assert_eq!(name(&pool.read(slow.clone(), usize::MAX).await), "Timeout");
+    assert_eq!(name(&pool.read(tenant.ask("a", "select 1", &[Int4]), usize::MAX).await), "Page");
 
     slow.statement_timeout_ms = 2_000;
-    let (first, second) = tokio::join!(pool.read(slow), pool.read(tenant.ask("a", "select 1", &[Int4])));
+    let (first, second) = tokio::join!(
+        pool.read(slow, usize::MAX),
+        pool.read(tenant.ask("a", "select 1", &[Int4]), usize::MAX)
+    );
     assert_eq!(name(&first), "Timeout");
     assert_eq!(name(&second), "Busy");
 }
@@ -144,7 +147,7 @@ async fn a_statement_that_does_not_heed_its_timeout_loses_its_connection() {
     let mut deaf = tenant.ask("a", "select app.deaf()", &[Quoted]);
     // long enough for a busy machine to come into the block that catches it
     deaf.statement_timeout_ms = 1_000;
-    assert_eq!(name(&pool.read(deaf).await), "Timeout");
+    assert_eq!(name(&pool.read(deaf, usize::MAX).await), "Timeout");
     assert_eq!(tenant.text(&pool, "a", "select 'next'").await, "next");
     assert_eq!(pool.counters().n_connects(), (2, 0));
 }
@@ -191,9 +194,9 @@ async fn an_idle_connection_is_trimmed_and_a_new_one_made_when_needed() {
     let pool = tenant.pool();
     let ask = tenant.ask("a", "select 1", &[Int4]);
     for (age, n_opened) in [(Duration::from_secs(3_600), 1), (Duration::ZERO, 2)] {
-        assert_eq!(name(&pool.read(ask.clone()).await), "Page");
+        assert_eq!(name(&pool.read(ask.clone(), usize::MAX).await), "Page");
         pool.trim(age);
-        assert_eq!(name(&pool.read(ask.clone()).await), "Page");
+        assert_eq!(name(&pool.read(ask.clone(), usize::MAX).await), "Page");
         assert_eq!(pool.counters().n_connects(), (n_opened, 0), "after {age:?}");
     }
 }

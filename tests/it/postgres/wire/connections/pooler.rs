@@ -69,12 +69,12 @@ async fn what_one_caller_leaves_in_a_shared_session_does_not_matter_to_the_next(
         }
         let mut dead = tenant.ask("a", "select 1", &[Int4]);
         dead.credential = Credential::Secret(digest("unknown"));
-        assert_eq!(name(&second.read(dead).await), "DeadKey", "{what}");
+        assert_eq!(name(&second.read(dead, usize::MAX).await), "DeadKey", "{what}");
     }
     // Of a table that hides another one nothing can be left: transactions are read-only.
     for refused in ["create temp table notes (id int)", "create temp view notes as select 1"] {
         let text = format!("select app.leave($leave${refused}$leave$)");
-        match first.read(tenant.ask("a", &text, &[Text])).await {
+        match first.read(tenant.ask("a", &text, &[Text]), usize::MAX).await {
             Err(Failure::Internal(cause)) => {
                 assert_eq!(cause.sqlstate.as_deref(), Some("25006"), "{refused}")
             }
@@ -98,7 +98,7 @@ async fn callers_that_share_sessions_get_their_own_rows() {
         let text = format!("select {number}, owner, note from app.notes order by id");
         let (ask, tenant) = (tenant.ask(key, &text, &[Int4, Text, Text]), &tenant);
         async move {
-            let page = pool.read(ask).await.expect("an answer");
+            let page = pool.read(ask, usize::MAX).await.expect("an answer");
             let marker = format!("{{\"0\":{number},\"1\":\"{}\"", tenant.role(key));
             assert_eq!(utf8(&page).matches(&marker).count(), 50, "{}", utf8(&page));
         }
@@ -111,9 +111,9 @@ async fn callers_that_share_sessions_get_their_own_rows() {
 async fn a_postgresql_that_is_killed_behind_its_pooler_comes_back() {
     let (mut server, tenant, [pool, _]) = two_replicas("wire_pooler_killed").await;
     server.kill().await;
-    let answer = pool.read(tenant.ask("a", "select 1", &[Int4])).await;
-    assert!(["Unavailable", "NoConnection"].contains(&name(&answer)), "{answer:?}");
+    let answer = pool.read(tenant.ask("a", "select 1", &[Int4]), usize::MAX).await;
+    assert!(["Unavailable", "NoConnection"].contains(&name(&answer).as_str()), "{answer:?}");
     server.start_again().await;
-    until("an answer", async || pool.read(tenant.ask("a", "select 1", &[Int4])).await.ok()).await;
+    until("an answer", async || pool.read(tenant.ask("a", "select 1", &[Int4]), usize::MAX).await.ok()).await;
     assert_eq!(tenant.text(&pool, "b", "select current_user").await, tenant.role("b"));
 }

@@ -18,13 +18,13 @@ async fn a_standby_is_asked_for_nothing() {
     for server in &mut servers {
         let tenant = Tenant::found(server, "wire_standby").await;
         let pool = tenant.pool();
-        assert!(pool.read(tenant.ask("a", "select 1", &[Int4])).await.is_ok());
+        assert!(pool.read(tenant.ask("a", "select 1", &[Int4]), usize::MAX).await.is_ok());
         server.kill().await;
         fs::write(server.data().join("standby.signal"), "").expect("the folder is ours");
         server.start_again().await;
         // Until sessions of before have ended, and PgBouncer has noticed, there are other reasons.
         until_ok("a word of the standby", async || {
-            match pool.read(tenant.ask("a", "select 1", &[Int4])).await {
+            match pool.read(tenant.ask("a", "select 1", &[Int4]), usize::MAX).await {
                 Err(Failure::Unavailable(why) | Failure::NoConnection(why))
                     if why.contains("PostgreSQL is a standby here") =>
                 {

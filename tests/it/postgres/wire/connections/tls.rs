@@ -21,7 +21,7 @@ use crate::postgres::wire::fixture::{Tenant, pass_over};
 async fn refusals(tenant: &Tenant, endpoint: Endpoint) -> [String; 2] {
     let login = Login { endpoint, ..tenant.login.clone() };
     let pool = RequestPool::new(login.clone(), 1);
-    let wire = match pool.read(tenant.ask("a", "select 1", &[Int4])).await {
+    let wire = match pool.read(tenant.ask("a", "select 1", &[Int4]), usize::MAX).await {
         Err(Failure::NoConnection(why)) => why,
         other => panic!("{other:?}"),
     };
@@ -196,7 +196,7 @@ async fn another_certificate_of_a_trusted_authority_cannot_stand_between() {
         (without_plus, "SCRAM channel binding negotiation error"),
     ] {
         let port = between(other.server(), authority.client(), there, edit).await;
-        match pool(port).read(tenant.ask("a", "select 1", &[Int4])).await {
+        match pool(port).read(tenant.ask("a", "select 1", &[Int4]), usize::MAX).await {
             Err(Failure::NoConnection(why)) => assert!(why.contains(expected), "{why}"),
             answer => panic!("{answer:?}"),
         }
@@ -241,7 +241,7 @@ async fn a_request_to_cancel_goes_through_tls_too() {
     let login = Login { endpoint: authority.endpoint("localhost", port), ..tenant.login.clone() };
     let pool = RequestPool::new(login, 1);
     let text = "select i, repeat('x', 1000) from generate_series(1, 1000000) i";
-    let page = pool.read(tenant.ask("a", text, &[Int4, Text])).await.expect("an answer");
+    let page = pool.read(tenant.ask("a", text, &[Int4, Text]), usize::MAX).await.expect("an answer");
     drop(page);
     let active = "select 1 as n from pg_stat_activity
         where datname = current_database() and state = 'active' and pid <> pg_backend_pid()";
