@@ -32,7 +32,7 @@ pub async fn run(
 ) -> Result<Posted, Problem> {
     let posted = async {
         let context = caller.reauthenticate().await?;
-        retry::run_admitted(caller, context, &Post { reserve, make }).await
+        retry::run(caller, context, &Post { reserve, make }).await
     };
     posted.await.map_err(Problem::of_nothing_written)
 }

@@ -54,7 +54,8 @@ pub async fn run(
     cursors: &CursorKey,
     make: impl Fn(&KeyContext) -> Result<CompiledRead, Problem> + Send + Sync,
 ) -> Result<Answer, Problem> {
-    retry::run(caller, &Read { cursors, make }).await
+    let context = caller.authenticate().await?;
+    retry::run(caller, context, &Read { cursors, make }).await
 }
 
 struct Read<'a, F> {

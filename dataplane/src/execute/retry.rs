@@ -47,20 +47,14 @@ pub(crate) trait Attempt {
     ) -> impl Future<Output = Result<Self::Answer, RetryReason>> + Send;
 }
 
-/// Tries until there is an answer, or none is to be had. No problem is answered to a key before the database has said in this
-/// request that it lives: the answer to a dead key is 401 and nothing else.
-pub(crate) async fn run<T: Attempt>(caller: &Caller, wanted: &T) -> Result<T::Answer, Problem> {
-    let context = caller.authenticate().await?;
-    run_admitted(caller, context, wanted).await
-}
-
 /// The key of a request that `may` be sent on, which it is asked by the catalog of now. As with [`run`] no problem is
 /// answered to a dead key.
 pub(crate) async fn may(
     caller: &Caller,
     may: impl Fn(&KeyContext) -> Result<(), Problem> + Send + Sync,
 ) -> Result<KeyContext, Problem> {
-    run(caller, &CatalogCheck { may }).await
+    let context = caller.authenticate().await?;
+    run(caller, context, &CatalogCheck { may }).await
 }
 
 /// What is asked of the catalog alone.
@@ -82,8 +76,10 @@ impl<F: Fn(&KeyContext) -> Result<(), Problem> + Send + Sync> Attempt for Catalo
     }
 }
 
-/// As [`run`], of a request that was counted against the rate limit of its key when `context` was found.
-pub(crate) async fn run_admitted<T: Attempt>(
+/// Tries until there is an answer, or none is to be had, from `context` on, with which the request was counted against the rate
+/// limit of its key. No problem is answered to a key before the database has said in this request that it lives: the answer to
+/// a dead key is 401 and nothing else.
+pub(crate) async fn run<T: Attempt>(
     caller: &Caller,
     mut context: KeyContext,
     wanted: &T,

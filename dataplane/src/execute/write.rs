@@ -44,7 +44,11 @@ pub async fn run(
     caller: &Caller,
     make: impl Fn(&KeyContext, bool) -> Result<CompiledWrite, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
-    retry::run(caller, &Write { reserve: None, make }).await.map_err(Problem::of_nothing_written)
+    let written = async {
+        let context = caller.authenticate().await?;
+        retry::run(caller, context, &Write { reserve: None, make }).await
+    };
+    written.await.map_err(Problem::of_nothing_written)
 }
 
 /// As [`run`], of a request that was counted when its body was waited for. What is made of the body is held from the same
@@ -56,7 +60,7 @@ pub async fn run_with_body(
 ) -> Result<Written, Problem> {
     let written = async {
         let context = caller.reauthenticate().await?;
-        retry::run_admitted(caller, context, &Write { reserve: Some(reserve), make }).await
+        retry::run(caller, context, &Write { reserve: Some(reserve), make }).await
     };
     written.await.map_err(Problem::of_nothing_written)
 }

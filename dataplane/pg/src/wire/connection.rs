@@ -115,23 +115,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.session
     }
 
-    /// One question and its answer, or the beginning of a long one: then [`Connection::go_on`] must follow.
+    /// One question and its answer, or the beginning of a long one: then [`Connection::go_on`] must follow. True when the data
+    /// statement was one that an earlier exchange had prepared, and the watch statement, if it was asked, found nothing new.
     ///
     /// Not to be dropped half-way unless the connection is dropped with it.
-    pub(super) async fn exchange(&mut self, ask: &Asked) -> Result<Exchanged, Broken> {
-        let (first, prepared) = self.once(ask).await?;
-        match first {
-            // The statement is one of before: parsed anew, it fits the same catalog more often than not.
-            Exchanged::Whole(Err(WriteFailure::Any(Failure::Changed(_)))) if prepared => {
-                Ok(self.once(ask).await?.0)
-            }
-            answer => Ok(answer),
-        }
-    }
-
-    /// The exchange, and true when the data statement was one that an earlier exchange had prepared and the watch
-    /// statement, if it was asked, found nothing new.
-    async fn once(&mut self, ask: &Asked) -> Result<(Exchanged, bool), Broken> {
+    pub(super) async fn exchange(&mut self, ask: &Asked) -> Result<(Exchanged, bool), Broken> {
         // Taken for an answer it would be somebody else's.
         if !self.inbox.is_drained() {
             return Err(broken(Malformed("more than it was asked for").into(), Part::Key));
@@ -146,7 +134,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         };
         self.owes_sync = batch.waits;
-        self.send().await.map_err(|stop| broken(stop, Part::Key))?;
+        self.put().await.map_err(|stop| broken(stop, Part::Key))?;
         let key = match self.read_key(ask, batch).await {
             Ok(key) => key,
             Err(Stop::Server(error)) if error.sqlstate == key_statement::NO_SUCH_ROLE && !error.fatal => {
@@ -227,9 +215,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok((Exchanged::Whole(answer), stands && !batch.parses_data))
     }
 
-    /// Sends the batch, and reads up to its key statement.
-    async fn send(&mut self) -> Result<(), Stop> {
-        self.put().await?;
+    /// Reads that a pooler's server has the settings of ours.
+    async fn read_settings(&mut self) -> Result<(), Stop> {
         if self.sessions == Sessions::Pooled {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
             self.expect(backend::BIND_COMPLETE_TAG).await?;
@@ -252,6 +239,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     async fn read_key(&mut self, ask: &Asked, batch: Batch) -> Result<KeyRow, Stop> {
+        self.read_settings().await?;
         if batch.parses_key {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
             if self.sessions == Sessions::Own {

@@ -137,9 +137,18 @@ impl Exchange {
         let allowed = Duration::from_millis(ask.statement_timeout_ms.into()) + self.pool.limits.grace;
         let deadline = Instant::now() + allowed;
         let connection = self.connection.as_mut().expect("an exchange is given one before it asks");
+        let exchange = async {
+            match connection.exchange(ask).await? {
+                // The statement is one of before: parsed anew, it fits the same catalog more often than not.
+                (Exchanged::Whole(Err(WriteFailure::Any(Failure::Changed(_)))), true) => {
+                    connection.exchange(ask).await.map(|(exchanged, _)| exchanged)
+                }
+                (exchanged, _) => Ok(exchanged),
+            }
+        };
         let exchanged = tokio::select! {
             biased;
-            exchanged = timeout_at(deadline, connection.exchange(ask)) => exchanged,
+            exchanged = timeout_at(deadline, exchange) => exchanged,
             why = stopped(&mut self.stop) => {
                 self.pool.counters.note_stopped(why);
                 return Err(Broken { failure: failure(why).into(), before_key: false, is_refused: false });

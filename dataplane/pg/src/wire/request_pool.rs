@@ -14,7 +14,7 @@ use super::connection::transport::Socket;
 use super::counters::Counters;
 use super::exchange::ExchangeHandle;
 use super::failure::{Failure, WriteFailure};
-use super::pool::{NoSlot, Pool, Slot, Who};
+use super::pool::{NoSlot, Pool, Who};
 use super::request_pool::outage::Outage;
 use crate::connect::login::Login;
 use crate::connect::login_failure::LoginFailure;
@@ -109,14 +109,13 @@ impl Shared {
         opened
     }
 
-    /// The slot for a question, after those that came before.
-    async fn slot(&self, ask: &Asked) -> Result<Slot<Connection<Socket>>, Failure> {
-        let Limits { size, queue, wait, .. } = self.limits;
-        self.slots.take(ask.who(), wait).await.map_err(|why| match why {
+    fn unavailable(&self, why: NoSlot) -> Failure {
+        let Limits { size, queue, .. } = self.limits;
+        match why {
             NoSlot::Closed => Failure::NoConnection("the pool is closed".to_owned()),
             NoSlot::Full => Failure::Busy(format!("{queue} requests wait for a connection already")),
             NoSlot::Late => Failure::Busy(format!("none of {size} connections became free in time")),
-        })
+        }
     }
 }
 
@@ -152,7 +151,8 @@ impl RequestPool {
     /// connection never meets another caller. Of the rows as many as `take` are written; the statement may give more.
     pub async fn read(&self, ask: Ask, take: usize) -> Result<ReadPage, Failure> {
         let ask = Asked::new(ask, Operation::Read { take });
-        let slot = self.shared.slot(&ask).await?;
+        let slot = self.shared.slots.take(ask.who(), self.shared.limits.wait).await;
+        let slot = slot.map_err(|why| self.shared.unavailable(why))?;
         ExchangeHandle::start(&self.shared, slot, |exchange| exchange.read(ask)).answer().await
     }
 
@@ -160,7 +160,8 @@ impl RequestPool {
     /// that it was made for; where its answer was lost it is not asked again.
     pub async fn write(&self, ask: Ask) -> Result<WriteOutcome, WriteFailure> {
         let ask = Asked::new(ask, Operation::Write);
-        let slot = self.shared.slot(&ask).await?;
+        let slot = self.shared.slots.take(ask.who(), self.shared.limits.wait).await;
+        let slot = slot.map_err(|why| self.shared.unavailable(why))?;
         ExchangeHandle::start(&self.shared, slot, |exchange| exchange.write(ask)).answer().await
     }
 
