@@ -1,12 +1,15 @@
 //! A [`Query`] becomes SQL text, binds, and the [`Shape`] of its result. Equal shapes give equal text, whatever the
 //! values, so that the text can be the text of a prepared statement.
 
+mod aggregate;
 mod call;
 mod checks;
 mod encoding;
 mod fence;
+mod nested;
 mod page;
 mod predicate;
+mod select;
 mod value;
 mod value_probe;
 mod write;
@@ -20,6 +23,9 @@ use crate::query::{Predicate, Query};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 pub use call::{CompiledCall, call};
+pub use nested::CompiledLevel;
+use nested::{Around, Join, Lists};
+pub use select::Member;
 pub use value_probe::{ValueDiagnosis, ValueProbe};
 pub use write::{CompiledWrite, Effect, Verb, delete, insert, upsert};
 
@@ -37,63 +43,49 @@ pub struct CompiledRead {
     pub binding: Option<Binding>,
     /// The position of the shape is the row's version.
     pub is_tagged: bool,
+    /// Empty where the labelled columns of the shape are an object's members.
+    pub members: Vec<Member>,
+    /// The statements of lists in its rows, for the same batch and snapshot; each behind the one around it.
+    pub levels: Vec<CompiledLevel>,
 }
 
 /// One statement. Columns are listed, never `*`: a column that comes later is nobody's before it is granted.
 #[must_use]
 pub fn read(query: &Query) -> CompiledRead {
-    let entity = &*query.entity;
     let mut sql = Sql::new();
-    let shape = select(&mut sql, query);
-    rows(&mut sql, query, query.after.as_ref());
-    for (i, term) in query.order.iter().enumerate() {
-        sql.lit(if i == 0 { " order by " } else { ", " });
-        column(&mut sql, entity, term.field);
-        if term.descending {
-            sql.lit(" desc");
-        }
-    }
-    sql.lit(" limit ").number(match query.order.is_empty() {
-        true => query.take as u64,
-        false => page::limit(query.take as u64, query.max_take as u64),
-    });
+    let mut lists = Lists::default();
+    let select = select::write(&mut sql, query, &[], &mut lists);
+    rows(&mut sql, query, query.after.as_ref(), &select.joins, None);
+    order(&mut sql, query);
+    limit(&mut sql, query);
     CompiledRead {
         sql,
-        shape: Arc::new(shape),
+        shape: Arc::new(select.shape),
         entity: Arc::clone(&query.entity),
         take: query.take,
         is_first_page: query.after.is_none(),
         binding: query.binding,
         is_tagged: query.version.is_some(),
+        members: select.members,
+        levels: lists.compiled(query),
     }
 }
 
-/// The select list: the fields asked for, then what the position needs and does not find among them.
-fn select(sql: &mut Sql, query: &Query) -> Shape {
-    let entity = &*query.entity;
-    let mut columns = shown(sql, entity, "select ", &query.select);
-    let mut position = Vec::new();
-    for term in &query.order {
-        let shown = query.select.iter().position(|&i| i == term.field);
-        position.push(shown.unwrap_or(columns.len()));
-        if shown.is_none() {
-            sql.lit(", ");
-            column(sql, entity, term.field);
-            columns.push(Column { label: None, encoding: position_encoding(entity, term.field) });
+fn order(sql: &mut Sql, query: &Query) {
+    for (i, term) in query.order.iter().enumerate() {
+        sql.lit(if i == 0 { " order by " } else { ", " });
+        column(sql, &query.entity, term.field);
+        if term.descending {
+            sql.lit(" desc");
         }
     }
-    if let Some(version) = query.version {
-        position.push(mark(sql, entity, &mut columns, version));
-    }
-    let count = query.count.then(|| {
-        // Uncorrelated, so PostgreSQL works it out once and not for each row, in the snapshot of the page.
-        sql.lit(", (");
-        number_of_rows(sql, query);
-        sql.lit(")");
-        columns.push(Column { label: None, encoding: Encoding::Int8 });
-        columns.len() - 1
+}
+
+fn limit(sql: &mut Sql, query: &Query) {
+    sql.lit(" limit ").number(match query.order.is_empty() {
+        true => query.take as u64,
+        false => page::limit(query.take as u64, query.max_take as u64),
     });
-    Shape { columns, position, count }
 }
 
 /// How many rows pass the filter, for a page after others without rows: there the count of [`read`] has no row to
@@ -101,7 +93,7 @@ fn select(sql: &mut Sql, query: &Query) -> Shape {
 #[must_use]
 pub fn count(query: &Query) -> CompiledRead {
     let mut sql = Sql::new();
-    number_of_rows(&mut sql, query);
+    number_of_rows(&mut sql, query, None);
     let columns = vec![Column { label: None, encoding: Encoding::Int8 }];
     let shape = Shape { columns, position: Vec::new(), count: Some(0) };
     CompiledRead {
@@ -112,20 +104,31 @@ pub fn count(query: &Query) -> CompiledRead {
         is_first_page: true,
         binding: None,
         is_tagged: false,
+        members: Vec::new(),
+        levels: Vec::new(),
     }
 }
 
-fn number_of_rows(sql: &mut Sql, query: &Query) {
-    sql.lit("select pg_catalog.count(*)");
-    rows(sql, query, None);
+/// How many rows there are, or groups of them.
+fn number_of_rows(sql: &mut Sql, query: &Query, around: Option<Around<'_>>) {
+    sql.lit("select pg_catalog.count(*)").lit(if query.group.is_some() { " from (select" } else { "" });
+    rows(sql, query, None, &[], around);
+    sql.lit(if query.group.is_some() { ") t" } else { "" });
 }
 
-/// The rows that a question is about, behind a position if there is one. Every read of an entity goes through here, so that
-/// rows that are flagged as deleted are in none where the entity hides them. Writes reach them, and give them back.
-fn rows(sql: &mut Sql, query: &Query, after: Option<&Position>) {
+/// The rows that a question is about, behind a position if there is one, those with `joins` beside them, or their groups. With `around`
+/// only those that belong to a row `p`. Every read of an entity goes through here, so that rows that are flagged as
+/// deleted are in none where the entity hides them. Writes reach them, and give them back.
+fn rows(
+    sql: &mut Sql,
+    query: &Query,
+    after: Option<&Position>,
+    joins: &[Join<'_>],
+    around: Option<Around<'_>>,
+) {
     let entity = &*query.entity;
     match fence::of(query) {
-        None => source(sql, query, query.filter.as_ref(), after),
+        None => source(sql, query, query.filter.as_ref(), after, joins, around),
         Some(fence) => {
             sql.lit(" from (");
             let mut word = "select ";
@@ -133,21 +136,37 @@ fn rows(sql: &mut Sql, query: &Query, after: Option<&Position>) {
                 column(sql.lit(word), entity, field);
                 word = ", ";
             }
-            source(sql, query, fence.inside.as_ref(), after);
+            source(sql, query, fence.inside.as_ref(), after, &[], around);
             // PostgreSQL moves no condition below an OFFSET.
-            sql.lit(" offset 0) t where ");
+            sql.lit(" offset 0) t");
+            nested::join(sql, entity, joins);
+            sql.lit(" where ");
             predicate::write(sql, entity, &fence.outside, false);
         }
+    }
+    if let Some(group) = &query.group {
+        aggregate::group(sql, entity, group);
     }
 }
 
 /// The rows of the table or view that pass `filter`.
-fn source(sql: &mut Sql, query: &Query, filter: Option<&Predicate>, after: Option<&Position>) {
+fn source(
+    sql: &mut Sql,
+    query: &Query,
+    filter: Option<&Predicate>,
+    after: Option<&Position>,
+    joins: &[Join<'_>],
+    around: Option<Around<'_>>,
+) {
     let entity = &*query.entity;
     sql.lit(" from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t");
+    nested::join(sql, entity, joins);
     let mut word = " where ";
-    let hidden_by = entity.hidden_by();
-    if let Some(flag) = hidden_by {
+    if let Some(around) = around {
+        around.belongs(sql.lit(word), entity);
+        word = " and ";
+    }
+    if let Some(flag) = entity.hidden_by() {
         sql.lit(word);
         column(sql, entity, flag);
         sql.lit(" is not true");
@@ -155,7 +174,7 @@ fn source(sql: &mut Sql, query: &Query, filter: Option<&Predicate>, after: Optio
     }
     if let Some(filter) = filter {
         sql.lit(word);
-        predicate::write(sql, entity, filter, after.is_some() || hidden_by.is_some());
+        predicate::write(sql, entity, filter, after.is_some() || word == " and ");
         word = " and ";
     }
     if let Some(position) = after {
@@ -185,6 +204,14 @@ fn mark(sql: &mut Sql, entity: &Entity, columns: &mut Vec<Column>, field: usize)
 
 fn column(sql: &mut Sql, entity: &Entity, field: usize) {
     sql.lit("t.").ident(&entity.fields[field].column);
+}
+
+/// Of the rows `t<alias>`; 0: those that the statement is about.
+fn column_of(sql: &mut Sql, alias: u64, entity: &Entity, field: usize) {
+    if alias == 0 {
+        return column(sql, entity, field);
+    }
+    sql.lit("t").number(alias).lit(".").ident(&entity.fields[field].column);
 }
 
 /// Writes `symbol` between two values of a type.

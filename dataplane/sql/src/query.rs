@@ -1,5 +1,7 @@
 //! The question, with every name looked up: references into the catalog and bound values, no text of a caller.
 
+mod selected;
+
 use std::sync::Arc;
 
 use rowgate_core::cursor::{Binding, Position};
@@ -7,14 +9,17 @@ use rowgate_core::cursor::{Binding, Position};
 use crate::catalog::Entity;
 use crate::request::{Arithmetic, Comparison, Function};
 use crate::text::Bind;
+pub use selected::{Aggregate, AggregateFunction, Group, Having, Link, Selected, ToMany, ToOne};
 
-/// A read of one entity. Field numbers are positions in `entity.fields`.
+/// A read of one entity, and of rows that belong to its own. Field numbers are positions in `entity.fields`.
 #[derive(Debug, Clone)]
 pub struct Query {
     pub entity: Arc<Entity>,
-    /// The fields of the answer, in its order.
-    pub select: Vec<usize>,
+    /// The members of the answer's objects, in their order.
+    pub select: Vec<Selected>,
     pub filter: Option<Predicate>,
+    /// `None`: each row is an object of its own.
+    pub group: Option<Group>,
     /// Total: ends with the key. Empty for a row that is named by its key.
     pub order: Vec<OrderTerm>,
     /// One value per order term; the rows wanted stand after it.

@@ -2,6 +2,7 @@
 
 mod calls;
 mod limits;
+mod nested;
 mod properties;
 mod reads;
 mod refusals;

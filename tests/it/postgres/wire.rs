@@ -7,5 +7,6 @@ mod errors;
 mod fixture;
 mod keys;
 mod long;
+mod nested;
 mod session;
 mod writes;

@@ -33,12 +33,12 @@ pub(super) fn of(query: &Query) -> Option<Fence> {
         return None;
     }
     let outside = Predicate::All(outside);
-    let mut fields: BTreeSet<usize> = query.select.iter().copied().collect();
-    fields.extend(query.order.iter().map(|term| term.field));
-    fields.extend(query.version);
-    outside.fields(&mut |field| {
+    let mut fields = BTreeSet::new();
+    let mut add = |field| {
         fields.insert(field);
-    });
+    };
+    query.read_fields(&mut add);
+    outside.fields(&mut add);
     let inside = (!inside.is_empty()).then_some(Predicate::All(inside));
     Some(Fence { inside, outside, fields })
 }

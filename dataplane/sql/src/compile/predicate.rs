@@ -97,7 +97,7 @@ fn field<'a>(entity: &'a Entity, value: &Value) -> Option<&'a FieldType> {
     }
 }
 
-fn symbol(op: Comparison) -> &'static str {
+pub(super) fn symbol(op: Comparison) -> &'static str {
     match op {
         Comparison::Eq => "=",
         Comparison::Ne => "<>",

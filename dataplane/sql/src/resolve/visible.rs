@@ -7,6 +7,7 @@ use rowgate_core::nearest::nearest;
 use super::refusal::{Refusal, Unknown, WriteRefusal};
 use super::value::family;
 use crate::catalog::{Entity, EntityKind, Field, Rights, Scope};
+use crate::query::Selected;
 
 /// Columns that every table has, and of which no table has another by that name: where a row stands and its version.
 const SYSTEM: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
@@ -87,15 +88,15 @@ impl<'a> Visible<'a> {
         self.fields().find(|(_, field)| field.name == name).map(|(i, _)| i)
     }
 
-    /// Positions of the fields asked for, each once, in the order asked.
-    pub(crate) fn select(&self, names: Option<&[String]>) -> Result<Vec<usize>, Refusal> {
+    /// The fields asked for, each once, in the order asked.
+    pub(crate) fn select(&self, names: Option<&[String]>) -> Result<Vec<Selected>, Refusal> {
         let all = || self.fields().map(|(i, _)| i);
-        let Some(names) = names else { return Ok(all().collect()) };
+        let Some(names) = names else { return Ok(all().map(Selected::Field).collect()) };
         let mut select = Vec::new();
         let mut wanted = vec![false; self.entity.fields.len()];
         let mut add = |field: usize| {
             if !std::mem::replace(&mut wanted[field], true) {
-                select.push(field);
+                select.push(Selected::Field(field));
             }
         };
         for name in names {

@@ -1,0 +1,196 @@
+//! Rows within rows, and groups of rows, as SQL.
+
+use super::*;
+use crate::catalog::Entity;
+use crate::compile::{CompiledRead, Member};
+use crate::query::{Aggregate, AggregateFunction, Group, Having, Selected, ToMany, ToOne};
+use crate::request::Comparison;
+use crate::text::Bind;
+
+fn at(entity: &Entity, field: &str) -> usize {
+    entity.fields.iter().position(|it| it.name == field).expect("a field")
+}
+
+/// Fields of an entity, by name.
+fn fields(entity: &Entity, names: &[&str]) -> Vec<Selected> {
+    names.iter().map(|name| Selected::Field(at(entity, name))).collect()
+}
+
+/// A read of an entity with these fields and options, and what `more` adds to its objects.
+fn query(entity: &str, options: &str, names: &[&str], more: Vec<Selected>) -> Query {
+    let mut query = collection(entity, options).expect("a question");
+    Arc::make_mut(&mut query.entity).key_is_unique = true;
+    query.select = fields(&query.entity, names);
+    query.select.extend(more);
+    query
+}
+
+/// The lines of an order.
+fn lines(options: &str, names: &[&str], more: Vec<Selected>) -> Selected {
+    let query = query("lines", options, names, more);
+    let link = vec![(at(&query_of("orders"), "id"), at(&query.entity, "order_id"))];
+    Selected::Many(Box::new(ToMany { name: "lines".to_owned(), link, query }))
+}
+
+/// The order of a line.
+fn order(names: &[&str], more: Vec<Selected>) -> Selected {
+    let entity = query_of("orders");
+    let link = vec![(at(&query_of("lines"), "order_id"), at(&entity, "id"))];
+    let select = fields(&entity, names).into_iter().chain(more).collect();
+    Selected::One(Box::new(ToOne { name: "order".to_owned(), link, entity, select }))
+}
+
+fn query_of(entity: &str) -> Arc<Entity> {
+    collection(entity, "").expect("a question").entity
+}
+
+fn levels(read: &CompiledRead) -> Vec<String> {
+    std::iter::once(&read.sql).chain(read.levels.iter().map(|level| &level.sql)).map(show).collect()
+}
+
+#[test]
+fn a_row_that_is_referred_to_is_joined_and_its_columns_make_an_object() {
+    let read = compile::read(&query("lines", "$first=2", &["line"], vec![order(&["status"], vec![])]));
+    assert_eq!(
+        levels(&read),
+        [concat!(
+            r#"select t."line", t1."id" is not null, t1."status", t."order_id" from "app"."order""lines" t "#,
+            r#"left join "app"."orders" t1 on t1."id" = t."order_id" order by t."order_id", t."line" limit 11 <- "#,
+        )]
+    );
+    let object =
+        Member::Object { label: r#""order":"#.into(), presence: 1, members: vec![Member::Column(2)] };
+    assert_eq!(read.members, [Member::Column(0), object]);
+    assert_eq!(read.shape.position, [3, 0]);
+}
+
+#[test]
+fn rows_that_refer_to_one_are_a_statement_for_all_rows_around() {
+    let read = compile::read(&query(
+        "orders",
+        "$filter=total+gt+5&$first=10",
+        &["id"],
+        vec![lines("$filter=qty+gt+1&$first=1", &["qty"], vec![])],
+    ));
+    assert_eq!(
+        levels(&read),
+        [
+            r#"select t."id", t."id" from "app"."orders" t where t."total" > $1 order by t."id" limit 11 <- 1700:"5""#,
+            concat!(
+                r#"select t."qty", t."order_id", t."line", p."id" from (select t."id" from "app"."orders" t "#,
+                r#"where t."total" > $1 order by t."id" limit 11) p cross join lateral "#,
+                r#"(select t."order_id", t."line", t."qty" from "app"."order""lines" t where t."order_id" = p."id" and "#,
+                r#"t."qty" > $2 order by t."order_id", t."line" limit 2) t order by t."order_id", t."line" "#,
+                r#"<- 1700:"5" 23:"1""#,
+            ),
+        ]
+    );
+    assert_eq!(read.members, [Member::Column(0), Member::List { label: r#""lines":"#.into(), level: 0 }]);
+    let level = &read.levels[0];
+    assert_eq!((level.around, &*level.key_around, &*level.key), (None, &[1][..], &[3][..]));
+    assert_eq!((level.take, &*level.shape.position, level.members.len()), (1, &[1, 2][..], 0));
+}
+
+#[test]
+fn lists_nest_and_a_row_of_several_rows_around_comes_once() {
+    let inner = lines("", &["line"], vec![]);
+    let outer = lines("$count=true", &["line"], vec![order(&["id"], vec![inner])]);
+    let read = compile::read(&query("orders", "", &["id"], vec![outer]));
+    let orders = r#"select t."id" from "app"."orders" t order by t."id" limit 101"#;
+    let page = r#"(select t."order_id", t."line" from "app"."order""lines" t where t."order_id" = p."id" order by t."order_id", t."line" limit 101) t"#;
+    let all = r#"(select pg_catalog.count(*) from "app"."order""lines" t where t."order_id" = p."id") c (n)"#;
+    let referred = r#" left join "app"."orders" t1 on t1."id" = t."order_id""#;
+    assert_eq!(
+        levels(&read)[1..],
+        [
+            format!(
+                r#"select t."line", t1."id" is not null, t1."id", t1."id", t."order_id", c.n, p."id" from ({orders}) p cross join lateral {all} cross join lateral {page}{referred} order by t."order_id", t."line" <- "#
+            ),
+            format!(
+                r#"select t."line", t."order_id", p."id" from (select distinct t."id" from (select t1."id" from ({orders}) p cross join lateral {page}{referred}) t) p cross join lateral {page} order by t."order_id", t."line" <- "#
+            ),
+        ]
+    );
+    assert_eq!((read.levels[1].around, &*read.levels[1].key_around), (Some(0), &[3][..]));
+}
+
+fn sum(entity: &Entity, field: &str) -> Aggregate {
+    Aggregate::of("total", AggregateFunction::Sum, entity, at(entity, field), false).expect("a number")
+}
+
+#[test]
+fn groups_have_keys_aggregates_and_conditions() {
+    let mut grouped = query("orders", "$filter=id+gt+7&$count=true", &["status"], vec![]);
+    let entity = grouped.entity.clone();
+    let distinct = Aggregate::of("days", AggregateFunction::Count, &entity, at(&entity, "day"), true);
+    grouped.select.extend(
+        [sum(&entity, "total"), distinct.expect("it has an equality"), Aggregate::count("n")]
+            .map(|it| Selected::Aggregate(Box::new(it))),
+    );
+    let status = at(&entity, "status");
+    grouped.order.retain(|_| false);
+    grouped.order.push(crate::query::OrderTerm { field: status, descending: true });
+    let having =
+        Having { aggregate: sum(&entity, "total"), op: Comparison::Ge, value: Bind::text(1700, "9") };
+    grouped.group = Some(Group { keys: vec![status], having: vec![having] });
+    let groups = |n: usize| {
+        format!(
+            r#" from "app"."orders" t where t."id" > ${n} group by t."status" having pg_catalog.sum(t."total") >= ${}"#,
+            n + 1
+        )
+    };
+    assert_eq!(
+        levels(&compile::read(&grouped)),
+        [format!(
+            r#"select t."status", pg_catalog.sum(t."total"), pg_catalog.count(distinct t."day"), pg_catalog.count(*), (select pg_catalog.count(*) from (select{}) t){} order by t."status" desc limit 101 <- 23:"7" 1700:"9" 23:"7" 1700:"9""#,
+            groups(1),
+            groups(3)
+        )]
+    );
+}
+
+#[test]
+fn each_row_around_has_groups_of_its_own() {
+    let mut grouped = query("lines", "", &["qty"], vec![]);
+    let entity = grouped.entity.clone();
+    grouped.select.push(Selected::Aggregate(Box::new(Aggregate::count("n"))));
+    grouped.order = vec![crate::query::OrderTerm { field: at(&entity, "qty"), descending: false }];
+    grouped.group = Some(Group { keys: vec![at(&entity, "qty")], having: vec![] });
+    let link = vec![(at(&query_of("orders"), "id"), at(&entity, "order_id"))];
+    let many = ToMany { name: "lines".to_owned(), link, query: grouped };
+    let read = compile::read(&query("orders", "$first=1", &["id"], vec![Selected::Many(Box::new(many))]));
+    assert_eq!(
+        levels(&read)[1],
+        concat!(
+            r#"select t."qty", t.a1, p."id" from (select t."id" from "app"."orders" t order by t."id" limit 2) p "#,
+            r#"cross join lateral (select t."qty", pg_catalog.count(*) as a1 from "app"."order""lines" t "#,
+            r#"where t."order_id" = p."id" group by t."qty" order by t."qty" limit 101) t order by t."qty" <- "#,
+        )
+    );
+}
+
+#[test]
+fn a_type_without_the_function_has_no_aggregate() {
+    let entity = query_of("orders");
+    let of = |function, field: &str, is_distinct| {
+        Aggregate::of("x", function, &entity, at(&entity, field), is_distinct).map(|it| it.encoding())
+    };
+    for (function, field, encoding) in [
+        (AggregateFunction::Sum, "id", Some(Encoding::Int8)),
+        (AggregateFunction::Sum, "ID Number", Some(Encoding::Numeric)),
+        (AggregateFunction::Avg, "id", Some(Encoding::Numeric)),
+        (AggregateFunction::Avg, "ratio", Some(Encoding::Float8)),
+        (AggregateFunction::Sum, "ratio", Some(Encoding::Float4)),
+        (AggregateFunction::Max, "mood", Some(Encoding::Text)),
+        (AggregateFunction::Min, "status", Some(Encoding::Text)),
+        (AggregateFunction::Min, "placed", Some(Encoding::TimestampTz)),
+        (AggregateFunction::Sum, "status", None),
+        (AggregateFunction::Avg, "day", None),
+        (AggregateFunction::Min, "paid", None),
+        (AggregateFunction::Max, "tags", None),
+        (AggregateFunction::Count, "doc", Some(Encoding::Int8)),
+    ] {
+        assert_eq!(of(function, field, false), encoding, "{function:?} {field}");
+    }
+    assert_eq!(of(AggregateFunction::Count, "email", true), None, "no equality");
+}
