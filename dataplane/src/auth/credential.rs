@@ -79,25 +79,29 @@ impl FromRequestParts<Arc<App>> for Caller {
 impl Caller {
     /// The caller's key, remembered or looked up, with this request counted against its rate limit.
     pub async fn authenticate(&self) -> Result<KeyContext, Problem> {
-        self.admitted(self.tenant.authenticate(&self.credential).await?).await
+        let context = self.tenant.authenticate(&self.credential).await?;
+        self.found(&context)?;
+        self.tenant.admit(&self.credential, &context).await?;
+        Ok(context)
     }
 
     /// As [`Caller::authenticate`], with the database's word of now, so that the role that is named can be judged at once.
     pub async fn authenticate_fresh(&self) -> Result<KeyContext, Problem> {
-        let context = self.admitted(self.tenant.authenticate_fresh(&self.credential).await?).await?;
+        let context = self.tenant.authenticate_fresh(&self.credential).await?;
+        self.found(&context)?;
+        self.tenant.admit(&self.credential, &context).await?;
         self.check_role(&context)?;
         Ok(context)
     }
 
-    async fn admitted(&self, context: KeyContext) -> Result<KeyContext, Problem> {
-        // none of its keys is found
+    /// Notes the key that was found, which is none of a tenant that stands in for nobody's.
+    fn found(&self, context: &KeyContext) -> Result<(), Problem> {
         debug_assert!(self.is_named, "a tenant that stands in for nobody's has a caller");
         if !self.is_named {
             return Err(Problem::unauthorized());
         }
-        self.note(&context);
-        self.tenant.admit(&self.credential, &context).await?;
-        Ok(context)
+        self.note(context);
+        Ok(())
     }
 
     /// The caller's key once more, without counting the request again: for what goes on after waiting for its body.

@@ -7,7 +7,7 @@ use rowgate_sql::text::Sql;
 
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
-use crate::execute::retry::{self, Attempt, RetryReason, compiled};
+use crate::execute::retry::{self, Attempt, RetryReason};
 use crate::execute::write::{Reserve, Written};
 use crate::execute::{call, write};
 
@@ -47,7 +47,7 @@ impl<F: Fn(&KeyContext) -> Result<Statement, Problem> + Send + Sync> Attempt for
 
     async fn attempt(&self, caller: &Caller, context: &KeyContext, _: bool) -> Result<Posted, RetryReason> {
         let reserve = |sql: &Sql| (self.reserve)(sql.n_bytes()).map_err(RetryReason::Doubtful);
-        match compiled(caller, context, &self.make)? {
+        match (self.make)(context).map_err(RetryReason::Refused)? {
             Statement::Call(call) => {
                 reserve(&call.sql)?;
                 call::attempt(caller, context, &call).await.map(Posted::Called)

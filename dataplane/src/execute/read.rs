@@ -10,7 +10,7 @@ use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
 use crate::execute::remaining_rows::RemainingRows;
-use crate::execute::retry::{self, Attempt, RetryReason, compiled};
+use crate::execute::retry::{self, Attempt, RetryReason};
 use crate::execute::row_version::RowVersion;
 use crate::execute::value_diagnosis::may_read;
 
@@ -73,7 +73,7 @@ impl<F: Fn(&KeyContext) -> Result<CompiledRead, Problem> + Send + Sync> Attempt 
         is_last: bool,
     ) -> Result<Answer, RetryReason> {
         let Read { cursors, make } = self;
-        let compiled = compiled(caller, context, make)?;
+        let compiled = make(context).map_err(RetryReason::Refused)?;
         let statement = (compiled.sql, compiled.shape.clone());
         // The last try takes what it gets: where tables change without end, answers must come all the same.
         let page = retry::read(caller, context, !is_last, statement, compiled.take).await;

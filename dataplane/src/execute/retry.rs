@@ -22,6 +22,8 @@ const GRANT_DELAY: Duration = Duration::from_millis(50);
 pub(crate) enum RetryReason {
     /// The answer stands.
     Final(Problem),
+    /// The request does not fit the catalog: it stands, unless the key record and the catalog are those of before.
+    Refused(Problem),
     /// It may come of an old catalog or key record: look again, and only then answer with the problem.
     Doubtful(Problem),
     /// A concurrent request created the row, and nothing of this write was applied.
@@ -38,7 +40,7 @@ pub(crate) enum RetryReason {
 pub(crate) trait Attempt {
     type Answer;
 
-    /// One try, for the key as it is known now.
+    /// One try, for the key as it is known now, which has the role that the caller names.
     fn attempt(
         &self,
         caller: &Caller,
@@ -65,13 +67,8 @@ struct CatalogCheck<F> {
 impl<F: Fn(&KeyContext) -> Result<(), Problem> + Send + Sync> Attempt for CatalogCheck<F> {
     type Answer = KeyContext;
 
-    async fn attempt(
-        &self,
-        caller: &Caller,
-        context: &KeyContext,
-        _: bool,
-    ) -> Result<KeyContext, RetryReason> {
-        compiled(caller, context, &self.may)?;
+    async fn attempt(&self, _: &Caller, context: &KeyContext, _: bool) -> Result<KeyContext, RetryReason> {
+        (self.may)(context).map_err(RetryReason::Refused)?;
         Ok(context.clone())
     }
 }
@@ -87,9 +84,14 @@ pub(crate) async fn run<T: Attempt>(
     let mut has_raced = false;
     for left in (0..MAX_ATTEMPTS).rev() {
         caller.note(&context);
-        let problem = match wanted.attempt(caller, &context, left == 0).await {
+        let answer = match caller.check_role(&context) {
+            Ok(()) => wanted.attempt(caller, &context, left == 0).await,
+            Err(problem) => Err(RetryReason::Refused(problem)),
+        };
+        let problem = match answer {
             Ok(answer) => return Ok(answer),
             Err(RetryReason::Final(problem)) => return Err(problem),
+            Err(RetryReason::Refused(problem)) if context.fresh => return Err(problem),
             // who came first has been here by now
             Err(RetryReason::Raced(problem)) if has_raced || left == 0 => return Err(problem),
             Err(RetryReason::Raced(_)) => {
@@ -97,7 +99,7 @@ pub(crate) async fn run<T: Attempt>(
                 continue;
             }
             Err(RetryReason::Behind) => Problem::unavailable(),
-            Err(RetryReason::Doubtful(problem)) => problem,
+            Err(RetryReason::Refused(problem) | RetryReason::Doubtful(problem)) => problem,
             // a key that changes its permission set has the new grants a moment before its record says so; a column that
             // was dropped and created again has none
             Err(RetryReason::Denied(_)) if 0 < left => {
@@ -119,18 +121,6 @@ pub(crate) async fn run<T: Attempt>(
         context = now;
     }
     Err(Problem::unavailable())
-}
-
-/// What `make` makes of the request for the key as it is known.
-pub(crate) fn compiled<T>(
-    caller: &Caller,
-    context: &KeyContext,
-    make: impl Fn(&KeyContext) -> Result<T, Problem>,
-) -> Result<T, RetryReason> {
-    caller.check_role(context).and_then(|()| make(context)).map_err(|problem| match context.fresh {
-        true => RetryReason::Final(problem),
-        false => RetryReason::Doubtful(problem),
-    })
 }
 
 /// SQL and the shape of its rows.

@@ -12,7 +12,7 @@ use rowgate_sql::rest;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
-use crate::execute::retry::{self, Attempt, RetryReason, compiled};
+use crate::execute::retry::{self, Attempt, RetryReason};
 use crate::execute::row_version::RowVersion;
 use crate::execute::value_diagnosis;
 use crate::execute::write_problem::{self, about, is_key, unwritable, violation};
@@ -75,7 +75,7 @@ impl<F: Fn(&KeyContext, bool) -> Result<CompiledWrite, Problem> + Send + Sync> A
 
     async fn attempt(&self, caller: &Caller, context: &KeyContext, _: bool) -> Result<Written, RetryReason> {
         let make = |tells_apart| {
-            let compiled = compiled(caller, context, |context| (self.make)(context, tells_apart))?;
+            let compiled = (self.make)(context, tells_apart).map_err(RetryReason::Refused)?;
             self.reserve
                 .map_or(Ok(()), |reserve| reserve(compiled.sql.n_bytes()))
                 .map_err(RetryReason::Doubtful)?;

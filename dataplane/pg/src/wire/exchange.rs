@@ -113,54 +113,53 @@ impl Exchange {
         }
     }
 
-    /// The exchange, and when all of it must be over. A connection that broke before its key statement was through may have
-    /// been stale, or tenant code spoilt its session: nothing of the question has run, so it is asked once more on a new one.
+    /// The exchange, up to its end or to the first chunk, and when all of it must be over. A connection that broke before its
+    /// key statement was through may have been stale, or tenant code spoilt its session: nothing of the question has run, so it
+    /// is asked once more on a new one.
     async fn run(&mut self, ask: &Asked) -> Result<(Exchanged, Instant), WriteFailure> {
         let warm = self.slot.as_mut().and_then(Slot::connection);
         self.connection = warm.and_then(|mut it| (!ask.is_write() || it.is_fresh()).then_some(it));
-        if self.connection.is_some() {
-            match self.exchange(ask).await {
+        loop {
+            let is_warm = self.connection.is_some();
+            if !is_warm {
+                let opened = self.pool.open(false).await;
+                self.connection = Some(opened.map_err(|failure| Failure::NoConnection(failure.detail))?);
+            }
+            let allowed = Duration::from_millis(ask.statement_timeout_ms.into()) + self.pool.limits.grace;
+            let deadline = Instant::now() + allowed;
+            let connection = self.connection.as_mut().expect("it was warm or opened");
+            let exchange = async {
+                match connection.exchange(ask).await? {
+                    // The statement is one of before: parsed anew, it fits the same catalog more often than not.
+                    (Exchanged::Whole(Err(WriteFailure::Any(Failure::Changed(_)))), true) => {
+                        connection.exchange(ask).await.map(|(exchanged, _)| exchanged)
+                    }
+                    (exchanged, _) => Ok(exchanged),
+                }
+            };
+            let exchanged = tokio::select! {
+                biased;
+                exchanged = timeout_at(deadline, exchange) => exchanged,
+                why = stopped(&mut self.stop) => {
+                    self.pool.counters.note_stopped(why);
+                    return Err(failure(why).into());
+                }
+            };
+            match exchanged {
+                Ok(Ok(exchanged)) => return Ok((exchanged, deadline)),
                 // A write whose answer was lost may have been done.
-                Err(Broken { failure, before_key: true, is_refused }) if !ask.is_write() || is_refused => {
+                Ok(Err(Broken { failure, before_key: true, is_refused }))
+                    if is_warm && (!ask.is_write() || is_refused) =>
+                {
+                    self.connection = None;
                     tracing::debug!(?failure, pool = ?self.pool.login, "asking again on a new connection");
                 }
-                exchanged => return exchanged.map_err(|broken| broken.failure),
-            }
-        }
-        let opened = self.pool.open(false).await;
-        self.connection = Some(opened.map_err(|failure| Failure::NoConnection(failure.detail))?);
-        self.exchange(ask).await.map_err(|broken| broken.failure)
-    }
-
-    /// The exchange, up to its end or to the first chunk, and when the whole of it must be over.
-    async fn exchange(&mut self, ask: &Asked) -> Result<(Exchanged, Instant), Broken> {
-        let allowed = Duration::from_millis(ask.statement_timeout_ms.into()) + self.pool.limits.grace;
-        let deadline = Instant::now() + allowed;
-        let connection = self.connection.as_mut().expect("an exchange is given one before it asks");
-        let exchange = async {
-            match connection.exchange(ask).await? {
-                // The statement is one of before: parsed anew, it fits the same catalog more often than not.
-                (Exchanged::Whole(Err(WriteFailure::Any(Failure::Changed(_)))), true) => {
-                    connection.exchange(ask).await.map(|(exchanged, _)| exchanged)
+                Ok(Err(Broken { failure, .. })) => {
+                    self.connection = None;
+                    return Err(failure);
                 }
-                (exchanged, _) => Ok(exchanged),
+                Err(_) => return Err(Failure::Timeout.into()),
             }
-        };
-        let exchanged = tokio::select! {
-            biased;
-            exchanged = timeout_at(deadline, exchange) => exchanged,
-            why = stopped(&mut self.stop) => {
-                self.pool.counters.note_stopped(why);
-                return Err(Broken { failure: failure(why).into(), before_key: false, is_refused: false });
-            }
-        };
-        match exchanged {
-            Ok(Ok(exchanged)) => Ok((exchanged, deadline)),
-            Ok(Err(broken)) => {
-                self.connection = None;
-                Err(broken)
-            }
-            Err(_) => Err(Broken { failure: Failure::Timeout.into(), before_key: false, is_refused: false }),
         }
     }
 
