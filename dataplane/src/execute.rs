@@ -1,6 +1,6 @@
 //! From a request whose key is known to its outcome: statements asked, asked again, and what a failure means.
 //!
-//! Nothing here knows `api`, axum or an address: a surface parses a request and makes its response.
+//! Nothing here knows `api`, axum or an address: a surface parses a request, lends its words and makes its response.
 
 pub mod call;
 pub mod post;
@@ -10,5 +10,6 @@ pub mod remaining_rows;
 pub(crate) mod retry;
 pub mod row_version;
 pub(crate) mod value_diagnosis;
+pub mod wording;
 pub mod write;
 pub mod write_problem;

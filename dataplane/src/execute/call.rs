@@ -15,11 +15,13 @@ use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
 use crate::execute::retry::{RetryReason, note, question};
+use crate::execute::wording::Wording;
 
 /// One try. What it gives is rows: objects joined by commas.
 pub(crate) async fn attempt(
     caller: &Caller,
     context: &KeyContext,
+    wording: &Wording,
     compiled: &CompiledCall,
 ) -> Result<Vec<u8>, RetryReason> {
     let mut nothing = Sql::new();
@@ -39,7 +41,7 @@ pub(crate) async fn attempt(
     let asked = Instant::now();
     let answered = caller.tenant.calls.call(check, call).await;
     note(caller, context, freshness, asked, answered.is_ok());
-    let outcome = answered.map_err(|failure| refused(caller, context, compiled, failure))?;
+    let outcome = answered.map_err(|failure| refused(caller, context, wording, compiled, failure))?;
     let _first = caller.trace.rows.set(outcome.n_rows);
     Ok(outcome.json)
 }
@@ -48,6 +50,7 @@ pub(crate) async fn attempt(
 fn refused(
     caller: &Caller,
     context: &KeyContext,
+    wording: &Wording,
     compiled: &CompiledCall,
     failure: CallFailure,
 ) -> RetryReason {
@@ -104,9 +107,11 @@ fn refused(
                 "the tenant's database did not answer; the procedure may have run; check before calling it again",
             )
         }
-        CallFailure::Any(failure) => problem_of(caller, context, &compiled.entity, failure, |parameter| {
-            rest::problem::invalid_argument(compiled, parameter)
-        }),
+        CallFailure::Any(failure) => {
+            problem_of(caller, context, wording, &compiled.entity, failure, |parameter| {
+                rest::problem::invalid_argument(compiled, parameter)
+            })
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use rowgate_sql::text::Sql;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::retry::{self, Attempt, RetryReason};
+use crate::execute::wording::Wording;
 use crate::execute::write::{Reserve, Written};
 use crate::execute::{call, write};
 
@@ -27,17 +28,19 @@ pub enum Posted {
 /// Runs what `make` compiles of a body: see [`write::run_with_body`].
 pub async fn run(
     caller: &Caller,
+    wording: &Wording,
     reserve: &Reserve<'_>,
     make: impl Fn(&KeyContext) -> Result<Statement, Problem> + Send + Sync,
 ) -> Result<Posted, Problem> {
     let posted = async {
         let context = caller.reauthenticate().await?;
-        retry::run(caller, context, &Post { reserve, make }).await
+        retry::run(caller, context, &Post { wording, reserve, make }).await
     };
     posted.await.map_err(Problem::of_nothing_written)
 }
 
 struct Post<'a, F> {
+    wording: &'a Wording,
     reserve: &'a Reserve<'a>,
     make: F,
 }
@@ -50,12 +53,12 @@ impl<F: Fn(&KeyContext) -> Result<Statement, Problem> + Send + Sync> Attempt for
         match (self.make)(context).map_err(RetryReason::Refused)? {
             Statement::Call(call) => {
                 reserve(&call.sql)?;
-                call::attempt(caller, context, &call).await.map(Posted::Called)
+                call::attempt(caller, context, self.wording, &call).await.map(Posted::Called)
             }
             Statement::Write(write) => {
                 reserve(&write.sql)?;
                 let answered = write::asked(caller, context, &write, true).await;
-                write::written(caller, context, write, answered).await.map(Posted::Written)
+                write::written(caller, context, self.wording, write, answered).await.map(Posted::Written)
             }
         }
     }

@@ -8,12 +8,14 @@ use rowgate_sql::rest;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::retry::RetryReason;
+use crate::execute::wording::Wording;
 
 /// The problem that the failure of a read becomes. What PostgreSQL said goes to the log, where it is a fault of ours.
 /// `invalid_value` says what is wrong with the value of a parameter, where it is one of the request.
 fn problem_of_failure(
     caller: &Caller,
     context: &KeyContext,
+    wording: &Wording,
     failure: Failure,
     invalid_value: impl FnOnce(usize) -> Option<Problem>,
 ) -> RetryReason {
@@ -28,11 +30,7 @@ fn problem_of_failure(
         // A grant that went away: what is not granted is not there.
         Failure::Denied(_) => RetryReason::Denied(Problem::entity_not_found()),
         Failure::Invalid(cause) if matches!(cause.sqlstate.as_deref(), Some("53200" | "54000")) => {
-            RetryReason::Final(Problem::new(
-                Code::TooLarge,
-                "the statement needs more memory than one session may use; use fewer functions on long texts in \
-                 $filter, compare such fields directly, and name fewer of them in $select",
-            ))
+            RetryReason::Final(Problem::new(Code::TooLarge, wording.too_much_memory))
         }
         Failure::Invalid(cause) => {
             let what = "a value does not fit its column, a computation overflows or divides by zero, or two columns \
@@ -62,10 +60,7 @@ fn problem_of_failure(
             caller.tenant.note_availability(false, &cause);
             RetryReason::Final(Problem::unavailable())
         }
-        Failure::TooLong => RetryReason::Final(Problem::new(
-            Code::TooLarge,
-            "a row is longer than 64 MiB as JSON; name fewer fields in $select",
-        )),
+        Failure::TooLong => RetryReason::Final(Problem::new(Code::TooLarge, wording.long_row)),
         Failure::Internal(cause) => {
             trace.fault("the database answered with an unexpected error", &text(&cause));
             RetryReason::Final(Problem::internal())
@@ -77,11 +72,12 @@ fn problem_of_failure(
 pub(crate) fn problem_of(
     caller: &Caller,
     context: &KeyContext,
+    wording: &Wording,
     entity: &Entity,
     failure: Failure,
     invalid_value: impl FnOnce(usize) -> Option<Problem>,
 ) -> RetryReason {
-    match problem_of_failure(caller, context, failure, invalid_value) {
+    match problem_of_failure(caller, context, wording, failure, invalid_value) {
         RetryReason::Denied(_) => {
             let scope = context.snapshot.scope(&context.key);
             RetryReason::Denied(rest::not_found(&context.snapshot.catalog, &scope, entity.name.as_str()))

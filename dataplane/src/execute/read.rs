@@ -13,6 +13,7 @@ use crate::execute::remaining_rows::RemainingRows;
 use crate::execute::retry::{self, Attempt, RetryReason};
 use crate::execute::row_version::RowVersion;
 use crate::execute::value_diagnosis::may_read;
+use crate::execute::wording::Wording;
 
 /// Rows, as JSON, and the cursor of the page after them. Of a long answer this is the beginning, and `tail` knows the
 /// cursor.
@@ -45,21 +46,23 @@ impl Count {
 
 /// The next page would begin behind values that no cursor holds.
 #[derive(Debug, thiserror::Error)]
-#[error("the page ends at values of $orderby that are too long for a cursor")]
+#[error("the page ends at values that are too long for a cursor")]
 pub(crate) struct TooLong;
 
 /// Runs what `make` compiles, in the name of the caller's key.
 pub async fn run(
     caller: &Caller,
     cursors: &CursorKey,
+    wording: &Wording,
     make: impl Fn(&KeyContext) -> Result<CompiledRead, Problem> + Send + Sync,
 ) -> Result<Answer, Problem> {
     let context = caller.authenticate().await?;
-    retry::run(caller, context, &Read { cursors, make }).await
+    retry::run(caller, context, &Read { cursors, wording, make }).await
 }
 
 struct Read<'a, F> {
     cursors: &'a CursorKey,
+    wording: &'a Wording,
     make: F,
 }
 
@@ -72,14 +75,14 @@ impl<F: Fn(&KeyContext) -> Result<CompiledRead, Problem> + Send + Sync> Attempt 
         context: &KeyContext,
         is_last: bool,
     ) -> Result<Answer, RetryReason> {
-        let Read { cursors, make } = self;
+        let Read { cursors, wording, make } = self;
         let compiled = make(context).map_err(RetryReason::Refused)?;
         let statement = (compiled.sql, compiled.shape.clone());
         // The last try takes what it gets: where tables change without end, answers must come all the same.
         let page = retry::read(caller, context, !is_last, statement, compiled.take).await;
         let page = page.map_err(|failure| {
             // compiled again, because the statement was moved into the question
-            problem_of(caller, context, &compiled.entity, failure, |parameter| {
+            problem_of(caller, context, wording, &compiled.entity, failure, |parameter| {
                 let compiled = make(context).ok()?;
                 rest::problem::invalid_condition(&compiled, parameter, may_read(context, &compiled.entity))
             })
@@ -88,11 +91,8 @@ impl<F: Fn(&KeyContext) -> Result<CompiledRead, Problem> + Send + Sync> Attempt 
             return Err(RetryReason::Behind);
         }
         let after = next(cursors, compiled.binding, page.last.as_ref().filter(|_| page.more));
-        let after = after.map_err(|too_long| {
-            RetryReason::Final(Problem::new(
-                Code::InvalidOrderBy,
-                format!("{too_long}; order by shorter fields, or ask for more rows per page"),
-            ))
+        let after = after.map_err(|TooLong| {
+            RetryReason::Final(Problem::new(Code::InvalidOrderBy, wording.long_position))
         })?;
         let count = compiled.shape.count.map(|_| match page.count {
             Some(count) => Count::Known(count),

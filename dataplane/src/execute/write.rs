@@ -15,6 +15,7 @@ use crate::execute::problem::problem_of;
 use crate::execute::retry::{self, Attempt, RetryReason};
 use crate::execute::row_version::RowVersion;
 use crate::execute::value_diagnosis;
+use crate::execute::wording::Wording;
 use crate::execute::write_problem::{self, about, is_key, unwritable, violation};
 
 /// What was written, and of what.
@@ -42,11 +43,12 @@ pub type Reserve<'a> = dyn Fn(usize) -> Result<(), Problem> + Sync + 'a;
 /// policies may be the reason: for the same write, in the form that shows it (`told_apart`).
 pub async fn run(
     caller: &Caller,
+    wording: &Wording,
     make: impl Fn(&KeyContext, bool) -> Result<CompiledWrite, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
     let written = async {
         let context = caller.authenticate().await?;
-        retry::run(caller, context, &Write { reserve: None, make }).await
+        retry::run(caller, context, &Write { wording, reserve: None, make }).await
     };
     written.await.map_err(Problem::of_nothing_written)
 }
@@ -55,17 +57,19 @@ pub async fn run(
 /// memory as the body itself.
 pub async fn run_with_body(
     caller: &Caller,
+    wording: &Wording,
     reserve: &Reserve<'_>,
     make: impl Fn(&KeyContext, bool) -> Result<CompiledWrite, Problem> + Send + Sync,
 ) -> Result<Written, Problem> {
     let written = async {
         let context = caller.reauthenticate().await?;
-        retry::run(caller, context, &Write { reserve: Some(reserve), make }).await
+        retry::run(caller, context, &Write { wording, reserve: Some(reserve), make }).await
     };
     written.await.map_err(Problem::of_nothing_written)
 }
 
 struct Write<'a, F> {
+    wording: &'a Wording,
     reserve: Option<&'a Reserve<'a>>,
     make: F,
 }
@@ -86,9 +90,9 @@ impl<F: Fn(&KeyContext, bool) -> Result<CompiledWrite, Problem> + Send + Sync> A
         if compiled.guard == Guard::Unseen && is_in_doubt(&compiled, &answered) {
             let compiled = make(true)?;
             let answered = asked(caller, context, &compiled, false).await;
-            return written(caller, context, compiled, answered).await;
+            return written(caller, context, self.wording, compiled, answered).await;
         }
-        written(caller, context, compiled, answered).await
+        written(caller, context, self.wording, compiled, answered).await
     }
 }
 
@@ -106,6 +110,7 @@ pub(crate) async fn asked(
 pub(crate) async fn written(
     caller: &Caller,
     context: &KeyContext,
+    wording: &Wording,
     compiled: CompiledWrite,
     answered: Result<WriteOutcome, WriteFailure>,
 ) -> Result<Written, RetryReason> {
@@ -113,9 +118,8 @@ pub(crate) async fn written(
         Ok(outcome) => outcome,
         Err(failure) => {
             let named = value_diagnosis::diagnose(caller, context, &compiled, &failure).await;
-            return Err(
-                named.map_or_else(|| refused(caller, context, &compiled, failure), RetryReason::Final)
-            );
+            return Err(named
+                .map_or_else(|| refused(caller, context, wording, &compiled, failure), RetryReason::Final));
         }
     };
     let effect = outcome.effect.and_then(Effect::of);
@@ -158,12 +162,14 @@ fn is_in_doubt(compiled: &CompiledWrite, answered: &Result<WriteOutcome, WriteFa
 fn refused(
     caller: &Caller,
     context: &KeyContext,
+    wording: &Wording,
     compiled: &CompiledWrite,
     failure: WriteFailure,
 ) -> RetryReason {
     match failure {
         WriteFailure::Violation(cause) => {
-            let problem = about(violation(&cause, context, compiled), &cause, context, &compiled.entity);
+            let problem =
+                about(violation(&cause, context, compiled, wording), &cause, context, &compiled.entity);
             let is_own_key = compiled.may_race && is_key(&cause, &compiled.entity);
             let problem = if is_own_key { write_problem::unreachable_row(&compiled.entity) } else { problem };
             match compiled.may_race && cause.sqlstate.as_deref() == Some("23505") {
@@ -176,7 +182,7 @@ fn refused(
             "the write conflicted with a concurrent one, and nothing was written; retry",
         )),
         WriteFailure::Unwritable(cause) => RetryReason::Final(unwritable(&cause)),
-        WriteFailure::Any(failure) => unanswered(caller, context, compiled, failure),
+        WriteFailure::Any(failure) => unanswered(caller, context, wording, compiled, failure),
     }
 }
 
@@ -184,6 +190,7 @@ fn refused(
 fn unanswered(
     caller: &Caller,
     context: &KeyContext,
+    wording: &Wording,
     compiled: &CompiledWrite,
     failure: Failure,
 ) -> RetryReason {
@@ -208,11 +215,8 @@ fn unanswered(
             Code::StatementTimeout,
             "the write exceeded the tenant's statement timeout and was canceled; check before retrying, with fewer rows",
         )),
-        Failure::TooLong => RetryReason::Final(Problem::new(
-            Code::TooLarge,
-            "a row would be longer than 64 MiB as JSON, so nothing was written; send Prefer: return=minimal to write it",
-        )),
-        failure => problem_of(caller, context, &compiled.entity, failure, |parameter| {
+        Failure::TooLong => RetryReason::Final(Problem::new(Code::TooLarge, wording.long_written_row)),
+        failure => problem_of(caller, context, wording, &compiled.entity, failure, |parameter| {
             rest::problem::invalid_value(
                 compiled,
                 parameter,

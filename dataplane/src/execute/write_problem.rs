@@ -8,6 +8,7 @@ use rowgate_sql::query::NoRowReason;
 use rowgate_sql::rest;
 
 use crate::auth::key_context::KeyContext;
+use crate::execute::wording::Wording;
 
 /// What a view cannot do, or not with these fields.
 pub(crate) fn unwritable(cause: &Cause) -> Problem {
@@ -77,12 +78,9 @@ pub fn passed_over() -> Problem {
 }
 
 /// The problem of a stale write; `nothing` says by what it named the row's version.
-pub fn stale(no_row: NoRowReason, entity: &Entity) -> Problem {
+pub fn stale(no_row: NoRowReason, entity: &Entity, wording: &Wording) -> Problem {
     match no_row {
-        NoRowReason::Unmatched => Problem::new(
-            Code::PreconditionFailed,
-            "the row's version is not the one that If-Match names, or the row is gone; read it again, and apply the change to what you find",
-        ),
+        NoRowReason::Unmatched => Problem::new(Code::PreconditionFailed, wording.unmatched),
         _ => Problem::new(
             Code::StaleRow,
             format!(
@@ -110,7 +108,12 @@ pub(crate) fn about(problem: Problem, cause: &Cause, context: &KeyContext, entit
 }
 
 /// Which rule it was, without a word of the database's own: that may hold values of rows that the key does not see.
-pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &CompiledWrite) -> Problem {
+pub(crate) fn violation(
+    cause: &Cause,
+    context: &KeyContext,
+    compiled: &CompiledWrite,
+    wording: &Wording,
+) -> Problem {
     let is_table = compiled.entity.kind == EntityKind::Table;
     match cause.sqlstate.as_deref() {
         // No version that this request could name.
@@ -119,7 +122,7 @@ pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &Compiled
             "a foreign key or a trigger would change rows of another table, which requires their versions; change \
              those first",
         ),
-        Some("DL409") => stale(compiled.no_row, &compiled.entity),
+        Some("DL409") => stale(compiled.no_row, &compiled.entity, wording),
         Some("DL428") if compiled.entity.kind == EntityKind::View && compiled.entity.version().is_none() => {
             Problem::new(
                 Code::ExpectedTsRequired,
@@ -129,20 +132,14 @@ pub(crate) fn violation(cause: &Cause, context: &KeyContext, compiled: &Compiled
                 ),
             )
         }
-        Some("DL428") => Problem::new(
-            Code::ExpectedTsRequired,
-            format!(
-                "this table requires the row's version: send {} as it was read, or If-Match with its ETag",
-                compiled.entity.version_name()
-            ),
-        ),
+        Some("DL428") => {
+            Problem::new(Code::ExpectedTsRequired, (wording.version_required)(compiled.entity.version_name()))
+        }
         Some("DL405") if is_elsewhere(cause, &compiled.entity) => Problem::new(
             Code::ForeignKeyViolation,
             "rows of a table that does not allow deletes refer to this row; change those first",
         ),
-        Some("DL405") => Problem::delete_blocked(
-            "this table does not allow deletes; set the row's deletion flag with PATCH instead",
-        ),
+        Some("DL405") => Problem::delete_blocked(wording.no_deletes),
         Some("23505") => Problem::new(
             Code::UniqueViolation,
             "a row with these values of a unique field, or of the key, already exists; change them",

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::api::rest::rows::Rows;
 use crate::api::rest::target::RequestTarget;
+use crate::api::rest::wording::WORDING;
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
@@ -38,13 +39,15 @@ pub(crate) async fn collection(
         rest::collection(&context.snapshot.catalog, &scope, &entity, &request, cursors)
     };
     let answer =
-        read::run(&caller, &app.cursor_key, |context| Ok(compile::read(&resolved(context)?))).await?;
+        read::run(&caller, &app.cursor_key, &WORDING, |context| Ok(compile::read(&resolved(context)?)))
+            .await?;
     let count = match answer.count {
         None => None,
         Some(Count::Known(count)) => Some(count),
         Some(Count::Unsaid) => {
-            let alone =
-                read::run(&caller, &app.cursor_key, |context| Ok(compile::count(&resolved(context)?)));
+            let alone = read::run(&caller, &app.cursor_key, &WORDING, |context| {
+                Ok(compile::count(&resolved(context)?))
+            });
             alone.await?.count.and_then(Count::known)
         }
     };
@@ -59,7 +62,7 @@ pub(crate) async fn row(
     State(app): State<Arc<App>>,
     target: RequestTarget,
 ) -> Answered<Response> {
-    let answer = read::run(&caller, &app.cursor_key, |context| {
+    let answer = read::run(&caller, &app.cursor_key, &WORDING, |context| {
         let (entity, request) = (target.entity(context)?, query_string::parse(target.query())?);
         let scope = context.snapshot.scope(&context.key);
         let catalog = &context.snapshot.catalog;

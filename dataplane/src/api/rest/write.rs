@@ -21,6 +21,7 @@ use serde_json::value::RawValue;
 use crate::api::rest::entity_tags;
 use crate::api::rest::rows::Rows;
 use crate::api::rest::target::RequestTarget;
+use crate::api::rest::wording::WORDING;
 use crate::api::rest::write_request::{Head, UnreadBody, WriteRequest};
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
@@ -56,7 +57,7 @@ pub(crate) async fn create(
     };
     let request = unread.receive(&caller, may).await?;
     let reserve = |n| request.reserve(n);
-    let posted = post::run(&caller, &reserve, |context| {
+    let posted = post::run(&caller, &WORDING, &reserve, |context| {
         let ((entity, is_called, scope), catalog) = (asked(context)?, &context.snapshot.catalog);
         let reads_back = !request.head.is_minimal;
         if is_called {
@@ -125,7 +126,7 @@ async fn upsert(
     let mut n_attempts = 0;
     loop {
         n_attempts += 1;
-        let written = write::run_with_body(&caller, &reserve, |context, tells_apart| {
+        let written = write::run_with_body(&caller, &WORDING, &reserve, |context, tells_apart| {
             let (entity, key, scope) = asked(context)?;
             let (body, wish) = (
                 request.body().and_then(body::parse),
@@ -161,7 +162,7 @@ async fn upsert(
                     return Err(Problem::new(Code::PreconditionFailed, what).into());
                 }
                 no_row @ (NoRowReason::Stale | NoRowReason::Unmatched) => {
-                    return Err(write_problem::stale(no_row, &written.entity).into());
+                    return Err(write_problem::stale(no_row, &written.entity, &WORDING).into());
                 }
             },
         }
@@ -223,7 +224,7 @@ pub(crate) async fn delete(
     target: RequestTarget,
     asked: DeletePreconditions,
 ) -> Result<StatusCode, Refusal> {
-    let written = write::run(&caller, |context, tells_apart| {
+    let written = write::run(&caller, &WORDING, |context, tells_apart| {
         let (entity, key) = (target.entity(context)?, target.key()?);
         no_options(&target)?;
         let scope = context.snapshot.scope(&context.key);
