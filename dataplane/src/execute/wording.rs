@@ -1,6 +1,10 @@
 //! What a surface calls that which a caller can change: words for problems that are found when a statement has run. All others are
 //! worded alike for every surface.
 
+use rowgate_core::problem::Problem;
+use rowgate_sql::catalog::Entity;
+use rowgate_sql::query::Check;
+
 /// The words of one surface.
 pub struct Wording {
     /// A statement takes more memory than one session may.
@@ -15,6 +19,8 @@ pub struct Wording {
     pub unmatched: &'static str,
     /// The table requires the row's version, which callers know by the name of this field.
     pub version_required: fn(&str) -> String,
+    /// A key field's value is not what the row is named by, as PostgreSQL has found.
+    pub untrue: fn(&Entity, &Check) -> Problem,
     /// The table keeps its rows, and has a field that flags them as deleted.
     pub no_deletes: &'static str,
 }

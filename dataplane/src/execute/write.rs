@@ -129,7 +129,7 @@ pub(crate) async fn written(
         }
         Some(Effect::Untrue(at)) => {
             if let Some(check) = compiled.checks.get(at) {
-                return Err(RetryReason::Final(rest::problem::untrue(&compiled.entity, check)));
+                return Err(RetryReason::Final((wording.untrue)(&compiled.entity, check)));
             }
         }
         _ => {}

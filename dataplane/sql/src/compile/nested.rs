@@ -67,13 +67,13 @@ pub(super) struct Join<'q> {
 /// The lists that are to be compiled yet. A level has the number of its list.
 #[derive(Default)]
 pub(super) struct Lists<'q> {
-    waiting: VecDeque<Waiting<'q>>,
+    pending: VecDeque<PendingList<'q>>,
     n: usize,
     /// The level that is compiled.
     now: Option<usize>,
 }
 
-struct Waiting<'q> {
+struct PendingList<'q> {
     hops: Vec<Hop<'q>>,
     around: Option<usize>,
     key_around: Vec<usize>,
@@ -89,7 +89,7 @@ impl<'q> Lists<'q> {
         key_around: Vec<usize>,
     ) -> usize {
         let hops = [hops, &[Hop { ones: ones.to_vec(), many }]].concat();
-        self.waiting.push_back(Waiting { hops, around: self.now, key_around });
+        self.pending.push_back(PendingList { hops, around: self.now, key_around });
         self.n += 1;
         self.n - 1
     }
@@ -97,7 +97,7 @@ impl<'q> Lists<'q> {
     /// All levels below `root`, each behind the one around it.
     pub(super) fn compiled(mut self, root: &'q Query) -> Vec<CompiledLevel> {
         let mut levels = Vec::new();
-        while let Some(Waiting { hops, around, key_around }) = self.waiting.pop_front() {
+        while let Some(PendingList { hops, around, key_around }) = self.pending.pop_front() {
             self.now = Some(levels.len());
             let Some(Hop { many, .. }) = hops.last() else { continue };
             let mut sql = Sql::new();

@@ -36,7 +36,9 @@ pub(super) fn write<'q>(
 ) -> Select<'q> {
     let entity = &*query.entity;
     let is_flat = query.select.iter().all(|it| matches!(it, Selected::Field(_) | Selected::Aggregate(_)));
-    let mut writer = Writer { sql, hops, columns: Vec::new(), joins: Vec::new(), lists };
+    // columns of joined objects come on top
+    let n_columns = query.select.len() + query.order.len() + 2;
+    let mut writer = Writer { sql, hops, columns: Vec::with_capacity(n_columns), joins: Vec::new(), lists };
     let mut members = Vec::new();
     match is_flat {
         true => {
@@ -45,7 +47,7 @@ pub(super) fn write<'q>(
         false => members = writer.members(0, entity, &query.select, &[]),
     }
     let Writer { sql, mut columns, joins, .. } = writer;
-    let mut position = Vec::new();
+    let mut position = Vec::with_capacity(query.order.len() + 1);
     for term in &query.order {
         // before the first object each member is one column
         let plain =

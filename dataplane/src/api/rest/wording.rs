@@ -1,5 +1,7 @@
 //! REST's words for problems that are found when a statement has run.
 
+use rowgate_sql::rest;
+
 use crate::execute::wording::Wording;
 
 pub(super) static WORDING: Wording = Wording {
@@ -16,5 +18,6 @@ pub(super) static WORDING: Wording = Wording {
             "this table requires the row's version: send {field} as it was read, or If-Match with its ETag"
         )
     },
+    untrue: rest::problem::untrue,
     no_deletes: "this table does not allow deletes; set the row's deletion flag with PATCH instead",
 };
