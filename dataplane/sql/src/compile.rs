@@ -130,7 +130,7 @@ fn rows(
     match fence::of(query) {
         None => source(sql, query, query.filter.as_ref(), after, joins, around),
         Some(fence) => {
-            sql.lit(" from (");
+            sql.lit(if fence.fields.is_empty() { " from (select" } else { " from (" });
             let mut word = "select ";
             for field in fence.fields {
                 column(sql.lit(word), entity, field);

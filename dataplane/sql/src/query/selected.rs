@@ -8,7 +8,7 @@ use crate::request::Comparison;
 use crate::shape::Encoding;
 use crate::text::Bind;
 
-/// A member of an object. Those of a read without `$expand` are fields.
+/// A member of an object. Those of a flat read are fields.
 #[derive(Debug, Clone)]
 pub enum Selected {
     /// Position in the entity's `fields`.

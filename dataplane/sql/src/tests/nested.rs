@@ -149,6 +149,22 @@ fn groups_have_keys_aggregates_and_conditions() {
     );
 }
 
+/// A condition that may raise, over a view of which no field is read.
+#[test]
+fn rows_of_a_view_are_counted_behind_its_conditions() {
+    let mut grouped = query("orders", "$filter=1+div+0+eq+1", &[], vec![]);
+    Arc::make_mut(&mut grouped.entity).kind = EntityKind::View;
+    grouped.select.push(Selected::Aggregate(Box::new(Aggregate::count("n"))));
+    (grouped.order, grouped.group) = (Vec::new(), Some(Group::default()));
+    assert_eq!(
+        levels(&compile::read(&grouped)),
+        [concat!(
+            r#"select pg_catalog.count(*) from (select from "app"."orders" t offset 0) t "#,
+            r#"where $1 / $2 = $3 limit 100 <- 23:"1" 23:"0" 23:"1""#,
+        )]
+    );
+}
+
 #[test]
 fn each_row_around_has_groups_of_its_own() {
     let mut grouped = query("lines", "", &["qty"], vec![]);
