@@ -1,6 +1,7 @@
 //! The rules of ARCHITECTURE.md that a compiler does not hold: who may know whom, and where things stand.
 
 mod entropy;
+mod filters;
 mod folders;
 mod messages;
 mod pages;

@@ -40,8 +40,6 @@ use server::Server;
 #[derive(Debug)]
 pub struct Cluster {
     server: Server,
-    /// Speaks for `admin`, in plain HTTP, to [`Cluster::get`].
-    window: kubectl::Window,
     n_namespaces: AtomicUsize,
 }
 
@@ -67,8 +65,7 @@ impl Cluster {
     /// A fresh server with further flags of kube-apiserver, such as `--goaway-chance=0.01`.
     pub async fn with(flags: &[&str]) -> Cluster {
         let server = Server::start(flags).await;
-        let window = kubectl::Window::open(&server.kubectl(), server.scratch()).await;
-        let cluster = Cluster { server, window, n_namespaces: AtomicUsize::new(0) };
+        let cluster = Cluster { server, n_namespaces: AtomicUsize::new(0) };
         cluster.establish().await;
         cluster
     }
@@ -123,13 +120,13 @@ impl Cluster {
     /// What the server answers to a `GET` by `admin`, such as of `/api/v1/namespaces/a/secrets/b`; `None`: it is not there.
     /// Cheap enough for [`until`].
     pub async fn get(&self, path: &str) -> Option<Value> {
-        self.window.get(path).await
+        self.server.window().get(path).await
     }
 
     /// What the server answers to another request by `admin`: for many at a time, and for what kubectl would not send.
     /// `PATCH` is a merge patch.
     pub async fn send(&self, method: Method, path: &str, body: &Value) -> (StatusCode, Value) {
-        self.window.send(method, path, body).await
+        self.server.window().send(method, path, body).await
     }
 
     /// A kubeconfig by which `kubectl` is `admin`.

@@ -11,7 +11,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 
-use super::tools::tool;
+use super::tools::{HEAP, tool};
 use crate::scratch::Scratch;
 use crate::wait::until;
 
@@ -50,7 +50,7 @@ impl Kubectl<'_> {
     pub(super) fn command(self, args: &[&str]) -> Command {
         let mut command = Command::new(tool("kubectl"));
         // Nothing of the person who runs the tests: neither clusters nor preferences.
-        command.env_remove("KUBECONFIG").env("KUBERC", "off");
+        command.env_remove("KUBECONFIG").env("KUBERC", "off").env(HEAP.0, HEAP.1);
         command.arg("--kubeconfig").arg(self.kubeconfig);
         command.arg("--cache-dir").arg(self.kubeconfig.with_extension("cache"));
         command.args(args);

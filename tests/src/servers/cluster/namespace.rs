@@ -59,7 +59,7 @@ impl<'a> Namespace<'a> {
     pub async fn put(&self, document: &Value) -> (StatusCode, Value) {
         let name = document["metadata"]["name"].as_str().expect("a name");
         let resource = plural(document["kind"].as_str().expect("a kind"));
-        self.cluster.window.apply(&format!("{}/{name}", self.path(resource)), document).await
+        self.cluster.server.window().apply(&format!("{}/{name}", self.path(resource)), document).await
     }
 
     /// As [`Namespace::put`], of each document of a text; none may be refused.
@@ -125,7 +125,7 @@ impl<'a> Namespace<'a> {
 
     /// Writes down every state of a resource's objects that the server shows from now on.
     pub async fn record(&self, resource: &str) -> Recording {
-        Recording::begin(&self.cluster.window, &self.path(resource)).await
+        Recording::begin(self.cluster.server.window(), &self.path(resource)).await
     }
 
     /// As [`Cluster::writes_since`], of what stands in this namespace.

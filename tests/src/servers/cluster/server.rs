@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::Signal;
 use rcgen::KeyPair;
 
-use super::kubectl::Kubectl;
-use super::tools::tool;
+use super::kubectl::{Kubectl, Window};
+use super::tools::{HEAP, tool};
 use crate::scratch::Scratch;
 use crate::servers::data_plane::send;
 use crate::servers::tls::{Authority, Issued, Validity};
@@ -34,6 +34,8 @@ pub(super) struct Server {
     port: u16,
     flags: Vec<String>,
     kubeconfig: PathBuf,
+    /// Speaks for `admin`, in plain HTTP.
+    window: Window,
     api: Option<Child>,
     _etcd: Child,
 }
@@ -59,7 +61,9 @@ impl Server {
         fs::write(&kubeconfig, kubeconfig_text(port, user, "default")).expect("the folder is ours");
         let etcd = etcd(&scratch);
         let flags = flags.iter().map(ToString::to_string).collect();
-        let mut server = Server { scratch, authority, port, flags, kubeconfig, api: None, _etcd: etcd };
+        let window = Window::open(&Kubectl { kubeconfig: &kubeconfig }, &scratch).await;
+        let mut server =
+            Server { scratch, authority, port, flags, kubeconfig, window, api: None, _etcd: etcd };
         server.start_again().await;
         server
     }
@@ -71,8 +75,7 @@ impl Server {
         until("the API server's readiness", async || {
             let ended = child.try_wait().expect("it is our child");
             assert!(ended.is_none(), "the API server ended: {}", last(&self.log()));
-            let answer = self.kubectl().run(&["get", "--raw", "/readyz"], "").await;
-            answer.status.success().then_some(())
+            self.window.ask("/readyz").await.status().is_success().then_some(())
         })
         .await;
         self.api = Some(child);
@@ -93,6 +96,7 @@ impl Server {
         file("audit-policy-file", &self.scratch.path().join("audit-policy.yaml"));
         file("audit-log-path", &self.audit_log());
         command
+            .env(HEAP.0, HEAP.1)
             .arg(format!("--etcd-servers={}", socket(&private, "etcd")))
             .args(["--audit-log-maxsize=100000", "--service-account-issuer=https://kubernetes.default.svc"])
             .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
@@ -121,6 +125,10 @@ impl Server {
 
     pub(super) fn kubectl(&self) -> Kubectl<'_> {
         Kubectl { kubeconfig: &self.kubeconfig }
+    }
+
+    pub(super) fn window(&self) -> &Window {
+        &self.window
     }
 
     pub(super) fn kubeconfig(&self) -> &Path {
@@ -166,6 +174,7 @@ fn etcd(scratch: &Scratch) -> Child {
     let private = scratch.path().join("state/cluster");
     let mut command = Command::new(tool("etcd"));
     command
+        .env(HEAP.0, HEAP.1)
         .arg("--data-dir")
         .arg(private.join("etcd"))
         .args(["--name=test", "--unsafe-no-fsync", "--log-level=warn", "--quota-backend-bytes=4294967296"])
