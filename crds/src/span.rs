@@ -13,7 +13,7 @@ pub struct Span(Duration);
 
 /// Why a text is no span.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no span of time: write a whole number with ms, s, m, h or d, such as 30s")]
+#[error("{0:?} is not a duration: write a whole number with ms, s, m, h or d, such as 30s")]
 pub struct SpanError(String);
 
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)];

@@ -62,7 +62,7 @@ fn the_objects_own_fields_are_checked_too() {
     assert_eq!(
         refused,
         [
-            "metadata.name: \"Big_One\" holds other than lower-case letters, digits, hyphens and dots, or has no letter or \
+            "metadata.name: \"Big_One\" holds characters other than lower-case letters, digits, hyphens and dots, or has no letter or \
              digit at an end",
             "metadata.lables: unknown field; did you mean labels?",
             "spce: unknown field; did you mean spec?",

@@ -68,7 +68,7 @@ fn name_error(name: &str, most: usize, dots: bool) -> Option<String> {
     let and_dots = if dots { ", hyphens and dots" } else { " and hyphens" };
     (!well_formed).then(|| {
         format!(
-            "{name:?} holds other than lower-case letters, digits{and_dots}, or has no letter or digit at an end"
+            "{name:?} holds characters other than lower-case letters, digits{and_dots}, or does not begin and end with a letter or digit"
         )
     })
 }

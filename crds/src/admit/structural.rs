@@ -106,7 +106,7 @@ pub(crate) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str> +
         None => {
             let mut known: Vec<&str> = known.into_iter().collect();
             known.sort_unstable();
-            format!("unknown field; known here: {}", known.join(", "))
+            format!("unknown field; known fields: {}", known.join(", "))
         }
     }
 }
@@ -161,7 +161,7 @@ fn text_errors(schema: &Value, text: &str) -> Vec<String> {
         }
     }
     if schema["format"] == "date-time" && text.parse::<Timestamp>().is_err() {
-        found.push(format!("{text:?} is no time; write it like 2030-01-31T12:00:00Z"));
+        found.push(format!("{text:?} is not a time; write it as 2030-01-31T12:00:00Z"));
     }
     found
 }

@@ -113,7 +113,7 @@ fn tenants() -> Vec<Case> {
             ("{databse: {}}", "spec.databse: unknown field; did you mean database?"),
             (
                 "{limits: {colour: 1}}",
-                "spec.limits.colour: unknown field; known here: maxExportRows, maxPageSize, requestsPerSecond, statementTimeout",
+                "spec.limits.colour: unknown field; known fields: maxExportRows, maxPageSize, requestsPerSecond, statementTimeout",
             ),
             ("{limits: {maxPageSize: 0}}", "spec.limits.maxPageSize: must be at least 1"),
             ("{limits: {maxPageSize: 1.5}}", "spec.limits.maxPageSize: must be a whole number, not 1.5"),
@@ -303,7 +303,7 @@ fn keys() -> Vec<Case> {
             ("{tenantRef: {name: t}, expiresAt: 2030-01-01T00:00:00Z}", ""),
             (
                 "{tenantRef: {name: t}, expiresAt: tomorrow}",
-                "spec.expiresAt: \"tomorrow\" is no time; write it like 2030-01-31T12:00:00Z",
+                "spec.expiresAt: \"tomorrow\" is not a time; write it as 2030-01-31T12:00:00Z",
             ),
             (
                 "{tenantRef: {name: t}, secretName: No}",

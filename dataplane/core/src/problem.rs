@@ -190,7 +190,7 @@ impl Problem {
     pub fn entity_not_found() -> Problem {
         Problem::new(
             Code::EntityNotFound,
-            "there is no such entity for this key; GET /auth/{tenant}/api lists those there are",
+            "this API key has no such entity; GET /auth/{tenant}/api lists the entities that it has",
         )
     }
 

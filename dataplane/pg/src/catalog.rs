@@ -74,5 +74,5 @@ async fn sets(conn: &mut PgConnection) -> Result<Vec<(String, Json<Vec<Permissio
 }
 
 pub(crate) fn ident(name: &str) -> Result<Ident, PgError> {
-    Ident::new(name).ok_or_else(|| PgError::unexpected("PostgreSQL holds a name that is none"))
+    Ident::new(name).ok_or_else(|| PgError::unexpected("PostgreSQL returned an invalid name"))
 }

@@ -141,7 +141,7 @@ fn ulid(text: &str, mistakes: &mut Vec<String>) -> Option<Ulid> {
     let id = text.parse::<Ulid>();
     id.map_err(|_| {
         mistakes.push(format!(
-            "{text:?} is no id: one has 26 lower-case letters and digits; `rowgate-dataplane retained` lists them"
+            "{text:?} is not an id: an id has 26 lower-case letters and digits; `rowgate-dataplane retained` lists them"
         ));
     })
     .ok()
@@ -154,7 +154,7 @@ fn tenant(text: &str, mistakes: &mut Vec<String>) -> Option<(String, String)> {
     let parts = text.split_once('/').filter(|(namespace, name)| is_name(namespace) && is_name(name));
     if parts.is_none() {
         mistakes
-            .push(format!("--to: {text:?} names no Tenant; give its namespace and its name as team-b/shop"));
+            .push(format!("--to: {text:?} is not a Tenant; give its namespace and its name as team-b/shop"));
     }
     parts.map(|(namespace, name)| (namespace.to_owned(), name.to_owned()))
 }
@@ -172,10 +172,14 @@ mod tests {
     #[test]
     fn every_mistake_is_told_at_once() {
         for (act, starts) in [
-            (ActFlags::Drop { id: "shop".to_owned(), yes: true }, &["\"shop\" is no id"][..]),
+            (ActFlags::Drop { id: "shop".to_owned(), yes: true }, &["\"shop\" is not an id"][..]),
             (
                 ActFlags::HandOver { id: String::new(), to: "team-b".to_owned() },
-                &["\"\" is no id", "--to: \"team-b\" names no Tenant", "--operator-root-file: is required"],
+                &[
+                    "\"\" is not an id",
+                    "--to: \"team-b\" is not a Tenant",
+                    "--operator-root-file: is required",
+                ],
             ),
         ] {
             let target = InstallationFlags {

@@ -41,7 +41,7 @@ pub struct Revoked {
 pub enum RevokeError {
     // The argument may be the key itself, so it is not repeated.
     #[error(
-        "the argument is no key id: one has 26 lower-case letters and digits; status.apiKeyId of the ApiKey holds it"
+        "the argument is not a key id: an id has 26 lower-case letters and digits; status.apiKeyId of the ApiKey holds it"
     )]
     NotAKeyId,
     #[error(
@@ -50,13 +50,13 @@ pub enum RevokeError {
     )]
     Unknown { key: Ulid, n_tenants: usize },
     #[error(
-        "key {key} is not revoked: it is in none of the tenants that answer, and these do not: {}; try again when they do",
+        "key {key} was not revoked: no tenant that answered has it, and these did not answer: {}; retry when they do",
         silent.join("; ")
     )]
     Silent { key: Ulid, silent: Vec<String> },
     #[error(transparent)]
     Installation(#[from] InstallationError),
-    #[error("the control database does not list its tenants: {0}")]
+    #[error("cannot list the tenants of the control database: {0}")]
     Tenants(#[source] PgError),
 }
 

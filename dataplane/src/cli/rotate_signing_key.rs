@@ -17,12 +17,12 @@ pub struct Begun(Rotation);
 #[derive(Debug, thiserror::Error)]
 pub enum RotateError {
     #[error(
-        "signing key {0} follows the one before it until {1}, and no more than two verify at once; rotate again after that"
+        "the last rotation, to signing key {0}, ends at {1}, and at most two keys verify at once; rotate again after that"
     )]
     UnderWay(i32, String),
     #[error(transparent)]
     Installation(#[from] InstallationError),
-    #[error("the control database did not take the rotation: {0}")]
+    #[error("the control database refused the rotation: {0}")]
     Pg(#[from] PgError),
 }
 

@@ -35,7 +35,7 @@ pub struct RequestMetrics {
     routes: Routes,
     /// In the order of [`Code::ALL`].
     refusals: [AtomicU64; Code::ALL.len()],
-    /// Answers that broke off, and requests whose callers did not wait for one.
+    /// Responses that were cut short, and requests whose clients disconnected first.
     pub cut: Count,
     pub exchanges: Histogram,
     pub catalog_loads: Count,

@@ -28,7 +28,7 @@ impl TrustedProxies {
         match wrong.is_empty() {
             true => Ok(TrustedProxies(networks)),
             false => Err(format!(
-                "holds what is no network: {}; give addresses or networks such as 10.0.0.0/8, separated by commas",
+                "holds entries that are not networks: {}; give addresses or networks such as 10.0.0.0/8, separated by commas",
                 wrong.join(", ")
             )),
         }

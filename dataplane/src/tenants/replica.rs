@@ -109,7 +109,7 @@ impl Replica {
     pub async fn end(mut self, app: &App) {
         let last_used_written = tokio::time::timeout(CONTROL_TIMEOUT, self.write_last_used(app)).await;
         if !matches!(last_used_written, Ok(Ok(()))) {
-            tracing::warn!("when keys were last used is not written down; their status stays behind");
+            tracing::warn!("cannot record when keys were last used; lastUsedAt in their status is late");
         }
     }
 

@@ -52,10 +52,10 @@ impl Tenant {
                 tracing::info!(tenant = %self.slug, n_ended, "ended the calls of keys that are dead");
             }
             Ok(Err(error)) => {
-                tracing::debug!(tenant = %self.slug, %error, "calls of dead keys could not be looked for");
+                tracing::debug!(tenant = %self.slug, %error, "cannot look for calls of dead keys");
             }
             Err(_) => {
-                tracing::debug!(tenant = %self.slug, "calls of dead keys could not be looked for in time")
+                tracing::debug!(tenant = %self.slug, "the search for calls of dead keys took too long")
             }
         }
         self.call_activity.looked(matches!(looked, Ok(Ok(0))));
@@ -87,10 +87,10 @@ impl Tenant {
                 tracing::info!(tenant = %self.slug, n_ended, "ended the requests of keys that are dead");
             }
             Ok(Err(error)) => {
-                tracing::debug!(tenant = %self.slug, %error, "requests of dead keys could not be looked for");
+                tracing::debug!(tenant = %self.slug, %error, "cannot look for requests of dead keys");
             }
             Err(_) => {
-                tracing::debug!(tenant = %self.slug, "requests of dead keys could not be looked for in time");
+                tracing::debug!(tenant = %self.slug, "the search for requests of dead keys took too long");
             }
         }
         self.ending_requests.store(false, Ordering::Release);

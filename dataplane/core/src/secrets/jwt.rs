@@ -56,7 +56,7 @@ pub struct Signers {
 
 /// No token of ours, or not valid now. There is one answer to every reason, so there is one error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the token is not one of ours, or not valid now")]
+#[error("the token was not issued by this installation, or is not valid now")]
 pub struct NotAToken;
 
 impl Claims {

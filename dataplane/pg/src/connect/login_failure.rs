@@ -187,7 +187,7 @@ impl LoginFailure {
                 "raise max_connections of PostgreSQL, or end sessions that are not needed (pg_stat_activity)".to_owned()
             }
             (Cause::Unreachable | Cause::TimedOut, _) => {
-                "see that the address is right and that no firewall or NetworkPolicy stands between".to_owned()
+                "check that the address is right and that no firewall or NetworkPolicy blocks it".to_owned()
             }
             (Cause::WrongPassword | Cause::Tls | Cause::Refused, _) => return None,
         })

@@ -58,8 +58,8 @@ impl Authorities {
         let pem = std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(&pem) {
-            let certificate = certificate.map_err(|error| format!("is no PEM file: {error}"))?;
-            roots.add(certificate).map_err(|error| format!("holds a certificate that is none: {error}"))?;
+            let certificate = certificate.map_err(|error| format!("is not a PEM file: {error}"))?;
+            roots.add(certificate).map_err(|error| format!("holds an invalid certificate: {error}"))?;
         }
         if roots.is_empty() {
             return Err("holds no certificate; give the PEM file of the authority".to_owned());
@@ -91,7 +91,7 @@ fn config(roots: RootCertStore) -> Arc<ClientConfig> {
 }
 
 /// What a server without TLS is told to be.
-pub(crate) const NOT_OFFERED: &str = "PostgreSQL does not offer TLS: set ssl = on in postgresql.conf; only a server on this machine may do without, with --database-tls disable (sslmode=disable in --database-url)";
+pub(crate) const NOT_OFFERED: &str = "PostgreSQL does not offer TLS: set ssl = on in postgresql.conf; only a server on this machine may be used without TLS, with --database-tls disable (sslmode=disable in --database-url)";
 
 /// Why a handshake failed, where it was the certificate, and what to change.
 pub(crate) fn explain(error: &io::Error) -> Option<String> {

@@ -226,7 +226,7 @@ struct Marker {
 
 impl Marker {
     fn id(&self) -> Result<Ulid, PgError> {
-        self.id.parse().map_err(|_| PgError::unexpected("control.installation holds no ULID"))
+        self.id.parse().map_err(|_| PgError::unexpected("control.installation does not hold a ULID"))
     }
 
     fn check(&self, which: &'static str, stored: &str, given: &str) -> Result<(), InstallationError> {

@@ -243,5 +243,5 @@ impl Wakes {
 }
 
 fn ulid(text: &str) -> Result<Ulid, PgError> {
-    text.parse().map_err(|_| PgError::unexpected("the control database holds an id that is no ULID"))
+    text.parse().map_err(|_| PgError::unexpected("the control database holds an id that is not a ULID"))
 }

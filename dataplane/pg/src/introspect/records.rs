@@ -73,7 +73,7 @@ pub(super) async fn keys(conn: &mut PgConnection) -> Result<BTreeMap<Ulid, Key>,
 }
 
 fn key(row: KeyRow) -> Result<(Ulid, Key), PgError> {
-    let id = row.id.parse().map_err(|_| PgError::unexpected("dl.keys holds an id that is no ULID"))?;
+    let id = row.id.parse().map_err(|_| PgError::unexpected("dl.keys holds an id that is not a ULID"))?;
     let secret = |secret: SecretRow| {
         Ok(KeySecret {
             id: secret.id,

@@ -76,7 +76,8 @@ impl Found {
 
 impl Row {
     fn into_found(self) -> Result<Found, PgError> {
-        let ulid = |id: String| id.parse().map_err(|_| PgError::unexpected("dl holds an id that is no ULID"));
+        let ulid =
+            |id: String| id.parse().map_err(|_| PgError::unexpected("dl holds an id that is not a ULID"));
         Ok(Found {
             id: ulid(self.id)?,
             role: self.role,

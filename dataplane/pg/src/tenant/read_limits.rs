@@ -32,7 +32,7 @@ pub async fn within<T>(
         Ok(read) => read,
         Err(_) => Err(PgError::Beyond {
             what,
-            held: format!("it was read for {} s, and nothing is waited for longer", MAX_TIME.as_secs()),
+            held: format!("reading it took longer than {} s, which is the maximum", MAX_TIME.as_secs()),
         }),
     }
 }
@@ -42,7 +42,7 @@ pub(crate) fn records<T>(rows: Vec<T>) -> Result<Vec<T>, PgError> {
     if rows.len() <= MAX_RECORDS {
         return Ok(rows);
     }
-    let held = format!("there are more than {MAX_RECORDS} rows, which is as many as are read");
+    let held = format!("there are more than {MAX_RECORDS} rows, which is the maximum that is read");
     Err(PgError::Beyond { what: "a table of dl", held })
 }
 

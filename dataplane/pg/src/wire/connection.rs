@@ -129,7 +129,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         {
             Ok(batch) => batch,
             Err(error) => {
-                let cause = Cause::ours(format!("no message can say it: {error}"));
+                let cause = Cause::ours(format!("the request cannot be encoded: {error}"));
                 return Ok((Exchanged::Whole(Err(Failure::Internal(cause).into())), false));
             }
         };

@@ -34,7 +34,7 @@ pub fn parse(bytes: &[u8]) -> Result<Body<'_>, Problem> {
             for (i, item) in items.enumerate() {
                 let Input::Object(raw) = item.map_err(of_value)? else {
                     return Err(refused(format!(
-                        "what stands at index {i} of the array, counted from 0, is not an object with the fields of a row"
+                        "the element at index {i} of the array, counted from 0, is not an object with the fields of a row"
                     )));
                 };
                 let row = fields(raw).map_err(of_value)?;

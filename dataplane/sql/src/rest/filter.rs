@@ -272,7 +272,7 @@ impl<'a> Parser<'a> {
 
     fn no_value(&self, start: usize) -> Problem {
         let at = self.text[..start].chars().count() + 1;
-        invalid(format!("the condition at character {at} of $filter stands where a value is expected"))
+        invalid(format!("a value is expected at character {at} of $filter, not a condition"))
     }
 
     fn expected(&self, wanted: &str) -> Problem {

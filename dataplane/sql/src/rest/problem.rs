@@ -154,7 +154,7 @@ fn of_call(entity: &EntityName, refusal: CallRefusal) -> Problem {
             Problem::new(Code::InvalidValue, what)
         }
         CallRefusal::Missing(names) => {
-            let what = format!("a call of {entity} needs a value for {}; null is one", quoted(&names));
+            let what = format!("a call of {entity} needs a value for {}; null is allowed", quoted(&names));
             Problem::new(Code::InvalidValue, what)
         }
     }

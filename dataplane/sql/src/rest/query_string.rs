@@ -91,7 +91,7 @@ fn unknown_option(name: &str, value: &str) -> Problem {
     let written = name.trim().to_ascii_lowercase();
     match written.as_str() {
         "$select" | "$filter" | "$orderby" | "$first" | "$after" | "$count" => {
-            problem.detail(format!("options are written in lower case and without blanks: write {written}"))
+            problem.detail(format!("options are written in lower case and without spaces: write {written}"))
         }
         _ => match spelling::meant(&written) {
             Some(meant) => problem.detail(spelling::advice(meant, &written, value, &|_| None)),

@@ -99,7 +99,7 @@ fn words() {
         ("id IN (1,2)", "write id in (1,2)"),
         ("mood has app.mood'happy'", "write mood eq app.mood'happy'"),
         ("id divby 2 eq 1", "write id div 2"),
-        ("status eq \"open\"", "text stands in single quotes: write 'open'"),
+        ("status eq \"open\"", "put text in single quotes: write 'open'"),
         ("status = \"open\"", "write status eq 'open'"),
         ("status eq \u{201c}open\u{201d}", "write 'open'"),
         (r#"{"id":{"_eq":5}}"#, "$filter is not JSON; write a condition such as id eq 5"),
@@ -108,7 +108,7 @@ fn words() {
         ("contains(status,'O'Brien') and id eq 1", "write 'O''Brien'"),
         ("placed ge 2026-01-01T00:00:00 02:00", "write 2026-01-01T00:00:00%2B02:00"),
         ("placed ge '2026-01-01T00:00:00 02:00'", "write the + of the offset as %2B"),
-        ("score eq 1e 3", "a bare + in an address is a blank: write 1e%2B3"),
+        ("score eq 1e 3", "an unescaped + in a URL means a space: write 1e%2B3"),
         ("matchesPattern(status,'^a')", "write contains(name,'x')"),
         ("substringof('a',status)", "write contains(name,'x')"),
         ("cast(id,Edm.String) eq '5'", "write the constant alone"),
@@ -146,7 +146,7 @@ fn names() {
         ("status eq NULL", "lower case: write null"),
         ("paid eq True", "lower case: write true"),
         ("id eq 5L", "numbers have no suffix: write 5"),
-        ("status eq open", "text stands in single quotes: 'open'"),
+        ("status eq open", "put text in single quotes: 'open'"),
     ] {
         check(collection("orders", &format!("$filter={filter}")), UnknownField, words, filter);
     }

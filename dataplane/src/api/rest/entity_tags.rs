@@ -46,8 +46,7 @@ pub fn finish(mut response: Response, if_none_match: Option<&Tags>) -> Response 
 pub fn precondition(headers: &HeaderMap) -> Result<Precondition, Problem> {
     let tags = |name| {
         let lines = headers.get_all(&name).iter().map(HeaderValue::as_bytes);
-        let refused =
-            |no_tags| Problem::new(Code::BadRequest, format!("{name} holds something else: {no_tags}"));
+        let refused = |no_tags| Problem::new(Code::BadRequest, format!("{name} is not valid: {no_tags}"));
         headers.contains_key(&name).then(|| Tags::parse(lines).map_err(refused)).transpose()
     };
     match (tags(IF_MATCH)?, tags(IF_NONE_MATCH)?) {

@@ -204,7 +204,7 @@ fn written_answer(
 }
 
 fn row_not_found() -> Refusal {
-    Problem::new(Code::RowNotFound, "there is no row with this key for this API key").into()
+    Problem::new(Code::RowNotFound, "no row with this key is visible to this API key").into()
 }
 
 /// Whether both are one address, however they are escaped and in whatever order its fields are.

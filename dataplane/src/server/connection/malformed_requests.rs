@@ -167,7 +167,11 @@ impl Own<'_> {
             ),
         };
         let id = RequestId::now();
-        tracing::info!(request_id = id.as_str(), status = problem.code.status(), "what came in was no HTTP");
+        tracing::info!(
+            request_id = id.as_str(),
+            status = problem.code.status(),
+            "a connection did not send HTTP"
+        );
         let body = problem_json(&problem, &id);
         let response = finish(Refusal(problem).into_response(), &id);
         let mut answer = format!("{}\r\n", self.status).into_bytes();

@@ -44,17 +44,17 @@ fn requests(text: &mut Text, app: &App, tenants: &[Arc<Tenant>]) {
             text.sample(&labels, n);
         });
     }
-    let help = "From a request's headers to the end of its answer, as far as the connection took it.";
+    let help = "Seconds from the headers of a request to the end of its response.";
     text.family("rowgate_http_request_duration_seconds", Kind::Histogram, help);
     for (tenant, metrics) in &all_metrics {
         metrics.each_duration(|route, it| text.histogram(&[("tenant", tenant), ("route", route)], it));
     }
-    let help = "Answers that broke off, and requests whose callers did not wait for one.";
+    let help = "Responses that were cut short, and requests whose clients disconnected first.";
     text.family("rowgate_http_cut_total", Kind::Counter, help);
     for (tenant, metrics) in &all_metrics {
         text.sample(&[("tenant", tenant)], metrics.cut.get());
     }
-    let help = "What was no request: refused with a bare 400, 414 or 431, and in no other metric.";
+    let help = "Malformed requests, refused with 400, 414 or 431; they count in no other metric.";
     text.family("rowgate_http_rejected_total", Kind::Counter, help);
     for (reason, n) in [("malformed", &app.unparsed.malformed), ("too_large", &app.unparsed.too_large)] {
         text.sample(&[("reason", reason)], n.get());
@@ -65,25 +65,24 @@ fn requests(text: &mut Text, app: &App, tenants: &[Arc<Tenant>]) {
         metrics.each_refusal(|code, n| text.sample(&[("tenant", tenant), ("code", &format!("{code:?}"))], n));
     }
     let (held, most) = app.body_memory.load();
-    let help = "Memory that the bodies of requests under way hold, and the statements made of them.";
+    let help = "Memory held by the bodies of requests in progress and the statements built from them.";
     text.family("rowgate_http_request_body_bytes", Kind::Gauge, help).sample(&[], held);
-    let help = "As much as they may hold.";
+    let help = "The maximum of that memory.";
     text.family("rowgate_http_request_body_bytes_max", Kind::Gauge, help).sample(&[], most);
 }
 
 fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
-    let help = "From a question to its first rows, waiting for a connection included.";
+    let help = "Seconds from a statement to its first rows, including the wait for a connection.";
     text.family("rowgate_database_exchange_duration_seconds", Kind::Histogram, help);
     for tenant in tenants {
         text.histogram(&[("tenant", tenant.slug.as_str())], &tenant.metrics.exchanges);
     }
-    let help = "Exchanges with the database whose client went away while they ran.";
+    let help = "Exchanges with the database whose client disconnected while they ran.";
     text.family("rowgate_database_exchanges_abandoned_total", Kind::Counter, help);
     for tenant in tenants {
         text.sample(&[("tenant", tenant.slug.as_str())], tenant.request_pool.counters().n_abandoned());
     }
-    let help =
-        "Exchanges that were ended: of a key that died, or for others that waited for their connection.";
+    let help = "Exchanges that were ended because their key was revoked, or because another key waited for the connection.";
     text.family("rowgate_database_exchanges_ended_total", Kind::Counter, help);
     for tenant in tenants {
         let (dead, outshared) = tenant.request_pool.counters().n_stopped();
@@ -91,7 +90,7 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
             text.sample(&[("tenant", tenant.slug.as_str()), ("reason", reason)], n);
         }
     }
-    let help = "Connections for requests that were opened, and tries that failed.";
+    let help = "Connections opened for requests, and attempts that failed.";
     text.family("rowgate_database_connects_total", Kind::Counter, help);
     for tenant in tenants {
         let (opened, failed) = tenant.request_pool.counters().n_connects();
@@ -109,9 +108,13 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
             text.sample(&[("tenant", tenant.slug.as_str()), ("state", state)], n);
         }
     }
-    gauge(text, tenants, "rowgate_pool_connections_max", "Connections for requests at most.", |tenant| {
-        Some(tenant.request_pool.load().size as u64)
-    });
+    gauge(
+        text,
+        tenants,
+        "rowgate_pool_connections_max",
+        "The maximum of connections for requests.",
+        |tenant| Some(tenant.request_pool.load().size as u64),
+    );
     gauge(text, tenants, "rowgate_pool_waiting_requests", "Requests that wait for a connection.", |tenant| {
         Some(tenant.request_pool.load().waiting as u64)
     });
@@ -122,21 +125,21 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
             text.sample(&[("tenant", tenant.slug.as_str()), ("state", state)], n);
         }
     }
-    gauge(text, tenants, "rowgate_call_sessions_max", "Calls at once at most.", |tenant| {
+    gauge(text, tenants, "rowgate_call_sessions_max", "The maximum of concurrent calls.", |tenant| {
         Some(tenant.calls.load().size as u64)
     });
-    gauge(text, tenants, "rowgate_calls_waiting", "Calls that wait for their turn.", |tenant| {
+    gauge(text, tenants, "rowgate_calls_waiting", "Calls that wait for a session.", |tenant| {
         Some(tenant.calls.load().waiting as u64)
     });
     text.family(
         "rowgate_calls_abandoned_total",
         Kind::Counter,
-        "Calls whose client went away while they ran.",
+        "Calls whose client disconnected while they ran.",
     );
     for tenant in tenants {
         text.sample(&[("tenant", tenant.slug.as_str())], tenant.calls.counters().n_abandoned());
     }
-    let help = "Look-ups of keys: of keys seen before, and of strangers, who may be anybody.";
+    let help = "Lookups of keys: of keys seen before, and of unknown keys.";
     text.family("rowgate_key_lookups_total", Kind::Counter, help);
     for tenant in tenants {
         let of = [
@@ -158,7 +161,7 @@ fn servers(text: &mut Text, app: &App) {
             "Connections to a server that are open or being opened, of all tenants.",
             (|load| load.open as u64) as fn(&ServerLoad) -> u64,
         ),
-        ("rowgate_server_connections_max", Kind::Gauge, "Connections to a server at most.", |load| {
+        ("rowgate_server_connections_max", Kind::Gauge, "The maximum of connections to a server.", |load| {
             load.size as u64
         }),
         (

@@ -43,7 +43,9 @@ impl fmt::Display for Beyond {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Beyond::Row(n) => write!(f, "a row takes {n} bytes, and at most {MAX_ROW} are read"),
-            Beyond::Rows => write!(f, "there are more than {MAX_ROWS} rows, which is as many as are read"),
+            Beyond::Rows => {
+                write!(f, "there are more than {MAX_ROWS} rows, which is the maximum that is read")
+            }
             Beyond::Total => {
                 write!(f, "with it the tenant takes more than {MAX_TOTAL} bytes, which is as much as is read")
             }

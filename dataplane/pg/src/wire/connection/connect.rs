@@ -32,7 +32,7 @@ pub(crate) enum ConnectError {
     NotScram(Method),
     #[error("{0}")]
     Tls(String),
-    #[error("SCRAM failed, this may be another server than ours: {0}")]
+    #[error("SCRAM failed, so this may be a different server: {0}")]
     Scram(#[source] io::Error),
     #[error("{STANDBY}")]
     Standby,

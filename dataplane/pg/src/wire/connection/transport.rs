@@ -61,7 +61,7 @@ async fn secure(
     authorities: &Authorities,
 ) -> Result<(TlsStream<TcpStream>, Binding), ConnectError> {
     let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| ConnectError::Tls(format!("{host:?} is no name that a certificate could hold")))?;
+        .map_err(|_| ConnectError::Tls(format!("{host:?} is not a name that a certificate can hold")))?;
     let mut out = BytesMut::new();
     frontend::ssl_request(&mut out);
     stream.write_all(&out).await.map_err(ConnectError::Unreachable)?;

@@ -59,6 +59,6 @@ pub(crate) fn write(
 /// Reads the one row: whether the fingerprint is still that of `watched`.
 pub(crate) fn fits(watched: &Watched, body: &[u8]) -> Result<bool, Malformed> {
     let value = Fields::of_row(body)?.value()?.and_then(|value| value.try_into().ok());
-    let value = value.ok_or(Malformed("a fingerprint that is no bigint"))?;
+    let value = value.ok_or(Malformed("a fingerprint that is not a bigint"))?;
     Ok(i64::from_be_bytes(value) == watched.fingerprint)
 }

@@ -168,7 +168,7 @@ pub(crate) fn fit(shape: &Shape, description: &[u8]) -> Result<bool, Malformed> 
 
 fn number(value: Option<&[u8]>) -> Result<i64, Malformed> {
     let bytes = value.and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
-    bytes.map(i64::from_be_bytes).ok_or(Malformed("a count that is no bigint"))
+    bytes.map(i64::from_be_bytes).ok_or(Malformed("a count that is not a bigint"))
 }
 
 fn keep(value: Option<&[u8]>, slot: &mut Option<Vec<u8>>) {

@@ -13,7 +13,7 @@ pub(super) fn foreign(text: &str) -> String {
     let mut chars = text.chars();
     chars.next();
     let inner = chars.as_str().split(FOREIGN_QUOTES).next().unwrap_or_default();
-    format!("text stands in single quotes: write {}", quoted(inner))
+    format!("put text in single quotes: write {}", quoted(inner))
 }
 
 /// Where an operator is expected: what may have been meant by the word at `start`. The token before it begins at `before`.
@@ -32,10 +32,10 @@ pub(super) fn instead(text: &str, before: usize, start: usize) -> Option<String>
     }
     let previous = previous.trim_end();
     if is_offset(word) && matches!(request::literal(previous), Some(literal) if literal.is_clock()) {
-        return Some(format!("a bare + in an address is a blank: write {previous}%2B{word}"));
+        return Some(format!("an unescaped + in a URL means a space: write {previous}%2B{word}"));
     }
     if previous.ends_with(['e', 'E']) && request::is_number(&format!("{previous}{word}")) {
-        return Some(format!("a bare + in an address is a blank: write {previous}%2B{word}"));
+        return Some(format!("an unescaped + in a URL means a space: write {previous}%2B{word}"));
     }
     if previous.eq_ignore_ascii_case("not") {
         return Some("operators are written in lower case: write not".to_owned());
@@ -174,7 +174,7 @@ pub(super) fn on_function(name: &str) -> Option<String> {
         "not" => "operators are written in lower case: write not",
         "and" | "or" => "write it between two conditions: id eq 1 or id eq 2",
         "eq" | "ne" | "gt" | "ge" | "lt" | "le" | "in" => {
-            "write the operator behind its field: id eq 5, id in (1,2)"
+            "write the operator after its field: id eq 5, id in (1,2)"
         }
         _ => return None,
     };

@@ -59,7 +59,7 @@ pub(super) fn prefixed(word: &str, text: String) -> Result<Literal, String> {
     plain.filter(is_meant).ok_or_else(|| match word {
         "guid" => "write a uuid as 3f2504e0-4f89-11d3-9a0c-0305e82c3301".to_owned(),
         "timeofday" => "write a time as 10:00:00".to_owned(),
-        _ => "write a date as 2024-01-31 and a time stamp as 2024-01-31T10:00:00Z".to_owned(),
+        _ => "write a date as 2024-01-31 and a timestamp as 2024-01-31T10:00:00Z".to_owned(),
     })
 }
 

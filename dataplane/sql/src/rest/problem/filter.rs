@@ -23,7 +23,7 @@ pub(super) fn of<'a>(
             let name = &name.name;
             let is_word = name.len() <= 64 && name.chars().all(char::is_alphanumeric);
             return match may_be_text && problem.details.is_empty() && is_word {
-                true => problem.detail(format!("text stands in single quotes: '{name}'")),
+                true => problem.detail(format!("put text in single quotes: '{name}'")),
                 false => problem,
             };
         }
@@ -52,8 +52,8 @@ pub(super) fn of<'a>(
                 Takes::Text => "text",
                 Takes::Whole => "a whole number",
                 Takes::Number => "a number",
-                Takes::Day => "a date or a time stamp",
-                Takes::Clock => "a time stamp or a time",
+                Takes::Day => "a date or a timestamp",
+                Takes::Clock => "a timestamp or a time",
             };
             format!("argument {n} of {} has to be {takes}; {}", function.word(), say(&found))
         }
@@ -61,7 +61,7 @@ pub(super) fn of<'a>(
             format!("positions and lengths of {} are counted from 0; write no negative number", function.word())
         }
         FilterRefusal::Null => {
-            "null stands in a computation, which would be null; compare with eq null".to_owned()
+            "a computation with null is null; compare with eq null".to_owned()
         }
         FilterRefusal::LooseEnum(literal) => {
             format!("{literal} is an enum value; compare it with a field of that enum")

@@ -12,7 +12,7 @@ pub(crate) fn select(value: &str) -> Result<Vec<String>, Problem> {
         .map(|item| match item {
             Item { name, quoted: true, rest } if rest.trim().is_empty() => Ok(name),
             Item { name, quoted: false, rest } => Ok(format!("{name}{rest}").trim_end().to_owned()),
-            _ => Err(Problem::new(Code::BadRequest, "$select is a list of field names with commas between")),
+            _ => Err(Problem::new(Code::BadRequest, "$select is a list of field names separated by commas")),
         })
         .collect()
 }
@@ -35,9 +35,9 @@ fn wrong_direction(value: &str, rest: &str) -> Problem {
     let order = spelling::order(value);
     let why = match &order {
         Some(_) if lower.contains("nulls") => {
-            "$orderby has no word for the place of NULL, which stands last in ascending and first in descending order"
+            "$orderby has no option for the position of NULL, which comes last in ascending and first in descending order"
         }
-        Some(_) => "asc and desc are written in lower case, after a blank",
+        Some(_) => "asc and desc are written in lower case, after a space",
         None => "only asc or desc may follow a field in $orderby; put a name with spaces in single quotes",
     };
     let problem = |what: String| Problem::new(Code::InvalidOrderBy, what);

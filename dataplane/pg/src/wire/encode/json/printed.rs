@@ -37,7 +37,7 @@ pub(super) fn write(encoding: &Encoding, value: &[u8], out: &mut Vec<u8>) -> Res
 /// What PostgreSQL prints is JSON already, if it is a number.
 fn number(value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     if !is_number(value) {
-        return Err(Malformed("a number that is none"));
+        return Err(Malformed("an invalid number"));
     }
     out.extend_from_slice(value);
     Ok(())
@@ -89,7 +89,7 @@ fn bytea(value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
 
 /// `2024-02-29 10:00:00.5+00 BC`: a `T` for the first blank, and a `Z` for `zone`.
 fn moment(value: &[u8], zone: &'static [u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
-    const BROKEN: Malformed = Malformed("a time stamp that is none");
+    const BROKEN: Malformed = Malformed("an invalid timestamp");
     if matches!(value, b"infinity" | b"-infinity") {
         return text::quoted(value, out);
     }
