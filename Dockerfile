@@ -5,7 +5,7 @@
 #   docker build --target dataplane --tag rowgate-dataplane:0.1.0 .
 # There is no shell in them and nothing to keep up to date but the programs.
 
-# The version in rust-toolchain.toml (tests/it/tidy.rs compares the two), which is left out: it would fetch clippy too.
+# The version in rust-toolchain.toml (tests/tidy/main.rs compares the two), which is left out: it would fetch clippy too.
 FROM rust:1.95.0-slim-bookworm AS build
 # musl-tools is the C compiler of ring, mimalloc and zstd.
 RUN apt-get update \

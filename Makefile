@@ -62,7 +62,7 @@ check: tools ## format, clippy, the unit tests and the rules of the sources, in 
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	cargo test --workspace --lib --bins --quiet
-	cargo test --workspace --test it --quiet -- tidy::
+	cargo test --workspace --test tidy --quiet
 
 test: tools postgres clients pgbouncer kubernetes ## all tests, against a real PostgreSQL (POSTGRES=16: the pinned one of that version)
 	@$(if $(oldest_too),tests/setup/postgres.sh 16 >/dev/null)

@@ -9,5 +9,4 @@ pub(crate) mod postgres;
 pub(crate) mod programs;
 pub(crate) mod reads;
 pub(crate) mod reconcile;
-mod tidy;
 mod writes;

@@ -9,7 +9,7 @@ if [ $# -eq 0 ] && [ -z "${ROWGATE_PINNED:-}" ] && ./installed.sh postgres; then
   exit 0
 fi
 
-# dataplane/standalone/src/postgres/binaries.rs looks for the same 18 (tests/it/tidy.rs compares the two).
+# dataplane/standalone/src/postgres/binaries.rs looks for the same 18 (tests/tidy/main.rs compares the two).
 case ${1:-18} in
   16) version=16.14.0-beta.17 ;;
   17) version=17.10.0-beta.17 ;;

@@ -1,5 +1,5 @@
 //! Every message that a user can read, taken from the sources: errors, statuses, Events, log lines, help and the
-//! descriptions of the kinds. `make messages` prints them, and `tests/it/tidy/messages.rs` holds rules over them.
+//! descriptions of the kinds. `make messages` prints them, and `tests/tidy/messages.rs` holds rules over them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Randomness and the wall clock. Nothing else in this crate and in the operator reads them, and `tests/it/tidy/entropy.rs` keeps it so.
+//! Randomness and the wall clock. Nothing else in this crate and in the operator reads them, and `tests/tidy/entropy.rs` keeps it so.
 //! Monotonic instants only measure pauses; they are read where they are needed.
 
 use jiff::Timestamp;
