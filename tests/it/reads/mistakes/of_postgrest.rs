@@ -69,10 +69,10 @@ pub(super) const POSTGREST: &[Mistake] = &[
     option("orders?id=eq.5&select=id", "write $filter=id eq 5", "orders?$filter=id eq 5"),
     field("orders?$filter=id.eq.5", "write id eq 5", "orders?$filter=id eq 5"),
     field("orders?$orderby=id.desc", "write $orderby=id desc", "orders?$orderby=id desc"),
-    order("orders?$orderby=shipped_on nulls last", "NULL, which stands last", "orders?$orderby=shipped_on"),
+    order("orders?$orderby=shipped_on nulls last", "NULL, which comes last", "orders?$orderby=shipped_on"),
     order(
         "orders?$orderby=shipped_on asc nulls first",
-        "no word for the place of NULL",
+        "no option for the position of NULL",
         "orders?$orderby=shipped_on",
     ),
 ];
