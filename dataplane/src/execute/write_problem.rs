@@ -182,7 +182,7 @@ pub(crate) fn violation(
         }
         Some("23P01") => Problem::new(
             Code::ConstraintViolation,
-            "an exclusion constraint of the table forbids the row beside one that exists; change its values",
+            "the row conflicts with an existing row under an exclusion constraint of the table; change its values",
         ),
         Some("23514") => Problem::new(
             Code::ConstraintViolation,
