@@ -13,6 +13,10 @@ async fn a_long_answer_is_whole_and_a_short_one_says_its_length() {
     assert_eq!(short.header("content-length"), Some(&*short.body.len().to_string()));
     assert_eq!(ids(&short), (1..=10).collect::<Vec<_>>());
 
+    // One row alone may be long too. It comes first: while this thread takes a long body apart it sees no connection close.
+    let row = fixture.get("/wide/id/7").await;
+    assert_eq!(row.rows()[0]["body"].as_str().map(str::len), Some(200_000));
+
     let long = fixture.get("/long?$first=25000&$count=true").await;
     assert_eq!((long.header("content-length"), long.header("transfer-encoding")), (None, Some("chunked")));
     assert_eq!(ids(&long), (1..=25_000).collect::<Vec<_>>());
@@ -23,9 +27,6 @@ async fn a_long_answer_is_whole_and_a_short_one_says_its_length() {
     let rest = Client::new().get(link, &[("X-API-Key", &fixture.key)]).await;
     assert_eq!(ids(&rest), (25_001..=40_000).collect::<Vec<_>>());
     assert_eq!(rest.json()["nextLink"], Value::Null);
-    // One row alone may be long too.
-    let row = fixture.get("/wide/id/7").await;
-    assert_eq!(row.rows()[0]["body"].as_str().map(str::len), Some(200_000));
 }
 
 #[tokio::test]

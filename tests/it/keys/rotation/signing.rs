@@ -128,7 +128,10 @@ async fn the_signing_key_is_replaced_without_a_good_token_being_refused() {
     let output = two.rotate();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));
-    assert!(said.contains("the last rotation, to signing key 2,") && said.contains("rotate again after that"), "{said}");
+    assert!(
+        said.contains("the last rotation, to signing key 2,") && said.contains("rotate again after that"),
+        "{said}"
+    );
 
     // an hour later: the moment one of them signs with it, the other knows it
     two.control("update control.signing_keys set signs_from = now() where generation = 2").await;

@@ -90,7 +90,8 @@ async fn revoking_from_the_command_line_needs_no_operator_and_reaches_every_repl
     let south = shop.token("south").await;
 
     let unknown = "01k9zv5n2m8q4r6t0w3y7b1d5f";
-    for (wrong, part) in [(unknown, "none of the 2 tenants"), ("north", "is not a key id"), ("", "is not a key id")]
+    for (wrong, part) in
+        [(unknown, "none of the 2 tenants"), ("north", "is not a key id"), ("", "is not a key id")]
     {
         let output = shop.revoke(wrong);
         assert_eq!(output.status.code(), Some(1), "{output:?}");

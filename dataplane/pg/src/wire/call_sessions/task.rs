@@ -78,8 +78,7 @@ impl Shared {
         // Those that are open beside the calls under way, this one among them.
         self.sessions.leave(self.limits.size.saturating_sub(self.queue.load().0));
         let permit = self.sessions.permit(self.limits.wait).await;
-        let busy =
-            || Failure::Busy("no server connection became free for the call in time".to_owned());
+        let busy = || Failure::Busy("no server connection became free for the call in time".to_owned());
         let permit = permit.ok_or_else(busy)?;
         let attempt = self.outage.attempt(Instant::now()).map_err(Failure::Unavailable)?;
         let failure = match timeout(self.limits.connect, self.open(of, permit)).await {

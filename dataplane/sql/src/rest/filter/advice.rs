@@ -160,7 +160,9 @@ pub(super) fn on_function(name: &str) -> Option<String> {
         "matchespattern" | "regexp" | "regex" | "like" | "ilike" | "substringof" | "icontains" => {
             "write contains(name,'x'), startswith(name,'x') or endswith(name,'x'), with tolower(name) where case does not matter"
         }
-        "cast" | "isof" | "convert" => "write the constant alone; it takes the type of the field that it is compared with",
+        "cast" | "isof" | "convert" => {
+            "write the constant alone; it takes the type of the field that it is compared with"
+        }
         "now" | "current_timestamp" | "mindatetime" | "maxdatetime" | "getdate" => {
             "write the time itself, such as 2024-01-31T10:00:00Z"
         }
