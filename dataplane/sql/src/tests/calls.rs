@@ -120,8 +120,8 @@ fn values_go_by_name_and_nothing_of_a_body_is_sql() {
 #[test]
 fn a_body_that_does_not_fit_names_what_is_wrong() {
     for (text, expected) in [
-        (None, "InvalidValue: a call of work needs a value for \"first\"; null is one"),
-        (Some("{}"), "InvalidValue: a call of work needs a value for \"first\"; null is one"),
+        (None, "InvalidValue: a call of work needs a value for \"first\"; null is allowed"),
+        (Some("{}"), "InvalidValue: a call of work needs a value for \"first\"; null is allowed"),
         (Some("{\"first\": 1, \"a\\\"b\": 2}"), "UnknownField: work has no parameter \"a\\\"b\""),
         (Some("{\"first\": 1, \"third\": 2}"), "UnknownField: work has no parameter \"third\""),
         (
