@@ -61,7 +61,7 @@ fn options() {
             InvalidOrderBy,
             "lower case, after a space: write $orderby=id desc,status",
         ),
-        ("$orderby=status nulls last", InvalidOrderBy, "NULL, which stands last in ascending"),
+        ("$orderby=status nulls last", InvalidOrderBy, "NULL, which comes last in ascending"),
         ("$orderby=status asc nulls first", InvalidOrderBy, "write $orderby=status"),
         ("$orderby=id.desc", UnknownField, "write $orderby=id desc"),
         ("$orderby=-id", UnknownField, "write $orderby=id desc"),
