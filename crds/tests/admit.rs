@@ -62,8 +62,8 @@ fn the_objects_own_fields_are_checked_too() {
     assert_eq!(
         refused,
         [
-            "metadata.name: \"Big_One\" holds characters other than lower-case letters, digits, hyphens and dots, or has no letter or \
-             digit at an end",
+            "metadata.name: \"Big_One\" holds characters other than lower-case letters, digits, hyphens and dots, or does not begin and \
+             end with a letter or digit",
             "metadata.lables: unknown field; did you mean labels?",
             "spce: unknown field; did you mean spec?",
         ]
