@@ -13,7 +13,6 @@ mod permission;
 mod span;
 mod status;
 mod tenant;
-mod yaml;
 
 pub use admit::not_served::{NotServed, NotServedYet, Part};
 pub use admit::{FieldError, Kind, admit};
@@ -29,7 +28,6 @@ pub use tenant::{
     Bootstrap, ConfigMapKeyRef, Cors, Database, DeletionPolicy, Endpoints, Limits, SecretKeyRef, Shared,
     Tenant, TenantSpec, TenantStatus, Webhooks,
 };
-pub use yaml::{YamlError, from_yaml, to_yaml};
 
 /// Group and version of every kind.
 pub const API_VERSION: &str = "rowgate.dev/v1alpha1";

@@ -11,6 +11,7 @@ use rowgate_dataplane::cli::revoke::{self, RevokeFlags};
 use rowgate_dataplane::cli::rotate_signing_key;
 use rowgate_dataplane::config::{ControlFlags, ServeFlags, ServeSettings};
 use rowgate_dataplane::standalone;
+use rowgate_pg::connect;
 use rowgate_program::{log, signals};
 use rowgate_standalone::check::{self, CheckFlags};
 use rowgate_standalone::psql::{self, PsqlFlags};
@@ -118,7 +119,10 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
         std::future::pending().await
     };
     tokio::select! {
-        ended = running => ended,
+        ended = running => {
+            connect::closed().await;
+            ended
+        }
         () = stop_on_signal => unreachable!("it waits forever"),
     }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
+use rowgate_core::backoff::Backoff;
+use rowgate_pg::connect;
 use rowgate_pg::control::installation::{self, Installation, InstallationError};
 use rowgate_program::signals;
 use rowgate_reconcile::Ended;
@@ -128,14 +130,18 @@ async fn lead(
     let reconciling =
         rowgate_reconcile::Settings { resync: settings.resync, api_url: settings.api_url.clone() };
     match Box::pin(rowgate_reconcile::run(source, installation, reconciling, shutdown)).await {
-        Ended::Shutdown => Ok(()),
+        Ended::Shutdown => {
+            // what a pass left running is ended while this operator still leads
+            connect::closed().await;
+            Ok(())
+        }
         Ended::Replaced => Err(RunError::Replaced),
     }
 }
 
 /// The roots and the installation. What does not answer is asked again; what is wrong is an error.
 async fn open(client: &Client, namespace: &str, settings: &Settings) -> Result<Installation, RunError> {
-    let mut pause = INITIAL_BACKOFF;
+    let mut backoff = Backoff::new(INITIAL_BACKOFF);
     loop {
         let error = match try_open(client, namespace, settings).await {
             Ok(installation) => return Ok(installation),
@@ -148,8 +154,7 @@ async fn open(client: &Client, namespace: &str, settings: &Settings) -> Result<I
             return Err(error);
         }
         tracing::warn!(%error, "cannot start yet; retrying");
-        tokio::time::sleep(pause).await;
-        pause = MAX_BACKOFF.min(pause * 2);
+        tokio::time::sleep(backoff.pause(MAX_BACKOFF, entropy::between(0.0, 1.0))).await;
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::Api;
@@ -213,10 +213,6 @@ pub(crate) fn said(error: &kube::Error) -> String {
         kube::Error::Api(status) => format!("the API server answered {}: {}", status.code, status.message),
         other => other.to_string(),
     }
-}
-
-pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ResourceSource for KubeSource {

@@ -3,9 +3,10 @@
 
 mod sql;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use nix::sys::signal::Signal;
+use parking_lot::Mutex;
 
 use crate::servers::cluster::{Cluster, Gate};
 use crate::servers::data_plane::send;
@@ -59,7 +60,7 @@ impl Step {
 
 impl Steps {
     fn with<T>(&self, work: impl FnOnce(&mut Counting) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 
     /// Stands before a PostgreSQL from now on, and gives the address there.

@@ -9,8 +9,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
+use parking_lot::Mutex;
 use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
@@ -38,7 +39,7 @@ struct Secrets {
 }
 
 fn known<T>(work: impl FnOnce(&mut Secrets) -> T) -> T {
-    work(&mut KNOWN.lock().unwrap_or_else(PoisonError::into_inner))
+    work(&mut KNOWN.lock())
 }
 
 /// Remembers a key string, a password or a root in hex that no state folder holds, or not for long.

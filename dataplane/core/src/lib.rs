@@ -8,9 +8,11 @@ pub mod role;
 mod secrets;
 pub use secrets::{derive, jwt, scram, secret, signing};
 
+pub mod backoff;
 pub mod cursor;
 pub mod entity_tag;
 pub mod nearest;
 pub mod percent;
 pub mod problem;
 pub mod rate;
+pub mod yaml;

@@ -6,3 +6,5 @@ pub mod login;
 pub mod login_failure;
 pub mod session;
 pub mod tls;
+
+pub use gate::closed;

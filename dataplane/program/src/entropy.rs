@@ -1,4 +1,4 @@
-//! The clock and randomness, for new identifiers.
+//! The clock and randomness.
 
 use rowgate_core::name::Ulid;
 
@@ -7,4 +7,10 @@ use rowgate_core::name::Ulid;
 pub fn ulid() -> Ulid {
     let unix_ms = jiff::Timestamp::now().as_millisecond();
     Ulid::from_parts(u64::try_from(unix_ms).unwrap_or_default(), rand::random())
+}
+
+/// A number from 0 to 1, evenly distributed.
+#[must_use]
+pub fn fraction() -> f64 {
+    rand::random()
 }

@@ -5,8 +5,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use rowgate_core::yaml;
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::connect::tls::Tls;
+use serde_json::Value;
 
 /// All mistakes, one on each line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -111,16 +113,20 @@ fn variable(name: &str) -> String {
 
 fn read_file(path: &Path) -> Result<BTreeMap<String, String>, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}"))?;
-    let values: BTreeMap<String, serde_yaml::Value> = serde_yaml::from_str(&text)
-        .map_err(|e| format!("is not a YAML mapping of settings such as `drain-seconds: 5` ({e})"))?;
+    let wrong = |why| format!("is not a YAML mapping of settings such as `drain-seconds: 5`{why}");
+    let values = match yaml::document(&text).map_err(|error| wrong(format!(" ({error})")))? {
+        Value::Object(values) => values,
+        Value::Null => return Ok(BTreeMap::new()),
+        _ => return Err(wrong(String::new())),
+    };
     values.into_iter().map(|(name, value)| Ok((name.clone(), scalar(&name, value)?))).collect()
 }
 
-fn scalar(name: &str, value: serde_yaml::Value) -> Result<String, String> {
+fn scalar(name: &str, value: Value) -> Result<String, String> {
     match value {
-        serde_yaml::Value::String(text) => Ok(text),
-        serde_yaml::Value::Number(number) => Ok(number.to_string()),
-        serde_yaml::Value::Sequence(values) => {
+        Value::String(text) => Ok(text),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Array(values) => {
             let texts: Result<Vec<_>, _> = values.into_iter().map(|value| scalar(name, value)).collect();
             Ok(texts?.join(","))
         }

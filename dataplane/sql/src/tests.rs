@@ -214,5 +214,6 @@ fn after(entity: &str, query: &str, position: &[Option<&[u8]>]) -> String {
     let first = compile::read(&collection(entity, query).expect("a question"));
     let position: Vec<_> = position.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
     let token = cursor::encode(&key(), first.binding.expect("a page can follow"), &position);
-    sql(entity, &query_string::next_page(query, &token))
+    let kept: Vec<_> = query_string::without_cursor(query).collect();
+    sql(entity, &format!("{}&$after={token}", kept.join("&")))
 }

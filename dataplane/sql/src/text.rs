@@ -1,5 +1,6 @@
-//! SQL text with its binds. Three ways in, and no fourth: a literal of ours, a quoted identifier, a bound value. (The name of a
-//! built-in type is made of letters, digits and brackets alone.)
+//! SQL text with its binds. What goes in is a literal of ours (`lit`, `statement`), a number (`number`), a quoted identifier
+//! (`ident`), the name of a built-in type (`built_in`) or a bound value (`bind`). [`crate::ddl`] alone also writes quoted
+//! constants (`literal`) and SQL of the tenant's owner (`owners`). `tests/tidy/pipeline.rs` fails for any other way in.
 
 use std::fmt;
 use std::sync::Arc;

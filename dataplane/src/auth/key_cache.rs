@@ -1,8 +1,9 @@
 //! The keys seen while one catalog was current, and which of those before it still may come back.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rowgate_core::secret::Credential;
 use rowgate_pg::tenant::keys::Found;
 
@@ -70,11 +71,11 @@ impl KeyCache {
 
     fn read(&self) -> RwLockReadGuard<'_, Keys> {
         // Each change leaves both collections whole.
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Keys> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.0.write()
     }
 }
 

@@ -1,10 +1,11 @@
 //! When each key was last used: one store per request, and taken to the control database now and then.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rowgate_core::name::Ulid;
 
 /// When one key was last used, in milliseconds since its tenant's [`LastUsedTimes`] began; 0: that is written down.
@@ -37,7 +38,7 @@ impl LastUsedTimes {
     /// Where the uses of a live key are noted.
     #[must_use]
     pub fn of(&self, key: &Ulid) -> Arc<LastUsed> {
-        let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_key = self.by_key.lock();
         by_key.entry(key.clone()).or_default().clone()
     }
 
@@ -49,7 +50,7 @@ impl LastUsedTimes {
     /// What is to be written down. Keys that no cache holds and whose uses are written are forgotten here.
     pub fn unwritten(&self, now: Instant) -> Vec<UnwrittenUse> {
         let now = self.since_start(now);
-        let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_key = self.by_key.lock();
         by_key.retain(|_, used| 1 < Arc::strong_count(used) || used.0.load(Ordering::Relaxed) != 0);
         let unwritten = by_key.iter().filter_map(|(key, used)| {
             let at = used.0.load(Ordering::Relaxed);
@@ -61,7 +62,7 @@ impl LastUsedTimes {
 
     /// These are written down; a key that was used again meanwhile is not.
     pub fn written(&self, uses: &[UnwrittenUse]) {
-        let by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        let by_key = self.by_key.lock();
         for UnwrittenUse { key, at, .. } in uses {
             if let Some(used) = by_key.get(key) {
                 // one that was used again keeps its later time
@@ -106,6 +107,6 @@ mod tests {
         assert_eq!(last.len(), 1);
         uses.written(&last);
         assert_eq!(uses.unwritten(at(13)), []);
-        assert!(uses.by_key.lock().expect("no panic").is_empty());
+        assert!(uses.by_key.lock().is_empty());
     }
 }

@@ -1,9 +1,10 @@
 //! The rate limit of each key: one bucket for a key id, whichever secret or token is shown and whatever catalog is current.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rowgate_core::name::Ulid;
 use rowgate_core::problem::Problem;
 use rowgate_core::rate::Bucket;
@@ -88,7 +89,7 @@ impl RateLimits {
 
     /// The bucket of a live key. A bucket that no request holds and that is full again equals a new one and may go.
     pub(crate) fn of(&self, key: &Ulid, now: Instant) -> Arc<Bucket> {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets.lock();
         if let Some(bucket) = buckets.by_key.get(key) {
             return bucket.clone();
         }
@@ -124,7 +125,7 @@ mod tests {
         let again = rate_limits.of(&id(1), now);
         assert!(emptied.upgrade().is_some_and(|emptied| Arc::ptr_eq(&emptied, &again)));
         assert!(again.take(Duration::ZERO, 1).is_err(), "it did not fill by being forgotten");
-        assert!(rate_limits.buckets.lock().expect("no panic").by_key.len() <= MIN_SWEEP_SIZE);
+        assert!(rate_limits.buckets.lock().by_key.len() <= MIN_SWEEP_SIZE);
     }
 
     #[tokio::test]

@@ -1,8 +1,9 @@
 //! The keys that sign and verify tokens, as this replica holds them now. Which they are is `rowgate_core::signing`'s to say.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::{Mutex, RwLock};
 use rowgate_core::derive::Root;
 use rowgate_core::jwt::{Claims, Signers};
 use rowgate_core::problem::Problem;
@@ -38,14 +39,14 @@ impl TokenKeys {
     /// Takes over what a look at the control database found just now.
     pub fn follow(&self, schedule: Schedule) {
         let at = Instant::now();
-        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(LastRead { schedule, at });
+        *self.read.lock() = Some(LastRead { schedule, at });
         self.advance(at);
     }
 
     /// Takes the keys of `now`; at every look, that of a control database which does not answer included.
     pub fn advance(&self, now: Instant) {
         let stand = {
-            let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+            let read = self.read.lock();
             let Some(read) = &*read else { return };
             let seconds = now.saturating_duration_since(read.at).as_secs();
             let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
@@ -60,8 +61,7 @@ impl TokenKeys {
             tracing::info!(signing, ?published, may_sign = stand.may_sign, "the signing keys changed");
         }
         let signers = stand.signers(&self.root);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) =
-            Some(Arc::new(CurrentKeys { stand, signers }));
+        *self.current.write() = Some(Arc::new(CurrentKeys { stand, signers }));
     }
 
     /// The token that says `claims`. 503 while the control database was not read for so long that another key may sign.
@@ -83,7 +83,7 @@ impl TokenKeys {
     }
 
     fn current(&self) -> Option<Arc<CurrentKeys>> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 }
 

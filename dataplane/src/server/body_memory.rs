@@ -5,9 +5,10 @@
 //! request finds some free.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use rowgate_core::name::Ulid;
 use rowgate_core::problem::Problem;
 
@@ -100,7 +101,7 @@ impl BodyMemory {
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
         // Nothing in here panics half-way.
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 }
 

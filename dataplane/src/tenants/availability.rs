@@ -2,9 +2,9 @@
 //! that one may work where the other does not; each is logged when it begins or ceases to, and not with the other.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use rowgate_core::name::TenantSlug;
 use rowgate_pg::connect::login_failure::LoginFailure;
 
@@ -106,7 +106,7 @@ fn log(tenant: &TenantSlug, of: &str, answers: bool, cause: &str) {
 
 fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     // Each change of it is whole.
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+    state.lock()
 }
 
 #[cfg(test)]

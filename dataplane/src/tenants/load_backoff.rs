@@ -1,8 +1,11 @@
 //! How long to wait before a catalog is read again after one that was too large or took too long: meanwhile requests are
 //! answered at once, and a database with too many objects is not read over and over.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
+use rowgate_core::backoff::Backoff;
+use rowgate_program::entropy;
 
 const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(4);
@@ -13,7 +16,7 @@ pub(crate) struct LoadBackoff(Mutex<Option<State>>);
 #[derive(Debug, Clone, Copy)]
 struct State {
     until: Instant,
-    pause: Duration,
+    backoff: Backoff,
 }
 
 impl LoadBackoff {
@@ -24,16 +27,17 @@ impl LoadBackoff {
     /// Each time it is twice as long, up to a bound.
     pub(crate) fn begin(&self, now: Instant) {
         let mut state = self.state();
-        let pause = state.map_or(INITIAL_BACKOFF, |before| (before.pause * 2).min(MAX_BACKOFF));
-        *state = Some(State { until: now + pause, pause });
+        let mut backoff = state.map_or(Backoff::new(INITIAL_BACKOFF), |before| before.backoff);
+        let until = now + backoff.pause(MAX_BACKOFF, entropy::fraction());
+        *state = Some(State { until, backoff });
     }
 
     pub(crate) fn end(&self) {
         *self.state() = None;
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, Option<State>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, Option<State>> {
+        self.0.lock()
     }
 }
 
@@ -42,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_takes_longer_each_time_and_begins_anew_after_a_success() {
+    fn it_takes_longer_each_time_and_after_a_success_as_at_first() {
         let (backoff, now) = (LoadBackoff::default(), Instant::now());
         let lasts = |backoff: &LoadBackoff, began: Instant| {
             (1_u64..).find(|s| !backoff.is_active(began + Duration::from_secs(*s))).expect("it ends")

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use parking_lot::{Mutex, RwLock};
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
 use rowgate_pg::connect::login::{Endpoint, Login};
@@ -124,7 +125,7 @@ impl TenantRegistry {
         let mut sorted: Vec<Arc<Tenant>> = after.values().cloned().collect();
         sorted.sort_by(|a, b| a.slug.cmp(&b.slug));
         let all = TenantList { by_slug: after, sorted };
-        *self.tenants.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(all));
+        *self.tenants.write() = Some(Arc::new(all));
     }
 
     /// The report on each tenant.
@@ -170,7 +171,7 @@ impl TenantRegistry {
 
     /// What all tenants of this server share.
     fn server(&self, endpoint: &Endpoint) -> Server {
-        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut servers = self.servers.lock();
         if let Some((_, known)) = servers.iter().find(|(known, _)| known == endpoint) {
             return known.clone();
         }
@@ -181,7 +182,7 @@ impl TenantRegistry {
 
     /// How busy each server is, by its address.
     pub fn servers(&self) -> Vec<(String, ServerLoad)> {
-        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers = self.servers.lock();
         servers.iter().map(|(endpoint, server)| (endpoint.to_string(), server.load())).collect()
     }
 
@@ -212,6 +213,6 @@ impl TenantRegistry {
     }
 
     fn all(&self) -> Option<Arc<TenantList>> {
-        self.tenants.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.tenants.read().clone()
     }
 }

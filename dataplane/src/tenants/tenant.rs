@@ -1,9 +1,10 @@
 //! One tenant as this replica knows it: its catalog, the keys seen with it, and the way to its database.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::RwLock;
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
 use rowgate_pg::catalog;
@@ -258,7 +259,7 @@ impl Tenant {
         self.metrics.catalog_loads.add_one();
         let keys = self.current().map(|old| old.keys.successor()).unwrap_or_default();
         let snapshot = Arc::new(Snapshot { catalog, watched: Arc::new(watched), freshness, keys });
-        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.clone());
+        *self.snapshot.write() = Some(snapshot.clone());
         tracing::info!(tenant = %self.slug, generation = snapshot.catalog.generation, "catalog loaded");
         self.loaded.notify_one();
         Ok(snapshot)
@@ -309,7 +310,7 @@ impl Tenant {
     }
 
     pub(crate) fn current(&self) -> Option<Arc<Snapshot>> {
-        self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.snapshot.read().clone()
     }
 
     /// Runs an exchange in a task of its own: a caller that goes away must not leave a connection in the middle of one.

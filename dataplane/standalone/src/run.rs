@@ -156,6 +156,7 @@ impl<D: DataPlane> Running<D> {
                     shutdown.cancel();
                 },
             );
+            rowgate_pg::connect::closed().await;
             ended.cancel();
             served
         };

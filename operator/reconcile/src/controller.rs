@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rowgate_core::backoff::Backoff;
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::Installation;
@@ -108,7 +109,7 @@ pub async fn run<S: ResourceSource + 'static>(
         login_tried: None,
         polls_again: false,
         next_poll: Instant::now(),
-        pace: AWAITING_INITIAL_BACKOFF,
+        pace: Backoff::new(AWAITING_INITIAL_BACKOFF),
         listing: false,
         next_list: Instant::now(),
         without_object: BTreeSet::new(),
@@ -193,7 +194,7 @@ struct Controller<S> {
     /// Another poll is wanted after the one that is under way.
     polls_again: bool,
     next_poll: Instant,
-    pace: Duration,
+    pace: Backoff,
     listing: bool,
     next_list: Instant,
     /// Tenants without an object: if the next snapshot has none either, they are retired.

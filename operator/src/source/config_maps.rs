@@ -1,18 +1,19 @@
 //! The ConfigMaps that Tenants name, each asked for by its name: a right to list them all would show everybody's.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use rowgate_crds::{ConditionType, Reason, Tenant};
 use rowgate_reconcile::source::SourceError;
 
 use super::watch::collection::Name;
-use super::{KubeSource, MAX_CONCURRENT, ask, lock};
+use super::{KubeSource, MAX_CONCURRENT, ask};
 
 /// How often those are asked for that keep a Tenant from its script.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -41,7 +42,7 @@ impl ConfigMaps {
             .buffer_unordered(MAX_CONCURRENT)
             .try_collect()
             .await?;
-        let mut read = lock(&self.read);
+        let mut read = self.read.lock();
         let kept = ready.into_iter().filter_map(|(name, _)| read.remove_entry(&name)).collect::<Vec<_>>();
         *read = maps.into_iter().filter_map(|(name, data)| Some((name, Arc::new(data?)))).collect();
         for (name, data) in kept {
@@ -61,7 +62,7 @@ impl ConfigMaps {
     async fn changed(&self, names: Vec<Name>) -> bool {
         for name in names {
             let Ok(now) = self.one(&name).await else { continue };
-            let before = lock(&self.read).get(&name).cloned();
+            let before = self.read.lock().get(&name).cloned();
             if now.as_ref() != before.as_deref() {
                 return true;
             }

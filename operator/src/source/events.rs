@@ -1,7 +1,7 @@
 //! Kubernetes Events. One that cannot be written is no reason to stop anything.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -9,12 +9,13 @@ use k8s_openapi::api::events::v1::{Event as Written, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, Error};
+use parking_lot::Mutex;
 use rowgate_crds::API_VERSION;
 use rowgate_reconcile::source::{Event, ObjectRef};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{MANAGER, lock, said};
+use super::{MANAGER, said};
 use crate::api::REQUEST_TIMEOUT;
 use crate::meter::Meter;
 use rowgate_reconcile::entropy;
@@ -84,13 +85,13 @@ impl Events {
             Some(again) => again,
             None => self.create(&api, object, event).await?,
         };
-        lock(&self.recent).insert(said, written);
+        self.recent.lock().insert(said, written);
         Ok(())
     }
 
     /// The same Event, if it was published within [`SERIES_TIMEOUT`].
     fn before(&self, said: &Said) -> Option<Recent> {
-        let mut recent = lock(&self.recent);
+        let mut recent = self.recent.lock();
         recent.retain(|_, it| it.last.elapsed() < SERIES_TIMEOUT);
         recent.get(said).cloned()
     }

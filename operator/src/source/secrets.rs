@@ -2,19 +2,20 @@
 //! that those that are as they were are not read again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Client, ResourceExt as _};
+use parking_lot::{Mutex, MutexGuard};
 use rowgate_crds::API_VERSION;
 use rowgate_reconcile::source::{Found, ObjectRef, SecretView, SourceError, Version};
 
 use super::finalizer::refused;
 use super::watch::collection::Name;
 use super::watch::secret_versions::{SecretVersions, Versions, version};
-use super::{MANAGED_BY, MANAGER, ask, ask_unless_refused, lock};
+use super::{MANAGED_BY, MANAGER, ask, ask_unless_refused};
 
 pub(crate) type SharedVersions = Arc<Mutex<SecretVersions>>;
 
@@ -38,7 +39,7 @@ impl Watched {
     pub(crate) fn secret_view(&self, namespace: &str, name: &str) -> SecretView {
         let of = |(of, _): &(Option<&str>, &SharedVersions)| of.is_none_or(|of| of == namespace);
         let Some((_, versions)) = self.each().find(of) else { return SecretView::Unwatched };
-        match lock(versions).known() {
+        match versions.lock().known() {
             None => SecretView::Unwatched,
             Some(known) => {
                 seen(known, namespace, name).cloned().map_or(SecretView::Absent, SecretView::Present)
@@ -49,7 +50,7 @@ impl Watched {
     /// Those that are watched and not to be seen. A key's namespace and the name of its Secret are what is asked for.
     pub(crate) fn missing<'a>(&self, names: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeSet<Name> {
         let all: Vec<(Option<&str>, MutexGuard<'_, SecretVersions>)> =
-            self.each().map(|(of, versions)| (of, lock(versions))).collect();
+            self.each().map(|(of, versions)| (of, versions.lock())).collect();
         let is_missing = |(namespace, name): &(&str, &str)| {
             let versions = all.iter().find(|(of, _)| of.is_none_or(|of| of == *namespace));
             let known = versions.and_then(|(_, versions)| versions.known());

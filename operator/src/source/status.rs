@@ -1,18 +1,18 @@
 //! Status: written when it says something else than what stands there, times aside.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 
 use futures_util::{TryStreamExt as _, stream};
 use kube::Api;
 use kube::api::{ObjectMeta, Patch, PatchParams};
+use parking_lot::Mutex;
 use rowgate_crds::API_VERSION;
 use rowgate_reconcile::source::{Event, ObjectRef, SourceError, Status, StatusReport};
 use rowgate_reconcile::with_kind;
 use serde_json::json;
 
 use super::watch::listed::Listed;
-use super::{Declared, KubeSource, MANAGER, MAX_CONCURRENT, ask_unless_refused, lock};
+use super::{Declared, KubeSource, MANAGER, MAX_CONCURRENT, ask_unless_refused};
 
 /// What was written and did not come back by the watch yet, by uid: resource version and status.
 #[derive(Default)]
@@ -22,7 +22,7 @@ impl Statuses {
     /// The watch shows this version.
     pub(crate) fn seen(&self, meta: &ObjectMeta) {
         let (Some(uid), Some(version)) = (&meta.uid, &meta.resource_version) else { return };
-        let mut written = lock(&self.0);
+        let mut written = self.0.lock();
         if written.get(uid).is_some_and(|(ours, _)| ours == version) {
             written.remove(uid);
         }
@@ -30,15 +30,15 @@ impl Statuses {
 
     /// A list shows what stands there.
     pub(crate) fn forget(&self) {
-        lock(&self.0).clear();
+        self.0.lock().clear();
     }
 
     fn of(&self, uid: &str) -> Option<Status> {
-        lock(&self.0).get(uid).map(|(_, status)| status.clone())
+        self.0.lock().get(uid).map(|(_, status)| status.clone())
     }
 
     fn wrote(&self, uid: &str, version: String, status: Status) {
-        lock(&self.0).insert(uid.to_owned(), (version, status));
+        self.0.lock().insert(uid.to_owned(), (version, status));
     }
 }
 
@@ -63,12 +63,12 @@ pub(crate) async fn write(source: &KubeSource, reports: &[StatusReport]) -> Resu
                 // only now: a status that is tried again brings its Event again
                 (Ok(true), Some(event)) => source.events.publish(object, event).await,
                 (Ok(_), _) => {}
-                (Err(refusal), _) => drop(lock(refused).replace(refusal)),
+                (Err(refusal), _) => drop(refused.lock().replace(refusal)),
             }
             Ok::<_, SourceError>(())
         })
         .await?;
-    let refused = lock(refused).take();
+    let refused = refused.lock().take();
     refused.map_or(Ok(()), Err)
 }
 

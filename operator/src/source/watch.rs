@@ -9,12 +9,13 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Event, watcher};
+use rowgate_core::backoff::Backoff;
 use tokio::time::Instant;
 
 use super::secrets::SharedVersions;
 use super::watch::listed::Listed;
 use super::watch::stores::Store;
-use super::{Declared, Shared, lock};
+use super::{Declared, Shared};
 use crate::meter::WatchMeter;
 use rowgate_reconcile::entropy;
 
@@ -67,7 +68,7 @@ impl<T: Declared> Watch<T> {
             Event::Apply(listed) => Some(listed.meta.clone()),
             _ => None,
         };
-        let turned = lock(&self.store).take(event, changes::of_object);
+        let turned = self.store.lock().take(event, changes::of_object);
         if let Some(meta) = shown {
             self.shared.statuses.seen(&meta);
         }
@@ -97,13 +98,13 @@ pub(crate) async fn secrets(
             // from now on its silence counts
             shared.progress.expect(&path);
         }
-        if lock(&versions).take(event) {
+        if versions.lock().take(event) {
             shared.wake.notify_one();
         }
     };
     let failing = |since: Instant| {
         if WATCH_FAILURE_TIMEOUT <= since.elapsed() {
-            lock(&versions).forget();
+            versions.lock().forget();
         }
     };
     each(&shared, &meter, &path, watcher(api, config), take, failing).await;
@@ -119,14 +120,14 @@ async fn each<K>(
     failing: impl Fn(Instant),
 ) {
     let mut events = std::pin::pin!(events);
-    let mut pause = INITIAL_BACKOFF;
+    let mut backoff = Backoff::new(INITIAL_BACKOFF);
     let mut failed: Option<Instant> = None;
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
                 // a list that has only begun proves nothing
                 if !matches!(event, Event::Init | Event::InitApply(_)) {
-                    pause = INITIAL_BACKOFF;
+                    backoff.reset();
                     shared.progress.note(path);
                     if failed.take().is_some() {
                         tracing::info!(watch = path, "the watch continues");
@@ -141,8 +142,7 @@ async fn each<K>(
                     Instant::now()
                 });
                 failing(since);
-                tokio::time::sleep(pause.mul_f64(entropy::between(0.75, 1.25))).await;
-                pause = MAX_BACKOFF.min(pause * 2);
+                tokio::time::sleep(backoff.pause(MAX_BACKOFF, entropy::between(0.0, 1.0))).await;
             }
         }
     }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use nix::pty::openpty;
+use parking_lot::Mutex;
 use rowgate_tests::client::Client;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
@@ -122,7 +123,7 @@ async fn a_terminal_gets_text() {
             let mut buffer = [0; 4096];
             // Linux ends a terminal that nobody has open any more with an error.
             while let Ok(n @ 1..) = master.read(&mut buffer) {
-                shown.lock().expect("no panic").push_str(&String::from_utf8_lossy(&buffer[..n]));
+                shown.lock().push_str(&String::from_utf8_lossy(&buffer[..n]));
             }
         })
     };
@@ -136,7 +137,7 @@ async fn a_terminal_gets_text() {
     let headers = [("X-API-Key", key.as_str()), ("X-Request-Id", "on-a-terminal")];
     assert_eq!(Client::new().get(&url, &headers).await.status, 200);
     let line = until("the line on the terminal", async || {
-        let shown = shown.lock().expect("no panic").clone();
+        let shown = shown.lock().clone();
         shown.lines().find(|line| line.contains("on-a-terminal")).map(str::to_owned)
     })
     .await;

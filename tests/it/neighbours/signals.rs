@@ -13,6 +13,7 @@ use crate::reconcile::scenarios::{acme, scenarios};
 scenarios!(
     what_a_script_raises_ends_in_its_tenants_status,
     a_tenant_that_closes_its_own_fence_is_told_so_and_its_keys_die,
+    a_script_that_hangs_does_not_outlive_the_process,
 );
 
 async fn what_a_script_raises_ends_in_its_tenants_status(on: On) {
@@ -88,4 +89,18 @@ async fn a_tenant_that_closes_its_own_fence_is_told_so_and_its_keys_die(on: On) 
     let kept: bool = one(&mut control, "select exists (select from pg_database where datname = 'odd')").await;
     assert_eq!(kept, !stage.holds_deleted());
     neighbour.ends_well(&stage).await;
+}
+
+/// PostgreSQL does not notice that the client of a sleeping statement has gone. Seen to fail when the process does not wait
+/// for what it ends.
+async fn a_script_that_hangs_does_not_outlive_the_process(on: On) {
+    let mut stage = acme(on).await;
+    let hangs = HOSTILE.iter().find(|hostile| hostile.name == "hangs").expect("it is one of them");
+    stage.put(&hangs.manifests()).await;
+    let sleeping = "select count(*) from pg_stat_activity where query like '%pg_sleep(3600)%' \
+                    and state = 'active' and pid <> pg_backend_pid()";
+    let mut superuser = stage.server.connect("postgres").await;
+    until("the script", async || (one::<i64>(&mut superuser, sleeping).await == 1).then_some(())).await;
+    stage.stop().await;
+    assert_eq!(one::<i64>(&mut superuser, sleeping).await, 0);
 }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 
@@ -54,7 +54,7 @@ async fn session(steps: &Steps, mut near: UnixStream, server: &Path) -> io::Resu
     let (mut client, mut to_client) = near.split();
     let (mut server, mut to_server) = far.split();
     let asked = Mutex::new(Asked::default());
-    let lock = || asked.lock().unwrap_or_else(PoisonError::into_inner);
+    let lock = || asked.lock();
     let there = pass(&mut client, &mut to_server, |kind, body| {
         lock().note(kind, body);
         true

@@ -1,8 +1,9 @@
-//! Stands between sqlx and a tenant's database. sqlx keeps a message whole before anybody sees it, and a tenant's code decides
+//! Stands between sqlx and a tenant's database. sqlx reads a message whole before we see it, and a tenant's code decides
 //! how long rows, errors and notices are; so each is bounded here, on its way ([`frames`]). sqlx takes no stream of ours: it
-//! connects to a socket of this process, which no file names and nobody else may enter.
+//! connects to a socket of this process, which no file names and no other process may use.
 
 use std::io;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
 use crate::connect::login::Login;
 use crate::connect::session;
@@ -22,15 +24,23 @@ mod frames;
 
 use frames::{Frames, refusal};
 
-/// For reaching the server, and for ending what runs there.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// For reaching the server.
+const DIAL_TIMEOUT: Duration = Duration::from_secs(10);
+/// For ending a session there.
+const TERMINATE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the end of the process waits for connections: as long as the end of a session may take, and a little.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(11);
 const CHUNK: usize = 16 << 10;
 /// Where an error of ours says that PostgreSQL's source has raised it: no code of a tenant's can say that.
 const FILE: &str = "rowgate";
 /// PostgreSQL's own word for a server that starts; ours where nothing listens yet.
 const STARTING: &str = "57P03";
 
-/// A way to one login's database. Connections that came in stay when it is dropped.
+/// Connections outlive their gate, and the session of one that broke off is still to be ended: the process waits for them,
+/// not the gate.
+static CONNECTIONS: LazyLock<TaskTracker> = LazyLock::new(TaskTracker::new);
+
+/// A way to one login's database. Connections stay when it is dropped, which ends accepting.
 #[derive(Debug)]
 pub(crate) struct Gate {
     directory: String,
@@ -55,6 +65,18 @@ impl Gate {
 impl Drop for Gate {
     fn drop(&mut self) {
         self.accepting.abort();
+    }
+}
+
+/// Waits until every connection that went through a gate has closed and every session that it left busy has been ended, at
+/// most 11 s. A program calls it last, when it opens no more connections.
+pub async fn closed() {
+    CONNECTIONS.close();
+    if timeout(CLOSE_TIMEOUT, CONNECTIONS.wait()).await.is_err() {
+        tracing::warn!(
+            connections = CONNECTIONS.len(),
+            "connections to tenants' databases were still open at the end"
+        );
     }
 }
 
@@ -83,19 +105,19 @@ async fn accept(listener: UnixListener, login: Login) {
         let Ok((client, _)) = listener.accept().await else { return };
         let is_ours = client.peer_cred().is_ok_and(|it| it.pid() == i32::try_from(std::process::id()).ok());
         if is_ours {
-            tokio::spawn(Box::pin(carry(client, login.clone())));
+            CONNECTIONS.spawn(Box::pin(carry(client, login.clone())));
         }
     }
 }
 
 async fn carry(mut client: UnixStream, login: Login) {
-    let dialed = timeout(PATIENCE, Box::pin(dial_for_sqlx(&login.endpoint))).await;
+    let dialed = timeout(DIAL_TIMEOUT, Box::pin(dial_for_sqlx(&login.endpoint))).await;
     let server = match dialed.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into())) {
         Ok(server) => server,
         Err(undialed) => {
             // what it begins with; then it listens
             let _anything = client.read(&mut [0; 1024]).await;
-            let _nobody_reads = client.write_all(&undialed.refusal()).await;
+            let _may_be_gone = client.write_all(&undialed.refusal()).await;
             return;
         }
     };
@@ -106,7 +128,7 @@ async fn carry(mut client: UnixStream, login: Login) {
         left = session.up(from_client, to_server) => left,
         () = session.down(from_server, to_client) => true,
     };
-    // whoever asked has gone, or was answered too much: what still runs there is nobody's, and may be for ever
+    // the client has gone, or its answer was too long: what still runs there may run without end
     let pid = session.pid.load(Ordering::Acquire);
     if left && pid != 0 && session.is_busy.load(Ordering::Acquire) {
         end(&login, pid).await;
@@ -183,7 +205,7 @@ async fn end(login: &Login, pid: i32) {
         conn.close().await
     };
     // else it has ended by itself, or the server has
-    if let Ok(Ok(())) = timeout(PATIENCE, Box::pin(ended)).await {
+    if let Ok(Ok(())) = timeout(TERMINATE_TIMEOUT, Box::pin(ended)).await {
         tracing::debug!(role = %login.role, pid, "ended a statement without a waiting client");
     }
 }

@@ -4,6 +4,7 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use rowgate_core::backoff::Backoff;
 use sqlx::Connection as _;
 pub use sqlx::PgConnection;
 use tokio::time::{sleep, timeout};
@@ -20,8 +21,8 @@ const WAIT: Duration = Duration::from_secs(5);
 /// Look-ups at most that wait for one.
 const QUEUE: usize = 10_000;
 /// Between two tries to reach a server that is just coming up.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LAST_PAUSE: Duration = Duration::from_millis(400);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(10);
+const MAX_BACKOFF: Duration = Duration::from_millis(400);
 
 /// A cheap handle; clones share the connections.
 #[derive(Clone)]
@@ -74,15 +75,14 @@ impl LookUps {
         {
             return Ok(Acquired { connection, slot });
         }
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new(INITIAL_BACKOFF);
         loop {
             match session::connect(&self.login).await {
                 Ok(connection) => return Ok(Acquired { connection, slot }),
                 Err(error) if !is_passing(&error) => return Err(error),
                 Err(error) => *last = Some(error),
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(LAST_PAUSE);
+            sleep(backoff.pause(MAX_BACKOFF, rand::random())).await;
         }
     }
 

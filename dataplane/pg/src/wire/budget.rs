@@ -7,9 +7,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use state::{Party, State};
@@ -249,7 +250,7 @@ impl Shared {
 
     /// Closes one idle connection for whoever waits. False: nobody waits any more, or nobody has one to give.
     fn reclaim(self: &Arc<Self>) -> bool {
-        let _one_at_a_time = self.clearing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.clearing.lock();
         let lenders = self.state().lenders();
         let idle = lenders.into_iter().filter_map(|(lender, least)| {
             let lender = lender.upgrade()?;
@@ -264,7 +265,7 @@ impl Shared {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Each change of it is whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -4,9 +4,10 @@
 //! A freed connection goes to the key with fewest slots, and of its requests to one near the head of the queue whose statement
 //! it has prepared, so that many keys share few connections without pushing each other's statements out.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
@@ -310,7 +311,7 @@ impl<C: Warm> Shared<C> {
 
     fn state(&self) -> MutexGuard<'_, State<C>> {
         // Nothing in here panics half-way.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -10,7 +10,7 @@ use rowgate_core::problem::{Code, Problem};
 use super::filter;
 use crate::request::ReadRequest;
 pub(crate) use lists::quoted;
-pub use parameters::next_page;
+pub use parameters::without_cursor;
 pub(crate) use spelling::order as order_here;
 pub(crate) use strays::refuse_strays;
 

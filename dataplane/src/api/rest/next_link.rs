@@ -3,9 +3,10 @@
 use axum::http::HeaderName;
 use axum::http::header::HOST;
 use axum::http::request::Parts;
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use rowgate_core::percent;
 use rowgate_core::problem::{Code, Problem};
+use rowgate_sql::rest::query_string;
 
 use crate::server::proxies::{X_FORWARDED_HOST, X_FORWARDED_PROTO};
 
@@ -80,20 +81,14 @@ fn unfit(name: &HeaderName) -> Problem {
 /// The result needs no escaping in a JSON string.
 #[must_use]
 pub fn next_link(origin: &str, path: &str, query: Option<&str>, token: &str) -> String {
-    let kept = query.unwrap_or_default().split('&').filter(|option| !option.is_empty() && !is_after(option));
     let mut link = format!("{origin}{}?", utf8_percent_encode(path, NOT_IN_URL));
-    for option in kept {
+    for option in query_string::without_cursor(query.unwrap_or_default()) {
         link.extend(utf8_percent_encode(option, NOT_IN_URL));
         link.push('&');
     }
     link.push_str("$after=");
     link.extend(percent::encode(token));
     link
-}
-
-fn is_after(option: &str) -> bool {
-    let name = option.split('=').next().unwrap_or_default();
-    percent_decode_str(name).eq(b"$after".iter().copied())
 }
 
 #[cfg(test)]

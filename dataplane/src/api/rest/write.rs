@@ -1,5 +1,6 @@
 //! `/auth/{tenant}/api/{entity}`: rows made, changed and deleted.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 
@@ -8,8 +9,7 @@ use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use percent_encoding::percent_decode_str;
-use rowgate_core::percent;
+use rowgate_core::percent::{self, BadEncoding};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile::{self, Effect};
@@ -209,13 +209,12 @@ fn row_not_found() -> Refusal {
 
 /// Whether both are one address, however they are escaped and in whatever order its fields are.
 fn is_same(made: &HeaderValue, asked: &str) -> bool {
-    let parts = |address: &str| {
-        let mut parts: Vec<Vec<u8>> =
-            address.split('/').map(|part| percent_decode_str(part).collect()).collect();
+    fn parts(address: &str) -> Result<Vec<Cow<'_, str>>, BadEncoding> {
+        let mut parts = address.split('/').map(percent::decode).collect::<Result<Vec<_>, _>>()?;
         parts.sort_unstable();
-        parts
-    };
-    made.to_str().is_ok_and(|made| parts(made) == parts(asked))
+        Ok(parts)
+    }
+    made.to_str().is_ok_and(|made| parts(made).is_ok_and(|made| parts(asked) == Ok(made)))
 }
 
 /// `DELETE /auth/{tenant}/api/{entity}/{pk}/{value}[/{pk2}/{value2}...]`

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rowgate_crds::ApiKey;
 use rowgate_reconcile::source::{
     Event, Found, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem, StatusReport,
@@ -53,8 +54,8 @@ impl<S: ResourceSource> Narrator<S> {
         Narrator { source, url, manifests, state, ready_file, printed: Mutex::default() }
     }
 
-    fn printed(&self) -> std::sync::MutexGuard<'_, Printed> {
-        self.printed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn printed(&self) -> parking_lot::MutexGuard<'_, Printed> {
+        self.printed.lock()
     }
 
     /// Prints the keys that work and were not printed before; after a start it waits until no resource is in progress.

@@ -1,8 +1,8 @@
 //! Connections kept between passes: to open one costs more than what a small change does with it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rowgate_pg::connect::login::Login;
 use rowgate_pg::connect::session;
 use rowgate_pg::failure::PgError;
@@ -27,7 +27,7 @@ struct Idle {
 
 impl ConnectionCache {
     fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// A connection of `login`, which is as a new one: nothing of what was set in it before is left.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rowgate_core::backoff::Backoff;
 use rowgate_crds::{ApiKey, Kind, Reason, Tenant};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +35,7 @@ pub(super) struct Entry {
     /// Something changed since the pass began.
     pub(super) wanted: bool,
     pub(super) slow: bool,
-    n_failed: u32,
+    backoff: Backoff,
     /// Ends the pass that is under way.
     cut: CancellationToken,
     /// When the logins were tried last.
@@ -64,7 +65,7 @@ impl Entry {
             due: Instant::now(),
             wanted: false,
             slow: false,
-            n_failed: 0,
+            backoff: Backoff::new(RETRY_DELAY),
             cut: CancellationToken::new(),
             probed: None,
             whole: false,
@@ -89,13 +90,13 @@ impl Entry {
         let retries = state.keys.iter().filter_map(|key| key.findings.retry.as_ref());
         let failed =
             retry.into_iter().chain(retries.map(|(reason, _)| *reason)).any(|it| it != Reason::Paused);
-        self.n_failed = if failed { self.n_failed + 1 } else { 0 };
         self.slow = slow || retry == Some(Reason::DatabaseUnavailable);
         let (now, first) = (Instant::now(), self.state.is_none());
         let pause = match failed {
             true => self.pause(resync),
             // spread from the first time on, so that not all are looked at at once
             false => {
+                self.backoff.reset();
                 resync.mul_f64(if first { entropy::between(0.3, 0.95) } else { entropy::between(0.85, 0.95) })
             }
         };
@@ -122,14 +123,14 @@ impl Entry {
 
     /// After a failed retirement.
     pub(super) fn failed_vanished(&mut self, memory: Memory, resync: Duration) {
-        self.n_failed += 1;
         self.memory = Some(memory);
         self.due = Instant::now() + self.pause(resync);
     }
 
-    fn pause(&self, resync: Duration) -> Duration {
-        let longest = MAX_RETRY_DELAY.min(resync.mul_f64(0.5)).max(RETRY_DELAY);
-        (RETRY_DELAY * 2_u32.saturating_pow(self.n_failed.saturating_sub(1).min(8))).min(longest)
+    /// After a pass that failed.
+    fn pause(&mut self, resync: Duration) -> Duration {
+        let max = MAX_RETRY_DELAY.min(resync.mul_f64(0.5)).max(RETRY_DELAY);
+        self.backoff.pause(max, entropy::between(0.0, 1.0))
     }
 }
 

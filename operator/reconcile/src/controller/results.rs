@@ -8,8 +8,7 @@ use rowgate_pg::failure::PgError;
 use tokio::time::Instant;
 
 use super::{
-    AWAITING_INITIAL_BACKOFF, AWAITING_MAX_BACKOFF, Controller, Done, HEARTBEAT_TIMEOUT, POLL_INTERVAL,
-    RETRY_DELAY, standing,
+    AWAITING_MAX_BACKOFF, Controller, Done, HEARTBEAT_TIMEOUT, POLL_INTERVAL, RETRY_DELAY, standing,
 };
 use crate::controller::job::Passed;
 use crate::controller::replica_poll::ReplicaPoll;
@@ -84,7 +83,8 @@ impl<S: ResourceSource + 'static> Controller<S> {
         if let (Some(replicas), Some(state)) = (&self.replicas, &entry.state) {
             let awaits = awaits_replicas(state, replicas);
             if awaits {
-                (self.pace, self.next_poll) = (AWAITING_INITIAL_BACKOFF, Instant::now());
+                self.pace.reset();
+                self.next_poll = Instant::now();
             }
             // a replica may serve it by now, so it is reported after the next poll, unless no poll succeeds
             if awaits && !self.lost {
@@ -163,12 +163,12 @@ impl<S: ResourceSource + 'static> Controller<S> {
             awaiting |= self.replicas.as_ref().is_some_and(|replicas| awaits_replicas(state, replicas));
         }
         self.report();
+        let awaited = self.pace.pause(AWAITING_MAX_BACKOFF, 0.0);
         let pace = match std::mem::take(&mut self.polls_again) {
             true => Duration::ZERO,
-            false if awaiting => self.pace,
+            false if awaiting => awaited,
             false => POLL_INTERVAL,
         };
-        self.pace = (self.pace * 2).min(AWAITING_MAX_BACKOFF);
         self.next_poll = Instant::now() + pace;
         false
     }

@@ -13,9 +13,10 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 pub use self::check::check;
@@ -78,7 +79,7 @@ impl DirSource {
         let folder = Arc::clone(&self.folder);
         let task = tokio::task::spawn_blocking(move || {
             // Every change of the memory is one assignment: a panic leaves nothing half done.
-            work(&mut folder.lock().unwrap_or_else(PoisonError::into_inner))
+            work(&mut folder.lock())
         });
         match task.await {
             Ok(done) => done,

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use rowgate_core::name::Ulid;
 use rowgate_crds::{self as crds, ApiKey, Reason, ResolvedPermission, Tenant};
 use rowgate_pg::introspect::actual::{Key, TenantDb};
@@ -237,17 +238,17 @@ impl StatusCache {
     /// The state of the last pass over the Tenant is outdated and not reported again, until
     /// [`StatusCache::finish_revision`].
     pub(crate) fn revise(&self, uid: &str) {
-        self.revised.lock().unwrap_or_else(PoisonError::into_inner).insert(uid.to_owned());
+        self.revised.lock().insert(uid.to_owned());
     }
 
     /// The pass has come to its end.
     pub(crate) fn finish_revision(&self, uid: &str) {
-        self.revised.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+        self.revised.lock().remove(uid);
     }
 
     /// Whether a pass is about to say something else.
     pub(crate) fn is_revised(&self, uid: &str) -> bool {
-        self.revised.lock().unwrap_or_else(PoisonError::into_inner).contains(uid)
+        self.revised.lock().contains(uid)
     }
 
     /// The statuses of a Tenant and its keys, ready to be reported. `all`: also those that are what they were.
@@ -273,10 +274,10 @@ impl StatusCache {
 
     /// Forgets the objects that are there no more.
     pub(crate) fn retain(&self, uids: &HashSet<&str>) {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.reported.lock();
         reported.retain(|uid, _| uids.contains(&**uid));
         drop(reported);
-        self.revised.lock().unwrap_or_else(PoisonError::into_inner).retain(|uid| uids.contains(uid.as_str()));
+        self.revised.lock().retain(|uid| uids.contains(uid.as_str()));
     }
 
     fn key(
@@ -305,7 +306,7 @@ impl StatusCache {
         let mut hasher = DefaultHasher::new();
         facts.hash(&mut hasher);
         let facts = hasher.finish();
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.reported.lock();
         let before = reported.get(&*object.uid).copied();
         let new = before.is_none_or(|before| before.facts != facts);
         if !new && !all {

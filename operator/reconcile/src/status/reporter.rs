@@ -1,9 +1,9 @@
 //! Statuses on their way to the source. The loop does not wait for them; of one object only the newest is written.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
@@ -67,7 +67,7 @@ impl Queue {
 
 impl Reporter {
     fn waiting(&self) -> MutexGuard<'_, Queue> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Takes statuses in. One that waits for the same object is replaced.

@@ -1,12 +1,13 @@
 //! The collections of one kind: one for the cluster, or one for each namespace that is watched.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use kube::Resource;
+use parking_lot::Mutex;
 
 use super::collection::{Collection, KnownObject};
 use super::listed::Listed;
-use crate::source::{Declared, ObjectRef, SourceProblem, lock};
+use crate::source::{Declared, ObjectRef, SourceProblem};
 
 pub(crate) type Store<T> = Arc<Mutex<Collection<T>>>;
 
@@ -32,18 +33,18 @@ impl<T: Resource> Stores<T> {
     }
 
     pub(crate) fn are_known(&self) -> bool {
-        self.0.iter().all(|(_, store)| lock(store).known().is_some())
+        self.0.iter().all(|(_, store)| store.lock().known().is_some())
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.iter().filter_map(|(_, store)| lock(store).known().map(|known| known.len())).sum()
+        self.0.iter().filter_map(|(_, store)| store.lock().known().map(|known| known.len())).sum()
     }
 
     /// What is made of each object, those left out of which nothing is.
     pub(crate) fn map<U>(&self, make: impl Fn(&KnownObject<T>) -> Option<U>) -> Vec<U> {
         let mut made = Vec::new();
         for (_, store) in &self.0 {
-            made.extend(lock(store).known().into_iter().flat_map(|known| known.values()).filter_map(&make));
+            made.extend(store.lock().known().into_iter().flat_map(|known| known.values()).filter_map(&make));
         }
         made
     }
@@ -55,7 +56,7 @@ impl<T: Resource> Stores<T> {
         name: &str,
         make: impl FnOnce(&KnownObject<T>) -> U,
     ) -> Option<U> {
-        let store = lock(self.of(namespace)?);
+        let store = self.of(namespace)?.lock();
         store.known()?.get(&(namespace.to_owned(), name.to_owned())).map(make)
     }
 
@@ -67,7 +68,7 @@ impl<T: Resource> Stores<T> {
     /// As [`Collection::wrote`].
     pub(crate) fn wrote(&self, from: Option<&str>, listed: Listed<T>) {
         if let Some(store) = self.of(listed.meta.namespace.as_deref().unwrap_or_default()) {
-            lock(store).wrote(from, listed);
+            store.lock().wrote(from, listed);
         }
     }
 

@@ -1,8 +1,8 @@
 //! A tenant in a cluster, with operator and data plane, and whoever holds its statuses against what roles see.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use rowgate_tests::servers::cluster::{Cluster, Namespace, Recording, State, kstatus};
 use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::servers::operator::Operator;
@@ -149,7 +149,7 @@ impl Stage {
     }
 
     fn doors(&self) -> MutexGuard<'_, BTreeMap<String, Door>> {
-        self.doors.lock().unwrap_or_else(PoisonError::into_inner)
+        self.doors.lock()
     }
 
     /// What is read with a key, in the database as its role and over the data plane: fields, a colon, rows; `no` where there
@@ -200,7 +200,7 @@ impl Stage {
     /// Holds every state of the object that was shown at its generation against what is there now: nothing but the operator
     /// may have changed it since, or since [`Stage::go_on_from_here`]. True when the object is settled: `Current`, `Failed`, revoked or gone.
     pub(super) async fn judge(&self, wanted: &Wanted) -> bool {
-        let past = *self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        let past = *self.past.lock();
         let (recording, past) =
             if wanted.resource == "tenants" { (&self.tenants, past.0) } else { (&self.keys, past.1) };
         // what was said of older generations was judged before the edit was sent
@@ -229,7 +229,7 @@ impl Stage {
 
     /// The word of kstatus on each, which is asked once for each version of an object.
     fn verdicts(&self, objects: &[Value]) -> Vec<String> {
-        let mut known = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.verdicts.lock();
         let text =
             |object: &Value, name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
         let version = |object: &Value| (text(object, "uid"), text(object, "resourceVersion"));
@@ -295,7 +295,7 @@ impl Stage {
     pub(super) async fn go_on_from_here(&self) {
         self.caught_up().await;
         let past = (self.tenants.states().len(), self.keys.states().len());
-        *self.past.lock().unwrap_or_else(PoisonError::into_inner) = past;
+        *self.past.lock() = past;
     }
 
     async fn caught_up(&self) {

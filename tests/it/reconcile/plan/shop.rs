@@ -1,10 +1,10 @@
 //! The shop of `examples/shop` as plain values, under fixed identifiers.
 
 use rowgate_core::name::Ulid;
-use rowgate_crds::{ApiKey, Kind, Tenant, admit, from_yaml};
+use rowgate_core::yaml;
+use rowgate_crds::{ApiKey, Kind, Tenant, admit};
 use rowgate_pg::control::installation::Installation;
 use rowgate_reconcile::desired::{Desired, SecretSpec, from_resources};
-use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -68,9 +68,7 @@ pub(super) fn bootstrap() -> String {
 }
 
 fn documents(text: &str) -> Vec<Value> {
-    let documents = serde_yaml::Deserializer::from_str(text);
-    let values = documents.map(|document| serde_yaml::Value::deserialize(document).expect("YAML"));
-    values.map(|value| from_yaml(&value).expect("JSON")).collect()
+    yaml::documents(text).map(|document| document.expect("YAML")).collect()
 }
 
 fn typed<T: DeserializeOwned>(kind: Kind, object: &Value) -> T {

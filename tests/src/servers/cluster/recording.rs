@@ -1,8 +1,9 @@
 //! Every state of some objects, in the order in which the API server showed them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -42,7 +43,7 @@ impl Recording {
 
     /// Tells every state from the `seen`th on; gives how many there are by now.
     pub fn each_from(&self, seen: usize, tell: impl FnMut(&State)) -> usize {
-        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let states = self.states.lock();
         states[seen..].iter().for_each(tell);
         states.len()
     }
@@ -51,7 +52,7 @@ impl Recording {
     #[must_use]
     pub fn states(&self) -> Vec<State> {
         assert!(!self.watching.is_finished(), "the watch has failed, as is said above");
-        self.states.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.states.lock().clone()
     }
 
     /// Waits until everything that the server shows now was written down.
@@ -92,7 +93,7 @@ async fn watch(window: Window, path: String, mut place: String, states: Arc<Mute
                 let object = event["object"].take();
                 let state = state(event["type"].as_str().unwrap_or_default(), object);
                 version(&state.object).clone_into(&mut place);
-                states.lock().unwrap_or_else(PoisonError::into_inner).push(state);
+                states.lock().push(state);
             }
         }
     }

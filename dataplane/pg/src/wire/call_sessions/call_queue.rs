@@ -1,9 +1,10 @@
 //! Whose call is next: so many at once for a tenant, and never all of them for one key.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rowgate_core::name::Ulid;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -114,7 +115,7 @@ impl Shared {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing in here panics half-way.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

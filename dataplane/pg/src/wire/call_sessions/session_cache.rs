@@ -1,9 +1,10 @@
 //! SessionCache between calls. Each is one key's, and nobody else ever has it. To open one more needs a permit of the server.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rowgate_core::name::Ulid;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
@@ -145,7 +146,7 @@ impl Shared {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Each change of it is whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

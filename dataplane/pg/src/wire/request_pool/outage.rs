@@ -1,15 +1,15 @@
 //! When connections cannot be made: who may try next, and when. Everybody else is told at once why the last try failed,
 //! so that requests do not knock at a server that is just coming up.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
+use rowgate_core::backoff::Backoff;
 use tokio::time::Instant;
 
-/// After the first failure; it doubles with each further one.
-const FIRST: Duration = Duration::from_millis(20);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(20);
 /// Well below a second, within which a server that is ready again must be used again.
-const LAST: Duration = Duration::from_millis(400);
+const MAX_BACKOFF: Duration = Duration::from_millis(400);
 
 /// What a pool remembers of failed tries, with the cause of the last one; nothing while all is well.
 pub(crate) struct Outage<C>(Mutex<Option<Failing<C>>>);
@@ -19,8 +19,8 @@ struct Failing<C> {
     /// When a try failed first and last.
     first: Instant,
     last: Instant,
-    pause: Duration,
-    /// `None`: somebody tries at this moment.
+    backoff: Backoff,
+    /// `None`: a try is under way.
     next: Option<Instant>,
 }
 
@@ -63,7 +63,7 @@ impl<C: Clone> Outage<C> {
 impl<C> Outage<C> {
     fn state(&self) -> MutexGuard<'_, Option<Failing<C>>> {
         // Each change of it is whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -75,15 +75,14 @@ impl<C: Clone> Attempt<'_, C> {
 
     pub(crate) fn failed(mut self, now: Instant, cause: &C) {
         let mut state = self.outage.state();
-        let (pause, first) = match &*state {
+        let (mut backoff, first) = match &*state {
             // Those that began together fail together, which is one failure.
             Some(_) if !self.is_alone => return,
-            Some(failing) => ((failing.pause * 2).min(LAST), failing.first),
-            None => (FIRST, now),
+            Some(failing) => (failing.backoff, failing.first),
+            None => (Backoff::new(INITIAL_BACKOFF), now),
         };
-        // Replicas and tenants do not try in step.
-        let next = Some(now + pause.mul_f64(0.75 + 0.25 * rand::random::<f64>()));
-        *state = Some(Failing { cause: cause.clone(), first, last: now, pause, next });
+        let next = Some(now + backoff.pause(MAX_BACKOFF, rand::random()));
+        *state = Some(Failing { cause: cause.clone(), first, last: now, backoff, next });
         self.is_alone = false;
     }
 
@@ -123,14 +122,14 @@ mod tests {
                 now += Duration::from_millis(1);
             };
             pauses.push((now - paused).as_millis());
-            assert!(outage.attempt(now + LAST).is_err(), "one at a time");
+            assert!(outage.attempt(now + MAX_BACKOFF).is_err(), "one at a time");
             attempt.failed(now, &"no");
             assert_eq!(outage.failing(), Some(("no", now - began)));
         }
         for (pause, longest) in pauses.iter().zip([20, 40, 80, 160, 320, 400, 400, 400]) {
             assert!(longest * 3 / 4 <= *pause && *pause <= longest + 1, "{pauses:?}");
         }
-        now += LAST;
+        now += MAX_BACKOFF;
         drop(outage.attempt(now).expect("it is time"));
         outage.attempt(now).expect("the one before gave it up").succeeded();
         assert!(outage.attempt(now).is_ok() && outage.attempt(now).is_ok());

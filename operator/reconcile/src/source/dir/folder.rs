@@ -5,8 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rowgate_crds::from_yaml;
-use serde::Deserialize;
+use rowgate_core::yaml::{self, YamlError};
 use serde_json::Value;
 
 /// What changes when a file is written, replaced, renamed or touched: name, times, size, inode.
@@ -70,12 +69,13 @@ fn parse(name: &str, text: &str) -> Result<Vec<Value>, String> {
         return Ok(vec![value]);
     }
     let mut documents = Vec::new();
-    for (i, document) in serde_yaml::Deserializer::from_str(text).enumerate() {
-        let mut value = serde_yaml::Value::deserialize(document)
-            .map_err(|error| format!("is not valid YAML: {error}; correct it and save"))?;
-        let in_document = |what: String| format!("document {}: {what}", i + 1);
-        value.apply_merge().map_err(|error| in_document(error.to_string()))?;
-        let value = from_yaml(&value).map_err(|what| in_document(what.to_string()))?;
+    for (i, document) in yaml::documents(text).enumerate() {
+        let value = document.map_err(|error| match error {
+            YamlError::Syntax { message, .. } => {
+                format!("is not valid YAML: {message}; correct it and save")
+            }
+            what => format!("document {}: {what}", i + 1),
+        })?;
         if !value.is_null() {
             documents.push(value);
         }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rowgate_core::yaml::{self, YamlError};
 use rowgate_crds::API_VERSION;
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +91,7 @@ pub(super) fn write(
         },
         string_data: data.clone(),
     };
-    let text = serde_yaml::to_string(&secret).expect("a Secret is YAML");
+    let text = yaml::to_string(&serde_json::to_value(&secret).expect("a Secret is JSON"));
     replace(path, text.as_bytes())
 }
 
@@ -116,10 +117,14 @@ fn load(path: &Path) -> Result<Option<SecretFile>, SourceError> {
     let damaged = |reason: String| SourceError::Damaged { path: path.to_owned(), reason };
     match fs::read_to_string(path) {
         // The reason never quotes the file: it holds a secret.
-        Ok(text) => serde_yaml::from_str(&text).map(Some).map_err(|error| {
-            let line = error.location().map_or_else(String::new, |at| format!(", line {}", at.line()));
-            damaged(format!("not a Secret in YAML{line}"))
-        }),
+        Ok(text) => {
+            let read = yaml::document(&text).map_err(|error| match error {
+                YamlError::Syntax { line: Some(line), .. } => format!(", line {line}"),
+                _ => String::new(),
+            });
+            let secret = read.and_then(|read| serde_json::from_value(read).map_err(|_| String::new()));
+            secret.map(Some).map_err(|line| damaged(format!("not a Secret in YAML{line}")))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(damaged(error.to_string())),
     }

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rowgate_crds::{API_VERSION, from_yaml, to_yaml};
+use rowgate_core::yaml;
+use rowgate_crds::API_VERSION;
 use serde_json::{Value, json};
 
 use super::files::{remove, replace_unsynced};
@@ -28,8 +29,7 @@ impl Statuses {
         let dir = state.join("status");
         let read = |path: PathBuf| {
             let text = fs::read_to_string(&path).ok()?;
-            let value = from_yaml(&serde_yaml::from_str(&text).ok()?).ok()?;
-            Some((path, value))
+            Some((path, yaml::document(&text).ok()?))
         };
         let paths = fs::read_dir(&dir).into_iter().flatten().flatten().map(|entry| entry.path());
         let documents =
@@ -102,7 +102,7 @@ impl Statuses {
 
     fn write(&mut self, object: &ObjectRef, document: Value) -> Result<(), SourceError> {
         let path = self.path(object.kind.as_str(), &object.namespace, &object.name);
-        let text = serde_yaml::to_string(&to_yaml(&document)).expect("a status is YAML");
+        let text = yaml::to_string(&document);
         replace_unsynced(&path, text.as_bytes())?;
         self.documents.insert(path, document);
         Ok(())
