@@ -4,6 +4,7 @@ mod entropy;
 mod filters;
 mod folders;
 mod messages;
+mod once;
 mod pages;
 mod pipeline;
 mod words;

@@ -97,8 +97,7 @@ async fn a_script_that_hangs_does_not_outlive_the_process(on: On) {
     let mut stage = acme(on).await;
     let hangs = HOSTILE.iter().find(|hostile| hostile.name == "hangs").expect("it is one of them");
     stage.put(&hangs.manifests()).await;
-    let sleeping = "select count(*) from pg_stat_activity where query like '%pg_sleep(3600)%' \
-                    and state = 'active' and pid <> pg_backend_pid()";
+    let sleeping = "select count(*) from pg_stat_activity where wait_event = 'PgSleep'";
     let mut superuser = stage.server.connect("postgres").await;
     until("the script", async || (one::<i64>(&mut superuser, sleeping).await == 1).then_some(())).await;
     stage.stop().await;
