@@ -99,7 +99,7 @@ fn broken_rules(kind: Kind, object: &Value, old: Option<&Value>) -> Vec<FieldErr
             let message = match error.kind {
                 ErrorKind::ValidationFailure => error.message,
                 // Closed, not open: a rule that cannot be judged refuses.
-                _ => format!("the rule `{}` cannot be judged: {}", error.rule, error.message),
+                _ => format!("the rule `{}` cannot be evaluated: {}", error.rule, error.message),
             };
             FieldError { path: error.field_path, message }
         })

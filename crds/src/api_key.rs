@@ -52,12 +52,12 @@ use claims::Claims;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeySpec {
-    /// The Tenant that the key opens, in this namespace. Cannot be changed.
+    /// The Tenant of the key, in this namespace. Cannot be changed.
     #[x_kube(validation = Rule::new("self == oldSelf")
         .message("tenantRef cannot be changed: the key belongs to that tenant's database; create a new ApiKey"))]
     pub tenant_ref: TenantRef,
-    /// What the key may do. Left out: an unscoped key, which may do what the Tenant's `shared` says and shares one
-    /// database role, `datalake_user`, with every other unscoped key. Given: a role of its own.
+    /// What the key may do. With it, the key has its own database role. Default: an unscoped key, which may do what the
+    /// Tenant's `shared` says and shares one database role, `datalake_user`, with every other unscoped key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
     /// Values that policies read with `dl.claim('name')` when this key asks. Only with `scope`.
@@ -67,14 +67,14 @@ pub struct ApiKeySpec {
     /// When the key stops working, RFC 3339 such as `2030-01-01T00:00:00Z`. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// `true` revokes the key at once and for good.
+    /// `true` revokes the key immediately and permanently.
     #[serde(default)]
     pub revoked: bool,
     /// The Secret, in this namespace, that the key string is written into. Default: the object's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
-        .message("secretName holds lower-case letters, digits, hyphens and dots, a letter or digit at both ends"))]
+        .message("secretName consists of lower-case letters, digits, hyphens and dots, and starts and ends with a letter or digit"))]
     pub secret_name: Option<String>,
     /// Issues a new secret for the same key at regular intervals. The Secret holds the newest; read it again within
     /// `overlap`.
@@ -128,20 +128,20 @@ pub struct Rotation {
     /// The age at which a secret is replaced.
     #[schemars(schema_with = "period_schema")]
     pub every: Span,
-    /// How long the old secret goes on working beside the new one.
+    /// How long the old secret keeps working after a new one is issued.
     #[schemars(schema_with = "period_schema")]
     pub overlap: Span,
 }
 
-/// What Rowgate made of an ApiKey. Every field may be absent until the first pass has ended.
+/// The state of an ApiKey. Every field may be absent until the first pass has ended.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[x_kube(crates(kube_core = "::kube_core"))]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeyStatus {
-    /// The `metadata.generation` that this status speaks about; -1: none yet.
+    /// The `metadata.generation` that this status describes; -1: none yet.
     #[serde(default = "default_observed_generation")]
     pub observed_generation: i64,
-    /// `Ready`: the key works on every live replica. `Reconciling`: work is under way. `Stalled`: it cannot go on until
+    /// `Ready`: the key works on every live replica. `Reconciling`: work is in progress. `Stalled`: work cannot continue until
     /// a person changes what the message names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
@@ -150,7 +150,7 @@ pub struct ApiKeyStatus {
     /// The key's identifier, for logs and `rowgate-dataplane revoke`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_id: Option<String>,
-    /// What the key is in the database: `datalake_user`, or `key_<apiKeyId>`.
+    /// The database role of the key: `datalake_user`, or `key_<apiKeyId>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// The Secret that holds the key string.
@@ -159,10 +159,10 @@ pub struct ApiKeyStatus {
     /// When the key stops working.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// When the key was revoked, by whichever way.
+    /// When the key was revoked, in whatever way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Time>,
-    /// When the key or a token of it was last used: never later than it was, and up to three minutes earlier.
+    /// When the key or one of its tokens was last used; may be up to three minutes too early, and is never too late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Time>,
     /// Which secret is current: the 12 characters after `dlk_` of the key string in the Secret. They are not secret.
@@ -174,11 +174,11 @@ pub struct ApiKeyStatus {
     /// When the current secret will be replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_rotation: Option<Time>,
-    /// What the scope came to: the columns present when this generation was applied.
+    /// What the scope grants: the columns present when this generation was applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4000))]
     pub permissions: Vec<ResolvedPermission>,
-    /// What works but may surprise, one sentence each.
+    /// Warnings: what works but may be unexpected, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1000))]
     pub warnings: Vec<String>,

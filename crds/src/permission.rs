@@ -22,7 +22,7 @@ pub struct Permission {
     /// include reading the key fields.
     #[schemars(length(min = 1, max = 5), extend("x-kubernetes-list-type" = "set"))]
     pub actions: Vec<Action>,
-    /// Which fields, by exposed name. Left out (only in a Tenant's shared permissions): every column present when this
+    /// Which fields, by exposed name. Default (only in a Tenant's shared permissions): every column present when this
     /// generation was applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fields: Option<FieldSet>,
@@ -65,7 +65,7 @@ pub struct FieldSet {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 1600), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "set"))]
     pub include: Vec<String>,
-    /// But not these. Key fields cannot be left out of read, update and delete.
+    /// Fields that are excluded. Key fields cannot be excluded from read, update and delete.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 1600), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "set"))]
     pub exclude: Vec<String>,

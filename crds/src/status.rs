@@ -47,7 +47,7 @@ reasons! {
     AwaitingReplicas,
     /// No data-plane replica is alive.
     NoReplica,
-    /// Something failed and is tried again.
+    /// Something failed and is retried.
     Retrying,
     /// The annotation `rowgate.dev/paused` is set.
     Paused,
@@ -59,9 +59,9 @@ reasons! {
     SlugTaken,
     /// Another Tenant has this database, or entity, or policy.
     Taken,
-    /// The retained database that a Tenant names is not there for it.
+    /// The retained database that a Tenant names does not exist, or that Tenant may not adopt it.
     NotRetained,
-    /// The Tenant that an ApiKey names is not there.
+    /// The Tenant that an ApiKey names does not exist.
     TenantNotFound,
     /// The Tenant that an ApiKey names is not ready for keys.
     TenantNotReady,
@@ -70,19 +70,19 @@ reasons! {
     /// PostgreSQL or its pooler does not let the data plane log in as it has to: pg_hba.conf, the pooler or TLS must
     /// change.
     LoginRefused,
-    /// A ConfigMap or its key is not there.
+    /// A ConfigMap or its key does not exist.
     ConfigMapNotFound,
     /// The bootstrap script failed.
     BootstrapFailed,
-    /// An entity's source is not there.
+    /// An entity's source does not exist.
     SourceNotFound,
     /// An entity's source is not what `kind` says, or cannot be exposed.
     SourceUnsupported,
     /// The source does not belong to the tenant's owner role.
     NotOwned,
-    /// A permission, policy or key names an entity that is not there.
+    /// A permission, policy or key names an entity that does not exist.
     EntityNotFound,
-    /// A permission, policy, mapping or key names a field that is not there.
+    /// A permission, policy, mapping or key names a field that does not exist.
     FieldNotFound,
     /// A permission excludes key fields.
     KeyFieldExcluded,
@@ -100,7 +100,7 @@ reasons! {
     TooManyPermissionSets,
     /// The tenant's database holds more than Rowgate reads of it.
     TooLarge,
-    /// What stands in the database was changed by hand and is being repaired.
+    /// The database was changed by hand and is being repaired.
     Drifted,
     /// The Secret could not be read or written.
     SecretUnavailable,
@@ -182,7 +182,7 @@ pub fn condition(
     }
 }
 
-/// What a permission came to on one entity.
+/// What a permission grants on one entity.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ResolvedPermission {
     /// The entity's name.

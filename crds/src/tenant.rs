@@ -57,12 +57,12 @@ use entity::Entity;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct TenantSpec {
-    /// The tenant's name in addresses and keys: at most 40 lower-case letters, digits and hyphens, no hyphen at either
-    /// end. Unique in the installation; cannot be changed. Default: the object's name.
+    /// The tenant's name in URLs and keys: at most 40 lower-case letters, digits and hyphens, starting and ending with a letter
+    /// or digit. Unique in the installation; cannot be changed. Default: the object's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 40))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$')")
-        .message("slug holds at most 40 lower-case letters, digits and hyphens, no hyphen at either end"))]
+        .message("slug consists of at most 40 lower-case letters, digits and hyphens, and neither starts nor ends with a hyphen"))]
     pub slug: Option<String>,
 
     /// Where the tenant's data is, and what happens to it.
@@ -103,26 +103,23 @@ pub struct Database {
     pub server_secret_ref: Option<SecretKeyRef>,
 
     /// The database's name on that server, which every SQL session of every tenant there can read. Cannot be changed.
-    /// Default:
-    /// `t_` and `status.tenantId`, which says nothing.
+    /// Default: `t_` and `status.tenantId`, which reveals nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z_][a-z0-9_]*$') && !self.startsWith('pg_') && !(self in ['postgres', 'template0', 'template1', 'rowgate'])")
-        .message("database.name holds lower-case letters, digits and underscores, does not start with a digit or pg_, and is not one of postgres, template0, template1, rowgate"))]
+        .message("database.name consists of lower-case letters, digits and underscores, does not start with a digit or pg_, and is not one of postgres, template0, template1, rowgate"))]
     pub name: Option<String>,
 
-    /// The id of the retained database that this Tenant takes up again: one that was retained in this namespace, or
-    /// that the
-    /// platform team has handed to this Tenant (`rowgate-dataplane retained hand-over`). `slug` must be the one that it
-    /// had.
-    /// Not needed by a Tenant of the same namespace and name as the one that was deleted.
+    /// The id of the retained database that this Tenant adopts: one that was retained in this namespace, or that the platform
+    /// team has handed to this Tenant (`rowgate-dataplane retained hand-over`). `slug` must be that of the deleted Tenant. A
+    /// Tenant of the same namespace and name does not need this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 26, max = 26))]
     #[x_kube(validation = Rule::new("self.matches('^[0-7][0-9a-hjkmnp-tv-z]{25}$')")
-        .message("database.adoptRetained holds the id of a tenant: 26 lower-case letters and digits, as in status.tenantId"))]
+        .message("database.adoptRetained is the id of a tenant: 26 lower-case letters and digits, as in status.tenantId"))]
     pub adopt_retained: Option<String>,
 
-    /// Whether Rowgate makes the database when it is not there.
+    /// Whether Rowgate creates the database if it does not exist.
     #[serde(default = "yes")]
     pub create: bool,
 
@@ -222,10 +219,10 @@ pub struct Limits {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[x_kube(crates(kube_core = "::kube_core"))]
 pub struct Cors {
-    /// Origins as browsers send them: `https://app.example.com`, `http://localhost:3000`; `*` is every site.
+    /// Origins as browsers send them: `https://app.example.com`, `http://localhost:3000`; `*` allows every site.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(validation = Rule::new("self.all(o, o == '*' || (o.matches('^[a-z][a-z0-9+.-]*://([a-z0-9_.-]+|\\\\[[0-9a-f:.]+\\\\])(:[1-9][0-9]{0,4})?$') && !o.matches('^(http:.*:80|https:.*:443)$')))")
-        .message("cors.origins holds scheme://host or scheme://host:port in lower case, without a path or slash at the end and without the scheme's own port (:80, :443), or '*'"))]
+        .message("each of cors.origins is '*', or scheme://host or scheme://host:port in lower case, without a path, a slash at the end or the scheme's default port (:80, :443)"))]
     #[schemars(length(max = 50), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
     pub origins: Vec<String>,
 }
@@ -239,16 +236,16 @@ pub struct Webhooks {
     pub allow_http: Option<bool>,
 }
 
-/// What Rowgate made of a Tenant. Every field may be absent until the first pass has ended.
+/// The state of a Tenant. Every field may be absent until the first pass has ended.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[x_kube(crates(kube_core = "::kube_core"))]
 #[serde(rename_all = "camelCase")]
 pub struct TenantStatus {
-    /// The `metadata.generation` that this status speaks about; -1: none yet.
+    /// The `metadata.generation` that this status describes; -1: none yet.
     #[serde(default = "default_observed_generation")]
     pub observed_generation: i64,
-    /// `Ready`: applied to the database and served by every live replica. `Reconciling`: work is under way. `Stalled`:
-    /// it cannot go on until a person changes what the message names.
+    /// `Ready`: applied to the database and served by every live replica. `Reconciling`: work is in progress. `Stalled`: work
+    /// cannot continue until a person changes what the message names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
@@ -310,8 +307,7 @@ pub(crate) fn root_rules() -> [Rule; 2] {
         |object: &str| format!("(has({object}.spec.slug) ? {object}.spec.slug : {object}.metadata.name)");
     [
         Rule::new(format!("has(self.spec.slug) || {name}")).message(
-            "without spec.slug the object's name is the slug: at most 40 lower-case letters, digits and hyphens, no \
-             hyphen at either end; rename the object or give spec.slug",
+            "without spec.slug the object's name is the slug, which consists of at most 40 lower-case letters, digits and hyphens, and neither starts nor ends with a hyphen; rename the object or set spec.slug",
         ),
         Rule::new(format!("{} == {}", slug("self"), slug("oldSelf"))).message(
             "slug cannot be changed: it is part of every key and address; create a new Tenant instead",

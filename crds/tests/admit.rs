@@ -25,8 +25,7 @@ fn the_objects_name_is_the_slug_when_none_is_given() {
         admit(Kind::Tenant, object(Kind::Tenant, "my.shop", "{}"), None).expect_err("a dot is no slug");
     assert_eq!(
         refused[0].to_string(),
-        "without spec.slug the object's name is the slug: at most 40 lower-case letters, digits and hyphens, no hyphen \
-         at either end; rename the object or give spec.slug"
+        "without spec.slug the object's name is the slug, which consists of at most 40 lower-case letters, digits and hyphens, and neither starts nor ends with a hyphen; rename the object or set spec.slug"
     );
     assert!(admit(Kind::Tenant, object(Kind::Tenant, "my.shop", "{slug: shop}"), None).is_ok());
 }

@@ -171,7 +171,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     let tenants = app.tenants.sorted();
     let closing = join_all(tenants.iter().map(|tenant| tenant.end()));
     if tokio::time::timeout(POOL_CLOSE_TIMEOUT, closing).await.is_err() {
-        tracing::warn!("statements of callers that went away still run; their connections are closed");
+        tracing::warn!("statements of disconnected clients are still running; their connections are closed");
     }
     followed?.end(&app).await;
     tracing::info!("stopped");

@@ -28,12 +28,12 @@ use crate::tenant::row_level_security::RowLevelSecurity;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct Entity {
-    /// The name in addresses and in GraphQL: letters, digits and underscores, at most 63, no digit first, not `__` first.
+    /// The name in URLs and in GraphQL: at most 63 letters, digits and underscores, starting neither with a digit nor with `__`.
     #[schemars(length(min = 1, max = 63))]
     #[x_kube(validation = Rule::new("self.matches('^[_A-Za-z][_0-9A-Za-z]*$') && !self.startsWith('__')")
-        .message("an entity's name holds letters, digits and underscores, does not start with a digit and not with two underscores"))]
+        .message("an entity's name consists of letters, digits and underscores, and starts neither with a digit nor with two underscores"))]
     pub name: String,
-    /// What it is in the database.
+    /// The table, view or routine in the database.
     pub source: Source,
     /// `Table`, `View` or `Procedure` (a function or a procedure).
     #[serde(default)]
@@ -42,31 +42,31 @@ pub struct Entity {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 32), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "set"))]
     pub key_fields: Vec<String>,
-    /// Exposed names of columns, `column: exposedName`; of a Procedure, of parameters and of columns of its result. What is
-    /// not listed keeps its name.
+    /// Exposed names of columns, `column: exposedName`; of a Procedure, of parameters and of columns of its result. Those not
+    /// listed keep their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "mappings_schema")]
     pub mappings: BTreeMap<String, String>,
-    /// Whether and how it is served over REST.
+    /// Whether and how the entity is served over REST.
     #[serde(default)]
     pub rest: Rest,
-    /// Whether and how it is served over GraphQL.
+    /// Whether and how the entity is served over GraphQL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graphql: Option<GraphQl>,
-    /// Refuses writes that do not know the row's current version, and deletes by flag only.
+    /// Refuses writes that do not send the row's current version, and deletes by flag only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_protection: Option<ConcurrencyProtection>,
-    /// Whether rows flagged as deleted are left out of reads.
+    /// Whether reads omit rows that are flagged as deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hide_soft_deleted: Option<bool>,
     /// Whether row changes are captured as events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<bool>,
-    /// Whether the routine may be SECURITY DEFINER: it does what its owner may do, and not what its caller may.
+    /// Whether the routine may be SECURITY DEFINER, and so run with the privileges of its owner instead of its caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_definer: Option<bool>,
-    /// Which rows a key sees. Left out: row-level security is on and shows no row. Of several entities over one table
-    /// one declares it.
+    /// Which rows a key sees. Default: row-level security is on and shows no row. If several entities expose one table, one of
+    /// them declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_level_security: Option<RowLevelSecurity>,
 }
@@ -91,7 +91,7 @@ pub struct Source {
     #[serde(default = "public")]
     #[schemars(length(min = 1, max = 63))]
     pub schema: String,
-    /// The table, view, function or procedure, spelled as the database spells it.
+    /// The table, view, function or procedure, spelled as in the database.
     #[schemars(length(min = 1, max = 63))]
     pub object: String,
 }
@@ -99,7 +99,7 @@ pub struct Source {
 /// Whether and how an entity is served over REST.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rest {
-    /// Off, the entity still counts for policies and for views over it.
+    /// If false, the entity still counts for policies and for views over it.
     #[serde(default = "yes")]
     pub enabled: bool,
 }
@@ -125,7 +125,7 @@ pub struct GraphQl {
     pub plural: Option<String>,
 }
 
-/// Refuses writes that do not know the row's current version (column `dl_expected_ts`), and deletes by flag only.
+/// Refuses writes that do not send the row's current version (column `dl_expected_ts`), and deletes by flag only.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConcurrencyProtection {

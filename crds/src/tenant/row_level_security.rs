@@ -20,7 +20,7 @@ pub struct RowLevelSecurity {
     #[schemars(length(min = 1, max = 64))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub policies: Vec<Policy>,
-    /// `true`: the policies that the table has are kept as they are.
+    /// `true`: the policies that the table already has are kept unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub existing: Option<bool>,
     /// `true`: every row is shown to every key that may read the entity.
@@ -60,13 +60,13 @@ pub struct Policy {
     /// The policy's name on the table.
     #[schemars(length(min = 1, max = 63))]
     #[x_kube(validation = Rule::new("self.matches('^[_A-Za-z][-_0-9A-Za-z]*$')")
-        .message("a policy's name holds letters, digits, underscores and hyphens, and starts with a letter or underscore"))]
+        .message("a policy's name consists of letters, digits, underscores and hyphens, and starts with a letter or underscore"))]
     pub name: String,
-    /// For what it counts: `create`, `read`, `update`, `delete`. Left out: all four.
+    /// The actions to which it applies: `create`, `read`, `update`, `delete`. Default: all four.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 4), extend("x-kubernetes-list-type" = "set"))]
     pub actions: Vec<PolicyAction>,
-    /// For whom it counts: names of ApiKey resources, or `datalake_user` for every unscoped key. Left out: every key.
+    /// The keys to which it applies: names of ApiKey resources, or `datalake_user` for every unscoped key. Default: every key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 1000), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
     pub roles: Vec<String>,
@@ -86,7 +86,7 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10000))]
     pub check: Option<String>,
-    /// `true`: a row must satisfy this policy besides another one.
+    /// `true`: a row must satisfy this policy in addition to another one.
     #[serde(default)]
     pub restrictive: bool,
 }

@@ -59,16 +59,12 @@ fn change(kind: Kind, table: &[(&str, &str, &str)]) -> Vec<Case> {
 }
 
 fn tenants() -> Vec<Case> {
-    let slug =
-        "spec.slug: slug holds at most 40 lower-case letters, digits and hyphens, no hyphen at either end";
-    let database = "spec.database.name: database.name holds lower-case letters, digits and underscores, does not start \
-                    with a digit or pg_, and is not one of postgres, template0, template1, rowgate";
-    let adopted = "spec.database.adoptRetained: database.adoptRetained holds the id of a tenant: 26 lower-case letters and \
-                   digits, as in status.tenantId";
+    let slug = "spec.slug: slug consists of at most 40 lower-case letters, digits and hyphens, and neither starts nor ends with a hyphen";
+    let database = "spec.database.name: database.name consists of lower-case letters, digits and underscores, does not start with a digit or pg_, and is not one of postgres, template0, template1, rowgate";
+    let adopted = "spec.database.adoptRetained: database.adoptRetained is the id of a tenant: 26 lower-case letters and digits, as in status.tenantId";
     let schema = "spec.entities[0].source: source.schema cannot be dl, information_schema or pg_...: those belong to \
                   Rowgate and to PostgreSQL";
-    let origins = "spec.cors.origins: cors.origins holds scheme://host or scheme://host:port in lower case, without a path \
-                   or slash at the end and without the scheme's own port (:80, :443), or '*'";
+    let origins = "spec.cors.origins: each of cors.origins is '*', or scheme://host or scheme://host:port in lower case, without a path, a slash at the end or the scheme's default port (:80, :443)";
     table(
         Kind::Tenant,
         &[
@@ -227,8 +223,7 @@ fn entities() -> Vec<Case> {
         ("rowLevelSecurity: {policies: [{name: a, column: b, equals: {claim: c, literal: d}}]}", equals),
         (
             "rowLevelSecurity: {policies: [{name: a b, expression: x}]}",
-            ".rowLevelSecurity.policies[0].name: a policy's name holds letters, digits, underscores and hyphens, and starts \
-          with a letter or underscore",
+            ".rowLevelSecurity.policies[0].name: a policy's name consists of letters, digits, underscores and hyphens, and starts with a letter or underscore",
         ),
         (
             "rowLevelSecurity: {policies: [{name: a, expression: x}, {name: a, expression: y}]}",
@@ -243,7 +238,7 @@ fn entities() -> Vec<Case> {
             ".graphql.singular: \"__a\" does not match ^_?([A-Za-z][_0-9A-Za-z]*)?$",
         ),
     ]);
-    let name = "spec.entities[0].name: an entity's name holds letters, digits and underscores, does not start with a digit and not with two underscores";
+    let name = "spec.entities[0].name: an entity's name consists of letters, digits and underscores, and starts neither with a digit nor with two underscores";
     for bad in ["__a", "1a", "a-b", "a b"] {
         let spec = format!("{{entities: [{{name: '{bad}', source: {{object: a}}}}]}}");
         cases.extend(table(Kind::Tenant, &[(&spec, name)]));
@@ -307,7 +302,7 @@ fn keys() -> Vec<Case> {
             ),
             (
                 "{tenantRef: {name: t}, secretName: No}",
-                "spec.secretName: secretName holds lower-case letters, digits, hyphens and dots, a letter or digit at both ends",
+                "spec.secretName: secretName consists of lower-case letters, digits, hyphens and dots, and starts and ends with a letter or digit",
             ),
             ("{tenantRef: {name: t}, rotation: {every: 30d, overlap: 1d}}", ""),
             ("{tenantRef: {name: t}, rotation: {every: 30d}}", "spec.rotation.overlap: is required"),

@@ -153,8 +153,7 @@ impl Problem {
     /// The requests of one key hold all that one key may hold of the memory for request bodies.
     #[must_use]
     pub fn body_share_exceeded() -> Problem {
-        let told = "the requests of this API key that are under way hold its whole share of the memory for request bodies, and \
-                    nothing was written; send fewer bodies at once, and try again after the time in Retry-After";
+        let told = "the requests of this API key that are in progress use its whole share of the memory for request bodies, and nothing was written; send fewer bodies at once, and try again after the time in Retry-After";
         Problem { retry_after: Some(1), ..Problem::new(Code::BodyShareExceeded, told) }
     }
 
@@ -232,7 +231,10 @@ impl Problem {
     /// A fault of ours. The log holds the cause under the request id.
     #[must_use]
     pub fn internal() -> Problem {
-        Problem::new(Code::Internal, "Rowgate failed to answer; the request id finds the cause in its log")
+        Problem::new(
+            Code::Internal,
+            "an internal error occurred; search the log of Rowgate for the request id to find the cause",
+        )
     }
 }
 

@@ -71,7 +71,7 @@ pub enum YamlError {
     Name(String),
     #[error("the number {0} is not finite")]
     Number(String),
-    #[error("tags such as {0} mean nothing here; leave them out")]
+    #[error("tags such as {0} are not supported; leave them out")]
     Tag(String),
 }
 

@@ -32,7 +32,7 @@ pub enum PgError {
         source: sqlx::Error,
     },
     /// An answer that does not have the shape that this version of Rowgate expects.
-    #[error("PostgreSQL answered something unexpected: {reason}")]
+    #[error("PostgreSQL returned an unexpected answer: {reason}")]
     Unexpected {
         reason: String,
         #[source]
@@ -118,10 +118,10 @@ impl From<sqlx::Error> for PgError {
             }
             // what does not fit would be quoted, as long as it is
             sqlx::Error::ColumnDecode { index, .. } => {
-                Some(format!("column {index} does not hold what this version of Rowgate reads there"))
+                Some(format!("column {index} does not have the type that this version of Rowgate expects"))
             }
             sqlx::Error::Decode(_) | sqlx::Error::TypeNotFound { .. } => {
-                Some("a value is not of the form that this version of Rowgate reads".to_owned())
+                Some("a value does not have the format that this version of Rowgate expects".to_owned())
             }
             _ => None,
         };

@@ -22,7 +22,9 @@ pub enum BadUrl {
     NoHost,
     #[error("has no port number between the last colon and the path")]
     Port,
-    #[error("holds a percent sign that starts no encoded byte, or bytes that are not UTF-8")]
+    #[error(
+        "contains a percent sign that is not followed by two hexadecimal digits, or bytes that are not UTF-8"
+    )]
     Encoding,
     #[error("has an sslmode or sslrootcert that does not work: {0}")]
     Tls(String),

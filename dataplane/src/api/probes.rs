@@ -26,7 +26,7 @@ fn answer(app: &App, path: &str) -> Ready<Result<Response, Infallible>> {
         "/readyz" if app.draining.is_cancelled() => (503, "draining\n"),
         "/readyz" if app.tenants.all_loads_attempted() => (200, "ready\n"),
         "/readyz" => (503, "the first catalogs are not loaded yet\n"),
-        _ => (404, "there are /livez, /readyz and /metrics\n"),
+        _ => (404, "this port serves /livez, /readyz and /metrics\n"),
     };
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status.try_into().expect("200, 404 and 503 are statuses");

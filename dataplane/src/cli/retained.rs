@@ -41,24 +41,24 @@ pub struct RetainedFlags {
 
 #[derive(Debug, Clone, Subcommand)]
 enum ActFlags {
-    /// Give a retained database to the Tenant NAMESPACE/NAME, which names it in spec.database.adoptRetained; no other Tenant
-    /// can take it up from then on. Its keys are revoked and stay revoked. Run it again, with another Tenant or the one that
-    /// it was retained from, to take it back
+    /// Give a retained database to the Tenant NAMESPACE/NAME, which names it in spec.database.adoptRetained; from then on no
+    /// other Tenant can adopt it. Its keys stay revoked. To undo this, run the command again with another Tenant or with the
+    /// one from which the database was retained
     HandOver {
         /// The database's id, as `retained` lists it [example: 01k9zv5n2m8q4r6t0w3y7b1d5f]
         #[arg(value_name = "ID")]
         id: String,
-        /// The Tenant that may take it up, with the slug that it had [example: team-b/shop]
+        /// The Tenant that may adopt it, with the same slug as before [example: team-b/shop]
         #[arg(long, value_name = "NAMESPACE/NAME")]
         to: String,
     },
-    /// Drop a retained database with all its data and every role of it, as deletionPolicy: Delete does. It asks for the id
-    /// once more. Nothing brings it back
+    /// Drop a retained database permanently, with all its data and roles, as deletionPolicy: Delete does. The command asks for
+    /// the id again before it drops anything
     Drop {
         /// The database's id, as `retained` lists it [example: 01k9zv5n2m8q4r6t0w3y7b1d5f]
         #[arg(value_name = "ID")]
         id: String,
-        /// Do not ask
+        /// Do not ask for the id again
         #[arg(long)]
         yes: bool,
     },
@@ -86,10 +86,10 @@ pub enum RetainedError {
     #[error("database {0} is being dropped and cannot be adopted; `retained drop` finishes it")]
     Dropping(String),
     #[error(
-        "database {0} does not belong to its tenant's owner role, so it was made or taken over from outside; it is not dropped"
+        "database {0} does not belong to its tenant's owner role, so it was created or taken over outside Rowgate; it was not dropped"
     )]
     Foreign(String),
-    #[error("nothing is dropped: what was typed is not the id {0}")]
+    #[error("nothing was dropped: the text entered is not the id {0}")]
     NotConfirmed(Ulid),
     #[error(transparent)]
     Drop(#[from] DropError),

@@ -94,8 +94,7 @@ impl fmt::Display for Revoked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "key {} of tenant {} is revoked since {}: no request that starts from now on succeeds, with the key or with \
-             a token of it",
+            "key {} of tenant {} was revoked at {}: no request that starts from now on succeeds with the key or with one of its tokens",
             self.key, self.tenant, self.since
         )
     }

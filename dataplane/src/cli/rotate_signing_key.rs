@@ -43,8 +43,7 @@ impl fmt::Display for Begun {
         let Rotation { generation, signs_from, ends, .. } = &self.0;
         write!(
             f,
-            "signing key {generation} is in the JWKS within seconds and signs from {signs_from}; tokens of key {} hold \
-             until they expire, and it leaves the JWKS at {ends}",
+            "signing key {generation} is in the JWKS within seconds and signs from {signs_from}; tokens signed with key {} stay valid until they expire, and that key leaves the JWKS at {ends}",
             generation - 1
         )
     }

@@ -45,7 +45,7 @@ fn problem_of_failure(
             })
         }
         Failure::Changed(cause) => {
-            trace.fault("the tables are not those of the catalog", &text(&cause));
+            trace.fault("the tables differ from the catalog", &text(&cause));
             RetryReason::Changed(Problem::unavailable())
         }
         Failure::Timeout => RetryReason::Final(Problem::new(

@@ -159,7 +159,7 @@ pub(crate) fn violation(
         Some("23502") if !compiled.missing.is_empty() => Problem::new(
             Code::InvalidValue,
             format!(
-                "there is no row with this key, and a new row of {} needs a non-null value for {}",
+                "no row has this key, so this request would create one, and a new row of {} needs a non-null value for {}",
                 compiled.entity.name,
                 rest::problem::quoted(&compiled.missing)
             ),

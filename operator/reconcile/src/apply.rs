@@ -251,7 +251,7 @@ impl<'a> Logins<'a> {
             let Some(code) = failed.error.code().map(str::to_owned) else {
                 return Err(refused(op, 1, failed));
             };
-            tracing::debug!(about = %op.about, of = ?statement.of, code, "left for later");
+            tracing::debug!(about = %op.about, of = ?statement.of, code, "postponed");
             left.push(statement.of.clone());
         }
         self.left.extend(left);

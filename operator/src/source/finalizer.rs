@@ -65,7 +65,7 @@ async fn hold<T: Declared>(
 ) -> Result<Option<ObjectMeta>, SourceError> {
     let (namespace, name) = name(&seen);
     let api: Api<Listed<T>> = Api::namespaced(client.clone(), &namespace);
-    let attempt = || format!("put a finalizer on {} {namespace}/{name}", T::KIND.as_str());
+    let attempt = || format!("add a finalizer to {} {namespace}/{name}", T::KIND.as_str());
     let from = seen.resource_version.clone();
     let mut meta = seen.clone();
     for _ in 0..MAX_ATTEMPTS {
@@ -99,7 +99,7 @@ async fn hold<T: Declared>(
 /// Takes our finalizer off an object that is being deleted.
 pub(crate) async fn release<T: Declared>(client: &Client, object: &ObjectRef) -> Result<(), SourceError> {
     let api: Api<Listed<T>> = Api::namespaced(client.clone(), &object.namespace);
-    let attempt = || format!("take the finalizer off {object}");
+    let attempt = || format!("remove the finalizer from {object}");
     for _ in 0..MAX_ATTEMPTS {
         let Some(now) = ask(attempt, api.get_opt(&object.name)).await? else { return Ok(()) };
         let meta = now.meta;

@@ -65,7 +65,10 @@ async fn a_key_that_changes_its_own_role_locks_nobody_out_and_leaves_nothing_to_
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(desk.world.log().contains("was changed by what it called"), "it is told to whoever runs this");
+    assert!(
+        desk.world.log().contains("was changed and has been restored"),
+        "it is told to whoever runs this"
+    );
 }
 
 /// Seen to fail with sessions that are ended by another login of their role: a key could take that away.

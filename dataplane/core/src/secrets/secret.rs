@@ -54,7 +54,7 @@ pub struct PresentedKey {
 
 /// Not a key string. There is one answer to every reason, so there is one error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an API key reads <tenant>:dlk_<61 letters and digits>")]
+#[error("an API key has the form <tenant>:dlk_<61 letters and digits>")]
 pub struct NotAKey;
 
 impl ApiKeySecret {

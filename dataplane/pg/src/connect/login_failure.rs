@@ -41,7 +41,7 @@ macro_rules! causes {
 }
 
 causes! {
-    /// The server lets everybody in (`trust`), so nothing proves that it is ours.
+    /// The server asks for no password (`trust`), so nothing proves that it is ours.
     NoPassword "no_password",
     ClearText "clear_text",
     Md5 "md5",
@@ -58,7 +58,7 @@ causes! {
     TooManyConnections "too_many_connections",
     Unreachable "unreachable",
     TimedOut "timed_out",
-    /// Whatever else was said instead of a greeting.
+    /// Any other answer to the greeting.
     Refused "refused",
 }
 

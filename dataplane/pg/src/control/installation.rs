@@ -54,7 +54,7 @@ pub enum InstallationError {
         "this is PostgreSQL {version}; Rowgate needs 16 or newer: upgrade the server, or name another one"
     )]
     TooOld { version: String },
-    #[error("role {role:?} may not do what Rowgate needs; a DBA can run:\n{}", lines.join("\n"))]
+    #[error("role {role:?} lacks privileges that Rowgate needs; a DBA can run:\n{}", lines.join("\n"))]
     LoginTooWeak { role: String, lines: Vec<String> },
     #[error(
         "this PostgreSQL belongs to installation {id}, made with another {which} root (fingerprint {stored}, given \
@@ -62,7 +62,7 @@ pub enum InstallationError {
     )]
     OtherRoots { id: String, which: &'static str, stored: String, given: String },
     #[error(
-        "the control database says it stands in PostgreSQL cluster {stored}, but this is cluster {actual}; a control \
+        "the control database was created in PostgreSQL cluster {stored}, but this is cluster {actual}; a control \
          database cannot be copied to another cluster: use another PostgreSQL, or drop the copied database {CONTROL_DATABASE}"
     )]
     OtherCluster { stored: String, actual: String },

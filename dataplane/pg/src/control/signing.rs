@@ -31,7 +31,8 @@ pub async fn schedule(conn: &mut PgConnection) -> Result<Schedule, PgError> {
         Ok(Generation { number, signs_from })
     };
     let generations = rows.into_iter().map(generation).collect::<Result<_, PgError>>()?;
-    Schedule::new(generations, now).ok_or_else(|| PgError::unexpected("no signing key is to sign"))
+    Schedule::new(generations, now)
+        .ok_or_else(|| PgError::unexpected("control.signing_keys has no key that signs now"))
 }
 
 /// Adds the next generation, unless tokens of two are about. Wake the replicas afterwards.

@@ -66,9 +66,9 @@ pub(crate) fn of(what: &'static str) -> impl Fn(PgError) -> PgError {
             let reason = format!("the connection ended while {what} was read");
             PgError::Unavailable { reason, source: Some(source) }
         }
-        PgError::Unexpected { .. } => {
-            PgError::unexpected(format!("{what} does not hold what this version of Rowgate reads there"))
-        }
+        PgError::Unexpected { .. } => PgError::unexpected(format!(
+            "{what} does not have the columns that this version of Rowgate expects"
+        )),
         other @ (PgError::Unavailable { .. } | PgError::Replaced | PgError::Fenced { .. }) => other,
     }
 }

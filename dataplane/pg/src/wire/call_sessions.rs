@@ -151,10 +151,10 @@ impl Calls {
     pub async fn call(&self, check: Ask, call: Call) -> Result<CallOutcome, CallFailure> {
         let CallLimits { queue, wait, .. } = self.shared.limits;
         let permit = self.shared.queue.take(&call.key, wait).await.map_err(|why| match why {
-            NoSlot::Full => Failure::Busy(format!("{queue} calls wait already, or half of them of one key")),
-            NoSlot::Late | NoSlot::Closed => {
-                Failure::Busy("no call ended in time for another one".to_owned())
+            NoSlot::Full => {
+                Failure::Busy(format!("{queue} calls are waiting already, or half as many of this key"))
             }
+            NoSlot::Late | NoSlot::Closed => Failure::Busy("no running call ended in time".to_owned()),
         })?;
         let (sender, receiver) = oneshot::channel();
         let shared = self.shared.clone();

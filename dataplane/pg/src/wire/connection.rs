@@ -122,7 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     pub(super) async fn exchange(&mut self, ask: &Asked) -> Result<(Exchanged, bool), Broken> {
         // Taken for an answer it would be somebody else's.
         if !self.inbox.is_drained() {
-            return Err(broken(Malformed("more than it was asked for").into(), Part::Key));
+            return Err(broken(Malformed("more messages than were requested").into(), Part::Key));
         }
         self.out.clear();
         let batch = match batch::write(ask, self.sessions, self.prepared, &mut self.statements, &mut self.out)
@@ -150,7 +150,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let rows = match self.begin_rows(ask, batch, &mut stands, &mut part).await {
             // Of a write nothing is sent that would run it.
             Ok(false) => self.skip_rows().await.map(|()| {
-                let message = "the columns have other types than the statement was compiled for";
+                let message =
+                    "the types of the columns differ from those that the statement was compiled for";
                 Err(WriteFailure::Any(Failure::Changed(Cause::ours(message))))
             }),
             // Rows of another role or of another catalog than the statement was made for.
@@ -186,7 +187,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 WriteFailure::Any(Failure::Denied(_) | Failure::Invalid(_) | Failure::Internal(_))
                 | WriteFailure::Unwritable(_),
             ) if !stands => {
-                let message = "the catalog was read from other tables, or from these as they were";
+                let message = "the tables have changed since the catalog was read";
                 Err(Failure::Changed(Cause::ours(message)).into())
             }
             rows => rows,
@@ -295,7 +296,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             fits = match self.answer().await? {
                 (backend::ROW_DESCRIPTION_TAG, body) => rows::fit(&ask.shape, body)?,
                 (backend::NO_DATA_TAG, _) => ask.shape.columns.is_empty(),
-                _ => return Err(Malformed("another message than a description").into()),
+                _ => return Err(Malformed("a message that is not a description").into()),
             };
             if batch.waits && !fits {
                 return Ok(false);
@@ -316,7 +317,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             match self.answer().await? {
                 (backend::DATA_ROW_TAG, body) => rows.add(shape, body)?,
                 (backend::COMMAND_COMPLETE_TAG, _) => return Ok(true),
-                _ => return Err(Malformed("another message than a row").into()),
+                _ => return Err(Malformed("a message that is not a row").into()),
             }
             if rows.is_chunk() || rows.is_over() {
                 return Ok(false);
@@ -330,7 +331,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             match self.answer().await? {
                 (backend::DATA_ROW_TAG, _) => {}
                 (backend::COMMAND_COMPLETE_TAG, _) => return Ok(()),
-                _ => return Err(Malformed("another message than a row").into()),
+                _ => return Err(Malformed("a message that is not a row").into()),
             }
         }
         Ok(())
@@ -349,7 +350,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn expect(&mut self, tag: u8) -> Result<&[u8], Stop> {
         match self.answer().await? {
             (found, body) if found == tag => Ok(body),
-            _ => Err(Malformed("another message than the next one of its batch").into()),
+            _ => Err(Malformed("a message that is not the next one of the batch").into()),
         }
     }
 

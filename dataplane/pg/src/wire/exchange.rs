@@ -152,7 +152,7 @@ impl Exchange {
                     if is_warm && (!ask.is_write() || is_refused) =>
                 {
                     self.connection = None;
-                    tracing::debug!(?failure, pool = ?self.pool.login, "asking again on a new connection");
+                    tracing::debug!(?failure, pool = ?self.pool.login, "retrying on a new connection");
                 }
                 Ok(Err(Broken { failure, .. })) => {
                     self.connection = None;
@@ -207,7 +207,7 @@ impl Exchange {
                 if matches!(timeout(LINGER, connection.drain()).await, Ok(true)) {
                     self.put_back();
                 }
-                Err(Failure::Unavailable("the client left before the answer".to_owned()))
+                Err(Failure::Unavailable("the client disconnected before the answer".to_owned()))
             }
             Ok(Err(broken)) => {
                 self.connection = None;
@@ -240,7 +240,7 @@ impl Drop for Exchange {
         self.pool.exchanges.spawn(async move {
             let heard = timeout(pool.limits.connect, cancel(&pool.login, connection.session())).await;
             if !matches!(heard, Ok(Ok(()))) {
-                tracing::debug!(?heard, pool = ?pool.login, "a statement could not be cancelled");
+                tracing::debug!(?heard, pool = ?pool.login, "a statement could not be canceled");
             }
             drop(connection);
             drop(slot);
@@ -264,7 +264,9 @@ async fn stopped(stop: &mut Option<oneshot::Receiver<Stopped>>) -> Stopped {
 fn failure(why: Stopped) -> Failure {
     match why {
         Stopped::Dead => Failure::Ended,
-        Stopped::Outshared => Failure::Busy("others with fewer connections waited for this one".to_owned()),
+        Stopped::Outshared => {
+            Failure::Busy("another key with fewer connections waited for this one".to_owned())
+        }
     }
 }
 

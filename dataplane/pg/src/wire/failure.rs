@@ -25,7 +25,7 @@ pub enum Failure {
     #[error("the role of the API key may not do this")]
     Denied(Cause),
     /// A value does not fit its type or a range.
-    #[error("a value of the request does not fit")]
+    #[error("a value of the request is invalid or out of range")]
     Invalid(Cause),
     /// The tables are not those that the statement was compiled for: reload the catalog and ask again.
     #[error("the tables have changed")]
@@ -44,7 +44,7 @@ pub enum Failure {
     NoConnection(String),
     /// What a call gave takes more memory than one answer may, or a row more than one message. What a routine had not committed
     /// by itself is undone, and a write is.
-    #[error("the answer is longer than one answer may be")]
+    #[error("the answer exceeds the maximum size")]
     TooLong,
     /// Any other error of PostgreSQL, or an answer that breaks the protocol.
     #[error("the database answered with an unexpected error")]
@@ -55,13 +55,13 @@ pub enum Failure {
 #[derive(Debug, thiserror::Error)]
 pub enum WriteFailure {
     /// A constraint or a trigger of the tenant's own does not allow the write.
-    #[error("a rule of the database refuses the write")]
+    #[error("a constraint or a trigger of the database refuses the write")]
     Violation(Cause),
     /// The write and another one were in each other's way; nothing of it was done.
     #[error("the write conflicted with another one")]
     Conflict(Cause),
     /// The relation, a view, cannot be written to like this.
-    #[error("the relation cannot be written to like this")]
+    #[error("the relation does not support this write")]
     Unwritable(Cause),
     #[error(transparent)]
     Any(#[from] Failure),
@@ -83,7 +83,7 @@ pub enum CallFailure {
     #[error("the routine failed")]
     Routine(Cause),
     /// A constraint does not allow what the routine does.
-    #[error("a rule of the database refuses what the routine does")]
+    #[error("a constraint of the database refuses what the routine does")]
     Violation(Cause),
     /// The routine and another transaction were in each other's way.
     #[error("the routine conflicted with another transaction")]
@@ -162,7 +162,7 @@ pub(super) enum Stop {
 
 /// What is said of a standby.
 pub(super) const STANDBY: &str =
-    "PostgreSQL is a standby here, which learns of revoked keys later than others: name the primary";
+    "this PostgreSQL server is a standby, which learns of revoked keys late; give the address of the primary";
 
 /// Where in the batch PostgreSQL raised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,7 +183,7 @@ impl Stop {
         match self {
             Stop::Server(error) => error.failure(part),
             Stop::TooLong if !matches!(part, Part::Data | Part::Write) => {
-                Failure::Internal(Cause::ours("PostgreSQL sent a message beyond the limit")).into()
+                Failure::Internal(Cause::ours("PostgreSQL sent a message that exceeds the size limit")).into()
             }
             stop => stop.of_connection().into(),
         }

@@ -113,8 +113,8 @@ impl Shared {
         let Limits { size, queue, .. } = self.limits;
         match why {
             NoSlot::Closed => Failure::NoConnection("the pool is closed".to_owned()),
-            NoSlot::Full => Failure::Busy(format!("{queue} requests wait for a connection already")),
-            NoSlot::Late => Failure::Busy(format!("none of {size} connections became free in time")),
+            NoSlot::Full => Failure::Busy(format!("{queue} requests are waiting for a connection already")),
+            NoSlot::Late => Failure::Busy(format!("none of the {size} connections became free in time")),
         }
     }
 }

@@ -79,10 +79,10 @@ pub fn not_found(catalog: &Catalog, scope: &Scope, asked: &str) -> Problem {
 fn closed(kind: EntityKind) -> Problem {
     let what = match kind {
         EntityKind::Table | EntityKind::View => {
-            "row-level security of this entity was turned off in the database, so it is closed; it reopens automatically once that is repaired"
+            "row-level security of this entity was turned off in the database, so the entity is closed; it reopens automatically once that is repaired"
         }
         EntityKind::Procedure => {
-            "what this entity calls was changed in the database, so it is closed; it reopens automatically once that is repaired"
+            "the routine that this entity calls was changed in the database, so the entity is closed; it reopens automatically once that is repaired"
         }
     };
     Problem::new(Code::Unavailable, what)
@@ -122,7 +122,7 @@ fn of_order(scope: &Scope, entity: &std::sync::Arc<Entity>, refusal: OrderRefusa
         OrderRefusal::KeyWithoutOrder { name, ty } => Problem::new(
             Code::BadRequest,
             format!(
-                "the key field {name:?} is {ty}, which has no order that pages can follow; the entity needs other keyFields"
+                "the key field {name:?} is {ty}, which has no order, so the rows cannot be read in pages; the entity needs other keyFields"
             ),
         ),
         OrderRefusal::NoField(field) => {

@@ -53,7 +53,7 @@ pub fn refuse_options(query_string: &str) -> Result<(), Problem> {
         if name.trim_start().starts_with('$') || spelling::meant(&name).is_some() {
             let shown = shown(&name);
             let what = format!(
-                "the list of entities takes no options; leave {shown:?} out, or write it at the address of an entity"
+                "the list of entities takes no options; leave {shown:?} out, or write it at the URL of an entity"
             );
             return Err(Problem::new(Code::BadRequest, what));
         }

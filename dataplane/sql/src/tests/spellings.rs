@@ -40,7 +40,7 @@ fn parameters() {
         ("expand=lines", "related rows are not served yet"),
         ("distinct_on=status", "write $select=status&$orderby=status"),
         ("q=x", "write $filter=contains(name,'x')"),
-        ("on_conflict=id", "a PATCH or PUT of a row's address"),
+        ("on_conflict=id", "send PATCH or PUT to the row's URL"),
         ("id=eq.5", r#"there is no option "id"; write $filter=id eq 5"#),
         ("id=5", "write $filter=id eq 5"),
         ("Id=5", "write $filter=id eq 5"),

@@ -58,7 +58,7 @@ pub fn precondition(headers: &HeaderMap) -> Result<Precondition, Problem> {
         (None, Some(Tags::Any)) => Ok(Precondition::Absent),
         (None, Some(Tags::List(_))) => Err(Problem::new(
             Code::BadRequest,
-            "a write takes If-None-Match: * only, to make a row that is not there; name the version that is to be changed in If-Match",
+            "a write accepts only * in If-None-Match, which requires a new row; to change a row, send its version in If-Match",
         )),
         (Some(_), Some(_)) => Err(Problem::new(
             Code::BadRequest,

@@ -29,10 +29,10 @@ pub(super) async fn hand_over(
     })?;
     let (slug, database) = (&record.slug, &record.database);
     Ok(format!(
-        "database {database} is for Tenant {namespace}/{name} now, and for no other; it takes it up when this is applied:\n\n\
+        "database {database} is reserved for Tenant {namespace}/{name}, which adopts it when you apply:\n\n\
          apiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {{namespace: {namespace}, name: {name}}}\nspec:\n  \
          slug: {slug}\n  database: {{adoptRetained: {id}}}\n\n\
-         with the entities and permissions that it is to have; every key of before stays revoked"
+         with the entities and permissions that the Tenant should have; its earlier keys stay revoked"
     ))
 }
 
@@ -44,11 +44,11 @@ pub(super) async fn drop(target: Target, id: &Ulid, yes: bool) -> Result<String,
     }
     match drop_retained(&operated.installation, &mut operated.control, id).await? {
         Removal::Dropped { n_closed: 0 } => Ok(format!(
-            "database {} and every role of it are dropped; the slug {} is free",
+            "database {} and its roles were dropped; the slug {} is free",
             record.database, record.slug
         )),
         Removal::Dropped { n_closed } => Ok(format!(
-            "database {} is dropped; the slug {} is free; {n_closed} of its roles are closed, and dropped as soon as no other database names them",
+            "database {} was dropped; the slug {} is free; {n_closed} of its roles are closed and will be dropped when no other database names them",
             record.database, record.slug
         )),
         Removal::Foreign => Err(RetainedError::Foreign(record.database)),
@@ -65,8 +65,8 @@ async fn find(operated: &mut Operated, id: &Ulid) -> Result<Record, RetainedErro
 fn is_confirmed(record: &Record) -> bool {
     let (namespace, name) = (&record.namespace, &record.name);
     let question = format!(
-        "This drops database {} (slug {}, retained from Tenant {namespace}/{name}) with all its data, for good.\n\
-         Type its id to go on: ",
+        "This drops database {} (slug {}, retained from Tenant {namespace}/{name}) with all its data, permanently.\n\
+         Type its id to continue: ",
         record.database, record.slug
     );
     let mut stderr = io::stderr().lock();

@@ -16,10 +16,10 @@ use rowgate_standalone::found;
 /// The flags that say which installation it is.
 #[derive(Debug, Clone, Default, Args)]
 pub struct InstallationFlags {
-    /// The state folder of a standalone Rowgate, which must be running; not read where --root-file is given
+    /// The state folder of a standalone Rowgate, which must be running; ignored if --root-file is given
     #[arg(long, env = "ROWGATE_STATE", value_name = "FOLDER", default_value = ".rowgate", global = true)]
     pub state: PathBuf,
-    /// File with the data plane's root secret, where there is no state folder: the entry `root` of the Secret
+    /// File with the data plane's root secret, if there is no state folder: the entry `root` of the Secret
     /// rowgate-dataplane-root [example: /etc/rowgate/dataplane/root]
     #[arg(long, env = "ROWGATE_ROOT_FILE", value_name = "PATH", global = true)]
     pub root_file: Option<String>,
@@ -37,8 +37,8 @@ pub struct InstallationFlags {
     /// rowgate-operator-root
     #[arg(long, env = "ROWGATE_OPERATOR_ROOT_FILE", value_name = "PATH", global = true)]
     pub operator_root_file: Option<String>,
-    /// To hand over and to drop: the URL that the operator, or standalone, is given; a state folder needs it only where the
-    /// URL's user is no superuser
+    /// To hand over and to drop: the --database-url of the operator or of standalone; with a state folder it is needed only if
+    /// the URL's user is not a superuser
     #[arg(long, env = "ROWGATE_DATABASE_URL", value_name = "URL", hide_env_values = true, global = true)]
     pub database_url: Option<String>,
 }

@@ -20,7 +20,7 @@ const REPORT_AFTER: Duration = Duration::from_secs(6);
 /// One that takes longer is given up. A bootstrap script that fills large tables needs a while.
 const MAX_PASS_DURATION: Duration = Duration::from_secs(3600);
 
-pub(crate) const PANICKED: &str = "an internal error stopped the work on this Tenant, and the log says where; retrying, and no other Tenant is affected";
+pub(crate) const PANICKED: &str = "an internal error stopped the work on this Tenant, and no other Tenant is affected; the log shows where it occurred; retrying";
 
 /// The work panicked.
 #[derive(Debug)]

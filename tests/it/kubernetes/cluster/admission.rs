@@ -28,7 +28,7 @@ async fn applied(namespace: &Namespace<'_>, kind: &str, name: &str, specs: &[&st
 #[tokio::test]
 async fn kubectl_is_told_in_our_words_what_to_change() {
     let namespace = Cluster::shared().await.namespace().await;
-    let slug = "slug holds at most 40 lower-case letters, digits and hyphens, no hyphen at either end";
+    let slug = "slug consists of at most 40 lower-case letters, digits and hyphens, and neither starts nor ends with a hyphen";
     let policies = "entities: [{name: a, source: {object: a}, rowLevelSecurity: {none: true, policies: [{name: p, expression: x}]}}]";
     for (kind, name, specs, field, words) in [
         ("Tenant", "bad", &["{slug: A}"][..], "spec.slug", slug),
@@ -37,7 +37,7 @@ async fn kubectl_is_told_in_our_words_what_to_change() {
             "my.shop",
             &["{}"],
             "<nil>",
-            "without spec.slug the object's name is the slug: at most 40 lower-case letters, digits and hyphens, no hyphen at either end; rename the object or give spec.slug",
+            "without spec.slug the object's name is the slug, which consists of at most 40 lower-case letters, digits and hyphens, and neither starts nor ends with a hyphen; rename the object or set spec.slug",
         ),
         (
             "Tenant",

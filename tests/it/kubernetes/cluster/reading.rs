@@ -101,9 +101,9 @@ async fn kubectl_explain_has_words_for_every_field() {
         .await
     };
     let slug = explain("tenant.spec.slug").await;
-    let words = "The tenant's name in addresses and keys: at most 40 lower-case letters,
-    digits and hyphens, no hyphen at either end. Unique in the installation;
-    cannot be changed. Default: the object's name.
+    let words = "The tenant's name in URLs and keys: at most 40 lower-case letters, digits
+    and hyphens, starting and ending with a letter or digit. Unique in the
+    installation; cannot be changed. Default: the object's name.
 ";
     assert!(slug.contains(words), "{slug}");
     for part in

@@ -74,7 +74,7 @@ const CASES: [Case; 4] = [
     Case {
         done: "update dl.entities set definition = '{\"hostile words\": 1}'",
         undone: "truncate dl.entities",
-        told: "dl.entities does not hold what this version of Rowgate reads there",
+        told: "dl.entities does not have the columns that this version of Rowgate expects",
     },
 ];
 

@@ -9,7 +9,11 @@ pub(super) const ODATA: &[Mistake] = &[
     option("orders?$orderBy=id", "write $orderby", "orders?$orderby=id"),
     option("orders?$expand=customers", "related rows are not served yet: write $filter", ""),
     option("orders?$search=x", "write $filter=contains(name,'x')", "customers?$filter=contains(name,'x')"),
-    option("orders?$apply=groupby((state))", "nothing is grouped or computed yet: write $filter", ""),
+    option(
+        "orders?$apply=groupby((state))",
+        "grouping and aggregation are not served yet: read the rows with $filter",
+        "",
+    ),
     option("orders?$format=json", "leave it out", ""),
     option("orders?$inlinecount=allpages", "write $count=true", "orders?$count=true"),
     option("orders?$count=True", "write $count=true", "orders?$count=true"),
@@ -76,7 +80,7 @@ pub(super) const DATA_API_BUILDER: &[Mistake] = &[
     option("orders?filter=id eq 5", "write $filter=id eq 5", "orders?$filter=id eq 5"),
     option(r#"orders?filter={"id":{"eq":5}}"#, "write $filter=id eq 5", "orders?$filter=id eq 5"),
     option("orders?totalCount=true", "write $count=true", "orders?$count=true"),
-    option("orders?groupBy=state", "nothing is grouped or computed yet", ""),
+    option("orders?groupBy=state", "grouping and aggregation are not served yet", ""),
     filter("orders?$filter=id neq 5", "write id ne 5", "orders?$filter=id ne 5"),
     filter("orders?$filter=id gte 5", "write id ge 5", "orders?$filter=id ge 5"),
     filter(

@@ -65,7 +65,7 @@ pub(super) const POSTGREST: &[Mistake] = &[
         "write $filter=not (id gt 1 and id lt 9)",
         "orders?$filter=not (id gt 1 and id lt 9)",
     ),
-    option("orders?on_conflict=id", "a PATCH or PUT of a row's address", ""),
+    option("orders?on_conflict=id", "send PATCH or PUT to the row's URL", ""),
     option("orders?id=eq.5&select=id", "write $filter=id eq 5", "orders?$filter=id eq 5"),
     field("orders?$filter=id.eq.5", "write id eq 5", "orders?$filter=id eq 5"),
     field("orders?$orderby=id.desc", "write $orderby=id desc", "orders?$orderby=id desc"),

@@ -117,7 +117,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "create function shop.similarity() returns int language sql return 1; reset role; create extension pg_trgm schema shop",
         "{\"source\": {\"schema\": \"shop\", \"object\": \"similarity\"}}",
-        "an extension also defines shop.similarity beside shop.similarity()",
+        "shop.similarity() has the same name as a function of an extension, so a call of shop.similarity is ambiguous",
     ),
     (
         "create function shop.f(a int, b int) returns int language sql return 1",

@@ -106,17 +106,17 @@ const CASES: &[(&str, &str)] = &[
     (r#""felt": "sad""#, r#"the field "felt" is s.felt: write one of "glad", "half glad""#),
     (
         r#""size": 2000000000"#,
-        r#"a computation of the table with these values leaves its range, such as that of "twice" (integer) from "size"; change them"#,
+        r#"an expression of the table is out of range with these values, such as that of "twice" (integer) from "size"; change them"#,
     ),
     (
         r#""part": 0, "size": 1"#,
-        r#"a computation of the table with these values divides by zero, such as that of "twice" (integer) from "size" and that of "share" (integer) from "part"; change them"#,
+        r#"an expression of the table divides by zero with these values, such as that of "twice" (integer) from "size" and that of "share" (integer) from "part"; change them"#,
     ),
     (
         r#""word": "seven""#,
-        r#"a computation of the table with these values does not take them, such as that of "number" (integer) from "word"; change them"#,
+        r#"an expression of the table does not accept these values, such as that of "number" (integer) from "word"; change them"#,
     ),
-    (r#""checked": 0"#, "a computation of the table with these values divides by zero; change them"),
+    (r#""checked": 0"#, "an expression of the table divides by zero with these values; change them"),
     // the domain's own check fails, so that nobody can say which value it is
     (r#""odd": 0, "fixed": "abc""#, UNSAID),
 ];
@@ -166,7 +166,7 @@ async fn a_value_that_does_not_fit_is_refused_by_its_fields_name() {
     let told = ask("few", "POST", "/things", r#"{"id": "a", "size": 2000000000}"#).await;
     assert_eq!(
         told,
-        invalid("a computation of the table with these values leaves its range; change them", json!([]))
+        invalid("an expression of the table is out of range with these values; change them", json!([]))
     );
     let told = ask("few", "POST", "/things", r#"{"id": "a", "The Name": "abcdef"}"#).await;
     assert_eq!(told, invalid(CASES[0].1, json!([])));

@@ -110,7 +110,7 @@ async fn a_domain_that_is_not_null_is_demanded_before_the_database_is_asked() {
     assert_eq!(put, needs("\"one\""));
     // one that is not
     let patched = told(&tenant, "PATCH", "/things/id/2", &json!({"note": "x"})).await;
-    let message = "there is no row with this key, and a new row of things needs a non-null value for \"given\", \"size\"";
+    let message = "no row has this key, so this request would create one, and a new row of things needs a non-null value for \"given\", \"size\"";
     assert_eq!(patched, (400, "InvalidValue".to_owned(), message.to_owned()));
     // a view does not know the defaults of its table, and no domain of it takes a NULL
     let made = told(&tenant, "POST", "/shown", &json!({"id": 3, "given": 1, "size": 1})).await;

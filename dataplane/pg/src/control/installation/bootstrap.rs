@@ -235,7 +235,7 @@ async fn make_marker(
     .bind(roots.dataplane.fingerprint())
     .execute(&mut *control)
     .await?;
-    read_marker(control).await?.ok_or_else(|| PgError::unexpected("the installation's marker vanished"))
+    read_marker(control).await?.ok_or_else(|| PgError::unexpected("control.installation has no row"))
 }
 
 fn grant_identifier(me: &Me) -> String {

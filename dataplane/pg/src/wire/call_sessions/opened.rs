@@ -33,7 +33,7 @@ impl Shared {
             Ok(false) => return Err(failure),
             // A key that died meanwhile has a role that nobody becomes any more.
             Err(error) => {
-                tracing::debug!(role = of.role, %error, "the role of a key could not be brought back");
+                tracing::debug!(role = of.role, %error, "the role of a key could not be restored");
                 return Err(failure);
             }
         }
@@ -79,7 +79,7 @@ impl Shared {
                 Err(Unopened::Altered(failure.into()))
             }
             Err(error) => {
-                let told = format!("a session could not be noted: {error}");
+                let told = format!("a session could not be recorded: {error}");
                 Err(Unopened::Failed(Failure::Unavailable(told).into()))
             }
         }
@@ -103,10 +103,7 @@ impl Shared {
         if !auth.done(mended)? {
             return Ok(false);
         }
-        tracing::warn!(
-            role = login.role,
-            "the role of a key was changed by what it called; it is as before again"
-        );
+        tracing::warn!(role = login.role, "the role of a key was changed and has been restored");
         Ok(true)
     }
 }

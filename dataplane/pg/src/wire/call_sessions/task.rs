@@ -119,7 +119,7 @@ impl Shared {
         match self.pool.read(Ask { watched: None, ..check }, 0).await {
             Err(Failure::DeadKey | Failure::Ended) => Err(Failure::Ended.into()),
             Err(failure) if answer.is_ok() && !matches!(failure, Failure::WrongRole(_)) => {
-                Err(CallFailure::Lost(format!("whether the key still lives is unknown: {failure}")))
+                Err(CallFailure::Lost(format!("whether the key is still valid is unknown: {failure}")))
             }
             _ => answer,
         }
@@ -151,15 +151,19 @@ impl Shared {
         // It is asked to end, and then it is ended: a routine can trap the first, and go on without its client.
         let (login, _) = self.login(&call.role);
         let asked = timeout(self.limits.connect, cancel(&login, name)).await;
-        tracing::debug!(?asked, ?login, "a call takes too long, or its client left");
+        tracing::debug!(?asked, ?login, "a call takes too long, or its client disconnected");
         if let Ok(Called { answer, .. }) = timeout(LINGER, &mut exchange).await {
             return (answer, false);
         }
         let ended = timeout(self.limits.connect, self.end(&session.backend)).await;
         match ended {
             Ok(Ok(true)) => {}
-            Ok(Ok(false)) | Err(_) => tracing::warn!(?login, "a call that does not end could not be ended"),
-            Ok(Err(error)) => tracing::warn!(?login, %error, "a call that does not end could not be ended"),
+            Ok(Ok(false)) | Err(_) => {
+                tracing::warn!(?login, "a call that ignores its cancellation could not be terminated")
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(?login, %error, "a call that ignores its cancellation could not be terminated")
+            }
         }
         (Err(Failure::Timeout.into()), false)
     }

@@ -141,7 +141,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn describe(&mut self, call: &Call) -> Result<Result<(), Failure>, Stop> {
         // Taken for an answer it would be somebody else's.
         if !self.inbox.is_drained() {
-            return Err(Malformed("more than it was asked for").into());
+            return Err(Malformed("more messages than were requested").into());
         }
         let types = call.sql.binds().iter().map(|bind| bind.oid);
         let write = |out: &mut BytesMut| -> io::Result<()> {
@@ -163,7 +163,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Err(stop) => Err(stop),
             Ok(fits) => {
                 self.ready().await?;
-                let message = "the routine gives other columns than the call was compiled for";
+                let message =
+                    "the columns that the routine returns differ from those that the call was compiled for";
                 Ok(if fits { Ok(()) } else { Err(Failure::Changed(Cause::ours(message))) })
             }
         }
@@ -175,7 +176,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         match self.answer().await? {
             (backend::ROW_DESCRIPTION_TAG, body) => Ok(rows::fit(&call.shape, body)?),
             (backend::NO_DATA_TAG, _) => Ok(call.shape.columns.is_empty()),
-            _ => Err(Malformed("another message than a description").into()),
+            _ => Err(Malformed("a message that is not a description").into()),
         }
     }
 
@@ -191,7 +192,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     }
                 }
                 (backend::COMMAND_COMPLETE_TAG, _) => return Ok(Some(rows)),
-                _ => return Err(Malformed("another message than a row").into()),
+                _ => return Err(Malformed("a message that is not a row").into()),
             }
         }
     }
@@ -240,5 +241,5 @@ fn code(format: Format) -> i16 {
 
 fn number<T: std::str::FromStr>(value: Option<&[u8]>) -> Result<T, Malformed> {
     let text = value.and_then(|value| std::str::from_utf8(value).ok());
-    text.and_then(|text| text.parse().ok()).ok_or(Malformed("no number where there must be one"))
+    text.and_then(|text| text.parse().ok()).ok_or(Malformed("a value that is not a number"))
 }

@@ -143,7 +143,7 @@ where
                 session = Some(Session::parse(body).map_err(Stop::from)?)
             }
             (backend::READY_FOR_QUERY_TAG, b"I") => break,
-            _ => return Err(ConnectError::Malformed("another message than ReadyForQuery")),
+            _ => return Err(ConnectError::Malformed("a message that is not ReadyForQuery")),
         }
     }
     if inbox.is_of_standby() {
@@ -199,7 +199,7 @@ where
 {
     let (tag, body) = answer(inbox, stream).await?;
     if tag != backend::AUTHENTICATION_TAG {
-        return Err(ConnectError::Malformed("another message than an authentication request"));
+        return Err(ConnectError::Malformed("a message that is not an authentication request"));
     }
     let mut fields = Fields::new(body);
     let code = i32::from_be_bytes(fields.bytes().map_err(Stop::from)?);
@@ -244,7 +244,7 @@ impl fmt::Display for Method {
             Method::NoPassword => "no password",
             Method::ClearText => "a password in clear text",
             Method::Md5 => "an MD5 password",
-            Method::OtherSasl => "another SASL mechanism than SCRAM-SHA-256",
+            Method::OtherSasl => "a SASL mechanism that is not SCRAM-SHA-256",
             Method::Other => "an authentication that is not a password",
         })
     }
@@ -260,7 +260,7 @@ impl From<Stop> for ConnectError {
             }
             Stop::Server(error) => ConnectError::Refused(Box::new(error)),
             Stop::Standby => ConnectError::Standby,
-            Stop::TooLong => ConnectError::Malformed("a message beyond the limit"),
+            Stop::TooLong => ConnectError::Malformed("a message that exceeds the size limit"),
         }
     }
 }

@@ -204,7 +204,11 @@ impl<'a> Fields<'a> {
 
     /// Up to the next zero byte, which is eaten.
     pub(crate) fn text(&mut self) -> Result<&'a [u8], Malformed> {
-        let end = self.rest.iter().position(|&byte| byte == 0).ok_or(Malformed("a text without end"))?;
+        let end = self
+            .rest
+            .iter()
+            .position(|&byte| byte == 0)
+            .ok_or(Malformed("a string without its terminator"))?;
         let text = self.take(end)?;
         self.rest = &self.rest[1..];
         Ok(text)

@@ -61,7 +61,7 @@ async fn secure(
     authorities: &Authorities,
 ) -> Result<(TlsStream<TcpStream>, Binding), ConnectError> {
     let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| ConnectError::Tls(format!("{host:?} is not a name that a certificate can hold")))?;
+        .map_err(|_| ConnectError::Tls(format!("{host:?} is not a name that a certificate can contain")))?;
     let mut out = BytesMut::new();
     frontend::ssl_request(&mut out);
     stream.write_all(&out).await.map_err(ConnectError::Unreachable)?;
@@ -74,7 +74,7 @@ async fn secure(
         0 => return Err(ConnectError::Unreachable(io::ErrorKind::UnexpectedEof.into())),
         1 => {}
         _ if answer[0] == b'S' => {
-            return Err(ConnectError::Malformed("something before the TLS handshake"));
+            return Err(ConnectError::Malformed("data before the TLS handshake"));
         }
         _ => {}
     }

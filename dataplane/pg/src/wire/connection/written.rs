@@ -41,7 +41,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     rows.give_up_if_long();
                 }
                 (backend::COMMAND_COMPLETE_TAG, body) => return Ok((rows, n_affected(body)?)),
-                _ => return Err(Malformed("another message than a row").into()),
+                _ => return Err(Malformed("a message that is not a row").into()),
             }
         }
     }
@@ -57,7 +57,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 fn n_affected(body: &[u8]) -> Result<u64, Malformed> {
     let text = std::str::from_utf8(body).ok().map(|text| text.trim_end_matches('\0'));
     let number = text.and_then(|text| text.rsplit(' ').next()?.parse().ok());
-    number.ok_or(Malformed("a command without the number of its rows"))
+    number.ok_or(Malformed("a command tag without its number of rows"))
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub(in crate::wire) fn write(encoding: &Encoding, value: &[u8], out: &mut Vec<u8
         Encoding::Json => out.extend_from_slice(text::utf8(value)?),
         Encoding::Jsonb => match value {
             [JSONB_VERSION, value @ ..] => out.extend_from_slice(text::utf8(value)?),
-            _ => return Err(Malformed("a jsonb of another version")),
+            _ => return Err(Malformed("a jsonb of an unknown version")),
         },
         Encoding::Nested(nested) => match nested.format {
             Format::Binary => binary::nested(nested, value, out)?,
@@ -84,7 +84,7 @@ pub(crate) fn fits(encoding: &Encoding, oid: u32) -> bool {
 }
 
 fn fixed<const N: usize>(value: &[u8]) -> Result<[u8; N], Malformed> {
-    value.try_into().map_err(|_| Malformed("a value of another length than its type has"))
+    value.try_into().map_err(|_| Malformed("a value whose length differs from its type"))
 }
 
 fn integer(number: impl itoa::Integer, out: &mut Vec<u8>) {

@@ -62,7 +62,7 @@ impl Rows {
     pub(crate) fn add(&mut self, shape: &Shape, body: &[u8]) -> Result<(), Malformed> {
         let mut fields = Fields::of_row(body)?;
         if fields.n_values() != shape.columns.len() {
-            return Err(Malformed("a row of another width than its statement"));
+            return Err(Malformed("a row whose number of columns differs from its statement"));
         }
         if self.n_rows == self.take || self.is_full() {
             self.more = true;

@@ -154,7 +154,7 @@ pub(super) fn on_function(name: &str) -> Option<String> {
     let better = match name.to_ascii_lowercase().as_str() {
         "any" | "all" => {
             return Some(format!(
-                "the function {name} is not served yet; read the other entity at its own address"
+                "the function {name} is not served yet; read the other entity at its own URL"
             ));
         }
         "matchespattern" | "regexp" | "regex" | "like" | "ilike" | "substringof" | "icontains" => {

@@ -75,8 +75,7 @@ pub fn untrue(entity: &Entity, check: &Check) -> Problem {
         Check::Kept { field, .. } => {
             let field = &entity.fields[*field];
             let what = format!(
-                "the key field {:?} is {}, which would hold another value than the address says; write it there as the \
-                 column keeps it",
+                "the key field {:?} is {}, whose column would store a different value than the one in the URL; write the value in the URL as the column stores it",
                 field.name, field.ty.name
             );
             Problem::new(Code::InvalidValue, what)
@@ -89,9 +88,9 @@ pub fn untrue(entity: &Entity, check: &Check) -> Problem {
 #[must_use]
 pub fn worked_out(compiled: &CompiledWrite, sqlstate: &str, may_read: impl Fn(usize) -> bool) -> Problem {
     let fails = match sqlstate {
-        "22012" => "divides by zero",
-        "22003" | "22008" => "leaves its range",
-        _ => "does not take them",
+        "22012" => "divides by zero with these values",
+        "22003" | "22008" => "is out of range with these values",
+        _ => "does not accept these values",
     };
     let CompiledWrite { entity, sql, .. } = compiled;
     let is_sent = |at: usize| sql.binds().iter().any(|bind| bind.field.map(usize::from) == Some(at));
@@ -108,7 +107,7 @@ pub fn worked_out(compiled: &CompiledWrite, sqlstate: &str, may_read: impl Fn(us
                 .expect("writing to a string");
         }
     }
-    let what = format!("a computation of the table with these values {fails}{such}; change them");
+    let what = format!("an expression of the table {fails}{such}; change them");
     Problem::new(Code::InvalidValue, what)
 }
 

@@ -28,16 +28,15 @@ pub(super) fn of<'a>(
             };
         }
         FilterRefusal::Path => {
-            "paths to other entities are not served yet; name a field of this entity, and read the other one at its own \
-             address"
+            "paths to other entities are not served yet; name a field of this entity, and read the other one at its own URL"
                 .to_owned()
         }
         FilterRefusal::NoNumber { of, found } => format!("{} takes numbers; {}", word(&of), say(&found)),
         FilterRefusal::Modulo { ty } => format!("mod takes whole and decimal numbers, not {ty}"),
         FilterRefusal::ConstantOf { of, ty, refusal } => {
-            format!("a constant of {} stands beside {ty}: {}", word(&of), wanted(refusal))
+            format!("{} takes a constant of type {ty} here: {}", word(&of), wanted(refusal))
         }
-        FilterRefusal::Constant { ty, refusal } => format!("a constant is {ty}: {}", wanted(refusal)),
+        FilterRefusal::Constant { ty, refusal } => format!("the constant must be of type {ty}: {}", wanted(refusal)),
         FilterRefusal::Compared { with, refusal } => format!("{}: {}", say(&with), wanted(refusal)),
         FilterRefusal::NumberOfArguments { function, takes, optional, given } => {
             let n = match (takes, optional) {

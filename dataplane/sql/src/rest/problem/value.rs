@@ -17,13 +17,15 @@ pub(super) fn wanted(refusal: ValueRefusal) -> String {
         ValueRefusal::Escape => "write text whose \\u escapes are characters",
         ValueRefusal::NoObject => "write a JSON object with the attributes of the type",
         ValueRefusal::Quotes => {
-            "write fewer quotes and backslashes: nested as deep as here, they take more than 8 MiB"
+            "write fewer quotes and backslashes: at this depth of nesting, they take more than 8 MiB"
         }
         ValueRefusal::NoScalar => "write a single value, not an array or an object",
         ValueRefusal::Uuid => "write 8-4-4-4-12 hexadecimal digits",
         ValueRefusal::Bytea => "write base 64",
         ValueRefusal::Date => "write a date such as 2024-01-31",
-        ValueRefusal::Timestamp => "write a timestamp such as 2024-01-31T10:00:00, with no offset but Z",
+        ValueRefusal::Timestamp => {
+            "write a timestamp such as 2024-01-31T10:00:00; Z is the only offset allowed"
+        }
         ValueRefusal::TimestampTz => "write a timestamp such as 2024-01-31T10:00:00Z",
         ValueRefusal::Time => "write a time such as 10:00:00",
         ValueRefusal::TimeTz => "write a time such as 10:00:00+02:00",

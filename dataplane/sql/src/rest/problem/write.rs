@@ -18,10 +18,10 @@ pub(super) fn of(entity: &Entity, refusal: WriteRefusal) -> Problem {
         WriteRefusal::Kept { flag } => {
             let set =
                 flag.map_or_else(|| "their deletion flag".to_owned(), |flag| format!("{flag:?} to true"));
-            Problem::delete_blocked(format!("rows of {name} are not deleted; set {set} with PATCH instead"))
+            Problem::delete_blocked(format!("rows of {name} cannot be deleted; set {set} with PATCH instead"))
         }
         WriteRefusal::KeptBelow => Problem::delete_blocked(
-            "rows of the table under this view are not deleted; set their deletion flag with PATCH instead",
+            "rows of the table under this view cannot be deleted; set their deletion flag with PATCH instead",
         ),
         WriteRefusal::NoField(field) => unknown(name, &field),
         WriteRefusal::FilledIn(field) => {
@@ -47,15 +47,15 @@ pub(super) fn of(entity: &Entity, refusal: WriteRefusal) -> Problem {
         WriteRefusal::NoRows => bad("the array is empty; send at least one row"),
         WriteRefusal::NoValues => bad("the rows have no values; send them one by one"),
         WriteRefusal::TooManyValues => too_many_values(),
-        WriteRefusal::NoObject => bad("a row's address takes one object with its fields, not an array"),
+        WriteRefusal::NoObject => bad("a row's URL takes one object with its fields, not an array"),
         WriteRefusal::NothingToSet { has_key: false } => {
             bad("the body has no field to change; send at least one")
         }
         WriteRefusal::NothingToSet { has_key: true } => bad(
-            "the body holds only the key, which the address already names; send at least one field to change",
+            "the body contains only the key, which the URL already names; send at least one field to change",
         ),
         WriteRefusal::KeyIsGenerated => {
-            bad(&format!("the database gives rows of {name} their key; make one with POST"))
+            bad(&format!("the database generates the keys of {name}; create a row with POST"))
         }
         WriteRefusal::Precondition(RowWrite::Make) => {
             bad(&format!("rows of {name} can be changed but not created; omit If-None-Match"))
@@ -68,7 +68,7 @@ pub(super) fn of(entity: &Entity, refusal: WriteRefusal) -> Problem {
 }
 
 pub(super) fn another_key(field: &str) -> Problem {
-    let what = format!("the key field {field:?} is not what the address says; leave it out");
+    let what = format!("the key field {field:?} differs from the URL; leave it out");
     Problem::new(Code::BadRequest, what)
 }
 
@@ -96,12 +96,12 @@ fn may_not(entity: &Entity, right: &Right) -> String {
 /// What PostgreSQL cannot do to a row of a view, whoever asks.
 fn unwritable(entity: &Entity, write: RowWrite) -> Problem {
     let (what, event, methods) = match write {
-        RowWrite::Make => ("no row can be made in", "INSERT", None),
+        RowWrite::Make => ("no row can be created in", "INSERT", None),
         RowWrite::Change => ("no row can be changed in", "UPDATE", allow(entity)),
         RowWrite::Delete => ("no row can be deleted from", "DELETE", allow(entity)),
     };
     let what = format!(
-        "{what} the view {}: PostgreSQL cannot do it by itself; give the view an INSTEAD OF {event} trigger, or write to a table under it",
+        "{what} the view {}: PostgreSQL cannot update this view automatically; give the view an INSTEAD OF {event} trigger, or write to a table under it",
         entity.name
     );
     let methods = methods.unwrap_or(Problem::ONLY_READ);
@@ -113,13 +113,12 @@ fn version(entity: &Entity, refusal: &VersionRefusal) -> Problem {
     match refusal {
         VersionRefusal::None => Problem::new(
             Code::BadRequest,
-            "this table keeps no version of its rows; send If-Match: * to change only a row that is there, or \
-             If-None-Match: * to make only one that is not",
+            "this table keeps no versions of its rows; send If-Match: * to change only an existing row, or If-None-Match: * to create only a new one",
         ),
         VersionRefusal::OfNewRow => Problem::new(
             Code::BadRequest,
             format!(
-                "{name} names a row that is there, and If-None-Match: * asks for a new one; leave one out"
+                "{name} names an existing row, and If-None-Match: * requires a new one; send one of them"
             ),
         ),
         VersionRefusal::Different => Problem::new(
@@ -129,7 +128,7 @@ fn version(entity: &Entity, refusal: &VersionRefusal) -> Problem {
         VersionRefusal::Unreadable => Problem::new(
             Code::InvalidValue,
             format!(
-                "{name} is the text that a read of the row gives; send it as it was read, or leave it out to make a new row"
+                "{name} is the text that a read of the row returns; send it as it was read, or leave it out to create a row"
             ),
         ),
     }

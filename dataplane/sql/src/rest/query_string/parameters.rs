@@ -53,8 +53,7 @@ fn valueless() -> Problem {
 fn nameless() -> Problem {
     Problem::new(
         Code::BadRequest,
-        "a parameter has no name before its =; in a shell, put single quotes around the address, since between double \
-         quotes $first is a variable of the shell",
+        "a parameter has no name before its =; in a shell, put single quotes around the URL, because the shell replaces $first within double quotes",
     )
 }
 

@@ -96,25 +96,25 @@ pub(super) fn advice<'a>(
         },
         Meant::After if is_cursor(value) => format!("write $after={value}"),
         Meant::After => {
-            "rows are not skipped by number: write $first=100 and follow nextLink of each answer".to_owned()
+            "rows cannot be skipped by number: write $first=100 and follow nextLink of each answer".to_owned()
         }
         Meant::Before => {
-            "pages follow each other in one direction: write $orderby=name desc for the other".to_owned()
+            "pages can only be read forwards: write $orderby=name desc to reverse the order".to_owned()
         }
         Meant::Count => "write $count=true".to_owned(),
         Meant::Expand => {
-            "related rows are not served yet: write $filter at the address of the other entity".to_owned()
+            "related rows are not served yet: write $filter at the URL of the other entity".to_owned()
         }
         Meant::Distinct => match is_list(value) {
-            true => format!("rows are not made distinct: write $select={0}&$orderby={0}", value.replace(' ', "")),
-            false => "rows are not made distinct: write $select=name&$orderby=name".to_owned(),
+            true => format!("duplicate rows are not removed: write $select={0}&$orderby={0}", value.replace(' ', "")),
+            false => "duplicate rows are not removed: write $select=name&$orderby=name".to_owned(),
         },
         Meant::Search => "there is no search over all fields: write $filter=contains(name,'x')".to_owned(),
         Meant::Apply => {
-            "nothing is grouped or computed yet: write $filter and compute on what it finds, or call a function with POST".to_owned()
+            "grouping and aggregation are not served yet: read the rows with $filter and aggregate them in the client, or call a function with POST".to_owned()
         }
         Meant::OnConflict => {
-            "a PATCH or PUT of a row's address, /{entity}/{key field}/{value}, changes the row or makes it".to_owned()
+            "send PATCH or PUT to the row's URL, /{entity}/{key field}/{value}, which changes or creates the row".to_owned()
         }
         Meant::Format => "answers are JSON: leave it out".to_owned(),
     }

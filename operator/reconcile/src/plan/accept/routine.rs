@@ -78,7 +78,7 @@ fn only<'a>(spec: &EntitySpec, db: &'a TenantDb) -> Result<(&'a str, &'a Routine
         (Some((one, _)), None, true) => Err(Finding::new(
             Reason::SourceUnsupported,
             format!(
-                "an extension also defines {schema}.{object} beside {one}, so a call is ambiguous; rename yours"
+                "{one} has the same name as a function of an extension, so a call of {schema}.{object} is ambiguous; rename yours"
             ),
         )),
         (None, _, true) => Err(Finding::new(

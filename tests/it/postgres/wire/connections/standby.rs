@@ -26,7 +26,7 @@ async fn a_standby_is_asked_for_nothing() {
         until_ok("a word of the standby", async || {
             match pool.read(tenant.ask("a", "select 1", &[Int4]), usize::MAX).await {
                 Err(Failure::Unavailable(why) | Failure::NoConnection(why))
-                    if why.contains("PostgreSQL is a standby here") =>
+                    if why.contains("this PostgreSQL server is a standby") =>
                 {
                     Ok(())
                 }

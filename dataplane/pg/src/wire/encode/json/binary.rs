@@ -17,7 +17,7 @@ pub(super) fn nested(nested: &Nested, value: &[u8], out: &mut Vec<u8>) -> Result
         Body::Array { element, .. } => array(element, &mut fields, out)?,
         Body::Composite(attributes) => {
             if u32::from_be_bytes(fields.bytes()?) as usize != attributes.len() {
-                return Err(Malformed("a composite of another width than its type"));
+                return Err(Malformed("a composite whose number of attributes differs from its type"));
             }
             out.push(b'{');
             for (i, attribute) in attributes.iter().enumerate() {
@@ -33,7 +33,7 @@ pub(super) fn nested(nested: &Nested, value: &[u8], out: &mut Vec<u8>) -> Result
     }
     match fields.rest() {
         [] => Ok(()),
-        _ => Err(Malformed("an array or a composite that goes on after its end")),
+        _ => Err(Malformed("an array or a composite with data after its end")),
     }
 }
 
@@ -55,7 +55,7 @@ fn array(element: &Part, fields: &mut Fields<'_>, out: &mut Vec<u8>) -> Result<(
         return Ok(());
     }
     if n_elements == 0 || fields.rest().len() / LEN < n_elements {
-        return Err(Malformed("an array of another length than it says"));
+        return Err(Malformed("an array whose length differs from its dimensions"));
     }
     dimension(element, lens, fields, out)
 }
@@ -92,6 +92,6 @@ fn part(part: &Part, fields: &mut Fields<'_>, out: &mut Vec<u8>) -> Result<(), M
 fn is_type_of(part: &Part, fields: &mut Fields<'_>) -> Result<(), Malformed> {
     match u32::from_be_bytes(fields.bytes()?) == part.oid {
         true => Ok(()),
-        false => Err(Malformed("an array or a composite with a part of another type than its type has")),
+        false => Err(Malformed("an array or a composite with an element of an unexpected type")),
     }
 }

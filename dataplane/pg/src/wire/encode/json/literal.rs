@@ -9,8 +9,8 @@ use crate::wire::failure::Malformed;
 
 /// PostgreSQL knows no more dimensions.
 const MAX_DIMENSIONS: usize = 6;
-const BROKEN_ARRAY: Malformed = Malformed("an array that breaks its text form");
-const BROKEN_COMPOSITE: Malformed = Malformed("a composite that breaks its text form");
+const BROKEN_ARRAY: Malformed = Malformed("an array in an invalid text format");
+const BROKEN_COMPOSITE: Malformed = Malformed("a composite in an invalid text format");
 /// `int2vector` and `oidvector`, which print their elements with blanks between.
 const VECTORS: [u32; 2] = [22, 30];
 

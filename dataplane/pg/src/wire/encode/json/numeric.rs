@@ -18,7 +18,7 @@ pub(super) fn write(value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     let (digits, odd) = fields.rest().as_chunks::<2>();
     let is_digit = |pair: &[u8; 2]| u16::from_be_bytes(*pair) < 10_000;
     if digits.len() != n_digits || !odd.is_empty() || MAX_SCALE < scale || !digits.iter().all(is_digit) {
-        return Err(Malformed("a numeric that breaks its format"));
+        return Err(Malformed("a numeric in an invalid format"));
     }
     match sign {
         0 => {}
