@@ -1,6 +1,8 @@
 //! A tenant's catalog, read by the data plane from the tenant's own database in one snapshot.
 
-use rowgate_sql::catalog::{Catalog, Entity, EntityRecord, Limits, PermissionRecord, build};
+use rowgate_sql::catalog::{
+    Catalog, Entity, EntityRecord, Limits, PermissionRecord, RelationshipRecord, build,
+};
 use rowgate_sql::text::Ident;
 use sqlx::types::Json;
 use sqlx::{Connection as _, PgConnection};
@@ -36,6 +38,7 @@ async fn read(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
     let settings =
         "select pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('jit', 'off', true)";
     sqlx::query(settings).execute(&mut *open).await?;
+    let relationships = relationships(&mut open).await.map_err(of("dl.relationships"))?;
     // each of these reads dl.entities too
     let mut tables = Tables::find(&mut open).await.map_err(of("dl.entities"))?;
     let structures = structure::structures(&mut open, &tables).await.map_err(of("pg_type"))?;
@@ -45,7 +48,10 @@ async fn read(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
     triggers::note(&mut open, &mut tables).await.map_err(of("pg_trigger"))?;
     views::note(&mut open, &mut tables).await.map_err(of("pg_rewrite"))?;
     let routines = routines::routines(&mut open, &structures).await.map_err(of("pg_proc"))?;
-    let (watched, unguarded) = fingerprint::watch(&mut open).await.map_err(of("pg_depend"))?;
+    let (watched, unguarded, shown) = fingerprint::watch(&mut open).await.map_err(of("pg_depend"))?;
+    for (relation, below) in shown {
+        tables.at(relation, |table| table.relations.push(below.0));
+    }
     open.rollback().await?;
     let entities = entities.into_iter().map(|Json(record)| record).collect();
     let sets = sets.into_iter().map(|(role, Json(permissions))| (role, permissions)).collect();
@@ -56,6 +62,8 @@ async fn read(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
     let shown = catalog.entities.values().filter(|entity| shows(entity)).map(|it| it.name.clone());
     let shown: Vec<_> = shown.collect();
     catalog.unguarded.extend(shown);
+    let relationship = |(Json(record), oid)| Ok((record, structure::oid(oid)?));
+    catalog.relate(relationships.into_iter().map(relationship).collect::<Result<_, PgError>>()?);
     Ok((catalog, watched))
 }
 
@@ -65,6 +73,21 @@ async fn state(conn: &mut PgConnection) -> Result<(i64, Json<Limits>), sqlx::Err
 
 async fn entities(conn: &mut PgConnection) -> Result<Vec<Json<EntityRecord>>, PgError> {
     let rows = sqlx::query_scalar(limited!("select definition from dl.entities order by name"));
+    records(rows.fetch_all(conn).await?)
+}
+
+/// None in a database that was made before there were any, and is not migrated yet.
+async fn relationships(conn: &mut PgConnection) -> Result<Vec<(Json<RelationshipRecord>, i64)>, PgError> {
+    let is_there = "select pg_catalog.to_regclass('dl.relationships') is not null";
+    if !sqlx::query_scalar::<_, bool>(is_there).fetch_one(&mut *conn).await? {
+        return Ok(Vec::new());
+    }
+    let rows = sqlx::query_as(limited!(
+        "select r.definition, coalesce((
+             select c.oid::int8 from pg_catalog.pg_namespace n join pg_catalog.pg_class c on c.relnamespace = n.oid
+             where n.nspname = r.definition -> 'through' ->> 'schema' and c.relname = r.definition -> 'through' ->> 'object'
+         ), 0) from dl.relationships r order by r.entity, r.name"
+    ));
     records(rows.fetch_all(conn).await?)
 }
 

@@ -3,7 +3,7 @@
 //! Read in this order: `ask` what goes in and comes out, `request_pool` the connections of a tenant, `pool` the slots and the queue before them,
 //! `budget` what all pools of a server share, `exchange` the task that holds a connection while it answers, with the bytes of
 //! its batch, the statement that checks the key and what a long answer's caller holds; `connection` the socket, the login and
-//! the frames. `call_sessions` run routines of the tenant's. `encode` writes values.
+//! the frames; `nested` answers of several statements. `call_sessions` run routines of the tenant's. `encode` writes values.
 
 mod ask;
 pub(crate) mod budget;
@@ -14,6 +14,7 @@ mod counters;
 pub(crate) mod encode;
 mod exchange;
 mod failure;
+mod nested;
 pub(crate) mod pool;
 pub(crate) mod request_pool;
 
@@ -26,4 +27,5 @@ pub(crate) use connection::transport::Socket;
 pub use counters::Counters;
 pub use exchange::row_stream::{End, Piece, RowStream};
 pub use failure::{CallFailure, Cause, Failure, Rule, WriteFailure};
+pub use nested::Nested;
 pub use request_pool::{Limits, Load, RequestPool, Sessions};

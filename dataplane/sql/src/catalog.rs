@@ -11,10 +11,12 @@ use crate::text::{BuiltIn, Ident};
 
 mod build;
 mod nesting;
+mod relationship;
 mod routine;
 
 pub use build::{ColumnInfo, TableColumns, ViewInfo, build};
 pub use nesting::{MAX_NESTING, Structures, TypeRow};
+pub use relationship::{Link, Relationship, Through};
 pub use routine::{Mode, Output, Param, Returns, Routine, RoutineInfo, RoutineKind, Volatility};
 
 /// A tenant's entities and permission sets at one generation of `dl.state`.
@@ -26,6 +28,8 @@ pub struct Catalog {
     pub entities: BTreeMap<EntityName, Arc<Entity>>,
     /// By the role that holds the grants: `datalake_user` or `set_<id>`.
     pub scopes: HashMap<String, Arc<Scope>>,
+    /// By the entity where they start; who may follow one: [`Catalog::relationships`].
+    pub(crate) relationships: BTreeMap<EntityName, Vec<Relationship>>,
     /// Entities left out, because the relation, a key column or one that protection or hiding stands on is not there, or
     /// two columns have one exposed name.
     pub missing: Vec<String>,
@@ -88,6 +92,8 @@ pub struct Entity {
     pub write_support: WriteSupport,
     /// Tables below a view, by schema and name.
     pub under: Vec<(Ident, Ident)>,
+    /// The oids of the relation and of all that it shows.
+    pub relations: Vec<u32>,
     /// Rows may be there that somebody does not see, or see and may not change. False: a table that shows them to everybody.
     pub hides: bool,
     /// A view with the `dl_expected_ts` of the protected table below it, to which PostgreSQL passes on what is written.
@@ -307,6 +313,40 @@ pub struct EntityRecord {
     /// Its routine may be SECURITY DEFINER.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_definer: bool,
+}
+
+/// One row of `dl.relationships`: a way from rows of one entity to rows of another. The way back is a row of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RelationshipRecord {
+    /// `metadata.uid` of the Relationship.
+    pub uid: String,
+    /// Beside the fields of `entity`.
+    pub name: String,
+    pub entity: EntityName,
+    pub to: EntityName,
+    /// Columns of `entity`, and as many of `to` or of the table between: equal, one by one.
+    pub columns: Vec<Ident>,
+    pub to_columns: Vec<Ident>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<ThroughRecord>,
+    /// A row leads to one row or none, and not to a list.
+    pub to_one: bool,
+    /// With `to_one`, that no unique index proves it: the first row by key is taken.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_first: bool,
+}
+
+/// A table that links two entities.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThroughRecord {
+    pub schema: Ident,
+    pub object: Ident,
+    /// Columns of this table that equal the columns of the entity where the way starts.
+    pub columns: Vec<Ident>,
+    /// Columns of this table that equal the columns of the entity where it leads.
+    pub to_columns: Vec<Ident>,
 }
 
 /// One permission of a set, as `dl.permission_sets.permissions` holds it: an array of these, sorted.

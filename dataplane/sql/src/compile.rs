@@ -14,12 +14,13 @@ mod value;
 mod value_probe;
 mod write;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rowgate_core::cursor::{Binding, Position};
 
-use crate::catalog::{Entity, FieldType, Operators};
-use crate::query::{Predicate, Query};
+use crate::catalog::{Entity, FieldType, Link, Operators};
+use crate::query::{Document, DocumentMember, Form, Predicate, Query, ToMany};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 pub use call::{CompiledCall, call};
@@ -53,7 +54,7 @@ pub struct CompiledRead {
 #[must_use]
 pub fn read(query: &Query) -> CompiledRead {
     let mut sql = Sql::new();
-    let mut lists = Lists::default();
+    let mut lists = Lists::below(query);
     let select = select::write(&mut sql, query, &[], &mut lists);
     rows(&mut sql, query, query.after.as_ref(), &select.joins, None);
     order(&mut sql, query);
@@ -67,8 +68,59 @@ pub fn read(query: &Query) -> CompiledRead {
         binding: query.binding,
         is_tagged: query.version.is_some(),
         members: select.members,
-        levels: lists.compiled(query),
+        levels: lists.compiled(),
     }
+}
+
+/// The statements of a read with rows within its rows, as a document of its own: see [`CompiledDocument`]. A second read counts, where
+/// that was asked.
+#[must_use]
+pub fn rows_within(mut query: Query) -> CompiledDocument {
+    let is_counted = std::mem::take(&mut query.count);
+    let mut lists = vec![query];
+    if is_counted {
+        lists.push(lists[0].number_of_rows());
+    }
+    let many = ToMany { link: Link::All, lists, form: Form::Array { name: "value".to_owned() } };
+    document(&Document { members: vec![DocumentMember::Read(Box::new(many))] })
+}
+
+/// Several reads whose rows make one object.
+#[derive(Debug, Clone)]
+pub struct CompiledDocument {
+    /// In their order; their numbers are those of `levels`.
+    pub members: Vec<Member>,
+    /// The statements, for one batch and one snapshot; each behind the one around it.
+    pub levels: Vec<CompiledLevel>,
+    /// Oids of all relations that are read, each once.
+    pub relations: Vec<u32>,
+}
+
+/// The statements of all reads of a document.
+#[must_use]
+pub fn document(document: &Document) -> CompiledDocument {
+    let mut lists = Lists::default();
+    let mut members = Vec::with_capacity(document.members.len());
+    for member in &document.members {
+        members.push(match member {
+            DocumentMember::Constant { name, json } => Member::constant(name, json),
+            DocumentMember::Read(many) => {
+                let first = lists.next_number();
+                for query in &many.lists {
+                    lists.push_read(query);
+                }
+                Member::of(many, first)
+            }
+        });
+    }
+    let mut relations = BTreeSet::new();
+    for member in &document.members {
+        if let DocumentMember::Read(many) = member {
+            many.relations(&mut relations);
+        }
+    }
+    let relations = relations.into_iter().collect();
+    CompiledDocument { members, levels: lists.compiled(), relations }
 }
 
 fn order(sql: &mut Sql, query: &Query) {
@@ -93,7 +145,7 @@ fn limit(sql: &mut Sql, query: &Query) {
 #[must_use]
 pub fn count(query: &Query) -> CompiledRead {
     let mut sql = Sql::new();
-    number_of_rows(&mut sql, query, None);
+    number_of_rows(&mut sql, query);
     let columns = vec![Column { label: None, encoding: Encoding::Int8 }];
     let shape = Shape { columns, position: Vec::new(), count: Some(0) };
     CompiledRead {
@@ -110,9 +162,9 @@ pub fn count(query: &Query) -> CompiledRead {
 }
 
 /// How many rows there are, or groups of them.
-fn number_of_rows(sql: &mut Sql, query: &Query, around: Option<Around<'_>>) {
+fn number_of_rows(sql: &mut Sql, query: &Query) {
     sql.lit("select pg_catalog.count(*)").lit(if query.group.is_some() { " from (select" } else { "" });
-    rows(sql, query, None, &[], around);
+    rows(sql, query, None, &[], None);
     sql.lit(if query.group.is_some() { ") t" } else { "" });
 }
 

@@ -9,7 +9,10 @@ use rowgate_core::cursor::{Binding, Position};
 use crate::catalog::Entity;
 use crate::request::{Arithmetic, Comparison, Function};
 use crate::text::Bind;
-pub use selected::{Aggregate, AggregateFunction, Group, Having, Link, Selected, ToMany, ToOne};
+pub use selected::{
+    Aggregate, AggregateFunction, ConnectionPart, Document, DocumentMember, Form, Group, Having, Selected,
+    ToMany, ToOne,
+};
 
 /// A read of one entity, and of rows that belong to its own. Field numbers are positions in `entity.fields`.
 #[derive(Debug, Clone)]

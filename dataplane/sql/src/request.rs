@@ -27,8 +27,17 @@ pub struct ReadRequest {
     pub after: Option<String>,
     /// Whether the answer says how many rows there are in all.
     pub count: bool,
+    /// What stands within each row besides its fields.
+    pub expand: Vec<Expand>,
     /// What was given besides and is no option, by name and value: who knows the fields refuses what may be meant as one.
     pub others: Vec<(String, String)>,
+}
+
+/// A relationship to follow, and what is asked of the rows there. It has no `after`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expand {
+    pub name: String,
+    pub request: ReadRequest,
 }
 
 /// How deep a filter may nest.

@@ -2,6 +2,7 @@
 //! same thing here, because only what the scope may read is ever looked at.
 
 mod call;
+mod expand;
 mod filter;
 mod order;
 mod refusal;
@@ -21,7 +22,8 @@ use crate::request::{Comparison, ReadRequest};
 pub use call::{call, may_call};
 pub use filter::{FilterRefusal, Found, Subject, Takes};
 pub use refusal::{
-    CallRefusal, OrderRefusal, Refusal, Right, RowWrite, Unknown, Valued, VersionRefusal, WriteRefusal,
+    CallRefusal, ExpandRefusal, OrderRefusal, Refusal, Right, RowWrite, Unknown, Valued, VersionRefusal,
+    WriteRefusal,
 };
 pub use value::ValueRefusal;
 pub(crate) use visible::Visible;
@@ -49,33 +51,38 @@ pub fn collection(
     cursors: Cursors<'_>,
 ) -> Result<Query, Refusal> {
     let visible = find(catalog, scope, entity, Visible::of)?;
+    let mut query = list(catalog, &visible, request)?;
+    query.select.extend(expand::expanded((catalog, scope), &visible, &request.expand)?);
+    query.count = request.count;
+    let binding = order::binding(&visible, &query.order, request.filter.as_ref(), cursors);
+    if let Some(token) = &request.after {
+        let position = cursor::decode(cursors.key, binding, token).ok();
+        let position = position.filter(|position| position.len() == query.order.len());
+        query.after = Some(position.ok_or(Refusal::Cursor)?);
+    }
+    query.binding = Some(binding);
+    Ok(query)
+}
+
+/// Rows of an entity, from the first on.
+fn list(catalog: &Catalog, visible: &Visible<'_>, request: &ReadRequest) -> Result<Query, Refusal> {
     let max = catalog.limits.max_page_size;
     let select = visible.select(request.select.as_deref())?;
-    let filter = request.filter.as_ref().map(|expr| filter::predicate(&visible, expr)).transpose()?;
+    let filter = request.filter.as_ref().map(|expr| filter::predicate(visible, expr)).transpose()?;
     let filter = filter.map(|filter| filter::growth::bounded(visible.entity, filter)).transpose()?;
-    let order = order::terms(&visible, &request.orderby)?;
+    let order = order::terms(visible, &request.orderby)?;
     let take = page_size(request.first, max)?;
-    let binding = order::binding(&visible, &order, request.filter.as_ref(), cursors);
-    let after = match &request.after {
-        Some(token) => Some(
-            cursor::decode(cursors.key, binding, token)
-                .ok()
-                .filter(|position| position.len() == order.len())
-                .ok_or(Refusal::Cursor)?,
-        ),
-        None => None,
-    };
     Ok(Query {
         entity: Arc::clone(visible.entity),
         select,
         filter,
         group: None,
         order,
-        after,
+        after: None,
         take,
         max_take: max as usize,
-        count: request.count,
-        binding: Some(binding),
+        count: false,
+        binding: None,
         version: None,
     })
 }
@@ -89,13 +96,15 @@ pub fn row(
     request: &ReadRequest,
 ) -> Result<Query, Refusal> {
     let visible = find(catalog, scope, entity, Visible::of)?;
-    let ReadRequest { select: _, filter, orderby, first, after, count, others: _ } = request;
+    let ReadRequest { select: _, filter, orderby, first, after, count, others: _, expand } = request;
     if filter.is_some() || !orderby.is_empty() || first.is_some() || after.is_some() || *count {
         return Err(Refusal::OptionOfRow);
     }
+    let mut select = visible.select(request.select.as_deref())?;
+    select.extend(expand::expanded((catalog, scope), &visible, expand)?);
     Ok(Query {
         entity: Arc::clone(visible.entity),
-        select: visible.select(request.select.as_deref())?,
+        select,
         filter: Some(by_key(&visible, key_path)?),
         group: None,
         order: Vec::new(),
@@ -104,7 +113,8 @@ pub fn row(
         max_take: 1,
         count: false,
         binding: None,
-        version: visible.tag(),
+        // rows of other entities have versions of their own
+        version: visible.tag().filter(|_| expand.is_empty()),
     })
 }
 

@@ -18,7 +18,7 @@ use rowgate_core::problem::Problem;
 
 use crate::catalog::{
     Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Filling, Limits, Operators,
-    PermissionRecord, TableColumns, TypeKind, build,
+    PermissionRecord, RelationshipRecord, TableColumns, TypeKind, build,
 };
 use crate::compile;
 use crate::query::Query;
@@ -113,6 +113,7 @@ fn catalog() -> Catalog {
             write_support: crate::catalog::WriteSupport::default(),
             hides: true,
             view: None,
+            relations: Vec::new(),
         },
         TableColumns {
             schema: name("app"),
@@ -123,6 +124,7 @@ fn catalog() -> Catalog {
             write_support: crate::catalog::WriteSupport::default(),
             hides: true,
             view: None,
+            relations: Vec::new(),
         },
     ];
     let record = |entity: &str, object: &str, key: &[&str], mappings: &[(&str, &str)], rest| EntityRecord {
@@ -145,7 +147,7 @@ fn catalog() -> Catalog {
         columns: rows.iter().map(|row| row.0.to_owned()).filter(|column| column != "secret").collect(),
     };
     let create = PermissionRecord { action: Action::Create, ..read("other", LINES) };
-    build(
+    let mut catalog = build(
         1,
         Limits::default(),
         vec![
@@ -167,7 +169,31 @@ fn catalog() -> Catalog {
                 create,
             ],
         )],
-    )
+    );
+    let way = |name: &str, (from, column): (&str, &str), (to, to_column): (&str, &str), to_one| {
+        let record = RelationshipRecord {
+            uid: String::new(),
+            name: name.to_owned(),
+            entity: entity_name(from),
+            to: entity_name(to),
+            columns: vec![self::name(column)],
+            to_columns: vec![self::name(to_column)],
+            through: None,
+            to_one,
+            takes_first: name == "first",
+        };
+        (record, 0)
+    };
+    catalog.relate(vec![
+        way("lines", ("orders", "id"), ("lines", "order_id"), false),
+        way("first", ("orders", "id"), ("lines", "order_id"), true),
+        way("order", ("lines", "order_id"), ("orders", "id"), true),
+        way("closed", ("orders", "id"), ("hidden", "id"), true),
+        way("ungranted", ("orders", "id"), ("other", "order_id"), false),
+        way("secretive", ("orders", "secret"), ("lines", "order_id"), false),
+        way("status", ("orders", "id"), ("lines", "order_id"), false),
+    ]);
+    catalog
 }
 
 fn key() -> CursorKey {

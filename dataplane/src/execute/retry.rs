@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rowgate_core::problem::Problem;
-use rowgate_pg::wire::{Ask, Failure, ReadPage, WriteFailure, WriteOutcome};
+use rowgate_pg::wire::{Ask, Failure, Nested, ReadPage, WriteFailure, WriteOutcome};
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
@@ -143,6 +143,7 @@ pub(crate) fn question(
         statement_timeout_ms: context.snapshot.catalog.limits.statement_timeout_ms,
         sql,
         shape,
+        nested: None,
     };
     (ask, check)
 }
@@ -156,6 +157,23 @@ pub(crate) async fn read(
     take: usize,
 ) -> Result<ReadPage, Failure> {
     let (ask, check) = question(caller, context, watches, statement);
+    let asked = Instant::now();
+    let answered = caller.tenant.request_pool.read(ask, take).await;
+    note(caller, context, check, asked, answered.is_ok());
+    answered
+}
+
+/// As [`read`], of several statements in one batch.
+pub(crate) async fn read_nested(
+    caller: &Caller,
+    context: &KeyContext,
+    watches: bool,
+    nested: Nested,
+) -> Result<ReadPage, Failure> {
+    let first = nested.first();
+    let (mut ask, check) = question(caller, context, watches, (first.sql.clone(), first.shape.clone()));
+    let take = first.take;
+    ask.nested = Some(Arc::new(nested));
     let asked = Instant::now();
     let answered = caller.tenant.request_pool.read(ask, take).await;
     note(caller, context, check, asked, answered.is_ok());

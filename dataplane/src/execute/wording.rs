@@ -11,6 +11,8 @@ pub struct Wording {
     pub too_much_memory: &'static str,
     /// A row is longer than an answer may be.
     pub long_row: &'static str,
+    /// Rows with what stands within them are longer than an answer of that kind may be, or end at values too long for a cursor.
+    pub long_nested: &'static str,
     /// A row that would be given back is longer than that, so that it was not written.
     pub long_written_row: &'static str,
     /// The page ends at values that are too long for a cursor.

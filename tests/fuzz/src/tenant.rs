@@ -88,6 +88,7 @@ fn catalog() -> Catalog {
         made_of: Vec::new(),
     };
     let table = TableColumns {
+        relations: Vec::new(),
         schema: name(SCHEMA),
         object: name(OBJECT),
         columns: COLUMNS.iter().map(column).collect(),

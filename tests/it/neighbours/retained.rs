@@ -156,7 +156,7 @@ async fn a_retained_database_goes_only_where_the_platform_team_sends_it(on: On) 
     .await;
     land.gone(b, "Tenant", "alpha").await;
     let refused = land.retained(&["drop", &id], "alpha\n").await.expect_err("it was not confirmed");
-    assert!(refused.contains("nothing is dropped"), "{refused}");
+    assert!(refused.contains("nothing was dropped"), "{refused}");
     let dropped = land.retained(&["drop", &id], &format!("{id}\n")).await.expect("it is dropped");
     assert!(dropped.contains("the slug alpha is free"), "{dropped}");
     let left = "select (select count(*) from pg_database where datname = $1) \

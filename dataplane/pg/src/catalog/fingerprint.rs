@@ -62,8 +62,11 @@ impl Watched {
 
 /// What the entities of a tenant stand on, in the snapshot and with the empty search path of the caller's
 /// transaction; and those relations that must not be read now: row-level security of one that they are, or that they
-/// show, is not enabled and forced, or a view belongs to somebody else than the tenant's owner.
-pub(crate) async fn watch(conn: &mut PgConnection) -> Result<(Watched, HashSet<Name>), PgError> {
+/// show, is not enabled and forced, or a view belongs to somebody else than the tenant's owner; and each relation with itself and
+/// all that it shows.
+pub(crate) async fn watch(
+    conn: &mut PgConnection,
+) -> Result<(Watched, HashSet<Name>, Vec<(Oid, Oid)>), PgError> {
     let row: Row = sqlx::query_as(
         "with recursive exposed as (
              select distinct c.oid, c.relnamespace, n.nspname, c.relname
@@ -122,7 +125,9 @@ pub(crate) async fn watch(conn: &mut PgConnection) -> Result<(Watched, HashSet<N
                 array(select relnamespace from exposed union select pronamespace from routine) as schemas,
                 array(select oid from routine) as routines,
                 array(select nspname::text from open order by nspname, relname) as open_schemas,
-                array(select relname::text from open order by nspname, relname) as open_names",
+                array(select relname::text from open order by nspname, relname) as open_names,
+                array(select root from under order by root, oid) as roots,
+                array(select oid from under order by root, oid) as shown",
     )
     .fetch_one(&mut *conn)
     .await?;
@@ -132,7 +137,8 @@ pub(crate) async fn watch(conn: &mut PgConnection) -> Result<(Watched, HashSet<N
     let names = row.open_schemas.iter().zip(&row.open_names);
     let open = names.map(|(schema, name)| Ok((ident(schema)?, ident(name)?)));
     let open = open.collect::<Result<_, PgError>>()?;
-    Ok((Watched { oids, arguments, fingerprint }, open))
+    let shown = row.roots.into_iter().zip(row.shown).collect();
+    Ok((Watched { oids, arguments, fingerprint }, open, shown))
 }
 
 #[derive(sqlx::FromRow)]
@@ -143,6 +149,8 @@ struct Row {
     routines: Vec<Oid>,
     open_schemas: Vec<String>,
     open_names: Vec<String>,
+    roots: Vec<Oid>,
+    shown: Vec<Oid>,
 }
 
 async fn now(conn: &mut PgConnection, oids: &[Vec<Oid>; 4]) -> Result<i64, PgError> {

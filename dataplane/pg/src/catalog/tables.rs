@@ -42,6 +42,7 @@ impl Tables {
                 write_support: WriteSupport::default(),
                 hides: true,
                 view: None,
+                relations: Vec::new(),
             })
         });
         Ok(Tables { all: all.collect::<Result<_, PgError>>()?, oids, places })

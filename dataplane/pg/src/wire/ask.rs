@@ -13,6 +13,8 @@ use rowgate_sql::text::Sql;
 use super::connection::statements;
 use super::exchange::row_stream::RowStream;
 use super::exchange::rows::Rows;
+use super::nested::Nested;
+use super::nested::lists::Page;
 use super::pool::{StatementHash, Who};
 use crate::catalog::fingerprint::Watched;
 use crate::tenant::keys::Found;
@@ -32,6 +34,8 @@ pub struct Ask {
     pub watched: Option<Arc<Watched>>,
     pub sql: Sql,
     pub shape: Arc<Shape>,
+    /// The statements to be read in place of the one above, which is the first of them. Never of a write.
+    pub nested: Option<Arc<Nested>>,
 }
 
 /// What a statement does to the database.
@@ -130,6 +134,12 @@ impl ReadPage {
     pub(super) fn whole(key: KeyRow, mut rows: Rows) -> ReadPage {
         let (n_rows, more, count, last) = (rows.n_rows, rows.more, rows.count, rows.last());
         ReadPage { key, json: rows.whole(), n_rows, rest: None, more, last, count }
+    }
+
+    /// All rows with what stands within them, or an object of several reads.
+    pub(super) fn nested(key: KeyRow, page: Page) -> ReadPage {
+        let Page { json, n_rows, more, last, count } = page;
+        ReadPage { key, json, n_rows, rest: None, more, last, count }
     }
 
     /// The rows so far, of which `json` was cut off.

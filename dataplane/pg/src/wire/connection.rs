@@ -22,6 +22,7 @@ pub(super) mod called;
 pub(crate) mod channel_binding;
 pub(crate) mod connect;
 pub(crate) mod frames;
+mod nested;
 pub(crate) mod statements;
 mod streaming;
 pub(crate) mod transport;
@@ -124,6 +125,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if !self.inbox.is_drained() {
             return Err(broken(Malformed("more messages than were requested").into(), Part::Key));
         }
+        if let Some(nested) = &ask.nested {
+            return self.exchange_nested(ask, nested).await;
+        }
         self.out.clear();
         let batch = match batch::write(ask, self.sessions, self.prepared, &mut self.statements, &mut self.out)
         {
@@ -135,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         self.owes_sync = batch.waits;
         self.put().await.map_err(|stop| broken(stop, Part::Key))?;
-        let key = match self.read_key(ask, batch).await {
+        let key = match self.read_key(ask, batch.parses_key).await {
             Ok(key) => key,
             Err(Stop::Server(error)) if error.sqlstate == key_statement::NO_SUCH_ROLE && !error.fatal => {
                 self.ready().await.map_err(|stop| broken(stop, Part::Key))?;
@@ -239,9 +243,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(())
     }
 
-    async fn read_key(&mut self, ask: &Asked, batch: Batch) -> Result<KeyRow, Stop> {
+    async fn read_key(&mut self, ask: &Asked, is_parsed: bool) -> Result<KeyRow, Stop> {
         self.read_settings().await?;
-        if batch.parses_key {
+        if is_parsed {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
             if self.sessions == Sessions::Own {
                 self.prepared.note(key_statement::form(ask));
@@ -268,21 +272,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         stands: &mut bool,
         part: &mut Part,
     ) -> Result<bool, Stop> {
-        if let Some(watched) = &ask.watched {
-            if batch.parses_watch {
-                self.expect(backend::PARSE_COMPLETE_TAG).await?;
-                let is_kept = self.sessions == Sessions::Own;
-                match ask.operation {
-                    Operation::Read { .. } => self.prepared.watch = is_kept,
-                    Operation::Write => self.prepared.guard = is_kept,
-                }
-            }
-            self.expect(backend::BIND_COMPLETE_TAG).await?;
-            let row = self.expect(backend::DATA_ROW_TAG).await?;
-            // A guard that gives a row has not raised.
-            *stands = ask.is_write() || fingerprint_check::fits(watched, row)?;
-            self.expect(backend::COMMAND_COMPLETE_TAG).await?;
-        }
+        *stands = self.read_check(ask, batch.parses_watch).await?;
         *part = Part::DataParse;
         for _ in 0..batch.n_closed {
             self.expect(backend::CLOSE_COMPLETE_TAG).await?;
@@ -291,7 +281,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut fits = true;
         if batch.parses_data {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            self.statements.parsed(batch.statement, ask);
+            self.statements.parsed(batch.statement, ask.hash, &ask.role, &ask.sql);
             self.expect(backend::PARAMETER_DESCRIPTION_TAG).await?;
             fits = match self.answer().await? {
                 (backend::ROW_DESCRIPTION_TAG, body) => rows::fit(&ask.shape, body)?,
@@ -309,6 +299,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.expect(backend::BIND_COMPLETE_TAG).await?;
         *part = if ask.is_write() { Part::Write } else { Part::Data };
         Ok(fits)
+    }
+
+    /// Reads whether the catalog stands, where that was asked.
+    async fn read_check(&mut self, ask: &Asked, is_parsed: bool) -> Result<bool, Stop> {
+        let Some(watched) = &ask.watched else { return Ok(true) };
+        if is_parsed {
+            self.expect(backend::PARSE_COMPLETE_TAG).await?;
+            let is_kept = self.sessions == Sessions::Own;
+            match ask.operation {
+                Operation::Read { .. } => self.prepared.watch = is_kept,
+                Operation::Write => self.prepared.guard = is_kept,
+            }
+        }
+        self.expect(backend::BIND_COMPLETE_TAG).await?;
+        let row = self.expect(backend::DATA_ROW_TAG).await?;
+        // A guard that gives a row has not raised.
+        let stands = ask.is_write() || fingerprint_check::fits(watched, row)?;
+        self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+        Ok(stands)
     }
 
     /// Reads rows up to the last, which is true, or until a chunk of them is ready or the page is full.

@@ -7,7 +7,8 @@ use rowgate_core::name::EntityName;
 
 use super::{
     Action, Catalog, Constraint, EXPECTED_TS, Entity, EntityKind, EntityRecord, Field, FieldType, Filling,
-    Limits, PermissionRecord, Rights, RoutineInfo, Scope, WriteMethod, WriteSupport,
+    Limits, PermissionRecord, RelationshipRecord, Rights, RoutineInfo, Scope, WriteMethod, WriteSupport,
+    relationship,
 };
 use crate::text::{BuiltIn, Ident};
 
@@ -30,6 +31,8 @@ pub struct TableColumns {
     pub hides: bool,
     /// `None` for a table.
     pub view: Option<ViewInfo>,
+    /// The oids of the relation and of all that it shows.
+    pub relations: Vec<u32>,
 }
 
 /// What can be written to a view.
@@ -110,6 +113,14 @@ pub fn build(
     catalog
 }
 
+impl Catalog {
+    /// Notes how rows of its entities lead to each other; beside each record the oid of the table between, or 0. To be called once all
+    /// that is unguarded is known.
+    pub fn relate(&mut self, records: Vec<(RelationshipRecord, u32)>) {
+        self.relationships = relationship::build(&self.entities, &self.unguarded, records);
+    }
+}
+
 /// What views are like because of the tables below them. A flag is known by its name; a view that gives it another keeps
 /// no row from coming back.
 fn look_below(catalog: &mut Catalog) {
@@ -174,6 +185,7 @@ fn entity(record: &EntityRecord, table: &TableColumns) -> Option<Entity> {
         constraints: constraints.collect(),
         write_support: table.view.as_ref().map_or(table.write_support, |view| view.write_support),
         under: view.under,
+        relations: table.relations.clone(),
         hides: table.hides || table.view.is_some(),
         shows_version,
         key_is_unique: table.unique.iter().any(is_key),
@@ -208,6 +220,7 @@ fn callable(record: &EntityRecord, info: &RoutineInfo) -> Option<Entity> {
         constraints: Vec::new(),
         write_support: WriteSupport::default(),
         under: Vec::new(),
+        relations: Vec::new(),
         hides: true,
         shows_version: false,
         flags: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::{column, predicate};
 use crate::catalog::Entity;
-use crate::query::{Aggregate, AggregateFunction, Group};
+use crate::query::{Aggregate, AggregateFunction, Group, Selected};
 use crate::text::Sql;
 
 /// Writes one aggregate over rows `t`.
@@ -26,7 +26,24 @@ pub(super) fn write(sql: &mut Sql, entity: &Entity, aggregate: &Aggregate) {
     sql.lit(")");
 }
 
-/// Writes the name of the `n`-th member in a statement that works it out below.
+/// Calls `each` with every aggregate that is selected, and its number among them.
+pub(super) fn each<'q>(select: &'q [Selected], each: &mut impl FnMut(usize, &'q Aggregate)) {
+    fn walk<'q>(select: &'q [Selected], n: &mut usize, each: &mut impl FnMut(usize, &'q Aggregate)) {
+        for selected in select {
+            match selected {
+                Selected::Aggregate(it) => {
+                    each(*n, it);
+                    *n += 1;
+                }
+                Selected::Object { select, .. } => walk(select, n, each),
+                _ => {}
+            }
+        }
+    }
+    walk(select, &mut 0, each);
+}
+
+/// Writes the name of the `n`-th aggregate in a statement that works it out below.
 pub(super) fn name(sql: &mut Sql, n: usize) {
     sql.lit("a").number(n as u64);
 }

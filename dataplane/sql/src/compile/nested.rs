@@ -5,14 +5,16 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use rowgate_core::cursor::Binding;
+
 use super::select::{self, Member};
-use super::{aggregate, column, column_of, encoding, limit, number_of_rows, operator, order, rows};
-use crate::catalog::Entity;
-use crate::query::{Link, Query, Selected, ToMany, ToOne};
+use super::{aggregate, column, column_of, encoding, limit, operator, order, rows};
+use crate::catalog::{Entity, Link};
+use crate::query::{Query, Selected, ToOne};
 use crate::shape::{Column, Shape};
 use crate::text::Sql;
 
-/// The rows of a list in each row of another level, or of the read itself.
+/// The rows of a list in each row of another level, of the read itself, or of a document.
 #[derive(Debug, Clone)]
 pub struct CompiledLevel {
     pub sql: Sql,
@@ -22,11 +24,25 @@ pub struct CompiledLevel {
     pub members: Vec<Member>,
     /// Rows of each list; the SQL may give one more or several.
     pub take: usize,
-    /// The level whose rows hold the lists; `None`: the read.
+    /// Its rows are single values and no objects.
+    pub is_value: bool,
+    /// There are no lists with fewer rows than there are: more than `take` are too many.
+    pub is_whole: bool,
+    /// For the cursors of its lists.
+    pub binding: Option<Binding>,
+    /// The level whose rows hold the lists; `None`: the read, or the document.
     pub around: Option<usize>,
     /// The columns of `around` that the columns `key` repeat, byte by byte: a row belongs to those rows that have its own.
     pub key_around: Vec<usize>,
     pub key: Vec<usize>,
+}
+
+impl CompiledLevel {
+    /// Whether it is one value beside the rows of a read.
+    #[must_use]
+    pub fn is_root_value(&self) -> bool {
+        self.is_value && self.around.is_none() && self.key.is_empty()
+    }
 }
 
 /// From the rows around to the rows of a list.
@@ -34,10 +50,11 @@ pub struct CompiledLevel {
 pub(super) struct Hop<'q> {
     /// The references on the way, from the rows around on.
     ones: Vec<&'q ToOne>,
-    pub(super) many: &'q ToMany,
+    link: &'q Link,
+    query: &'q Query,
 }
 
-/// Rows `p` of this entity, around those that are equal in the link's fields.
+/// Rows `p` of this entity, around those that the link finds.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
     entity: &'a Entity,
@@ -47,11 +64,37 @@ pub(super) struct Around<'a> {
 impl Around<'_> {
     /// Writes that a row `t` of `entity` belongs to `p`.
     pub(super) fn belongs(self, sql: &mut Sql, entity: &Entity) {
-        for (i, (around, inside)) in self.link.iter().enumerate() {
-            sql.lit(if i == 0 { "" } else { " and " });
-            column(sql, entity, *inside);
-            operator(sql, Some(&entity.fields[*inside].ty), "=");
-            sql.lit("p.").ident(&self.entity.fields[*around].column);
+        match self.link {
+            Link::All => {
+                sql.lit("true");
+            }
+            Link::Fields(pairs) => {
+                for (i, (around, inside)) in pairs.iter().enumerate() {
+                    sql.lit(if i == 0 { "" } else { " and " });
+                    column(sql, entity, *inside);
+                    operator(sql, Some(&entity.fields[*inside].ty), "=");
+                    sql.lit("p.").ident(&self.entity.fields[*around].column);
+                }
+            }
+            // a row comes once, however many rows between lead to it
+            Link::Through(through) => {
+                sql.lit("exists (select from ")
+                    .ident(&through.schema)
+                    .lit(".")
+                    .ident(&through.object)
+                    .lit(" j");
+                for (i, (around, between)) in through.around.iter().enumerate() {
+                    sql.lit(if i == 0 { " where j." } else { " and j." }).ident(between);
+                    operator(sql, Some(&self.entity.fields[*around].ty), "=");
+                    sql.lit("p.").ident(&self.entity.fields[*around].column);
+                }
+                for (between, inside) in &through.inside {
+                    sql.lit(" and j.").ident(between);
+                    operator(sql, Some(&entity.fields[*inside].ty), "=");
+                    column(sql, entity, *inside);
+                }
+                sql.lit(")");
+            }
         }
     }
 }
@@ -69,55 +112,85 @@ pub(super) struct Join<'q> {
 pub(super) struct Lists<'q> {
     pending: VecDeque<PendingList<'q>>,
     n: usize,
-    /// The level that is compiled.
+    /// The read below which the next lists are, and the level that is compiled.
+    root: Option<&'q Query>,
     now: Option<usize>,
 }
 
 struct PendingList<'q> {
+    root: &'q Query,
+    /// Empty: `root` itself is the list.
     hops: Vec<Hop<'q>>,
     around: Option<usize>,
     key_around: Vec<usize>,
 }
 
 impl<'q> Lists<'q> {
-    /// Notes a list in the rows that `hops` and `ones` lead to, and gives it a number.
+    /// For the lists in rows of this read, which is a statement by itself.
+    pub(super) fn below(root: &'q Query) -> Lists<'q> {
+        Lists { root: Some(root), ..Lists::default() }
+    }
+
+    /// The number of the list that is noted next.
+    pub(super) fn next_number(&self) -> usize {
+        self.n
+    }
+
+    /// Notes a read of a document.
+    pub(super) fn push_read(&mut self, root: &'q Query) {
+        self.note(PendingList { root, hops: Vec::new(), around: None, key_around: Vec::new() });
+    }
+
+    /// Notes a list in the rows that `hops` and `ones` lead to.
     pub(super) fn push(
         &mut self,
         hops: &[Hop<'q>],
         ones: &[&'q ToOne],
-        many: &'q ToMany,
+        (link, query): (&'q Link, &'q Query),
         key_around: Vec<usize>,
-    ) -> usize {
-        let hops = [hops, &[Hop { ones: ones.to_vec(), many }]].concat();
-        self.pending.push_back(PendingList { hops, around: self.now, key_around });
-        self.n += 1;
-        self.n - 1
+    ) {
+        let Some(root) = self.root else { return };
+        let hops = [hops, &[Hop { ones: ones.to_vec(), link, query }]].concat();
+        self.note(PendingList { root, hops, around: self.now, key_around });
     }
 
-    /// All levels below `root`, each behind the one around it.
-    pub(super) fn compiled(mut self, root: &'q Query) -> Vec<CompiledLevel> {
+    fn note(&mut self, list: PendingList<'q>) {
+        self.pending.push_back(list);
+        self.n += 1;
+    }
+
+    /// All levels, each behind the one around it.
+    pub(super) fn compiled(mut self) -> Vec<CompiledLevel> {
         let mut levels = Vec::new();
-        while let Some(PendingList { hops, around, key_around }) = self.pending.pop_front() {
-            self.now = Some(levels.len());
-            let Some(Hop { many, .. }) = hops.last() else { continue };
+        while let Some(PendingList { root, hops, around, key_around }) = self.pending.pop_front() {
+            (self.root, self.now) = (Some(root), Some(levels.len()));
+            let query = hops.last().map_or(root, |hop| hop.query);
             let mut sql = Sql::new();
-            let mut select = select::write(&mut sql, &many.query, &hops, &mut self);
+            let mut select = select::write(&mut sql, query, &hops, &mut self);
             let columns = &mut select.shape.columns;
-            let entity = entity_around(root, &hops);
-            let mut key = Vec::with_capacity(many.link.len());
-            for (around, _) in &many.link {
-                sql.lit(", p.").ident(&entity.fields[*around].column);
-                key.push(columns.len());
-                columns.push(Column { label: None, encoding: encoding::of(&entity.fields[*around].ty) });
+            let mut key = Vec::new();
+            if let Some(hop) = hops.last() {
+                let entity = entity_around(root, &hops);
+                for around in hop.link.around() {
+                    sql.lit(", p.").ident(&entity.fields[around].column);
+                    key.push(columns.len());
+                    columns.push(Column { label: None, encoding: encoding::of(&entity.fields[around].ty) });
+                }
             }
-            from(&mut sql, root, &hops, &select.joins, true);
-            order(&mut sql, &many.query);
+            from(&mut sql, root, &hops, &select.joins);
+            order(&mut sql, query);
+            if hops.is_empty() {
+                limit(&mut sql, query);
+            }
             levels.push(CompiledLevel {
                 sql,
                 shape: Arc::new(select.shape),
-                entity: Arc::clone(&many.query.entity),
+                entity: Arc::clone(&query.entity),
                 members: select.members,
-                take: many.query.take,
+                take: query.take,
+                is_value: matches!(query.select[..], [Selected::Aggregate(_)]),
+                is_whole: query.group.is_some(),
+                binding: query.binding,
                 around,
                 key_around,
                 key,
@@ -132,52 +205,46 @@ fn entity_around<'q>(root: &'q Query, hops: &'q [Hop<'_>]) -> &'q Entity {
     let Some((Hop { ones, .. }, before)) = hops.split_last() else { return &root.entity };
     match (ones.last(), before.last()) {
         (Some(one), _) => &one.entity,
-        (None, Some(hop)) => &hop.many.query.entity,
+        (None, Some(hop)) => &hop.query.entity,
         (None, None) => &root.entity,
     }
 }
 
-/// The rows that `hops` lead to, with what is joined to each. `counts`: and beside them how many there are in all.
-fn from(sql: &mut Sql, root: &Query, hops: &[Hop<'_>], joins: &[Join<'_>], counts: bool) {
+/// The rows that `hops` lead to, with what is joined to each.
+fn from(sql: &mut Sql, root: &Query, hops: &[Hop<'_>], joins: &[Join<'_>]) {
     let Some((hop, before)) = hops.split_last() else {
         return rows(sql, root, root.after.as_ref(), joins, None);
     };
-    let query = &hop.many.query;
-    let around = Some(Around { entity: entity_around(root, hops), link: &hop.many.link });
+    let query = hop.query;
     sql.lit(" from (");
     keys(sql, root, before, hop);
     sql.lit(") p cross join lateral (");
-    if counts && query.count {
-        number_of_rows(sql, query, around);
-        sql.lit(") c (n) cross join lateral (");
-    }
     match &query.group {
-        Some(_) => {
+        Some(group) => {
             let mut word = "select ";
-            for (n, selected) in query.select.iter().enumerate() {
-                sql.lit(word);
-                match selected {
-                    Selected::Field(field) => column(sql, &query.entity, *field),
-                    Selected::Aggregate(it) => {
-                        aggregate::write(sql, &query.entity, it);
-                        aggregate::name(sql.lit(" as "), n);
-                    }
-                    Selected::One(_) | Selected::Many(_) => continue,
-                }
+            for key in group.keys.iter().copied().collect::<BTreeSet<_>>() {
+                column(sql.lit(word), &query.entity, key);
                 word = ", ";
             }
+            aggregate::each(&query.select, &mut |n, it| {
+                aggregate::write(sql.lit(word), &query.entity, it);
+                aggregate::name(sql.lit(" as "), n);
+                word = ", ";
+            });
         }
         None => {
             let mut fields = BTreeSet::new();
             query.read_fields(&mut |field| {
                 fields.insert(field);
             });
+            sql.lit(if fields.is_empty() { "select" } else { "" });
             for (i, field) in fields.into_iter().enumerate() {
                 sql.lit(if i == 0 { "select " } else { ", " });
                 column(sql, &query.entity, field);
             }
         }
     }
+    let around = Some(Around { entity: entity_around(root, hops), link: hop.link });
     rows(sql, query, query.after.as_ref(), &[], around);
     order(sql, query);
     limit(sql, query);
@@ -187,10 +254,11 @@ fn from(sql: &mut Sql, root: &Query, hops: &[Hop<'_>], joins: &[Join<'_>], count
 
 /// By what the rows of a list belong to those around: each once, so that no row comes twice.
 fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>) {
-    let around = before.last().map_or(root, |hop| &hop.many.query);
+    let around = before.last().map_or(root, |hop| hop.query);
     let entity = hop.ones.last().map_or(&*around.entity, |one| &*one.entity);
-    let is_in_link = |field: &usize| hop.many.link.iter().any(|(around, _)| around == field);
-    let is_unique = hop.ones.is_empty() && entity.key_is_unique && entity.key.iter().all(is_in_link);
+    let link = hop.link.around();
+    let is_unique =
+        hop.ones.is_empty() && entity.key_is_unique && entity.key.iter().all(|field| link.contains(field));
     let mut alias = 0;
     let mut joins = Vec::with_capacity(hop.ones.len());
     for one in &hop.ones {
@@ -199,16 +267,16 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>) {
         alias += 1;
     }
     if !is_unique {
-        for (i, (field, _)) in hop.many.link.iter().enumerate() {
+        for (i, field) in link.iter().enumerate() {
             sql.lit(if i == 0 { "select distinct t." } else { ", t." }).ident(&entity.fields[*field].column);
         }
         sql.lit(" from (");
     }
-    for (i, (field, _)) in hop.many.link.iter().enumerate() {
+    for (i, field) in link.iter().enumerate() {
         sql.lit(if i == 0 { "select " } else { ", " });
         column_of(sql, alias, entity, *field);
     }
-    from(sql, root, before, &joins, false);
+    from(sql, root, before, &joins);
     if before.is_empty() {
         order(sql, root);
         limit(sql, root);

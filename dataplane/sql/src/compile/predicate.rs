@@ -80,6 +80,9 @@ fn within(sql: &mut Sql, entity: &Entity, copies: &[(usize, u64)], inner: &Predi
 }
 
 fn chain(sql: &mut Sql, entity: &Entity, parts: &[Predicate], word: &'static str, nested: bool) {
+    if parts.is_empty() {
+        sql.lit(if word == " or " { "false" } else { "true" });
+    }
     let group = nested && 1 < parts.len();
     sql.lit(if group { "(" } else { "" });
     for (i, part) in parts.iter().enumerate() {

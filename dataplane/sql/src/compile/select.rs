@@ -3,19 +3,57 @@
 use super::nested::{Hop, Join, Lists};
 use super::{aggregate, column, column_of, encoding, mark, number_of_rows, position_encoding};
 use crate::catalog::Entity;
-use crate::query::{Query, Selected, ToOne};
+use crate::query::{ConnectionPart, Form, Query, Selected, ToMany, ToOne};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 
-/// A member of an object that has more than columns.
+/// A member of an object that has more than columns. A label is `"name":`. Levels are numbers of [`CompiledLevel`](super::CompiledLevel)s.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Member {
     /// The column of this number, under its own label.
     Column(usize),
-    /// An object, or null where the column `presence` is false. The label is `"name":`.
-    Object { label: Box<str>, presence: usize, members: Vec<Member> },
-    /// The rows of the level of this number.
-    List { label: Box<str>, level: usize },
+    /// With its label, as it is.
+    Constant(Box<str>),
+    /// An object, or null where the column `presence` is false.
+    Object { label: Box<str>, presence: Option<usize>, members: Vec<Member> },
+    /// The rows of a level.
+    List { label: Box<str>, level: usize, more: Box<str>, count: Option<(Box<str>, usize)> },
+    /// The first row of a level, or null.
+    Row { label: Box<str>, level: usize },
+    /// An object of parts, each with its label; their numbers are levels.
+    Connection { label: Box<str>, parts: Vec<(Box<str>, ConnectionPart)> },
+}
+
+impl Member {
+    /// What becomes of the lists of `many`, whose levels begin with `first`.
+    pub(super) fn of(many: &ToMany, first: usize) -> Member {
+        match &many.form {
+            Form::Array { name } => Member::List {
+                label: label(name),
+                level: first,
+                more: label(&format!("{name}@hasMore")),
+                count: (1 < many.lists.len()).then(|| (label(&format!("{name}@count")), first + 1)),
+            },
+            Form::Row { name } => Member::Row { label: label(name), level: first },
+            Form::Connection { name, parts } => {
+                let part = |(name, part): &(String, ConnectionPart)| {
+                    let part = match part {
+                        ConnectionPart::Items(at) => ConnectionPart::Items(first + at),
+                        ConnectionPart::EndCursor(at) => ConnectionPart::EndCursor(first + at),
+                        ConnectionPart::HasNextPage(at) => ConnectionPart::HasNextPage(first + at),
+                        ConnectionPart::Count(at) => ConnectionPart::Count(first + at),
+                        ConnectionPart::Constant(json) => ConnectionPart::Constant(json.clone()),
+                    };
+                    (label(name), part)
+                };
+                Member::Connection { label: label(name), parts: parts.iter().map(part).collect() }
+            }
+        }
+    }
+
+    pub(super) fn constant(name: &str, json: &str) -> Member {
+        Member::Constant(format!("{}{json}", label(name)).into())
+    }
 }
 
 /// A select list that was written.
@@ -35,25 +73,24 @@ pub(super) fn write<'q>(
     lists: &mut Lists<'q>,
 ) -> Select<'q> {
     let entity = &*query.entity;
-    let is_flat = query.select.iter().all(|it| matches!(it, Selected::Field(_) | Selected::Aggregate(_)));
+    let is_column =
+        |it: &Selected| matches!(it, Selected::Field(_) | Selected::Alias { .. } | Selected::Aggregate(_));
     // columns of joined objects come on top
     let n_columns = query.select.len() + query.order.len() + 2;
-    let mut writer = Writer { sql, hops, columns: Vec::with_capacity(n_columns), joins: Vec::new(), lists };
+    let columns = Vec::with_capacity(n_columns);
+    let mut writer = Writer { sql, hops, columns, joins: Vec::new(), lists, n_aggregates: 0 };
     let mut members = Vec::new();
-    match is_flat {
-        true => {
-            query.select.iter().enumerate().for_each(|(n, selected)| writer.plain(0, entity, selected, n))
-        }
+    match !query.select.is_empty() && query.select.iter().all(is_column) {
+        true => query.select.iter().for_each(|selected| writer.plain(0, entity, selected)),
         false => members = writer.members(0, entity, &query.select, &[]),
     }
     let Writer { sql, mut columns, joins, .. } = writer;
     let mut position = Vec::with_capacity(query.order.len() + 1);
     for term in &query.order {
         // before the first object each member is one column
-        let plain =
-            query.select.iter().take_while(|it| matches!(it, Selected::Field(_) | Selected::Aggregate(_)));
-        let shown =
-            plain.enumerate().find(|(_, it)| matches!(it, Selected::Field(field) if *field == term.field));
+        let plain = query.select.iter().take_while(|it| is_column(it));
+        let is_term = |it: &Selected| matches!(it, Selected::Field(field) | Selected::Alias { field, .. } if *field == term.field);
+        let shown = plain.enumerate().find(|(_, it)| is_term(it));
         position.push(shown.map_or(columns.len(), |(at, _)| at));
         if shown.is_none() {
             sql.lit(if columns.is_empty() { "select " } else { ", " });
@@ -65,21 +102,18 @@ pub(super) fn write<'q>(
         position.push(mark(sql, entity, &mut columns, version));
     }
     let count = query.count.then(|| {
-        match hops.is_empty() {
-            true => {
-                // Uncorrelated, so PostgreSQL works it out once and not for each row, in the snapshot of the page.
-                sql.lit(", (");
-                number_of_rows(sql, query, None);
-                sql.lit(")");
-            }
-            // once for each row around
-            false => {
-                sql.lit(", c.n");
-            }
-        }
+        // Uncorrelated, so PostgreSQL works it out once and not for each row, in the snapshot of the page.
+        sql.lit(", (");
+        number_of_rows(sql, query);
+        sql.lit(")");
         columns.push(Column { label: None, encoding: Encoding::Int8 });
         columns.len() - 1
     });
+    if columns.is_empty() {
+        // what has no column is no object: a statement has one at least
+        sql.lit("select true");
+        columns.push(Column { label: None, encoding: Encoding::Bool });
+    }
     Select { shape: Shape { columns, position, count }, members, joins }
 }
 
@@ -89,6 +123,7 @@ struct Writer<'q, 'w> {
     columns: Vec<Column>,
     joins: Vec<Join<'q>>,
     lists: &'w mut Lists<'q>,
+    n_aggregates: usize,
 }
 
 impl<'q> Writer<'q, '_> {
@@ -96,26 +131,29 @@ impl<'q> Writer<'q, '_> {
         self.sql.lit(if self.columns.is_empty() { "select " } else { ", " })
     }
 
-    /// A member of one column, the `n`-th of its object, of the rows `t<alias>`.
-    fn plain(&mut self, alias: u64, entity: &Entity, selected: &Selected, n: usize) {
-        self.comma();
-        match selected {
-            Selected::Field(at) => {
-                let field = &entity.fields[*at];
-                column_of(self.sql, alias, entity, *at);
-                self.columns
-                    .push(Column { label: Some(label(&field.name)), encoding: encoding::of(&field.ty) });
-            }
+    /// A member of one column, of the rows `t<alias>`.
+    fn plain(&mut self, alias: u64, entity: &Entity, selected: &Selected) {
+        let (name, at) = match selected {
+            Selected::Field(at) => (&entity.fields[*at].name, *at),
+            Selected::Alias { name, field } => (name, *field),
             Selected::Aggregate(it) => {
+                self.comma();
                 match self.hops.is_empty() {
                     true => aggregate::write(self.sql, entity, it),
                     // worked out below, where each row around has its groups
-                    false => aggregate::name(self.sql.lit("t."), n),
+                    false => aggregate::name(self.sql.lit("t."), self.n_aggregates),
                 }
+                self.n_aggregates += 1;
                 self.columns.push(Column { label: Some(label(&it.name)), encoding: it.encoding() });
+                return;
             }
-            Selected::One(_) | Selected::Many(_) => {}
-        }
+            Selected::Constant { .. } | Selected::Object { .. } | Selected::One(_) | Selected::Many(_) => {
+                return;
+            }
+        };
+        self.comma();
+        column_of(self.sql, alias, entity, at);
+        self.columns.push(Column { label: Some(label(name)), encoding: encoding::of(&entity.fields[at].ty) });
     }
 
     /// All members of an object. `ones`: by which references its rows were reached.
@@ -126,10 +164,15 @@ impl<'q> Writer<'q, '_> {
         select: &'q [Selected],
         ones: &[&'q ToOne],
     ) -> Vec<Member> {
-        let member = |(n, selected): (usize, &'q Selected)| match selected {
-            Selected::Field(_) | Selected::Aggregate(_) => {
-                self.plain(alias, entity, selected, n);
+        let member = |selected: &'q Selected| match selected {
+            Selected::Field(_) | Selected::Alias { .. } | Selected::Aggregate(_) => {
+                self.plain(alias, entity, selected);
                 Member::Column(self.columns.len() - 1)
+            }
+            Selected::Constant { name, json } => Member::constant(name, json),
+            Selected::Object { name, select } => {
+                let members = self.members(alias, entity, select, ones);
+                Member::Object { label: label(name), presence: None, members }
             }
             Selected::One(one) => {
                 let joined = self.joins.len() as u64 + 1;
@@ -144,24 +187,28 @@ impl<'q> Writer<'q, '_> {
                 column_of(self.sql, joined, &one.entity, inside);
                 self.sql.lit(" is not null");
                 self.columns.push(Column { label: None, encoding: Encoding::Bool });
-                let presence = self.columns.len() - 1;
+                let presence = Some(self.columns.len() - 1);
                 let ones = [ones, &[&**one]].concat();
                 let members = self.members(joined, &one.entity, &one.select, &ones);
                 Member::Object { label: label(&one.name), presence, members }
             }
             Selected::Many(many) => {
-                let mut key = Vec::with_capacity(many.link.len());
-                for (around, _) in &many.link {
+                let around = many.link.around();
+                let mut key = Vec::with_capacity(around.len());
+                for around in around {
                     self.comma();
-                    column_of(self.sql, alias, entity, *around);
+                    column_of(self.sql, alias, entity, around);
                     key.push(self.columns.len());
-                    let encoding = encoding::of(&entity.fields[*around].ty);
+                    let encoding = encoding::of(&entity.fields[around].ty);
                     self.columns.push(Column { label: None, encoding });
                 }
-                let level = self.lists.push(self.hops, ones, many, key);
-                Member::List { label: label(&many.name), level }
+                let first = self.lists.next_number();
+                for query in &many.lists {
+                    self.lists.push(self.hops, ones, (&many.link, query), key.clone());
+                }
+                Member::of(many, first)
             }
         };
-        select.iter().enumerate().map(member).collect()
+        select.iter().map(member).collect()
     }
 }

@@ -1,9 +1,10 @@
 //! What the objects of an answer hold: fields, rows of other entities that belong to the row, and what a group of rows comes to.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Query;
-use crate::catalog::{Entity, FieldType, Operators, TypeKind};
+use crate::catalog::{Entity, FieldType, Link, Operators, TypeKind};
 use crate::request::Comparison;
 use crate::shape::Encoding;
 use crate::text::Bind;
@@ -13,24 +14,27 @@ use crate::text::Bind;
 pub enum Selected {
     /// Position in the entity's `fields`.
     Field(usize),
+    /// A field under another name than its own.
+    Alias { name: String, field: usize },
+    /// The same in each object: `json` is a JSON value.
+    Constant { name: String, json: String },
+    /// An object of members of the same row, or of the same group.
+    Object { name: String, select: Vec<Selected> },
     /// Only where the query has a [`Group`].
     Aggregate(Box<Aggregate>),
     /// An object, or null: the row that this one refers to.
     One(Box<ToOne>),
-    /// A list: the rows that refer to this one.
+    /// The rows that refer to this one.
     Many(Box<ToMany>),
 }
-
-/// Fields that are equal in two rows that belong together: the one of the object around, and the one of the entity inside.
-/// Never empty.
-pub type Link = Vec<(usize, usize)>;
 
 /// A row of another entity, of which there is at most one: by an index, or by the word of the manifest.
 #[derive(Debug, Clone)]
 pub struct ToOne {
     /// What the member is called.
     pub name: String,
-    pub link: Link,
+    /// Positions of fields that are equal, of the entity around and of this one. Never empty.
+    pub link: Vec<(usize, usize)>,
     pub entity: Arc<Entity>,
     /// No aggregates.
     pub select: Vec<Selected>,
@@ -39,11 +43,54 @@ pub struct ToOne {
 /// Rows of another entity: for each row around them a page of their own.
 #[derive(Debug, Clone)]
 pub struct ToMany {
-    /// What the member is called.
-    pub name: String,
     pub link: Link,
-    /// Its order is total, and it has no `version`.
-    pub query: Query,
+    /// Never empty. The order of each is total, unless it has a [`Group`]; none has `count` or `version`.
+    pub lists: Vec<Query>,
+    pub form: Form,
+}
+
+/// What becomes of the lists of a [`ToMany`].
+#[derive(Debug, Clone)]
+pub enum Form {
+    /// An array with the rows of the first list. A member `<name>@hasMore` that is true follows it where there are more rows, and
+    /// a member `<name>@count` where there is a second list, which is [`Aggregate::count`] alone.
+    Array { name: String },
+    /// The one row of the first list, or null.
+    Row { name: String },
+    /// An object with these members.
+    Connection { name: String, parts: Vec<(String, ConnectionPart)> },
+}
+
+/// A member of a connection. Numbers are positions in the lists of its [`ToMany`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConnectionPart {
+    /// An array with the rows, or groups.
+    Items(usize),
+    /// The cursor of the last row, or null without rows. Its list has a `binding`.
+    EndCursor(usize),
+    /// Whether there are more rows.
+    HasNextPage(usize),
+    /// The value of the first member of the first row: of a list that is one [`Aggregate::count`].
+    Count(usize),
+    /// A JSON value.
+    Constant(String),
+}
+
+/// An answer that is made of several reads: an object with these members. Each `ToMany` has [`Link::All`].
+#[derive(Debug, Clone)]
+pub struct Document {
+    pub members: Vec<DocumentMember>,
+}
+
+/// A member of a [`Document`].
+#[derive(Debug, Clone)]
+pub enum DocumentMember {
+    Read(Box<ToMany>),
+    /// The same in each answer: `json` is a JSON value.
+    Constant {
+        name: String,
+        json: String,
+    },
 }
 
 /// Rows with equal keys become one. Only the keys are selected as fields, and ordered by.
@@ -159,21 +206,74 @@ fn gives(function: AggregateFunction, of: &FieldType) -> Option<(TypeKind, u32)>
 }
 
 impl Query {
+    /// How many rows there are that pass the filter, on its page and on all others.
+    #[must_use]
+    pub fn number_of_rows(&self) -> Query {
+        Query {
+            select: vec![Selected::Aggregate(Box::new(Aggregate::count("count")))],
+            group: Some(Group::default()),
+            order: Vec::new(),
+            after: None,
+            take: 1,
+            max_take: 1,
+            count: false,
+            binding: None,
+            version: None,
+            ..self.clone()
+        }
+    }
+
     /// Calls `each` with every field of its own entity that is read for the answer: not those of its conditions.
     pub(crate) fn read_fields(&self, each: &mut impl FnMut(usize)) {
-        for selected in &self.select {
-            match selected {
-                Selected::Field(field) => each(*field),
-                Selected::Aggregate(aggregate) => aggregate.field.iter().copied().for_each(&mut *each),
-                Selected::One(one) => one.link.iter().for_each(|(around, _)| each(*around)),
-                Selected::Many(many) => many.link.iter().for_each(|(around, _)| each(*around)),
-            }
-        }
+        read_fields(&self.select, each);
         if let Some(Group { keys, having }) = &self.group {
             keys.iter().copied().for_each(&mut *each);
             having.iter().filter_map(|having| having.aggregate.field).for_each(&mut *each);
         }
         self.order.iter().for_each(|term| each(term.field));
         self.version.iter().copied().for_each(each);
+    }
+}
+
+fn read_fields(select: &[Selected], each: &mut impl FnMut(usize)) {
+    for selected in select {
+        match selected {
+            Selected::Field(field) | Selected::Alias { field, .. } => each(*field),
+            Selected::Constant { .. } => {}
+            Selected::Object { select, .. } => read_fields(select, each),
+            Selected::Aggregate(aggregate) => aggregate.field.iter().copied().for_each(&mut *each),
+            Selected::One(one) => one.link.iter().for_each(|(around, _)| each(*around)),
+            Selected::Many(many) => many.link.around().into_iter().for_each(&mut *each),
+        }
+    }
+}
+
+impl ToMany {
+    /// Adds the oids of all relations that its lists read.
+    pub(crate) fn relations(&self, found: &mut BTreeSet<u32>) {
+        if let Link::Through(through) = &self.link {
+            found.insert(through.relation);
+        }
+        for query in &self.lists {
+            found.extend(&query.entity.relations);
+            relations(&query.select, found);
+        }
+    }
+}
+
+fn relations(select: &[Selected], found: &mut BTreeSet<u32>) {
+    for selected in select {
+        match selected {
+            Selected::One(one) => {
+                found.extend(&one.entity.relations);
+                relations(&one.select, found);
+            }
+            Selected::Many(many) => many.relations(found),
+            Selected::Object { select, .. } => relations(select, found),
+            Selected::Field(_)
+            | Selected::Alias { .. }
+            | Selected::Constant { .. }
+            | Selected::Aggregate(_) => {}
+        }
     }
 }

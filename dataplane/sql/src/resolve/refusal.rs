@@ -1,6 +1,8 @@
 //! Why a request is refused: which name, option, right or value was wrong, as a value. A surface words it; nothing here knows
 //! how a request is written.
 
+use rowgate_core::name::EntityName;
+
 use super::filter::FilterRefusal;
 use super::value::ValueRefusal;
 use crate::catalog::EntityKind;
@@ -28,6 +30,7 @@ pub enum Refusal {
     Key(Valued),
     Order(OrderRefusal),
     Filter(FilterRefusal),
+    Expand(ExpandRefusal),
     Call(CallRefusal),
     Write(WriteRefusal),
     /// Of the row at this index of a list.
@@ -66,6 +69,16 @@ pub enum OrderRefusal {
         name: String,
         ty: String,
     },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExpandRefusal {
+    /// The scope may follow no such relationship. `is_field`: it may read a field of this name.
+    Unknown { name: Unknown, is_field: bool },
+    /// The relationship leads to one row, which has no filter, order or number.
+    OneRow,
+    /// Of what is asked of the rows of `entity`, where the relationship `name` leads.
+    Within { name: String, entity: EntityName, refusal: Box<Refusal> },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -162,6 +175,12 @@ impl From<WriteRefusal> for Refusal {
 impl From<FilterRefusal> for Refusal {
     fn from(refusal: FilterRefusal) -> Refusal {
         Refusal::Filter(refusal)
+    }
+}
+
+impl From<ExpandRefusal> for Refusal {
+    fn from(refusal: ExpandRefusal) -> Refusal {
+        Refusal::Expand(refusal)
     }
 }
 

@@ -14,7 +14,7 @@ use super::address::{key_path, key_pattern};
 use super::filter::{Spelt, advice_on_name};
 use super::query_string::order_here;
 use crate::catalog::{Catalog, Entity, EntityKind, Scope};
-use crate::resolve::{CallRefusal, OrderRefusal, Refusal, Unknown, Visible, may_use};
+use crate::resolve::{CallRefusal, ExpandRefusal, OrderRefusal, Refusal, Unknown, Visible, may_use};
 pub use failed::{diagnosed, invalid_argument, invalid_condition, invalid_value, untrue, worked_out};
 use value::wanted;
 pub(super) use write::too_many_values;
@@ -37,7 +37,7 @@ pub(super) fn of(catalog: &Catalog, scope: &Scope, name: &EntityName, refusal: R
              or start again without $after",
         ),
         Refusal::OptionOfRow => bad(
-            "a row read by its key takes only $select; ask the collection for $filter, $orderby, $first, $after and $count"
+            "a row read by its key takes only $expand and $select; ask the collection for $filter, $orderby, $first, $after and $count"
                 .to_owned(),
         ),
         Refusal::KeyNames => {
@@ -54,6 +54,7 @@ pub(super) fn of(catalog: &Catalog, scope: &Scope, name: &EntityName, refusal: R
             let field = |name: &str| visible.as_ref().and_then(|visible| spelt(visible, name));
             filter::of(name, &field, refused)
         }
+        Refusal::Expand(refused) => of_expand(catalog, scope, name, refused),
         Refusal::Call(refused) => of_call(name, refused),
         Refusal::Write(refused) => write::of(entity, refused),
         Refusal::InRow(at, refused) => in_row(write::of(entity, *refused), Some(at)),
@@ -135,6 +136,26 @@ fn of_order(scope: &Scope, entity: &std::sync::Arc<Entity>, refusal: OrderRefusa
                 Some(order) => problem.detail(format!("write $orderby={order}")),
                 None => problem,
             }
+        }
+    }
+}
+
+fn of_expand(catalog: &Catalog, scope: &Scope, entity: &EntityName, refusal: ExpandRefusal) -> Problem {
+    match refusal {
+        ExpandRefusal::Unknown { name: Unknown { name, .. }, is_field: true } => Problem::new(
+            Code::BadRequest,
+            format!("{name:?} is a field of {entity}, not a relationship; name it in $select"),
+        ),
+        ExpandRefusal::Unknown { name: Unknown { name, nearest }, is_field: false } => {
+            let what = format!("{entity} has no relationship {:?} for this key", shown(&name));
+            did_you_mean(Problem::new(Code::UnknownField, what), nearest.as_deref())
+        }
+        ExpandRefusal::OneRow => Problem::new(
+            Code::BadRequest,
+            "the relationship leads to one row and takes only $expand and $select".to_owned(),
+        ),
+        ExpandRefusal::Within { name, entity, refusal } => {
+            of(catalog, scope, &entity, *refusal).detail(format!("in $expand of {name:?}"))
         }
     }
 }

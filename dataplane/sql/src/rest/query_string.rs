@@ -1,5 +1,6 @@
 //! The door for `GET`: a raw query string becomes a [`ReadRequest`], or a problem that says what to write instead.
 
+mod expand;
 mod lists;
 mod parameters;
 mod spelling;
@@ -14,7 +15,7 @@ pub use parameters::without_cursor;
 pub(crate) use spelling::order as order_here;
 pub(crate) use strays::refuse_strays;
 
-const OPTIONS: &str = "$select, $filter, $orderby, $first, $after and $count";
+const OPTIONS: &str = "$select, $filter, $orderby, $first, $after, $count and $expand";
 
 /// Reads the options of a collection or a row from the part of the URL after `?`, as it came over the wire.
 ///
@@ -33,17 +34,26 @@ pub fn parse(query_string: &str) -> Result<ReadRequest, Problem> {
             return Err(Problem::new(Code::BadRequest, format!("{name} is given twice; give it once")));
         }
         match name.as_str() {
-            "$select" => request.select = Some(lists::select(&value)?),
-            "$filter" => request.filter = Some(filter::parse(&value)?),
-            "$orderby" => request.orderby = lists::orderby(&value)?,
-            "$first" => request.first = Some(first(&value)?),
             "$after" => request.after = Some(value),
-            "$count" => request.count = count(&value)?,
-            _ => return Err(unknown_option(&name, &value)),
+            "$expand" => request.expand = expand::parse(&value)?,
+            _ => option(&mut request, &name, &value)?,
         }
         seen.push(name);
     }
     Ok(request)
+}
+
+/// Reads an option that collections, and relationships within them, both take.
+fn option(request: &mut ReadRequest, name: &str, value: &str) -> Result<(), Problem> {
+    match name {
+        "$select" => request.select = Some(lists::select(value)?),
+        "$filter" => request.filter = Some(filter::parse(value)?),
+        "$orderby" => request.orderby = lists::orderby(value)?,
+        "$first" => request.first = Some(first(value)?),
+        "$count" => request.count = count(value)?,
+        _ => return Err(unknown_option(name, value)),
+    }
+    Ok(())
 }
 
 /// Refuses any option, in whatever spelling, at an address that has none: the list of entities.
@@ -90,7 +100,7 @@ fn unknown_option(name: &str, value: &str) -> Problem {
         Problem::new(Code::BadRequest, format!("there is no option {shown:?}; the options are {OPTIONS}"));
     let written = name.trim().to_ascii_lowercase();
     match written.as_str() {
-        "$select" | "$filter" | "$orderby" | "$first" | "$after" | "$count" => {
+        "$select" | "$filter" | "$orderby" | "$first" | "$after" | "$count" | "$expand" => {
             problem.detail(format!("options are written in lower case and without spaces: write {written}"))
         }
         _ => match spelling::meant(&written) {

@@ -52,6 +52,7 @@ fn called(kind: RoutineKind, returns: Returns, may: bool, text: Option<&str>) ->
         constraints: Vec::new(),
         write_support: WriteSupport::default(),
         under: Vec::new(),
+        relations: Vec::new(),
         hides: true,
         shows_version: false,
         flags: Vec::new(),

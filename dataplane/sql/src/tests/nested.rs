@@ -1,9 +1,11 @@
 //! Rows within rows, and groups of rows, as SQL.
 
+use rowgate_core::problem::Code;
+
 use super::*;
-use crate::catalog::Entity;
+use crate::catalog::{Entity, Link, Through};
 use crate::compile::{CompiledRead, Member};
-use crate::query::{Aggregate, AggregateFunction, Group, Having, Selected, ToMany, ToOne};
+use crate::query::{Aggregate, AggregateFunction, Form, Group, Having, Selected, ToMany, ToOne};
 use crate::request::Comparison;
 use crate::text::Bind;
 
@@ -28,8 +30,12 @@ fn query(entity: &str, options: &str, names: &[&str], more: Vec<Selected>) -> Qu
 /// The lines of an order.
 fn lines(options: &str, names: &[&str], more: Vec<Selected>) -> Selected {
     let query = query("lines", options, names, more);
-    let link = vec![(at(&query_of("orders"), "id"), at(&query.entity, "order_id"))];
-    Selected::Many(Box::new(ToMany { name: "lines".to_owned(), link, query }))
+    Selected::Many(Box::new(lines_of_orders(query)))
+}
+
+fn lines_of_orders(query: Query) -> ToMany {
+    let link = Link::Fields(vec![(at(&query_of("orders"), "id"), at(&query.entity, "order_id"))]);
+    ToMany { link, lists: vec![query], form: Form::Array { name: "lines".to_owned() } }
 }
 
 /// The order of a line.
@@ -59,7 +65,7 @@ fn a_row_that_is_referred_to_is_joined_and_its_columns_make_an_object() {
         )]
     );
     let object =
-        Member::Object { label: r#""order":"#.into(), presence: 1, members: vec![Member::Column(2)] };
+        Member::Object { label: r#""order":"#.into(), presence: Some(1), members: vec![Member::Column(2)] };
     assert_eq!(read.members, [Member::Column(0), object]);
     assert_eq!(read.shape.position, [3, 0]);
 }
@@ -85,7 +91,9 @@ fn rows_that_refer_to_one_are_a_statement_for_all_rows_around() {
             ),
         ]
     );
-    assert_eq!(read.members, [Member::Column(0), Member::List { label: r#""lines":"#.into(), level: 0 }]);
+    let more = r#""lines@hasMore":"#.into();
+    let list = Member::List { label: r#""lines":"#.into(), level: 0, more, count: None };
+    assert_eq!(read.members, [Member::Column(0), list]);
     let level = &read.levels[0];
     assert_eq!((level.around, &*level.key_around, &*level.key), (None, &[1][..], &[3][..]));
     assert_eq!((level.take, &*level.shape.position, level.members.len()), (1, &[1, 2][..], 0));
@@ -94,17 +102,16 @@ fn rows_that_refer_to_one_are_a_statement_for_all_rows_around() {
 #[test]
 fn lists_nest_and_a_row_of_several_rows_around_comes_once() {
     let inner = lines("", &["line"], vec![]);
-    let outer = lines("$count=true", &["line"], vec![order(&["id"], vec![inner])]);
+    let outer = lines("", &["line"], vec![order(&["id"], vec![inner])]);
     let read = compile::read(&query("orders", "", &["id"], vec![outer]));
     let orders = r#"select t."id" from "app"."orders" t order by t."id" limit 101"#;
     let page = r#"(select t."order_id", t."line" from "app"."order""lines" t where t."order_id" = p."id" order by t."order_id", t."line" limit 101) t"#;
-    let all = r#"(select pg_catalog.count(*) from "app"."order""lines" t where t."order_id" = p."id") c (n)"#;
     let referred = r#" left join "app"."orders" t1 on t1."id" = t."order_id""#;
     assert_eq!(
         levels(&read)[1..],
         [
             format!(
-                r#"select t."line", t1."id" is not null, t1."id", t1."id", t."order_id", c.n, p."id" from ({orders}) p cross join lateral {all} cross join lateral {page}{referred} order by t."order_id", t."line" <- "#
+                r#"select t."line", t1."id" is not null, t1."id", t1."id", t."order_id", p."id" from ({orders}) p cross join lateral {page}{referred} order by t."order_id", t."line" <- "#
             ),
             format!(
                 r#"select t."line", t."order_id", p."id" from (select distinct t."id" from (select t1."id" from ({orders}) p cross join lateral {page}{referred}) t) p cross join lateral {page} order by t."order_id", t."line" <- "#
@@ -112,6 +119,95 @@ fn lists_nest_and_a_row_of_several_rows_around_comes_once() {
         ]
     );
     assert_eq!((read.levels[1].around, &*read.levels[1].key_around), (Some(0), &[3][..]));
+}
+
+/// What a request of REST with `$expand` sends, the read first.
+fn expanded(entity: &str, options: &str) -> Vec<String> {
+    let query = collection(entity, options).unwrap_or_else(|problem| panic!("{options}: {problem:?}"));
+    compile::rows_within(query).levels.iter().map(|level| show(&level.sql)).collect()
+}
+
+#[test]
+fn what_expand_names_is_joined_or_a_statement_of_its_own() {
+    assert_eq!(
+        expanded("lines", "$select=line&$expand=order($select=status)&$first=1"),
+        [concat!(
+            r#"select t."line", t1."id" is not null, t1."status", t."order_id" from "app"."order""lines" t "#,
+            r#"left join "app"."orders" t1 on t1."id" = t."order_id" order by t."order_id", t."line" limit 2 <- "#
+        )]
+    );
+    let orders = r#"from "app"."orders" t order by t."id" limit 2"#;
+    // by no index is the key known to be unique here
+    let around = format!(r#"(select distinct t."id" from (select t."id" {orders}) t) p"#);
+    let lines = concat!(
+        r#"(select t."order_id", t."line", t."qty" from "app"."order""lines" t where t."order_id" = p."id" and "#,
+        r#"t."qty" > $1 order by t."order_id", t."line" limit 11) t"#
+    );
+    assert_eq!(
+        expanded(
+            "orders",
+            "$select=id&$first=1&$count=true&$expand=lines($select=qty;$filter=qty gt 1;$first=5;$count=true)"
+        ),
+        [
+            format!(r#"select t."id", t."id" {orders} <- "#),
+            r#"select pg_catalog.count(*) from "app"."orders" t limit 1 <- "#.to_owned(),
+            format!(
+                r#"select t."qty", t."order_id", t."line", p."id" from {around} cross join lateral {lines} order by t."order_id", t."line" <- 23:"1""#
+            ),
+            format!(
+                r#"select t.a0, p."id" from {around} cross join lateral (select pg_catalog.count(*) as a0 from "app"."order""lines" t where t."order_id" = p."id" and t."qty" > $1 limit 1) t <- 23:"1""#
+            ),
+        ]
+    );
+    let [_, first] = &expanded("orders", "$select=id&$expand=first($select=qty)")[..] else { panic!() };
+    assert!(first.contains(r#"order by t."order_id", t."line" limit 2"#), "{first}");
+}
+
+#[test]
+fn a_table_between_both_is_asked_whether_there_is_a_row() {
+    let through = Through {
+        schema: name("app"),
+        object: name("picks"),
+        relation: 7,
+        around: vec![(at(&query_of("orders"), "id"), name("o"))],
+        inside: vec![(name("l"), at(&query_of("lines"), "line"))],
+    };
+    let mut picked = lines_of_orders(query("lines", "$first=1", &["qty"], vec![]));
+    picked.link = Link::Through(Arc::new(through));
+    let read = query("orders", "$first=1", &["id"], vec![Selected::Many(Box::new(picked))]);
+    let document = compile::rows_within(read);
+    assert_eq!(document.relations, [7]);
+    assert!(
+        document.levels[1].sql.as_str().contains(
+            r#"where exists (select from "app"."picks" j where j."o" = p."id" and j."l" = t."line") order by"#
+        ),
+        "{}",
+        document.levels[1].sql.as_str()
+    );
+}
+
+/// Absent, not readable at either end, not served, or in the way of a field: one answer.
+#[test]
+fn a_relationship_that_the_key_may_not_follow_is_one_that_is_not_there() {
+    for (name, nearest) in [("closed", false), ("ungranted", false), ("secretive", false), ("linez", true)] {
+        let problem = collection("orders", &format!("$expand={name}")).expect_err(name);
+        assert_eq!(problem.code, Code::UnknownField);
+        assert_eq!(problem.message, format!("orders has no relationship {name:?} for this key"));
+        let hint = r#"did you mean "lines"?"#.to_owned();
+        assert_eq!(problem.details, if nearest { vec![hint] } else { Vec::new() }, "{name}");
+    }
+    for (options, code, words) in [
+        ("$expand=status", Code::BadRequest, "\"status\" is a field of orders, not a relationship"),
+        ("$expand=lines($select=email)", Code::UnknownField, "lines has no field \"email\" for this key"),
+        ("$expand=lines($select=email)", Code::UnknownField, "in $expand of \"lines\""),
+        ("$expand=lines($expand=order($filter=id eq 1))", Code::BadRequest, "leads to one row"),
+        ("$expand=lines($first=0)", Code::BadRequest, "from 1 to"),
+        ("$expand=lines($expand=x)", Code::UnknownField, "lines has no relationship \"x\""),
+    ] {
+        let problem = collection("orders", options).expect_err(options);
+        let said = format!("{} {}", problem.message, problem.details.join(" "));
+        assert!(problem.code == code && said.contains(words), "{options}: {problem:?}");
+    }
 }
 
 fn sum(entity: &Entity, field: &str) -> Aggregate {
@@ -172,14 +268,13 @@ fn each_row_around_has_groups_of_its_own() {
     grouped.select.push(Selected::Aggregate(Box::new(Aggregate::count("n"))));
     grouped.order = vec![crate::query::OrderTerm { field: at(&entity, "qty"), descending: false }];
     grouped.group = Some(Group { keys: vec![at(&entity, "qty")], having: vec![] });
-    let link = vec![(at(&query_of("orders"), "id"), at(&entity, "order_id"))];
-    let many = ToMany { name: "lines".to_owned(), link, query: grouped };
+    let many = lines_of_orders(grouped);
     let read = compile::read(&query("orders", "$first=1", &["id"], vec![Selected::Many(Box::new(many))]));
     assert_eq!(
         levels(&read)[1],
         concat!(
-            r#"select t."qty", t.a1, p."id" from (select t."id" from "app"."orders" t order by t."id" limit 2) p "#,
-            r#"cross join lateral (select t."qty", pg_catalog.count(*) as a1 from "app"."order""lines" t "#,
+            r#"select t."qty", t.a0, p."id" from (select t."id" from "app"."orders" t order by t."id" limit 2) p "#,
+            r#"cross join lateral (select t."qty", pg_catalog.count(*) as a0 from "app"."order""lines" t "#,
             r#"where t."order_id" = p."id" group by t."qty" order by t."qty" limit 101) t order by t."qty" <- "#,
         )
     );

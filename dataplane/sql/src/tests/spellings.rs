@@ -37,7 +37,7 @@ fn parameters() {
         ("page=2", "follow nextLink"),
         ("after=AbCdEfGhIjKlMnOpQrStUv", "write $after=AbCdEfGhIjKlMnOpQrStUv"),
         ("count=exact", "write $count=true"),
-        ("expand=lines", "related rows are not served yet"),
+        ("expand=lines", "write $expand=lines"),
         ("distinct_on=status", "write $select=status&$orderby=status"),
         ("q=x", "write $filter=contains(name,'x')"),
         ("on_conflict=id", "send PATCH or PUT to the row's URL"),

@@ -61,6 +61,7 @@ fn catalog() -> Catalog {
         write_support: crate::catalog::WriteSupport::default(),
         hides: true,
         view: None,
+        relations: Vec::new(),
     };
     let entities = vec![
         record("kept", Some(&protection), false),
@@ -247,7 +248,7 @@ fn what_says_nothing_or_two_things_about_the_version_is_refused() {
         ("set_x", "kept", &with("7"), Precondition::Either, Code::InvalidValue, "as it was read"),
         ("set_x", "kept", &with("\"now\""), Precondition::Either, Code::InvalidValue, "as it was read"),
         ("set_x", "kept", &with("[]"), Precondition::Either, Code::InvalidValue, "as it was read"),
-        ("set_x", "kept", &read, Precondition::Absent, Code::BadRequest, "leave one out"),
+        ("set_x", "kept", &read, Precondition::Absent, Code::BadRequest, "send one of them"),
         ("set_x", "kept", &read, tagged(&[1]), Code::BadRequest, "different versions"),
         ("set_x", "kept", &read, tagged(&[]), Code::BadRequest, "different versions"),
         ("set_x", "kept", &with("\"infinity\""), tagged(&[i64::MIN]), Code::BadRequest, "different versions"),
@@ -262,7 +263,7 @@ fn what_says_nothing_or_two_things_about_the_version_is_refused() {
         ("set_new", "kept", &read, Precondition::Either, Code::Forbidden, "may not change"),
         ("set_new", "kept", r#"{"title": "x"}"#, tagged(&[1]), Code::Forbidden, "may not change"),
         ("set_x", "plain", &read, Precondition::Either, Code::ReadOnlyColumn, "set by the database"),
-        ("set_x", "plain", r#"{"title": "x"}"#, tagged(&[1]), Code::BadRequest, "no version"),
+        ("set_x", "plain", r#"{"title": "x"}"#, tagged(&[1]), Code::BadRequest, "no versions"),
     ] {
         let problem = change(set, entity, body, UpsertMode::Merge, &precondition).expect_err(body);
         assert_eq!(problem.code, code, "{body} {precondition:?}: {problem:?}");

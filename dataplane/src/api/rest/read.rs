@@ -20,6 +20,7 @@ use crate::api::rest::wording::WORDING;
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
+use crate::execute::nested;
 use crate::execute::read::{self, Count};
 use crate::server::respond::Refusal;
 
@@ -31,16 +32,26 @@ pub(crate) async fn collection(
     State(app): State<Arc<App>>,
     target: RequestTarget,
 ) -> Answered<Rows> {
+    let request = query_string::parse(target.query());
+    let expands = request.as_ref().is_ok_and(|request| !request.expand.is_empty());
     let resolved = |context: &KeyContext| {
-        let (entity, request) = (target.entity(context)?, query_string::parse(target.query())?);
+        let entity = target.entity(context)?;
+        let request = request.as_ref().map_err(Clone::clone)?;
         let cursors = Cursors { key: &app.cursor_key, caller: context.key.id.as_str() };
         let scope = context.snapshot.scope(&context.key);
         target.origin()?;
-        rest::collection(&context.snapshot.catalog, &scope, &entity, &request, cursors)
+        rest::collection(&context.snapshot.catalog, &scope, &entity, request, cursors)
     };
-    let answer =
-        read::run(&caller, &app.cursor_key, &WORDING, |context| Ok(compile::read(&resolved(context)?)))
-            .await?;
+    let answer = match expands {
+        true => {
+            let make = |context: &KeyContext| Ok(compile::rows_within(resolved(context)?));
+            nested::rows(&caller, &app.cursor_key, &WORDING, make).await?
+        }
+        false => {
+            let make = |context: &KeyContext| Ok(compile::read(&resolved(context)?));
+            read::run(&caller, &app.cursor_key, &WORDING, make).await?
+        }
+    };
     let count = match answer.count {
         None => None,
         Some(Count::Known(count)) => Some(count),
@@ -62,18 +73,29 @@ pub(crate) async fn row(
     State(app): State<Arc<App>>,
     target: RequestTarget,
 ) -> Answered<Response> {
-    let answer = read::run(&caller, &app.cursor_key, &WORDING, |context| {
-        let (entity, request) = (target.entity(context)?, query_string::parse(target.query())?);
+    let request = query_string::parse(target.query());
+    let expands = request.as_ref().is_ok_and(|request| !request.expand.is_empty());
+    let resolved = |context: &KeyContext| {
+        let entity = target.entity(context)?;
+        let request = request.as_ref().map_err(Clone::clone)?;
         let scope = context.snapshot.scope(&context.key);
         let catalog = &context.snapshot.catalog;
         let key = target.key().map_err(|problem| match rest::key_path(catalog, &scope, &entity) {
             Some(key) => problem.detail(format!("a row of {entity} is at /{entity}{key}")),
             None => problem,
         });
-        let query = rest::row(catalog, &scope, &entity, &key?, &request)?;
-        Ok(compile::read(&query))
-    });
-    let answer = answer.await?;
+        rest::row(catalog, &scope, &entity, &key?, request)
+    };
+    let answer = match expands {
+        true => {
+            let make = |context: &KeyContext| Ok(compile::rows_within(resolved(context)?));
+            nested::rows(&caller, &app.cursor_key, &WORDING, make).await?
+        }
+        false => {
+            let make = |context: &KeyContext| Ok(compile::read(&resolved(context)?));
+            read::run(&caller, &app.cursor_key, &WORDING, make).await?
+        }
+    };
     let tail = answer.tail.map(|tail| (tail, target.link()));
     let mut response = Rows { json: answer.json, next_link: None, count: None, tail }.into_response();
     if let Some(tagged) = answer.tagged {

@@ -8,6 +8,8 @@ pub(super) static WORDING: Wording = Wording {
     too_much_memory: "the statement needs more memory than one session may use; use fewer functions on long texts in $filter, \
                       compare such fields directly, and name fewer of them in $select",
     long_row: "a row is longer than 64 MiB as JSON; name fewer fields in $select",
+    long_nested: "the answer with the rows of $expand is longer than 32 MiB as JSON; ask for fewer rows with $first, also within \
+                  $expand, or for fewer fields with $select",
     long_written_row: "a row would be longer than 64 MiB as JSON, so nothing was written; send Prefer: return=minimal to write it",
     long_position: "the page ends at values of $orderby that are too long for a cursor; order by shorter fields, or ask for more \
                     rows per page",

@@ -102,6 +102,7 @@ impl Tenant {
             count: None,
         };
         Ask {
+            nested: None,
             credential: Credential::Secret(digest(key)),
             key: Arc::new(Found {
                 id: id(key),

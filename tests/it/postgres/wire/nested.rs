@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use rowgate_pg::wire::Ask;
+use rowgate_core::cursor::{self, Binding};
+use rowgate_core::derive::{CursorKey, Root};
+use rowgate_pg::wire::{Ask, Failure, Nested, ReadPage};
 use rowgate_sql::catalog::{
-    ColumnInfo, Entity, EntityKind, EntityRecord, FieldType, Filling, Limits, Operators, TableColumns,
+    ColumnInfo, Entity, EntityKind, EntityRecord, FieldType, Filling, Limits, Link, Operators, TableColumns,
     TypeKind, WriteSupport, build,
 };
 use rowgate_sql::compile::{self, CompiledRead};
 use rowgate_sql::query::{
-    Aggregate, AggregateFunction, Group, Having, OrderTerm, Query, Selected, ToMany, ToOne,
+    Aggregate, AggregateFunction, ConnectionPart, Document, DocumentMember, Form, Group, Having, OrderTerm,
+    Predicate, Query, Selected, ToMany, ToOne,
 };
 use rowgate_sql::request::Comparison;
 use rowgate_sql::shape::Shape;
@@ -76,6 +79,7 @@ fn entity(table: &str) -> Arc<Entity> {
         write_support: WriteSupport::default(),
         hides: true,
         view: None,
+        relations: Vec::new(),
     }];
     let record = EntityRecord {
         name: table.parse().expect("a name"),
@@ -108,6 +112,11 @@ fn read(table: &str, take: usize, select: Vec<Selected>) -> Query {
         binding: None,
         version: None,
     }
+}
+
+/// Rows whose second field is the first one of the row around.
+fn many(name: &str, lists: Vec<Query>) -> ToMany {
+    ToMany { link: Link::Fields(vec![(0, 1)]), lists, form: Form::Array { name: name.to_owned() } }
 }
 
 /// What each statement gives, every column of it labelled by its number.
@@ -146,15 +155,17 @@ async fn json(tenant: &Tenant, text: &'static str) -> serde_json::Value {
 async fn rows_within_rows_are_those_that_lateral_joins_would_give() {
     let tenant = found("wire_nested").await;
     let fields = |list: &[usize]| list.iter().map(|field| Selected::Field(*field)).collect::<Vec<_>>();
-    let others = ToMany { name: "orders".into(), link: vec![(0, 1)], query: read("orders", 3, fields(&[0])) };
+    let others = many("orders", vec![read("orders", 3, fields(&[0]))]);
     let select = [fields(&[1]), vec![Selected::Many(Box::new(others))]].concat();
     let customer = ToOne { name: "customer".into(), link: vec![(1, 0)], entity: entity("customers"), select };
-    let mut lines = read("lines", 2, fields(&[0, 2]));
-    lines.count = true;
-    let lines = ToMany { name: "lines".into(), link: vec![(0, 1)], query: lines };
+    let lines = read("lines", 2, fields(&[0, 2]));
+    let number = lines.number_of_rows();
+    let lines = many("lines", vec![lines, number]);
     let more = vec![Selected::One(Box::new(customer)), Selected::Many(Box::new(lines))];
     let compiled = compile::read(&read("orders", 10, [fields(&[0]), more].concat()));
-    let [orders, others, lines] = &rows(&tenant, &compiled).await[..] else { panic!("two levels") };
+    let [orders, others, lines, numbers] = &rows(&tenant, &compiled).await[..] else {
+        panic!("three levels")
+    };
 
     // id, whether there is a customer, its city, its id for its orders, and the order's id for its lines
     let column = |rows: &[serde_json::Value], at: usize| -> Vec<serde_json::Value> {
@@ -184,14 +195,22 @@ async fn rows_within_rows_are_those_that_lateral_joins_would_give() {
     let level = &compiled.levels[1];
     let wanted = json(
         &tenant,
-        "select json_agg(json_build_array(o.id, l.id, l.qty, (select count(*) from app.lines where order_id = o.id)) \
+        "select json_agg(json_build_array(o.id, l.id, l.qty) \
          order by l.id desc) from (select * from app.orders order by id desc limit 11) o cross join lateral \
          (select * from app.lines l where l.order_id = o.id order by l.id desc limit 11) l",
-    ).await;
-    let (key, count) = (level.key[0].to_string(), level.shape.count.expect("it was asked for").to_string());
-    let found: Vec<_> =
-        lines.iter().map(|row| serde_json::json!([row[&key], row["0"], row["1"], row[&count]])).collect();
+    )
+    .await;
+    let key = level.key[0].to_string();
+    let found: Vec<_> = lines.iter().map(|row| serde_json::json!([row[&key], row["0"], row["1"]])).collect();
     assert_eq!(serde_json::Value::Array(found), wanted, "as policies show them");
+    let wanted = json(
+        &tenant,
+        "select json_object_agg(o.id, (select count(*) from app.lines where order_id = o.id)) \
+         from (select * from app.orders order by id desc limit 11) o",
+    )
+    .await;
+    let found = numbers.iter().map(|row| (row["1"].to_string(), row["0"].clone()));
+    assert_eq!(serde_json::Value::Object(found.collect()), wanted, "each order has its number");
 }
 
 #[tokio::test]
@@ -232,7 +251,7 @@ async fn groups_come_to_what_postgresql_says() {
     (query.group, query.count) = (Some(Group { keys: vec![2], having: vec![] }), false);
     query.select = vec![Selected::Field(2), Selected::Aggregate(Box::new(Aggregate::count("n")))];
     query.order = vec![OrderTerm { field: 2, descending: false }];
-    let lines = ToMany { name: "lines".into(), link: vec![(0, 1)], query };
+    let lines = many("lines", vec![query]);
     let compiled = compile::read(&read("orders", 10, vec![Selected::Many(Box::new(lines))]));
     let found = rows(&tenant, &compiled).await.remove(1);
     let found: Vec<_> = found.iter().map(|row| serde_json::json!([row["2"], row["0"], row["1"]])).collect();
@@ -245,4 +264,153 @@ async fn groups_come_to_what_postgresql_says() {
     let mut found = found;
     found.sort_by_key(|row| (row[0].as_i64(), row[1].as_i64()));
     assert_eq!(serde_json::Value::Array(found), wanted);
+}
+
+/// The whole answer of a batch, as the key of all these reads sees it.
+async fn answer(tenant: &Tenant, nested: Nested) -> Result<ReadPage, Failure> {
+    let first = nested.first();
+    let (sql, shape) = (first.sql.clone(), first.shape.clone());
+    let ask = Ask { sql, shape, nested: Some(Arc::new(nested)), ..tenant.ask("a", "", &[]) };
+    tenant.pool().read(ask, 1).await
+}
+
+fn cursors() -> CursorKey {
+    Root::new([9; 32]).cursor_key()
+}
+
+fn field(name: &str, field: usize) -> Selected {
+    Selected::Alias { name: name.to_owned(), field }
+}
+
+/// The ten last orders, each with its customer, the orders of this one, and two lines.
+fn orders() -> Query {
+    let others = many("orders", vec![read("orders", 3, vec![Selected::Field(0)])]);
+    let customer = ToOne {
+        name: "customer".into(),
+        link: vec![(1, 0)],
+        entity: entity("customers"),
+        select: vec![field("town", 1), Selected::Many(Box::new(others))],
+    };
+    let lines = read("lines", 2, vec![Selected::Field(0), field("n", 2)]);
+    let number = lines.number_of_rows();
+    let lines = many("lines", vec![lines, number]);
+    let kind = Selected::Constant { name: "kind".into(), json: r#""order""#.into() };
+    let more = vec![kind, Selected::One(Box::new(customer)), Selected::Many(Box::new(lines))];
+    read("orders", 10, [vec![Selected::Field(0)], more].concat())
+}
+
+const ORDERS: &str = "
+    (select json_agg((json_build_object('id', o.id, 'kind', 'order', 'customer', case when c.id is not null then
+            (json_build_object('town', c.city, 'orders',
+                (select coalesce(json_agg(json_build_object('id', x.id) order by x.id desc), '[]') from (select * from app.orders
+                 where customer_id = c.id order by id desc limit 3) x))::jsonb ||
+             case when (select count(*) from app.orders where customer_id = c.id) > 3
+                  then '{\"orders@hasMore\":true}' else '{}' end::jsonb) end,
+        'lines', (select coalesce(json_agg(json_build_object('id', x.id, 'n', x.qty) order by x.id desc), '[]') from
+            (select * from app.lines where order_id = o.id order by id desc limit 2) x),
+        'lines@count', (select count(*) from app.lines where order_id = o.id))::jsonb
+        || case when (select count(*) from app.lines where order_id = o.id) > 2 then '{\"lines@hasMore\":true}' else '{}' end::jsonb)
+        order by o.id desc)
+     from (select * from app.orders order by id desc limit 10) o left join app.customers c on c.id = o.customer_id)";
+
+/// One batch, and again by the statements that it has prepared.
+#[tokio::test]
+async fn a_batch_gives_objects_within_objects() {
+    let tenant = found("wire_batch").await;
+    let wanted = json(&tenant, format!("select to_json({ORDERS})").leak()).await;
+    let pool = tenant.pool();
+    for _ in 0..2 {
+        let nested = Nested::rows(compile::rows_within(orders()), cursors()).expect("a statement");
+        let first = nested.first();
+        let (sql, shape) = (first.sql.clone(), first.shape.clone());
+        let ask = Ask { sql, shape, nested: Some(Arc::new(nested)), ..tenant.ask("a", "", &[]) };
+        let page = pool.read(ask, 1).await.expect("an answer");
+        let found: serde_json::Value = serde_json::from_str(&format!("[{}]", utf8(&page))).expect("JSON");
+        assert_eq!(found, wanted);
+        assert!(page.n_rows == 10 && page.more && page.count.is_none());
+    }
+    assert_eq!(pool.counters().n_connects(), (1, 0), "its connection stays good");
+}
+
+/// Two reads in one object, with pages, numbers, cursors and a row that is not there.
+#[tokio::test]
+async fn a_document_is_one_object_of_several_reads() {
+    let tenant = found("wire_document").await;
+    let binding = Binding::new(&cursors(), &["lines"]);
+    let page = Query { binding: Some(binding), ..read("lines", 2, vec![Selected::Field(0)]) };
+    let none = Query { filter: Some(Predicate::Any(Vec::new())), ..page.clone() };
+    let number = page.number_of_rows();
+    let parts = |list: usize| {
+        [
+            ("it", ConnectionPart::Items(list)),
+            ("end", ConnectionPart::EndCursor(list)),
+            ("more", ConnectionPart::HasNextPage(list)),
+        ]
+    };
+    let named = parts(0).into_iter().chain(parts(2)).chain([("n", ConnectionPart::Count(1))]).enumerate();
+    let parts = named.map(|(i, (name, part))| (format!("{name}{i}"), part)).collect();
+    let form = Form::Connection { name: "lines".to_owned(), parts };
+    let connection = ToMany { link: Link::All, lists: vec![page, number, none.clone()], form };
+    let row = |name: &str, query| ToMany {
+        link: Link::All,
+        lists: vec![query],
+        form: Form::Row { name: name.to_owned() },
+    };
+    let document = Document {
+        members: vec![
+            DocumentMember::Read(Box::new(connection)),
+            DocumentMember::Constant { name: "__typename".to_owned(), json: r#""Query""#.to_owned() },
+            DocumentMember::Read(Box::new(row("none", none))),
+            DocumentMember::Read(Box::new(row("one", read("orders", 1, vec![Selected::Field(0)])))),
+        ],
+    };
+    let nested = Nested::document(compile::document(&document), cursors()).expect("a statement");
+    let page = answer(&tenant, nested).await.expect("an answer");
+    let found: serde_json::Value = serde_json::from_str(utf8(&page)).expect("JSON");
+    let rows: Vec<_> = json(
+        &tenant,
+        "select json_agg(l order by id desc) from (select id from app.lines order by id desc limit 2) l",
+    )
+    .await
+    .as_array()
+    .expect("rows")
+    .clone();
+    let number = json(&tenant, "select to_json(count(*)) from app.lines").await;
+    let last = rows[1]["id"].as_i64().expect("a number") as i32;
+    let cursor = cursor::encode(&cursors(), binding, &[Some(last.to_be_bytes().to_vec())]);
+    let wanted = serde_json::json!({
+        "lines": {"it0": rows, "end1": cursor, "more2": true, "it3": [], "end4": null, "more5": false, "n6": number},
+        "__typename": "Query", "none": null, "one": {"id": 40},
+    });
+    assert_eq!(found.to_string(), wanted.to_string(), "in the order that was asked");
+}
+
+/// An error in the middle of a batch leaves a connection that serves the next one, with the transaction ended.
+#[tokio::test]
+async fn a_batch_that_fails_midway_leaves_nothing_behind() {
+    let mut tenant = found("wire_batch_fails").await;
+    execute(
+        &mut tenant.superuser,
+        "create policy slow on app.lines as restrictive using (1 / (case when id = 5 then 0 else 1 end) = 1)",
+    )
+    .await;
+    let pool = tenant.pool();
+    let ask = |tenant: &Tenant| {
+        let mut lines = many("lines", vec![read("lines", 1000, vec![Selected::Field(0)])]);
+        lines.lists[0].take = 1000;
+        let query = read("orders", 100, vec![Selected::Field(0), Selected::Many(Box::new(lines))]);
+        let nested = Nested::rows(compile::rows_within(query), cursors()).expect("a statement");
+        let (sql, shape) = (nested.first().sql.clone(), nested.first().shape.clone());
+        Ask { sql, shape, nested: Some(Arc::new(nested)), ..tenant.ask("a", "", &[]) }
+    };
+    for _ in 0..2 {
+        let failure = pool.read(ask(&tenant), 1).await.expect_err("a division by zero");
+        assert!(matches!(failure, Failure::Invalid(_)), "{failure:?}");
+        let dead = Ask { credential: tenant.ask("revoked", "", &[]).credential, ..ask(&tenant) };
+        let failure = pool.read(dead, 1).await.expect_err("a dead key");
+        assert!(matches!(failure, Failure::DeadKey), "{failure:?}");
+    }
+    execute(&mut tenant.superuser, "drop policy slow on app.lines").await;
+    assert_eq!(pool.read(ask(&tenant), 1).await.expect("an answer").n_rows, 40);
+    assert_eq!(pool.counters().n_connects(), (1, 0));
 }

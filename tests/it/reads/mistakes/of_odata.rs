@@ -7,7 +7,7 @@ pub(super) const ODATA: &[Mistake] = &[
     option("orders?$skip=5", "write $first=100 and follow nextLink", "orders?$first=100"),
     option("orders?$Select=id", "write $select", "orders?$select=id"),
     option("orders?$orderBy=id", "write $orderby", "orders?$orderby=id"),
-    option("orders?$expand=customers", "related rows are not served yet: write $filter", ""),
+    field("orders?$expand=customers", "no relationship", ""),
     option("orders?$search=x", "write $filter=contains(name,'x')", "customers?$filter=contains(name,'x')"),
     option(
         "orders?$apply=groupby((state))",

@@ -20,11 +20,11 @@ pub(super) const OTHERS: &[Mistake] = &[
     option("orders?id__gte=5", "write $filter=id ge 5", "orders?$filter=id ge 5"),
     option("orders?id!=5", "write $filter=id ne 5", "orders?$filter=id ne 5"),
     option("orders/id/5?fields=id", "write $select=id", "orders/id/5?$select=id"),
-    option("orders/id/5?limit=1", "takes only $select", ""),
+    option("orders/id/5?limit=1", "takes only $expand and $select", ""),
     option("customers?q=Berg", "write $filter=contains(name,'x')", "customers?$filter=contains(name,'x')"),
     // What shells make of a $ between double quotes.
-    option("orders?=3", "put single quotes around the address", "orders?$first=3"),
-    option("orders?%20=3", "put single quotes around the address", "orders?$first=3"),
+    option("orders?=3", "put single quotes around the URL", "orders?$first=3"),
+    option("orders?%20=3", "put single quotes around the URL", "orders?$first=3"),
     field("orders?$orderby=-id", "write $orderby=id desc", "orders?$orderby=id desc"),
     field("orders?$filter=!id", "write not id", ""),
 ];

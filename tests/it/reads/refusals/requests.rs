@@ -35,7 +35,7 @@ const fn of(key: &'static str, why: &'static str, path: &'static str) -> Request
 pub(super) const REQUESTS: &[Request] = &[
     get("an option that does not exist", "/auth/shop/api/orders?$top=5"),
     get("an option in another case", "/auth/shop/api/orders?$Filter=id%20eq%201"),
-    get("an option that is not served yet", "/auth/shop/api/orders?$expand=customers"),
+    get("a relationship that is not there", "/auth/shop/api/orders?$expand=customers"),
     get("an option given twice", "/auth/shop/api/orders?$first=1&$first=2"),
     get("a parameter without a name", "/auth/shop/api/orders?=1"),
     get("a parameter of blanks", "/auth/shop/api/orders?%20=1"),

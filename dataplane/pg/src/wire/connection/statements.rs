@@ -5,7 +5,6 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use rowgate_sql::text::Sql;
 
-use crate::wire::ask::Asked;
 use crate::wire::pool::StatementHash;
 use crate::wire::request_pool::Sessions;
 
@@ -58,12 +57,12 @@ impl Statements {
         self.entries.contains_key(&hash)
     }
 
-    /// The statement of `ask`, if it is prepared.
-    pub(crate) fn find(&mut self, ask: &Asked) -> Option<Number> {
+    /// The statement with this [`hash`], if it is prepared.
+    pub(crate) fn find(&mut self, hash: StatementHash, role: &str, sql: &Sql) -> Option<Number> {
         self.clock += 1;
-        let entry = self.entries.get_mut(&ask.hash).filter(|entry| {
-            let is_same_text = entry.role == ask.role && entry.text == ask.sql.as_str();
-            is_same_text && entry.types.iter().copied().eq(types(&ask.sql))
+        let entry = self.entries.get_mut(&hash).filter(|entry| {
+            let is_same_text = entry.role == role && entry.text == sql.as_str();
+            is_same_text && entry.types.iter().copied().eq(types(sql))
         })?;
         entry.used = self.clock;
         Some(entry.number)
@@ -85,19 +84,19 @@ impl Statements {
     }
 
     /// PostgreSQL has parsed it.
-    pub(crate) fn parsed(&mut self, number: Number, ask: &Asked) {
+    pub(crate) fn parsed(&mut self, number: Number, hash: StatementHash, role: &str, sql: &Sql) {
         if number == UNNAMED {
             return;
         }
         let entry = Entry {
-            role: ask.role.clone(),
-            text: ask.sql.as_str().to_owned(),
-            types: types(&ask.sql).collect(),
+            role: role.to_owned(),
+            text: sql.as_str().to_owned(),
+            types: types(sql).collect(),
             number,
             used: self.clock,
         };
         // two statements with one hash take turns
-        let other = self.entries.insert(ask.hash, entry);
+        let other = self.entries.insert(hash, entry);
         self.closing.extend(other.map(|entry| entry.number));
     }
 
@@ -134,69 +133,64 @@ fn types(sql: &Sql) -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use rowgate_core::secret::{Credential, KeyDigest};
-    use rowgate_sql::shape::Shape;
     use rowgate_sql::text::Bind;
 
     use super::*;
-    use crate::tenant::keys::Found;
-    use crate::wire::ask::{Ask, Operation};
 
-    fn ask(role: &str, number: u64, oid: u32) -> Asked {
+    struct Ask(String, Sql);
+
+    fn ask(role: &str, number: u64, oid: u32) -> Ask {
         let mut sql = Sql::new();
         sql.lit("select ").number(number).lit(", ").bind(Bind::text(oid, "1"));
-        Asked::new(
-            Ask {
-                credential: Credential::Secret(KeyDigest([0; 32])),
-                key: Found::stub(0),
-                role: role.to_owned(),
-                statement_timeout_ms: 1,
-                watched: None,
-                sql,
-                shape: Arc::new(Shape { columns: vec![], position: vec![], count: None }),
-            },
-            Operation::Read { take: 1 },
-        )
+        Ask(role.to_owned(), sql)
+    }
+
+    impl Statements {
+        fn has(&mut self, ask: &Ask) -> Option<Number> {
+            self.find(hash(&ask.0, &ask.1), &ask.0, &ask.1)
+        }
+
+        fn note(&mut self, number: Number, ask: &Ask) {
+            self.parsed(number, hash(&ask.0, &ask.1), &ask.0, &ask.1);
+        }
     }
 
     #[test]
     fn role_text_and_types_tell_statements_apart_and_the_least_used_goes() {
         let mut statements = Statements::new(Sessions::Own);
         for i in 0..CAPACITY as u64 {
-            assert_eq!(statements.find(&ask("a", i, 23)), None);
-            let number = statements.reserve(&ask("a", 0, 23).sql);
-            statements.parsed(number, &ask("a", i, 23));
+            assert_eq!(statements.has(&ask("a", i, 23)), None);
+            let number = statements.reserve(&ask("a", 0, 23).1);
+            statements.note(number, &ask("a", i, 23));
         }
-        assert_eq!(statements.find(&ask("a", 0, 23)), Some(Number(1)));
-        assert_eq!(statements.find(&ask("b", 0, 23)), None);
-        assert_eq!(statements.find(&ask("a", 0, 20)), None);
+        assert_eq!(statements.has(&ask("a", 0, 23)), Some(Number(1)));
+        assert_eq!(statements.has(&ask("b", 0, 23)), None);
+        assert_eq!(statements.has(&ask("a", 0, 20)), None);
         assert!(statements.closing().is_empty());
 
-        let number = statements.reserve(&ask("a", 0, 23).sql);
+        let number = statements.reserve(&ask("a", 0, 23).1);
         assert_eq!(statements.closing(), [Number(2)], "1 was used again");
         // Until it has its ParseComplete it is not there, and nothing more is evicted for it.
-        assert_eq!(statements.find(&ask("b", 0, 23)), None);
-        statements.reserve(&ask("a", 0, 23).sql);
+        assert_eq!(statements.has(&ask("b", 0, 23)), None);
+        statements.reserve(&ask("a", 0, 23).1);
         assert_eq!(statements.closing(), [Number(2)]);
-        statements.parsed(number, &ask("b", 0, 23));
+        statements.note(number, &ask("b", 0, 23));
         statements.forget(number);
         statements.forget(number);
         assert_eq!(statements.closing(), [Number(2), number]);
         statements.closed();
         assert_eq!(statements.closing(), [number]);
-        assert_eq!(statements.find(&ask("b", 0, 23)), None);
+        assert_eq!(statements.has(&ask("b", 0, 23)), None);
     }
 
     #[test]
     fn behind_a_pooler_nothing_has_a_name_and_nothing_is_kept() {
         let mut statements = Statements::new(Sessions::Pooled);
         for _ in 0..2 * CAPACITY {
-            assert_eq!(statements.find(&ask("a", 0, 23)), None);
-            let number = statements.reserve(&ask("a", 0, 23).sql);
+            assert_eq!(statements.has(&ask("a", 0, 23)), None);
+            let number = statements.reserve(&ask("a", 0, 23).1);
             assert_eq!(number.name(), "");
-            statements.parsed(number, &ask("a", 0, 23));
+            statements.note(number, &ask("a", 0, 23));
             statements.forget(number);
             assert!(statements.closing().is_empty());
         }

@@ -5,7 +5,8 @@ use std::io;
 use bytes::BytesMut;
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend::{self, BindError};
-use rowgate_sql::text::Format;
+use rowgate_sql::shape::Shape;
+use rowgate_sql::text::{Format, Sql};
 
 use super::fingerprint_check;
 use super::key_statement::{self, Prepared};
@@ -55,7 +56,7 @@ pub(crate) fn write(
         fingerprint_check::write(watched, ask.operation, named, parses_watch, out)?;
     }
 
-    let found = statements.find(ask);
+    let found = statements.find(ask.hash, &ask.role, &ask.sql);
     let statement = found.unwrap_or_else(|| statements.reserve(&ask.sql));
     for closing in statements.closing() {
         frontend::close(b'S', &closing.name(), out)?;
@@ -78,16 +79,16 @@ pub(crate) fn write(
 
 /// Writes what runs the data statement and ends the exchange.
 pub(crate) fn run(ask: &Asked, statement: Number, out: &mut BytesMut) -> io::Result<()> {
-    let values = ask.sql.binds().iter().map(|bind| (code(bind.format), bind.value.as_deref()));
-    bind(
-        &statement.name(),
-        values,
-        ask.shape.columns.iter().map(|column| code(column.encoding.format())),
-        out,
-    )?;
+    bind_data(&statement.name(), &ask.sql, &ask.shape, out)?;
     frontend::execute("", 0, out)?;
     frontend::sync(out);
     Ok(())
+}
+
+/// Writes a Bind of a data statement that is prepared as `name`.
+pub(crate) fn bind_data(name: &str, sql: &Sql, shape: &Shape, out: &mut BytesMut) -> io::Result<()> {
+    let values = sql.binds().iter().map(|bind| (code(bind.format), bind.value.as_deref()));
+    bind(name, values, shape.columns.iter().map(|column| code(column.encoding.format())), out)
 }
 
 /// Writes a Bind of the unnamed portal; the values come with their format codes.

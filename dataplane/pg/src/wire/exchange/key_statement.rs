@@ -25,6 +25,7 @@ pub(crate) struct Prepared {
     forms: [bool; 4],
     pub(crate) watch: bool,
     pub(crate) guard: bool,
+    pub(crate) rewritten: bool,
 }
 
 const BYTEA: u32 = 17;

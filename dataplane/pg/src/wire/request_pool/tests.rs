@@ -59,6 +59,7 @@ fn ask(number: u8, watched: bool) -> Ask {
     let mut sql = Sql::new();
     sql.lit("select id, text from t where id = ").bind(Bind::text(23, number.to_string()));
     Ask {
+        nested: None,
         credential: Credential::Secret(KeyDigest([number % script::KEYS; 32])),
         key: Found::stub(number % script::KEYS),
         role: script::role(number),

@@ -41,6 +41,7 @@ fn table(object: &str, columns: &[&str]) -> TableColumns {
         write_support: WriteSupport::default(),
         hides: true,
         view: None,
+        relations: Vec::new(),
     }
 }
 

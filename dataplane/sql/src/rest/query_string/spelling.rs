@@ -102,9 +102,10 @@ pub(super) fn advice<'a>(
             "pages can only be read forwards: write $orderby=name desc to reverse the order".to_owned()
         }
         Meant::Count => "write $count=true".to_owned(),
-        Meant::Expand => {
-            "related rows are not served yet: write $filter at the URL of the other entity".to_owned()
-        }
+        Meant::Expand => match is_list(value) {
+            true => format!("write $expand={}", value.replace(' ', "")),
+            false => "write $expand=name,name with names of relationships".to_owned(),
+        },
         Meant::Distinct => match is_list(value) {
             true => format!("duplicate rows are not removed: write $select={0}&$orderby={0}", value.replace(' ', "")),
             false => "duplicate rows are not removed: write $select=name&$orderby=name".to_owned(),

@@ -42,7 +42,7 @@ pub(crate) fn refuse_strays<'a>(
 }
 
 const ONLY_SELECT: &str =
-    "a row read by its key takes only $select: write $filter at the URL of the collection";
+    "a row read by its key takes only $expand and $select: write $filter at the URL of the collection";
 
 /// The condition that `id=eq.5`, `id[gt]=5`, `id__gt=5`, `id!=5` or `id>=5` stands for.
 fn of_field<'a>(name: &str, value: &str, field: &dyn Fn(&str) -> Option<Spelt<'a>>) -> Option<String> {

@@ -1,0 +1,178 @@
+//! The exchange of a batch of several statements.
+
+use postgres_protocol::message::{backend, frontend};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{Broken, Connection, Exchanged, broken};
+use crate::wire::ask::{Answer, Asked, KeyRow, ReadPage};
+use crate::wire::connection::statements;
+use crate::wire::exchange::{key_statement, rows};
+use crate::wire::failure::{Cause, Failure, Malformed, Part, Stop, WriteFailure};
+use crate::wire::nested::batch::{self, NestedBatch};
+use crate::wire::nested::lists::{Lists, NoAnswer};
+use crate::wire::nested::{Nested, rewritten};
+use crate::wire::request_pool::Sessions;
+
+/// What was read of a batch.
+struct Read<'n> {
+    lists: Lists<'n>,
+    /// The catalog is that of the request.
+    stands: bool,
+    /// Each statement gives the columns that its shape has.
+    fits: bool,
+    is_rewritten: bool,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// As [`Connection::exchange`], of an ask with `nested`. True where the same batch, sent again at once, may be answered.
+    pub(super) async fn exchange_nested(
+        &mut self,
+        ask: &Asked,
+        nested: &Nested,
+    ) -> Result<(Exchanged, bool), Broken> {
+        self.out.clear();
+        let (sessions, prepared) = (self.sessions, self.prepared);
+        let batch = match batch::write((ask, nested), sessions, prepared, &mut self.statements, &mut self.out)
+        {
+            Ok(batch) => batch,
+            Err(error) => {
+                let cause = Cause::ours(format!("the request cannot be encoded: {error}"));
+                return Ok((refused(Failure::Internal(cause)), false));
+            }
+        };
+        self.put().await.map_err(|stop| broken(stop, Part::Key))?;
+        let key = match self.read_begin(ask, &batch).await {
+            Ok(key) => key,
+            Err(Stop::Server(error)) if error.sqlstate == key_statement::NO_SUCH_ROLE && !error.fatal => {
+                self.ended().await.map_err(|stop| broken(stop, Part::Key))?;
+                return Ok((refused(Failure::DeadKey), false));
+            }
+            Err(stop) => return Err(broken(stop, Part::Key)),
+        };
+        let is_expected = key.role == ask.role;
+        let mut part = Part::Watch;
+        let read = match self.read_levels((ask, nested), &batch, is_expected, &mut part).await {
+            Ok(read) => Ok(read),
+            Err(Stop::Server(error)) if !error.fatal => Err(error.failure(part)),
+            Err(stop) => return Err(broken(stop, part)),
+        };
+        self.ended().await.map_err(|stop| broken(stop, part))?;
+        self.inbox.shrink();
+        if !is_expected {
+            return Ok((refused(Failure::WrongRole(key)), false));
+        }
+        let changed = |message: &'static str| refused(Failure::Changed(Cause::ours(message)));
+        let read = match read {
+            Ok(read) => read,
+            Err(failure) => {
+                if matches!(failure, WriteFailure::Any(Failure::Changed(_))) {
+                    batch.statements.iter().for_each(|(number, _)| self.statements.forget(*number));
+                }
+                let was_prepared = batch.statements.iter().any(|(_, is_parsed)| !is_parsed);
+                return Ok((Exchanged::Whole(Err(failure)), was_prepared));
+            }
+        };
+        if !read.stands {
+            return Ok((changed("the tables have changed since the catalog was read"), false));
+        }
+        if !read.fits {
+            batch.statements.iter().for_each(|(number, _)| self.statements.forget(*number));
+            return Ok((
+                changed("the types of the columns differ from those that a statement was compiled for"),
+                false,
+            ));
+        }
+        if read.is_rewritten {
+            return Ok((changed("a table was rewritten while it was read"), true));
+        }
+        let page = match read.lists.page() {
+            Ok(page) => page,
+            Err(NoAnswer::TooLong) => return Ok((refused(Failure::TooLong), false)),
+            Err(failure) => return Err(broken(failure.into(), Part::Data)),
+        };
+        Ok((Exchanged::Whole(Ok(Answer::Read(ReadPage::nested(key, page)))), false))
+    }
+
+    /// Reads up to the row of the key.
+    async fn read_begin(&mut self, ask: &Asked, batch: &NestedBatch) -> Result<KeyRow, Stop> {
+        self.read_command().await?;
+        self.read_key(ask, batch.parses_key).await
+    }
+
+    /// Reads the answer to a command of ours.
+    async fn read_command(&mut self) -> Result<(), Stop> {
+        self.expect(backend::PARSE_COMPLETE_TAG).await?;
+        self.expect(backend::BIND_COMPLETE_TAG).await?;
+        self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+        Ok(())
+    }
+
+    /// Reads all statements. Rows for another role or another catalog are not looked at.
+    async fn read_levels<'n>(
+        &mut self,
+        (ask, nested): (&Asked, &'n Nested),
+        batch: &NestedBatch,
+        is_expected: bool,
+        part: &mut Part,
+    ) -> Result<Read<'n>, Stop> {
+        let stands = self.read_check(ask, batch.parses_watch).await?;
+        let mut read = Read { lists: Lists::new(nested), stands, fits: true, is_rewritten: false };
+        for (at, (number, is_parsed)) in batch.statements.iter().enumerate().rev() {
+            let level = &nested.levels[at];
+            *part = Part::DataParse;
+            if *is_parsed {
+                self.expect(backend::PARSE_COMPLETE_TAG).await?;
+                let hash = statements::hash(&ask.role, &level.sql);
+                self.statements.parsed(*number, hash, &ask.role, &level.sql);
+                self.expect(backend::PARAMETER_DESCRIPTION_TAG).await?;
+                let body = self.expect(backend::ROW_DESCRIPTION_TAG).await?;
+                read.fits &= rows::fit(&level.shape, body)?;
+            }
+            *part = Part::DataBind;
+            self.expect(backend::BIND_COMPLETE_TAG).await?;
+            *part = Part::Data;
+            loop {
+                match self.answer().await? {
+                    (backend::DATA_ROW_TAG, _) if !read.fits || !stands || !is_expected => {}
+                    (backend::DATA_ROW_TAG, body) => read.lists.add(at, body)?,
+                    (backend::COMMAND_COMPLETE_TAG, _) => break,
+                    _ => return Err(Malformed("a message that is not a row").into()),
+                }
+            }
+        }
+        if batch.parses_rewritten {
+            self.expect(backend::PARSE_COMPLETE_TAG).await?;
+            self.prepared.rewritten = self.sessions == Sessions::Own;
+        }
+        self.expect(backend::BIND_COMPLETE_TAG).await?;
+        read.is_rewritten = rewritten::is_rewritten(self.expect(backend::DATA_ROW_TAG).await?)?;
+        self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+        for _ in 0..batch.n_closed {
+            self.expect(backend::CLOSE_COMPLETE_TAG).await?;
+            self.statements.closed();
+        }
+        self.read_command().await?;
+        Ok(read)
+    }
+
+    /// Reads up to the end of the exchange, and ends a transaction that failed: the next caller must not meet it.
+    async fn ended(&mut self) -> Result<(), Stop> {
+        match self.expect(backend::READY_FOR_QUERY_TAG).await? {
+            b"I" => return Ok(()),
+            b"E" => {}
+            _ => return Err(Malformed("ReadyForQuery inside a transaction").into()),
+        }
+        self.out.clear();
+        frontend::query("rollback", &mut self.out)?;
+        self.put().await?;
+        self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+        match self.expect(backend::READY_FOR_QUERY_TAG).await? {
+            b"I" => Ok(()),
+            _ => Err(Malformed("ReadyForQuery inside a transaction").into()),
+        }
+    }
+}
+
+fn refused(failure: Failure) -> Exchanged {
+    Exchanged::Whole(Err(failure.into()))
+}

@@ -1,0 +1,85 @@
+//! The bytes of a batch of several statements: BEGIN, key statement, now and then the fingerprint check, the data statements, the check
+//! for rewritten tables, COMMIT, Sync.
+
+use std::io;
+
+use bytes::BytesMut;
+use postgres_protocol::message::frontend;
+
+use super::{Nested, rewritten};
+use crate::wire::ask::Asked;
+use crate::wire::connection::statements::{self, Number, Statements};
+use crate::wire::exchange::batch::bind_data;
+use crate::wire::exchange::key_statement::{self, Prepared};
+use crate::wire::exchange::{fingerprint_check, session_settings};
+use crate::wire::request_pool::Sessions;
+
+/// What was sent, which says what must come back.
+#[derive(Debug)]
+pub(crate) struct NestedBatch {
+    pub(crate) parses_key: bool,
+    pub(crate) parses_watch: bool,
+    pub(crate) parses_rewritten: bool,
+    /// For each level, in its order, its statement and whether it is parsed. Sent from the last on: rows within others come first.
+    pub(crate) statements: Vec<(Number, bool)>,
+    pub(crate) n_closed: usize,
+}
+
+/// Writes the batch to `out`. All statements see one snapshot, which the key statement takes. As in a batch of one statement nothing
+/// of the caller's is parsed before the key is found to live. What is evicted is closed last, because it may be one of the batch.
+pub(crate) fn write(
+    (ask, nested): (&Asked, &Nested),
+    sessions: Sessions,
+    prepared: Prepared,
+    statements: &mut Statements,
+    out: &mut BytesMut,
+) -> io::Result<NestedBatch> {
+    let named = |name: &'static str| if sessions == Sessions::Pooled { "" } else { name };
+    command("begin isolation level repeatable read, read only", out)?;
+    if sessions == Sessions::Pooled {
+        session_settings::write(out)?;
+    }
+    let form = key_statement::form(ask);
+    let parses_key = !prepared.has(form);
+    if parses_key {
+        frontend::parse(named(form.name), form.text, form.types.iter().copied(), out)?;
+    }
+    key_statement::execute(named(form.name), ask, out)?;
+    let parses_watch = ask.watched.is_some() && !prepared.watch;
+    if let Some(watched) = &ask.watched {
+        fingerprint_check::write(watched, ask.operation, named, parses_watch, out)?;
+    }
+
+    let mut numbers = Vec::with_capacity(nested.levels.len());
+    for level in nested.levels.iter().rev() {
+        let hash = statements::hash(&ask.role, &level.sql);
+        let found = statements.find(hash, &ask.role, &level.sql);
+        let number = found.unwrap_or_else(|| statements.reserve(&level.sql));
+        let name = number.name();
+        if found.is_none() {
+            let types = level.sql.binds().iter().map(|bind| bind.oid);
+            frontend::parse(&name, level.sql.as_str(), types, out)?;
+            frontend::describe(b'S', &name, out)?;
+        }
+        bind_data(&name, &level.sql, &level.shape, out)?;
+        frontend::execute("", 0, out)?;
+        numbers.push((number, found.is_none()));
+    }
+    numbers.reverse();
+    let parses_rewritten = !prepared.rewritten;
+    rewritten::write(&nested.relations, named(rewritten::NAME), parses_rewritten, out)?;
+    for closing in statements.closing() {
+        frontend::close(b'S', &closing.name(), out)?;
+    }
+    command("commit", out)?;
+    frontend::sync(out);
+    let n_closed = statements.closing().len();
+    Ok(NestedBatch { parses_key, parses_watch, parses_rewritten, statements: numbers, n_closed })
+}
+
+/// Writes a command without a name, parameters and rows.
+fn command(text: &str, out: &mut BytesMut) -> io::Result<()> {
+    frontend::parse("", text, [], out)?;
+    crate::wire::exchange::batch::bind("", [], [], out)?;
+    frontend::execute("", 0, out)
+}

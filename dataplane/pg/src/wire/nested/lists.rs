@@ -1,0 +1,389 @@
+//! The rows of each level as JSON, by the rows around them that they belong to.
+
+use std::collections::HashMap;
+
+use rowgate_core::cursor::{self, Position};
+use rowgate_core::derive::CursorKey;
+use rowgate_sql::compile::{CompiledLevel, Member};
+use rowgate_sql::query::ConnectionPart;
+use rowgate_sql::shape::Shape;
+
+use super::Nested;
+use crate::wire::connection::frames::Fields;
+use crate::wire::encode::json;
+use crate::wire::failure::{Malformed, Stop};
+
+/// All of an answer is in memory until its last row has come, so that it has no more bytes than these; 32 MiB.
+const MAX_BYTES: usize = 32 << 20;
+
+/// What a row takes besides its JSON.
+const ROW: usize = 16;
+
+/// Rows so far. A level is read before those around it.
+pub(crate) struct Lists<'n> {
+    nested: &'n Nested,
+    levels: Vec<Level>,
+    n_bytes: usize,
+}
+
+#[derive(Default)]
+struct Level {
+    json: Vec<u8>,
+    lists: HashMap<Vec<u8>, List>,
+    /// The key of the last row, whose buffer serves every row.
+    key: Vec<u8>,
+}
+
+/// The rows of one list, as parts of the level's JSON.
+#[derive(Default)]
+struct List {
+    rows: Vec<(usize, usize)>,
+    more: bool,
+    /// Where the last row stands; empty where nothing asks for it.
+    last: Position,
+}
+
+/// The first level as a page of rows.
+pub(crate) struct Page {
+    pub(crate) json: Vec<u8>,
+    pub(crate) n_rows: usize,
+    pub(crate) more: bool,
+    pub(crate) last: Option<Position>,
+    pub(crate) count: Option<i64>,
+}
+
+/// Why rows do not become an answer.
+#[derive(Debug)]
+pub(crate) enum NoAnswer {
+    Malformed(Malformed),
+    /// It would be longer than an answer may be, or hold a cursor longer than one may be.
+    TooLong,
+}
+
+impl From<Malformed> for NoAnswer {
+    fn from(malformed: Malformed) -> NoAnswer {
+        NoAnswer::Malformed(malformed)
+    }
+}
+
+impl From<NoAnswer> for Stop {
+    fn from(failure: NoAnswer) -> Stop {
+        match failure {
+            NoAnswer::Malformed(malformed) => Stop::Malformed(malformed),
+            NoAnswer::TooLong => Stop::TooLong,
+        }
+    }
+}
+
+type Values<'v> = [Option<&'v [u8]>];
+
+impl<'n> Lists<'n> {
+    pub(crate) fn new(nested: &'n Nested) -> Lists<'n> {
+        let levels = nested.levels.iter().map(|_| Level::default()).collect();
+        Lists { nested, levels, n_bytes: 0 }
+    }
+
+    /// Adds a row of the level `at`, within which all its lists are complete.
+    pub(crate) fn add(&mut self, at: usize, body: &[u8]) -> Result<(), NoAnswer> {
+        let of = &self.nested.levels[at];
+        let mut fields = Fields::of_row(body)?;
+        if fields.n_values() != of.shape.columns.len() {
+            return Err(Malformed("a row whose number of columns differs from its statement").into());
+        }
+        let mut values = Vec::with_capacity(of.shape.columns.len());
+        for _ in 0..of.shape.columns.len() {
+            values.push(fields.value()?);
+        }
+        let (before, within) = self.levels.split_at_mut(at + 1);
+        let Some(level) = before.last_mut() else { return Ok(()) };
+        if !key(&values, &of.key, &mut level.key) {
+            return Ok(());
+        }
+        if !level.lists.contains_key(&level.key) {
+            level.lists.insert(level.key.clone(), List::default());
+            self.n_bytes += level.key.len() + size_of::<List>();
+        }
+        let Some(list) = level.lists.get_mut(&level.key) else { return Ok(()) };
+        if list.rows.len() == of.take {
+            if of.is_whole {
+                return Err(NoAnswer::TooLong);
+            }
+            list.more = true;
+            return Ok(());
+        }
+        let start = level.json.len();
+        let within = Within { nested: self.nested, levels: within, first: at + 1 };
+        write_row(of, &values, &within, &mut level.json)?;
+        list.rows.push((start, level.json.len()));
+        if of.binding.is_some() || at == 0 {
+            list.last.clear();
+            let position = of.shape.position.iter().map(|column| values[*column].map(<[u8]>::to_vec));
+            list.last.extend(position);
+        }
+        self.n_bytes += level.json.len() - start + ROW;
+        if MAX_BYTES < self.n_bytes {
+            return Err(NoAnswer::TooLong);
+        }
+        Ok(())
+    }
+
+    /// All of the answer.
+    pub(crate) fn page(mut self) -> Result<Page, NoAnswer> {
+        let list = self.levels[0].lists.remove(&Vec::new()).unwrap_or_default();
+        let (n_rows, more) = (list.rows.len(), list.more);
+        let mut out = Vec::with_capacity(self.levels[0].json.len() + 64);
+        let mut count = None;
+        match self.nested.members.is_empty() {
+            true => {
+                list.write(&self.levels[0].json, &mut out);
+                if let Some(counted) = self.levels.get(1).filter(|_| self.nested.levels[1].is_root_value()) {
+                    count = Some(counted.number()?);
+                }
+            }
+            false => {
+                let last = list.last.clone();
+                self.levels[0].lists.insert(Vec::new(), List { last, ..list });
+                let within = Within { nested: self.nested, levels: &self.levels, first: 0 };
+                out.push(b'{');
+                within.members(&self.nested.members, &[], None, &mut out)?;
+                out.push(b'}');
+                return Ok(Page { json: out, n_rows, more, last: None, count });
+            }
+        }
+        let last = (0 < n_rows && !list.last.is_empty()).then_some(list.last);
+        Ok(Page { json: out, n_rows, more, last, count })
+    }
+}
+
+impl Level {
+    /// The number that the one row of the one list is.
+    fn number(&self) -> Result<i64, Malformed> {
+        let text = std::str::from_utf8(&self.json).ok();
+        text.and_then(|text| text.parse().ok()).ok_or(Malformed("a count that is not a bigint"))
+    }
+}
+
+impl List {
+    /// Writes the rows, joined by commas.
+    fn write(&self, json: &[u8], out: &mut Vec<u8>) {
+        for (i, (start, end)) in self.rows.iter().enumerate() {
+            if 0 < i {
+                out.push(b',');
+            }
+            out.extend_from_slice(&json[*start..*end]);
+        }
+    }
+}
+
+/// The levels from the number `first` on, whose lists are complete.
+struct Within<'a> {
+    nested: &'a Nested,
+    levels: &'a [Level],
+    first: usize,
+}
+
+impl Within<'_> {
+    /// The list of a level that belongs to the row around it with these values.
+    fn list(&self, level: usize, values: &Values<'_>) -> Option<(&Level, &List)> {
+        let of = self.nested.levels.get(level)?;
+        let found = self.levels.get(level.checked_sub(self.first)?)?;
+        let mut wanted = Vec::new();
+        if !key(values, &of.key_around, &mut wanted) {
+            return None;
+        }
+        found.lists.get(&wanted).map(|list| (found, list))
+    }
+
+    /// Writes members, joined by commas. `shape`: of the row around them, if there is one.
+    fn members(
+        &self,
+        members: &[Member],
+        values: &Values<'_>,
+        shape: Option<&Shape>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NoAnswer> {
+        for (i, member) in members.iter().enumerate() {
+            if 0 < i {
+                out.push(b',');
+            }
+            self.member(member, values, shape, out)?;
+        }
+        Ok(())
+    }
+
+    fn member(
+        &self,
+        member: &Member,
+        values: &Values<'_>,
+        shape: Option<&Shape>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NoAnswer> {
+        match member {
+            Member::Column(at) => {
+                let column = shape.and_then(|shape| shape.columns.get(*at));
+                let column = column.ok_or(Malformed("a member without its column"))?;
+                out.extend_from_slice(column.label.as_deref().unwrap_or_default().as_bytes());
+                value(values[*at], &column.encoding, out)?;
+            }
+            Member::Constant(text) => out.extend_from_slice(text.as_bytes()),
+            Member::Object { label, presence, members } => {
+                out.extend_from_slice(label.as_bytes());
+                match presence {
+                    Some(column) if values[*column] != Some(&[1]) => out.extend_from_slice(b"null"),
+                    _ => {
+                        out.push(b'{');
+                        self.members(members, values, shape, out)?;
+                        out.push(b'}');
+                    }
+                }
+            }
+            Member::List { label, level, more, count } => {
+                let found = self.list(*level, values);
+                self.array(label, found, out);
+                if found.is_some_and(|(_, list)| list.more) {
+                    out.push(b',');
+                    out.extend_from_slice(more.as_bytes());
+                    out.extend_from_slice(b"true");
+                }
+                if let Some((label, level)) = count {
+                    out.push(b',');
+                    self.count(label, *level, values, out);
+                }
+            }
+            Member::Row { label, level } => {
+                out.extend_from_slice(label.as_bytes());
+                match self.list(*level, values).and_then(|(of, list)| Some((of, list.rows.first()?))) {
+                    Some((of, (start, end))) => out.extend_from_slice(&of.json[*start..*end]),
+                    None => out.extend_from_slice(b"null"),
+                }
+            }
+            Member::Connection { label, parts } => {
+                out.extend_from_slice(label.as_bytes());
+                out.push(b'{');
+                for (i, (label, part)) in parts.iter().enumerate() {
+                    if 0 < i {
+                        out.push(b',');
+                    }
+                    self.part(label, part, values, out)?;
+                }
+                out.push(b'}');
+            }
+        }
+        Ok(())
+    }
+
+    fn part(
+        &self,
+        label: &str,
+        part: &ConnectionPart,
+        values: &Values<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NoAnswer> {
+        match part {
+            ConnectionPart::Items(level) => self.array(label, self.list(*level, values), out),
+            ConnectionPart::Count(level) => self.count(label, *level, values, out),
+            ConnectionPart::Constant(json) => {
+                out.extend_from_slice(label.as_bytes());
+                out.extend_from_slice(json.as_bytes());
+            }
+            ConnectionPart::HasNextPage(level) => {
+                out.extend_from_slice(label.as_bytes());
+                let more = self.list(*level, values).is_some_and(|(_, list)| list.more);
+                out.extend_from_slice(if more { b"true" } else { b"false" });
+            }
+            ConnectionPart::EndCursor(level) => {
+                out.extend_from_slice(label.as_bytes());
+                let last = self.list(*level, values).map(|(_, list)| &list.last);
+                let binding = self.nested.levels.get(*level).and_then(|level| level.binding);
+                match last.filter(|last| !last.is_empty()).zip(binding) {
+                    Some((last, binding)) => end_cursor(&self.nested.cursors, binding, last, out)?,
+                    None => out.extend_from_slice(b"null"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn array(&self, label: &str, found: Option<(&Level, &List)>, out: &mut Vec<u8>) {
+        out.extend_from_slice(label.as_bytes());
+        out.push(b'[');
+        if let Some((level, list)) = found {
+            list.write(&level.json, out);
+        }
+        out.push(b']');
+    }
+
+    fn count(&self, label: &str, level: usize, values: &Values<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(label.as_bytes());
+        match self.list(level, values) {
+            Some((of, list)) => list.write(&of.json, out),
+            None => out.push(b'0'),
+        }
+    }
+}
+
+fn write_row(
+    of: &CompiledLevel,
+    values: &Values<'_>,
+    within: &Within<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), NoAnswer> {
+    if of.is_value {
+        return value(values[0], &of.shape.columns[0].encoding, out);
+    }
+    out.push(b'{');
+    if of.members.is_empty() {
+        let mut is_first = true;
+        for (column, it) in of.shape.columns.iter().zip(values) {
+            let Some(label) = &column.label else { continue };
+            if !std::mem::take(&mut is_first) {
+                out.push(b',');
+            }
+            out.extend_from_slice(label.as_bytes());
+            value(*it, &column.encoding, out)?;
+        }
+    } else {
+        within.members(&of.members, values, Some(&of.shape), out)?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn value(
+    value: Option<&[u8]>,
+    encoding: &rowgate_sql::shape::Encoding,
+    out: &mut Vec<u8>,
+) -> Result<(), NoAnswer> {
+    match value {
+        None => out.extend_from_slice(b"null"),
+        Some(value) => json::write(encoding, value, out)?,
+    }
+    Ok(())
+}
+
+fn end_cursor(
+    cursors: &CursorKey,
+    binding: cursor::Binding,
+    last: &Position,
+    out: &mut Vec<u8>,
+) -> Result<(), NoAnswer> {
+    let token = cursor::encode(cursors, binding, last);
+    if cursor::MAX_TOKEN_LEN < token.len() {
+        return Err(NoAnswer::TooLong);
+    }
+    out.push(b'"');
+    out.extend_from_slice(token.as_bytes());
+    out.push(b'"');
+    Ok(())
+}
+
+/// The values of `columns`, each with its length. False: one of them is NULL, which equals nothing.
+fn key(values: &Values<'_>, columns: &[usize], key: &mut Vec<u8>) -> bool {
+    key.clear();
+    for column in columns {
+        let Some(Some(value)) = values.get(*column) else { return false };
+        key.extend_from_slice(&(value.len() as u32).to_be_bytes());
+        key.extend_from_slice(value);
+    }
+    true
+}
