@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::api::openapi::cache::DocumentCache;
 use crate::api::{probes, service};
 use crate::auth::token_keys::TokenKeys;
 use crate::config::ServerSettings;
@@ -60,6 +61,7 @@ pub struct App {
     pub unparsed: Arc<UnparsedRequests>,
     /// Who holds how much of the memory for request bodies.
     pub body_memory: Arc<BodyMemory>,
+    pub documents: DocumentCache,
     /// Cancelled when draining begins.
     pub draining: CancellationToken,
 }
@@ -129,6 +131,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         metrics: RequestMetrics::default(),
         unparsed: Arc::default(),
         body_memory: BodyMemory::new(settings.body_memory),
+        documents: DocumentCache::default(),
         draining: shutdown.clone(),
     });
     let address = listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();

@@ -59,6 +59,11 @@ impl Basis {
         }
         Basis(hash.finalize().into())
     }
+
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl EntityTag {
@@ -69,6 +74,14 @@ impl EntityTag {
         let [a, b, c, d, e, f, g, h, ..] = hash;
         let short = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
         EntityTag(format!("\"{:016x}-{short:016x}\"", version.0))
+    }
+
+    /// Of what is no row and has no version: all of it is in `basis`. It is no tag that a write names.
+    #[must_use]
+    pub fn of_contents(basis: &Basis, encoding: &str) -> EntityTag {
+        let Basis(hash) = Basis::new([&basis.0[..], encoding.as_bytes()]);
+        let digits: String = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        EntityTag(format!("\"{digits}\""))
     }
 
     #[must_use]

@@ -11,7 +11,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use rowgate_core::problem::{Code, Problem};
 
 use crate::api::rest::{read, write};
-use crate::api::{options, tokens};
+use crate::api::{openapi, options, tokens};
 use crate::app::App;
 use crate::server::respond::Refusal;
 
@@ -26,7 +26,7 @@ pub struct Route {
     handler: fn() -> MethodRouter<Arc<App>>,
 }
 
-static ROUTES: [Route; 9] = [
+static ROUTES: [Route; 10] = [
     Route { method: "GET", path: "/auth/{tenant}/api", needs_key: true, handler: || get(read::entities) },
     Route {
         method: "GET",
@@ -63,6 +63,12 @@ static ROUTES: [Route; 9] = [
         path: "/auth/{tenant}/api/{entity}/{*key}",
         needs_key: true,
         handler: || delete(write::delete),
+    },
+    Route {
+        method: "GET",
+        path: "/auth/{tenant}/openapi.json",
+        needs_key: true,
+        handler: || get(openapi::document),
     },
     Route {
         method: "POST",
@@ -127,6 +133,7 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+    use crate::api::openapi::cache::DocumentCache;
     use crate::api::service::{Api, answer};
     use crate::app::Tasks;
     use crate::auth::token_keys::TokenKeys;
@@ -155,6 +162,7 @@ mod tests {
             metrics: RequestMetrics::default(),
             unparsed: Arc::default(),
             body_memory: BodyMemory::new(BodyMemory::MIN_BYTES),
+            documents: DocumentCache::default(),
             draining: CancellationToken::new(),
         })
     }

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
-use rowgate_core::entity_tag::{EntityTag, Tag, Tags};
+use rowgate_core::entity_tag::{Basis, EntityTag, Tag, Tags};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::resolve::Precondition;
 
@@ -22,9 +22,15 @@ pub fn if_none_match(method: &Method, headers: &HeaderMap) -> Option<Tags> {
 
 /// Gives a tagged answer its `ETag`, after it was encoded, and takes the body away from who has it.
 pub fn finish(mut response: Response, if_none_match: Option<&Tags>) -> Response {
-    let Some(RowVersion { version, basis }) = response.extensions_mut().remove() else { return response };
+    let (row, contents) = (response.extensions_mut().remove(), response.extensions_mut().remove::<Basis>());
     let encoding = response.headers().get(CONTENT_ENCODING).and_then(|it| it.to_str().ok());
-    let tag = EntityTag::new(version, &basis, encoding.unwrap_or_default());
+    let tag = match (row, contents) {
+        (Some(RowVersion { version, basis }), _) => {
+            EntityTag::new(version, &basis, encoding.unwrap_or_default())
+        }
+        (None, Some(basis)) => EntityTag::of_contents(&basis, encoding.unwrap_or_default()),
+        (None, None) => return response,
+    };
     if response.status() == StatusCode::OK
         && if_none_match.is_some_and(|if_none_match| if_none_match.hold(&tag))
     {
@@ -110,6 +116,12 @@ mod tests {
             assert!(status == 200 || !response.headers().contains_key(CONTENT_ENCODING));
             assert_eq!(tag(&response) == plain, encoding.is_none());
         }
+        let mut whole = answer(None);
+        let _row = whole.extensions_mut().remove::<RowVersion>();
+        whole.extensions_mut().insert(Basis::new([&b"x"[..]]));
+        let tag = tag(&finish(whole, None));
+        let Ok(Tags::List(list)) = Tags::parse([tag.as_bytes()]) else { panic!("{tag}") };
+        assert_eq!(list[0].version(), None, "what is no row has no version: {tag}");
         let untagged = finish(Response::new(Body::empty()), Some(&Tags::Any));
         assert!(untagged.status() == 200 && !untagged.headers().contains_key(ETAG));
         let mut refused = answer(None);

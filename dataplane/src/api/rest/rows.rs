@@ -101,8 +101,8 @@ impl hyper::body::Body for StreamedRows {
     }
 }
 
-/// A body of a few known pieces: rows go out without being copied, and with a Content-Length.
-struct Chunks(VecDeque<Bytes>);
+/// A body of a few pieces: they go out without being copied, and with a Content-Length.
+pub(crate) struct Chunks(pub(crate) VecDeque<Bytes>);
 
 impl hyper::body::Body for Chunks {
     type Data = Bytes;
