@@ -5,6 +5,7 @@ pub(crate) mod http;
 pub(crate) mod keys;
 pub(crate) mod kubernetes;
 mod neighbours;
+mod openapi;
 pub(crate) mod postgres;
 pub(crate) mod programs;
 pub(crate) mod reads;

@@ -1,6 +1,6 @@
 //! `/auth/{tenant}/openapi.json`: what the calling key may do, as OpenAPI 3.1.
 //!
-//! A new surface is a file beside [`rest`] and a line in [`document`].
+//! A new surface is a file in [`surfaces`].
 
 mod access;
 pub mod cache;
@@ -9,10 +9,11 @@ mod errors;
 mod examples;
 mod operation;
 mod parameters;
-mod rest;
 mod schemas;
 mod sections;
-mod tokens;
+mod surfaces;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -17,8 +17,9 @@ const LIVE: [&str; 3] = ["BadRequest", "RowNotFound", "Forbidden"];
 
 /// Method and pattern of each route, a path that `shop-admin` may read below it, and such of an entity and of a field
 /// that do not exist, with what a live key is told. A route without a line here fails the test.
-const PATHS: [(&str, &str, &str, Wrong); 7] = [
+const PATHS: [(&str, &str, &str, Wrong); 8] = [
     ("GET", "/auth/{tenant}/api", "/api", &[]),
+    ("GET", "/auth/{tenant}/openapi.json", "/openapi.json", &[]),
     ("POST", "/auth/{tenant}/api/{entity}", "/api/orders", &[("/api/absentee", 404)]),
     ("PATCH", "/auth/{tenant}/api/{entity}/{*key}", "/api/orders/id/999999", &[("/api/absentee/id/1", 404)]),
     ("PUT", "/auth/{tenant}/api/{entity}/{*key}", "/api/orders/id/999999", &[("/api/absentee/id/1", 404)]),
@@ -308,6 +309,9 @@ async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
             match case.status {
                 401 => refusals.push(reply),
                 403 => role_refusals.push(reply),
+                _ if path.ends_with(".json") => {
+                    assert!(reply.body.contains("\"openapi\""), "{here}: {reply:?}")
+                }
                 _ if is_read => assert!(!reply.rows().is_empty(), "{here}: {reply:?}"),
                 _ => {
                     let code = reply.json()["error"]["code"].clone();

@@ -51,15 +51,20 @@ pub struct DocumentCache {
 
 impl Default for DocumentCache {
     fn default() -> DocumentCache {
-        DocumentCache {
-            entries: Mutex::default(),
-            builds: Semaphore::new(MAX_CONCURRENT_BUILDS),
-            max_bytes: MAX_BYTES,
-        }
+        DocumentCache::of(MAX_BYTES)
     }
 }
 
 impl DocumentCache {
+    pub(super) fn of(max_bytes: usize) -> DocumentCache {
+        DocumentCache { entries: Mutex::default(), builds: Semaphore::new(MAX_CONCURRENT_BUILDS), max_bytes }
+    }
+
+    #[cfg(test)]
+    pub(super) fn n_documents(&self) -> usize {
+        self.entries.lock().by_owner.len()
+    }
+
     /// The document of a permission set, made where there is none of this catalog. `set_role`: the role that holds the grants.
     pub(super) async fn get(
         &self,

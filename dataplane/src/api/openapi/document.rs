@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::api::openapi::operation::{Operation, json_response};
 use crate::api::openapi::sections::Sections;
-use crate::api::openapi::{errors, parameters, rest, tokens};
+use crate::api::openapi::{errors, parameters, surfaces};
 
 const DESCRIPTION: &str = "What the API key that asked for this document may do, and nothing else. HEAD answers as GET does, and \
                            OPTIONS lists the methods of a URL. The header X-MS-API-ROLE may name the role of the key, which \
@@ -16,9 +16,7 @@ const DESCRIPTION: &str = "What the API key that asked for this document may do,
 pub(super) fn rest_of(tenant: &TenantSlug, catalog: &Catalog, scope: &Scope) -> String {
     let mut sections = Sections::default();
     errors::add(&mut sections);
-    // each surface is a line
-    rest::add(tenant, catalog, scope, &mut sections);
-    tokens::add(&mut sections);
+    surfaces::add(tenant, catalog, scope, &mut sections);
     add_itself(tenant, &mut sections);
     let info = json!({"title": tenant, "version": "1", "description": DESCRIPTION});
     let schemes = json!({

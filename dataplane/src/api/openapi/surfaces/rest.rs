@@ -17,7 +17,12 @@ use crate::api::openapi::{errors, examples, parameters};
 const ENTITY: &str = "rowgate.entity";
 
 /// Adds what the scope may do over REST.
-pub(super) fn add(tenant: &TenantSlug, catalog: &Catalog, scope: &Scope, sections: &mut Sections) {
+pub(in crate::api::openapi) fn add(
+    tenant: &TenantSlug,
+    catalog: &Catalog,
+    scope: &Scope,
+    sections: &mut Sections,
+) {
     let base = format!("/auth/{tenant}/api");
     let listing = Operation::new("list_entities", "rowgate", "The entities that this key may read or call")
         .responds("200", json_response("The entities", &list_of(ENTITY)))

@@ -6,7 +6,7 @@ use crate::api::openapi::errors;
 use crate::api::openapi::operation::{Operation, json_response};
 use crate::api::openapi::sections::Sections;
 
-pub(super) fn add(sections: &mut Sections) {
+pub(in crate::api::openapi) fn add(sections: &mut Sections) {
     let token = json!({
         "type": "object",
         "required": ["token", "expiresIn"],

@@ -1,0 +1,15 @@
+//! What the surfaces say of themselves. A new one is a file here and a line in [`add`].
+
+mod rest;
+mod tokens;
+
+use rowgate_core::name::TenantSlug;
+use rowgate_sql::catalog::{Catalog, Scope};
+
+use crate::api::openapi::sections::Sections;
+
+/// Adds what the scope may do over each of them.
+pub(super) fn add(tenant: &TenantSlug, catalog: &Catalog, scope: &Scope, sections: &mut Sections) {
+    rest::add(tenant, catalog, scope, sections);
+    tokens::add(sections);
+}
