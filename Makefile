@@ -40,7 +40,8 @@ soaks := writes::protection::writers::of_writers_with_one_version_exactly_one_wi
   reads::differential::a_key_changes_what_its_role_changes_and_what_the_manifest_means \
   writes::versioned::racing::of_writers_with_one_version_exactly_one_is_answered_200 \
   reads::paging::terms::a_filter_finds_what_an_oracle_finds \
-  http::fault_injection::aborts::clients_that_go_away_leave_nobody_their_rows
+  http::fault_injection::aborts::clients_that_go_away_leave_nobody_their_rows \
+  openapi::requests::schemathesis_finds_no_answer_that_is_not_documented
 
 # Flags of the benchmark: make bench BENCH='--only row --rounds 3', or BENCH='--only reconcile --objects 1000'
 BENCH ?=
@@ -73,7 +74,7 @@ test: tools postgres clients pgbouncer kubernetes ## all tests, against a real P
 	@$(as_tests) $(on_postgres) set -x; cargo test --workspace --lib --bins --tests
 	@$(if $(oldest_too),$(as_tests) $(call on,16) set -x; cargo test --workspace --test it -- $(on_oldest))
 
-soak: tools postgres ## ask CASES=100000 random cases of each kind from SEED=1 on (5000 take 2 minutes); a failure says how to repeat it
+soak: tools postgres clients ## ask CASES=100000 random cases of each kind from SEED=1 on (5000 take 2 minutes); a failure says how to repeat it
 	cargo build --workspace --bins
 	@$(on_postgres) for test in $(soaks); do \
 	  ROWGATE_CASES=$(CASES) ROWGATE_SEED=$(SEED) ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))" cargo test --quiet --package rowgate-tests --test it -- --nocapture --exact $$test; \
@@ -115,7 +116,7 @@ postgres: tools ## put a PostgreSQL into the cache if it is not there and no oth
 pgbouncer: tools ## put a PgBouncer into the cache unless one is installed
 	@tests/setup/pgbouncer.sh >/dev/null
 
-clients: tools ## put the public clients that tests show our tokens to into the cache if they are not there
+clients: tools ## put the public clients that tests show our tokens and documents to into the cache if they are not there
 	@tests/setup/clients.sh >/dev/null
 
 kubernetes: tools ## build an API server, etcd and kubectl into the cache if they are not there (4 minutes, once; Go 1.26)

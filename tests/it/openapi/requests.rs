@@ -46,7 +46,7 @@ async fn schemathesis_finds_no_answer_that_is_not_documented() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cases: u64 = std::env::var("ROWGATE_CASES").map_or(1_000, |text| text.parse().expect("a number"));
     // The two phases that draw nothing make 3,000 requests; drawn ones take ten times the time.
-    let drawn = (cases / 36).to_string();
+    let drawn = (cases.min(10_000) / 36 + 1).to_string();
     let further: &[&str] = match cases {
         0..=1_000 => &["--phases", "examples,coverage"],
         _ => &["--phases", "examples,coverage,fuzzing", "--max-examples", &drawn],
@@ -60,7 +60,7 @@ async fn schemathesis_finds_no_answer_that_is_not_documented() {
     let mut document = document;
     let path = "/auth/shop/api/customers/id/{id}";
     let responses = document["paths"][path]["delete"]["responses"].as_object_mut().expect("an object");
-    responses.remove("404").expect("it is documented");
+    responses.remove("400").expect("it is documented");
     let operation = format!("DELETE {path}");
     let only = ["--phases", "coverage", "--include-name", &operation];
     let output = schemathesis(&fixture, &document, folder.path(), &only);
