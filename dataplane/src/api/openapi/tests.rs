@@ -86,6 +86,7 @@ fn catalog(n_tables: usize, permissions: &[(Action, &[&str])]) -> (Catalog, Arc<
             write_support: WriteSupport::default(),
             hides: true,
             view: None,
+            relations: Vec::new(),
         });
         let of_entity = permissions.iter().map(|(action, columns)| PermissionRecord {
             entity: entity_name(&name),
