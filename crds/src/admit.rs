@@ -18,10 +18,11 @@ use crate::definition::definition;
 pub enum Kind {
     Tenant,
     ApiKey,
+    Relationship,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 2] = [Kind::Tenant, Kind::ApiKey];
+    pub const ALL: [Kind; 3] = [Kind::Tenant, Kind::ApiKey, Kind::Relationship];
 
     /// The word after `kind:`.
     #[must_use]
@@ -29,6 +30,7 @@ impl Kind {
         match self {
             Kind::Tenant => "Tenant",
             Kind::ApiKey => "ApiKey",
+            Kind::Relationship => "Relationship",
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::admit::Kind;
 use crate::tenant::root_rules;
-use crate::{ApiKey, Tenant};
+use crate::{ApiKey, Relationship, Tenant};
 
 /// The CustomResourceDefinition of a kind, as JSON.
 ///
@@ -20,6 +20,7 @@ pub fn definition(kind: Kind) -> Value {
     let crd = match kind {
         Kind::Tenant => serde_json::to_value(Tenant::crd()),
         Kind::ApiKey => serde_json::to_value(ApiKey::crd()),
+        Kind::Relationship => serde_json::to_value(Relationship::crd()),
     };
     let mut crd = crd.expect("a derived definition is JSON");
     let root = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
@@ -143,9 +144,11 @@ mod tests {
 
     #[test]
     fn committed_yaml_is_what_the_types_say() {
-        for (kind, committed) in
-            [(Kind::Tenant, include_str!("../tenant.yaml")), (Kind::ApiKey, include_str!("../apikey.yaml"))]
-        {
+        for (kind, committed) in [
+            (Kind::Tenant, include_str!("../tenant.yaml")),
+            (Kind::ApiKey, include_str!("../apikey.yaml")),
+            (Kind::Relationship, include_str!("../relationship.yaml")),
+        ] {
             let name = kind.as_str().to_lowercase();
             assert!(
                 yaml(kind) == committed,

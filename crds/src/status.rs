@@ -100,6 +100,10 @@ reasons! {
     TooManyPermissionSets,
     /// The tenant's database holds more than Rowgate reads of it.
     TooLarge,
+    /// A relationship leaves out its fields, and the tables have no foreign key between them, or several.
+    ForeignKeyNotFound,
+    /// No unique index proves that a relationship to one row leads to one row at most.
+    NotUnique,
     /// The database was changed by hand and is being repaired.
     Drifted,
     /// The Secret could not be read or written.
@@ -142,6 +146,8 @@ impl Reason {
             | Reason::ExtensionRefused
             | Reason::TooManyPermissionSets
             | Reason::TooLarge
+            | Reason::ForeignKeyNotFound
+            | Reason::NotUnique
             | Reason::LoginRefused
             | Reason::SecretInvalid => true,
             Reason::Served

@@ -9,7 +9,7 @@ use crate::api::Progress;
 use crate::source::KubeSource;
 
 /// The kinds that are watched, as their plurals; of Secrets the metadata only.
-const WATCHES: [&str; 3] = ["tenants", "apikeys", "secrets"];
+const WATCHES: [&str; 4] = ["tenants", "apikeys", "relationships", "secrets"];
 
 /// Everything that is counted.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use kube::api::Api;
 use kube::core::NamespaceResourceScope;
 use kube::runtime::watcher;
 use kube::{Client, Resource};
-use rowgate_crds::{ApiKey, Kind, Tenant};
+use rowgate_crds::{ApiKey, Kind, Relationship, Tenant};
 use rowgate_reconcile::source::{
     Described, Event, Found, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem,
     StatusReport, Version,
@@ -46,6 +46,9 @@ const PAGE_SIZE: u32 = 100;
 pub(crate) trait Declared:
     Described + Resource<DynamicType = (), Scope = NamespaceResourceScope>
 {
+    /// Whether its definition came with a later version than the first: an installation that upgrades may lack it.
+    const IS_LATER: bool = false;
+
     /// The objects of this kind.
     fn stores(source: &KubeSource) -> &Stores<Self>;
 }
@@ -59,6 +62,14 @@ impl Declared for Tenant {
 impl Declared for ApiKey {
     fn stores(source: &KubeSource) -> &Stores<ApiKey> {
         &source.api_keys
+    }
+}
+
+impl Declared for Relationship {
+    const IS_LATER: bool = true;
+
+    fn stores(source: &KubeSource) -> &Stores<Relationship> {
+        &source.relationships
     }
 }
 
@@ -78,6 +89,7 @@ pub struct KubeSource {
     client: Client,
     tenants: Stores<Tenant>,
     api_keys: Stores<ApiKey>,
+    relationships: Stores<Relationship>,
     secrets: secrets::Watched,
     config_maps: config_maps::ConfigMaps,
     events: events::Events,
@@ -106,6 +118,7 @@ impl KubeSource {
         let source = Arc::new(KubeSource {
             tenants: Stores::new(namespaces),
             api_keys: Stores::new(namespaces),
+            relationships: Stores::new(namespaces),
             secrets: secrets::Watched::new(namespaces),
             config_maps: config_maps::ConfigMaps::new(client.clone()),
             events: events::Events::new(client.clone(), identity, shared.meter.clone()),
@@ -225,6 +238,7 @@ impl ResourceSource for KubeSource {
         let began = Instant::now();
         let tenants = finalizer::objects(&self.client, &self.tenants).await?;
         let api_keys = finalizer::objects(&self.client, &self.api_keys).await?;
+        let relationships = finalizer::objects(&self.client, &self.relationships).await?;
         let config_maps = self.config_maps.read(&tenants).await?;
         let (mut problems, mut unread) = (Vec::new(), BTreeSet::new());
         for kind in Kind::ALL {
@@ -235,7 +249,7 @@ impl ResourceSource for KubeSource {
         }
         self.shared.meter.looks.observe(began.elapsed());
         let missing = self.secrets.missing(api_keys.iter().map(secret_of));
-        Ok(Snapshot { tenants, api_keys, config_maps, missing, problems, unread })
+        Ok(Snapshot { tenants, api_keys, relationships, config_maps, missing, problems, unread })
     }
 
     async fn read_secret(&self, namespace: &str, name: &str) -> Result<Option<Found>, SourceError> {

@@ -1,6 +1,8 @@
 //! What is admitted and what is refused: specs, and the words about each. `admit.rs` shows them to our own judge,
 //! `tests/it/kubernetes/cluster/admission.rs` to an API server. Each reads this file.
 
+mod relationships;
+
 use rowgate_crds::Kind;
 use serde_json::{Value, json};
 
@@ -15,7 +17,7 @@ pub(crate) struct Case {
 }
 
 pub(crate) fn all() -> Vec<Case> {
-    [tenants(), entities(), keys(), changes(), texts()].concat()
+    [tenants(), entities(), keys(), relationships::cases(), changes(), texts()].concat()
 }
 
 /// The object `shop` with this spec, in YAML.

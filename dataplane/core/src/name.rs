@@ -112,6 +112,14 @@ impl FromStr for EntityName {
     }
 }
 
+impl EntityName {
+    /// The name under which a plan knows a table that only links others. No manifest can give it: it holds a colon.
+    #[must_use]
+    pub fn of_link(schema: &str, object: &str) -> EntityName {
+        EntityName(format!("through:{schema}.{object}"))
+    }
+}
+
 impl FromStr for Ulid {
     type Err = NameError;
 

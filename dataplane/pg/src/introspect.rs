@@ -15,6 +15,7 @@ mod cluster;
 mod columns;
 pub mod declared;
 mod holders;
+mod links;
 mod records;
 mod relations;
 mod routines;
@@ -82,6 +83,7 @@ async fn read_tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
         db.keys = records::keys(&mut snapshot).await.map_err(of("dl.keys"))?;
         db.claims = records::claims(&mut snapshot).await.map_err(of("dl.claims"))?;
         db.entities = records::entities(&mut snapshot).await.map_err(of("dl.entities"))?;
+        db.relationships = records::relationships(&mut snapshot).await.map_err(of("dl.relationships"))?;
         db.permission_sets =
             records::permission_sets(&mut snapshot).await.map_err(of("dl.permission_sets"))?;
         db.applied = records::applied(&mut snapshot).await.map_err(of("dl.applied"))?;

@@ -26,7 +26,7 @@ use crate::controller::pass_slots::PassSlots;
 use crate::controller::replica_poll::{ReplicaPoll, SeenTables, poll_replicas};
 use crate::removal::remains::sweep;
 use crate::source::{ResourceSource, Snapshot};
-use crate::status::report::StatusCache;
+use crate::status::StatusCache;
 use crate::status::reporter::Reporter;
 use crate::status::{Replicas, TenantState, login_failure, serving};
 
@@ -161,6 +161,8 @@ enum Done {
     Retired(String, Result<(), PgError>),
     /// A key without a Tenant was released, by uid.
     OrphanReleased(String, Result<bool, String>),
+    /// A Relationship without a Tenant was released.
+    Released,
     Polled(Result<(PgConnection, ReplicaPoll), PgError>),
     Listed(Result<Vec<tenants::Record>, PgError>),
 }
@@ -301,7 +303,8 @@ impl<S: ResourceSource + 'static> Controller<S> {
             entry.whole = probe;
             let (keys, snapshot) = (entry.inputs.keys.clone(), self.snapshot.clone());
             let (slow, cut) = (entry.slow, entry.begin());
-            let job = Job { shared, snapshot, tenant, keys, probe, slow, cut, memory };
+            let relationships = entry.inputs.relationships.clone();
+            let job = Job { shared, snapshot, tenant, keys, relationships, probe, slow, cut, memory };
             self.jobs.spawn(async move { Done::Passed(Box::new(Box::pin(job.run()).await)) });
         }
         for (uid, orphan) in self.orphans.iter_mut().filter(|(_, it)| it.due.is_some_and(|due| due <= now)) {

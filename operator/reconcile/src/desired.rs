@@ -2,12 +2,12 @@
 //!
 //! `convert` makes the values from resources; `annotations` reads the switches beside a spec.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rowgate_core::name::{EntityName, TenantSlug, Ulid};
 use rowgate_core::role::DbRole;
-use rowgate_crds::{ApiKey, Tenant};
+use rowgate_crds::{ApiKey, Relationship, Tenant};
 use rowgate_pg::control::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
 use rowgate_sql::text::Ident;
@@ -29,6 +29,9 @@ pub struct Desired {
     pub shared_claims: BTreeMap<String, String>,
     pub entities: Vec<EntitySpec>,
     pub keys: Vec<KeySpec>,
+    pub relationships: Vec<RelationshipSpec>,
+    /// Uids of Relationships that are there and cannot be read: what is served of them stays.
+    pub unread_relationships: BTreeSet<String>,
     /// SCRAM verifiers of the tenant's four logins, by role name.
     pub verifiers: BTreeMap<String, String>,
 }
@@ -121,6 +124,44 @@ pub struct KeySpec {
     pub verifier: String,
 }
 
+/// One Relationship.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelationshipSpec {
+    pub uid: String,
+    /// Of the object, for messages.
+    pub object: String,
+    pub generation: i64,
+    /// Beside the fields of `from`.
+    pub name: String,
+    pub from: EndSpec,
+    pub to: EndSpec,
+    pub through: Option<ThroughSpec>,
+    /// A row leads to one row or none, and not to a list.
+    pub to_one: bool,
+    pub assume_unique: bool,
+    /// Beside the fields of `to`.
+    pub inverse: Option<String>,
+}
+
+/// One end of a relationship.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndSpec {
+    pub entity: String,
+    /// Exposed names; empty: those of the foreign key, or with a linking table the key.
+    pub fields: Vec<String>,
+}
+
+/// The table that links both ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThroughSpec {
+    pub schema: Ident,
+    pub object: Ident,
+    /// Columns; empty: those of its foreign key to the table of `from`.
+    pub from: Vec<String>,
+    /// The same for `to`.
+    pub to: Vec<String>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretSpec {
     /// For the row, if it is not there yet.
@@ -147,17 +188,19 @@ pub enum Scope {
     Permissions(Vec<Permission>),
 }
 
-/// What a Tenant and its ApiKeys say: each key under the identifier that it has, or is to have, and with the secret
+/// What a Tenant, its ApiKeys and its Relationships say: each key under the identifier that it has, or is to have, and with the secret
 /// that its Secret holds. The error says what to change in the Tenant.
 pub fn from_resources<'a>(
     tenant: &Tenant,
     (id, database): (&Ulid, &str),
     keys: impl IntoIterator<Item = (&'a ApiKey, Ulid, Option<SecretSpec>)>,
+    relationships: impl IntoIterator<Item = &'a Relationship>,
     installation: &Installation,
 ) -> Result<Desired, String> {
     let mut desired = convert::tenant(tenant, id, database, installation)?;
     let keys = keys.into_iter().map(|(key, id, secret)| convert::key(key, id, secret, installation));
     desired.keys.extend(keys);
+    desired.relationships.extend(relationships.into_iter().filter_map(convert::relationship));
     Ok(desired)
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rowgate_core::name::Ulid;
-use rowgate_crds::{ApiKey, DeletionPolicy, NotServedYet as _, Part, Reason, Tenant};
+use rowgate_crds::{ApiKey, DeletionPolicy, Kind, NotServedYet as _, Part, Reason, Relationship, Tenant};
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::{last_used, leader, replicas, tenants};
@@ -22,9 +22,9 @@ use crate::apply::connection_cache::ConnectionCache;
 use crate::desired::{annotations, convert};
 use crate::plan::{As, Closed, Finding};
 use crate::source::{ResourceSource, Snapshot, Version};
-use crate::status::TenantState;
-use crate::status::report::{self, StatusCache};
+use crate::status::report;
 use crate::status::reporter::Reporter;
+use crate::status::{StatusCache, TenantState};
 
 mod adopt;
 mod converge;
@@ -107,6 +107,8 @@ pub(crate) struct Pass<'a, S> {
     pub(crate) keys: Vec<&'a ApiKey>,
     /// Those that are being deleted.
     pub(crate) deleting: Vec<&'a ApiKey>,
+    /// Those that are to be served, and not those that are being deleted.
+    pub(crate) relationships: Vec<&'a Relationship>,
     /// Whether the passwords of all logins are tried, too.
     pub(crate) probe: bool,
     /// Of the Secrets that this pass has read, written or known, by uid of the key.
@@ -147,7 +149,8 @@ impl<S: ResourceSource> Pass<'_, S> {
 
     /// What became of the Tenant; and if the pass came to its end, the uids of the keys that live in the database.
     async fn follow(&mut self) -> (TenantState, Option<BTreeSet<String>>) {
-        let mut state = report::known(self.tenant, &self.keys, self.memory.last.as_deref());
+        let mut state =
+            report::known(self.tenant, &self.keys, &self.relationships, self.memory.last.as_deref());
         if annotations::value(&self.tenant.metadata, rowgate_crds::PAUSED) == Some("true") {
             let message = "paused by the annotation rowgate.dev/paused; nothing changes until it is removed";
             state.findings.retry = Some((Reason::Paused, message.to_owned()));
@@ -255,6 +258,11 @@ impl<S: ResourceSource> Pass<'_, S> {
     ) -> Result<TenantDb, PassError> {
         let mut desired = convert::tenant(self.tenant, &record.id, &record.database, self.installation)
             .map_err(|message| PassError::Refused(Reason::InvalidSpec, message))?;
+        desired.relationships =
+            self.relationships.iter().filter_map(|it| convert::relationship(it)).collect();
+        let namespace = self.tenant.metadata.namespace.as_deref().unwrap_or_default();
+        let unread = self.snapshot.unread_of(Kind::Relationship).filter(|it| it.namespace == namespace);
+        desired.unread_relationships = unread.map(|it| it.uid.clone()).collect();
         // a tenant that was passed over before stands, mostly; where it does not, step by step
         let looked = match self.memory.epoch.filter(|_| !self.probe) {
             Some(_) => match logins.introspect().await {

@@ -18,6 +18,7 @@ mod contents;
 mod differences;
 mod keys;
 mod protection;
+mod relationships;
 mod removal;
 mod roles_and_database;
 mod rows;
@@ -25,6 +26,7 @@ mod rows;
 pub use closed::{Closed, Of};
 pub use contents::{CLOSE_KEYS, Outcome, contents};
 pub use differences::drift;
+pub use relationships::Judged;
 pub use removal::{remains, removal};
 pub use roles_and_database::roles_and_database;
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rowgate_crds::{ApiKey, Kind, Tenant};
+use rowgate_crds::{ApiKey, Kind, Relationship, Tenant};
 
 pub use self::kinds::Described;
 pub use crate::status::object_status::Status;
@@ -86,6 +86,7 @@ pub trait ResourceSource: Send + Sync {
 pub struct Snapshot {
     pub tenants: Vec<Arc<Tenant>>,
     pub api_keys: Vec<Arc<ApiKey>>,
+    pub relationships: Vec<Arc<Relationship>>,
     /// By namespace and name.
     pub config_maps: BTreeMap<(String, String), Arc<BTreeMap<String, String>>>,
     /// Namespace and name of the Secrets that keys name and that are not there: when a key's Secret vanishes, a new one

@@ -14,13 +14,17 @@ use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::control::replicas::Serving;
 
 mod api_key;
+mod cache;
 pub(crate) mod object_status;
+mod relationship;
 pub(crate) mod report;
 pub(crate) mod reporter;
 mod tenant;
 mod transitions;
 
 pub(crate) use api_key::{ApiKeyFacts, KeyState};
+pub(crate) use cache::StatusCache;
+pub(crate) use relationship::{RelationshipFacts, RelationshipState};
 pub(crate) use tenant::{TenantFacts, TenantState};
 pub(crate) use transitions::Transitions;
 

@@ -47,7 +47,26 @@ impl<T: Declared> Watch<T> {
         self.shared.progress.expect(&path);
         let meter = self.shared.meter.watch(&self.name);
         let take = |event| self.take(&meter, event);
-        each(&self.shared, &meter, &path, watcher(api, config), take, |_| ()).await;
+        let failing = |_, error: &watcher::Error| {
+            if T::IS_LATER && is_undefined(error) {
+                self.undefined(&path);
+            }
+        };
+        each(&self.shared, &meter, &path, watcher(api, config), take, failing).await;
+    }
+
+    /// Nothing waits for a definition that is not there.
+    fn undefined(&self, path: &str) {
+        self.shared.progress.note(path);
+        if self.store.lock().is_undefined() {
+            let kind = T::KIND.as_str();
+            tracing::warn!(
+                kind,
+                "the API server does not know the kind; apply its CustomResourceDefinition, which comes with this version; until then no object of this kind is served"
+            );
+            self.shared.listed.send_replace(());
+            self.shared.wake.notify_one();
+        }
     }
 
     fn take(&self, meter: &WatchMeter, event: Event<Listed<T>>) {
@@ -102,7 +121,7 @@ pub(crate) async fn secrets(
             shared.wake.notify_one();
         }
     };
-    let failing = |since: Instant| {
+    let failing = |since: Instant, _: &watcher::Error| {
         if WATCH_FAILURE_TIMEOUT <= since.elapsed() {
             versions.lock().forget();
         }
@@ -110,14 +129,22 @@ pub(crate) async fn secrets(
     each(&shared, &meter, &path, watcher(api, config), take, failing).await;
 }
 
-/// Takes each event. `failing` is called with each failure, with the time of the first in a row.
+/// Whether the API server has no definition of the kind.
+fn is_undefined(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) => status.code == 404,
+        _ => false,
+    }
+}
+
+/// Takes each event. `failing` is called with each failure, and the time of the first in a row.
 async fn each<K>(
     shared: &Shared,
     meter: &WatchMeter,
     path: &str,
     events: impl Stream<Item = watcher::Result<Event<K>>>,
     take: impl Fn(Event<K>),
-    failing: impl Fn(Instant),
+    failing: impl Fn(Instant, &watcher::Error),
 ) {
     let mut events = std::pin::pin!(events);
     let mut backoff = Backoff::new(INITIAL_BACKOFF);
@@ -141,7 +168,7 @@ async fn each<K>(
                     tracing::warn!(watch = path, %error, "the watch failed; known objects are kept; retrying");
                     Instant::now()
                 });
-                failing(since);
+                failing(since, &error);
                 tokio::time::sleep(backoff.pause(MAX_BACKOFF, entropy::between(0.0, 1.0))).await;
             }
         }

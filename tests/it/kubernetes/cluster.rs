@@ -10,3 +10,4 @@ mod reading;
 mod secrets;
 mod shop;
 mod unreadable;
+mod upgrading;

@@ -34,6 +34,7 @@ pub(crate) mod keys;
 mod protection;
 pub(crate) mod quiet;
 mod reading;
+mod relationships;
 mod routines;
 mod serving;
 mod shop;

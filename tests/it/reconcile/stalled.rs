@@ -4,6 +4,7 @@
 
 mod cases;
 mod protection;
+mod relationships;
 mod routines;
 
 use std::fmt::Write as _;
@@ -100,6 +101,7 @@ async fn every_message_of_a_stalled_object_says_what_to_change() {
         let (kind, name) = match case.object {
             Object::Tenant => ("tenant", case.name),
             Object::ApiKey => ("apikey", case.name),
+            Object::Relationship => ("relationship", case.name),
         };
         let reason = case.reason.as_str();
         let status = until_ok(&format!("{reason} for {kind} {name}"), async || {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use rowgate_core::name::Ulid;
-use rowgate_sql::catalog::{EntityRecord, Limits, PermissionRecord};
+use rowgate_sql::catalog::{EntityRecord, Limits, PermissionRecord, RelationshipRecord};
 
 use crate::introspect::declared::Declared;
 
@@ -70,6 +70,8 @@ pub struct TenantDb {
     pub keys: BTreeMap<Ulid, Key>,
     pub claims: BTreeMap<(String, String), String>,
     pub entities: BTreeMap<String, EntityRecord>,
+    /// By entity and name.
+    pub relationships: BTreeMap<(String, String), RelationshipRecord>,
     /// By role.
     pub permission_sets: BTreeMap<String, PermissionSet>,
     /// By kind and name: the hash of what was asked for, and what PostgreSQL gave back.
@@ -162,6 +164,11 @@ pub struct Relation {
     pub policies: BTreeMap<String, Policy>,
     /// Column names of the primary key, in key order; empty: none.
     pub primary_key: Vec<String>,
+    /// The columns of each unique index that holds for all rows, in the order of the index; the primary key is one.
+    pub unique: BTreeSet<Vec<String>>,
+    /// The columns of each index over columns alone that holds for all rows, in its order.
+    pub indexes: BTreeSet<Vec<String>>,
+    pub foreign_keys: BTreeSet<ForeignKey>,
     /// Columns that lead an index, with the comparisons that no index of theirs serves under a policy, because they are
     /// not leakproof.
     pub leaky: BTreeMap<String, String>,
@@ -179,6 +186,14 @@ pub struct Relation {
     /// What it inherits from: for a partition the partitioned table.
     pub parents: BTreeSet<QName>,
     pub is_partition: bool,
+}
+
+/// Its columns equal those of a row of another table.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ForeignKey {
+    pub columns: Vec<String>,
+    pub table: QName,
+    pub table_columns: Vec<String>,
 }
 
 /// A trigger; its name says the rest.
@@ -210,12 +225,14 @@ pub enum RelationKind {
     Sequence,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Column {
     pub name: String,
     pub type_oid: u32,
     /// `format_type`, for casts and messages.
     pub type_name: String,
+    /// The type under a domain.
+    pub domain_over: Option<String>,
     pub not_null: bool,
     pub generated: bool,
     /// `GENERATED ALWAYS AS IDENTITY`.

@@ -15,6 +15,7 @@ struct Row {
     name: String,
     type_oid: i64,
     type_name: String,
+    domain_over: Option<String>,
     not_null: bool,
     generated: bool,
     identity_always: bool,
@@ -28,12 +29,14 @@ struct Row {
 pub(super) async fn columns(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<Column>>, PgError> {
     let rows: Vec<Row> = sqlx::query_as(concat!(
         "select a.attrelid::int8 as relation, a.attname::text as name, a.atttypid::int8 as type_oid, \
-                format_type(a.atttypid, a.atttypmod) as type_name, a.attnotnull as not_null, \
+                format_type(a.atttypid, a.atttypmod) as type_name, \
+                case y.typtype when 'd' then format_type(y.typbasetype, null) end as domain_over, a.attnotnull as not_null, \
                 a.attgenerated <> '' as generated, a.attidentity = 'a' as identity_always, \
                 v.default_value, v.needed_by, \
                 case when a.attacl is null then '{}' else ",
         acl!("a.attacl", "'c'", "c.relowner"),
         " end as acl from pg_attribute a join pg_class c on c.oid = a.attrelid \
+          join pg_type y on y.oid = a.atttypid \
           join pg_namespace n on n.oid = c.relnamespace \
           left join lateral ( \
               select (select pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d \
@@ -56,6 +59,7 @@ pub(super) async fn columns(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<
             name: row.name,
             type_oid: oid(row.type_oid)?,
             type_name: row.type_name,
+            domain_over: row.domain_over,
             not_null: row.not_null,
             generated: row.generated,
             identity_always: row.identity_always,

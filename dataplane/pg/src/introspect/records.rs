@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rowgate_core::name::Ulid;
-use rowgate_sql::catalog::{EntityRecord, Limits, PermissionRecord};
+use rowgate_sql::catalog::{EntityRecord, Limits, PermissionRecord, RelationshipRecord};
 use serde::Deserialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -110,6 +110,16 @@ pub(super) async fn entities(conn: &mut PgConnection) -> Result<BTreeMap<String,
     let rows: Vec<(String, Json<EntityRecord>)> =
         sqlx::query_as(limited!("select name, definition from dl.entities")).fetch_all(conn).await?;
     Ok(records(rows)?.into_iter().map(|(name, Json(record))| (name, record)).collect())
+}
+
+pub(super) async fn relationships(
+    conn: &mut PgConnection,
+) -> Result<BTreeMap<(String, String), RelationshipRecord>, PgError> {
+    let rows: Vec<(String, String, Json<RelationshipRecord>)> =
+        sqlx::query_as(limited!("select entity, name, definition from dl.relationships"))
+            .fetch_all(conn)
+            .await?;
+    Ok(records(rows)?.into_iter().map(|(entity, name, Json(record))| ((entity, name), record)).collect())
 }
 
 pub(super) async fn permission_sets(

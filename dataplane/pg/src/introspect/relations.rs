@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use super::{acl, columns, oid, triggers};
+use super::{acl, columns, links, oid, triggers};
 use crate::failure::PgError;
 use crate::introspect::actual::{Acl, Policy, QName, Relation, RelationKind, Schema};
 use crate::tenant::read_limits::of;
@@ -59,6 +59,8 @@ pub(super) async fn relations(
     .map_err(|error| of("pg_class")(error.into()))?;
     let mut columns = columns::columns(conn).await.map_err(of("pg_attribute"))?;
     let mut primary_keys = columns::primary_keys(conn).await.map_err(of("pg_index"))?;
+    let mut indexes = links::indexes(conn).await.map_err(of("pg_index"))?;
+    let mut foreign_keys = links::foreign_keys(conn).await.map_err(of("pg_constraint"))?;
     let mut leaky = columns::leaky(conn).await.map_err(of("pg_index"))?;
     let mut reads = reads(conn).await.map_err(of("pg_rewrite"))?;
     let mut routines = routines(conn).await.map_err(of("pg_depend"))?;
@@ -68,6 +70,7 @@ pub(super) async fn relations(
     rows.into_iter()
         .map(|row| {
             let id = row.oid;
+            let links::Indexes { unique, all } = indexes.remove(&id).unwrap_or_default();
             let relation = Relation {
                 oid: oid(id)?,
                 kind: kind(&row.kind)?,
@@ -79,6 +82,9 @@ pub(super) async fn relations(
                 columns: columns.remove(&id).unwrap_or_default(),
                 policies: policies.remove(&id).unwrap_or_default(),
                 primary_key: primary_keys.remove(&id).unwrap_or_default(),
+                unique,
+                indexes: all,
+                foreign_keys: foreign_keys.remove(&id).unwrap_or_default(),
                 leaky: leaky.remove(&id).unwrap_or_default(),
                 reads: reads.remove(&id).unwrap_or_default(),
                 routines: routines.remove(&id).unwrap_or_default(),

@@ -83,6 +83,19 @@ pub fn drop_entity(name: &str) -> Sql {
 }
 
 #[must_use]
+pub fn put_relationship(entity: &str, name: &str, definition: &str) -> Sql {
+    with(
+        "insert into dl.relationships (entity, name, definition) values ($1, $2, $3::jsonb) on conflict (entity, name) do update set definition = excluded.definition",
+        &[Some(entity), Some(name), Some(definition)],
+    )
+}
+
+#[must_use]
+pub fn drop_relationship(entity: &str, name: &str) -> Sql {
+    with("delete from dl.relationships where entity = $1 and name = $2", &[Some(entity), Some(name)])
+}
+
+#[must_use]
 pub fn put_claim(role: &str, name: &str, value: &str) -> Sql {
     with(
         "insert into dl.claims (role, name, value) values ($1::name, $2, $3) on conflict (role, name) do update set value = excluded.value",

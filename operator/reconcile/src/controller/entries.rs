@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rowgate_core::backoff::Backoff;
-use rowgate_crds::{ApiKey, Kind, Reason, Tenant};
-use tokio::time::Instant;
+use rowgate_crds::{ApiKey, Kind, Reason, Relationship, Tenant};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{Controller, RETRY_DELAY, Standing};
+use super::{Controller, Done, RETRY_DELAY, Standing};
 use crate::entropy;
 use crate::pass::{Memory, is_deleting};
 use crate::source::inputs::{Inputs, Revision, lost};
-use crate::source::{ResourceSource, Snapshot};
+use crate::source::{ObjectRef, ResourceSource, Snapshot};
 use crate::status::TenantState;
 use crate::status::report;
 
@@ -143,7 +143,13 @@ impl<S: ResourceSource + 'static> Controller<S> {
             let namespace = key.metadata.namespace.as_deref().unwrap_or_default();
             keys.entry((namespace, &key.spec.tenant_ref.name)).or_default().push(key.clone());
         }
-        let (mut present, mut deleting) = (BTreeSet::new(), Vec::new());
+        let mut relationships: HashMap<(&str, &str), Vec<Arc<Relationship>>> = HashMap::new();
+        for relationship in &snapshot.relationships {
+            let namespace = relationship.metadata.namespace.as_deref().unwrap_or_default();
+            let tenant = (namespace, relationship.spec.tenant_ref.name.as_str());
+            relationships.entry(tenant).or_default().push(relationship.clone());
+        }
+        let (mut present, mut deleting, mut without) = (BTreeSet::new(), Vec::new(), Vec::new());
         for tenant in &snapshot.tenants {
             let metadata = &tenant.metadata;
             let uid = metadata.uid.clone().unwrap_or_default();
@@ -152,7 +158,8 @@ impl<S: ResourceSource + 'static> Controller<S> {
                 metadata.name.as_deref().unwrap_or_default(),
             );
             let keys = keys.remove(&name).unwrap_or_default();
-            let inputs = Inputs::of(tenant, keys, &snapshot);
+            let relationships = relationships.remove(&name).unwrap_or_default();
+            let inputs = Inputs::of(tenant, keys, relationships, &snapshot);
             let statuses = self.statuses.clone();
             let entry = self.entries.entry(uid.clone()).or_insert_with(|| Entry::new(Memory::new(statuses)));
             if entry.tenant.is_none() || inputs.differ(&entry.inputs) {
@@ -174,8 +181,11 @@ impl<S: ResourceSource + 'static> Controller<S> {
             (entry.tenant, entry.due, entry.wanted) = (None, now, true);
             entry.spared = Some(spared(&keys, &snapshot));
             deleting.extend(keys.into_iter().filter(|key| is_deleting(&key.metadata)));
+            let held = relationships.remove(&(tenant.namespace.as_str(), tenant.name.as_str()));
+            without.extend(held.into_iter().flatten().filter(|it| is_deleting(&it.metadata)));
             present.insert(tenant.uid.clone());
         }
+        without.extend(relationships.into_values().flatten());
         for (_, entry) in self.entries.iter_mut().filter(|(uid, _)| !present.contains(*uid)) {
             if entry.tenant.take().is_some() || entry.spared.take().is_some() {
                 (entry.due, entry.wanted, entry.state) = (now, true, None);
@@ -187,16 +197,38 @@ impl<S: ResourceSource + 'static> Controller<S> {
             self.entries.entry(uid).or_insert_with(|| Entry::new(Memory::new(statuses)));
         }
         self.adopt(keys.into_values().flatten().chain(deleting));
+        self.without_tenant(&without);
         let before = std::mem::replace(&mut self.snapshot, Arc::new(snapshot));
         let now = &self.snapshot;
         if lost(&now.tenants, &before.tenants, |it| &it.metadata)
             || lost(&now.api_keys, &before.api_keys, |it| &it.metadata)
+            || lost(&now.relationships, &before.relationships, |it| &it.metadata)
         {
             let tenants = now.tenants.iter().map(|it| &it.metadata);
             let all = tenants.chain(now.api_keys.iter().map(|it| &it.metadata));
+            let all = all.chain(now.relationships.iter().map(|it| &it.metadata));
             let uids: HashSet<&str> = all.filter_map(|metadata| metadata.uid.as_deref()).collect();
             self.statuses.retain(&uids);
             self.shared.reporter.retain(&uids);
+        }
+    }
+
+    /// Relationships whose Tenant is not there; of one that cannot be read, those that are being deleted.
+    fn without_tenant(&mut self, relationships: &[Arc<Relationship>]) {
+        for relationship in relationships {
+            if is_deleting(&relationship.metadata) {
+                let (shared, object) = (self.shared.clone(), ObjectRef::from(&**relationship));
+                self.jobs.spawn(async move {
+                    while let Err(error) = shared.source.release(&object).await {
+                        tracing::warn!(%object, %error, "cannot release the Relationship; retrying");
+                        sleep(RETRY_DELAY).await;
+                    }
+                    Done::Released
+                });
+            } else {
+                let state = report::orphan_relationship(relationship);
+                self.shared.reporter.push(self.statuses.orphan_relationship(&state).into_iter().collect());
+            }
         }
     }
 

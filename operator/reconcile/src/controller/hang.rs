@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::controller::job::Shared;
 use crate::source::ResourceSource;
-use crate::status::report::StatusCache;
+use crate::status::StatusCache;
 use crate::status::{Replicas, TenantState};
 
 /// A pass that takes longer in a slow slot is reported.
@@ -49,6 +49,7 @@ pub(crate) async fn outlasts<S: ResourceSource>(
         if let Some(mut now) = before.filter(|now| !statuses.is_revised(&now.object.uid)) {
             // those are what they were
             now.keys.clear();
+            now.relationships.clear();
             let message = "a script or statement in the tenant's database takes long; pg_stat_activity shows it; correct a script that never ends";
             now.findings.retry = Some((Reason::Progressing, message.to_owned()));
             statuses.revise(&now.object.uid);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rowgate_crds::{ApiKey, Reason, Tenant};
+use rowgate_crds::{ApiKey, Reason, Relationship, Tenant};
 use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::{leader, replicas, tenants};
@@ -40,6 +40,7 @@ pub(crate) struct Job<S> {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) tenant: Arc<Tenant>,
     pub(crate) keys: Vec<Arc<ApiKey>>,
+    pub(crate) relationships: Vec<Arc<Relationship>>,
     pub(crate) probe: bool,
     /// The last pass took long, or its database did not answer.
     pub(crate) slow: bool,
@@ -61,7 +62,8 @@ impl<S: ResourceSource> Job<S> {
     pub(crate) async fn run(mut self) -> Passed {
         let began = Instant::now();
         let keys: Vec<&ApiKey> = self.keys.iter().map(|key| &**key).collect();
-        let mut before = report::known(&self.tenant, &keys, self.memory.last());
+        let relationships: Vec<&Relationship> = self.relationships.iter().map(|it| &**it).collect();
+        let mut before = report::known(&self.tenant, &keys, &relationships, self.memory.last());
         let statuses = self.memory.statuses();
         let (shared, cut) = (self.shared.clone(), self.cut.clone());
         // a failure is reported already, and every pass retries it
@@ -98,7 +100,7 @@ impl<S: ResourceSource> Job<S> {
                 &self.shared,
                 &self.snapshot,
                 &self.tenant,
-                &self.keys,
+                (&self.keys, &self.relationships),
                 self.probe,
                 &mut self.memory,
             ));
@@ -137,11 +139,13 @@ async fn pass<S: ResourceSource>(
     shared: &Shared<S>,
     snapshot: &Snapshot,
     tenant: &Tenant,
-    keys: &[Arc<ApiKey>],
+    (keys, relationships): (&[Arc<ApiKey>], &[Arc<Relationship>]),
     probe: bool,
     memory: &mut Memory,
 ) -> Arc<TenantState> {
     let (deleting, keys) = keys.iter().map(|key| &**key).partition(|key| is_deleting(&key.metadata));
+    let (leaving, relationships): (Vec<_>, Vec<_>) =
+        relationships.iter().map(|it| &**it).partition(|it: &&Relationship| is_deleting(&it.metadata));
     let pass = Pass {
         source: &*shared.source,
         installation: &shared.installation,
@@ -152,12 +156,21 @@ async fn pass<S: ResourceSource>(
         tenant,
         keys,
         deleting,
+        relationships,
         probe,
         versions: BTreeMap::new(),
         announced: None,
         memory,
     };
-    pass.run().await
+    let state = pass.run().await;
+    // without the object each pass takes its way out of the database, so that nothing is waited for
+    for relationship in leaving {
+        let object = ObjectRef::from(relationship);
+        if let Err(error) = shared.source.release(&object).await {
+            tracing::warn!(%object, %error, "cannot release the Relationship; retrying");
+        }
+    }
+    state
 }
 
 /// A Tenant that is there no more, without a word before: its keys are revoked, its database is kept and served no more.

@@ -36,6 +36,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
                 }
             },
             Done::OrphanReleased(uid, orphan_released) => self.orphan_released(&uid, orphan_released),
+            Done::Released => {}
             Done::Polled(Ok((conn, poll))) => {
                 self.control = Some(conn);
                 return self.polled(poll);

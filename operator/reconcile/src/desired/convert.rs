@@ -1,17 +1,18 @@
 //! From resources to [`Desired`]: what the manifests say, in plain values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::TenantLogin;
-use rowgate_crds::{self as crds, ApiKey, Claims, Tenant};
+use rowgate_crds::{self as crds, ApiKey, Claims, Relationship, Tenant};
 use rowgate_pg::control::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
 use rowgate_sql::text::Ident;
 
 use crate::desired::annotations;
 use crate::desired::{
-    Desired, EntitySpec, KeySpec, Permission, PolicySpec, RotationSpec, RowsSpec, Scope, SecretSpec, Security,
+    Desired, EndSpec, EntitySpec, KeySpec, Permission, PolicySpec, RelationshipSpec, RotationSpec, RowsSpec,
+    Scope, SecretSpec, Security, ThroughSpec,
 };
 use crate::secrets::rotation;
 
@@ -53,6 +54,8 @@ pub(crate) fn tenant(
         shared_claims: shared.claims,
         entities: spec.entities.iter().filter_map(entity).collect(),
         keys: Vec::new(),
+        relationships: Vec::new(),
+        unread_relationships: BTreeSet::new(),
         verifiers,
     })
 }
@@ -95,6 +98,33 @@ pub(crate) fn key(
         verifier,
         id,
     }
+}
+
+/// `None`: the linking table has a name that PostgreSQL cannot hold.
+pub(crate) fn relationship(relationship: &Relationship) -> Option<RelationshipSpec> {
+    let spec = &relationship.spec;
+    let end = |end: &crds::End| EndSpec { entity: end.entity.clone(), fields: end.fields.clone() };
+    let through = match &spec.through {
+        None => None,
+        Some(through) => Some(ThroughSpec {
+            schema: Ident::new(&through.schema)?,
+            object: Ident::new(&through.object)?,
+            from: through.from_fields.clone(),
+            to: through.to_fields.clone(),
+        }),
+    };
+    Some(RelationshipSpec {
+        uid: relationship.metadata.uid.clone().unwrap_or_default(),
+        object: relationship.metadata.name.clone().unwrap_or_default(),
+        generation: relationship.metadata.generation.unwrap_or(0),
+        name: spec.name.clone(),
+        from: end(&spec.from),
+        to: end(&spec.to),
+        through,
+        to_one: spec.cardinality == crds::Cardinality::One,
+        assume_unique: spec.assume_unique == Some(true),
+        inverse: spec.inverse.clone(),
+    })
 }
 
 /// `None`: a name that PostgreSQL cannot hold.

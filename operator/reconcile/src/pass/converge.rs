@@ -178,5 +178,7 @@ fn abouts(ops: &[Op]) -> String {
 fn generations(state: &TenantState, desired: &Desired) -> Generations {
     let finder = |key: &KeySpec| key.secret.as_ref().map(|secret| secret.finder.as_str().into());
     let keys = desired.keys.iter().map(|key| (key.uid.as_str().into(), (key.generation, finder(key))));
-    keys.chain([(state.object.uid.as_str().into(), (state.generation, None))]).collect()
+    let relationships =
+        desired.relationships.iter().map(|it| (it.uid.as_str().into(), (it.generation, None)));
+    keys.chain(relationships).chain([(state.object.uid.as_str().into(), (state.generation, None))]).collect()
 }

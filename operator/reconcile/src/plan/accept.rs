@@ -8,6 +8,7 @@ use rowgate_pg::introspect::actual::{QName, Relation, RelationKind, Routine, Ten
 use rowgate_sql::catalog::{EXPECTED_TS, EntityKind, EntityRecord};
 use rowgate_sql::text::Ident;
 
+use super::relationships::is_link;
 use super::{Finding, protection};
 use crate::desired::{Desired, EntitySpec, Security};
 
@@ -70,7 +71,26 @@ pub(super) fn exposed<'a>(mappings: &'a BTreeMap<String, String>, column: &'a st
     mappings.get(column).map_or(column, String::as_str)
 }
 
-/// The entities that can be served, and a sentence for each that cannot. `closed` are those that failed while being
+/// Why entities cannot be served.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    /// A sentence for each that the Tenant declares, and for the database as a whole.
+    pub(super) problems: Vec<Finding>,
+    /// Of tables that only link others: the Relationships report those.
+    pub(super) links: BTreeMap<EntityName, Finding>,
+}
+
+impl Refused {
+    fn add(&mut self, name: &EntityName, finding: Finding) {
+        if is_link(name) {
+            self.links.insert(name.clone(), finding);
+        } else {
+            self.problems.push(finding.of(name.as_str()));
+        }
+    }
+}
+
+/// The entities that can be served, and why the others cannot. `closed` are those that failed while being
 /// applied, with the reason; `leaving` the tables whose `dl_expected_ts` is about to be dropped.
 pub(super) fn accept<'a>(
     desired: &'a Desired,
@@ -78,15 +98,15 @@ pub(super) fn accept<'a>(
     owner: &str,
     closed: &BTreeMap<String, Finding>,
     leaving: &BTreeSet<QName>,
-) -> (BTreeMap<EntityName, Accepted<'a>>, Vec<Finding>) {
+) -> (BTreeMap<EntityName, Accepted<'a>>, Refused) {
     let mut accepted = BTreeMap::new();
-    let mut problems = Vec::new();
+    let mut refused = Refused::default();
     if db.extensions.contains("pg_stat_statements") {
-        problems.push(Finding::new(
+        refused.problems.push(Finding::new(
             Reason::ExtensionRefused,
             "the database has the extension pg_stat_statements, which shows other tenants' statements; drop it",
         ));
-        return (accepted, problems);
+        return (accepted, refused);
     }
     for spec in &desired.entities {
         let judged = match closed.get(spec.name.as_str()) {
@@ -98,7 +118,7 @@ pub(super) fn accept<'a>(
             Ok(entity) => {
                 accepted.insert(spec.name.clone(), entity);
             }
-            Err(finding) => problems.push(finding.of(spec.name.as_str())),
+            Err(finding) => refused.add(&spec.name, finding),
         }
     }
     // the entity that declares a table's policies speaks for all over it, so they fall with it
@@ -118,7 +138,7 @@ pub(super) fn accept<'a>(
         let message = format!(
             "entity {twin} declares rowLevelSecurity for the same table and cannot be served; correct it first"
         );
-        problems.push(Finding::new(Reason::PolicyRefused, message).of(name.as_str()));
+        refused.add(&name, Finding::new(Reason::PolicyRefused, message));
     }
     // a view stands only while every table under it does, so look until nothing more falls
     loop {
@@ -127,9 +147,9 @@ pub(super) fn accept<'a>(
         });
         let Some((name, finding)) = fallen else { break };
         accepted.remove(&name);
-        problems.push(finding.of(name.as_str()));
+        refused.add(&name, finding);
     }
-    (accepted, problems)
+    (accepted, refused)
 }
 
 fn one<'a>(

@@ -16,6 +16,7 @@ use super::access::readers::Readers;
 use super::access::rights::{self, Resolved};
 use super::access::{acl, foreign, scans, security};
 use super::keys::Keys;
+use super::relationships::{self, Judged, Relationships};
 use super::roles_and_database::ident;
 use super::{As, Closed, Finding, Of, Op, Statement, protection, rows};
 use crate::desired::{Desired, KeySpec, Permission, Scope};
@@ -39,6 +40,8 @@ pub struct Outcome {
     pub key_problems: BTreeMap<Ulid, Vec<Finding>>,
     /// Names of the entities that are served.
     pub entities: Vec<EntityName>,
+    /// What became of each Relationship, by uid.
+    pub relationships: BTreeMap<String, Judged>,
     /// To be published once, when `ops` have run.
     pub events: Vec<Event>,
 }
@@ -54,24 +57,25 @@ pub fn contents(
     operator: &str,
     new_id: &mut dyn FnMut() -> Ulid,
 ) -> Outcome {
+    let desired = &*relationships::with_links(desired, db);
     let owner = TenantLogin::Owner.role(&desired.tenant);
     let protection = protection::changes(desired, db, &owner, &closed.entities);
     // the rights on a column that is about to be made stand in the same plan
     let db = protection.ahead.as_ref().unwrap_or(db);
     let mut entities = closed.entities.clone();
     entities.extend(protection.problems);
-    let (accepted, problems, security) = loop {
-        let (accepted, problems) = accept(desired, db, &owner, &entities, &protection.leaving);
+    let (accepted, refused, security) = loop {
+        let (accepted, refused) = accept(desired, db, &owner, &entities, &protection.leaving);
         let security = security::changes(desired, db, &accepted);
         if security.problems.is_empty() {
-            break (accepted, problems, security);
+            break (accepted, refused, security);
         }
         entities.extend(security.problems);
     };
     let mut outcome = Outcome {
-        problems,
+        problems: refused.problems,
         notes: security.notes.clone(),
-        entities: accepted.keys().cloned().collect(),
+        entities: accepted.keys().filter(|name| !relationships::is_link(name)).cloned().collect(),
         events: protection.events,
         ..Outcome::default()
     };
@@ -101,12 +105,14 @@ pub fn contents(
         .cloned()
         .collect();
 
+    let relationships = Relationships::new(desired, db, &accepted, &refused.links);
+    let granted = relationships.grants(&subjects);
     let keys = Keys { desired, cluster, db, live, sets, hashes, closed };
     outcome.problems.extend(keys.undying().map(|id| {
         let finding = &closed.keys[id];
         Finding::new(finding.reason, format!("key {id} could not be revoked: {}", finding.message))
     }));
-    let readers = Readers { accepted: &accepted, permissions: &subjects, live: &keys.live, sets: &keys.sets };
+    let readers = Readers { accepted: &accepted, permissions: &granted, live: &keys.live, sets: &keys.sets };
     for (finding, ids) in readers.blind() {
         for id in ids {
             outcome.key_problems.entry(id).or_default().push(finding.clone());
@@ -119,7 +125,7 @@ pub fn contents(
         cluster,
         db,
         accepted: &accepted,
-        permissions: &subjects,
+        permissions: &granted,
         retiring: &retiring,
         shift: rows::shift(desired, db, &accepted),
     };
@@ -152,6 +158,7 @@ pub fn contents(
     statements.extend(claims);
     statements.extend(changes.grants);
     statements.extend(rows::entities(desired, db, &accepted));
+    statements.extend(relationships.rows(desired, db));
     statements.extend(rows::permission_sets(db, &subjects));
     statements.extend(rows::limits(desired, db));
     statements.extend(shared_record(db, &shared));
@@ -194,6 +201,7 @@ pub fn contents(
         let about = "drop roles of no key or permission set";
         outcome.ops.push(Op::new(about, As::Keys, drops).one_by_one());
     }
+    outcome.relationships = relationships.judged;
     outcome
 }
 

@@ -310,11 +310,7 @@ impl Changes {
             type_oid,
             type_name: type_name.to_owned(),
             not_null: true,
-            generated: false,
-            identity_always: false,
-            acl: BTreeMap::new(),
-            default: None,
-            needed_by: None,
+            ..Column::default()
         };
         let version = version.then(|| column(EXPECTED_TS, TIMESTAMPTZ, VERSION_TYPE));
         let flag = flag.map(|flag| column(flag.as_str(), 16, "boolean"));

@@ -11,6 +11,7 @@ use rowgate_sql::text::Sql;
 
 use super::accept::{Accepted, On, qname};
 use super::access::rights;
+use super::relationships::is_link;
 use super::{Closed, Of, Statement};
 use crate::desired::{Desired, KeySpec};
 
@@ -54,7 +55,7 @@ pub(super) fn claims(desired: &Desired, db: &TenantDb, live: &[&KeySpec], closed
 
 /// Whether an entity of the manifests is served from this plan on, or no longer: rights come and go with it.
 pub(super) fn shift(desired: &Desired, db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'_>>) -> bool {
-    let mut names = desired.entities.iter().map(|spec| &spec.name);
+    let mut names = desired.entities.iter().map(|spec| &spec.name).filter(|name| !is_link(name));
     names.any(|name| accepted.contains_key(name) != db.entities.contains_key(name.as_str()))
 }
 
@@ -63,6 +64,8 @@ pub(super) fn entities(
     db: &TenantDb,
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
 ) -> Vec<Statement> {
+    let accepted: BTreeMap<&EntityName, &Accepted<'_>> =
+        accepted.iter().filter(|(name, _)| !is_link(name)).collect();
     let gone = db.entities.keys().filter(|name| !accepted.keys().any(|accepted| accepted.as_str() == *name));
     let drop = |name: &String| {
         let differs = match desired.entities.iter().any(|spec| spec.name.as_str() == name) {

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use kube_core::ObjectMeta;
-use rowgate_crds::{ApiKey, Kind, Tenant};
+use rowgate_crds::{ApiKey, Kind, Relationship, Tenant};
 
 use crate::source::Snapshot;
 
@@ -15,11 +15,13 @@ pub(crate) struct Inputs {
     tenant: Option<Arc<Tenant>>,
     /// In the order of the snapshot.
     pub(crate) keys: Vec<Arc<ApiKey>>,
+    /// The same.
+    pub(crate) relationships: Vec<Arc<Relationship>>,
     /// Of the bootstrap script.
     script: Option<u64>,
     /// The Secrets that keys name and that are not there.
     missing: BTreeSet<String>,
-    /// ApiKeys beside the Tenant that cannot be read, by uid: whose they are is not known.
+    /// ApiKeys and Relationships beside the Tenant that cannot be read, by uid: whose they are is not known.
     unread: BTreeSet<String>,
 }
 
@@ -45,8 +47,13 @@ impl Revision {
 }
 
 impl Inputs {
-    /// `keys`: those that name the Tenant.
-    pub(crate) fn of(tenant: &Arc<Tenant>, keys: Vec<Arc<ApiKey>>, snapshot: &Snapshot) -> Inputs {
+    /// `keys`, `relationships`: those that name the Tenant.
+    pub(crate) fn of(
+        tenant: &Arc<Tenant>,
+        keys: Vec<Arc<ApiKey>>,
+        relationships: Vec<Arc<Relationship>>,
+        snapshot: &Snapshot,
+    ) -> Inputs {
         let namespace = tenant.metadata.namespace.clone().unwrap_or_default();
         let script = tenant.spec.database.bootstrap.as_ref().and_then(|bootstrap| {
             let reference = &bootstrap.config_map_ref;
@@ -60,9 +67,9 @@ impl Inputs {
             let named = keys.iter().map(|key| (namespace.clone(), key.secret_name().to_owned()));
             missing.extend(named.filter(|name| snapshot.missing.contains(name)).map(|(_, name)| name));
         }
-        let unread = snapshot.unread_of(Kind::ApiKey).filter(|key| key.namespace == namespace);
-        let unread = unread.map(|key| key.uid.clone()).collect();
-        Inputs { tenant: Some(tenant.clone()), keys, script, missing, unread }
+        let unread = [Kind::ApiKey, Kind::Relationship].into_iter().flat_map(|kind| snapshot.unread_of(kind));
+        let unread = unread.filter(|object| object.namespace == namespace).map(|it| it.uid.clone()).collect();
+        Inputs { tenant: Some(tenant.clone()), keys, relationships, script, missing, unread }
     }
 
     /// Whether a Secret was not there.
@@ -85,9 +92,12 @@ impl Inputs {
     pub(crate) fn differ(&self, before: &Inputs) -> bool {
         let tenants = || self.tenant.iter().zip(&before.tenant);
         let keys = || self.keys.iter().zip(&before.keys);
-        (self.tenant.is_some(), self.keys.len()) != (before.tenant.is_some(), before.keys.len())
+        let relationships = || self.relationships.iter().zip(&before.relationships);
+        let counts = |it: &Inputs| (it.tenant.is_some(), it.keys.len(), it.relationships.len());
+        counts(self) != counts(before)
             || tenants().any(|(now, before)| !asks_the_same(now, before, |it| &it.metadata))
             || keys().any(|(now, before)| !asks_the_same(now, before, |it| &it.metadata))
+            || relationships().any(|(now, before)| !asks_the_same(now, before, |it| &it.metadata))
             || self.script != before.script
             || self.unread != before.unread
             || !self.missing.is_subset(&before.missing)
@@ -138,7 +148,7 @@ mod tests {
         if !secrets.contains(&key.secret_name()) {
             snapshot.missing.insert(("a".to_owned(), key.secret_name().to_owned()));
         }
-        Inputs::of(&tenant, vec![key], &snapshot)
+        Inputs::of(&tenant, vec![key], Vec::new(), &snapshot)
     }
 
     #[test]

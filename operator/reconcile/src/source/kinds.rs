@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::{ObjectRef, Snapshot, Status};
 
 mod api_key;
+mod relationship;
 mod tenant;
 
 /// A kind of resource.
@@ -44,6 +45,10 @@ macro_rules! with_kind {
             }
             ::rowgate_crds::Kind::ApiKey => {
                 type $type = ::rowgate_crds::ApiKey;
+                $do
+            }
+            ::rowgate_crds::Kind::Relationship => {
+                type $type = ::rowgate_crds::Relationship;
                 $do
             }
         }

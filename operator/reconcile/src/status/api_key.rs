@@ -116,8 +116,7 @@ fn key_verdict(key: &KeyState, tenant: Option<&TenantState>, replicas: &Replicas
         ),
         Some(tenant) if !tenant.done && key.findings.stalled.is_empty() => {
             let finding = tenant.findings.retry.iter().chain(&tenant.findings.stalled).next();
-            let why = finding.map_or("it is being applied to the database", |(_, message)| message.as_str());
-            let message = format!("Tenant {} is not ready: {why}", tenant.object.name);
+            let message = tenant.not_ready();
             // what is tried again by itself is nothing to wait for in the Tenant
             let of_itself = [Reason::DatabaseUnavailable, Reason::Drifted];
             let reason = finding.map(|(reason, _)| *reason).filter(|it| of_itself.contains(it));

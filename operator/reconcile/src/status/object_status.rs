@@ -1,7 +1,7 @@
 //! The whole `status` of one object, on its way to where it stands.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use rowgate_crds::{ApiKeyStatus, Kind, TenantStatus};
+use rowgate_crds::{ApiKeyStatus, Kind, RelationshipStatus, TenantStatus};
 use serde_json::Value;
 
 use crate::source::{Described as _, Event};
@@ -12,6 +12,7 @@ use crate::with_kind;
 pub enum Status {
     Tenant(Box<TenantStatus>),
     ApiKey(Box<ApiKeyStatus>),
+    Relationship(Box<RelationshipStatus>),
 }
 
 /// Evaluates an expression with the status of whichever kind.
@@ -20,6 +21,7 @@ macro_rules! of_each {
         match $status {
             Status::Tenant($it) => $do,
             Status::ApiKey($it) => $do,
+            Status::Relationship($it) => $do,
         }
     };
 }

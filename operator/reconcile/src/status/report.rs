@@ -1,46 +1,29 @@
-//! From a pass to what is reported: states filled in, statuses with the times of the last turn.
+//! From a pass to what is reported: states filled in.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::Mutex;
 use rowgate_core::name::Ulid;
-use rowgate_crds::{self as crds, ApiKey, Reason, ResolvedPermission, Tenant};
+use rowgate_crds::{self as crds, ApiKey, Reason, Relationship, ResolvedPermission, Tenant};
 use rowgate_pg::introspect::actual::{Key, TenantDb};
 use rowgate_sql::catalog::{Action, PermissionRecord};
 
 use crate::desired::convert::exposed;
 use crate::desired::{Desired, KeySpec};
-use crate::entropy;
 use crate::plan::{Finding, Outcome};
 use crate::secrets::rotation;
-use crate::source::{ObjectRef, Status, StatusReport};
-use crate::status::{ApiKeyFacts, Findings, KeyState, Replicas, TenantFacts, TenantState, Transitions};
-
-/// What was last reported of each object, so that a time says when a status turned, and nothing is said twice.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct StatusCache {
-    /// By uid.
-    reported: Arc<Mutex<HashMap<Box<str>, Reported>>>,
-    /// Tenants of which a pass has found that the last one's state does not hold any more, until it ends; by uid.
-    revised: Arc<Mutex<BTreeSet<String>>>,
-    /// The data plane's address, for `status.endpoints`.
-    pub(crate) api_url: String,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Reported {
-    transitions: Transitions,
-    /// Of all that the status was made of, times at which conditions turned left out.
-    facts: u64,
-}
+use crate::status::{Findings, KeyState, RelationshipState, TenantState, Transitions};
 
 /// A Tenant before a pass: what the pass before found out, or else what its status says, stands until this one knows
 /// better.
-pub(crate) fn known(tenant: &Tenant, keys: &[&ApiKey], last: Option<&TenantState>) -> TenantState {
+pub(crate) fn known(
+    tenant: &Tenant,
+    keys: &[&ApiKey],
+    relationships: &[&Relationship],
+    last: Option<&TenantState>,
+) -> TenantState {
     let status = tenant.status.clone().unwrap_or_default();
     let mut known = last.cloned().unwrap_or_else(|| TenantState {
         object: tenant.into(),
@@ -56,6 +39,7 @@ pub(crate) fn known(tenant: &Tenant, keys: &[&ApiKey], last: Option<&TenantState
         entities: status.entities.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
         shared: status.shared.into(),
         keys: Vec::new(),
+        relationships: Vec::new(),
         transitions: Transitions::of(&status.conditions),
         login_failure: None,
         next_due: None,
@@ -68,6 +52,12 @@ pub(crate) fn known(tenant: &Tenant, keys: &[&ApiKey], last: Option<&TenantState
             let last = key.metadata.uid.as_ref().and_then(|uid| before.remove(uid));
             known_key(key, last)
         })
+        .collect();
+    let mut before: BTreeMap<String, RelationshipState> =
+        std::mem::take(&mut known.relationships).into_iter().map(|it| (it.object.uid.clone(), it)).collect();
+    known.relationships = relationships
+        .iter()
+        .map(|it| known_relationship(it, it.metadata.uid.as_ref().and_then(|uid| before.remove(uid))))
         .collect();
     TenantState {
         generation: tenant.metadata.generation.unwrap_or(0),
@@ -110,11 +100,43 @@ pub(crate) fn known_key(key: &ApiKey, last: Option<KeyState>) -> KeyState {
     }
 }
 
+/// The same of a relationship.
+pub(crate) fn known_relationship(
+    relationship: &Relationship,
+    last: Option<RelationshipState>,
+) -> RelationshipState {
+    let status = relationship.status.clone().unwrap_or_default();
+    let known = last.unwrap_or_else(|| RelationshipState {
+        object: relationship.into(),
+        generation: 0,
+        findings: Findings::default(),
+        gone: false,
+        served: None,
+        joins: status.joins,
+        transitions: Transitions::of(&status.conditions),
+    });
+    RelationshipState {
+        generation: relationship.metadata.generation.unwrap_or(0),
+        findings: Findings::default(),
+        ..known
+    }
+}
+
+/// A relationship whose Tenant is not there.
+pub(crate) fn orphan_relationship(relationship: &Relationship) -> RelationshipState {
+    let mut state = known_relationship(relationship, None);
+    state.findings.stalled.push((Reason::TenantNotFound, no_tenant(&relationship.spec.tenant_ref.name)));
+    state
+}
+
+fn no_tenant(name: &str) -> String {
+    format!("there is no Tenant {name} in this namespace; apply it")
+}
+
 /// A key whose Tenant is not there.
 pub(crate) fn orphan(key: &ApiKey) -> KeyState {
     let mut state = known_key(key, None);
-    let message = format!("there is no Tenant {} in this namespace; apply it", key.spec.tenant_ref.name);
-    state.findings.stalled.push((Reason::TenantNotFound, message));
+    state.findings.stalled.push((Reason::TenantNotFound, no_tenant(&key.spec.tenant_ref.name)));
     state
 }
 
@@ -150,6 +172,13 @@ pub(crate) fn outcome(
         let problems = outcome.key_problems.get(&spec.id).into_iter().flatten();
         key.findings.stalled.extend(problems.map(|finding| (finding.reason, finding.message.clone())));
     }
+    for relationship in &mut state.relationships {
+        let Some(judged) = outcome.relationships.get(&relationship.object.uid) else { continue };
+        let problems = judged.problems.iter().map(|finding| (finding.reason, finding.message.clone()));
+        relationship.findings.stalled.extend(problems);
+        relationship.findings.warnings.clone_from(&judged.warnings);
+        relationship.joins.clone_from(&judged.joins);
+    }
     state.next_due = next_due(&state.keys, now);
 }
 
@@ -161,6 +190,17 @@ pub(crate) fn since(state: &mut TenantState, generation: i64, last: Option<&Tena
     for key in &mut state.keys {
         let same = before.get(key.object.uid.as_str()).filter(|before| is_as(key, before));
         key.served = same.and_then(|before| before.served).or(Some(generation));
+    }
+    let before: HashMap<&str, &RelationshipState> =
+        last.iter().flat_map(|last| &last.relationships).map(|it| (it.object.uid.as_str(), it)).collect();
+    for it in &mut state.relationships {
+        let is_same = |before: &&&RelationshipState| {
+            let facts =
+                |it: &RelationshipState| (it.generation, it.findings.stalled.clone(), it.joins.clone());
+            facts(it) == facts(before)
+        };
+        let same = before.get(it.object.uid.as_str()).filter(is_same);
+        it.served = same.and_then(|before| before.served).or(Some(generation));
     }
 }
 
@@ -229,103 +269,3 @@ fn resolved(desired: &Desired, record: &PermissionRecord) -> ResolvedPermission 
         fields: record.columns.iter().map(|column| exposed(mappings, column).to_owned()).collect(),
     }
 }
-
-impl StatusCache {
-    pub(crate) fn new(api_url: String) -> StatusCache {
-        StatusCache { reported: Arc::default(), revised: Arc::default(), api_url }
-    }
-
-    /// The state of the last pass over the Tenant is outdated and not reported again, until
-    /// [`StatusCache::finish_revision`].
-    pub(crate) fn revise(&self, uid: &str) {
-        self.revised.lock().insert(uid.to_owned());
-    }
-
-    /// The pass has come to its end.
-    pub(crate) fn finish_revision(&self, uid: &str) {
-        self.revised.lock().remove(uid);
-    }
-
-    /// Whether a pass is about to say something else.
-    pub(crate) fn is_revised(&self, uid: &str) -> bool {
-        self.revised.lock().contains(uid)
-    }
-
-    /// The statuses of a Tenant and its keys, ready to be reported. `all`: also those that are what they were.
-    pub(crate) fn tenant(&self, tenant: &TenantState, replicas: &Replicas, all: bool) -> Vec<StatusReport> {
-        let now = now();
-        let mut reports = Vec::new();
-        for key in tenant.keys.iter().filter(|key| !key.gone) {
-            reports.extend(self.key(key, Some(tenant), replicas, all, now));
-        }
-        if !tenant.gone {
-            let facts = TenantFacts::of(tenant, replicas, &self.api_url);
-            reports.extend(self.one(&tenant.object, tenant.transitions, all, &facts, |before| {
-                Status::Tenant(Box::new(facts.status(before, now)))
-            }));
-        }
-        reports
-    }
-
-    /// The status of a key without a Tenant, if it is another one than before.
-    pub(crate) fn orphan(&self, key: &KeyState) -> Option<StatusReport> {
-        self.key(key, None, &Replicas::default(), false, now())
-    }
-
-    /// Forgets the objects that are there no more.
-    pub(crate) fn retain(&self, uids: &HashSet<&str>) {
-        let mut reported = self.reported.lock();
-        reported.retain(|uid, _| uids.contains(&**uid));
-        drop(reported);
-        self.revised.lock().retain(|uid| uids.contains(uid.as_str()));
-    }
-
-    fn key(
-        &self,
-        key: &KeyState,
-        tenant: Option<&TenantState>,
-        replicas: &Replicas,
-        all: bool,
-        now: Timestamp,
-    ) -> Option<StatusReport> {
-        let facts = ApiKeyFacts::of(key, tenant, replicas, now);
-        self.one(&key.object, key.transitions, all, &facts, |before| {
-            Status::ApiKey(Box::new(facts.status(before, now)))
-        })
-    }
-
-    /// `make` builds the status from what is `said`, and from when its conditions turned before.
-    fn one(
-        &self,
-        object: &ObjectRef,
-        in_object: Transitions,
-        all: bool,
-        facts: &impl Hash,
-        make: impl FnOnce(Transitions) -> Status,
-    ) -> Option<StatusReport> {
-        let mut hasher = DefaultHasher::new();
-        facts.hash(&mut hasher);
-        let facts = hasher.finish();
-        let mut reported = self.reported.lock();
-        let before = reported.get(&*object.uid).copied();
-        let new = before.is_none_or(|before| before.facts != facts);
-        if !new && !all {
-            return None;
-        }
-        let status = make(before.map_or(in_object, |before| before.transitions));
-        if new {
-            let transitions = Transitions::of(status.conditions());
-            reported.insert(object.uid.as_str().into(), Reported { transitions, facts });
-        }
-        Some(StatusReport { object: object.clone(), status })
-    }
-}
-
-/// In whole seconds, as Kubernetes writes times.
-fn now() -> Timestamp {
-    let now = entropy::now();
-    Timestamp::from_second(now.as_second()).unwrap_or(now)
-}
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,7 @@ use rowgate_core::name::Ulid;
 use rowgate_crds::{Endpoints, ResolvedPermission, TenantStatus};
 use rowgate_pg::connect::login_failure::LoginFailure;
 
-use super::{Findings, KeyState, Replicas, Transitions, Verdict, serving, verdict};
+use super::{Findings, KeyState, RelationshipState, Replicas, Transitions, Verdict, serving, verdict};
 use crate::source::ObjectRef;
 
 #[derive(Debug, Clone)]
@@ -31,12 +31,22 @@ pub(crate) struct TenantState {
     pub(crate) entities: usize,
     pub(crate) shared: Arc<[ResolvedPermission]>,
     pub(crate) keys: Vec<KeyState>,
+    pub(crate) relationships: Vec<RelationshipState>,
     /// As they stand in the object.
     pub(crate) transitions: Transitions,
     /// Why the data plane's login could not get into the tenant's database from here, when that was last tried.
     pub(crate) login_failure: Option<LoginFailure>,
     /// After this long, by the database's clock, a secret or key is due: for rotation, or to die.
     pub(crate) next_due: Option<std::time::Duration>,
+}
+
+impl TenantState {
+    /// Why what depends on the Tenant waits for it.
+    pub(crate) fn not_ready(&self) -> String {
+        let finding = self.findings.retry.iter().chain(&self.findings.stalled).next();
+        let why = finding.map_or("it is being applied to the database", |(_, message)| message.as_str());
+        format!("Tenant {} is not ready: {why}", self.object.name)
+    }
 }
 
 /// All that a Tenant's status is made of, but for the times at which conditions turned: where it is the same, so is the

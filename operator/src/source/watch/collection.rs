@@ -119,6 +119,13 @@ impl<T: Resource> Collection<T> {
         }
     }
 
+    /// The API server does not know the kind. What a watch has shown before stays. True when nothing was known.
+    pub(crate) fn is_undefined(&mut self) -> bool {
+        let is_new = self.known.is_none();
+        self.known.get_or_insert_default();
+        is_new
+    }
+
     fn list_ended(&mut self, is_new: fn(&ObjectMeta, &ObjectMeta) -> bool) -> bool {
         let first = self.known.is_none();
         let mut before = self.known.take().unwrap_or_default();

@@ -115,6 +115,7 @@ fn plural(kind: Kind) -> &'static str {
     match kind {
         Kind::Tenant => "tenants",
         Kind::ApiKey => "apikeys",
+        Kind::Relationship => "relationships",
     }
 }
 

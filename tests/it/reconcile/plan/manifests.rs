@@ -1,6 +1,6 @@
 //! Random manifests over two small tables, a view and two functions, as plain values, from a seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{DbRole, SHARED_ROLE, TenantLogin};
@@ -66,6 +66,8 @@ pub(super) fn first(installation: &Installation) -> Desired {
         shared_claims: BTreeMap::new(),
         entities: Vec::new(),
         keys: Vec::new(),
+        relationships: Vec::new(),
+        unread_relationships: BTreeSet::new(),
         verifiers: TenantLogin::ALL.into_iter().map(verifier).collect(),
         tenant,
     }

@@ -33,7 +33,7 @@ impl Shop {
             let name = key.metadata.name.as_deref().expect("a key has a name");
             (key, key_id(name), (!key.spec.revoked).then(|| secret(number(name))))
         });
-        from_resources(&tenant, (&id(b't', 1), "shop"), keys, installation).expect("the shop is right")
+        from_resources(&tenant, (&id(b't', 1), "shop"), keys, [], installation).expect("the shop is right")
     }
 
     /// The key called `name`.

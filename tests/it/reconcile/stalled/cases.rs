@@ -2,13 +2,14 @@
 
 use rowgate_crds::Reason;
 
-use super::{protection, routines};
+use super::{protection, relationships, routines};
 
 /// Whose status is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Object {
     Tenant,
     ApiKey,
+    Relationship,
 }
 
 pub(super) struct Case {
@@ -49,7 +50,7 @@ pub(super) fn common() -> String {
         )
     };
     let good = tenant("first", "", &[NOTES]) + &key("first", "first", "");
-    script("script", &[SCRIPT, protection::SCRIPT].concat())
+    script("script", &[SCRIPT, protection::SCRIPT, relationships::SCRIPT].concat())
         + &script("broken", "create table half (")
         + &good
 }
@@ -84,9 +85,8 @@ fn bare(name: &str, spec: &str) -> String {
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    let of_resources = [of_tenants(), of_entities(), protection::cases(), of_keys()];
-    let of_what_stands = [routines::cases(), of_databases()];
-    of_resources.into_iter().chain(of_what_stands).flatten().collect()
+    let of_resources = [of_tenants(), of_entities(), protection::cases(), relationships::cases(), of_keys()];
+    of_resources.into_iter().chain([routines::cases(), of_databases()]).flatten().collect()
 }
 
 pub(super) fn case(

@@ -86,7 +86,7 @@ impl<'a> Namespace<'a> {
     #[must_use]
     pub fn path(&self, resource: &str) -> String {
         let group = match resource {
-            "tenants" | "apikeys" => "/apis/rowgate.dev/v1alpha1",
+            "tenants" | "apikeys" | "relationships" => "/apis/rowgate.dev/v1alpha1",
             "leases" => "/apis/coordination.k8s.io/v1",
             "deployments" => "/apis/apps/v1",
             "roles" | "rolebindings" => "/apis/rbac.authorization.k8s.io/v1",
@@ -165,6 +165,7 @@ pub fn plural(kind: &str) -> &'static str {
     match kind {
         "Tenant" => "tenants",
         "ApiKey" => "apikeys",
+        "Relationship" => "relationships",
         "ConfigMap" => "configmaps",
         "Secret" => "secrets",
         "Role" => "roles",

@@ -133,7 +133,7 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
         want(database.clone(), login, "CONNECT");
     }
     want(Target::Schema(ident("dl")), &auth, "USAGE");
-    for table in ["state", "live", "entities", "permission_sets"] {
+    for table in ["state", "live", "entities", "relationships", "permission_sets"] {
         want(dl(table), &auth, "SELECT");
     }
     want(routine("dl.revoke(text)"), &auth, "EXECUTE");

@@ -8,7 +8,7 @@ use rowgate_sql::catalog::{Action, EntityKind, PermissionRecord};
 
 use crate::plan::accept::{Accepted, exposed};
 
-/// More would release_orphan what else a status says.
+/// More would hide what else a status says.
 const MAX_SENTENCES: usize = 20;
 
 /// A sentence for each column that a key may read and filter by without using its index.

@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::desired::{Desired, PolicySpec, RowsSpec, Scope, Security};
 use crate::plan::accept::{Accepted, qname};
+use crate::plan::relationships::is_link;
 use crate::plan::{Finding, Of, Statement, differences};
 
 /// The statements, whether one of them changes which rows a role sees, and the sentences for status.
@@ -35,7 +36,7 @@ pub(in crate::plan) fn changes(
     let tables = accepted.values().filter(|entity| entity.spec.kind == EntityKind::Table);
     // the entity that declares the table's security speaks for all entities over it
     let mut tables: Vec<_> = tables.collect();
-    tables.sort_by_key(|entity| entity.spec.security == Security::LeftOut);
+    tables.sort_by_key(|it| (it.spec.security == Security::LeftOut, is_link(&it.spec.name)));
     for entity in tables {
         let Some(relation) = entity.relation().filter(|_| done.insert(qname(entity.spec))) else { continue };
         if entity.spec.security == Security::LeftOut {

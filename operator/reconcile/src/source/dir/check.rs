@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rowgate_core::nearest::nearest;
-use rowgate_crds::{ApiKey, NotServedYet, Permission, Tenant};
+use rowgate_crds::{ApiKey, NotServedYet, Permission, Relationship, Tenant};
 
 use super::folder;
 use super::objects::{FileKind, Key, Stored};
@@ -54,6 +54,20 @@ pub fn check(dir: &Path) -> Vec<SourceProblem> {
                     .push(format!("spec.tenantRef: there is no Tenant {name} in namespace {namespace}")),
             }
         }
+        if let Some(relationship) = typed::<Relationship>(stored) {
+            let spec = &relationship.spec;
+            let name = spec.tenant_ref.name.as_str();
+            match tenants.get(&(namespace, name)) {
+                Some(tenant) => {
+                    let ends = [("spec.from", &spec.from.entity), ("spec.to", &spec.to.entity)];
+                    messages.extend(
+                        ends.into_iter().filter_map(|(at, entity)| unknown_entity(at, entity, tenant)),
+                    );
+                }
+                None => messages
+                    .push(format!("spec.tenantRef: there is no Tenant {name} in namespace {namespace}")),
+            }
+        }
         let problem = |message| SourceProblem {
             file: stored.file.clone(),
             message: format!("{}: {message}", stored.key),
@@ -69,18 +83,17 @@ fn typed<T: Described>(stored: &Stored) -> Option<T> {
 }
 
 fn unknown_entities<'a>(permissions: impl Iterator<Item = &'a Permission>, tenant: &Tenant) -> Vec<String> {
+    permissions.filter_map(|it| unknown_entity("a permission", &it.entity, tenant)).collect()
+}
+
+/// `what` names an entity that the Tenant does not declare.
+fn unknown_entity(what: &str, name: &str, tenant: &Tenant) -> Option<String> {
     let known: Vec<&str> = tenant.spec.entities.iter().map(|entity| entity.name.as_str()).collect();
-    let unknown = permissions.map(|it| it.entity.as_str()).filter(|name| !known.contains(name));
-    unknown
-        .map(|name| {
-            let near = nearest(name, known.iter().copied());
-            let hint = near.map_or_else(|| known.join(", "), |near| format!("did you mean {near}?"));
-            format!(
-                "a permission names the entity {name}, which Tenant {} does not have; {hint}",
-                tenant.slug()
-            )
-        })
-        .collect()
+    let near = nearest(name, known.iter().copied());
+    let hint = near.map_or_else(|| known.join(", "), |near| format!("did you mean {near}?"));
+    let message =
+        format!("{what} names the entity {name}, which Tenant {} does not have; {hint}", tenant.slug());
+    (!known.contains(&name)).then_some(message)
 }
 
 fn missing_script(objects: &BTreeMap<Key, Stored>, namespace: &str, name: &str, key: &str) -> Option<String> {

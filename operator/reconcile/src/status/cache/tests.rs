@@ -8,9 +8,10 @@ use rowgate_crds::{self as crds, Kind, Reason, ResolvedPermission};
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::control::replicas::Serving;
 
-use super::StatusCache;
 use crate::source::{ObjectRef, StatusReport};
-use crate::status::{Findings, KeyState, Replicas, TenantState, Transitions, awaits_replicas};
+use crate::status::{
+    Findings, KeyState, RelationshipState, Replicas, StatusCache, TenantState, Transitions, awaits_replicas,
+};
 
 fn object(kind: Kind, name: &str) -> ObjectRef {
     ObjectRef { kind, namespace: "n".to_owned(), name: name.to_owned(), uid: format!("uid of {name}") }
@@ -60,6 +61,7 @@ fn tenant() -> TenantState {
         served: Some(1),
         entities: 1,
         shared: read("id"),
+        relationships: Vec::new(),
         keys: vec![key()],
         transitions: Transitions::default(),
         login_failure: None,
@@ -137,6 +139,41 @@ fn whatever_is_another_in_a_status_is_told_and_nothing_else() {
     assert_eq!(reported(&before, &state, &serving(0)), [Kind::ApiKey, Kind::Tenant], "nobody serves it");
     before.retain(&["uid of t"].into());
     assert_eq!(reported(&before, &state, &serving(0)), [Kind::ApiKey], "forgotten, so told anew");
+}
+
+#[test]
+fn whatever_is_another_in_the_status_of_a_relationship_is_reported() {
+    type Change = fn(&mut TenantState);
+    let relationship = RelationshipState {
+        object: object(Kind::Relationship, "r"),
+        generation: 1,
+        findings: Findings::default(),
+        gone: false,
+        served: Some(1),
+        joins: Some("a.b = c.d".to_owned()),
+        transitions: Transitions::default(),
+    };
+    let of = || TenantState { keys: Vec::new(), relationships: vec![relationship.clone()], ..tenant() };
+    let both: &[Kind] = &[Kind::Relationship, Kind::Tenant];
+    let cases: [(&str, &[Kind], Change); 8] = [
+        ("nothing", &[], |_| ()),
+        ("generation", &both[..1], |it| it.relationships[0].generation = 2),
+        ("joins", &both[..1], |it| it.relationships[0].joins = None),
+        ("warning", &both[..1], |it| it.relationships[0].findings.warnings.push("w".into())),
+        ("trouble", &both[..1], |it| {
+            it.relationships[0].findings.stalled.push((Reason::NotUnique, "x".into()))
+        }),
+        ("what is to be served", &both[..1], |it| it.relationships[0].served = Some(2)),
+        ("its release", &[], |it| it.relationships[0].gone = true),
+        ("a pass that stopped", both, |it| it.done = false),
+    ];
+    for (what, kinds, change) in cases {
+        let (before, mut state) = (StatusCache::new("http://api".to_owned()), of());
+        assert_eq!(reported(&before, &state, &serving(1)), both, "{what}: the first time");
+        change(&mut state);
+        assert_eq!(reported(&before, &state, &serving(1)), kinds, "{what}");
+        assert_eq!(reported(&before, &state, &serving(1)), [], "{what}: twice");
+    }
 }
 
 /// Whether it is ready, under way or stalled, with the reason and whether the message has this part.
