@@ -9,6 +9,7 @@ mod fence;
 mod nested;
 mod page;
 mod predicate;
+mod related;
 mod select;
 mod value;
 mod value_probe;

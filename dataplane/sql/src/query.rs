@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rowgate_core::cursor::{Binding, Position};
 
-use crate::catalog::Entity;
+use crate::catalog::{Entity, Link};
 use crate::request::{Arithmetic, Comparison, Function};
 use crate::text::Bind;
 pub use selected::{
@@ -207,6 +207,10 @@ pub enum Predicate {
     },
     /// A boolean.
     Is(Value),
+    /// `inner` is false or unknown.
+    NotTrue(Box<Predicate>),
+    /// About rows of another entity.
+    Related(Box<Related>),
     /// `inner`, for rows on which it builds up no more than [`MAX_BUILT`]; it raises for any other. `copies` says
     /// how often it copies the value of each field, which is a text.
     Within {
@@ -215,12 +219,82 @@ pub enum Predicate {
     },
 }
 
+/// There is a row of `entity`, among those that belong to the row, for which `inner` holds.
+#[derive(Debug, Clone)]
+pub struct Related {
+    pub link: Link,
+    pub entity: Arc<Entity>,
+    /// Over fields of `entity`; `None`: any row.
+    pub inner: Option<Predicate>,
+    pub form: RelatedForm,
+    /// There is no such row.
+    pub is_negated: bool,
+}
+
+impl PartialEq for Related {
+    fn eq(&self, other: &Related) -> bool {
+        let Related { link, entity, inner, form, is_negated } = self;
+        // of one catalog, where a name is one entity
+        entity.name == other.entity.name
+            && (link, inner, form, is_negated) == (&other.link, &other.inner, &other.form, &other.is_negated)
+    }
+}
+
+/// What becomes of the condition where no row belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelatedForm {
+    /// It is false.
+    Any,
+    /// At most one row belongs, and it is false.
+    One,
+    /// At most one row belongs, and it is unknown.
+    Value,
+}
+
 impl Predicate {
+    /// Where it is negated: what is unknown, because no row belongs, must stay so.
+    pub(crate) fn keep_unknown(&mut self) {
+        match self {
+            Predicate::All(parts) | Predicate::Any(parts) => {
+                parts.iter_mut().for_each(Predicate::keep_unknown)
+            }
+            Predicate::Not(inner) | Predicate::Within { inner, .. } => inner.keep_unknown(),
+            Predicate::Related(related) if related.form == RelatedForm::One => {
+                related.form = RelatedForm::Value;
+                related.inner.iter_mut().for_each(Predicate::keep_unknown);
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds the oids of all relations that its conditions read beside the entity itself.
+    pub(crate) fn relations(&self, found: &mut std::collections::BTreeSet<u32>) {
+        match self {
+            Predicate::All(parts) | Predicate::Any(parts) => {
+                parts.iter().for_each(|part| part.relations(found))
+            }
+            Predicate::Not(inner) | Predicate::NotTrue(inner) | Predicate::Within { inner, .. } => {
+                inner.relations(found);
+            }
+            Predicate::Related(related) => {
+                if let Link::Through(through) = &related.link {
+                    found.insert(through.relation);
+                }
+                found.extend(&related.entity.relations);
+                related.inner.iter().for_each(|inner| inner.relations(found));
+            }
+            _ => {}
+        }
+    }
+
     /// Calls `each` with every field that the condition reads.
     pub(crate) fn fields(&self, each: &mut impl FnMut(usize)) {
         match self {
             Predicate::All(parts) | Predicate::Any(parts) => parts.iter().for_each(|part| part.fields(each)),
-            Predicate::Not(inner) | Predicate::Within { inner, .. } => inner.fields(each),
+            Predicate::Not(inner) | Predicate::NotTrue(inner) | Predicate::Within { inner, .. } => {
+                inner.fields(each)
+            }
+            Predicate::Related(related) => related.link.around().into_iter().for_each(each),
             Predicate::IsNull { value, .. } | Predicate::Is(value) => value.fields(each),
             Predicate::Compare { left, right, .. } => {
                 left.fields(each);

@@ -69,6 +69,13 @@ pub enum Expr {
     },
     /// A term that is a condition by itself: a boolean field, function or constant.
     Is(Term),
+    /// `path/any(...)`: there is a row where the relationship leads for which `inner` holds, or any row at all. `is_all`: `inner`
+    /// holds for each.
+    Related {
+        path: String,
+        is_all: bool,
+        inner: Option<Box<Expr>>,
+    },
 }
 
 /// What has a value. Chains are flat and are worked off from the left: all of one level, `add sub` or `mul div mod`,

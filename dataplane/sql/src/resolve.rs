@@ -132,7 +132,7 @@ pub(crate) fn find<'a>(
     }
     let visible = see(entity, scope).ok_or(Refusal::NoEntity)?;
     open(catalog, entity)?;
-    Ok(visible)
+    Ok(visible.within(catalog))
 }
 
 /// Whether the scope may do anything with the entity.

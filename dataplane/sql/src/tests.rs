@@ -6,6 +6,7 @@ mod nested;
 mod properties;
 mod reads;
 mod refusals;
+mod related;
 mod spellings;
 mod writes;
 

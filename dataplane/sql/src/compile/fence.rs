@@ -45,10 +45,13 @@ pub(super) fn of(query: &Query) -> Option<Fence> {
 
 /// Whether it may raise by what stands in a row. What PostgreSQL cannot read of a request raises before any row is read, and the
 /// operators by which a type is ordered raise for no value.
-fn raises(entity: &Entity, predicate: &Predicate) -> bool {
+pub(super) fn raises(entity: &Entity, predicate: &Predicate) -> bool {
     match predicate {
         Predicate::All(parts) | Predicate::Any(parts) => parts.iter().any(|part| raises(entity, part)),
-        Predicate::Not(inner) => raises(entity, inner),
+        Predicate::Not(inner) | Predicate::NotTrue(inner) => raises(entity, inner),
+        Predicate::Related(related) => {
+            related.inner.as_ref().is_some_and(|inner| raises(&related.entity, inner))
+        }
         Predicate::Within { .. } => true,
         Predicate::IsNull { value, .. } | Predicate::Is(value) => computes(value),
         Predicate::Compare { left, right, .. } => compares(entity, left, right),

@@ -1,23 +1,36 @@
 //! Conditions as SQL.
 
-use super::{column, operator, value};
+use super::{column_of, operator, related, value};
 use crate::catalog::{Entity, FieldType, Operators, TypeKind};
 use crate::query::{MAX_BUILT, Predicate, Value};
 use crate::request::Comparison;
 use crate::text::Sql;
 
-/// Writes `predicate`; `nested`: it stands beside others, so chains need parentheses.
+/// Rows that a condition is about, by their name in the statement: 0 is `t`, any other number `t<number>`.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    pub(super) entity: &'a Entity,
+    pub(super) alias: u64,
+}
+
+/// Writes `predicate` of the rows `t`; `nested`: it stands beside others, so chains need parentheses.
 pub(super) fn write(sql: &mut Sql, entity: &Entity, predicate: &Predicate, nested: bool) {
+    write_of(sql, Row { entity, alias: 0 }, predicate, nested);
+}
+
+/// As [`write`], of any rows.
+pub(super) fn write_of(sql: &mut Sql, row: Row<'_>, predicate: &Predicate, nested: bool) {
+    let entity = row.entity;
     match predicate {
-        Predicate::All(parts) => chain(sql, entity, parts, " and ", nested),
-        Predicate::Any(parts) => chain(sql, entity, parts, " or ", nested),
+        Predicate::All(parts) => chain(sql, row, parts, " and ", nested),
+        Predicate::Any(parts) => chain(sql, row, parts, " or ", nested),
         Predicate::Not(inner) => {
             sql.lit("not (");
-            write(sql, entity, inner, false);
+            write_of(sql, row, inner, false);
             sql.lit(")");
         }
         Predicate::IsNull { value, negated } => {
-            value::write(sql, entity, value, true);
+            value::write(sql, row, value, true);
             // `is null` would also be true of a row value whose fields are all null.
             let composite =
                 matches!(value, Value::Field(i) if entity.fields[*i].ty.kind == TypeKind::Composite);
@@ -29,12 +42,12 @@ pub(super) fn write(sql: &mut Sql, entity: &Entity, predicate: &Predicate, neste
             });
         }
         Predicate::Compare { left, op, right } => {
-            value::write(sql, entity, left, false);
+            value::write(sql, row, left, false);
             operator(sql, field(entity, left), symbol(*op));
-            value::write(sql, entity, right, false);
+            value::write(sql, row, right, false);
         }
         Predicate::OneOf { value, values } => {
-            value::write(sql, entity, value, false);
+            value::write(sql, row, value, false);
             let ty = field(entity, value);
             // `in` would look for `=` without a schema.
             let (open, close) = match ty.map(|ty| &ty.operators) {
@@ -46,21 +59,27 @@ pub(super) fn write(sql: &mut Sql, entity: &Entity, predicate: &Predicate, neste
             };
             for (i, value) in values.iter().enumerate() {
                 sql.lit(if i == 0 { open } else { ", " });
-                value::write(sql, entity, value, false);
+                value::write(sql, row, value, false);
             }
             sql.lit(close);
         }
-        Predicate::Is(value) => value::write(sql, entity, value, false),
-        Predicate::Within { copies, inner } => within(sql, entity, copies, inner),
+        Predicate::Is(value) => value::write(sql, row, value, false),
+        Predicate::Within { copies, inner } => within(sql, row, copies, inner),
+        Predicate::NotTrue(inner) => {
+            sql.lit("(");
+            write_of(sql, row, inner, false);
+            sql.lit(") is not true");
+        }
+        Predicate::Related(related) => related::write(sql, row, related),
     }
 }
 
 /// PostgreSQL knows the length of a text without reading it, and works out only the branch of a `case` that it takes. The
 /// other one asks for a text that is too long for any, and depends on a field, or it would be worked out while planning.
-fn within(sql: &mut Sql, entity: &Entity, copies: &[(usize, u64)], inner: &Predicate) {
+fn within(sql: &mut Sql, row: Row<'_>, copies: &[(usize, u64)], inner: &Predicate) {
     let length = |sql: &mut Sql, field: usize| {
         sql.lit("coalesce(pg_catalog.octet_length(");
-        column(sql, entity, field);
+        column_of(sql, row.alias, row.entity, field);
         sql.lit("), 0)");
     };
     sql.lit("case when ");
@@ -70,7 +89,7 @@ fn within(sql: &mut Sql, entity: &Entity, copies: &[(usize, u64)], inner: &Predi
         sql.lit("::pg_catalog.int8 * ").number(*times);
     }
     sql.lit(" <= ").number(MAX_BUILT).lit(" then ");
-    write(sql, entity, inner, false);
+    write_of(sql, row, inner, false);
     sql.lit(" else pg_catalog.repeat(' ', 1073741823");
     if let Some((field, _)) = copies.first() {
         sql.lit(" + ");
@@ -79,7 +98,7 @@ fn within(sql: &mut Sql, entity: &Entity, copies: &[(usize, u64)], inner: &Predi
     sql.lit(") is null end");
 }
 
-fn chain(sql: &mut Sql, entity: &Entity, parts: &[Predicate], word: &'static str, nested: bool) {
+fn chain(sql: &mut Sql, row: Row<'_>, parts: &[Predicate], word: &'static str, nested: bool) {
     if parts.is_empty() {
         sql.lit(if word == " or " { "false" } else { "true" });
     }
@@ -87,7 +106,7 @@ fn chain(sql: &mut Sql, entity: &Entity, parts: &[Predicate], word: &'static str
     sql.lit(if group { "(" } else { "" });
     for (i, part) in parts.iter().enumerate() {
         sql.lit(if i == 0 { "" } else { word });
-        write(sql, entity, part, true);
+        write_of(sql, row, part, true);
     }
     sql.lit(if group { ")" } else { "" });
 }

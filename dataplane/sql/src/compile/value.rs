@@ -1,36 +1,36 @@
 //! Terms as SQL. A text of the caller is only ever searched for, never a pattern.
 
-use super::column;
-use crate::catalog::Entity;
+use super::column_of;
+use super::predicate::Row;
 use crate::query::{Cast, Value};
 use crate::request::{Arithmetic, Function};
 use crate::text::Sql;
 
 /// Writes `value`; `nested`: it stands where something binds tighter than arithmetic.
-pub(super) fn write(sql: &mut Sql, entity: &Entity, value: &Value, nested: bool) {
+pub(super) fn write(sql: &mut Sql, row: Row<'_>, value: &Value, nested: bool) {
     match value {
-        Value::Field(field) => column(sql, entity, *field),
+        Value::Field(field) => column_of(sql, row.alias, row.entity, *field),
         Value::Bind(bind) => {
             sql.bind(bind.clone());
         }
-        Value::Call { function, arguments } => call(sql, entity, *function, arguments),
+        Value::Call { function, arguments } => call(sql, row, *function, arguments),
         Value::Chain { first, rest } => {
             sql.lit(if nested { "(" } else { "" });
-            write(sql, entity, first, true);
+            write(sql, row, first, true);
             for (op, value) in rest {
                 sql.lit(operator(*op));
-                write(sql, entity, value, true);
+                write(sql, row, value, true);
             }
             sql.lit(if nested { ")" } else { "" });
         }
         Value::Negate(inner) => {
             sql.lit("(- ");
-            write(sql, entity, inner, true);
+            write(sql, row, inner, true);
             sql.lit(")");
         }
         Value::Cast(inner, cast) => {
             sql.lit(if *cast == Cast::Utc { "pg_catalog.timezone('UTC', " } else { "" });
-            write(sql, entity, inner, true);
+            write(sql, row, inner, true);
             sql.lit(match cast {
                 Cast::Text => "::pg_catalog.text",
                 Cast::Integer => "::pg_catalog.int4",
@@ -59,7 +59,7 @@ pub(super) fn write(sql: &mut Sql, entity: &Entity, value: &Value, nested: bool)
 ///
 /// The range comes from the value, so the statement is planned with its values each time, which PostgreSQL goes on
 /// doing for as long as that is cheaper (shown after the seventh run); a forced generic plan reads the whole table.
-fn call(sql: &mut Sql, entity: &Entity, function: Function, arguments: &[Value]) {
+fn call(sql: &mut Sql, row: Row<'_>, function: Function, arguments: &[Value]) {
     let (open, between, close) = match function {
         Function::Contains => ("(pg_catalog.strpos(", C_THEN, ") > 0)"),
         Function::StartsWith => ("pg_catalog.starts_with(", C_THEN, ")"),
@@ -74,7 +74,7 @@ fn call(sql: &mut Sql, entity: &Entity, function: Function, arguments: &[Value])
         Function::Trim => ("pg_catalog.btrim(", "", r", E' \t\n\x0b\f\r')"),
         Function::Length => ("pg_catalog.char_length(", "", ")"),
         Function::Concat => ("(", " || ", ")"),
-        Function::Substring => return substring(sql, entity, arguments),
+        Function::Substring => return substring(sql, row, arguments),
         // Infinite dates have no year; PostgreSQL would call it infinite, which is no integer.
         Function::Year => {
             ("nullif(nullif(extract(year from ", "", "), 'infinity'), '-infinity')::pg_catalog.int4")
@@ -94,7 +94,7 @@ fn call(sql: &mut Sql, entity: &Entity, function: Function, arguments: &[Value])
     sql.lit(open);
     for (i, argument) in arguments.iter().enumerate() {
         sql.lit(if i == 0 { "" } else { between });
-        write(sql, entity, argument, true);
+        write(sql, row, argument, true);
     }
     sql.lit(close);
 }
@@ -103,11 +103,11 @@ const C_THEN: &str = " collate pg_catalog.\"C\", ";
 
 /// A computed position before the first character counts from before it, as in PostgreSQL; a constant is never
 /// negative.
-fn substring(sql: &mut Sql, entity: &Entity, arguments: &[Value]) {
+fn substring(sql: &mut Sql, row: Row<'_>, arguments: &[Value]) {
     sql.lit("pg_catalog.substr(");
     for (i, argument) in arguments.iter().enumerate() {
         sql.lit(if i == 0 { "" } else { ", " });
-        write(sql, entity, argument, true);
+        write(sql, row, argument, true);
         // PostgreSQL counts from 1.
         sql.lit(if i == 1 { " + 1" } else { "" });
     }

@@ -256,6 +256,7 @@ impl ToMany {
         }
         for query in &self.lists {
             found.extend(&query.entity.relations);
+            query.filter.iter().for_each(|filter| filter.relations(found));
             relations(&query.select, found);
         }
     }

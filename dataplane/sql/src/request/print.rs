@@ -19,6 +19,14 @@ impl fmt::Display for Expr {
                 terms(f, list)
             }
             Expr::Is(term) => term.fmt(f),
+            // names within are printed without their variable
+            Expr::Related { path, is_all, inner } => {
+                write!(f, "{path}/{}(", if *is_all { "all" } else { "any" })?;
+                if let Some(inner) = inner {
+                    write!(f, ":{inner}")?;
+                }
+                f.write_str(")")
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 mod arithmetic;
 pub(super) mod growth;
 mod refusal;
+mod related;
 mod signature;
 mod term;
 
@@ -20,10 +21,28 @@ pub(super) fn predicate(visible: &Visible<'_>, expr: &Expr) -> Result<Predicate,
     match expr {
         Expr::All(parts) => Ok(Predicate::All(each(visible, parts)?)),
         Expr::Any(parts) => Ok(Predicate::Any(each(visible, parts)?)),
-        Expr::Not(inner) => Ok(Predicate::Not(Box::new(predicate(visible, inner)?))),
+        Expr::Not(inner) => {
+            let mut inner = predicate(visible, inner)?;
+            inner.keep_unknown();
+            Ok(Predicate::Not(Box::new(inner)))
+        }
+        Expr::Related { path, is_all, inner } => {
+            related::quantified(visible, path, *is_all, inner.as_deref())
+        }
+        Expr::Compare { .. } | Expr::In { .. } | Expr::Is(_) => match related::path(visible, expr)? {
+            Some(path) => related::compared(visible, path, expr),
+            None => own(visible, expr),
+        },
+    }
+}
+
+/// A condition on fields of the entity itself.
+fn own(visible: &Visible<'_>, expr: &Expr) -> Result<Predicate, FilterRefusal> {
+    match expr {
         Expr::Compare { left, op, right } => compare(visible, left, *op, right),
         Expr::In { left, list } => one_of(visible, left, list),
         Expr::Is(term) => is(visible, term),
+        other => predicate(visible, other),
     }
 }
 

@@ -6,7 +6,7 @@ use rowgate_core::nearest::nearest;
 
 use super::refusal::{Refusal, Unknown, WriteRefusal};
 use super::value::family;
-use crate::catalog::{Entity, EntityKind, Field, Rights, Scope};
+use crate::catalog::{Catalog, Entity, EntityKind, Field, Rights, Scope};
 use crate::query::Selected;
 
 /// Columns that every table has, and of which no table has another by that name: where a row stands and its version.
@@ -15,14 +15,22 @@ const SYSTEM: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
 pub(crate) struct Visible<'a> {
     pub(crate) entity: &'a Arc<Entity>,
     rights: &'a Rights,
+    pub(crate) scope: &'a Scope,
+    /// Where relationships lead; `None`: none is followed from here.
+    pub(crate) catalog: Option<&'a Catalog>,
 }
 
 impl<'a> Visible<'a> {
     /// `None` when the scope may read nothing of it, or when it is not served over REST.
     pub(crate) fn of(entity: &'a Arc<Entity>, scope: &'a Scope) -> Option<Visible<'a>> {
         let rights = scope.entities.get(&entity.name)?;
-        let visible = Visible { entity, rights };
+        let visible = Visible { entity, rights, scope, catalog: None };
         (entity.rest && visible.fields().next().is_some()).then_some(visible)
+    }
+
+    /// The same, with the catalog whose relationships are followed.
+    pub(super) fn within(self, catalog: &'a Catalog) -> Visible<'a> {
+        Visible { catalog: Some(catalog), ..self }
     }
 
     /// The readable fields with their positions, in declared order.
@@ -40,7 +48,7 @@ impl<'a> Visible<'a> {
         let rights = scope.entities.get(&entity.name)?;
         let any = |list: &[bool]| list.contains(&true);
         let may = any(&rights.read) || any(&rights.create) || any(&rights.update) || rights.delete;
-        (entity.rest && may).then_some(Visible { entity, rights })
+        (entity.rest && may).then_some(Visible { entity, rights, scope, catalog: None })
     }
 
     pub(crate) fn rights(&self) -> &'a Rights {

@@ -3,6 +3,7 @@
 
 mod advice;
 mod conditions;
+mod lambda;
 mod lexer;
 
 use rowgate_core::nearest::nearest;
@@ -23,7 +24,15 @@ pub(super) fn parse(text: &str) -> Result<Expr, Problem> {
             "$filter is longer than {MAX_FILTER_LEN} bytes; split it into several requests"
         )));
     }
-    let mut parser = Parser { text, token: Token::End, before: 0, start: 0, rest: text };
+    let mut parser = Parser {
+        text,
+        token: Token::End,
+        before: 0,
+        start: 0,
+        rest: text,
+        variables: Vec::new(),
+        n_lambdas: 0,
+    };
     parser.advance();
     let parsed = parser.any(0)?;
     match parser.token {
@@ -56,6 +65,9 @@ struct Parser<'a> {
     /// Where `token` begins.
     start: usize,
     rest: &'a str,
+    /// Of `any` and `all`, the innermost last.
+    variables: Vec<&'a str>,
+    n_lambdas: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -203,8 +215,13 @@ impl<'a> Parser<'a> {
                     {
                         return Err(invalid(advice::foreign(&self.text[self.start..])));
                     }
-                    None if lexer::token(self.rest).0 == Token::Open => return self.call(word, depth),
-                    None => Term::Name(word.to_owned()),
+                    None if lexer::token(self.rest).0 == Token::Open => {
+                        return match lambda::head(word) {
+                            Some(head) => self.lambda(head, depth).map(Parsed::Expr),
+                            None => self.call(word, depth),
+                        };
+                    }
+                    None => Term::Name(self.name(word)?),
                 }
             }
             _ => return Err(self.expected("a field or a value")),

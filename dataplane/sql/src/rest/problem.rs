@@ -14,7 +14,9 @@ use super::address::{key_path, key_pattern};
 use super::filter::{Spelt, advice_on_name};
 use super::query_string::order_here;
 use crate::catalog::{Catalog, Entity, EntityKind, Scope};
-use crate::resolve::{CallRefusal, ExpandRefusal, OrderRefusal, Refusal, Unknown, Visible, may_use};
+use crate::resolve::{
+    CallRefusal, ExpandRefusal, FilterRefusal, OrderRefusal, Refusal, Unknown, Visible, may_use,
+};
 pub use failed::{diagnosed, invalid_argument, invalid_condition, invalid_value, untrue, worked_out};
 use value::wanted;
 pub(super) use write::too_many_values;
@@ -49,6 +51,10 @@ pub(super) fn of(catalog: &Catalog, scope: &Scope, name: &EntityName, refusal: R
             format!("the key field {:?} is {}: {}", value.name, value.ty, wanted(value.refusal)),
         ),
         Refusal::Order(order) => of_order(scope, entity, order),
+        // names in the message are those that the key may read there
+        Refusal::Filter(FilterRefusal::Related { entity, refusal }) => {
+            of(catalog, scope, &entity, Refusal::Filter(*refusal))
+        }
         Refusal::Filter(refused) => {
             let visible = Visible::of(entity, scope);
             let field = |name: &str| visible.as_ref().and_then(|visible| spelt(visible, name));
@@ -140,16 +146,18 @@ fn of_order(scope: &Scope, entity: &std::sync::Arc<Entity>, refusal: OrderRefusa
     }
 }
 
+fn no_relationship(entity: &EntityName, Unknown { name, nearest }: &Unknown) -> Problem {
+    let what = format!("{entity} has no relationship {:?} for this key", shown(name));
+    did_you_mean(Problem::new(Code::UnknownField, what), nearest.as_deref())
+}
+
 fn of_expand(catalog: &Catalog, scope: &Scope, entity: &EntityName, refusal: ExpandRefusal) -> Problem {
     match refusal {
         ExpandRefusal::Unknown { name: Unknown { name, .. }, is_field: true } => Problem::new(
             Code::BadRequest,
             format!("{name:?} is a field of {entity}, not a relationship; name it in $select"),
         ),
-        ExpandRefusal::Unknown { name: Unknown { name, nearest }, is_field: false } => {
-            let what = format!("{entity} has no relationship {:?} for this key", shown(&name));
-            did_you_mean(Problem::new(Code::UnknownField, what), nearest.as_deref())
-        }
+        ExpandRefusal::Unknown { name, is_field: false } => no_relationship(entity, &name),
         ExpandRefusal::OneRow => Problem::new(
             Code::BadRequest,
             "the relationship leads to one row and takes only $expand and $select".to_owned(),

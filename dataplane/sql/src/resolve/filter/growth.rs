@@ -112,7 +112,11 @@ impl<'a> Growth<'a> {
             Predicate::All(parts) | Predicate::Any(parts) => {
                 parts.iter().for_each(|part| self.predicate(part));
             }
-            Predicate::Not(inner) | Predicate::Within { inner, .. } => self.predicate(inner),
+            Predicate::Not(inner) | Predicate::NotTrue(inner) | Predicate::Within { inner, .. } => {
+                self.predicate(inner);
+            }
+            // what it builds up on a row of its own is bounded there
+            Predicate::Related(_) => {}
             Predicate::IsNull { value, .. } | Predicate::Is(value) => {
                 self.value(value);
             }

@@ -1,6 +1,9 @@
 //! What is wrong with a filter: which terms do not stand beside each other.
 
+use rowgate_core::name::EntityName;
+
 use super::signature::Takes;
+use crate::catalog::EntityKind;
 use crate::request::{Arithmetic, Comparison, Function};
 use crate::resolve::refusal::Unknown;
 use crate::resolve::value::ValueRefusal;
@@ -12,8 +15,19 @@ pub enum FilterRefusal {
         unknown: Unknown,
         may_be_text: bool,
     },
-    /// A path to another entity.
-    Path,
+    /// The scope may follow no such relationship.
+    NoRelationship(Unknown),
+    /// The entity where a relationship leads is closed now.
+    Closed(EntityKind),
+    /// A path leads to rows, of which there may be several, by this relationship.
+    ManyRows(String),
+    /// One comparison names fields of several entities.
+    SeveralEntities,
+    /// Of a condition on fields of another entity.
+    Related {
+        entity: EntityName,
+        refusal: Box<FilterRefusal>,
+    },
     /// What computes with numbers was given something else.
     NoNumber {
         of: Subject,

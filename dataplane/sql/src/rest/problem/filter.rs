@@ -4,7 +4,7 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 
 use super::value::wanted;
-use super::{Spelt, advice_on_name, unknown};
+use super::{Spelt, advice_on_name, closed, no_relationship, unknown};
 use crate::resolve::{FilterRefusal, Found, Subject, Takes};
 
 /// `field` finds the fields that the caller may read.
@@ -27,10 +27,16 @@ pub(super) fn of<'a>(
                 false => problem,
             };
         }
-        FilterRefusal::Path => {
-            "paths to other entities are not served yet; name a field of this entity, and read the other one at its own URL"
+        FilterRefusal::NoRelationship(name) => return no_relationship(entity, &name),
+        FilterRefusal::Closed(kind) => return closed(kind),
+        FilterRefusal::ManyRows(name) => {
+            format!("{name} may lead to several rows; write {name}/any(x: x/field eq 1) or {name}/all(...)")
+        }
+        FilterRefusal::SeveralEntities => {
+            "a comparison names fields of one entity only; compare each with a constant, and join the comparisons with and"
                 .to_owned()
         }
+        FilterRefusal::Related { entity, refusal } => return of(&entity, &|_| None, *refusal),
         FilterRefusal::NoNumber { of, found } => format!("{} takes numbers; {}", word(&of), say(&found)),
         FilterRefusal::Modulo { ty } => format!("mod takes whole and decimal numbers, not {ty}"),
         FilterRefusal::ConstantOf { of, ty, refusal } => {
