@@ -1,6 +1,7 @@
 //! Pages, filters, values and refusals of reads, each against a second opinion: PostgreSQL's own answer, a model, a table.
 
 pub(crate) mod differential;
+mod expand;
 mod mistakes;
 mod paging;
 pub(crate) mod refusals;

@@ -16,7 +16,7 @@ pub(super) const OTHERS: &[Mistake] = &[
     option("orders?sort=id:desc", "write $orderby=id desc", "orders?$orderby=id desc"),
     option("orders?sort=id,desc", "write $orderby=id desc", "orders?$orderby=id desc"),
     option("orders?fields[orders]=id,state", "write $select=id,state", "orders?$select=id,state"),
-    option("orders?include=customers", "related rows are not served yet", ""),
+    option("orders?include=customers", "write $expand=customers", ""),
     option("orders?id__gte=5", "write $filter=id ge 5", "orders?$filter=id ge 5"),
     option("orders?id!=5", "write $filter=id ne 5", "orders?$filter=id ne 5"),
     option("orders/id/5?fields=id", "write $select=id", "orders/id/5?$select=id"),

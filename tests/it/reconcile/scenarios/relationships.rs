@@ -122,7 +122,8 @@ async fn a_relationship_follows_the_database_and_opens_what_links_its_ends(on: O
     assert_eq!(rows(&mut both, links).await.len(), 1, "the other one goes on");
     execute(&mut superuser, "alter table app.order_tags rename to kept").await;
     stage.told("Relationship", "order-tags", 1, "SourceNotFound").await;
-    until("the end of the other's ways", async || served(&mut superuser).await.is_empty().then_some(())).await;
+    until("the end of the other's ways", async || served(&mut superuser).await.is_empty().then_some(()))
+        .await;
     stage.told("Tenant", "market", 1, DONE).await;
     stage.told("ApiKey", "both", 1, DONE).await;
     execute(&mut superuser, "alter table app.kept rename to order_tags").await;

@@ -1,0 +1,209 @@
+//! `$expand` over HTTP: the same rows as PostgreSQL gives to the key's role, one batch a request, and nothing to a key that may not.
+
+use rowgate_tests::client::Client;
+use rowgate_tests::servers::data_plane::DataPlane;
+use rowgate_tests::servers::postgres::{execute, rows};
+use rowgate_tests::servers::recorder::{Recorder, Side};
+use rowgate_tests::wait::until;
+use rowgate_tests::world::World;
+use serde_json::{Value, json};
+
+async fn get(client: &Client, world: &World, key: &str, path: &str) -> Value {
+    let reply = client.get(&world.shop_url(path), &[("X-API-Key", key)]).await;
+    assert_eq!(reply.status, 200, "{path}: {reply:?}");
+    reply.json()
+}
+
+/// Waits until the relationships are served.
+async fn served(client: &Client, world: &World, key: &str) {
+    until("the relationships of the shop", async || {
+        let reply =
+            client.get(&world.shop_url("/orders?$first=1&$expand=products"), &[("X-API-Key", key)]).await;
+        (reply.status == 200).then_some(())
+    })
+    .await;
+}
+
+/// What `text` gives as `it`, to the role of a key.
+async fn as_role(world: &World, key: &str, text: &str) -> Value {
+    let mut conn = world.superuser("shop").await;
+    let role = rows(&mut conn, &format!("select role::text from dl.keys where name = '{key}'")).await;
+    let role = role[0]["role"].as_str().expect("a name").to_owned();
+    execute(&mut conn, &format!("set role {role}")).await;
+    rows(&mut conn, &format!("select ({text}) as it")).await[0]["it"].clone()
+}
+
+const NESTED: &str = "/orders?$select=id&$orderby=id desc&$first=4&$count=true&$expand=customer($select=name;$expand=orders(\
+    $select=id;$orderby=placed_at desc;$first=2;$filter=state ne 'new')),lines($select=quantity;$expand=product($select=title)),\
+    products($select=id;$count=true)";
+
+/// Rows, order, policies and numbers, for a key that sees all and one that sees a region.
+#[tokio::test]
+async fn related_rows_are_those_that_the_key_sees() {
+    let mut world = World::shop().await;
+    world.start().await;
+    let client = Client::new();
+    served(&client, &world, &world.key("shop-admin")).await;
+    for key in ["north", "shop-admin"] {
+        let found = get(&client, &world, &world.key(key), NESTED).await;
+        let wanted = as_role(
+            &world,
+            key,
+            "select json_agg(json_build_object('id', o.id,
+                'customer', (select json_build_object('name', c.name, 'orders', (select json_agg(json_build_object('id', x.id)) from
+                    (select id from shop.orders x where x.customer_id = c.id and state <> 'new' order by placed_at desc, id limit 2) x))
+                    from shop.customers c where c.id = o.customer_id),
+                'lines', (select json_agg(json_build_object('quantity', l.quantity,
+                    'product', (select json_build_object('title', title) from shop.products p where p.id = l.product_id)) order by line_no)
+                    from shop.order_lines l where l.order_id = o.id),
+                'products', (select json_agg(json_build_object('id', p.id) order by p.id) from shop.products p
+                    where p.id in (select product_id from shop.order_lines l where l.order_id = o.id)),
+                'products@count', (select count(distinct product_id) from shop.order_lines l where l.order_id = o.id)) order by o.id desc)
+             from (select * from shop.orders order by id desc limit 4) o",
+        )
+        .await;
+        let mut rows = found["value"].clone();
+        for row in rows.as_array_mut().expect("rows") {
+            let customer = row["customer"].as_object_mut().expect("a customer");
+            customer.remove("orders@hasMore");
+        }
+        assert_eq!(rows, wanted, "{key}");
+        let number = as_role(&world, key, "select count(*) from shop.orders").await;
+        assert_eq!(found["count"], number);
+        assert!(found["nextLink"].as_str().is_some_and(|link| link.contains("expand=")), "{found}");
+    }
+
+    let admin = world.key("shop-admin");
+    let row = get(
+        &client,
+        &world,
+        &admin,
+        "/order_lines/order_id/3/line_no/1?$select=line_no&$expand=order($select=id)",
+    )
+    .await;
+    assert_eq!(row["value"], json!([{"line_no": 1, "order": {"id": 3}}]));
+    let more = get(
+        &client,
+        &world,
+        &admin,
+        "/products/id/1?$select=id&$expand=lines($first=1;$select=line_no;$count=true)",
+    )
+    .await;
+    let product = &more["value"][0];
+    assert_eq!(
+        (product["lines"].as_array().map(Vec::len), &product["lines@hasMore"]),
+        (Some(1), &json!(true))
+    );
+    assert!(1 < product["lines@count"].as_i64().expect("a number"), "{product}");
+
+    // every page in turn, with what stands within its rows
+    let mut path = "/orders?$select=id&$first=120&$expand=lines($select=line_no)".to_owned();
+    let (mut n_orders, mut n_lines) = (0, 0);
+    loop {
+        let page = get(&client, &world, &admin, &path).await;
+        let orders = page["value"].as_array().expect("rows");
+        n_orders += orders.len();
+        n_lines += orders.iter().map(|order| order["lines"].as_array().map_or(0, Vec::len)).sum::<usize>();
+        let Some(link) = page["nextLink"].as_str() else { break };
+        path = link.split_once("/auth/shop/api").expect("an address of ours").1.to_owned();
+    }
+    let mut superuser = world.superuser("shop").await;
+    let wanted = rows(
+        &mut superuser,
+        "select (select count(*) from shop.orders) o, (select count(*) from shop.order_lines) l",
+    )
+    .await;
+    assert_eq!((json!(n_orders), json!(n_lines)), (wanted[0]["o"].clone(), wanted[0]["l"].clone()));
+}
+
+/// A level that reads past its policies, or a relationship that shows what a key may not read, would be seen here.
+#[tokio::test]
+async fn a_key_follows_only_what_it_reads_on_both_ends() {
+    let mut world = World::shop().await;
+    world.write(
+        "narrow.yaml",
+        "apiVersion: rowgate.dev/v1alpha1\nkind: ApiKey\nmetadata: {name: narrow}\nspec:\n  tenantRef: {name: shop}\n  \
+         claims: {region: north}\n  scope:\n    permissions:\n      - {entity: orders, actions: [read], fields: {include: [region]}}\n      \
+         - {entity: customers, actions: [read], fields: {include: [name]}}\n      \
+         - {entity: order_lines, actions: [read], fields: {include: [quantity]}}\n",
+    );
+    world.start().await;
+    let client = Client::new();
+    served(&client, &world, &world.key("shop-admin")).await;
+    let narrow = world.key("narrow");
+    // orders.customer_id is not granted; order_lines.order_id is a key field, which every read includes
+    for (path, says) in [
+        ("/orders?$expand=customer", "orders has no relationship \"customer\" for this key"),
+        ("/orders?$expand=products", "orders has no relationship \"products\" for this key"),
+        ("/customers?$expand=orders", "customers has no relationship \"orders\" for this key"),
+        ("/orders?$expand=nothing", "orders has no relationship \"nothing\" for this key"),
+        ("/orders?$expand=lines($select=unit_price)", "order_lines has no field \"unit_price\" for this key"),
+    ] {
+        let reply = client.get(&world.shop_url(path), &[("X-API-Key", &narrow)]).await;
+        let body = reply.json();
+        assert_eq!((reply.status.as_u16(), body["error"]["message"].as_str()), (400, Some(says)), "{body}");
+    }
+    let found = get(&client, &world, &narrow, "/orders?$first=3&$expand=lines").await;
+    for order in found["value"].as_array().expect("rows") {
+        assert_eq!(order["region"], "north", "{order}");
+        for line in order["lines"].as_array().expect("rows") {
+            let mut names: Vec<_> = line.as_object().expect("an object").keys().collect();
+            names.sort_unstable();
+            assert_eq!(names, ["line_no", "order_id", "quantity"]);
+        }
+    }
+
+    // policies of each level hold on it: a line of the south under an order of the north is not there
+    let mut superuser = world.superuser("shop").await;
+    let order = found["value"][0]["id"].as_i64().expect("a number");
+    let before = found["value"][0]["lines"].as_array().expect("rows").len();
+    execute(
+        &mut superuser,
+        &format!("update shop.order_lines set region = 'south' where order_id = {order} and line_no = 1"),
+    )
+    .await;
+    let now = get(&client, &world, &narrow, &format!("/orders/id/{order}?$expand=lines")).await;
+    assert_eq!(now["value"][0]["lines"].as_array().expect("rows").len(), before - 1);
+
+    // a revoked key gets nothing of any level
+    world.edit("narrow.yaml", "claims: {region: north}", "claims: {region: north}\n  revoked: true");
+    until("the revocation", async || {
+        let reply = client.get(&world.shop_url("/orders?$expand=lines"), &[("X-API-Key", &narrow)]).await;
+        (reply.status == 401).then_some(())
+    })
+    .await;
+}
+
+/// Statements are counted by levels and not by rows, and all of them are one write and one answer.
+#[tokio::test]
+async fn a_request_is_one_batch_whatever_rows_there_are() {
+    let mut world = World::shop().await;
+    world.start().await;
+    let recorder = Recorder::before(&world.socket());
+    let root = world.state().join("dataplane.root");
+    let plane = DataPlane::start_with(&recorder.folder(), &root, |command| {
+        command.args(["--connections-per-tenant", "1"]);
+    })
+    .await;
+    let (client, key) = (Client::new(), world.key("shop-admin"));
+    served(&client, &world, &key).await;
+    let path = "/auth/shop/api/orders?$first=50&$expand=customer,lines($expand=product),products";
+    let mut n_warm = 0;
+    for _ in 0..20 {
+        let _before = recorder.take();
+        let reply = client.get(&format!("{}{path}", plane.url()), &[("X-API-Key", &key)]).await;
+        assert_eq!(reply.status, 200, "{reply:?}");
+        let said = recorder.take();
+        let sent: Vec<_> = said
+            .iter()
+            .filter(|said| {
+                said.by == Side::Client && said.startup.contains("client_connection_check_interval")
+            })
+            .collect();
+        // BEGIN, key, three levels (orders with customers, lines with products, products), rewritten tables, COMMIT
+        if let [write] = &sent[..] {
+            n_warm += usize::from(write.tags == "PBEBEBEBEBEBEPBES");
+        }
+    }
+    assert!(5 < n_warm, "{n_warm} of 20 were one write of three levels");
+}
