@@ -154,7 +154,7 @@ pub(super) fn on_function(name: &str) -> Option<String> {
     let better = match name.to_ascii_lowercase().as_str() {
         "any" | "all" => {
             return Some(format!(
-                "the function {name} is not served yet; read the other entity at its own URL"
+                "{name} follows the name of a relationship: write lines/{name}(l: l/field eq 1)"
             ));
         }
         "matchespattern" | "regexp" | "regex" | "like" | "ilike" | "substringof" | "icontains" => {
