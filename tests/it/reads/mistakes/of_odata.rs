@@ -50,7 +50,11 @@ pub(super) const ODATA: &[Mistake] = &[
     field("customers?$filter=name eq Ada", "single quotes: 'Ada'", "customers?$filter=name eq 'Ada'"),
     field("orders?$filter=shipped_on eq NULL", "write null", "orders?$filter=shipped_on eq null"),
     field("orders?$filter=client/name eq 'x'", "no relationship", ""),
-    filter("orders?$filter=lines/any(quantity gt 1)", "a variable and a colon", "orders?$filter=lines/any(l: l/quantity gt 1)"),
+    filter(
+        "orders?$filter=lines/any(quantity gt 1)",
+        "a variable and a colon",
+        "orders?$filter=lines/any(l: l/quantity gt 1)",
+    ),
     filter(
         "orders?$filter=state has shop.order_state'paid'",
         "write state eq shop.order_state'paid'",
