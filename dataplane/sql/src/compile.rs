@@ -9,7 +9,6 @@ mod fence;
 mod nested;
 mod page;
 mod predicate;
-mod related;
 mod select;
 mod value;
 mod value_probe;

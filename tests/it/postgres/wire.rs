@@ -8,5 +8,6 @@ mod fixture;
 mod keys;
 mod long;
 mod nested;
+mod nested_batch;
 mod session;
 mod writes;

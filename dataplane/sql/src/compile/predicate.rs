@@ -1,6 +1,8 @@
 //! Conditions as SQL.
 
-use super::{column_of, operator, related, value};
+mod related;
+
+use super::{column_of, operator, value};
 use crate::catalog::{Entity, FieldType, Operators, TypeKind};
 use crate::query::{MAX_BUILT, Predicate, Value};
 use crate::request::Comparison;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::predicate::{self, Row};
-use super::{column_of, fence, operator};
+use super::super::{column_of, fence, operator};
+use super::{Row, write_of};
 use crate::catalog::{EntityKind, Link};
 use crate::query::{Related, RelatedForm};
 use crate::text::Sql;
@@ -21,7 +21,7 @@ pub(super) fn write(sql: &mut Sql, row: Row<'_>, related: &Related) {
     match (&related.inner, is_value) {
         (Some(inner), true) => {
             sql.lit("(select ");
-            predicate::write_of(sql, inside, inner, true);
+            write_of(sql, inside, inner, true);
             from(sql, row, inside, related, false);
         }
         (Some(inner), false) => {
@@ -29,7 +29,7 @@ pub(super) fn write(sql: &mut Sql, row: Row<'_>, related: &Related) {
             let is_fenced = entity.kind == EntityKind::View && fence::raises(entity, inner);
             from(sql, row, inside, related, is_fenced);
             sql.lit(if is_fenced { " where " } else { " and " });
-            predicate::write_of(sql, inside, inner, true);
+            write_of(sql, inside, inner, true);
         }
         (None, _) => {
             sql.lit("exists (select");

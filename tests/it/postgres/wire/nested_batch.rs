@@ -1,0 +1,165 @@
+//! Several statements in one batch: one JSON, one snapshot, and a connection that stays good.
+
+use std::sync::Arc;
+
+use rowgate_core::cursor::{self, Binding};
+use rowgate_core::derive::{CursorKey, Root};
+use rowgate_pg::wire::{Ask, Failure, Nested, ReadPage};
+use rowgate_sql::catalog::Link;
+use rowgate_sql::compile;
+use rowgate_sql::query::{
+    ConnectionPart, Document, DocumentMember, Form, Predicate, Query, Selected, ToMany, ToOne,
+};
+use rowgate_tests::servers::postgres::execute;
+
+use super::fixture::{Tenant, utf8};
+use super::nested::{entity, found, json, many, read};
+
+/// The whole answer of a batch, as the key of all these reads sees it.
+async fn answer(tenant: &Tenant, nested: Nested) -> Result<ReadPage, Failure> {
+    let first = nested.first();
+    let (sql, shape) = (first.sql.clone(), first.shape.clone());
+    let ask = Ask { sql, shape, nested: Some(Arc::new(nested)), ..tenant.ask("a", "", &[]) };
+    tenant.pool().read(ask, 1).await
+}
+
+fn cursors() -> CursorKey {
+    Root::new([9; 32]).cursor_key()
+}
+
+fn field(name: &str, field: usize) -> Selected {
+    Selected::Alias { name: name.to_owned(), field }
+}
+
+/// The ten last orders, each with its customer, the orders of this one, and two lines.
+fn orders() -> Query {
+    let others = many("orders", vec![read("orders", 3, vec![Selected::Field(0)])]);
+    let customer = ToOne {
+        name: "customer".into(),
+        link: vec![(1, 0)],
+        entity: entity("customers"),
+        select: vec![field("town", 1), Selected::Many(Box::new(others))],
+    };
+    let lines = read("lines", 2, vec![Selected::Field(0), field("n", 2)]);
+    let number = lines.number_of_rows();
+    let lines = many("lines", vec![lines, number]);
+    let kind = Selected::Constant { name: "kind".into(), json: r#""order""#.into() };
+    let more = vec![kind, Selected::One(Box::new(customer)), Selected::Many(Box::new(lines))];
+    read("orders", 10, [vec![Selected::Field(0)], more].concat())
+}
+
+const ORDERS: &str = "
+    (select json_agg((json_build_object('id', o.id, 'kind', 'order', 'customer', case when c.id is not null then
+            (json_build_object('town', c.city, 'orders',
+                (select coalesce(json_agg(json_build_object('id', x.id) order by x.id desc), '[]') from (select * from app.orders
+                 where customer_id = c.id order by id desc limit 3) x))::jsonb ||
+             case when (select count(*) from app.orders where customer_id = c.id) > 3
+                  then '{\"orders@hasMore\":true}' else '{}' end::jsonb) end,
+        'lines', (select coalesce(json_agg(json_build_object('id', x.id, 'n', x.qty) order by x.id desc), '[]') from
+            (select * from app.lines where order_id = o.id order by id desc limit 2) x),
+        'lines@count', (select count(*) from app.lines where order_id = o.id))::jsonb
+        || case when (select count(*) from app.lines where order_id = o.id) > 2 then '{\"lines@hasMore\":true}' else '{}' end::jsonb)
+        order by o.id desc)
+     from (select * from app.orders order by id desc limit 10) o left join app.customers c on c.id = o.customer_id)";
+
+/// One batch, and again by the statements that it has prepared.
+#[tokio::test]
+async fn a_batch_gives_objects_within_objects() {
+    let tenant = found("wire_batch").await;
+    let wanted = json(&tenant, format!("select to_json({ORDERS})").leak()).await;
+    let pool = tenant.pool();
+    for _ in 0..2 {
+        let nested = Nested::rows(compile::rows_within(orders()), cursors()).expect("a statement");
+        let first = nested.first();
+        let (sql, shape) = (first.sql.clone(), first.shape.clone());
+        let ask = Ask { sql, shape, nested: Some(Arc::new(nested)), ..tenant.ask("a", "", &[]) };
+        let page = pool.read(ask, 1).await.expect("an answer");
+        let found: serde_json::Value = serde_json::from_str(&format!("[{}]", utf8(&page))).expect("JSON");
+        assert_eq!(found, wanted);
+        assert!(page.n_rows == 10 && page.more && page.count.is_none());
+    }
+    assert_eq!(pool.counters().n_connects(), (1, 0), "its connection stays good");
+}
+
+/// Two reads in one object, with pages, numbers, cursors and a row that is not there.
+#[tokio::test]
+async fn a_document_is_one_object_of_several_reads() {
+    let tenant = found("wire_document").await;
+    let binding = Binding::new(&cursors(), &["lines"]);
+    let page = Query { binding: Some(binding), ..read("lines", 2, vec![Selected::Field(0)]) };
+    let none = Query { filter: Some(Predicate::Any(Vec::new())), ..page.clone() };
+    let number = page.number_of_rows();
+    let parts = |list: usize| {
+        [
+            ("it", ConnectionPart::Items(list)),
+            ("end", ConnectionPart::EndCursor(list)),
+            ("more", ConnectionPart::HasNextPage(list)),
+        ]
+    };
+    let named = parts(0).into_iter().chain(parts(2)).chain([("n", ConnectionPart::Count(1))]).enumerate();
+    let parts = named.map(|(i, (name, part))| (format!("{name}{i}"), part)).collect();
+    let form = Form::Connection { name: "lines".to_owned(), parts };
+    let connection = ToMany { link: Link::All, lists: vec![page, number, none.clone()], form };
+    let row = |name: &str, query| ToMany {
+        link: Link::All,
+        lists: vec![query],
+        form: Form::Row { name: name.to_owned() },
+    };
+    let document = Document {
+        members: vec![
+            DocumentMember::Read(Box::new(connection)),
+            DocumentMember::Constant { name: "__typename".to_owned(), json: r#""Query""#.to_owned() },
+            DocumentMember::Read(Box::new(row("none", none))),
+            DocumentMember::Read(Box::new(row("one", read("orders", 1, vec![Selected::Field(0)])))),
+        ],
+    };
+    let nested = Nested::document(compile::document(&document), cursors()).expect("a statement");
+    let page = answer(&tenant, nested).await.expect("an answer");
+    let found: serde_json::Value = serde_json::from_str(utf8(&page)).expect("JSON");
+    let rows: Vec<_> = json(
+        &tenant,
+        "select json_agg(l order by id desc) from (select id from app.lines order by id desc limit 2) l",
+    )
+    .await
+    .as_array()
+    .expect("rows")
+    .clone();
+    let number = json(&tenant, "select to_json(count(*)) from app.lines").await;
+    let last = rows[1]["id"].as_i64().expect("a number") as i32;
+    let cursor = cursor::encode(&cursors(), binding, &[Some(last.to_be_bytes().to_vec())]);
+    let wanted = serde_json::json!({
+        "lines": {"it0": rows, "end1": cursor, "more2": true, "it3": [], "end4": null, "more5": false, "n6": number},
+        "__typename": "Query", "none": null, "one": {"id": 40},
+    });
+    assert_eq!(found.to_string(), wanted.to_string(), "in the order that was asked");
+}
+
+/// An error in the middle of a batch leaves a connection that serves the next one, with the transaction ended.
+#[tokio::test]
+async fn a_batch_that_fails_midway_leaves_nothing_behind() {
+    let mut tenant = found("wire_batch_fails").await;
+    execute(
+        &mut tenant.superuser,
+        "create policy slow on app.lines as restrictive using (1 / (case when id = 5 then 0 else 1 end) = 1)",
+    )
+    .await;
+    let pool = tenant.pool();
+    let ask = |tenant: &Tenant| {
+        let mut lines = many("lines", vec![read("lines", 1000, vec![Selected::Field(0)])]);
+        lines.lists[0].take = 1000;
+        let query = read("orders", 100, vec![Selected::Field(0), Selected::Many(Box::new(lines))]);
+        let nested = Nested::rows(compile::rows_within(query), cursors()).expect("a statement");
+        let (sql, shape) = (nested.first().sql.clone(), nested.first().shape.clone());
+        Ask { sql, shape, nested: Some(Arc::new(nested)), ..tenant.ask("a", "", &[]) }
+    };
+    for _ in 0..2 {
+        let failure = pool.read(ask(&tenant), 1).await.expect_err("a division by zero");
+        assert!(matches!(failure, Failure::Invalid(_)), "{failure:?}");
+        let dead = Ask { credential: tenant.ask("revoked", "", &[]).credential, ..ask(&tenant) };
+        let failure = pool.read(dead, 1).await.expect_err("a dead key");
+        assert!(matches!(failure, Failure::DeadKey), "{failure:?}");
+    }
+    execute(&mut tenant.superuser, "drop policy slow on app.lines").await;
+    assert_eq!(pool.read(ask(&tenant), 1).await.expect("an answer").n_rows, 40);
+    assert_eq!(pool.counters().n_connects(), (1, 0));
+}
