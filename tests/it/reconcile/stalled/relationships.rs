@@ -51,7 +51,7 @@ pub(super) fn cases() -> Vec<Case> {
             "two-foreign-keys",
             Reason::ForeignKeyNotFound,
             "a relationship without fields, and two foreign keys",
-            "foreign keys between people and people",
+            "foreign keys join people and people",
             "name: chief, from: {entity: people}, to: {entity: people}, cardinality: One",
         ),
         of(

@@ -161,7 +161,7 @@ fn one<T>(
         (_, n_found) => {
             let several = match n_found {
                 0 => format!("there is no foreign key between {from} and {to}"),
-                _ => format!("there are {n_found} foreign keys between {from} and {to}"),
+                _ => format!("foreign keys join {from} and {to} in {n_found} ways"),
             };
             Err(Finding::new(Reason::ForeignKeyNotFound, format!("{several}; name {fields}")))
         }
