@@ -20,7 +20,7 @@ pub(super) fn write(sql: &mut Sql, entity: &Entity, predicate: &Predicate, neste
     write_of(sql, Row { entity, alias: 0 }, predicate, nested);
 }
 
-/// As [`write`], of any rows.
+/// As [`write()`], of any rows.
 pub(super) fn write_of(sql: &mut Sql, row: Row<'_>, predicate: &Predicate, nested: bool) {
     let entity = row.entity;
     match predicate {
