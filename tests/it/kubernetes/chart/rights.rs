@@ -12,8 +12,18 @@ use super::{changed_chart, chart, name, namespace, objects, of_kind, rendered};
 const TWO: &[&str] = &["namespaces={one,two}"];
 
 /// What the operator works on. Anything else is a way to become somebody else, sooner or later.
-const RESOURCES: [&str; 8] =
-    ["tenants", "apikeys", "tenants/status", "apikeys/status", "secrets", "configmaps", "events", "leases"];
+const RESOURCES: [&str; 10] = [
+    "tenants",
+    "apikeys",
+    "relationships",
+    "tenants/status",
+    "apikeys/status",
+    "relationships/status",
+    "secrets",
+    "configmaps",
+    "events",
+    "leases",
+];
 
 #[test]
 fn no_right_is_wide() {
