@@ -3,11 +3,14 @@
 use rowgate_core::cursor::{self, Position};
 use rowgate_core::derive::CursorKey;
 use rowgate_core::problem::{Code, Problem};
-use rowgate_sql::compile::CompiledRead;
+use rowgate_pg::wire::ReadPage;
+use rowgate_sql::compile::{self, CompiledDocument, CompiledRead};
+use rowgate_sql::query::Query;
 use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
+use crate::execute::nested;
 use crate::execute::problem::problem_of;
 use crate::execute::remaining_rows::RemainingRows;
 use crate::execute::retry::{self, Attempt, RetryReason};
@@ -49,15 +52,42 @@ impl Count {
 #[error("the page ends at values that are too long for a cursor")]
 pub(crate) struct TooLong;
 
-/// Runs what `make` compiles, in the name of the caller's key.
+/// Runs the read that `make` resolves, in the name of the caller's key.
 pub async fn run(
     caller: &Caller,
     cursors: &CursorKey,
     wording: &Wording,
-    make: impl Fn(&KeyContext) -> Result<CompiledRead, Problem> + Send + Sync,
+    make: impl Fn(&KeyContext) -> Result<Query, Problem> + Send + Sync,
 ) -> Result<Answer, Problem> {
     let context = caller.authenticate().await?;
+    let make = |context: &KeyContext| {
+        let query = make(context)?;
+        Ok(match query.has_rows_within() {
+            true => Compiled::Nested(compile::rows_within(query)),
+            false => Compiled::One(compile::read(&query)),
+        })
+    };
     retry::run(caller, context, &Read { cursors, wording, make }).await
+}
+
+/// How many rows there are on all pages of the read that `make` resolves.
+pub async fn count(
+    caller: &Caller,
+    cursors: &CursorKey,
+    wording: &Wording,
+    make: impl Fn(&KeyContext) -> Result<Query, Problem> + Send + Sync,
+) -> Result<Option<i64>, Problem> {
+    let context = caller.authenticate().await?;
+    let make = |context: &KeyContext| Ok(Compiled::One(compile::count(&make(context)?)));
+    let answer = retry::run(caller, context, &Read { cursors, wording, make }).await?;
+    Ok(answer.count.and_then(Count::known))
+}
+
+/// What a read is sent as.
+enum Compiled {
+    One(CompiledRead),
+    /// Rows stand within its rows.
+    Nested(CompiledDocument),
 }
 
 struct Read<'a, F> {
@@ -66,7 +96,7 @@ struct Read<'a, F> {
     make: F,
 }
 
-impl<F: Fn(&KeyContext) -> Result<CompiledRead, Problem> + Send + Sync> Attempt for Read<'_, F> {
+impl<F: Fn(&KeyContext) -> Result<Compiled, Problem> + Send + Sync> Attempt for Read<'_, F> {
     type Answer = Answer;
 
     async fn attempt(
@@ -76,24 +106,26 @@ impl<F: Fn(&KeyContext) -> Result<CompiledRead, Problem> + Send + Sync> Attempt 
         is_last: bool,
     ) -> Result<Answer, RetryReason> {
         let Read { cursors, wording, make } = self;
-        let compiled = make(context).map_err(RetryReason::Refused)?;
+        let compiled = match make(context).map_err(RetryReason::Refused)? {
+            Compiled::One(compiled) => compiled,
+            Compiled::Nested(compiled) => {
+                return nested::read(caller, context, (cursors, wording), compiled, is_last).await;
+            }
+        };
         let statement = (compiled.sql, compiled.shape.clone());
         // The last try takes what it gets: where tables change without end, answers must come all the same.
         let page = retry::read(caller, context, !is_last, statement, compiled.take).await;
         let page = page.map_err(|failure| {
             // compiled again, because the statement was moved into the question
             problem_of(caller, context, wording, &compiled.entity, failure, |parameter| {
-                let compiled = make(context).ok()?;
+                let Compiled::One(compiled) = make(context).ok()? else { return None };
                 rest::problem::invalid_condition(&compiled, parameter, may_read(context, &compiled.entity))
             })
         })?;
         if page.key.generation > context.snapshot.catalog.generation && !is_last {
             return Err(RetryReason::Behind);
         }
-        let after = next(cursors, compiled.binding, page.last.as_ref().filter(|_| page.more));
-        let after = after.map_err(|TooLong| {
-            RetryReason::Final(Problem::new(Code::InvalidOrderBy, wording.long_position))
-        })?;
+        let after = after(cursors, wording, compiled.binding, &page)?;
         let count = compiled.shape.count.map(|_| match page.count {
             Some(count) => Count::Known(count),
             None if compiled.is_first_page => Count::Known(0),
@@ -113,6 +145,17 @@ impl<F: Fn(&KeyContext) -> Result<CompiledRead, Problem> + Send + Sync> Attempt 
         });
         Ok(Answer { json: page.json, after, count, tail, tagged })
     }
+}
+
+/// The cursor of the page after this one, where there is one.
+pub(super) fn after(
+    cursors: &CursorKey,
+    wording: &Wording,
+    binding: Option<cursor::Binding>,
+    page: &ReadPage,
+) -> Result<Option<String>, RetryReason> {
+    let after = next(cursors, binding, page.last.as_ref().filter(|_| page.more));
+    after.map_err(|TooLong| RetryReason::Final(Problem::new(Code::InvalidOrderBy, wording.long_position)))
 }
 
 /// The cursor of the page after the row that stands at `last`; without a row, or where no page can follow, there is none.

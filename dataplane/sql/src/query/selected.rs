@@ -206,6 +206,12 @@ fn gives(function: AggregateFunction, of: &FieldType) -> Option<(TypeKind, u32)>
 }
 
 impl Query {
+    /// Whether rows of other entities stand within its rows.
+    #[must_use]
+    pub fn has_rows_within(&self) -> bool {
+        self.select.iter().any(|selected| matches!(selected, Selected::One(_) | Selected::Many(_)))
+    }
+
     /// How many rows there are that pass the filter, on its page and on all others.
     #[must_use]
     pub fn number_of_rows(&self) -> Query {

@@ -9,7 +9,6 @@ use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse as _, Response};
 use rowgate_core::name::EntityName;
 use rowgate_sql::catalog::{Entity, Mode, Rights};
-use rowgate_sql::compile;
 use rowgate_sql::resolve::Cursors;
 use rowgate_sql::rest::{self, query_string};
 use serde::Serialize;
@@ -20,7 +19,6 @@ use crate::api::rest::wording::WORDING;
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
-use crate::execute::nested;
 use crate::execute::read::{self, Count};
 use crate::server::respond::Refusal;
 
@@ -32,35 +30,18 @@ pub(crate) async fn collection(
     State(app): State<Arc<App>>,
     target: RequestTarget,
 ) -> Answered<Rows> {
-    let request = query_string::parse(target.query());
-    let expands = request.as_ref().is_ok_and(|request| !request.expand.is_empty());
     let resolved = |context: &KeyContext| {
-        let entity = target.entity(context)?;
-        let request = request.as_ref().map_err(Clone::clone)?;
+        let (entity, request) = (target.entity(context)?, query_string::parse(target.query())?);
         let cursors = Cursors { key: &app.cursor_key, caller: context.key.id.as_str() };
         let scope = context.snapshot.scope(&context.key);
         target.origin()?;
-        rest::collection(&context.snapshot.catalog, &scope, &entity, request, cursors)
+        rest::collection(&context.snapshot.catalog, &scope, &entity, &request, cursors)
     };
-    let answer = match expands {
-        true => {
-            let make = |context: &KeyContext| Ok(compile::rows_within(resolved(context)?));
-            nested::rows(&caller, &app.cursor_key, &WORDING, make).await?
-        }
-        false => {
-            let make = |context: &KeyContext| Ok(compile::read(&resolved(context)?));
-            read::run(&caller, &app.cursor_key, &WORDING, make).await?
-        }
-    };
+    let answer = read::run(&caller, &app.cursor_key, &WORDING, resolved).await?;
     let count = match answer.count {
         None => None,
         Some(Count::Known(count)) => Some(count),
-        Some(Count::Unsaid) => {
-            let alone = read::run(&caller, &app.cursor_key, &WORDING, |context| {
-                Ok(compile::count(&resolved(context)?))
-            });
-            alone.await?.count.and_then(Count::known)
-        }
+        Some(Count::Unsaid) => read::count(&caller, &app.cursor_key, &WORDING, resolved).await?,
     };
     let next_link = answer.after.map(|token| target.next_link(&token)).transpose()?;
     let tail = answer.tail.map(|tail| (tail, target.link()));
@@ -73,29 +54,17 @@ pub(crate) async fn row(
     State(app): State<Arc<App>>,
     target: RequestTarget,
 ) -> Answered<Response> {
-    let request = query_string::parse(target.query());
-    let expands = request.as_ref().is_ok_and(|request| !request.expand.is_empty());
     let resolved = |context: &KeyContext| {
-        let entity = target.entity(context)?;
-        let request = request.as_ref().map_err(Clone::clone)?;
+        let (entity, request) = (target.entity(context)?, query_string::parse(target.query())?);
         let scope = context.snapshot.scope(&context.key);
         let catalog = &context.snapshot.catalog;
         let key = target.key().map_err(|problem| match rest::key_path(catalog, &scope, &entity) {
             Some(key) => problem.detail(format!("a row of {entity} is at /{entity}{key}")),
             None => problem,
         });
-        rest::row(catalog, &scope, &entity, &key?, request)
+        rest::row(catalog, &scope, &entity, &key?, &request)
     };
-    let answer = match expands {
-        true => {
-            let make = |context: &KeyContext| Ok(compile::rows_within(resolved(context)?));
-            nested::rows(&caller, &app.cursor_key, &WORDING, make).await?
-        }
-        false => {
-            let make = |context: &KeyContext| Ok(compile::read(&resolved(context)?));
-            read::run(&caller, &app.cursor_key, &WORDING, make).await?
-        }
-    };
+    let answer = read::run(&caller, &app.cursor_key, &WORDING, resolved).await?;
     let tail = answer.tail.map(|tail| (tail, target.link()));
     let mut response = Rows { json: answer.json, next_link: None, count: None, tail }.into_response();
     if let Some(tagged) = answer.tagged {
