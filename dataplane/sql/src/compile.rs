@@ -26,6 +26,7 @@ use crate::text::Sql;
 pub use call::{CompiledCall, call};
 pub use nested::CompiledLevel;
 use nested::{Around, Join, Lists};
+use predicate::Row;
 pub use select::Member;
 pub use value_probe::{ValueDiagnosis, ValueProbe};
 pub use write::{CompiledWrite, Effect, Verb, delete, insert, upsert};
@@ -215,7 +216,7 @@ fn source(
     nested::join(sql, entity, joins);
     let mut word = " where ";
     if let Some(around) = around {
-        around.belongs(sql.lit(word), entity);
+        around.belongs(sql.lit(word), Row { entity, alias: 0 });
         word = " and ";
     }
     if let Some(flag) = entity.hidden_by() {

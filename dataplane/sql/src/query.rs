@@ -2,6 +2,7 @@
 
 mod selected;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rowgate_core::cursor::{Binding, Position};
@@ -268,7 +269,7 @@ impl Predicate {
     }
 
     /// Adds the oids of all relations that its conditions read beside the entity itself.
-    pub(crate) fn relations(&self, found: &mut std::collections::BTreeSet<u32>) {
+    pub(crate) fn relations(&self, found: &mut BTreeSet<u32>) {
         match self {
             Predicate::All(parts) | Predicate::Any(parts) => {
                 parts.iter().for_each(|part| part.relations(found))

@@ -133,7 +133,7 @@ pub(crate) async fn watch(
     .await?;
     let oids = [row.relations, row.types, row.schemas, row.routines];
     let fingerprint = now(conn, &oids).await?;
-    let arguments = oids.each_ref().map(|oids| binary(oids));
+    let arguments = oids.each_ref().map(|oids| binary(oids.iter().map(|oid| oid.0)));
     let names = row.open_schemas.iter().zip(&row.open_names);
     let open = names.map(|(schema, name)| Ok((ident(schema)?, ident(name)?)));
     let open = open.collect::<Result<_, PgError>>()?;
@@ -159,7 +159,7 @@ async fn now(conn: &mut PgConnection, oids: &[Vec<Oid>; 4]) -> Result<i64, PgErr
 }
 
 /// A one-dimensional array of `oid`, as PostgreSQL takes it in binary.
-fn binary(oids: &[Oid]) -> Vec<u8> {
+pub(crate) fn binary(oids: impl ExactSizeIterator<Item = u32>) -> Vec<u8> {
     let count = u32::try_from(oids.len()).expect("PostgreSQL gave no more than it can hold");
     let mut bytes = Vec::with_capacity(20 + 8 * oids.len());
     // dimensions, no NULL, the type of the elements, how many, and the number of the first
@@ -168,7 +168,7 @@ fn binary(oids: &[Oid]) -> Vec<u8> {
     }
     for oid in oids {
         bytes.extend_from_slice(&4_u32.to_be_bytes());
-        bytes.extend_from_slice(&oid.0.to_be_bytes());
+        bytes.extend_from_slice(&oid.to_be_bytes());
     }
     bytes
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rowgate_core::cursor::Binding;
 
+use super::predicate::Row;
 use super::select::{self, Member};
 use super::{aggregate, column, column_of, encoding, limit, operator, order, rows};
 use crate::catalog::{Entity, Link};
@@ -54,26 +55,38 @@ pub(super) struct Hop<'q> {
     query: &'q Query,
 }
 
-/// Rows `p` of this entity, around those that the link finds.
+/// Rows of this entity, around those that the link finds.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
-    entity: &'a Entity,
-    link: &'a Link,
+    pub(super) entity: &'a Entity,
+    pub(super) link: &'a Link,
+    /// They are `t<alias>`; `None`: `p`.
+    pub(super) alias: Option<u64>,
 }
 
 impl Around<'_> {
-    /// Writes that a row `t` of `entity` belongs to `p`.
-    pub(super) fn belongs(self, sql: &mut Sql, entity: &Entity) {
+    fn column(self, sql: &mut Sql, field: usize) {
+        match self.alias {
+            None => {
+                sql.lit("p.").ident(&self.entity.fields[field].column);
+            }
+            Some(alias) => column_of(sql, alias, self.entity, field),
+        }
+    }
+
+    /// Writes that a row of `inside` belongs to the row around.
+    pub(super) fn belongs(self, sql: &mut Sql, inside: Row<'_>) {
+        let Row { entity, alias } = inside;
         match self.link {
             Link::All => {
                 sql.lit("true");
             }
             Link::Fields(pairs) => {
-                for (i, (around, inside)) in pairs.iter().enumerate() {
+                for (i, (around, at)) in pairs.iter().enumerate() {
                     sql.lit(if i == 0 { "" } else { " and " });
-                    column(sql, entity, *inside);
-                    operator(sql, Some(&entity.fields[*inside].ty), "=");
-                    sql.lit("p.").ident(&self.entity.fields[*around].column);
+                    column_of(sql, alias, entity, *at);
+                    operator(sql, Some(&entity.fields[*at].ty), "=");
+                    self.column(sql, *around);
                 }
             }
             // a row comes once, however many rows between lead to it
@@ -86,12 +99,12 @@ impl Around<'_> {
                 for (i, (around, between)) in through.around.iter().enumerate() {
                     sql.lit(if i == 0 { " where j." } else { " and j." }).ident(between);
                     operator(sql, Some(&self.entity.fields[*around].ty), "=");
-                    sql.lit("p.").ident(&self.entity.fields[*around].column);
+                    self.column(sql, *around);
                 }
-                for (between, inside) in &through.inside {
+                for (between, at) in &through.inside {
                     sql.lit(" and j.").ident(between);
-                    operator(sql, Some(&entity.fields[*inside].ty), "=");
-                    column(sql, entity, *inside);
+                    operator(sql, Some(&entity.fields[*at].ty), "=");
+                    column_of(sql, alias, entity, *at);
                 }
                 sql.lit(")");
             }
@@ -244,7 +257,7 @@ fn from(sql: &mut Sql, root: &Query, hops: &[Hop<'_>], joins: &[Join<'_>]) {
             }
         }
     }
-    let around = Some(Around { entity: entity_around(root, hops), link: hop.link });
+    let around = Some(Around { entity: entity_around(root, hops), link: hop.link, alias: None });
     rows(sql, query, query.after.as_ref(), &[], around);
     order(sql, query);
     limit(sql, query);

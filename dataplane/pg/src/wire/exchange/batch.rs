@@ -40,22 +40,7 @@ pub(crate) fn write(
     statements: &mut Statements,
     out: &mut BytesMut,
 ) -> io::Result<Batch> {
-    let named = |name: &'static str| if sessions == Sessions::Pooled { "" } else { name };
-    if sessions == Sessions::Pooled {
-        session_settings::write(out)?;
-    }
-    let form = key_statement::form(ask);
-    let parses_key = !prepared.has(form);
-    if parses_key {
-        frontend::parse(named(form.name), form.text, form.types.iter().copied(), out)?;
-    }
-    key_statement::execute(named(form.name), ask, out)?;
-    let is_watched = if ask.is_write() { prepared.guard } else { prepared.watch };
-    let parses_watch = ask.watched.is_some() && !is_watched;
-    if let Some(watched) = &ask.watched {
-        fingerprint_check::write(watched, ask.operation, named, parses_watch, out)?;
-    }
-
+    let (parses_key, parses_watch) = check(ask, sessions, prepared, out)?;
     let found = statements.find(ask.hash, &ask.role, &ask.sql);
     let statement = found.unwrap_or_else(|| statements.reserve(&ask.sql));
     for closing in statements.closing() {
@@ -75,6 +60,37 @@ pub(crate) fn write(
     }
     let n_closed = statements.closing().len();
     Ok(Batch { parses_key, parses_watch, n_closed, statement, parses_data, waits })
+}
+
+/// What `name` is on the connection: behind a pooler nothing has one.
+pub(crate) fn named(sessions: Sessions, name: &'static str) -> &'static str {
+    if sessions == Sessions::Pooled { "" } else { name }
+}
+
+/// Writes what comes before the data statements: the key statement, and whether the catalog stands where that is asked. Says which of
+/// both are parsed.
+pub(crate) fn check(
+    ask: &Asked,
+    sessions: Sessions,
+    prepared: Prepared,
+    out: &mut BytesMut,
+) -> io::Result<(bool, bool)> {
+    let named = |name| named(sessions, name);
+    if sessions == Sessions::Pooled {
+        session_settings::write(out)?;
+    }
+    let form = key_statement::form(ask);
+    let parses_key = !prepared.has(form);
+    if parses_key {
+        frontend::parse(named(form.name), form.text, form.types.iter().copied(), out)?;
+    }
+    key_statement::execute(named(form.name), ask, out)?;
+    let is_watched = if ask.is_write() { prepared.guard } else { prepared.watch };
+    let parses_watch = ask.watched.is_some() && !is_watched;
+    if let Some(watched) = &ask.watched {
+        fingerprint_check::write(watched, ask.operation, named, parses_watch, out)?;
+    }
+    Ok((parses_key, parses_watch))
 }
 
 /// Writes what runs the data statement and ends the exchange.

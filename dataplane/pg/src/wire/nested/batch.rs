@@ -9,9 +9,8 @@ use postgres_protocol::message::frontend;
 use super::{Nested, rewritten};
 use crate::wire::ask::Asked;
 use crate::wire::connection::statements::{self, Number, Statements};
-use crate::wire::exchange::batch::bind_data;
-use crate::wire::exchange::key_statement::{self, Prepared};
-use crate::wire::exchange::{fingerprint_check, session_settings};
+use crate::wire::exchange::batch as exchange;
+use crate::wire::exchange::key_statement::Prepared;
 use crate::wire::request_pool::Sessions;
 
 /// What was sent, which says what must come back.
@@ -34,22 +33,8 @@ pub(crate) fn write(
     statements: &mut Statements,
     out: &mut BytesMut,
 ) -> io::Result<NestedBatch> {
-    let named = |name: &'static str| if sessions == Sessions::Pooled { "" } else { name };
     command("begin isolation level repeatable read, read only", out)?;
-    if sessions == Sessions::Pooled {
-        session_settings::write(out)?;
-    }
-    let form = key_statement::form(ask);
-    let parses_key = !prepared.has(form);
-    if parses_key {
-        frontend::parse(named(form.name), form.text, form.types.iter().copied(), out)?;
-    }
-    key_statement::execute(named(form.name), ask, out)?;
-    let parses_watch = ask.watched.is_some() && !prepared.watch;
-    if let Some(watched) = &ask.watched {
-        fingerprint_check::write(watched, ask.operation, named, parses_watch, out)?;
-    }
-
+    let (parses_key, parses_watch) = exchange::check(ask, sessions, prepared, out)?;
     let mut numbers = Vec::with_capacity(nested.levels.len());
     for level in nested.levels.iter().rev() {
         let hash = statements::hash(&ask.role, &level.sql);
@@ -61,13 +46,13 @@ pub(crate) fn write(
             frontend::parse(&name, level.sql.as_str(), types, out)?;
             frontend::describe(b'S', &name, out)?;
         }
-        bind_data(&name, &level.sql, &level.shape, out)?;
+        exchange::bind_data(&name, &level.sql, &level.shape, out)?;
         frontend::execute("", 0, out)?;
         numbers.push((number, found.is_none()));
     }
     numbers.reverse();
     let parses_rewritten = !prepared.rewritten;
-    rewritten::write(&nested.relations, named(rewritten::NAME), parses_rewritten, out)?;
+    rewritten::write(&nested.relations, exchange::named(sessions, rewritten::NAME), parses_rewritten, out)?;
     for closing in statements.closing() {
         frontend::close(b'S', &closing.name(), out)?;
     }
@@ -80,6 +65,6 @@ pub(crate) fn write(
 /// Writes a command without a name, parameters and rows.
 fn command(text: &str, out: &mut BytesMut) -> io::Result<()> {
     frontend::parse("", text, [], out)?;
-    crate::wire::exchange::batch::bind("", [], [], out)?;
+    exchange::bind("", [], [], out)?;
     frontend::execute("", 0, out)
 }

@@ -129,27 +129,22 @@ impl<'n> Lists<'n> {
 
     /// All of the answer.
     pub(crate) fn page(mut self) -> Result<Page, NoAnswer> {
-        let list = self.levels[0].lists.remove(&Vec::new()).unwrap_or_default();
-        let (n_rows, more) = (list.rows.len(), list.more);
         let mut out = Vec::with_capacity(self.levels[0].json.len() + 64);
-        let mut count = None;
-        match self.nested.members.is_empty() {
-            true => {
-                list.write(&self.levels[0].json, &mut out);
-                if let Some(counted) = self.levels.get(1).filter(|_| self.nested.levels[1].is_root_value()) {
-                    count = Some(counted.number()?);
-                }
-            }
-            false => {
-                let last = list.last.clone();
-                self.levels[0].lists.insert(Vec::new(), List { last, ..list });
-                let within = Within { nested: self.nested, levels: &self.levels, first: 0 };
-                out.push(b'{');
-                within.members(&self.nested.members, &[], None, &mut out)?;
-                out.push(b'}');
-                return Ok(Page { json: out, n_rows, more, last: None, count });
-            }
+        let is_document = !self.nested.members.is_empty();
+        if is_document {
+            let within = Within { nested: self.nested, levels: &self.levels, first: 0 };
+            out.push(b'{');
+            within.members(&self.nested.members, &[], None, &mut out)?;
+            out.push(b'}');
         }
+        let list = self.levels[0].lists.remove(&[][..]).unwrap_or_default();
+        let (n_rows, more) = (list.rows.len(), list.more);
+        if is_document {
+            return Ok(Page { json: out, n_rows, more, last: None, count: None });
+        }
+        list.write(&self.levels[0].json, &mut out);
+        let counts = self.nested.levels.get(1).is_some_and(CompiledLevel::is_root_value);
+        let count = self.levels.get(1).filter(|_| counts).map(Level::number).transpose()?;
         let last = (0 < n_rows && !list.last.is_empty()).then_some(list.last);
         Ok(Page { json: out, n_rows, more, last, count })
     }

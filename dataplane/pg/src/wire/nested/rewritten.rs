@@ -6,6 +6,7 @@ use std::io;
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
+use crate::catalog::fingerprint;
 use crate::wire::connection::frames::Fields;
 use crate::wire::exchange::batch;
 use crate::wire::failure::Malformed;
@@ -19,14 +20,14 @@ select exists (select from pg_catalog.pg_class c
 
 pub(crate) const NAME: &str = "rewritten";
 const OIDS: u32 = 1028;
-const OID: u32 = 26;
 
 /// Writes Bind and Execute, and Parse where the connection has not prepared it as `name`.
 pub(crate) fn write(relations: &[u32], name: &str, parses: bool, out: &mut BytesMut) -> io::Result<()> {
     if parses {
         frontend::parse(name, TEXT, [OIDS], out)?;
     }
-    batch::bind(name, [(1, Some(&array(relations)[..]))], [1], out)?;
+    let relations = fingerprint::binary(relations.iter().copied());
+    batch::bind(name, [(1, Some(&relations[..]))], [1], out)?;
     frontend::execute("", 0, out)
 }
 
@@ -36,18 +37,4 @@ pub(crate) fn is_rewritten(body: &[u8]) -> Result<bool, Malformed> {
         Some([byte]) => Ok(*byte != 0),
         _ => Err(Malformed("a boolean that is not one byte")),
     }
-}
-
-/// A one-dimensional array of `oid` in binary.
-fn array(oids: &[u32]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(20 + 8 * oids.len());
-    let (dimensions, length) = if oids.is_empty() { (0, None) } else { (1, Some([oids.len() as u32, 1])) };
-    for number in [dimensions, 0, OID].into_iter().chain(length.into_iter().flatten()) {
-        bytes.extend_from_slice(&number.to_be_bytes());
-    }
-    for oid in oids {
-        bytes.extend_from_slice(&4_u32.to_be_bytes());
-        bytes.extend_from_slice(&oid.to_be_bytes());
-    }
-    bytes
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{column_of, fence, operator};
+use super::super::nested::Around;
+use super::super::{column_of, fence};
 use super::{Row, write_of};
-use crate::catalog::{EntityKind, Link};
+use crate::catalog::EntityKind;
 use crate::query::{Related, RelatedForm};
 use crate::text::Sql;
 
@@ -58,33 +59,8 @@ fn from(sql: &mut Sql, row: Row<'_>, inside: Row<'_>, related: &Related, is_fenc
         sql.lit(if fields.is_empty() { "(select from " } else { " from " });
     }
     sql.ident(&entity.schema).lit(".").ident(&entity.object).lit(" t").number(alias).lit(" where ");
-    match &related.link {
-        Link::All => {
-            sql.lit("true");
-        }
-        Link::Fields(pairs) => {
-            for (i, (around, at)) in pairs.iter().enumerate() {
-                sql.lit(if i == 0 { "" } else { " and " });
-                column_of(sql, alias, entity, *at);
-                operator(sql, Some(&entity.fields[*at].ty), "=");
-                column_of(sql, row.alias, row.entity, *around);
-            }
-        }
-        Link::Through(through) => {
-            sql.lit("exists (select from ").ident(&through.schema).lit(".").ident(&through.object).lit(" j");
-            for (i, (around, between)) in through.around.iter().enumerate() {
-                sql.lit(if i == 0 { " where j." } else { " and j." }).ident(between);
-                operator(sql, Some(&row.entity.fields[*around].ty), "=");
-                column_of(sql, row.alias, row.entity, *around);
-            }
-            for (between, at) in &through.inside {
-                sql.lit(" and j.").ident(between);
-                operator(sql, Some(&entity.fields[*at].ty), "=");
-                column_of(sql, alias, entity, *at);
-            }
-            sql.lit(")");
-        }
-    }
+    let around = Around { entity: row.entity, link: &related.link, alias: Some(row.alias) };
+    around.belongs(sql, inside);
     if let Some(flag) = entity.hidden_by() {
         sql.lit(" and ");
         column_of(sql, alias, entity, flag);
