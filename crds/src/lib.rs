@@ -28,7 +28,7 @@ pub use tenant::entity::{ConcurrencyProtection, Entity, EntityKind, GraphQl, Res
 pub use tenant::row_level_security::{Equals, Policy, PolicyAction, Rls, RowLevelSecurity};
 pub use tenant::{
     Bootstrap, ConfigMapKeyRef, Cors, Database, DeletionPolicy, Endpoints, Limits, SecretKeyRef, Shared,
-    Tenant, TenantSpec, TenantStatus, Webhooks,
+    Tenant, TenantGraphQl, TenantSpec, TenantStatus, Webhooks,
 };
 
 /// Group and version of every kind.

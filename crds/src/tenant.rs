@@ -87,6 +87,10 @@ pub struct TenantSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cors: Option<Cors>,
 
+    /// How GraphQL is served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graphql: Option<TenantGraphQl>,
+
     /// What webhook subscriptions of this tenant may do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhooks: Option<Webhooks>,
@@ -213,6 +217,10 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::definition::positive_int::<50_000_000>")]
     pub max_export_rows: Option<u32>,
+    /// Rows that one GraphQL query may return at most, by its arguments `first`. Default: 2000000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::definition::positive_int::<1_000_000_000>")]
+    pub graphql_cost: Option<u32>,
 }
 
 /// Browsers of which sites may call this tenant's API.
@@ -225,6 +233,15 @@ pub struct Cors {
         .message("each of cors.origins is '*', or scheme://host or scheme://host:port in lower case, without a path, a slash at the end or the scheme's default port (:80, :443)"))]
     #[schemars(length(max = 50), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
     pub origins: Vec<String>,
+}
+
+/// How GraphQL is served.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TenantGraphQl {
+    /// Whether a key may ask for the schema of what it may do. Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub introspection: Option<bool>,
 }
 
 /// What webhook subscriptions of this tenant may do.

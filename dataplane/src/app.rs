@@ -15,6 +15,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::api::graphql::persisted::PersistedOperations;
+use crate::api::graphql::schema::cache::SchemaCache;
 use crate::api::openapi::cache::DocumentCache;
 use crate::api::{probes, service};
 use crate::auth::token_keys::TokenKeys;
@@ -62,6 +64,8 @@ pub struct App {
     /// Who holds how much of the memory for request bodies.
     pub body_memory: Arc<BodyMemory>,
     pub documents: DocumentCache,
+    pub schemas: SchemaCache,
+    pub persisted: PersistedOperations,
     /// Cancelled when draining begins.
     pub draining: CancellationToken,
 }
@@ -132,6 +136,8 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         unparsed: Arc::default(),
         body_memory: BodyMemory::new(settings.body_memory),
         documents: DocumentCache::default(),
+        schemas: SchemaCache::default(),
+        persisted: PersistedOperations::default(),
         draining: shutdown.clone(),
     });
     let address = listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();

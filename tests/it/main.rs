@@ -1,11 +1,12 @@
 //! One binary for every end-to-end test.
 
 mod calls;
+mod graphql;
 pub(crate) mod http;
 pub(crate) mod keys;
 pub(crate) mod kubernetes;
 mod neighbours;
-mod openapi;
+pub(crate) mod openapi;
 pub(crate) mod postgres;
 pub(crate) mod programs;
 pub(crate) mod reads;

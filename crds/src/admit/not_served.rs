@@ -85,11 +85,6 @@ impl Found {
 
     fn entity(&mut self, entity: &Entity) {
         let at = |field: &str| format!("entities[{}].{field}", entity.name);
-        if let Some(graphql) = &entity.graphql {
-            self.leave_out(graphql.enabled == Some(true), &at("graphql.enabled"));
-            self.leave_out(graphql.singular.is_some(), &at("graphql.singular"));
-            self.leave_out(graphql.plural.is_some(), &at("graphql.plural"));
-        }
         self.leave_out(entity.events == Some(true), &at("events"));
     }
 }
@@ -116,12 +111,7 @@ mod tests {
         ] {
             assert_eq!(tenant(yaml), [format!("not served yet: {message}")], "{yaml}");
         }
-        for (field, message) in [
-            ("graphql: {enabled: true}", "graphql.enabled; leave it out"),
-            ("graphql: {singular: order}", "graphql.singular; leave it out"),
-            ("graphql: {plural: all}", "graphql.plural; leave it out"),
-            ("events: true", "events; leave it out"),
-        ] {
+        for (field, message) in [("events: true", "events; leave it out")] {
             let yaml = format!("{{entities: [{{name: orders, source: {{object: o}}, {field}}}]}}");
             assert_eq!(tenant(&yaml), [format!("not served yet: entities[orders].{message}")], "{yaml}");
         }

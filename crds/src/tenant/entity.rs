@@ -113,6 +113,7 @@ impl Default for Rest {
 /// Whether and how an entity is served over GraphQL.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphQl {
+    /// Default: as `rest.enabled`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// The name of one row's type, used as it is. Default: the entity's name with a capital first letter.

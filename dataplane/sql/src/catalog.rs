@@ -52,6 +52,18 @@ pub struct Limits {
     /// `scheme://host[:port]` as browsers write it, or `*`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cors_origins: Vec<String>,
+    /// How many rows a GraphQL query may return by its arguments `first`.
+    #[serde(skip_serializing_if = "is_default_cost")]
+    pub graphql_cost: u64,
+    /// Whether a key may ask GraphQL for its schema.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub graphql_introspection: bool,
+}
+
+const DEFAULT_GRAPHQL_COST: u64 = 2_000_000;
+
+fn is_default_cost(cost: &u64) -> bool {
+    *cost == DEFAULT_GRAPHQL_COST
 }
 
 impl Default for Limits {
@@ -61,6 +73,8 @@ impl Default for Limits {
             statement_timeout_ms: 30_000,
             requests_per_second: None,
             cors_origins: Vec::new(),
+            graphql_cost: DEFAULT_GRAPHQL_COST,
+            graphql_introspection: true,
         }
     }
 }
@@ -81,6 +95,8 @@ pub struct Entity {
     pub key_is_unique: bool,
     /// False: the entity exists for grants and policies and is not served over REST.
     pub rest: bool,
+    /// Whether it is served over GraphQL, and what it is called there.
+    pub graphql: GraphQlNames,
     /// Under Concurrency Protection. Triggers refuse what does not keep to it (`ddl::protection`).
     pub protection: Option<Protection>,
     /// The boolean column whose `true` takes a row out of reads; NULL does not. One of `fields`, by its column's name.
@@ -168,6 +184,27 @@ impl Entity {
 
     pub(crate) fn position(&self, column: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.column.as_str() == column)
+    }
+}
+
+/// Whether an entity is served over GraphQL, and what it is called there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GraphQlNames {
+    /// `None`: as over REST.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// Of one row: its type, as it is. `None`: the entity's name with a capital first letter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub singular: Option<String>,
+    /// Of the list of rows. `None`: the entity's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plural: Option<String>,
+}
+
+impl GraphQlNames {
+    fn is_default(&self) -> bool {
+        *self == GraphQlNames::default()
     }
 }
 
@@ -274,6 +311,33 @@ pub enum TypeKind {
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     pub entities: HashMap<EntityName, Rights>,
+    /// What does not belong to it is not there.
+    pub surface: Surface,
+}
+
+/// A family of requests that an entity may be kept from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Surface {
+    #[default]
+    Rest,
+    GraphQl,
+}
+
+impl Scope {
+    /// The same rights on another surface.
+    #[must_use]
+    pub fn on(&self, surface: Surface) -> Scope {
+        Scope { surface, ..self.clone() }
+    }
+
+    /// Whether the entity belongs to the scope's surface.
+    #[must_use]
+    pub fn serves(&self, entity: &Entity) -> bool {
+        match self.surface {
+            Surface::Rest => entity.rest,
+            Surface::GraphQl => entity.graphql.enabled.unwrap_or(entity.rest),
+        }
+    }
 }
 
 /// Rights on one entity. Each list is as long as the entity's `fields`.
@@ -302,6 +366,8 @@ pub struct EntityRecord {
     #[serde(default)]
     pub mappings: BTreeMap<String, String>,
     pub rest: bool,
+    #[serde(default, skip_serializing_if = "GraphQlNames::is_default")]
+    pub graphql: GraphQlNames,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protection: Option<Protection>,
     /// Column name.

@@ -5,8 +5,8 @@ mod function;
 mod print;
 mod word;
 
-pub use body::{Body, Input, Row};
-pub(crate) use body::{MAX_VALUES, Unreadable, fields, input, items};
+pub(crate) use body::MAX_VALUES;
+pub use body::{Body, Input, Row, Unreadable, fields, input, items};
 pub use function::Function;
 pub(crate) use print::quoted;
 pub(crate) use word::{

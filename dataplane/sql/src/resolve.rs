@@ -135,6 +135,11 @@ pub(crate) fn find<'a>(
     Ok(visible.within(catalog))
 }
 
+/// Whether rows of the entity can be read now.
+pub fn may_read(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> Result<(), Refusal> {
+    find(catalog, scope, entity, Visible::of).map(drop)
+}
+
 /// Whether the scope may do anything with the entity.
 pub(crate) fn may_use(entity: &Arc<Entity>, scope: &Scope) -> bool {
     call::may(entity, scope) || Visible::for_write(entity, scope).is_some()

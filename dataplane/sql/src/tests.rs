@@ -18,8 +18,8 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::Problem;
 
 use crate::catalog::{
-    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Filling, Limits, Operators,
-    PermissionRecord, RelationshipRecord, TableColumns, TypeKind, build,
+    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Filling, GraphQlNames, Limits,
+    Operators, PermissionRecord, RelationshipRecord, TableColumns, TypeKind, build,
 };
 use crate::compile;
 use crate::query::Query;
@@ -136,6 +136,7 @@ fn catalog() -> Catalog {
         key_columns: key.iter().map(|k| name(k)).collect(),
         mappings: mappings.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
         rest,
+        graphql: GraphQlNames::default(),
         protection: None,
         hide_soft_deleted: None,
         shows_version: false,

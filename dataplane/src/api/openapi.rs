@@ -2,7 +2,7 @@
 //!
 //! A new surface is a file in [`surfaces`].
 
-mod access;
+pub(crate) mod access;
 pub mod cache;
 mod document;
 mod errors;

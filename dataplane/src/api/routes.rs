@@ -11,7 +11,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use rowgate_core::problem::{Code, Problem};
 
 use crate::api::rest::{read, write};
-use crate::api::{openapi, options, tokens};
+use crate::api::{graphql, openapi, options, tokens};
 use crate::app::App;
 use crate::server::respond::Refusal;
 
@@ -26,7 +26,7 @@ pub struct Route {
     handler: fn() -> MethodRouter<Arc<App>>,
 }
 
-static ROUTES: [Route; 10] = [
+static ROUTES: [Route; 12] = [
     Route { method: "GET", path: "/auth/{tenant}/api", needs_key: true, handler: || get(read::entities) },
     Route {
         method: "GET",
@@ -69,6 +69,13 @@ static ROUTES: [Route; 10] = [
         path: "/auth/{tenant}/openapi.json",
         needs_key: true,
         handler: || get(openapi::document),
+    },
+    Route { method: "GET", path: "/auth/{tenant}/graphql", needs_key: true, handler: || get(graphql::get) },
+    Route {
+        method: "POST",
+        path: "/auth/{tenant}/graphql",
+        needs_key: true,
+        handler: || post(graphql::post),
     },
     Route {
         method: "POST",
@@ -133,6 +140,8 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+    use crate::api::graphql::persisted::PersistedOperations;
+    use crate::api::graphql::schema::cache::SchemaCache;
     use crate::api::openapi::cache::DocumentCache;
     use crate::api::service::{Api, answer};
     use crate::app::Tasks;
@@ -163,6 +172,8 @@ mod tests {
             unparsed: Arc::default(),
             body_memory: BodyMemory::new(BodyMemory::MIN_BYTES),
             documents: DocumentCache::default(),
+            schemas: SchemaCache::default(),
+            persisted: PersistedOperations::default(),
             draining: CancellationToken::new(),
         })
     }

@@ -54,6 +54,10 @@ impl RequestId {
     }
 }
 
+/// Of an answer that is not plain JSON, its `Content-Type`.
+#[derive(Clone)]
+pub(crate) struct MediaType(pub(crate) HeaderValue);
+
 /// A problem on its way out. [`finish`] writes its body, because the request's id belongs in it.
 pub struct Refusal(pub Problem);
 
@@ -100,10 +104,11 @@ pub fn finish(mut response: Response, request: &RequestId) -> Response {
             _ => {}
         }
     }
+    let label = response.extensions_mut().remove::<MediaType>();
     let is_bare = response.status() == StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     if !is_bare {
-        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(CONTENT_TYPE, label.map_or(JSON, |MediaType(label)| label));
     }
     // Only an answer that is the same for everybody says otherwise.
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-store"));

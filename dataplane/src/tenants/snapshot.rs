@@ -71,7 +71,10 @@ mod tests {
     fn a_key_without_a_known_permission_set_may_do_nothing() {
         let mut catalog = Catalog::default();
         let orders = "orders".parse().expect("a name");
-        let scope = Scope { entities: HashMap::from([(orders, rowgate_sql::catalog::Rights::default())]) };
+        let scope = Scope {
+            entities: HashMap::from([(orders, rowgate_sql::catalog::Rights::default())]),
+            ..Scope::default()
+        };
         catalog.scopes.insert("set_a".to_owned(), Arc::new(scope));
         let snapshot = snapshot(catalog);
         assert_eq!(snapshot.scope(&found(Some("set_a"))).entities.len(), 1);

@@ -9,7 +9,7 @@ use rowgate_core::name::{EntityName, TenantSlug, Ulid};
 use rowgate_core::role::DbRole;
 use rowgate_crds::{ApiKey, Relationship, Tenant};
 use rowgate_pg::control::installation::Installation;
-use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
+use rowgate_sql::catalog::{Action, EntityKind, GraphQlNames, Limits, Protection};
 use rowgate_sql::text::Ident;
 
 pub(crate) mod annotations;
@@ -47,6 +47,7 @@ pub struct EntitySpec {
     /// Column name to exposed name; of a routine, names of parameters and of what it gives.
     pub mappings: BTreeMap<String, String>,
     pub rest: bool,
+    pub graphql: GraphQlNames,
     pub protection: Option<Protection>,
     pub hide_soft_deleted: bool,
     /// Its routine may be SECURITY DEFINER.

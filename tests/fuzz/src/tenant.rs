@@ -3,8 +3,8 @@
 use rowgate_core::derive::{CursorKey, Root};
 use rowgate_core::problem::Problem;
 use rowgate_sql::catalog::{
-    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Filling, Limits, Operators,
-    PermissionRecord, TableColumns, TypeKind, build,
+    Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Filling, GraphQlNames, Limits,
+    Operators, PermissionRecord, TableColumns, TypeKind, build,
 };
 use rowgate_sql::compile::{self, CompiledRead};
 use rowgate_sql::request::ReadRequest;
@@ -106,6 +106,7 @@ fn catalog() -> Catalog {
         key_columns: KEYS.map(name).into(),
         mappings: [("big".to_owned(), "ID Number".to_owned()), ("day".to_owned(), "größe".to_owned())].into(),
         rest: true,
+        graphql: GraphQlNames::default(),
         protection: None,
         hide_soft_deleted: None,
         shows_version: false,

@@ -2,6 +2,6 @@
 
 mod clients;
 mod documents;
-mod fixture;
+pub(crate) mod fixture;
 mod requests;
 mod truths;

@@ -79,7 +79,7 @@ impl Catalog {
         all.iter().filter(move |it| {
             let to = self.entities.get(&it.to);
             of.is_some_and(|of| reads(scope, of, &it.link.around()))
-                && to.is_some_and(|to| to.rest && reads(scope, to, &it.link.inside()))
+                && to.is_some_and(|to| scope.serves(to) && reads(scope, to, &it.link.inside()))
         })
     }
 }

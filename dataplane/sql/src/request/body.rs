@@ -34,7 +34,7 @@ pub enum Input<'a> {
 
 /// What is no JSON.
 #[derive(Debug)]
-pub(crate) struct Unreadable(pub(crate) serde_json::Error);
+pub struct Unreadable(pub(crate) serde_json::Error);
 
 impl Input<'_> {
     /// The same value as JSON text: for the type json, which keeps its text, as it was sent.
@@ -50,15 +50,13 @@ impl Input<'_> {
 }
 
 /// What an array holds, each read when it is asked for.
-pub(crate) fn items(
-    raw: &str,
-) -> Result<impl ExactSizeIterator<Item = Result<Input<'_>, Unreadable>>, Unreadable> {
+pub fn items(raw: &str) -> Result<impl ExactSizeIterator<Item = Result<Input<'_>, Unreadable>>, Unreadable> {
     let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(Unreadable)?;
     Ok(items.into_iter().map(|item| input(item.get())))
 }
 
 /// What an object holds.
-pub(crate) fn fields(raw: &str) -> Result<Row<'_>, Unreadable> {
+pub fn fields(raw: &str) -> Result<Row<'_>, Unreadable> {
     let Pairs(pairs) = serde_json::from_str(raw).map_err(Unreadable)?;
     let mut row = Vec::with_capacity(pairs.len());
     for (name, value) in pairs {
@@ -69,7 +67,7 @@ pub(crate) fn fields(raw: &str) -> Result<Row<'_>, Unreadable> {
 
 /// `raw` is well-formed JSON. What stands in an array or an object is not looked at: only a column's type tells how far it is
 /// to be taken apart.
-pub(crate) fn input(raw: &str) -> Result<Input<'_>, Unreadable> {
+pub fn input(raw: &str) -> Result<Input<'_>, Unreadable> {
     match raw.as_bytes().first() {
         Some(b'n') => Ok(Input::Null),
         Some(b't') => Ok(Input::Bool(true)),

@@ -14,7 +14,7 @@ use crate::request::Body;
 
 /// Whether the scope may call the entity, which then is no table. What may not be called is not there.
 pub(super) fn may(entity: &Entity, scope: &Scope) -> bool {
-    entity.rest
+    scope.serves(entity)
         && entity.routine.is_some()
         && scope.entities.get(&entity.name).is_some_and(|rights| rights.execute)
 }

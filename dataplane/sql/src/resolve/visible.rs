@@ -21,11 +21,11 @@ pub(crate) struct Visible<'a> {
 }
 
 impl<'a> Visible<'a> {
-    /// `None` when the scope may read nothing of it, or when it is not served over REST.
+    /// `None` when the scope may read nothing of it, or when its surface does not serve it.
     pub(crate) fn of(entity: &'a Arc<Entity>, scope: &'a Scope) -> Option<Visible<'a>> {
         let rights = scope.entities.get(&entity.name)?;
         let visible = Visible { entity, rights, scope, catalog: None };
-        (entity.rest && visible.fields().next().is_some()).then_some(visible)
+        (scope.serves(entity) && visible.fields().next().is_some()).then_some(visible)
     }
 
     /// The same, with the catalog whose relationships are followed.
@@ -43,12 +43,12 @@ impl<'a> Visible<'a> {
             .filter_map(|(field, read)| read.then_some(field))
     }
 
-    /// `None` when the scope may do nothing at all with it, or when it is not served over REST.
+    /// `None` when the scope may do nothing at all with it, or when its surface does not serve it.
     pub(crate) fn for_write(entity: &'a Arc<Entity>, scope: &'a Scope) -> Option<Visible<'a>> {
         let rights = scope.entities.get(&entity.name)?;
         let any = |list: &[bool]| list.contains(&true);
         let may = any(&rights.read) || any(&rights.create) || any(&rights.update) || rights.delete;
-        (entity.rest && may).then_some(Visible { entity, rights, scope, catalog: None })
+        (scope.serves(entity) && may).then_some(Visible { entity, rights, scope, catalog: None })
     }
 
     pub(crate) fn rights(&self) -> &'a Rights {

@@ -22,7 +22,7 @@ use value::wanted;
 pub(super) use write::too_many_values;
 
 /// Of a request to the entity, which is one of the catalog wherever the refusal says more than that there is none.
-pub(super) fn of(catalog: &Catalog, scope: &Scope, name: &EntityName, refusal: Refusal) -> Problem {
+pub fn of(catalog: &Catalog, scope: &Scope, name: &EntityName, refusal: Refusal) -> Problem {
     let Some(entity) = catalog.entities.get(name) else { return not_found(catalog, scope, name.as_str()) };
     let bad = |what: String| Problem::new(Code::BadRequest, what);
     match refusal {

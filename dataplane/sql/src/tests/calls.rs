@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::{entity_name, name};
 use crate::catalog::{
-    Catalog, Entity, EntityKind, FieldType, Mode, Operators, Output, Param, Returns, Rights, Routine,
-    RoutineKind, Scope, TypeKind, Volatility, WriteSupport,
+    Catalog, Entity, EntityKind, FieldType, GraphQlNames, Mode, Operators, Output, Param, Returns, Rights,
+    Routine, RoutineKind, Scope, TypeKind, Volatility, WriteSupport,
 };
 use crate::rest::body;
 use crate::{compile, rest};
@@ -47,6 +47,7 @@ fn called(kind: RoutineKind, returns: Returns, may: bool, text: Option<&str>) ->
         key: Vec::new(),
         key_is_unique: false,
         rest: true,
+        graphql: GraphQlNames::default(),
         protection: None,
         hide_soft_deleted: None,
         constraints: Vec::new(),
@@ -62,7 +63,7 @@ fn called(kind: RoutineKind, returns: Returns, may: bool, text: Option<&str>) ->
     let mut catalog = Catalog::default();
     catalog.entities.insert(entity.name.clone(), entity.into());
     let rights = Rights { execute: may, ..Rights::default() };
-    let scope = Scope { entities: HashMap::from([(entity_name("work"), rights)]) };
+    let scope = Scope { entities: HashMap::from([(entity_name("work"), rights)]), ..Scope::default() };
     let body = text.map(|text| body::parse(text.as_bytes())).transpose();
     match rest::call(&catalog, &scope, &entity_name("work"), body, true) {
         Err(problem) => format!("{:?}: {}", problem.code, problem.message),

@@ -12,41 +12,41 @@ use serde_json::{Map, Value};
 use crate::api::openapi::examples;
 
 /// An entity that the key may use.
-pub(super) enum Access<'a> {
+pub(crate) enum Access<'a> {
     Rows(Box<Rows<'a>>),
     Call(&'a Entity, &'a Routine),
 }
 
 /// What the key may do with rows.
-pub(super) struct Rows<'a> {
-    pub(super) entity: &'a Entity,
+pub(crate) struct Rows<'a> {
+    pub(crate) entity: &'a Entity,
     rights: &'a Rights,
     /// Positions of the fields that it reads.
-    pub(super) readable: Vec<usize>,
+    pub(crate) readable: Vec<usize>,
     /// Those by which rows can be ordered.
-    pub(super) orderable: Vec<usize>,
+    pub(crate) orderable: Vec<usize>,
     /// `GET` of the collection, and of a row.
-    pub(super) lists: bool,
-    pub(super) reads: bool,
-    pub(super) creates: Option<Written>,
+    pub(crate) lists: bool,
+    pub(crate) reads: bool,
+    pub(crate) creates: Option<Written>,
     /// `PATCH` and `PUT`.
-    pub(super) changes: Option<Written>,
-    pub(super) replaces: Option<Written>,
-    pub(super) deletes: bool,
+    pub(crate) changes: Option<Written>,
+    pub(crate) replaces: Option<Written>,
+    pub(crate) deletes: bool,
     /// What PATCH and PUT may do: change a row that is there, make one that is not.
-    pub(super) updates: bool,
-    pub(super) makes: bool,
+    pub(crate) updates: bool,
+    pub(crate) makes: bool,
 }
 
 /// The fields of a body, by position.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Written {
-    pub(super) fields: Vec<usize>,
-    pub(super) required: Vec<usize>,
+pub(crate) struct Written {
+    pub(crate) fields: Vec<usize>,
+    pub(crate) required: Vec<usize>,
 }
 
 /// Puts requests to the resolver in the name of one scope; nothing is sent anywhere.
-pub(super) struct Resolver<'a> {
+pub(crate) struct Resolver<'a> {
     catalog: &'a Catalog,
     scope: &'a Scope,
     /// No cursor is ever opened with it.
@@ -54,12 +54,12 @@ pub(super) struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    pub(super) fn new(catalog: &'a Catalog, scope: &'a Scope) -> Resolver<'a> {
+    pub(crate) fn new(catalog: &'a Catalog, scope: &'a Scope) -> Resolver<'a> {
         Resolver { catalog, scope, cursor_key: Root::new([0; 32]).cursor_key() }
     }
 
     /// `None`: the key may not use the entity, or not now; it is not told from one that does not exist.
-    pub(super) fn access(&self, entity: &'a Entity) -> Option<Access<'a>> {
+    pub(crate) fn access(&self, entity: &'a Entity) -> Option<Access<'a>> {
         if let Some(routine) = &entity.routine {
             let may_call = rest::may_call(self.catalog, self.scope, &entity.name).is_ok();
             return may_call.then_some(Access::Call(entity, routine));
@@ -126,27 +126,27 @@ impl<'a> Resolver<'a> {
 }
 
 impl Rows<'_> {
-    pub(super) fn field(&self, at: usize) -> &Field {
+    pub(crate) fn field(&self, at: usize) -> &Field {
         &self.entity.fields[at]
     }
 
     /// The labels of an enum, which are for those who read the field.
-    pub(super) fn labels(&self, at: usize) -> &[String] {
+    pub(crate) fn labels(&self, at: usize) -> &[String] {
         if is_set(&self.rights.read, at) { &self.field(at).labels } else { &[] }
     }
 
     /// The field with the row's version, where the key may name it in a change.
-    pub(super) fn version(&self) -> Option<usize> {
+    pub(crate) fn version(&self) -> Option<usize> {
         self.entity.version().filter(|at| self.updates && self.is_named(*at))
     }
 
     /// Whether a read of a row has an entity tag.
-    pub(super) fn is_tagged(&self) -> bool {
+    pub(crate) fn is_tagged(&self) -> bool {
         self.entity.tag().is_some_and(|at| is_set(&self.rights.read, at))
     }
 
     /// An example of a body, as far as values are known: every field of it.
-    pub(super) fn example(&self, fields: &[usize]) -> Value {
+    pub(crate) fn example(&self, fields: &[usize]) -> Value {
         let value = |at: &usize| {
             let field = self.field(*at);
             Some((field.name.clone(), examples::value(&field.ty, self.labels(*at))?))
@@ -229,13 +229,13 @@ impl Rows<'_> {
 }
 
 /// The parameters that a call names, and whether it must.
-pub(super) fn arguments(routine: &Routine) -> impl Iterator<Item = (&rowgate_sql::catalog::Param, bool)> {
+pub(crate) fn arguments(routine: &Routine) -> impl Iterator<Item = (&rowgate_sql::catalog::Param, bool)> {
     let named = routine.params.iter().filter(|param| param.mode != Mode::Out);
     named.map(|param| (param, !param.has_default))
 }
 
 /// A name as `$select` and `$orderby` take it.
-pub(super) fn name_in_list(name: &str) -> String {
+pub(crate) fn name_in_list(name: &str) -> String {
     let is_bare = |c: char| c == '_' || c.is_ascii_alphanumeric();
     match name.chars().all(is_bare) && !name.is_empty() {
         true => name.to_owned(),

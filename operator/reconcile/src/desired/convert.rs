@@ -6,7 +6,7 @@ use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::{self as crds, ApiKey, Claims, Relationship, Tenant};
 use rowgate_pg::control::installation::Installation;
-use rowgate_sql::catalog::{Action, EntityKind, Limits, Protection};
+use rowgate_sql::catalog::{Action, EntityKind, GraphQlNames, Limits, Protection};
 use rowgate_sql::text::Ident;
 
 use crate::desired::annotations;
@@ -49,6 +49,8 @@ pub(crate) fn tenant(
                 .map_or(defaults.statement_timeout_ms, crds::Span::millis),
             requests_per_second: limits.requests_per_second,
             cors_origins: spec.cors.clone().unwrap_or_default().origins,
+            graphql_cost: limits.graphql_cost.map_or(defaults.graphql_cost, u64::from),
+            graphql_introspection: spec.graphql.clone().unwrap_or_default().introspection != Some(false),
         },
         shared: permissions(&shared.permissions),
         shared_claims: shared.claims,
@@ -155,11 +157,17 @@ fn entity(entity: &crds::Entity) -> Option<EntitySpec> {
         key_fields: entity.key_fields.clone(),
         mappings: entity.mappings.clone(),
         rest: entity.rest.enabled,
+        graphql: graphql_names(entity),
         protection,
         hide_soft_deleted: entity.hide_soft_deleted == Some(true),
         allow_definer: entity.allow_definer == Some(true),
         security,
     })
+}
+
+fn graphql_names(entity: &crds::Entity) -> GraphQlNames {
+    let crds::GraphQl { enabled, singular, plural } = entity.graphql.clone().unwrap_or_default();
+    GraphQlNames { enabled, singular, plural }
 }
 
 fn policy(policy: &crds::Policy) -> Option<PolicySpec> {

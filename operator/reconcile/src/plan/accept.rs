@@ -260,6 +260,7 @@ fn record(spec: &EntitySpec, relation: &Relation, is_leaving: bool) -> Result<En
         key_columns: key_columns.expect("columns of PostgreSQL have names"),
         mappings: spec.mappings.clone(),
         rest: spec.rest,
+        graphql: spec.graphql.clone(),
         protection: spec.protection.clone(),
         hide_soft_deleted: protection::hides_by(spec, relation)?,
         shows_version: false,

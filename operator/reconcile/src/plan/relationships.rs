@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rowgate_core::name::EntityName;
 use rowgate_crds::Reason;
 use rowgate_pg::introspect::actual::TenantDb;
-use rowgate_sql::catalog::{Action, EntityKind, PermissionRecord, RelationshipRecord, ThroughRecord};
+use rowgate_sql::catalog::{
+    Action, EntityKind, GraphQlNames, PermissionRecord, RelationshipRecord, ThroughRecord,
+};
 use rowgate_sql::ddl::records;
 use rowgate_sql::text::Ident;
 
@@ -55,6 +57,7 @@ pub(super) fn with_links<'a>(desired: &'a Desired, db: &TenantDb) -> Cow<'a, Des
             key_fields: keys,
             mappings: BTreeMap::new(),
             rest: false,
+            graphql: GraphQlNames::default(),
             protection: declared.and_then(|it| it.protection.clone()),
             hide_soft_deleted: false,
             allow_definer: false,

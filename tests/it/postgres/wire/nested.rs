@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rowgate_pg::wire::Ask;
 use rowgate_sql::catalog::{
-    ColumnInfo, Entity, EntityKind, EntityRecord, FieldType, Filling, Limits, Link, Operators, TableColumns,
-    TypeKind, WriteSupport, build,
+    ColumnInfo, Entity, EntityKind, EntityRecord, FieldType, Filling, GraphQlNames, Limits, Link, Operators,
+    TableColumns, TypeKind, WriteSupport, build,
 };
 use rowgate_sql::compile::{self, CompiledRead};
 use rowgate_sql::query::{
@@ -86,6 +86,7 @@ pub(super) fn entity(table: &str) -> Arc<Entity> {
         key_columns: vec![name("id")],
         mappings: Default::default(),
         rest: true,
+        graphql: GraphQlNames::default(),
         protection: None,
         hide_soft_deleted: None,
         shows_version: false,

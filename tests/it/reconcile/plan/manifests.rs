@@ -209,6 +209,7 @@ fn entity(name: &str, kind: EntityKind, object: &str, security: Security) -> Ent
         key_fields: vec!["id".to_owned()],
         mappings: BTreeMap::new(),
         rest: true,
+        graphql: Default::default(),
         protection: None,
         hide_soft_deleted: false,
         allow_definer: false,

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::catalog::{
-    Mode, Operators, Output, Param, Protection, Returns, Routine, RoutineKind, TypeKind, Volatility,
+    GraphQlNames, Mode, Operators, Output, Param, Protection, Returns, Routine, RoutineKind, TypeKind,
+    Volatility,
 };
 
 fn name(text: &str) -> Ident {
@@ -54,6 +55,7 @@ fn record(entity: &str, object: &str, key: &str, mappings: &[(&str, &str)]) -> E
         key_columns: vec![name(key)],
         mappings: mappings.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
         rest: true,
+        graphql: GraphQlNames::default(),
         protection: None,
         hide_soft_deleted: None,
         shows_version: false,

@@ -52,6 +52,7 @@ pub(super) fn one<'a>(spec: &'a EntitySpec, db: &'a TenantDb, owner: &str) -> Re
         key_columns: Vec::new(),
         mappings: spec.mappings.clone(),
         rest: spec.rest,
+        graphql: spec.graphql.clone(),
         protection: None,
         hide_soft_deleted: None,
         shows_version: false,

@@ -1,0 +1,140 @@
+//! `/auth/{tenant}/graphql`: GraphQL over HTTP. async-graphql parses, validates and answers introspection; what rows are asked for
+//! becomes one batch of statements.
+
+mod document;
+mod error;
+mod lower;
+mod mutation;
+pub(crate) mod persisted;
+mod query;
+mod request;
+pub(crate) mod schema;
+mod wording;
+
+use std::sync::Arc;
+
+use async_graphql::parser::types::OperationType;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use rowgate_core::problem::{Code, Problem};
+
+use crate::api::rest::write_request::{Head, UnreadBody};
+use crate::app::App;
+use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
+use crate::server::respond::{MediaType as Label, Refusal};
+use error::GraphQlError;
+use request::{GraphQlRequest, MediaType};
+
+/// What a request came to.
+struct Answer {
+    /// A JSON value; `None`: nothing was executed.
+    data: Option<Vec<u8>>,
+    errors: Vec<GraphQlError>,
+}
+
+/// `GET /auth/{tenant}/graphql`: a query.
+pub(crate) async fn get(
+    caller: Caller,
+    State(app): State<Arc<App>>,
+    parts: Parts,
+) -> Result<Response, Refusal> {
+    let media_type = MediaType::of(&parts.headers);
+    let context = caller.authenticate().await?;
+    let request = GraphQlRequest::of_query(parts.uri.query().unwrap_or_default());
+    let answer = run(&caller, &app, context, request, None).await?;
+    Ok(answer.into_response(media_type))
+}
+
+/// `POST /auth/{tenant}/graphql`: a query or a mutation.
+pub(crate) async fn post(
+    caller: Caller,
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    unread: UnreadBody,
+) -> Result<Response, Refusal> {
+    let media_type = MediaType::of(&headers);
+    let body = unread.receive(&caller, |_: &KeyContext, head: &Head| head.fits()).await?;
+    let context = caller.reauthenticate().await?;
+    let request = body.body().and_then(GraphQlRequest::of_body);
+    let reserve = |n| body.reserve(n);
+    let answer = run(&caller, &app, context, request, Some(&reserve)).await?;
+    Ok(answer.into_response(media_type))
+}
+
+/// Takes memory for a statement of so many bytes; `None`: the method is one that reads.
+type Writes<'a> = Option<&'a crate::execute::write::Reserve<'a>>;
+
+async fn run(
+    caller: &Caller,
+    app: &App,
+    context: KeyContext,
+    request: Result<GraphQlRequest, Problem>,
+    writes: Writes<'_>,
+) -> Result<Answer, Problem> {
+    let prepared = match query::run(caller, app, context, request, writes.is_some()).await? {
+        query::Outcome::Answered(answer) => return Ok(answer),
+        query::Outcome::Mutates(prepared) => prepared,
+    };
+    match writes {
+        Some(reserve) => mutation::run(caller, app, prepared, reserve).await,
+        None => Err(Problem::internal()),
+    }
+}
+
+impl Answer {
+    fn refused(errors: Vec<GraphQlError>) -> Answer {
+        Answer { data: None, errors }
+    }
+
+    fn into_response(self, media_type: MediaType) -> Response {
+        let status = match (&self.data, media_type) {
+            (None, MediaType::GraphQlResponse) => StatusCode::BAD_REQUEST,
+            (None, MediaType::Json) if self.errors.iter().any(|error| error.is_of_request) => {
+                StatusCode::BAD_REQUEST
+            }
+            _ => StatusCode::OK,
+        };
+        let mut response = Response::new(Body::from(error::body(self.data.as_deref(), &self.errors)));
+        *response.status_mut() = status;
+        if media_type == MediaType::GraphQlResponse {
+            let label = HeaderValue::from_static("application/graphql-response+json; charset=utf-8");
+            response.extensions_mut().insert(Label(label));
+        }
+        response
+    }
+}
+
+/// Whether the problem is one of the request as a whole, whose status tells proxies and clients when to try again.
+fn is_of_http(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unauthorized
+            | Code::RoleMismatch
+            | Code::RateLimited
+            | Code::BodyShareExceeded
+            | Code::BodyBudgetExceeded
+            | Code::Unavailable
+            | Code::Internal
+            | Code::MethodNotAllowed
+    )
+}
+
+/// Why a kind of operation is not run here; `None`: it is.
+fn not_run(ty: OperationType, writes: bool) -> Option<GraphQlError> {
+    match ty {
+        OperationType::Query => None,
+        OperationType::Mutation if writes => None,
+        OperationType::Mutation => {
+            let problem = Problem::new(Code::MethodNotAllowed, "a mutation is sent with POST");
+            Some(GraphQlError::from(Problem { allow: Some("POST, OPTIONS"), ..problem }))
+        }
+        OperationType::Subscription => Some(GraphQlError::new(
+            Code::BadRequest,
+            "subscriptions are not served here; send a query or a mutation",
+        )),
+    }
+}

@@ -1,0 +1,7 @@
+//! GraphQL over HTTP: the rows that PostgreSQL gives to the key's role, and what public clients make of it.
+
+mod clients;
+mod fixture;
+mod mutations;
+mod reads;
+mod refusals;
