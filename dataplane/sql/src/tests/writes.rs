@@ -47,7 +47,7 @@ fn catalog() -> Catalog {
         key_columns: vec![name("id")],
         mappings: [("gone".to_owned(), "is gone".to_owned())].into(),
         rest: true,
-        graphql: crate::catalog::GraphQlNames::default(),
+        graphql: Default::default(),
         protection: protection.cloned(),
         hide_soft_deleted: hides.then(|| "gone".to_owned()),
         shows_version: false,
