@@ -67,6 +67,7 @@ fn catalog(n_tables: usize, permissions: &[(Action, &[&str])]) -> (Catalog, Arc<
             key_columns: vec![ident("id")],
             mappings: std::iter::once(("label".to_owned(), "the label".to_owned())).collect(),
             rest: true,
+            graphql: Default::default(),
             protection: None,
             hide_soft_deleted: None,
             shows_version: false,
