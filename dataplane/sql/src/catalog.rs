@@ -11,13 +11,17 @@ use crate::text::{BuiltIn, Ident};
 
 mod build;
 mod nesting;
+mod record;
 mod relationship;
 mod routine;
+mod scope;
 
 pub use build::{ColumnInfo, TableColumns, ViewInfo, build};
 pub use nesting::{MAX_NESTING, Structures, TypeRow};
+pub use record::{Action, EntityRecord, PermissionRecord, RelationshipRecord, ThroughRecord};
 pub use relationship::{Link, Relationship, Through};
 pub use routine::{Mode, Output, Param, Returns, Routine, RoutineInfo, RoutineKind, Volatility};
+pub use scope::{Rights, Scope, Surface};
 
 /// A tenant's entities and permission sets at one generation of `dl.state`.
 #[derive(Debug, Clone, Default)]
@@ -305,146 +309,4 @@ pub enum TypeKind {
     Range,
     /// Pseudo-types and whatever else a later PostgreSQL brings.
     Other,
-}
-
-/// What one role may do: entity by entity, absent means no.
-#[derive(Debug, Clone, Default)]
-pub struct Scope {
-    pub entities: HashMap<EntityName, Rights>,
-    /// What does not belong to it is not there.
-    pub surface: Surface,
-}
-
-/// A family of requests that an entity may be kept from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Surface {
-    #[default]
-    Rest,
-    GraphQl,
-}
-
-impl Scope {
-    /// The same rights on another surface.
-    #[must_use]
-    pub fn on(&self, surface: Surface) -> Scope {
-        Scope { surface, ..self.clone() }
-    }
-
-    /// Whether the entity belongs to the scope's surface.
-    #[must_use]
-    pub fn serves(&self, entity: &Entity) -> bool {
-        match self.surface {
-            Surface::Rest => entity.rest,
-            Surface::GraphQl => entity.graphql.enabled.unwrap_or(entity.rest),
-        }
-    }
-}
-
-/// Rights on one entity. Each list is as long as the entity's `fields`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rights {
-    /// `read[i]`: field `i` may be read. All false: no read permission at all.
-    pub read: Vec<bool>,
-    pub create: Vec<bool>,
-    pub update: Vec<bool>,
-    pub delete: bool,
-    /// The routine may be called.
-    pub execute: bool,
-}
-
-/// One row of `dl.entities`, as reconciling writes it and a data plane reads it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EntityRecord {
-    pub name: EntityName,
-    pub kind: EntityKind,
-    pub schema: Ident,
-    pub object: Ident,
-    /// Column names, in key order. Empty for a routine, and for nothing else.
-    pub key_columns: Vec<Ident>,
-    /// Column name to exposed name, only where they differ; of a routine, names of parameters and of what it gives.
-    #[serde(default)]
-    pub mappings: BTreeMap<String, String>,
-    pub rest: bool,
-    #[serde(default, skip_serializing_if = "GraphQlNames::is_default")]
-    pub graphql: GraphQlNames,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub protection: Option<Protection>,
-    /// Column name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hide_soft_deleted: Option<String>,
-    /// A view over a protected table, with a column [`EXPECTED_TS`].
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub shows_version: bool,
-    /// Its routine may be SECURITY DEFINER.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub allow_definer: bool,
-}
-
-/// One row of `dl.relationships`: a way from rows of one entity to rows of another. The way back is a row of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RelationshipRecord {
-    /// `metadata.uid` of the Relationship.
-    pub uid: String,
-    /// Beside the fields of `entity`.
-    pub name: String,
-    pub entity: EntityName,
-    pub to: EntityName,
-    /// Columns of `entity`, and as many of `to` or of the table between: equal, one by one.
-    pub columns: Vec<Ident>,
-    pub to_columns: Vec<Ident>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub through: Option<ThroughRecord>,
-    /// A row leads to one row or none, and not to a list.
-    pub to_one: bool,
-    /// With `to_one`, that no unique index proves it: the first row by key is taken.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub takes_first: bool,
-}
-
-/// A table that links two entities.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ThroughRecord {
-    pub schema: Ident,
-    pub object: Ident,
-    /// Columns of this table that equal the columns of the entity where the way starts.
-    pub columns: Vec<Ident>,
-    /// Columns of this table that equal the columns of the entity where it leads.
-    pub to_columns: Vec<Ident>,
-}
-
-/// One permission of a set, as `dl.permission_sets.permissions` holds it: an array of these, sorted.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PermissionRecord {
-    pub entity: EntityName,
-    pub action: Action,
-    /// Database column names for read, create and update, sorted; empty for delete and execute.
-    pub columns: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Action {
-    Read,
-    Create,
-    Update,
-    Delete,
-    Execute,
-}
-
-impl Action {
-    /// The word of manifests.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Action::Read => "read",
-            Action::Create => "create",
-            Action::Update => "update",
-            Action::Delete => "delete",
-            Action::Execute => "execute",
-        }
-    }
 }

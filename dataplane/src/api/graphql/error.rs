@@ -82,7 +82,7 @@ impl From<ServerError> for GraphQlError {
 }
 
 #[derive(Serialize)]
-struct Sent<'a> {
+struct ErrorObject<'a> {
     message: &'a str,
     #[serde(skip_serializing_if = "<[Pos]>::is_empty")]
     locations: &'a [Pos],
@@ -116,8 +116,13 @@ pub(crate) fn body(data: Option<&[u8]>, errors: &[GraphQlError]) -> Vec<u8> {
     out
 }
 
-fn sent(error: &GraphQlError) -> Sent<'_> {
+fn sent(error: &GraphQlError) -> ErrorObject<'_> {
     let Problem { message, details, .. } = &error.problem;
     let code = error.word.map_or_else(|| format!("{:?}", error.problem.code), str::to_owned);
-    Sent { message, locations: &error.locations, path: &error.path, extensions: Extensions { code, details } }
+    ErrorObject {
+        message,
+        locations: &error.locations,
+        path: &error.path,
+        extensions: Extensions { code, details },
+    }
 }

@@ -46,14 +46,14 @@ type Lowered<T> = Result<T, GraphQlError>;
 
 /// Where a field stands: how many relationships lead to it, how many rows may stand around it, and its place in the answer.
 #[derive(Clone)]
-struct Place {
+struct Position {
     depth: usize,
     n_rows: u64,
     path: Vec<String>,
 }
 
-impl Place {
-    fn within(&self, key: &str) -> Place {
+impl Position {
+    fn within(&self, key: &str) -> Position {
         let mut place = self.clone();
         place.path.push(key.to_owned());
         place
@@ -83,7 +83,7 @@ impl<'a> Lowering<'a> {
     ) -> Lowered<Document> {
         let mut members = Vec::with_capacity(roots.len());
         for root in roots {
-            let place = Place { depth: 0, n_rows: 1, path: vec![root.key.to_owned()] };
+            let place = Position { depth: 0, n_rows: 1, path: vec![root.key.to_owned()] };
             members.push(match self.schema.query(root.name) {
                 Some(schema::Query::Rows(name)) => {
                     let many = self.connection(name, Link::All, ("Query", root), &place)?;
@@ -107,7 +107,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The row that the arguments name.
-    fn by_key(&mut self, name: &EntityName, root: &Selected<'a>, place: &Place) -> Lowered<Query> {
+    fn by_key(&mut self, name: &EntityName, root: &Selected<'a>, place: &Position) -> Lowered<Query> {
         let arguments = self.arguments("Query", root)?;
         let key: Vec<(String, String)> =
             arguments.into_iter().map(|(name, value)| (name, text_of(&value))).collect();
@@ -122,7 +122,7 @@ impl<'a> Lowering<'a> {
         (sets, pos): (&[&'a SelectionSet], Pos),
         path: &[String],
     ) -> Lowered<Query> {
-        self.row(name, key, (sets, pos), &Place { depth: 0, n_rows: 1, path: path.to_vec() })
+        self.row(name, key, (sets, pos), &Position { depth: 0, n_rows: 1, path: path.to_vec() })
     }
 
     fn row(
@@ -130,7 +130,7 @@ impl<'a> Lowering<'a> {
         name: &EntityName,
         key: &[(String, String)],
         (sets, pos): (&[&'a SelectionSet], Pos),
-        place: &Place,
+        place: &Position,
     ) -> Lowered<Query> {
         self.count_list(1, pos, place)?;
         let row = resolve::row(self.catalog, self.scope(), name, key, &ReadRequest::default());
@@ -144,7 +144,7 @@ impl<'a> Lowering<'a> {
         &mut self,
         entity: &Arc<Entity>,
         sets: &[&'a SelectionSet],
-        place: &Place,
+        place: &Position,
     ) -> Lowered<Vec<Member>> {
         let mut members = Vec::new();
         for selected in collect(&self.operation.document, sets, self.variables)? {
@@ -179,7 +179,7 @@ impl<'a> Lowering<'a> {
         entity: &Arc<Entity>,
         relationship: &Relationship,
         selected: &Selected<'a>,
-        place: &Place,
+        place: &Position,
     ) -> Lowered<Member> {
         let mut place = place.within(selected.key);
         place.depth += 1;
@@ -244,7 +244,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Counts a list of `take` rows in each row around it.
-    fn count_list(&mut self, take: usize, pos: Pos, place: &Place) -> Lowered<()> {
+    fn count_list(&mut self, take: usize, pos: Pos, place: &Position) -> Lowered<()> {
         self.n_lists += 1;
         if MAX_LISTS < self.n_lists {
             let what = format!("the query asks for more than {MAX_LISTS} lists and groups");
@@ -262,7 +262,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn refused(&self, entity: &EntityName, refusal: Refusal, pos: Pos, place: &Place) -> GraphQlError {
+    fn refused(&self, entity: &EntityName, refusal: Refusal, pos: Pos, place: &Position) -> GraphQlError {
         let problem = rest::problem::of(self.catalog, self.scope(), entity, refusal);
         GraphQlError::from(wording::of_graphql(problem)).at(pos).within(&place.path)
     }

@@ -6,7 +6,7 @@ use super::value::Value;
 use crate::api::graphql::schema::scalars;
 
 /// What does not fit, and where: a sentence without its end.
-pub(crate) type Misfit = String;
+pub(crate) type CoercionError = String;
 
 /// `value` as `ty` takes it, which is written as in the schema: `[Int!]!`. `path` names the value in messages.
 pub(crate) fn coerce(
@@ -14,7 +14,7 @@ pub(crate) fn coerce(
     ty: &str,
     value: Value,
     path: &dyn Fn() -> String,
-) -> Result<Value, Misfit> {
+) -> Result<Value, CoercionError> {
     match (MetaTypeName::create(ty), value) {
         (MetaTypeName::NonNull(_), Value::Null) => {
             Err(format!("{} is null, and its type {ty} takes no null", path()))
@@ -30,7 +30,12 @@ pub(crate) fn coerce(
     }
 }
 
-fn named(registry: &Registry, name: &str, value: Value, path: &dyn Fn() -> String) -> Result<Value, Misfit> {
+fn named(
+    registry: &Registry,
+    name: &str,
+    value: Value,
+    path: &dyn Fn() -> String,
+) -> Result<Value, CoercionError> {
     match registry.types.get(name) {
         Some(MetaType::Enum { enum_values, .. }) => match value {
             // variables have no enum of their own

@@ -7,7 +7,7 @@ use rowgate_sql::query::{ConnectionPart, Form, Query, Selected as Member, ToMany
 use rowgate_sql::request::ReadRequest;
 use rowgate_sql::resolve;
 
-use super::{Lowered, Lowering, Place, filter, order};
+use super::{Lowered, Lowering, Position, filter, order};
 use crate::api::graphql::document::selection::{Selected, collect};
 use crate::api::graphql::document::value::{Value, json_text};
 use crate::api::graphql::error::GraphQlError;
@@ -19,7 +19,7 @@ impl<'a> Lowering<'a> {
         entity: &EntityName,
         link: Link,
         (ty, selected): (&str, &Selected<'a>),
-        place: &Place,
+        place: &Position,
     ) -> Lowered<ToMany> {
         let request = self.request(ty, selected)?;
         let rows = resolve::collection(self.catalog, self.scope(), entity, &request, self.cursors);

@@ -104,7 +104,7 @@ impl Filter<'_, '_> {
             ("in", Value::List(items)) => {
                 let items = items.iter().filter(|item| **item != Value::Null);
                 let list: Vec<Term> =
-                    items.map(|item| Ok(Term::Literal(self.literal(item)?))).collect::<Lowered<_>>()?;
+                    items.map(|item| Ok(Term::Literal(self.constant(item)?))).collect::<Lowered<_>>()?;
                 return Ok(Some(match list.is_empty() {
                     true => Expr::Any(Vec::new()),
                     false => Expr::In { left: field(), list },
@@ -117,7 +117,7 @@ impl Filter<'_, '_> {
             ("lt", _) => Comparison::Lt,
             ("lte", _) => Comparison::Le,
             (function, value) => {
-                let text = Term::Literal(self.literal(value)?);
+                let text = Term::Literal(self.constant(value)?);
                 return Ok(Some(match function {
                     "contains" => call(Function::Contains, vec![field(), text]),
                     "notContains" => Expr::Not(Box::new(call(Function::Contains, vec![field(), text]))),
@@ -128,10 +128,10 @@ impl Filter<'_, '_> {
                 }));
             }
         };
-        Ok(Some(compare(op, self.literal(&value)?)))
+        Ok(Some(compare(op, self.constant(&value)?)))
     }
 
-    fn literal(&mut self, value: &Value) -> Lowered<Literal> {
+    fn constant(&mut self, value: &Value) -> Lowered<Literal> {
         self.n_values += 1;
         if MAX_VALUES < self.n_values {
             let what = format!("the filter has more than {MAX_VALUES} values");

@@ -16,10 +16,10 @@ use crate::api::graphql::error::GraphQlError;
 const MAX_BYTES: usize = 1 << 20;
 
 #[derive(Default)]
-pub(super) struct Documents(Mutex<Kept>);
+pub(super) struct Documents(Mutex<CachedDocuments>);
 
 #[derive(Default)]
-struct Kept {
+struct CachedDocuments {
     by_hash: HashMap<[u8; 32], Arc<ExecutableDocument>>,
     n_bytes: usize,
 }
@@ -46,7 +46,7 @@ impl Schema {
         }
         let mut kept = self.documents.0.lock();
         if MAX_BYTES < kept.n_bytes + text.len() {
-            *kept = Kept::default();
+            *kept = CachedDocuments::default();
         }
         kept.n_bytes += text.len();
         kept.by_hash.insert(hash, document);
