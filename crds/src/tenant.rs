@@ -312,9 +312,15 @@ pub struct Endpoints {
     /// The GraphQL API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graphql: Option<String>,
-    /// The OpenAPI document.
+    /// The OpenAPI document of the key that asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openapi: Option<String>,
+    /// Where a key is exchanged for a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<String>,
+    /// What events, exports, aggregates and SQL begin with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ddl: Option<String>,
 }
 
 /// Rules that need the object's name, which only the root of an object shows.

@@ -7,4 +7,5 @@ pub mod probes;
 pub mod rest;
 pub mod routes;
 pub mod service;
+pub mod surface;
 pub(crate) mod tokens;

@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::api::graphql::persisted::PersistedOperations;
 use crate::api::graphql::schema::cache::SchemaCache;
 use crate::api::openapi::cache::DocumentCache;
+use crate::api::surface::Surfaces;
 use crate::api::{probes, service};
 use crate::auth::token_keys::TokenKeys;
 use crate::config::ServerSettings;
@@ -66,6 +67,8 @@ pub struct App {
     pub documents: DocumentCache,
     pub schemas: SchemaCache,
     pub persisted: PersistedOperations,
+    /// What this replica serves.
+    pub surfaces: Surfaces,
     /// Cancelled when draining begins.
     pub draining: CancellationToken,
 }
@@ -135,9 +138,10 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         metrics: RequestMetrics::default(),
         unparsed: Arc::default(),
         body_memory: BodyMemory::new(settings.body_memory),
-        documents: DocumentCache::default(),
         schemas: SchemaCache::default(),
         persisted: PersistedOperations::default(),
+        documents: DocumentCache::new(settings.surfaces),
+        surfaces: settings.surfaces,
         draining: shutdown.clone(),
     });
     let address = listeners.api.local_addr().map(|at| at.to_string()).unwrap_or_default();

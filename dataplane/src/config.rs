@@ -13,6 +13,7 @@ use rowgate_program::log::{self, LogFormat};
 use rowgate_program::settings::{Given, Mistakes, address, between, endpoint};
 use rowgate_program::tls;
 
+use crate::api::surface::Surfaces;
 use crate::server::proxies::TrustedProxies;
 
 /// The flags that `serve` and `standalone` share, as texts, so that all mistakes can be reported together.
@@ -39,6 +40,10 @@ pub struct ServerFlags {
     /// each proxy must overwrite the values that clients send [default: none] [example: 10.0.0.0/8,fd00::/8]
     #[arg(long, env = "ROWGATE_TRUSTED_PROXIES", value_name = "NETWORKS")]
     pub trusted_proxies: Option<String>,
+    /// Surfaces that this replica serves, separated by commas: data (rows, /auth/...), auth (tokens for keys), ddl
+    /// (/api/ddl/...); at every other URL there is nothing [default: data,auth,ddl] [example: data]
+    #[arg(long, env = "ROWGATE_SURFACES", value_name = "NAMES")]
+    pub surfaces: Option<String>,
     /// Requests of each tenant that may wait for one of its connections; further requests get 503 immediately
     /// [default: 256] [example: 1000]
     #[arg(long, env = "ROWGATE_QUEUE_PER_TENANT", value_name = "NUMBER")]
@@ -106,6 +111,7 @@ pub struct ServerSettings {
     pub listen: SocketAddr,
     pub probes: SocketAddr,
     pub trusted_proxies: TrustedProxies,
+    pub surfaces: Surfaces,
     /// Of each tenant's database.
     pub request_limits: Limits,
     /// Of each tenant's functions and procedures.
@@ -212,6 +218,7 @@ impl ServerFlags {
                 between(text, 4, 100_000)
             });
         let proxies = given.or("trusted-proxies", self.trusted_proxies.as_deref(), "", TrustedProxies::parse);
+        let surfaces = given.or("surfaces", self.surfaces.as_deref(), "data,auth,ddl", Surfaces::parse);
         let queue = given.or("queue-per-tenant", self.queue_per_tenant.as_deref(), "256", |text| {
             between(text, 0, 100_000)
         });
@@ -231,6 +238,7 @@ impl ServerFlags {
             listen: listen?,
             probes: probes?,
             trusted_proxies: proxies?,
+            surfaces: surfaces?,
             request_limits: Limits::new(usize::try_from(connections?).expect("at most 1000"), queue),
             calls: CallLimits::new(usize::try_from(calls?).expect("at most 1000"), queue),
             body_memory: usize::try_from(bodies? << 20).expect("at most 64 GiB"),

@@ -7,7 +7,8 @@ use clap::Args;
 use rowgate_pg::connect::login::Login;
 use rowgate_program::database_url;
 use rowgate_program::log::{self, LogFormat};
-use rowgate_program::settings::{Given, Mistakes, address, between, renamed_variable};
+use rowgate_program::settings::{Given, Mistakes, address, between, renamed_variable, url};
+use rowgate_reconcile::PublicUrls;
 
 /// All flags as texts, so that all mistakes can be reported together.
 #[derive(Debug, Clone, Default, Args)]
@@ -23,6 +24,12 @@ pub struct Flags {
     /// URL at which clients reach the data plane, for status.endpoints [example: `https://api.example.com`]
     #[arg(long, env = "ROWGATE_API_URL", value_name = "URL")]
     pub api_url: Option<String>,
+    /// URL at which clients exchange keys for tokens, for status.endpoints [default: --api-url] [example: `https://auth.example.com`]
+    #[arg(long, env = "ROWGATE_AUTH_URL", value_name = "URL")]
+    pub auth_url: Option<String>,
+    /// URL at which clients reach /api/ddl, for status.endpoints [default: --api-url] [example: `https://ddl.example.com`]
+    #[arg(long, env = "ROWGATE_DDL_URL", value_name = "URL")]
+    pub ddl_url: Option<String>,
     /// Interval at which everything is compared with the database even if no resource changed [default: 25]
     #[arg(long, alias = "relook-seconds", env = "ROWGATE_RESYNC_SECONDS", value_name = "SECONDS")]
     pub resync_seconds: Option<String>,
@@ -61,7 +68,7 @@ pub struct Settings {
     pub database: Login,
     /// Empty: all.
     pub namespaces: Vec<String>,
-    pub api_url: String,
+    pub urls: PublicUrls,
     pub resync: Duration,
     /// How long a watch lasts before it is renewed.
     pub watch: Duration,
@@ -90,6 +97,14 @@ impl Flags {
             self.namespace.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
         let namespaces = given.or("namespace", None, &namespaces.join(","), names);
         let api_url = given.required("api-url", self.api_url.as_deref(), url);
+        let same = api_url.clone().unwrap_or_default();
+        let mut beside =
+            |name: &str, text: &Option<String>| {
+                given.or(name, text.as_deref(), "", |text| {
+                    if text.is_empty() { Ok(same.clone()) } else { url(text) }
+                })
+            };
+        let (auth_url, ddl_url) = (beside("auth-url", &self.auth_url), beside("ddl-url", &self.ddl_url));
         let resync = self.resync_seconds.clone().or_else(|| renamed_variable("ROWGATE_RELOOK_SECONDS"));
         let resync = given.or("resync-seconds", resync.as_deref(), "25", |it| between(it, 1, 3600));
         // Azure's load balancers drop what is silent for 240 s
@@ -109,7 +124,11 @@ impl Flags {
         Ok(Settings {
             database: database.expect(sure),
             namespaces: namespaces.expect(sure),
-            api_url: api_url.expect(sure),
+            urls: PublicUrls {
+                data: api_url.expect(sure),
+                auth: auth_url.expect(sure),
+                ddl: ddl_url.expect(sure),
+            },
             resync: Duration::from_secs(resync.expect(sure)),
             watch: Duration::from_secs(watch.expect(sure)),
             health: health.expect(sure),
@@ -143,14 +162,6 @@ fn one(text: &str) -> Result<String, String> {
     }
 }
 
-fn url(text: &str) -> Result<String, String> {
-    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    match host.is_some_and(|host| !host.is_empty() && !host.contains(char::is_whitespace)) {
-        true => Ok(text.trim_end_matches('/').to_owned()),
-        false => Err("is not a URL; give one such as https://api.example.com".to_owned()),
-    }
-}
-
 /// In a pod the host name is the pod's; the process id distinguishes two on one machine.
 fn own_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -166,6 +177,7 @@ mod tests {
         Flags {
             database_url: Some("postgres://o:s3cret@localhost/?sslmode=disable".into()),
             api_url: Some("https://api.example.com/".into()),
+            auth_url: Some("https://auth.example.com/".into()),
             ..Flags::default()
         }
     }
@@ -173,7 +185,11 @@ mod tests {
     #[test]
     fn defaults_are_enough_beside_the_database_and_the_address() {
         let settings = flags().settings().expect("good settings");
-        assert_eq!(settings.api_url, "https://api.example.com");
+        let urls = PublicUrls {
+            auth: "https://auth.example.com".into(),
+            ..PublicUrls::at("https://api.example.com")
+        };
+        assert_eq!(settings.urls, urls);
         assert!(settings.namespaces.is_empty() && settings.own_namespace.is_none());
         assert_eq!(settings.resync, Duration::from_secs(25));
     }

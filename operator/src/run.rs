@@ -127,8 +127,7 @@ async fn lead(
         tracing::warn!("a DBA may run: {line}");
     }
     tracing::info!(installation = %installation.id, database = %installation.endpoint, "reconciling");
-    let reconciling =
-        rowgate_reconcile::Settings { resync: settings.resync, api_url: settings.api_url.clone() };
+    let reconciling = rowgate_reconcile::Settings { resync: settings.resync, urls: settings.urls.clone() };
     match Box::pin(rowgate_reconcile::run(source, installation, reconciling, shutdown)).await {
         Ended::Shutdown => {
             // what a pass left running is ended while this operator still leads

@@ -146,6 +146,15 @@ pub fn between(text: &str, least: u64, most: u64) -> Result<u64, String> {
     number.ok_or_else(|| format!("is not a whole number from {least} to {most}"))
 }
 
+/// The URL of a server, without a slash at its end.
+pub fn url(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    match host.is_some_and(|host| !host.is_empty() && !host.contains(char::is_whitespace)) {
+        true => Ok(text.trim_end_matches('/').to_owned()),
+        false => Err("is not a URL; give one such as https://api.example.com".to_owned()),
+    }
+}
+
 /// `host`, `host:port`, `[::1]:port`, `/folder` or `/folder:port`; the port is 5432 when left out.
 pub fn endpoint(text: &str) -> Result<Endpoint, String> {
     let wrong =

@@ -11,6 +11,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use rowgate_core::problem::{Code, Problem};
 
 use crate::api::rest::{read, write};
+use crate::api::surface::{Surface, Surfaces};
 use crate::api::{graphql, openapi, options, tokens};
 use crate::app::App;
 use crate::server::respond::Refusal;
@@ -23,70 +24,93 @@ pub struct Route {
     pub path: &'static str,
     /// False only where a stranger may ask.
     pub needs_key: bool,
+    pub surface: Surface,
     handler: fn() -> MethodRouter<Arc<App>>,
 }
 
 static ROUTES: [Route; 12] = [
-    Route { method: "GET", path: "/auth/{tenant}/api", needs_key: true, handler: || get(read::entities) },
+    Route {
+        method: "GET",
+        path: "/auth/{tenant}/api",
+        needs_key: true,
+        surface: Surface::Data,
+        handler: || get(read::entities),
+    },
     Route {
         method: "GET",
         path: "/auth/{tenant}/api/{entity}",
         needs_key: true,
+        surface: Surface::Data,
         handler: || get(read::collection),
     },
     Route {
         method: "GET",
         path: "/auth/{tenant}/api/{entity}/{*key}",
         needs_key: true,
+        surface: Surface::Data,
         handler: || get(read::row),
     },
     Route {
         method: "POST",
         path: "/auth/{tenant}/api/{entity}",
         needs_key: true,
+        surface: Surface::Data,
         handler: || post(write::create),
     },
     Route {
         method: "PATCH",
         path: "/auth/{tenant}/api/{entity}/{*key}",
         needs_key: true,
+        surface: Surface::Data,
         handler: || patch(write::patch),
     },
     Route {
         method: "PUT",
         path: "/auth/{tenant}/api/{entity}/{*key}",
         needs_key: true,
+        surface: Surface::Data,
         handler: || put(write::put),
     },
     Route {
         method: "DELETE",
         path: "/auth/{tenant}/api/{entity}/{*key}",
         needs_key: true,
+        surface: Surface::Data,
         handler: || delete(write::delete),
     },
     Route {
         method: "GET",
         path: "/auth/{tenant}/openapi.json",
         needs_key: true,
+        surface: Surface::Data,
         handler: || get(openapi::document),
     },
-    Route { method: "GET", path: "/auth/{tenant}/graphql", needs_key: true, handler: || get(graphql::get) },
+    Route {
+        method: "GET",
+        path: "/auth/{tenant}/graphql",
+        needs_key: true,
+        surface: Surface::Data,
+        handler: || get(graphql::get),
+    },
     Route {
         method: "POST",
         path: "/auth/{tenant}/graphql",
         needs_key: true,
+        surface: Surface::Data,
         handler: || post(graphql::post),
     },
     Route {
         method: "POST",
         path: "/api/auth/apikeys/exchange",
         needs_key: true,
+        surface: Surface::Auth,
         handler: || post(tokens::exchange),
     },
     Route {
         method: "GET",
         path: "/.well-known/jwks.json",
         needs_key: false,
+        surface: Surface::Auth,
         handler: || get(tokens::public_keys),
     },
 ];
@@ -97,11 +121,12 @@ pub fn routes() -> &'static [Route] {
     &ROUTES
 }
 
-/// Patterns are matched on the raw path; handlers decode its parts themselves, once.
-pub(super) fn router() -> Router<Arc<App>> {
+/// Of the surfaces that are served. Patterns are matched on the raw path; handlers decode its parts themselves, once.
+pub(super) fn router(surfaces: Surfaces) -> Router<Arc<App>> {
+    let served = || routes().iter().filter(|route| surfaces.has(route.surface));
     let with_routes =
-        routes().iter().fold(Router::new(), |router, route| router.route(route.path, (route.handler)()));
-    let paths: BTreeSet<_> = routes().iter().map(|route| route.path).collect();
+        served().fold(Router::new(), |router, route| router.route(route.path, (route.handler)()));
+    let paths: BTreeSet<_> = served().map(|route| route.path).collect();
     paths
         .into_iter()
         .fold(with_routes, |router, path| router.route(path, options::of(path)))
@@ -171,9 +196,10 @@ mod tests {
             metrics: RequestMetrics::default(),
             unparsed: Arc::default(),
             body_memory: BodyMemory::new(BodyMemory::MIN_BYTES),
-            documents: DocumentCache::default(),
             schemas: SchemaCache::default(),
             persisted: PersistedOperations::default(),
+            documents: DocumentCache::new(Surfaces::ALL),
+            surfaces: Surfaces::ALL,
             draining: CancellationToken::new(),
         })
     }
@@ -208,7 +234,9 @@ mod tests {
                     if key == Some(another.as_str()) && !route.path.contains("{tenant}") {
                         continue;
                     }
-                    let response = ask(router(), route.method, &path.replace(['{', '}', '*'], ""), key).await;
+                    let response =
+                        ask(router(Surfaces::ALL), route.method, &path.replace(['{', '}', '*'], ""), key)
+                            .await;
                     assert_eq!(response.status(), 401, "{} {path} {key:?}", route.method);
                     assert!(response.headers().contains_key("www-authenticate"));
                     bodies.push(text(response).await);
@@ -230,7 +258,7 @@ mod tests {
     #[tokio::test]
     async fn nobody_is_refused_before_the_tenants_are_known() {
         let key = ApiKeySecret::generate(&[7; ENTROPY_LEN]).reveal(&"shop".parse().expect("a slug"));
-        let response = ask(router(), "GET", "/auth/shop/api/orders", Some(&key)).await;
+        let response = ask(router(Surfaces::ALL), "GET", "/auth/shop/api/orders", Some(&key)).await;
         assert_eq!(response.status(), 503);
         assert_eq!(response.headers().get("retry-after").map(|value| value.as_bytes()), Some(&b"1"[..]));
     }
@@ -241,21 +269,21 @@ mod tests {
             ("GET", "/api/auth/apikeys/exchange", "POST, OPTIONS"),
             ("PUT", "/.well-known/jwks.json", "GET, HEAD, OPTIONS"),
         ] {
-            let response = ask(router(), method, path, None).await;
+            let response = ask(router(Surfaces::ALL), method, path, None).await;
             assert_eq!(response.status(), 405, "{method} {path}");
             let headers = response.headers().get("allow").map(|value| value.as_bytes());
             assert_eq!(headers, Some(allow.as_bytes()), "{method} {path}");
             assert!(text(response).await.contains("\"MethodNotAllowed\""));
         }
-        let row = ask(router(), "OPTIONS", "/auth/shop/api/orders/id/7", None).await;
+        let row = ask(router(Surfaces::ALL), "OPTIONS", "/auth/shop/api/orders/id/7", None).await;
         assert_eq!(row.headers()["allow"].to_str().expect("ASCII").replace(", DELETE", ""), Problem::KEPT);
         for path in ["/", "/authority/shop/api", "/AUTH/shop/api"] {
-            let response = ask(router(), "GET", path, None).await;
+            let response = ask(router(Surfaces::ALL), "GET", path, None).await;
             assert_eq!(response.status(), 404, "{path}");
             assert!(text(response).await.contains("\"NotFound\""), "{path}");
         }
         for path in ["/auth/shop/api/", "/auth/shop/api/orders/", "/auth/shop/api/orders/id/7/"] {
-            assert_eq!(ask(router(), "GET", path, None).await.status(), 401, "{path}");
+            assert_eq!(ask(router(Surfaces::ALL), "GET", path, None).await.status(), 401, "{path}");
         }
     }
 
@@ -281,7 +309,7 @@ mod tests {
             "/auth/%ff/x",
         ] {
             for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"] {
-                let response = ask(router(), method, path, None).await;
+                let response = ask(router(Surfaces::ALL), method, path, None).await;
                 assert_eq!(response.status(), 401, "{method} {path}");
                 assert!(response.headers().contains_key("www-authenticate"), "{method} {path}");
                 answers.push((response.headers().clone(), text(response).await));
@@ -291,11 +319,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_surface_that_is_not_served_has_nothing_at_its_addresses() {
+        for (surfaces, exchange, keys, rows) in [
+            ("data", 404, 404, 401),
+            ("auth", 401, 200, 401),
+            ("ddl", 404, 404, 401),
+            ("auth,data", 401, 200, 401),
+        ] {
+            let router = || router(Surfaces::parse(surfaces).expect("surfaces"));
+            let exchanged = ask(router(), "POST", "/api/auth/apikeys/exchange", None).await.status().as_u16();
+            let listed = ask(router(), "OPTIONS", "/.well-known/jwks.json", None).await.status().as_u16();
+            let read = ask(router(), "GET", "/auth/shop/api/orders", None).await.status().as_u16();
+            // to strangers every address of a tenant is the same
+            let keys = if keys == 200 { 204 } else { keys };
+            assert_eq!((exchanged, listed, read), (exchange, keys, rows), "{surfaces}");
+            let options = ask(router(), "OPTIONS", "/auth/shop/api/orders", None).await.status().as_u16();
+            assert_eq!(options, if surfaces.contains("data") { 204 } else { 404 }, "{surfaces}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_panic_is_answered_and_not_explained() {
         async fn panics() -> Refusal {
             panic!("a secret")
         }
-        let panicking = router().route("/panic", get(panics));
+        let panicking = router(Surfaces::ALL).route("/panic", get(panics));
         let response = ask(panicking, "GET", "/panic", None).await;
         assert_eq!(response.status(), 500);
         let text = text(response).await;

@@ -36,7 +36,7 @@ pub struct Api {
 impl Api {
     #[must_use]
     pub fn new(app: Arc<App>) -> Api {
-        Api { router: router().with_state(app.clone()), app }
+        Api { router: router(app.surfaces).with_state(app.clone()), app }
     }
 
     /// For the requests of one connection.

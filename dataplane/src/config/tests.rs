@@ -12,6 +12,7 @@ fn all_mistakes_are_reported_at_once_each_with_its_flag() {
             connections_per_tenant: Some("0".into()),
             connections_per_server: Some("3".into()),
             trusted_proxies: Some("10.0.0.0/8,proxy".into()),
+            surfaces: Some("rest".into()),
             drain_seconds: Some("-1".into()),
             ..ServerFlags::default()
         },
@@ -22,7 +23,7 @@ fn all_mistakes_are_reported_at_once_each_with_its_flag() {
         },
         ..ServeFlags::default()
     };
-    let Mistakes(lines) = flags.settings().expect_err("eight mistakes");
+    let Mistakes(lines) = flags.settings().expect_err("nine mistakes");
     let flags: Vec<_> = lines.iter().map(|line| line.split(':').next().expect("a flag")).collect();
     assert_eq!(
         flags,
@@ -31,6 +32,7 @@ fn all_mistakes_are_reported_at_once_each_with_its_flag() {
             "--connections-per-tenant",
             "--connections-per-server",
             "--trusted-proxies",
+            "--surfaces",
             "--drain-seconds",
             "--database-tls",
             "--control",

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use rowgate_pg::connect::login::Login;
 use rowgate_program::database_url;
-use rowgate_program::settings::{Mistakes, renamed_variable};
+use rowgate_program::settings::{Mistakes, renamed_variable, url};
+use rowgate_reconcile::PublicUrls;
 
 use crate::postgres::SESSION_MEMORY;
 
@@ -38,6 +39,15 @@ pub struct StandaloneFlags {
     /// Interval at which everything is compared with the database even if no manifest changed [default: 25]
     #[arg(long, alias = "relook-seconds", env = "ROWGATE_RESYNC_SECONDS", value_name = "SECONDS")]
     pub resync_seconds: Option<String>,
+    /// URL at which clients reach the API, for status.endpoints [default: the address of --listen] [example: `https://api.example.com`]
+    #[arg(long, env = "ROWGATE_API_URL", value_name = "URL")]
+    pub api_url: Option<String>,
+    /// URL at which clients exchange keys for tokens, for status.endpoints [default: --api-url] [example: `https://auth.example.com`]
+    #[arg(long, env = "ROWGATE_AUTH_URL", value_name = "URL")]
+    pub auth_url: Option<String>,
+    /// URL at which clients reach /api/ddl, for status.endpoints [default: --api-url] [example: `https://ddl.example.com`]
+    #[arg(long, env = "ROWGATE_DDL_URL", value_name = "URL")]
+    pub ddl_url: Option<String>,
     /// File to write as soon as the API serves requests: its address and the keys, as JSON
     #[arg(long, env = "ROWGATE_READY_FILE", value_name = "PATH")]
     pub ready_file: Option<PathBuf>,
@@ -55,7 +65,26 @@ pub struct StandaloneSettings {
     /// MiB
     pub session_memory: u32,
     pub resync: Duration,
+    pub urls: GivenUrls,
     pub ready_file: Option<PathBuf>,
+}
+
+/// The public addresses, as far as they were given.
+#[derive(Debug, Clone, Default)]
+pub struct GivenUrls {
+    data: Option<String>,
+    auth: Option<String>,
+    ddl: Option<String>,
+}
+
+impl GivenUrls {
+    /// With `listening`, where the API listens, for those that were not.
+    #[must_use]
+    pub fn at(&self, listening: &str) -> PublicUrls {
+        let data = self.data.clone().unwrap_or_else(|| listening.to_owned());
+        let or_data = |url: &Option<String>| url.clone().unwrap_or_else(|| data.clone());
+        PublicUrls { auth: or_data(&self.auth), ddl: or_data(&self.ddl), data }
+    }
 }
 
 impl StandaloneFlags {
@@ -86,6 +115,15 @@ impl StandaloneFlags {
         for setting in self.postgres_setting.iter().filter(|setting| !setting.contains('=')) {
             mistakes.push(format!("--postgres-setting: {setting:?} does not have the form name=value"));
         }
+        let mut public = |flag: &str, text: Option<String>| {
+            let read = text.as_deref().map(url).transpose();
+            read.map_err(|why| mistakes.push(format!("--{flag}: {why}"))).ok().flatten()
+        };
+        let urls = GivenUrls {
+            data: public("api-url", self.api_url),
+            auth: public("auth-url", self.auth_url),
+            ddl: public("ddl-url", self.ddl_url),
+        };
         match (database, resync, memory) {
             (Some(database), Some(resync), Some(session_memory)) if mistakes.is_empty() => {
                 Ok(StandaloneSettings {
@@ -96,6 +134,7 @@ impl StandaloneFlags {
                     postgres_settings: self.postgres_setting,
                     session_memory,
                     resync: Duration::from_secs(resync),
+                    urls,
                     ready_file: self.ready_file,
                 })
             }
@@ -116,15 +155,17 @@ mod tests {
             postgres_setting: vec!["fsync".into()],
             session_memory: Some("1".into()),
             resync_seconds: Some("0".into()),
+            auth_url: Some("auth.example.com".into()),
             ..StandaloneFlags::default()
         };
-        let Mistakes(lines) = flags.settings().expect_err("five mistakes");
+        let Mistakes(lines) = flags.settings().expect_err("six mistakes");
         let starts = [
             "--database-url: ",
             "--resync-seconds",
             "--session-memory",
             "--database-url names",
             "--postgres-setting",
+            "--auth-url",
         ];
         assert_eq!(lines.len(), starts.len(), "{lines:?}");
         for (line, start) in lines.iter().zip(starts) {

@@ -134,7 +134,7 @@ impl<D: DataPlane> Running<D> {
         let reconciling = rowgate_reconcile::run(
             Arc::new(narrator),
             self.installation.clone(),
-            rowgate_reconcile::Settings { resync: self.settings.resync, api_url: url },
+            rowgate_reconcile::Settings { resync: self.settings.resync, urls: self.settings.urls.at(&url) },
             shutdown.clone(),
         );
         let serving = self.data_plane.serve(

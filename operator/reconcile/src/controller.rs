@@ -24,6 +24,7 @@ use crate::controller::hang::{PANICKED, contained};
 use crate::controller::job::{Job, Passed, Shared, release_orphan, retire};
 use crate::controller::pass_slots::PassSlots;
 use crate::controller::replica_poll::{ReplicaPoll, SeenTables, poll_replicas};
+use crate::public_urls::PublicUrls;
 use crate::removal::remains::sweep;
 use crate::source::{ResourceSource, Snapshot};
 use crate::status::StatusCache;
@@ -45,8 +46,8 @@ pub struct Settings {
     /// After this long at the latest an unchanged tenant is compared with its database again, to find changes made by
     /// hand.
     pub resync: Duration,
-    /// The data plane's address, for `status.endpoints`, such as `http://127.0.0.1:8080`.
-    pub api_url: String,
+    /// For `status.endpoints`.
+    pub urls: PublicUrls,
 }
 
 /// Why the loop ended.
@@ -92,7 +93,7 @@ pub async fn run<S: ResourceSource + 'static>(
     let served = Arc::new(Notify::new());
     let mut controller = Controller {
         served: served.clone(),
-        statuses: StatusCache::new(settings.api_url.clone()),
+        statuses: StatusCache::new(settings.urls.clone()),
         resync: settings.resync,
         shared: shared.clone(),
         snapshot: Arc::default(),

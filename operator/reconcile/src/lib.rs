@@ -15,7 +15,9 @@ mod apply;
 mod controller;
 pub mod entropy;
 mod pass;
+mod public_urls;
 mod secrets;
 mod status;
 
 pub use controller::{Ended, Settings, run};
+pub use public_urls::PublicUrls;

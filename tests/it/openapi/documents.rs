@@ -111,3 +111,30 @@ async fn the_server_is_where_the_caller_reached_us() {
     }
     assert_eq!(tags.len(), 2, "another server is another document");
 }
+
+/// Seen to fail with a document that has the exchange whatever is served.
+#[tokio::test]
+async fn a_replica_of_one_surface_has_nothing_else_and_the_status_names_three_addresses() {
+    let mut world = World::shop().await;
+    let divided = |command: &mut std::process::Command| {
+        command.args(["--surfaces", "data", "--api-url", "https://api.example"]);
+        command.args(["--auth-url", "https://auth.example/", "--ddl-url", "https://ddl.example"]);
+    };
+    world.start_with(divided).await;
+    let expected = serde_json::json!({
+        "rest": "https://api.example/auth/shop/api",
+        "openapi": "https://api.example/auth/shop/openapi.json",
+        "tokens": "https://auth.example/api/auth/apikeys/exchange",
+        "ddl": "https://ddl.example/api/ddl",
+    });
+    assert_eq!(world.status("Tenant", "shop")["endpoints"], expected);
+    let (client, key) = (Client::new(), world.key("shop-admin"));
+    let headers = [("X-API-Key", key.as_str())];
+    let own = client.get(&format!("{}/auth/shop/openapi.json", world.url()), &headers).await.json();
+    assert!(own["paths"]["/auth/shop/api/orders"].is_object(), "{own}");
+    assert!(own["paths"]["/api/auth/apikeys/exchange"].is_null(), "{own}");
+    let exchanged = client.ask("POST", &format!("{}/api/auth/apikeys/exchange", world.url()), &headers).await;
+    assert_eq!((exchanged.status.as_u16(), &exchanged.json()["error"]["code"]), (404, &"NotFound".into()));
+    let rows = client.get(&world.shop_url("/orders?$first=1"), &headers).await;
+    assert_eq!(rows.rows().len(), 1);
+}

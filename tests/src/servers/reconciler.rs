@@ -12,7 +12,7 @@ use rowgate_core::role::TenantLogin;
 use rowgate_pg::connect::login::Login;
 use rowgate_pg::control::installation::{Installation, Roots, open};
 use rowgate_reconcile::source::dir::DirSource;
-use rowgate_reconcile::{Settings, run};
+use rowgate_reconcile::{PublicUrls, Settings, run};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -61,7 +61,7 @@ impl Reconciler {
         let source = DirSource::open(self.folder.path().join("manifests"), self.state());
         let source = source.unwrap_or_else(|error| panic!("{error}"));
         self.shutdown = CancellationToken::new();
-        let settings = Settings { resync: relook, api_url: "http://127.0.0.1:8080".to_owned() };
+        let settings = Settings { resync: relook, urls: PublicUrls::at("http://127.0.0.1:8080") };
         let looping = run(Arc::new(source), self.installation.clone(), settings, self.shutdown.clone());
         self.running = Some(tokio::spawn(async move {
             looping.await;

@@ -12,6 +12,7 @@ use rowgate_sql::catalog::Scope;
 use tokio::sync::{OnceCell, Semaphore};
 
 use crate::api::openapi::document;
+use crate::api::surface::Surfaces;
 use crate::tenants::snapshot::Snapshot;
 
 /// Bytes of all documents together: those of some thirty tenants of 50 entities.
@@ -47,17 +48,19 @@ pub struct DocumentCache {
     entries: Mutex<Entries>,
     builds: Semaphore,
     max_bytes: usize,
-}
-
-impl Default for DocumentCache {
-    fn default() -> DocumentCache {
-        DocumentCache::of(MAX_BYTES)
-    }
+    surfaces: Surfaces,
 }
 
 impl DocumentCache {
-    pub(super) fn of(max_bytes: usize) -> DocumentCache {
-        DocumentCache { entries: Mutex::default(), builds: Semaphore::new(MAX_CONCURRENT_BUILDS), max_bytes }
+    /// For a replica that serves these.
+    #[must_use]
+    pub fn new(surfaces: Surfaces) -> DocumentCache {
+        DocumentCache::bounded(surfaces, MAX_BYTES)
+    }
+
+    pub(super) fn bounded(surfaces: Surfaces, max_bytes: usize) -> DocumentCache {
+        let builds = Semaphore::new(MAX_CONCURRENT_BUILDS);
+        DocumentCache { entries: Mutex::default(), builds, max_bytes, surfaces }
     }
 
     #[cfg(test)]
@@ -79,10 +82,10 @@ impl DocumentCache {
         }
         let build = async || {
             let _permit = self.builds.acquire().await.map_err(|_| Problem::internal())?;
-            let (slug, snapshot) = (slug.clone(), snapshot.clone());
+            let (slug, snapshot, surfaces) = (slug.clone(), snapshot.clone(), self.surfaces);
             // off the threads that answer requests: a large one takes a tenth of a second
             let task = tokio::task::spawn_blocking(move || {
-                Document::new(document::rest_of(&slug, &snapshot.catalog, &scope))
+                Document::new(document::rest_of(&slug, &snapshot.catalog, &scope, surfaces))
             });
             task.await.map(Arc::new).map_err(|_| Problem::internal())
         };

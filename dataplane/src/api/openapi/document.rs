@@ -7,16 +7,17 @@ use serde_json::json;
 use crate::api::openapi::operation::{Operation, json_response};
 use crate::api::openapi::sections::Sections;
 use crate::api::openapi::{errors, parameters, surfaces};
+use crate::api::surface::Surfaces;
 
 const DESCRIPTION: &str = "What the API key that asked for this document may do, and nothing else. HEAD answers as GET does, and \
                            OPTIONS lists the methods of a URL. The header X-MS-API-ROLE may name the role of the key, which \
                            is compared.";
 
 /// Everything of the document that follows its first member, `openapi`, and its second, `servers`, which depend on the request.
-pub(super) fn rest_of(tenant: &TenantSlug, catalog: &Catalog, scope: &Scope) -> String {
+pub(super) fn rest_of(tenant: &TenantSlug, catalog: &Catalog, scope: &Scope, served: Surfaces) -> String {
     let mut sections = Sections::default();
     errors::add(&mut sections);
-    surfaces::add(tenant, catalog, scope, &mut sections);
+    surfaces::add(tenant, catalog, scope, served, &mut sections);
     add_itself(tenant, &mut sections);
     let info = json!({"title": tenant, "version": "1", "description": DESCRIPTION});
     let schemes = json!({

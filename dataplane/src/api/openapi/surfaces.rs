@@ -7,9 +7,18 @@ use rowgate_core::name::TenantSlug;
 use rowgate_sql::catalog::{Catalog, Scope};
 
 use crate::api::openapi::sections::Sections;
+use crate::api::surface::{Surface, Surfaces};
 
 /// Adds what the scope may do over each of them.
-pub(super) fn add(tenant: &TenantSlug, catalog: &Catalog, scope: &Scope, sections: &mut Sections) {
+pub(super) fn add(
+    tenant: &TenantSlug,
+    catalog: &Catalog,
+    scope: &Scope,
+    served: Surfaces,
+    sections: &mut Sections,
+) {
     rest::add(tenant, catalog, scope, sections);
-    tokens::add(sections);
+    if served.has(Surface::Auth) {
+        tokens::add(sections);
+    }
 }

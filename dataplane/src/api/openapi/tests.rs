@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::api::openapi::cache::DocumentCache;
 use crate::api::openapi::document;
+use crate::api::surface::Surfaces;
 use crate::auth::key_cache::KeyCache;
 use crate::tenants::freshness::Freshness;
 use crate::tenants::snapshot::Snapshot;
@@ -109,7 +110,11 @@ fn slug() -> TenantSlug {
 
 fn made(n_tables: usize, permissions: &[(Action, &[&str])]) -> Value {
     let (catalog, scope) = catalog(n_tables, permissions);
-    let text = format!("{}{}", document::beginning("http://h"), document::rest_of(&slug(), &catalog, &scope));
+    let text = format!(
+        "{}{}",
+        document::beginning("http://h"),
+        document::rest_of(&slug(), &catalog, &scope, Surfaces::ALL)
+    );
     serde_json::from_str(&text).expect("a document is JSON")
 }
 
@@ -180,7 +185,7 @@ fn a_document_of_ten_times_the_entities_is_ten_times_as_large() {
     let size = |n_tables: usize| {
         let (catalog, scope) = catalog(n_tables, &rights);
         let begun = Instant::now();
-        let size = document::rest_of(&slug(), &catalog, &scope).len();
+        let size = document::rest_of(&slug(), &catalog, &scope, Surfaces::ALL).len();
         println!("{n_tables} entities of 4 fields: {size} bytes in {:?}", begun.elapsed());
         size
     };
@@ -198,9 +203,9 @@ fn snapshot() -> (Arc<Snapshot>, Arc<Scope>) {
 async fn a_document_is_made_once_for_a_catalog_and_a_permission_set_and_the_oldest_goes_first() {
     let (tenant, slug) = (Ulid::from_parts(1, [0; 10]), slug());
     let ((snapshot, scope), (newer, _)) = (snapshot(), snapshot());
-    let size = document::rest_of(&slug, &snapshot.catalog, &scope).len();
+    let size = document::rest_of(&slug, &snapshot.catalog, &scope, Surfaces::ALL).len();
     // two fit
-    let cache = DocumentCache::of(2 * size + size / 2);
+    let cache = DocumentCache::bounded(Surfaces::ALL, 2 * size + size / 2);
     let get = async |snapshot: &Arc<Snapshot>, set: &str| {
         cache.get((&tenant, &slug), snapshot, Some(&set.to_owned()), scope.clone()).await.expect("it is made")
     };

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use crate::entropy;
+use crate::public_urls::PublicUrls;
 use crate::source::{ObjectRef, Status, StatusReport};
 use crate::status::{
     ApiKeyFacts, KeyState, RelationshipFacts, RelationshipState, Replicas, TenantFacts, TenantState,
@@ -21,8 +22,8 @@ pub(crate) struct StatusCache {
     reported: Arc<Mutex<HashMap<Box<str>, Reported>>>,
     /// Tenants of which a pass has found that the last one's state does not hold any more, until it ends; by uid.
     revised: Arc<Mutex<BTreeSet<String>>>,
-    /// The data plane's address, for `status.endpoints`.
-    pub(crate) api_url: String,
+    /// For `status.endpoints`.
+    pub(crate) urls: PublicUrls,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +34,8 @@ struct Reported {
 }
 
 impl StatusCache {
-    pub(crate) fn new(api_url: String) -> StatusCache {
-        StatusCache { reported: Arc::default(), revised: Arc::default(), api_url }
+    pub(crate) fn new(urls: PublicUrls) -> StatusCache {
+        StatusCache { reported: Arc::default(), revised: Arc::default(), urls }
     }
 
     /// The state of the last pass over the Tenant is outdated and not reported again, until
@@ -64,7 +65,7 @@ impl StatusCache {
             reports.extend(self.relationship(relationship, Some(tenant), replicas, all, now));
         }
         if !tenant.gone {
-            let facts = TenantFacts::of(tenant, replicas, &self.api_url);
+            let facts = TenantFacts::of(tenant, replicas, &self.urls);
             reports.extend(self.one(&tenant.object, tenant.transitions, all, &facts, |before| {
                 Status::Tenant(Box::new(facts.status(before, now)))
             }));

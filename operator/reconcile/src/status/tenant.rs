@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rowgate_core::name::Ulid;
-use rowgate_crds::{Endpoints, ResolvedPermission, TenantStatus};
+use rowgate_crds::{ResolvedPermission, TenantStatus};
 use rowgate_pg::connect::login_failure::LoginFailure;
 
 use super::{Findings, KeyState, RelationshipState, Replicas, Transitions, Verdict, serving, verdict};
+use crate::public_urls::PublicUrls;
 use crate::source::ObjectRef;
 
 #[derive(Debug, Clone)]
@@ -58,7 +59,7 @@ pub(crate) struct TenantFacts<'a> {
     id: Option<&'a Ulid>,
     slug: &'a str,
     database: &'a str,
-    api_url: &'a str,
+    urls: &'a PublicUrls,
     n_entities: usize,
     n_keys: usize,
     n_serving: usize,
@@ -67,14 +68,14 @@ pub(crate) struct TenantFacts<'a> {
 }
 
 impl<'a> TenantFacts<'a> {
-    pub(crate) fn of(state: &'a TenantState, replicas: &Replicas, api_url: &'a str) -> TenantFacts<'a> {
+    pub(crate) fn of(state: &'a TenantState, replicas: &Replicas, urls: &'a PublicUrls) -> TenantFacts<'a> {
         TenantFacts {
             verdict: verdict(&state.findings, state, state.served, replicas),
             generation: state.generation,
             id: state.id.as_ref(),
             slug: &state.slug,
             database: &state.database,
-            api_url,
+            urls,
             n_entities: state.entities,
             n_keys: state.keys.iter().filter(|key| key.revoked_at.is_none()).count(),
             n_serving: serving(state, replicas),
@@ -90,10 +91,7 @@ impl<'a> TenantFacts<'a> {
             tenant_id: self.id.map(Ulid::to_string),
             slug: Some(self.slug.to_owned()),
             database: Some(self.database.to_owned()).filter(|name| !name.is_empty()),
-            endpoints: Some(Endpoints {
-                rest: Some(format!("{}/auth/{}/api", self.api_url, self.slug)),
-                ..Endpoints::default()
-            }),
+            endpoints: Some(self.urls.endpoints(self.slug)),
             entities: i32::try_from(self.n_entities).ok(),
             keys: i32::try_from(self.n_keys).ok(),
             replicas: i32::try_from(self.n_serving).ok(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rowgate_reconcile::source::dir::DirSource;
-use rowgate_reconcile::{Ended, Settings, run};
+use rowgate_reconcile::{Ended, PublicUrls, Settings, run};
 use rowgate_tests::servers::reconciler::{DONE, Reconciler};
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +17,7 @@ async fn a_reconciler_that_was_replaced_ends_and_changes_nothing() {
     reconciler.told("tenant", "acme", 1, DONE).await;
     let source = DirSource::open(reconciler.manifests(), reconciler.state()).expect("the same folders");
     let shutdown = CancellationToken::new();
-    let settings = Settings { resync: Duration::from_secs(1), api_url: "http://127.0.0.1:1".to_owned() };
+    let settings = Settings { resync: Duration::from_secs(1), urls: PublicUrls::at("http://127.0.0.1:1") };
     let second =
         tokio::spawn(run(Arc::new(source), reconciler.installation.clone(), settings, shutdown.clone()));
     // by itself

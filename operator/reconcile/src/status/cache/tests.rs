@@ -8,6 +8,7 @@ use rowgate_crds::{self as crds, Kind, Reason, ResolvedPermission};
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::control::replicas::Serving;
 
+use crate::public_urls::PublicUrls;
 use crate::source::{ObjectRef, StatusReport};
 use crate::status::{
     Findings, KeyState, RelationshipState, Replicas, StatusCache, TenantState, Transitions, awaits_replicas,
@@ -122,7 +123,7 @@ fn whatever_is_another_in_a_status_is_told_and_nothing_else() {
         ("what is to be served", &[Kind::Tenant], of_tenant(|it| it.served = Some(2))),
     ];
     for (what, kinds, change) in cases {
-        let (before, mut state) = (StatusCache::new("http://api".to_owned()), tenant());
+        let (before, mut state) = (StatusCache::new(PublicUrls::at("http://api")), tenant());
         assert_eq!(
             reported(&before, &state, &serving(1)),
             [Kind::ApiKey, Kind::Tenant],
@@ -133,7 +134,7 @@ fn whatever_is_another_in_a_status_is_told_and_nothing_else() {
         assert_eq!(reported(&before, &state, &serving(1)), kinds, "{what}");
         assert_eq!(reported(&before, &state, &serving(1)), [], "{what}: twice");
     }
-    let (before, state) = (StatusCache::new("http://api".to_owned()), tenant());
+    let (before, state) = (StatusCache::new(PublicUrls::at("http://api")), tenant());
     let first = before.tenant(&state, &serving(1), false);
     assert_eq!(before.tenant(&state, &serving(1), true), first, "all, whether new or not");
     assert_eq!(reported(&before, &state, &serving(0)), [Kind::ApiKey, Kind::Tenant], "nobody serves it");
@@ -168,7 +169,7 @@ fn whatever_is_another_in_the_status_of_a_relationship_is_reported() {
         ("a pass that stopped", both, |it| it.done = false),
     ];
     for (what, kinds, change) in cases {
-        let (before, mut state) = (StatusCache::new("http://api".to_owned()), of());
+        let (before, mut state) = (StatusCache::new(PublicUrls::at("http://api")), of());
         assert_eq!(reported(&before, &state, &serving(1)), both, "{what}: the first time");
         change(&mut state);
         assert_eq!(reported(&before, &state, &serving(1)), kinds, "{what}");
@@ -178,7 +179,7 @@ fn whatever_is_another_in_the_status_of_a_relationship_is_reported() {
 
 /// Whether it is ready, under way or stalled, with the reason and whether the message has this part.
 fn verdict(state: &TenantState, replicas: &Replicas, part: &str) -> Vec<String> {
-    let reports = StatusCache::new("http://api".to_owned()).tenant(state, replicas, false);
+    let reports = StatusCache::new(PublicUrls::at("http://api")).tenant(state, replicas, false);
     let verdict = |report: StatusReport| {
         let conditions = report.status.conditions();
         let ready = &conditions[0];
