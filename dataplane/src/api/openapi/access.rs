@@ -3,7 +3,9 @@
 
 use rowgate_core::derive::{CursorKey, Root};
 use rowgate_core::percent;
-use rowgate_sql::catalog::{Catalog, Entity, Field, Filling, Mode, Rights, Routine, Scope, WriteMethod};
+use rowgate_sql::catalog::{
+    Catalog, Entity, Field, Filling, Mode, Relationship, Rights, Routine, Scope, WriteMethod,
+};
 use rowgate_sql::request::ReadRequest;
 use rowgate_sql::resolve::{Cursors, Precondition, UpsertMode};
 use rowgate_sql::rest::{self, body, query_string};
@@ -25,6 +27,8 @@ pub(crate) struct Rows<'a> {
     pub(crate) readable: Vec<usize>,
     /// Those by which rows can be ordered.
     pub(crate) orderable: Vec<usize>,
+    /// Relationships that it may follow, to entities that the document has.
+    pub(crate) relationships: Vec<&'a Relationship>,
     /// `GET` of the collection, and of a row.
     pub(crate) lists: bool,
     pub(crate) reads: bool,
@@ -76,6 +80,7 @@ impl<'a> Resolver<'a> {
             rights,
             readable: (0..entity.fields.len()).filter(|at| is_set(&rights.read, *at)).collect(),
             orderable: Vec::new(),
+            relationships: self.relationships(entity),
             lists: self.lists(entity, ""),
             reads: false,
             creates: None,
@@ -111,14 +116,24 @@ impl<'a> Resolver<'a> {
         Rows { changes, replaces, ..rows }
     }
 
+    /// Whether following one is taken is the resolver's word, too.
+    fn relationships(&self, entity: &Entity) -> Vec<&'a Relationship> {
+        let all = self.catalog.relationships(self.scope, &entity.name);
+        all.filter(|it| self.reads(entity, &format!("$expand={}", percent::encode(&it.name)))).collect()
+    }
+
     /// Whether the collection can be read, ordered so unless that is empty.
     fn lists(&self, entity: &Entity, order: &str) -> bool {
         let option = match order {
             "" => String::new(),
             order => format!("$orderby={}", percent::encode(order)),
         };
+        self.reads(entity, &option)
+    }
+
+    fn reads(&self, entity: &Entity, option: &str) -> bool {
         let cursors = Cursors { key: &self.cursor_key, caller: "" };
-        let request = query_string::parse(&option);
+        let request = query_string::parse(option);
         request.is_ok_and(|request| {
             rest::collection(self.catalog, self.scope, &entity.name, &request, cursors).is_ok()
         })

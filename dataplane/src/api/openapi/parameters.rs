@@ -64,7 +64,17 @@ pub(super) fn of_reads(rows: &Rows<'_>, parameters: &mut Members) -> (Vec<Value>
     let schema = json!({"type": "string", "pattern": format!("^{choice}(,{choice})*$")});
     let select =
         add(parameters, "select", "The fields of the answer, separated by commas", schema, json!(example));
+    let expand = rows.relationships.first().map(|first| {
+        let names: Vec<&str> = rows.relationships.iter().map(|it| it.name.as_str()).collect();
+        let what = format!(
+            "Relationships whose rows the answer has beside the fields: {}. Options of each may follow in \
+                            parentheses, separated by semicolons",
+            names.join(", ")
+        );
+        add(parameters, "expand", &what, json!({"type": "string"}), json!(first.name))
+    });
     let mut of_collection = vec![select.clone()];
+    of_collection.extend(expand.clone());
     if let Some(condition) = condition(rows) {
         let what = "A condition on fields: eq ne gt ge lt le, in (1,2), and or not, add sub mul div mod, contains \
                     startswith endswith tolower toupper trim length indexof substring concat, year month day hour minute \
@@ -80,7 +90,7 @@ pub(super) fn of_reads(rows: &Rows<'_>, parameters: &mut Members) -> (Vec<Value>
         of_collection.push(add(parameters, "orderby", what, schema, json!(format!("{first} desc"))));
     }
     of_collection.extend(["first", "after", "count"].map(reference));
-    (of_collection, vec![select])
+    (of_collection, [select].into_iter().chain(expand).collect())
 }
 
 /// A condition that the key may ask for.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use rowgate_core::name::{EntityName, TenantSlug, Ulid};
 use rowgate_sql::catalog::{
     Action, Catalog, ColumnInfo, EntityKind, EntityRecord, FieldType, Filling, Limits, Operators,
-    PermissionRecord, Scope, TableColumns, TypeKind, WriteSupport, build,
+    PermissionRecord, RelationshipRecord, Scope, TableColumns, TypeKind, WriteSupport, build,
 };
 use rowgate_sql::shape::{Attribute, Body, Encoding, Nested, Part, label};
 use rowgate_sql::text::{Format, Ident};
@@ -97,7 +97,23 @@ fn catalog(n_tables: usize, permissions: &[(Action, &[&str])]) -> (Catalog, Arc<
         });
         granted.extend(of_entity);
     }
-    let catalog = build(1, Limits::default(), records, &tables, &[], vec![("set".to_owned(), granted)]);
+    let mut catalog = build(1, Limits::default(), records, &tables, &[], vec![("set".to_owned(), granted)]);
+    let way = |name: &str, from: [&str; 2], to: [&str; 2], to_one: bool| RelationshipRecord {
+        uid: "u".to_owned(),
+        name: name.to_owned(),
+        entity: entity_name(from[0]),
+        to: entity_name(to[0]),
+        columns: vec![ident(from[1])],
+        to_columns: vec![ident(to[1])],
+        through: None,
+        to_one,
+        takes_first: false,
+    };
+    let ways = [
+        way("parent", ["entity_1", "price"], ["entity_0", "id"], true),
+        way("children", ["entity_0", "id"], ["entity_1", "price"], false),
+    ];
+    catalog.relate(ways.into_iter().map(|way| (way, 0)).collect());
     let scope = catalog.scopes["set"].clone();
     (catalog, scope)
 }
@@ -165,6 +181,24 @@ fn bodies_and_rows_hold_the_fields_that_the_rights_name() {
     assert!(!document.to_string().contains("pair"), "what is neither read nor written is not there");
     let select = &document["components"]["parameters"]["entity_0.select"]["schema"]["pattern"];
     assert_eq!(*select, json!("^(id|'the label'|\\*)(,(id|'the label'|\\*))*$"));
+}
+
+#[test]
+fn a_relationship_is_an_option_and_a_member_for_a_key_that_reads_both_of_its_ends() {
+    let document = made(2, &[(Action::Read, &ALL)]);
+    let schema = |name: &str, member: &str| &document["components"]["schemas"][name]["properties"][member];
+    assert_eq!(schema("entity_1", "parent")["anyOf"][0]["$ref"], "#/components/schemas/entity_0");
+    assert_eq!(schema("entity_0", "children")["items"]["$ref"], "#/components/schemas/entity_1");
+    assert_eq!(document["components"]["parameters"]["entity_1.expand"]["example"], "parent");
+    let reference = json!({"$ref": "#/components/parameters/entity_0.expand"});
+    for path in ["/auth/acme/api/entity_0", "/auth/acme/api/entity_0/id/{id}"] {
+        let options = document["paths"][path]["get"]["parameters"].as_array().expect("a list");
+        assert!(options.contains(&reference), "{path}");
+    }
+    for blind in [made(2, &[(Action::Read, &["id", "label"])]), made(1, &[(Action::Read, &ALL)])] {
+        let text = blind.to_string();
+        assert!(!text.contains("parent") && !text.contains("children") && !text.contains("expand"), "{text}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The surface REST: the list of entities, and the collection, the rows or the call of each entity that the key may use.
 //!
-//! Relationships join here: `$expand` beside the options of [`parameters::of_reads`], and its members beside the fields of
+//! Relationships: `$expand` is one of the options of [`parameters::of_reads`], and its members stand beside the fields of
 //! [`row_schema`].
 
 use rowgate_core::name::TenantSlug;
@@ -208,7 +208,20 @@ fn add_schemas(rows: &Rows<'_>, sections: &mut Sections) {
 
 /// A row as it is read. No field of it is required: `$select` chooses.
 fn row_schema(rows: &Rows<'_>, sections: &mut Sections) -> Value {
-    let properties = properties(rows, &rows.readable, sections, |field| field.nullable);
+    let mut properties = properties(rows, &rows.readable, sections, |field| field.nullable);
+    for relationship in &rows.relationships {
+        let row = json!({"$ref": format!("#/components/schemas/{}", relationship.to)});
+        let schema = match relationship.to_one {
+            true => json!({"anyOf": [row, {"type": "null"}]}),
+            false => json!({"type": "array", "items": row}),
+        };
+        properties.insert(relationship.name.clone(), schema);
+        if !relationship.to_one {
+            let name = |what: &str| format!("{}@{what}", relationship.name);
+            properties.insert(name("hasMore"), json!({"type": "boolean"}));
+            properties.insert(name("count"), json!({"type": "integer", "format": "int64", "minimum": 0}));
+        }
+    }
     json!({"type": "object", "properties": properties, "examples": [rows.example(&rows.readable)]})
 }
 
