@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use rowgate_dataplane::api::routes::routes;
 use rowgate_tests::client::Client;
+use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::world::World;
 use serde_json::{Map, Value};
 
@@ -137,4 +138,40 @@ async fn a_replica_of_one_surface_has_nothing_else_and_the_status_names_three_ad
     assert_eq!((exchanged.status.as_u16(), &exchanged.json()["error"]["code"]), (404, &"NotFound".into()));
     let rows = client.get(&world.shop_url("/orders?$first=1"), &headers).await;
     assert_eq!(rows.rows().len(), 1);
+}
+
+/// Seen to fail with routes that are served whatever the surfaces are.
+#[tokio::test]
+async fn a_replica_of_tokens_exchanges_keys_and_has_no_rows() {
+    let mut world = World::shop().await;
+    world.start().await;
+    let root = world.state().join("dataplane.root");
+    let plane = DataPlane::start_with(&world.socket(), &root, |command| {
+        command.args(["--surfaces", "auth"]);
+    })
+    .await;
+    let (client, key) = (Client::new(), world.key("shop-admin"));
+    let headers = [("X-API-Key", key.as_str())];
+    let exchanged =
+        client.ask("POST", &format!("{}/api/auth/apikeys/exchange", plane.url()), &headers).await;
+    assert_eq!(exchanged.status, 200, "{exchanged:?}");
+    let bearer = format!("Bearer {}", exchanged.json()["token"].as_str().expect("a token"));
+    let keys = client.get(&format!("{}/.well-known/jwks.json", plane.url()), &[]).await;
+    assert_eq!(keys.status, 200, "{keys:?}");
+    let rows = "/auth/shop/api/orders?$first=1";
+    for headers in [headers, [("Authorization", bearer.as_str())]] {
+        for (method, path) in
+            [("GET", rows), ("GET", "/auth/shop/openapi.json"), ("POST", "/auth/shop/api/orders")]
+        {
+            let reply = client.ask(method, &format!("{}{path}", plane.url()), &headers).await;
+            assert_eq!(
+                (reply.status.as_u16(), &reply.json()["error"]["code"]),
+                (404, &"NotFound".into()),
+                "{method} {path}"
+            );
+        }
+        // the replica of everything beside it takes both
+        let reply = client.get(&format!("{}{rows}", world.url()), &headers).await;
+        assert_eq!((reply.status.as_u16(), reply.rows().len()), (200, 1), "{reply:?}");
+    }
 }
