@@ -2,6 +2,7 @@
 
 pub(crate) mod differential;
 mod expand;
+mod joins_guarded;
 mod mistakes;
 mod paging;
 pub(crate) mod refusals;

@@ -245,6 +245,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     async fn read_key(&mut self, ask: &Asked, is_parsed: bool) -> Result<KeyRow, Stop> {
         self.read_settings().await?;
+        self.read_key_row(ask, is_parsed).await
+    }
+
+    async fn read_key_row(&mut self, ask: &Asked, is_parsed: bool) -> Result<KeyRow, Stop> {
         if is_parsed {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
             if self.sessions == Sessions::Own {

@@ -43,11 +43,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.put().await.map_err(|stop| broken(stop, Part::Key))?;
         let key = match self.read_begin(ask, &batch).await {
             Ok(key) => key,
-            Err(Stop::Server(error)) if error.sqlstate == key_statement::NO_SUCH_ROLE && !error.fatal => {
-                self.ended().await.map_err(|stop| broken(stop, Part::Key))?;
-                return Ok((refused(Failure::DeadKey), false));
-            }
-            Err(stop) => return Err(broken(stop, Part::Key)),
+            Err(stop) => return self.without_key(stop).await,
         };
         let is_expected = key.role == ask.role;
         let mut part = Part::Watch;
@@ -56,10 +52,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Err(Stop::Server(error)) if !error.fatal => Err(error.failure(part)),
             Err(stop) => return Err(broken(stop, part)),
         };
+        // a batch that failed has skipped it
+        let key_now = match &read {
+            Ok(_) => match self.read_key_row(ask, batch.parses_key_again).await {
+                Ok(key_now) => Some(key_now),
+                Err(stop) => return self.without_key(stop).await,
+            },
+            Err(_) => None,
+        };
         self.ended().await.map_err(|stop| broken(stop, part))?;
         self.inbox.shrink();
         if !is_expected {
             return Ok((refused(Failure::WrongRole(key)), false));
+        }
+        if let Some(key_now) = key_now.filter(|it| it.role != ask.role) {
+            return Ok((refused(Failure::WrongRole(key_now)), false));
         }
         let changed = |message: &'static str| refused(Failure::Changed(Cause::ours(message)));
         let read = match read {
@@ -153,6 +160,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         self.read_command().await?;
         Ok(read)
+    }
+
+    /// The end of an exchange whose key statement, the first or the second, was refused.
+    async fn without_key(&mut self, stop: Stop) -> Result<(Exchanged, bool), Broken> {
+        match stop {
+            Stop::Server(error) if error.sqlstate == key_statement::NO_SUCH_ROLE && !error.fatal => {
+                self.ended().await.map_err(|stop| broken(stop, Part::Key))?;
+                Ok((refused(Failure::DeadKey), false))
+            }
+            stop => Err(broken(stop, Part::Key)),
+        }
     }
 
     /// Reads up to the end of the exchange, and ends a transaction that failed: the next caller must not meet it.

@@ -79,18 +79,24 @@ pub(crate) fn check(
     if sessions == Sessions::Pooled {
         session_settings::write(out)?;
     }
-    let form = key_statement::form(ask);
-    let parses_key = !prepared.has(form);
-    if parses_key {
-        frontend::parse(named(form.name), form.text, form.types.iter().copied(), out)?;
-    }
-    key_statement::execute(named(form.name), ask, out)?;
+    let parses_key = !prepared.has(key_statement::form(ask));
+    key(ask, sessions, parses_key, out)?;
     let is_watched = if ask.is_write() { prepared.guard } else { prepared.watch };
     let parses_watch = ask.watched.is_some() && !is_watched;
     if let Some(watched) = &ask.watched {
         fingerprint_check::write(watched, ask.operation, named, parses_watch, out)?;
     }
     Ok((parses_key, parses_watch))
+}
+
+/// Writes the key statement.
+pub(crate) fn key(ask: &Asked, sessions: Sessions, parses: bool, out: &mut BytesMut) -> io::Result<()> {
+    let form = key_statement::form(ask);
+    let name = named(sessions, form.name);
+    if parses {
+        frontend::parse(name, form.text, form.types.iter().copied(), out)?;
+    }
+    key_statement::execute(name, ask, out)
 }
 
 /// Writes what runs the data statement and ends the exchange.

@@ -1,5 +1,5 @@
 //! The bytes of a batch of several statements: BEGIN, key statement, now and then the fingerprint check, the data statements, the check
-//! for rewritten tables, COMMIT, Sync.
+//! for rewritten tables, COMMIT, the key statement once more, Sync.
 
 use std::io;
 
@@ -22,10 +22,15 @@ pub(crate) struct NestedBatch {
     /// For each level, in its order, its statement and whether it is parsed. Sent from the last on: rows within others come first.
     pub(crate) statements: Vec<(Number, bool)>,
     pub(crate) n_closed: usize,
+    /// Of the second key statement.
+    pub(crate) parses_key_again: bool,
 }
 
 /// Writes the batch to `out`. All statements see one snapshot, which the key statement takes. As in a batch of one statement nothing
 /// of the caller's is parsed before the key is found to live. What is evicted is closed last, because it may be one of the batch.
+///
+/// The snapshot does not show a key that dies between two levels, so the key is looked up again behind COMMIT, and no row leaves before
+/// that is answered.
 pub(crate) fn write(
     (ask, nested): (&Asked, &Nested),
     sessions: Sessions,
@@ -57,9 +62,12 @@ pub(crate) fn write(
         frontend::close(b'S', &closing.name(), out)?;
     }
     command("commit", out)?;
+    // behind a pooler the name that it had is another statement's by now
+    let parses_key_again = sessions == Sessions::Pooled;
+    exchange::key(ask, sessions, parses_key_again, out)?;
     frontend::sync(out);
     let n_closed = statements.closing().len();
-    Ok(NestedBatch { parses_key, parses_watch, parses_rewritten, statements: numbers, n_closed })
+    Ok(NestedBatch { parses_key, parses_watch, parses_rewritten, statements: numbers, n_closed, parses_key_again })
 }
 
 /// Writes a command without a name, parameters and rows.
