@@ -152,8 +152,7 @@ async fn a_replica_of_tokens_exchanges_keys_and_has_no_rows() {
     .await;
     let (client, key) = (Client::new(), world.key("shop-admin"));
     let headers = [("X-API-Key", key.as_str())];
-    let exchanged =
-        client.ask("POST", &format!("{}/api/auth/apikeys/exchange", plane.url()), &headers).await;
+    let exchanged = client.ask("POST", &format!("{}/api/auth/apikeys/exchange", plane.url()), &headers).await;
     assert_eq!(exchanged.status, 200, "{exchanged:?}");
     let bearer = format!("Bearer {}", exchanged.json()["token"].as_str().expect("a token"));
     let keys = client.get(&format!("{}/.well-known/jwks.json", plane.url()), &[]).await;

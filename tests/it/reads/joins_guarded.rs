@@ -115,10 +115,8 @@ impl Joins {
         let change = async {
             let mut other = self.world.superuser("joins").await;
             let waits = "select 1 from pg_locks where not granted and relation = 't.held'::regclass";
-            until("a level that waits", async || {
-                (!rows(&mut other, waits).await.is_empty()).then_some(())
-            })
-            .await;
+            until("a level that waits", async || (!rows(&mut other, waits).await.is_empty()).then_some(()))
+                .await;
             execute(&mut other, statement).await;
             execute(&mut holder, "commit").await;
         };
@@ -132,7 +130,11 @@ impl Joins {
 async fn neither_a_level_nor_a_condition_shows_what_a_policy_hides() {
     let joins = Joins::open().await;
     for (path, north, south) in [
-        ("/parents?$select=id&$expand=kept($select=id)", json!([{"id": 1, "kept": [{"id": 1}]}]), json!([{"id": 2, "kept": [{"id": 4}]}])),
+        (
+            "/parents?$select=id&$expand=kept($select=id)",
+            json!([{"id": 1, "kept": [{"id": 1}]}]),
+            json!([{"id": 2, "kept": [{"id": 4}]}]),
+        ),
         (
             "/kept?$select=id&$expand=parent($select=id)",
             json!([{"id": 1, "parent": {"id": 1}}, {"id": 2, "parent": null}]),
@@ -140,11 +142,19 @@ async fn neither_a_level_nor_a_condition_shows_what_a_policy_hides() {
         ),
         ("/parents?$select=id&$filter=kept/any(k: k/name eq 'k3')", json!([]), json!([])),
         ("/parents?$select=id&$filter=kept/any(k: k/name eq 'k4')", json!([]), json!([{"id": 2}])),
-        ("/parents?$select=id&$filter=kept/all(k: k/name ne 'k3' and k/name ne 'k2')", json!([{"id": 1}]), json!([{"id": 2}])),
+        (
+            "/parents?$select=id&$filter=kept/all(k: k/name ne 'k3' and k/name ne 'k2')",
+            json!([{"id": 1}]),
+            json!([{"id": 2}]),
+        ),
         ("/kept?$select=id&$filter=parent/name eq 'p2'", json!([]), json!([{"id": 4}])),
         ("/kept?$select=id&$filter=not (parent/name eq 'p9')", json!([{"id": 1}]), json!([{"id": 4}])),
         // whom nothing hides: a level of another entity's rows
-        ("/parents?$select=id&$expand=held($select=id)", json!([{"id": 1, "held": [{"id": 1}]}]), json!([{"id": 2, "held": [{"id": 2}]}])),
+        (
+            "/parents?$select=id&$expand=held($select=id)",
+            json!([{"id": 1, "held": [{"id": 1}]}]),
+            json!([{"id": 2, "held": [{"id": 2}]}]),
+        ),
     ] {
         assert_eq!(joins.rows("north", path).await, north, "north {path}");
         assert_eq!(joins.rows("south", path).await, south, "south {path}");
@@ -165,7 +175,8 @@ async fn a_key_that_is_revoked_between_two_levels_gets_nothing() {
 #[tokio::test]
 async fn a_table_that_is_rewritten_between_two_levels_is_never_an_empty_list() {
     let joins = Joins::open().await;
-    let rewrite = "begin; create temporary table saved on commit drop as select * from t.kept; truncate t.kept;
+    let rewrite =
+        "begin; create temporary table saved on commit drop as select * from t.kept; truncate t.kept;
         insert into t.kept select * from saved; commit";
     let whole = json!([{"id": 1, "kept": [{"id": 1}], "held": [{"id": 1}]}]);
     for _ in 0..2 {

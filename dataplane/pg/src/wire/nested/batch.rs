@@ -67,7 +67,14 @@ pub(crate) fn write(
     exchange::key(ask, sessions, parses_key_again, out)?;
     frontend::sync(out);
     let n_closed = statements.closing().len();
-    Ok(NestedBatch { parses_key, parses_watch, parses_rewritten, statements: numbers, n_closed, parses_key_again })
+    Ok(NestedBatch {
+        parses_key,
+        parses_watch,
+        parses_rewritten,
+        statements: numbers,
+        n_closed,
+        parses_key_again,
+    })
 }
 
 /// Writes a command without a name, parameters and rows.
