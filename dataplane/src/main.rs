@@ -15,6 +15,7 @@ use rowgate_pg::connect;
 use rowgate_program::{log, signals};
 use rowgate_standalone::check::{self, CheckFlags};
 use rowgate_standalone::psql::{self, PsqlFlags};
+use rowgate_standalone::relationships::{self, SetRelationshipFlags};
 use tokio_util::sync::CancellationToken;
 
 #[global_allocator]
@@ -44,6 +45,8 @@ enum Command {
     Retained(RetainedFlags),
     /// Open a tenant's database with psql as the owner of its tables; standalone must be running
     Psql(PsqlFlags),
+    /// Write the manifest of a Relationship, or of one for each foreign key: print it, or add it to a folder of manifests
+    SetRelationship(SetRelationshipFlags),
     /// Report every mistake in a folder of manifests, without a database
     Check(CheckFlags),
 }
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
         Command::Psql(flags) => psql::run(&flags),
+        Command::SetRelationship(flags) => relationships::run(&flags),
         Command::Check(flags) => check::run(&flags),
     }
 }

@@ -2,6 +2,7 @@
 
 mod psql;
 mod serve;
+mod set_relationship;
 mod setup;
 mod shop;
 mod standalone;

@@ -4,13 +4,14 @@
 //! something that implements [`DataPlane`], and parses the flags of both. So the data plane can depend on [`state::found`] to
 //! find a standalone installation, and a change of its settings changes nothing here.
 //!
-//! [`run()`] is `standalone`; [`psql`] and [`check`] are commands of their own. [`postgres`] starts a PostgreSQL, [`state`]
+//! [`run()`] is `standalone`; [`psql`], [`check`] and [`relationships`] are commands of their own. [`postgres`] starts a PostgreSQL, [`state`]
 //! reads and writes the state folder, `terminal` prints what becomes of each resource.
 
 pub mod check;
 pub mod flags;
 pub mod postgres;
 pub mod psql;
+pub mod relationships;
 mod run;
 mod server;
 pub mod state;

@@ -104,11 +104,16 @@ fn quoted(text: &str) -> String {
 /// The owner's login. It creates and starts nothing.
 #[tokio::main(flavor = "current_thread")]
 async fn find(flags: &PsqlFlags) -> Result<Login, PsqlError> {
-    let (roots, endpoint) = found::find(&flags.state).await?;
+    owner(&flags.state, &flags.tenant).await
+}
+
+/// The login of the owner of a tenant's tables, by the tenant's slug.
+pub(crate) async fn owner(state: &Path, tenant: &str) -> Result<Login, PsqlError> {
+    let (roots, endpoint) = found::find(state).await?;
     let opened = open_existing(endpoint, &roots.dataplane).await;
     let (installation, mut control) = opened.map_err(PsqlError::Installation)?;
     let rows = tenants::list(&mut control).await.map_err(PsqlError::Tenants)?;
-    match rows.iter().find(|row| row.slug.as_str() == flags.tenant) {
+    match rows.iter().find(|row| row.slug.as_str() == tenant) {
         Some(row) => Ok(installation.owner(&roots.operator, &row.id, row.endpoint.as_ref(), &row.database)),
         None => {
             let slugs: Vec<&str> = rows.iter().map(|row| row.slug.as_str()).collect();
@@ -116,7 +121,7 @@ async fn find(flags: &PsqlFlags) -> Result<Login, PsqlError> {
                 [] => "no tenant is ready yet; the output of standalone says why".to_owned(),
                 slugs => format!("ready tenants: {}", slugs.join(", ")),
             };
-            Err(PsqlError::Unknown { tenant: flags.tenant.clone(), known })
+            Err(PsqlError::Unknown { tenant: tenant.to_owned(), known })
         }
     }
 }

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::fixture::{Fixture, node, python};
 
-/// Seen to fail with a document whose options are lists, of which the client of Python sends each element by itself.
 #[tokio::test]
 async fn a_client_of_openapi_python_client_works_on_the_shop() {
     let fixture = Fixture::open().await;

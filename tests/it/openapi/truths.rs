@@ -66,7 +66,7 @@ async fn compare(fixture: &Fixture, key: &str, item: Option<&Value>, path: &str,
     methods.len()
 }
 
-/// Seen to fail with a document that has DELETE for a protected table, and one without PUT for a key that only creates.
+/// Seen to fail with a document that has DELETE wherever rows are read.
 #[tokio::test]
 async fn each_method_of_each_entity_is_documented_where_the_server_takes_it() {
     let fixture = Fixture::open().await;

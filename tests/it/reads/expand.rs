@@ -116,7 +116,7 @@ async fn related_rows_are_those_that_the_key_sees() {
     assert_eq!((json!(n_orders), json!(n_lines)), (wanted[0]["o"].clone(), wanted[0]["l"].clone()));
 }
 
-/// A level that reads past its policies, or a relationship that shows what a key may not read, would be seen here.
+/// Seen to fail with levels that run as another role than the key's.
 #[tokio::test]
 async fn a_key_follows_only_what_it_reads_on_both_ends() {
     let mut world = World::shop().await;

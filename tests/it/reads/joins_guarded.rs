@@ -114,7 +114,7 @@ impl Joins {
         execute(&mut holder, "begin; lock table t.held in access exclusive mode").await;
         let change = async {
             let mut other = self.world.superuser("joins").await;
-            let waits = "select 1 from pg_locks where not granted and relation = 't.held'::regclass";
+            let waits = "select 1 as n from pg_locks where not granted and relation = 't.held'::regclass";
             until("a level that waits", async || (!rows(&mut other, waits).await.is_empty()).then_some(()))
                 .await;
             execute(&mut other, statement).await;
@@ -125,7 +125,7 @@ impl Joins {
     }
 }
 
-/// Seen to fail with levels that run without the role of the key, and with conditions on other entities that do.
+/// Seen to fail with conditions on other entities that another role evaluates.
 #[tokio::test]
 async fn neither_a_level_nor_a_condition_shows_what_a_policy_hides() {
     let joins = Joins::open().await;

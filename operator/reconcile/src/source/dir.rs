@@ -2,6 +2,7 @@
 
 mod accept;
 mod check;
+mod declared;
 mod files;
 mod folder;
 mod objects;
@@ -19,7 +20,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-pub use self::check::check;
+pub use self::check::{check, check_with};
+pub use self::declared::Declared;
 use self::folder::Fingerprint;
 use self::objects::{FileKind, Key, Stored};
 use self::scan::{DELETION_GRACE, Emptied, Memory};

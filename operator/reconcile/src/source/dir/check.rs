@@ -6,7 +6,7 @@ use std::path::Path;
 use rowgate_core::nearest::nearest;
 use rowgate_crds::{ApiKey, NotServedYet, Permission, Relationship, Tenant};
 
-use super::folder;
+use super::folder::{self, ManifestFile};
 use super::objects::{FileKind, Key, Stored};
 use super::scan::{Memory, scan};
 use crate::source::{Described, SourceProblem};
@@ -14,8 +14,17 @@ use crate::source::{Described, SourceProblem};
 /// Judges a manifest folder as a first start would, and the references within it.
 #[must_use]
 pub fn check(dir: &Path) -> Vec<SourceProblem> {
+    check_with(dir, &[])
+}
+
+/// As [`check`], of the folder as it would be with further files, each with its name and its text.
+#[must_use]
+pub fn check_with(dir: &Path, further: &[(String, String)]) -> Vec<SourceProblem> {
     let files = match folder::read(dir) {
-        Ok(files) => files,
+        Ok(files) => {
+            let further = further.iter().map(|(name, text)| ManifestFile::new(name.clone(), text.clone()));
+            files.into_iter().chain(further).collect::<Vec<_>>()
+        }
         Err(error) => {
             let message = format!("cannot read the folder: {error}; name another with --manifests");
             return vec![SourceProblem { file: dir.display().to_string(), message }];
@@ -78,7 +87,7 @@ pub fn check(dir: &Path) -> Vec<SourceProblem> {
     problems
 }
 
-fn typed<T: Described>(stored: &Stored) -> Option<T> {
+pub(super) fn typed<T: Described>(stored: &Stored) -> Option<T> {
     (stored.key.kind == FileKind::Resource(T::KIND)).then(|| stored.typed().ok()).flatten()
 }
 

@@ -20,6 +20,13 @@ pub(super) struct ManifestFile {
     pub documents: Result<Vec<Value>, String>,
 }
 
+impl ManifestFile {
+    pub(super) fn new(name: String, text: String) -> ManifestFile {
+        let documents = parse(&name, &text);
+        ManifestFile { name, text, documents }
+    }
+}
+
 /// The manifest files of `dir` in the order of their names: `*.yaml`, `*.yml`, `*.json`, no hidden ones, one level.
 fn names(dir: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
@@ -51,10 +58,7 @@ pub(super) fn fingerprint(dir: &Path) -> io::Result<Fingerprint> {
 /// Reads every manifest file. A file that cannot be read says so in its place.
 pub(super) fn read(dir: &Path) -> io::Result<Vec<ManifestFile>> {
     let read_one = |name: String| match fs::read_to_string(dir.join(&name)) {
-        Ok(text) => {
-            let documents = parse(&name, &text);
-            ManifestFile { name, text, documents }
-        }
+        Ok(text) => ManifestFile::new(name, text),
         Err(error) => {
             let documents = Err(format!("cannot be read: {error}"));
             ManifestFile { name, text: String::new(), documents }
