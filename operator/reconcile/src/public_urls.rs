@@ -25,10 +25,10 @@ impl PublicUrls {
         let PublicUrls { data, auth, ddl } = self;
         Endpoints {
             rest: Some(format!("{data}/auth/{slug}/api")),
+            graphql: Some(format!("{data}/auth/{slug}/graphql")),
             openapi: Some(format!("{data}/auth/{slug}/openapi.json")),
             tokens: Some(format!("{auth}/api/auth/apikeys/exchange")),
             ddl: Some(format!("{ddl}/api/ddl")),
-            ..Endpoints::default()
         }
     }
 }

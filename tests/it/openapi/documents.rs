@@ -124,6 +124,7 @@ async fn a_replica_of_one_surface_has_nothing_else_and_the_status_names_three_ad
     world.start_with(divided).await;
     let expected = serde_json::json!({
         "rest": "https://api.example/auth/shop/api",
+        "graphql": "https://api.example/auth/shop/graphql",
         "openapi": "https://api.example/auth/shop/openapi.json",
         "tokens": "https://auth.example/api/auth/apikeys/exchange",
         "ddl": "https://ddl.example/api/ddl",
