@@ -29,7 +29,12 @@ const MISTAKE: u8 = 2;
 pub struct SetRelationshipFlags {
     /// The entity where it starts, and its fields that are compared; without fields in --from and --to: the columns of the
     /// foreign key between both tables [example: orders.customer_id]
-    #[arg(long, value_name = "ENTITY.FIELDS", required_unless_present = "from_foreign_keys", requires = "to")]
+    #[arg(
+        long,
+        value_name = "ENTITY.FIELDS",
+        required_unless_present = "from_foreign_keys",
+        requires = "to"
+    )]
     pub from: Option<String>,
     /// The entity where it leads, and as many of its fields, separated by commas [example: customers.id]
     #[arg(long, value_name = "ENTITY.FIELDS", requires = "from")]

@@ -99,8 +99,14 @@ async fn what_it_writes_is_served_and_what_would_not_be_is_refused() {
         ("--from ordrs.customer_id --to customers.id", &["no entity ordrs", "did you mean orders?"][..]),
         ("--from orders.customer_id --to customers", &["give from.fields and to.fields both"]),
         ("--from orders.customer_id --to customers.id --name 1st", &["does not start with a digit"]),
-        ("--from orders.customer_id --to customers.id", &["a relationship customer already", "choose another --name"]),
-        ("--from orders.customer_id --to customers.id --name mine", &["relationship-orders-mine.yaml exists", "not replaced"]),
+        (
+            "--from orders.customer_id --to customers.id",
+            &["a relationship customer already", "choose another --name"],
+        ),
+        (
+            "--from orders.customer_id --to customers.id --name mine",
+            &["relationship-orders-mine.yaml exists", "not replaced"],
+        ),
         ("--from orders. --to customers.id", &["\"orders.\" is not an entity with its fields"]),
         ("--from orders --to customers --through tags", &["give both as app.order_tags"]),
         ("--from orders.customer_id --to customers.id --tenant shop", &["there is no Tenant shop"]),

@@ -23,8 +23,8 @@ impl Declared {
     ///
     /// When the folder cannot be read.
     pub fn in_manifests(dir: &Path) -> Result<Declared, SourceError> {
-        let files = folder::read(dir)
-            .map_err(|source| SourceError::Unreadable { path: dir.to_owned(), source })?;
+        let files =
+            folder::read(dir).map_err(|source| SourceError::Unreadable { path: dir.to_owned(), source })?;
         let scanned = scan(&Memory::default(), &files, std::time::Instant::now(), &mut String::new);
         Ok(scanned.map_or_else(|_| Declared::default(), |scan| Declared::of(&scan.memory.objects)))
     }
