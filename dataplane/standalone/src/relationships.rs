@@ -55,7 +55,7 @@ pub struct SetRelationshipFlags {
     #[arg(long, requires = "from")]
     pub assume_unique: bool,
     /// One for each foreign key between two entities that no Relationship joins yet; standalone must be running
-    #[arg(long, conflicts_with_all = ["from", "to"])]
+    #[arg(long, conflicts_with_all = ["from", "to", "through", "name", "inverse", "cardinality", "assume_unique"])]
     pub from_foreign_keys: bool,
     /// The Tenant's name [default: the only Tenant of --manifests or --state]
     #[arg(long, value_name = "NAME")]

@@ -112,7 +112,7 @@ async fn what_it_writes_is_served_and_what_would_not_be_is_refused() {
         ("--from orders.customer_id --to customers.id --tenant shop", &["there is no Tenant shop"]),
         ("--from-foreign-keys --tenant shop", &["there is no Tenant shop", "desk"]),
         ("--from orders", &["--to"]),
-        ("--from-foreign-keys --name x", &["--from"]),
+        ("--from-foreign-keys --name x", &["cannot be used with"]),
     ] {
         refused(&world, &format!("{args} --manifests {dir}"), parts);
     }
