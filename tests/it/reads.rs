@@ -1,5 +1,6 @@
 //! Pages, filters, values and refusals of reads, each against a second opinion: PostgreSQL's own answer, a model, a table.
 
+mod aggregates;
 pub(crate) mod differential;
 mod expand;
 mod joins_guarded;

@@ -1,11 +1,11 @@
-//! The order of the compiler: rest, request, resolve, query, compile. No stage knows one that stands before it.
+//! The order of the compiler: a surface such as rest, request, resolve, query, compile. No stage knows one that stands before it.
 
 use std::path::Path;
 
 use super::rust;
 
 /// Each module of the crate and what it may name. `catalog`, `shape` and `text` are the values that every stage works with.
-const MAY_KNOW: [(&str, &[&str]); 9] = [
+const MAY_KNOW: [(&str, &[&str]); 10] = [
     ("text", &[]),
     ("shape", &["catalog", "text"]),
     ("catalog", &["shape", "text"]),
@@ -15,6 +15,7 @@ const MAY_KNOW: [(&str, &[&str]); 9] = [
     ("resolve", &["catalog", "query", "request", "shape", "text"]),
     ("compile", &["catalog", "query", "request", "shape", "text"]),
     ("rest", &["catalog", "compile", "query", "request", "resolve", "shape", "text"]),
+    ("aggregates", &["catalog", "query", "request", "resolve", "rest"]),
 ];
 
 /// The part of each source of the module that is compiled into the program, by its path.

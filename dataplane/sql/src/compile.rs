@@ -127,7 +127,7 @@ pub fn document(document: &Document) -> CompiledDocument {
 fn order(sql: &mut Sql, query: &Query) {
     for (i, term) in query.order.iter().enumerate() {
         sql.lit(if i == 0 { " order by " } else { ", " });
-        column(sql, &query.entity, term.field);
+        column(sql, query.ordered(), term.field);
         if term.descending {
             sql.lit(" desc");
         }
@@ -164,15 +164,40 @@ pub fn count(query: &Query) -> CompiledRead {
 
 /// How many rows there are, or groups of them.
 fn number_of_rows(sql: &mut Sql, query: &Query) {
-    sql.lit("select pg_catalog.count(*)").lit(if query.group.is_some() { " from (select" } else { "" });
+    sql.lit("select pg_catalog.count(*)");
     rows(sql, query, None, &[], None);
-    sql.lit(if query.group.is_some() { ") t" } else { "" });
 }
 
-/// The rows that a question is about, behind a position if there is one, those with `joins` beside them, or their groups. With `around`
-/// only those that belong to a row `p`. Every read of an entity goes through here, so that rows that are flagged as
-/// deleted are in none where the entity hides them. Writes reach them, and give them back.
+/// What a question is about, behind a position if there is one: rows, with `joins` beside them, or groups of rows. With `around`
+/// only rows that belong to a row `p`.
 fn rows(
+    sql: &mut Sql,
+    query: &Query,
+    after: Option<&Position>,
+    joins: &[Join<'_>],
+    around: Option<Around<'_>>,
+) {
+    let Some(group) = &query.group else { return single_rows(sql, query, after, joins, around) };
+    sql.lit(" from (");
+    aggregate::select(sql, &query.entity, group);
+    single_rows(sql, query, None, &[], around);
+    aggregate::by(sql, &query.entity, group);
+    sql.lit(") t");
+    let mut word = " where ";
+    if let Some(having) = &group.having {
+        let n_binds = sql.binds().len();
+        predicate::write(sql.lit(word), &group.entity, having, after.is_some());
+        sql.beside_no_field(n_binds);
+        word = " and ";
+    }
+    if let Some(position) = after {
+        page::after(sql.lit(word), &group.entity, &query.order, position);
+    }
+}
+
+/// Rows by themselves. Every read of an entity goes through here, so that rows that are flagged as deleted are in none where the
+/// entity hides them. Writes reach them, and give them back.
+fn single_rows(
     sql: &mut Sql,
     query: &Query,
     after: Option<&Position>,
@@ -196,9 +221,6 @@ fn rows(
             sql.lit(" where ");
             predicate::write(sql, entity, &fence.outside, false);
         }
-    }
-    if let Some(group) = &query.group {
-        aggregate::group(sql, entity, group);
     }
 }
 

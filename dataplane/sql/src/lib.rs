@@ -3,6 +3,7 @@
 //!
 //! [`rest`] (text to [`request`]) → [`resolve`] (names to references) → [`query`] (the IR) → [`compile`] → [`text::Sql`].
 
+pub mod aggregates;
 pub mod catalog;
 pub mod compile;
 pub mod ddl;

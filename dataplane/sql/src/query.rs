@@ -1,5 +1,6 @@
 //! The question, with every name looked up: references into the catalog and bound values, no text of a caller.
 
+mod aggregate;
 mod selected;
 
 use std::collections::BTreeSet;
@@ -10,10 +11,8 @@ use rowgate_core::cursor::{Binding, Position};
 use crate::catalog::{Entity, Link};
 use crate::request::{Arithmetic, Comparison, Function};
 use crate::text::Bind;
-pub use selected::{
-    Aggregate, AggregateFunction, ConnectionPart, Document, DocumentMember, Form, Group, Having, Selected,
-    ToMany, ToOne,
-};
+pub use aggregate::{Aggregate, Group};
+pub use selected::{ConnectionPart, Document, DocumentMember, Form, Selected, ToMany, ToOne};
 
 /// A read of one entity, and of rows that belong to its own. Field numbers are positions in `entity.fields`.
 #[derive(Debug, Clone)]
@@ -24,7 +23,7 @@ pub struct Query {
     pub filter: Option<Predicate>,
     /// `None`: each row is an object of its own.
     pub group: Option<Group>,
-    /// Total: ends with the key. Empty for a row that is named by its key.
+    /// Total: ends with the key. Empty for a row that is named by its key, and where all rows are one group.
     pub order: Vec<OrderTerm>,
     /// One value per order term; the rows wanted stand after it.
     pub after: Option<Position>,
@@ -43,6 +42,7 @@ pub struct Query {
 /// Ascending puts NULLs last and descending first, as PostgreSQL does when nothing is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderTerm {
+    /// Of the entity, or of what a group is.
     pub field: usize,
     pub descending: bool,
 }

@@ -2,12 +2,14 @@
 
 mod body;
 mod function;
+mod group;
 mod print;
 mod word;
 
 pub(crate) use body::MAX_VALUES;
 pub use body::{Body, Input, Row, Unreadable, fields, input, items};
 pub use function::Function;
+pub use group::{AggregateFunction, Aggregation, GroupRequest};
 pub(crate) use print::quoted;
 pub(crate) use word::{
     BRACKETS, ENDS_WORD, FOREIGN_QUOTES, digits, is_bare_name, is_guid, is_number, like, literal,

@@ -4,6 +4,7 @@
 mod call;
 mod expand;
 mod filter;
+mod groups;
 mod order;
 mod refusal;
 mod value;
@@ -18,12 +19,13 @@ use rowgate_core::name::EntityName;
 
 use crate::catalog::{Catalog, Entity, Scope};
 use crate::query::{Predicate, Query, Value};
-use crate::request::{Comparison, ReadRequest};
+use crate::request::{Comparison, Expr, ReadRequest};
 pub use call::{call, may_call};
 pub use filter::{FilterRefusal, Found, Subject, Takes};
+pub use groups::groups;
 pub use refusal::{
-    CallRefusal, ExpandRefusal, OrderRefusal, Refusal, Right, RowWrite, Unknown, Valued, VersionRefusal,
-    WriteRefusal,
+    CallRefusal, ExpandRefusal, GroupRefusal, OrderRefusal, Refusal, Right, RowWrite, Unknown, Valued,
+    VersionRefusal, WriteRefusal,
 };
 pub use value::ValueRefusal;
 pub(crate) use visible::Visible;
@@ -68,8 +70,7 @@ pub fn collection(
 fn list(catalog: &Catalog, visible: &Visible<'_>, request: &ReadRequest) -> Result<Query, Refusal> {
     let max = catalog.limits.max_page_size;
     let select = visible.select(request.select.as_deref())?;
-    let filter = request.filter.as_ref().map(|expr| filter::predicate(visible, expr)).transpose()?;
-    let filter = filter.map(|filter| filter::growth::bounded(visible.entity, filter)).transpose()?;
+    let filter = filtered(visible, request.filter.as_ref())?;
     let order = order::terms(visible, &request.orderby)?;
     let take = page_size(request.first, max)?;
     Ok(Query {
@@ -85,6 +86,11 @@ fn list(catalog: &Catalog, visible: &Visible<'_>, request: &ReadRequest) -> Resu
         binding: None,
         version: None,
     })
+}
+
+fn filtered(visible: &Visible<'_>, expr: Option<&Expr>) -> Result<Option<Predicate>, Refusal> {
+    let filter = expr.map(|expr| filter::predicate(visible, expr)).transpose()?;
+    Ok(filter.map(|filter| filter::growth::bounded(visible.entity, filter)).transpose()?)
 }
 
 /// A read of one row: `key` is names and values of the fields of the key.

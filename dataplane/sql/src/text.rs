@@ -120,6 +120,11 @@ impl Sql {
         self
     }
 
+    /// The values behind the first `n` stand beside no field of the entity.
+    pub(crate) fn beside_no_field(&mut self, n: usize) {
+        self.parts().binds.iter_mut().skip(n).for_each(|bind| bind.field = None);
+    }
+
     /// The name of a type.
     pub fn built_in(&mut self, ty: &BuiltIn) -> &mut Sql {
         self.parts().text.push_str(&ty.0);

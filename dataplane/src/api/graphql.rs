@@ -57,7 +57,10 @@ pub(crate) async fn post(
     unread: UnreadBody,
 ) -> Result<Response, Refusal> {
     let media_type = MediaType::of(&headers);
-    let body = unread.receive(&caller, |_: &KeyContext, head: &Head| head.fits()).await?;
+    let body = unread
+        .receive(&caller, |_: &KeyContext, head: &Head| head.fits())
+        .await
+        .map_err(Problem::of_nothing_written)?;
     let context = caller.reauthenticate().await?;
     let request = body.body().and_then(GraphQlRequest::of_body);
     let reserve = |n| body.reserve(n);

@@ -59,7 +59,9 @@ pub(crate) fn of(path: &'static str) -> MethodRouter<Arc<App>> {
 
 /// Whether only a live key learns anything of this address.
 pub(crate) fn is_keyed(path: &str) -> bool {
-    path.strip_prefix("/auth").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    let is_below =
+        |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    is_below("/auth") || is_below("/api/ddl")
 }
 
 /// The path of a row.

@@ -5,6 +5,6 @@ pub mod next_link;
 pub(crate) mod read;
 pub mod rows;
 pub(crate) mod target;
-mod wording;
+pub(crate) mod wording;
 pub(crate) mod write;
 pub mod write_request;

@@ -12,7 +12,7 @@ use rowgate_core::problem::{Code, Problem};
 
 use crate::api::rest::{read, write};
 use crate::api::surface::{Surface, Surfaces};
-use crate::api::{graphql, openapi, options, tokens};
+use crate::api::{aggregates, graphql, openapi, options, tokens};
 use crate::app::App;
 use crate::server::respond::Refusal;
 
@@ -28,7 +28,7 @@ pub struct Route {
     handler: fn() -> MethodRouter<Arc<App>>,
 }
 
-static ROUTES: [Route; 12] = [
+static ROUTES: [Route; 13] = [
     Route {
         method: "GET",
         path: "/auth/{tenant}/api",
@@ -98,6 +98,13 @@ static ROUTES: [Route; 12] = [
         needs_key: true,
         surface: Surface::Data,
         handler: || post(graphql::post),
+    },
+    Route {
+        method: "POST",
+        path: "/api/ddl/aggregates/{entity}",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || post(aggregates::groups),
     },
     Route {
         method: "POST",
@@ -307,6 +314,11 @@ mod tests {
             "/auth/shop/nothing/at/all",
             "/auth/nobody/x",
             "/auth/%ff/x",
+            "/api/ddl",
+            "/api/ddl/aggregates",
+            "/api/ddl/aggregates/orders",
+            "/api/ddl/aggregates/orders/id/7",
+            "/api/ddl/nothing/at/all",
         ] {
             for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"] {
                 let response = ask(router(Surfaces::ALL), method, path, None).await;

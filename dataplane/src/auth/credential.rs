@@ -197,6 +197,8 @@ fn fits(parts: &Parts, tenant: &TenantSlug) -> bool {
     let named = parts.uri.path().split('/').nth(2).and_then(|part| path::decode(part).ok());
     match pattern {
         Some(pattern) if !pattern.contains("{tenant}") => true,
+        // there is nothing, which is said to live keys only
+        None if parts.uri.path().starts_with("/api/ddl") => true,
         // Every pattern that names a tenant begins with /auth/{tenant}/, as `http` tests.
         _ => named.is_some_and(|named| named == tenant.as_str()),
     }

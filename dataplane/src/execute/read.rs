@@ -60,6 +60,26 @@ pub async fn run(
     make: impl Fn(&KeyContext) -> Result<Query, Problem> + Send + Sync,
 ) -> Result<Answer, Problem> {
     let context = caller.authenticate().await?;
+    run_as(caller, context, (cursors, wording), make).await
+}
+
+/// As [`run`], of a request whose body was read, and which was counted against the rate limit before that.
+pub async fn run_with_body(
+    caller: &Caller,
+    cursors: &CursorKey,
+    wording: &Wording,
+    make: impl Fn(&KeyContext) -> Result<Query, Problem> + Send + Sync,
+) -> Result<Answer, Problem> {
+    let context = caller.reauthenticate().await?;
+    run_as(caller, context, (cursors, wording), make).await
+}
+
+async fn run_as(
+    caller: &Caller,
+    context: KeyContext,
+    (cursors, wording): (&CursorKey, &Wording),
+    make: impl Fn(&KeyContext) -> Result<Query, Problem> + Send + Sync,
+) -> Result<Answer, Problem> {
     let make = |context: &KeyContext| {
         let query = make(context)?;
         Ok(match query.has_rows_within() {

@@ -63,8 +63,11 @@ const NOWHERE: [(&str, &str, u16, Option<&str>); 9] = [
 ];
 
 /// The same for the routes that name no tenant; `tests/it/keys/tokens` tells what they answer to those who may ask.
-const ELSEWHERE: [(&str, &str); 2] =
-    [("POST", "/api/auth/apikeys/exchange"), ("GET", "/.well-known/jwks.json")];
+const ELSEWHERE: [(&str, &str); 3] = [
+    ("POST", "/api/auth/apikeys/exchange"),
+    ("GET", "/.well-known/jwks.json"),
+    ("POST", "/api/ddl/aggregates/{entity}"),
+];
 
 const MORE: &str = "apiVersion: rowgate.dev/v1alpha1
 kind: Tenant
@@ -320,7 +323,7 @@ async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
             }
         }
     }
-    for route in routes().iter().filter(|route| route.path.contains("{entity}")) {
+    for route in routes().iter().filter(|route| route.path.contains("/{tenant}/api/{entity}")) {
         let row = PROCEDURE.iter().find(|row| (row.0, row.1) == (route.method, route.path));
         let (method, _, path, live) = row.unwrap_or_else(|| panic!("no line in PROCEDURE for {route:?}"));
         for case in door.cases() {
@@ -361,6 +364,19 @@ async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
         let reply = door.ask(ELSEWHERE[0].0, ELSEWHERE[0].1, &case.headers).await;
         assert_eq!(reply.status, case.status, "exchange with {}: {reply:?}", case.name);
         if case.status == 401 { &mut refusals } else { &mut role_refusals }.push(reply);
+    }
+    let another = ["another tenant's key", "another tenant's token"];
+    let fits = |case: &Case| case.tenant == "shop" && !another.contains(&case.name);
+    for case in door.cases().into_iter().filter(fits) {
+        // one that is answered is refused for the body that it lacks
+        let reply = door.ask(ELSEWHERE[2].0, "/api/ddl/aggregates/orders", &case.headers).await;
+        let status = if case.status == 200 { 400 } else { case.status };
+        assert_eq!(reply.status, status, "aggregates with {}: {reply:?}", case.name);
+        match status {
+            401 => refusals.push(reply),
+            403 => role_refusals.push(reply),
+            _ => {}
+        }
     }
     assert_eq!(door.ask(ELSEWHERE[1].0, ELSEWHERE[1].1, &[]).await.status, 200);
     assert_eq!(PATHS.len() + ELSEWHERE.len(), routes().len(), "PATHS names a route that is gone");

@@ -50,6 +50,7 @@ fn pattern(path: &str) -> String {
         ["", "auth", "shop", "api"] => "/auth/{tenant}/api".to_owned(),
         ["", "auth", "shop", "api", _] => "/auth/{tenant}/api/{entity}".to_owned(),
         ["", "auth", "shop", "api", _, ..] => "/auth/{tenant}/api/{entity}/{*key}".to_owned(),
+        ["", "api", "ddl", "aggregates", _] => "/api/ddl/aggregates/{entity}".to_owned(),
         ["", "auth", "shop", ..] => path.replacen("shop", "{tenant}", 1),
         _ => path.to_owned(),
     }

@@ -11,30 +11,30 @@ use super::Entity;
 pub struct Scope {
     pub entities: HashMap<EntityName, Rights>,
     /// What does not belong to it is not there.
-    pub surface: Surface,
+    pub protocol: Protocol,
 }
 
 /// A family of requests that an entity may be kept from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Surface {
+pub enum Protocol {
     #[default]
     Rest,
     GraphQl,
 }
 
 impl Scope {
-    /// The same rights on another surface.
+    /// The same rights over another protocol.
     #[must_use]
-    pub fn on(&self, surface: Surface) -> Scope {
-        Scope { surface, ..self.clone() }
+    pub fn on(&self, protocol: Protocol) -> Scope {
+        Scope { protocol, ..self.clone() }
     }
 
-    /// Whether the entity belongs to the scope's surface.
+    /// Whether the entity is served over it.
     #[must_use]
     pub fn serves(&self, entity: &Entity) -> bool {
-        match self.surface {
-            Surface::Rest => entity.rest,
-            Surface::GraphQl => entity.graphql.enabled.unwrap_or(entity.rest),
+        match self.protocol {
+            Protocol::Rest => entity.rest,
+            Protocol::GraphQl => entity.graphql.enabled.unwrap_or(entity.rest),
         }
     }
 }

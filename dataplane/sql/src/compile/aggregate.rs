@@ -1,12 +1,25 @@
-//! What groups of rows come to.
+//! Groups of rows, as a table that the statement makes of them: PostgreSQL moves conditions on keys back to the rows, and makes
+//! HAVING of conditions on aggregates.
 
-use super::{column, predicate};
-use crate::catalog::Entity;
-use crate::query::{Aggregate, AggregateFunction, Group, Selected};
+use super::{column, fence};
+use crate::catalog::{Entity, EntityKind};
+use crate::query::{Aggregate, Group};
+use crate::request::AggregateFunction;
 use crate::text::Sql;
 
-/// Writes one aggregate over rows `t`.
-pub(super) fn write(sql: &mut Sql, entity: &Entity, aggregate: &Aggregate) {
+/// Writes the select list that makes groups of rows `t` of `entity`.
+pub(super) fn select(sql: &mut Sql, entity: &Entity, group: &Group) {
+    for (i, field) in group.entity.fields.iter().enumerate() {
+        sql.lit(if i == 0 { "select " } else { ", " });
+        match group.keys.get(i) {
+            Some(key) => column(sql, entity, *key),
+            None => write(sql, entity, &group.aggregates[i - group.keys.len()]),
+        }
+        sql.lit(" as ").ident(&field.column);
+    }
+}
+
+fn write(sql: &mut Sql, entity: &Entity, aggregate: &Aggregate) {
     sql.lit(match aggregate.function {
         AggregateFunction::Count => "pg_catalog.count(",
         AggregateFunction::Sum => "pg_catalog.sum(",
@@ -26,37 +39,22 @@ pub(super) fn write(sql: &mut Sql, entity: &Entity, aggregate: &Aggregate) {
     sql.lit(")");
 }
 
-/// Calls `each` with every aggregate that is selected, and its number among them.
-pub(super) fn each<'q>(select: &'q [Selected], each: &mut impl FnMut(usize, &'q Aggregate)) {
-    fn walk<'q>(select: &'q [Selected], n: &mut usize, each: &mut impl FnMut(usize, &'q Aggregate)) {
-        for selected in select {
-            match selected {
-                Selected::Aggregate(it) => {
-                    each(*n, it);
-                    *n += 1;
-                }
-                Selected::Object { select, .. } => walk(select, n, each),
-                _ => {}
-            }
-        }
-    }
-    walk(select, &mut 0, each);
-}
-
-/// Writes the name of the `n`-th aggregate in a statement that works it out below.
-pub(super) fn name(sql: &mut Sql, n: usize) {
-    sql.lit("a").number(n as u64);
-}
-
-/// Writes what makes groups of the rows before, and which of them are kept.
-pub(super) fn group(sql: &mut Sql, entity: &Entity, group: &Group) {
+/// Writes by which fields of the rows before they are grouped.
+pub(super) fn by(sql: &mut Sql, entity: &Entity, group: &Group) {
     for (i, key) in group.keys.iter().enumerate() {
         sql.lit(if i == 0 { " group by " } else { ", " });
         column(sql, entity, *key);
     }
-    for (i, having) in group.having.iter().enumerate() {
-        sql.lit(if i == 0 { " having " } else { " and " });
-        write(sql, entity, &having.aggregate);
-        sql.lit(" ").lit(predicate::symbol(having.op)).lit(" ").bind(having.value.clone());
+    let having = group.having.as_ref();
+    if entity.kind == EntityKind::View && having.is_some_and(|having| fence::raises(&group.entity, having)) {
+        // a condition on keys would be tried before those of the view
+        sql.lit(" offset 0");
+    }
+}
+
+/// Writes a select list of all that groups `t` are.
+pub(super) fn all(sql: &mut Sql, group: &Group) {
+    for (i, field) in group.entity.fields.iter().enumerate() {
+        sql.lit(if i == 0 { "select t." } else { ", t." }).ident(&field.column);
     }
 }

@@ -201,8 +201,8 @@ impl<'q> Lists<'q> {
                 entity: Arc::clone(&query.entity),
                 members: select.members,
                 take: query.take,
-                is_value: matches!(query.select[..], [Selected::Aggregate(_)]),
-                is_whole: query.group.is_some(),
+                is_value: matches!(query.select[..], [Selected::Aggregate { .. }]),
+                is_whole: query.group.is_some() && query.binding.is_none(),
                 binding: query.binding,
                 around,
                 key_around,
@@ -233,18 +233,7 @@ fn from(sql: &mut Sql, root: &Query, hops: &[Hop<'_>], joins: &[Join<'_>]) {
     keys(sql, root, before, hop);
     sql.lit(") p cross join lateral (");
     match &query.group {
-        Some(group) => {
-            let mut word = "select ";
-            for key in group.keys.iter().copied().collect::<BTreeSet<_>>() {
-                column(sql.lit(word), &query.entity, key);
-                word = ", ";
-            }
-            aggregate::each(&query.select, &mut |n, it| {
-                aggregate::write(sql.lit(word), &query.entity, it);
-                aggregate::name(sql.lit(" as "), n);
-                word = ", ";
-            });
-        }
+        Some(group) => aggregate::all(sql, group),
         None => {
             let mut fields = BTreeSet::new();
             query.read_fields(&mut |field| {

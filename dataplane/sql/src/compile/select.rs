@@ -1,9 +1,9 @@
 //! The select list of a read, and how its columns make an object.
 
 use super::nested::{Hop, Join, Lists};
-use super::{aggregate, column, column_of, encoding, mark, number_of_rows, position_encoding};
+use super::{column, column_of, encoding, mark, number_of_rows, position_encoding};
 use crate::catalog::Entity;
-use crate::query::{ConnectionPart, Form, Query, Selected, ToMany, ToOne};
+use crate::query::{ConnectionPart, Form, Group, Query, Selected, ToMany, ToOne};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 
@@ -73,12 +73,14 @@ pub(super) fn write<'q>(
     lists: &mut Lists<'q>,
 ) -> Select<'q> {
     let entity = &*query.entity;
-    let is_column =
-        |it: &Selected| matches!(it, Selected::Field(_) | Selected::Alias { .. } | Selected::Aggregate(_));
+    let is_column = |it: &Selected| {
+        matches!(it, Selected::Field(_) | Selected::Alias { .. } | Selected::Aggregate { .. })
+    };
     // columns of joined objects come on top
     let n_columns = query.select.len() + query.order.len() + 2;
     let columns = Vec::with_capacity(n_columns);
-    let mut writer = Writer { sql, hops, columns, joins: Vec::new(), lists, n_aggregates: 0 };
+    let group = query.group.as_ref();
+    let mut writer = Writer { sql, group, hops, columns, joins: Vec::new(), lists };
     let mut members = Vec::new();
     match !query.select.is_empty() && query.select.iter().all(is_column) {
         true => query.select.iter().for_each(|selected| writer.plain(0, entity, selected)),
@@ -89,13 +91,12 @@ pub(super) fn write<'q>(
     for term in &query.order {
         // before the first object each member is one column
         let plain = query.select.iter().take_while(|it| is_column(it));
-        let is_term = |it: &Selected| matches!(it, Selected::Field(field) | Selected::Alias { field, .. } if *field == term.field);
-        let shown = plain.enumerate().find(|(_, it)| is_term(it));
+        let shown = plain.enumerate().find(|(_, it)| place(group, it) == Some(term.field));
         position.push(shown.map_or(columns.len(), |(at, _)| at));
         if shown.is_none() {
             sql.lit(if columns.is_empty() { "select " } else { ", " });
-            column(sql, entity, term.field);
-            columns.push(Column { label: None, encoding: position_encoding(entity, term.field) });
+            column(sql, query.ordered(), term.field);
+            columns.push(Column { label: None, encoding: position_encoding(query.ordered(), term.field) });
         }
     }
     if let Some(version) = query.version {
@@ -117,13 +118,23 @@ pub(super) fn write<'q>(
     Select { shape: Shape { columns, position, count }, members, joins }
 }
 
+/// Where a member of one column stands among the fields of the entity, or of what a group is.
+fn place(group: Option<&Group>, selected: &Selected) -> Option<usize> {
+    match (selected, group) {
+        (Selected::Field(at) | Selected::Alias { field: at, .. }, None) => Some(*at),
+        (Selected::Field(at) | Selected::Alias { field: at, .. }, Some(group)) => group.key(*at),
+        (Selected::Aggregate { number, .. }, Some(group)) => Some(group.aggregate(*number)),
+        _ => None,
+    }
+}
+
 struct Writer<'q, 'w> {
     sql: &'w mut Sql,
+    group: Option<&'q Group>,
     hops: &'w [Hop<'q>],
     columns: Vec<Column>,
     joins: Vec<Join<'q>>,
     lists: &'w mut Lists<'q>,
-    n_aggregates: usize,
 }
 
 impl<'q> Writer<'q, '_> {
@@ -133,24 +144,15 @@ impl<'q> Writer<'q, '_> {
 
     /// A member of one column, of the rows `t<alias>`.
     fn plain(&mut self, alias: u64, entity: &Entity, selected: &Selected) {
-        let (name, at) = match selected {
-            Selected::Field(at) => (&entity.fields[*at].name, *at),
-            Selected::Alias { name, field } => (name, *field),
-            Selected::Aggregate(it) => {
-                self.comma();
-                match self.hops.is_empty() {
-                    true => aggregate::write(self.sql, entity, it),
-                    // worked out below, where each row around has its groups
-                    false => aggregate::name(self.sql.lit("t."), self.n_aggregates),
-                }
-                self.n_aggregates += 1;
-                self.columns.push(Column { label: Some(label(&it.name)), encoding: it.encoding() });
-                return;
-            }
+        let name = match selected {
+            Selected::Field(at) => &entity.fields[*at].name,
+            Selected::Alias { name, .. } | Selected::Aggregate { name, .. } => name,
             Selected::Constant { .. } | Selected::Object { .. } | Selected::One(_) | Selected::Many(_) => {
                 return;
             }
         };
+        let at = place(self.group, selected).expect("only keys and aggregates are selected of a group");
+        let entity = self.group.map_or(entity, |group| &group.entity);
         self.comma();
         column_of(self.sql, alias, entity, at);
         self.columns.push(Column { label: Some(label(name)), encoding: encoding::of(&entity.fields[at].ty) });
@@ -165,7 +167,7 @@ impl<'q> Writer<'q, '_> {
         ones: &[&'q ToOne],
     ) -> Vec<Member> {
         let member = |selected: &'q Selected| match selected {
-            Selected::Field(_) | Selected::Alias { .. } | Selected::Aggregate(_) => {
+            Selected::Field(_) | Selected::Alias { .. } | Selected::Aggregate { .. } => {
                 self.plain(alias, entity, selected);
                 Member::Column(self.columns.len() - 1)
             }

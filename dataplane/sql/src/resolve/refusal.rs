@@ -6,6 +6,7 @@ use rowgate_core::name::EntityName;
 use super::filter::FilterRefusal;
 use super::value::ValueRefusal;
 use crate::catalog::EntityKind;
+use crate::request::AggregateFunction;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
@@ -31,6 +32,7 @@ pub enum Refusal {
     Order(OrderRefusal),
     Filter(FilterRefusal),
     Expand(ExpandRefusal),
+    Group(GroupRefusal),
     Call(CallRefusal),
     Write(WriteRefusal),
     /// Of the row at this index of a list.
@@ -79,6 +81,51 @@ pub enum ExpandRefusal {
     OneRow,
     /// Of what is asked of the rows of `entity`, where the relationship `name` leads.
     Within { name: String, entity: EntityName, refusal: Box<Refusal> },
+}
+
+/// Of groups of rows. A field that is none, of a key or an aggregation, is [`Refusal::NoField`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum GroupRefusal {
+    /// Neither a key nor an aggregation.
+    Nothing,
+    TooManyKeys {
+        max: usize,
+    },
+    TooManyAggregations {
+        max: usize,
+    },
+    KeyTwice(String),
+    /// Rows cannot be grouped by the type.
+    NoKey {
+        name: String,
+        ty: String,
+    },
+    /// What an aggregation is called, that is no name; `max`: of its bytes.
+    NoName {
+        name: String,
+        max: usize,
+    },
+    /// An aggregation before it has the name; `is_key`: a key has it.
+    NameTaken {
+        name: String,
+        is_key: bool,
+    },
+    /// The function is one of values, and no field is named.
+    NeedsField {
+        name: String,
+        function: AggregateFunction,
+    },
+    /// The type has no such function.
+    NoAggregate {
+        field: String,
+        ty: String,
+        function: AggregateFunction,
+        is_distinct: bool,
+    },
+    /// Its names are keys and aggregations.
+    Having(FilterRefusal),
+    /// Likewise.
+    Order(OrderRefusal),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -181,6 +228,12 @@ impl From<FilterRefusal> for Refusal {
 impl From<ExpandRefusal> for Refusal {
     fn from(refusal: ExpandRefusal) -> Refusal {
         Refusal::Expand(refusal)
+    }
+}
+
+impl From<GroupRefusal> for Refusal {
+    fn from(refusal: GroupRefusal) -> Refusal {
+        Refusal::Group(refusal)
     }
 }
 

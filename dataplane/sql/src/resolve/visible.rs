@@ -21,7 +21,7 @@ pub(crate) struct Visible<'a> {
 }
 
 impl<'a> Visible<'a> {
-    /// `None` when the scope may read nothing of it, or when its surface does not serve it.
+    /// `None` when the scope may read nothing of it, or when it is not served so.
     pub(crate) fn of(entity: &'a Arc<Entity>, scope: &'a Scope) -> Option<Visible<'a>> {
         let rights = scope.entities.get(&entity.name)?;
         let visible = Visible { entity, rights, scope, catalog: None };
@@ -43,7 +43,7 @@ impl<'a> Visible<'a> {
             .filter_map(|(field, read)| read.then_some(field))
     }
 
-    /// `None` when the scope may do nothing at all with it, or when its surface does not serve it.
+    /// `None` when the scope may do nothing at all with it, or when it is not served so.
     pub(crate) fn for_write(entity: &'a Arc<Entity>, scope: &'a Scope) -> Option<Visible<'a>> {
         let rights = scope.entities.get(&entity.name)?;
         let any = |list: &[bool]| list.contains(&true);

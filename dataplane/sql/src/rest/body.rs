@@ -6,7 +6,7 @@ use rowgate_core::problem::{Code, Problem};
 use serde_json::value::RawValue;
 
 use super::problem::too_many_values;
-use crate::request::{Body, Input, MAX_VALUES, Unreadable, fields, input, items};
+use crate::request::{Body, Input, MAX_VALUES, Row, Unreadable, fields, input, items};
 
 /// How deep arrays and objects may stand within each other. PostgreSQL reads and prints some 10,000 levels of JSON with its
 /// usual stack, and what was read must be writable again: it is the one to say no.
@@ -14,15 +14,8 @@ const MAX_DEPTH: usize = 65_536;
 
 /// Reads a body; what is wrong with it is a 400 that says where.
 pub fn parse(bytes: &[u8]) -> Result<Body<'_>, Problem> {
-    let text = std::str::from_utf8(bytes).map_err(|_| refused("the body is not UTF-8"))?;
-    let whole: &RawValue = serde_json::from_str(text).map_err(|error| {
-        let at = if bytes.is_empty() { "it is empty".to_owned() } else { place(&error) };
-        refused(format!(
-            "the body is not valid JSON: {at}; send an object with the fields of a row, or an array of them"
-        ))
-    })?;
-    sound(whole.get())?;
-    match input(whole.get()).map_err(of_value)? {
+    let whole = whole(bytes, "send an object with the fields of a row, or an array of them")?;
+    match input(whole).map_err(of_value)? {
         Input::Object(raw) => Ok(Body { rows: vec![fields(raw).map_err(of_value)?], is_list: false }),
         Input::List(raw) => {
             let items = items(raw).map_err(of_value)?;
@@ -48,6 +41,25 @@ pub fn parse(bytes: &[u8]) -> Result<Body<'_>, Problem> {
         }
         _ => Err(refused("the body is neither an object with the fields of a row nor an array of them")),
     }
+}
+
+/// Reads a body that is one object with options. `instead`: what to send.
+pub(crate) fn object<'a>(bytes: &'a [u8], instead: &str) -> Result<Row<'a>, Problem> {
+    match input(whole(bytes, instead)?).map_err(of_value)? {
+        Input::Object(raw) => fields(raw).map_err(of_value),
+        _ => Err(refused(format!("the body is not an object; {instead}"))),
+    }
+}
+
+/// The body as JSON in which no name stands twice. `instead`: what to send.
+fn whole<'a>(bytes: &'a [u8], instead: &str) -> Result<&'a str, Problem> {
+    let text = std::str::from_utf8(bytes).map_err(|_| refused("the body is not UTF-8"))?;
+    let whole: &RawValue = serde_json::from_str(text).map_err(|error| {
+        let at = if bytes.is_empty() { "it is empty".to_owned() } else { place(&error) };
+        refused(format!("the body is not valid JSON: {at}; {instead}"))
+    })?;
+    sound(whole.get())?;
+    Ok(whole.get())
 }
 
 /// Refuses a field that stands twice in one object, at any depth, and what is nested too deep. `raw` is well-formed; it is
@@ -125,7 +137,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::request::Row;
 
     fn message(text: &str) -> String {
         parse(text.as_bytes()).expect_err(text).message

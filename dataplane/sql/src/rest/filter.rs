@@ -18,7 +18,7 @@ use lexer::Token;
 pub const MAX_FILTER_LEN: usize = 8 * 1024;
 
 /// Parses a decoded `$filter`.
-pub(super) fn parse(text: &str) -> Result<Expr, Problem> {
+pub(crate) fn parse(text: &str) -> Result<Expr, Problem> {
     if MAX_FILTER_LEN < text.len() {
         return Err(invalid(format!(
             "$filter is longer than {MAX_FILTER_LEN} bytes; split it into several requests"

@@ -3,6 +3,7 @@
 
 mod failed;
 mod filter;
+mod group;
 mod value;
 mod write;
 
@@ -61,6 +62,7 @@ pub fn of(catalog: &Catalog, scope: &Scope, name: &EntityName, refusal: Refusal)
             filter::of(name, &field, refused)
         }
         Refusal::Expand(refused) => of_expand(catalog, scope, name, refused),
+        Refusal::Group(refused) => group::of(name, refused),
         Refusal::Call(refused) => of_call(name, refused),
         Refusal::Write(refused) => write::of(entity, refused),
         Refusal::InRow(at, refused) => in_row(write::of(entity, *refused), Some(at)),
@@ -118,10 +120,25 @@ fn did_you_mean(problem: Problem, nearest: Option<&str>) -> Problem {
 }
 
 fn of_order(scope: &Scope, entity: &std::sync::Arc<Entity>, refusal: OrderRefusal) -> Problem {
+    let OrderRefusal::NoField(field) = refusal else { return of_terms(&refusal) };
+    let problem = unknown(&entity.name, &field);
+    // `id.desc` and `-id` hold one
+    let order = order_here(&field.name).filter(|order| *order != field.name);
+    let visible = Visible::of(entity, scope);
+    let is_known = |name: &str| visible.as_ref().is_some_and(|visible| visible.find(name).is_some());
+    match order.filter(|order| order.split([' ', ',']).next().is_some_and(is_known)) {
+        Some(order) => problem.detail(format!("write $orderby={order}")),
+        None => problem,
+    }
+}
+
+/// Of an order whose names are found.
+fn of_terms(refusal: &OrderRefusal) -> Problem {
     let invalid = |what: String| Problem::new(Code::InvalidOrderBy, what);
     match refusal {
         OrderRefusal::TooMany { max } => invalid(format!("$orderby has more than {max} terms")),
         OrderRefusal::Twice(name) => invalid(format!("$orderby names {name:?} twice; name it once")),
+        OrderRefusal::NoField(Unknown { name, .. }) => invalid(format!("$orderby names {:?}", shown(name))),
         OrderRefusal::NoOrder { name, ty } => {
             invalid(format!("the field {name:?} is {ty}, which has no order; leave it out"))
         }
@@ -132,17 +149,6 @@ fn of_order(scope: &Scope, entity: &std::sync::Arc<Entity>, refusal: OrderRefusa
                 "the key field {name:?} is {ty}, which has no order, so the rows cannot be read in pages; the entity needs other keyFields"
             ),
         ),
-        OrderRefusal::NoField(field) => {
-            let problem = unknown(&entity.name, &field);
-            // `id.desc` and `-id` hold one
-            let order = order_here(&field.name).filter(|order| *order != field.name);
-            let visible = Visible::of(entity, scope);
-            let is_known = |name: &str| visible.as_ref().is_some_and(|visible| visible.find(name).is_some());
-            match order.filter(|order| order.split([' ', ',']).next().is_some_and(is_known)) {
-                Some(order) => problem.detail(format!("write $orderby={order}")),
-                None => problem,
-            }
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use rowgate_core::problem::{Code, Problem};
 
 use super::filter;
 use crate::request::ReadRequest;
-pub(crate) use lists::quoted;
+pub(crate) use lists::{orderby, quoted};
 pub use parameters::without_cursor;
 pub(crate) use spelling::order as order_here;
 pub(crate) use strays::refuse_strays;
@@ -48,7 +48,7 @@ fn option(request: &mut ReadRequest, name: &str, value: &str) -> Result<(), Prob
     match name {
         "$select" => request.select = Some(lists::select(value)?),
         "$filter" => request.filter = Some(filter::parse(value)?),
-        "$orderby" => request.orderby = lists::orderby(value)?,
+        "$orderby" => request.orderby = orderby(value)?,
         "$first" => request.first = Some(first(value)?),
         "$count" => request.count = count(value)?,
         _ => return Err(unknown_option(name, value)),

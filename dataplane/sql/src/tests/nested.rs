@@ -5,9 +5,9 @@ use rowgate_core::problem::Code;
 use super::*;
 use crate::catalog::{Entity, Link, Through};
 use crate::compile::{CompiledRead, Member};
-use crate::query::{Aggregate, AggregateFunction, Form, Group, Having, Selected, ToMany, ToOne};
-use crate::request::Comparison;
-use crate::text::Bind;
+use crate::query::{Aggregate, Form, Group, Selected, ToMany, ToOne};
+use crate::request::{AggregateFunction, Aggregation, GroupRequest, OrderBy};
+use crate::resolve;
 
 fn at(entity: &Entity, field: &str) -> usize {
     entity.fields.iter().position(|it| it.name == field).expect("a field")
@@ -150,12 +150,13 @@ fn what_expand_names_is_joined_or_a_statement_of_its_own() {
         ),
         [
             format!(r#"select t."id", t."id" {orders} <- "#),
-            r#"select pg_catalog.count(*) from "app"."orders" t limit 1 <- "#.to_owned(),
+            r#"select t."a0" from (select pg_catalog.count(*) as "a0" from "app"."orders" t) t limit 1 <- "#
+                .to_owned(),
             format!(
                 r#"select t."qty", t."order_id", t."line", p."id" from {around} cross join lateral {lines} order by t."order_id", t."line" <- 23:"1""#
             ),
             format!(
-                r#"select t.a0, p."id" from {around} cross join lateral (select pg_catalog.count(*) as a0 from "app"."order""lines" t where t."order_id" = p."id" and t."qty" > $1 limit 1) t <- 23:"1""#
+                r#"select t."a0", p."id" from {around} cross join lateral (select t."a0" from (select pg_catalog.count(*) as "a0" from "app"."order""lines" t where t."order_id" = p."id" and t."qty" > $1) t limit 1) t <- 23:"1""#
             ),
         ]
     );
@@ -210,74 +211,50 @@ fn a_relationship_that_the_key_may_not_follow_is_one_that_is_not_there() {
     }
 }
 
-fn sum(entity: &Entity, field: &str) -> Aggregate {
-    Aggregate::of("total", AggregateFunction::Sum, entity, at(entity, field), false).expect("a number")
-}
-
-#[test]
-fn groups_have_keys_aggregates_and_conditions() {
-    let mut grouped = query("orders", "$filter=id+gt+7&$count=true", &["status"], vec![]);
-    let entity = grouped.entity.clone();
-    let distinct = Aggregate::of("days", AggregateFunction::Count, &entity, at(&entity, "day"), true);
-    grouped.select.extend(
-        [sum(&entity, "total"), distinct.expect("it has an equality"), Aggregate::count("n")]
-            .map(|it| Selected::Aggregate(Box::new(it))),
-    );
-    let status = at(&entity, "status");
-    grouped.order.retain(|_| false);
-    grouped.order.push(crate::query::OrderTerm { field: status, descending: true });
-    let having =
-        Having { aggregate: sum(&entity, "total"), op: Comparison::Ge, value: Bind::text(1700, "9") };
-    grouped.group = Some(Group { keys: vec![status], having: vec![having] });
-    let groups = |n: usize| {
-        format!(
-            r#" from "app"."orders" t where t."id" > ${n} group by t."status" having pg_catalog.sum(t."total") >= ${}"#,
-            n + 1
-        )
-    };
-    assert_eq!(
-        levels(&compile::read(&grouped)),
-        [format!(
-            r#"select t."status", pg_catalog.sum(t."total"), pg_catalog.count(distinct t."day"), pg_catalog.count(*), (select pg_catalog.count(*) from (select{}) t){} order by t."status" desc limit 101 <- 23:"7" 1700:"9" 23:"7" 1700:"9""#,
-            groups(1),
-            groups(3)
-        )]
-    );
-}
-
 /// A condition that may raise, over a view of which no field is read.
 #[test]
 fn rows_of_a_view_are_counted_behind_its_conditions() {
     let mut grouped = query("orders", "$filter=1+div+0+eq+1", &[], vec![]);
     Arc::make_mut(&mut grouped.entity).kind = EntityKind::View;
-    grouped.select.push(Selected::Aggregate(Box::new(Aggregate::count("n"))));
-    (grouped.order, grouped.group) = (Vec::new(), Some(Group::default()));
+    grouped.select.push(Selected::Aggregate { name: "n".to_owned(), number: 0 });
+    let group = Group::new(&grouped.entity, Vec::new(), vec![Aggregate::count("n")]);
+    (grouped.order, grouped.group) = (Vec::new(), Some(group));
     assert_eq!(
         levels(&compile::read(&grouped)),
         [concat!(
-            r#"select pg_catalog.count(*) from (select from "app"."orders" t offset 0) t "#,
-            r#"where $1 / $2 = $3 limit 100 <- 23:"1" 23:"0" 23:"1""#,
+            r#"select t."a0" from (select pg_catalog.count(*) as "a0" from (select from "app"."orders" t offset 0) t "#,
+            r#"where $1 / $2 = $3) t limit 100 <- 23:"1" 23:"0" 23:"1""#,
         )]
     );
 }
 
 #[test]
 fn each_row_around_has_groups_of_its_own() {
-    let mut grouped = query("lines", "", &["qty"], vec![]);
-    let entity = grouped.entity.clone();
-    grouped.select.push(Selected::Aggregate(Box::new(Aggregate::count("n"))));
-    grouped.order = vec![crate::query::OrderTerm { field: at(&entity, "qty"), descending: false }];
-    grouped.group = Some(Group { keys: vec![at(&entity, "qty")], having: vec![] });
-    let many = lines_of_orders(grouped);
+    let aggregation =
+        Aggregation { name: "n".into(), function: AggregateFunction::Count, field: None, distinct: false };
+    let request = GroupRequest {
+        by: vec!["qty".to_owned()],
+        aggregations: vec![aggregation],
+        having: Some(filter::parse("n gt 1").expect("a condition")),
+        orderby: vec![OrderBy { name: "n".to_owned(), descending: true }],
+        ..GroupRequest::default()
+    };
+    let catalog = catalog();
+    let cursors = Cursors { key: &key(), caller: "k1" };
+    let grouped =
+        resolve::groups(&catalog, &catalog.scopes["set_x"], &entity_name("lines"), &request, cursors);
+    let many = lines_of_orders(grouped.expect("groups"));
     let read = compile::read(&query("orders", "$first=1", &["id"], vec![Selected::Many(Box::new(many))]));
     assert_eq!(
         levels(&read)[1],
         concat!(
-            r#"select t."qty", t.a0, p."id" from (select t."id" from "app"."orders" t order by t."id" limit 2) p "#,
-            r#"cross join lateral (select t."qty", pg_catalog.count(*) as a0 from "app"."order""lines" t "#,
-            r#"where t."order_id" = p."id" group by t."qty" order by t."qty" limit 101) t order by t."qty" <- "#,
+            r#"select t."k0", t."a0", p."id" from (select t."id" from "app"."orders" t order by t."id" limit 2) p "#,
+            r#"cross join lateral (select t."k0", t."a0" from (select t."qty" as "k0", pg_catalog.count(*) as "a0" "#,
+            r#"from "app"."order""lines" t where t."order_id" = p."id" group by t."qty") t where t."a0" > $1 "#,
+            r#"order by t."a0" desc, t."k0" limit 101) t order by t."a0" desc, t."k0" <- 20:"1""#,
         )
     );
+    assert_eq!((&*read.levels[0].shape.position, read.levels[0].is_whole), (&[1, 0][..], false));
 }
 
 #[test]
@@ -298,7 +275,9 @@ fn a_type_without_the_function_has_no_aggregate() {
         (AggregateFunction::Sum, "status", None),
         (AggregateFunction::Avg, "day", None),
         (AggregateFunction::Min, "paid", None),
-        (AggregateFunction::Max, "tags", None),
+        (AggregateFunction::Max, "tags", Some(Encoding::Nested(tags()))),
+        (AggregateFunction::Max, "ip", Some(Encoding::Quoted)),
+        (AggregateFunction::Max, "address", None),
         (AggregateFunction::Count, "doc", Some(Encoding::Int8)),
     ] {
         assert_eq!(of(function, field, false), encoding, "{function:?} {field}");

@@ -9,7 +9,7 @@ use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::Nested;
 use rowgate_sql::catalog::Link;
-use rowgate_sql::catalog::{Entity, Scope, Surface};
+use rowgate_sql::catalog::{Entity, Protocol, Scope};
 use rowgate_sql::compile::{self, Effect};
 use rowgate_sql::query::{Document, DocumentMember, Form, NoRowReason, ToMany};
 use rowgate_sql::resolve::{Precondition, UpsertMode};
@@ -354,7 +354,7 @@ impl Attempt for ReadRow<'_> {
 }
 
 fn scope(context: &KeyContext) -> Scope {
-    context.snapshot.scope(&context.key).on(Surface::GraphQl)
+    context.snapshot.scope(&context.key).on(Protocol::GraphQl)
 }
 
 /// The fields of the key with their values, as a path of REST has them.

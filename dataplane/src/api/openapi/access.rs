@@ -3,13 +3,14 @@
 
 use rowgate_core::derive::{CursorKey, Root};
 use rowgate_core::percent;
+use rowgate_sql::aggregates;
 use rowgate_sql::catalog::{
     Catalog, Entity, Field, Filling, Mode, Relationship, Rights, Routine, Scope, WriteMethod,
 };
 use rowgate_sql::request::ReadRequest;
 use rowgate_sql::resolve::{Cursors, Precondition, UpsertMode};
 use rowgate_sql::rest::{self, body, query_string};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::api::openapi::examples;
 
@@ -29,6 +30,10 @@ pub(crate) struct Rows<'a> {
     pub(crate) orderable: Vec<usize>,
     /// Relationships that it may follow, to entities that the document has.
     pub(crate) relationships: Vec<&'a Relationship>,
+    /// Those by which rows can be grouped.
+    pub(crate) groupable: Vec<usize>,
+    /// Groups of rows can be read.
+    pub(crate) aggregates: bool,
     /// `GET` of the collection, and of a row.
     pub(crate) lists: bool,
     pub(crate) reads: bool,
@@ -69,7 +74,7 @@ impl<'a> Resolver<'a> {
             return may_call.then_some(Access::Call(entity, routine));
         }
         let rows = self.rows(entity, self.scope.entities.get(&entity.name)?);
-        let any = rows.lists || rows.reads || rows.creates.is_some();
+        let any = rows.lists || rows.reads || rows.aggregates || rows.creates.is_some();
         let any = any || rows.changes.is_some() || rows.replaces.is_some() || rows.deletes;
         any.then_some(Access::Rows(Box::new(rows)))
     }
@@ -81,6 +86,8 @@ impl<'a> Resolver<'a> {
             readable: (0..entity.fields.len()).filter(|at| is_set(&rights.read, *at)).collect(),
             orderable: Vec::new(),
             relationships: self.relationships(entity),
+            groupable: Vec::new(),
+            aggregates: self.groups(entity, &json!({"aggregations": [{"function": "count", "as": "n"}]})),
             lists: self.lists(entity, ""),
             reads: false,
             creates: None,
@@ -96,6 +103,10 @@ impl<'a> Resolver<'a> {
         if rows.lists {
             let orders = |at: &usize| self.lists(entity, &name_in_list(&entity.fields[*at].name));
             rows.orderable = rows.readable.iter().copied().filter(orders).collect();
+        }
+        if rows.aggregates {
+            let groups = |at: &usize| self.groups(entity, &json!({"groupBy": [entity.fields[*at].name]}));
+            rows.groupable = rows.readable.iter().copied().filter(groups).collect();
         }
         if !entity.key.iter().all(|at| rows.is_named(*at)) {
             return rows;
@@ -120,6 +131,13 @@ impl<'a> Resolver<'a> {
     fn relationships(&self, entity: &Entity) -> Vec<&'a Relationship> {
         let all = self.catalog.relationships(self.scope, &entity.name);
         all.filter(|it| self.reads(entity, &format!("$expand={}", percent::encode(&it.name)))).collect()
+    }
+
+    /// Whether groups of rows can be read by this body.
+    fn groups(&self, entity: &Entity, body: &Value) -> bool {
+        let cursors = Cursors { key: &self.cursor_key, caller: "" };
+        let body = body.to_string();
+        aggregates::groups(self.catalog, self.scope, &entity.name, Ok(body.as_bytes()), cursors).is_ok()
     }
 
     /// Whether the collection can be read, ordered so unless that is empty.

@@ -1,5 +1,6 @@
 //! What the surfaces say of themselves. A new one is a file here and a line in [`add`].
 
+mod aggregates;
 mod rest;
 mod tokens;
 
@@ -18,6 +19,9 @@ pub(super) fn add(
     sections: &mut Sections,
 ) {
     rest::add(tenant, catalog, scope, sections);
+    if served.has(Surface::Ddl) {
+        aggregates::add(catalog, scope, sections);
+    }
     if served.has(Surface::Auth) {
         tokens::add(sections);
     }

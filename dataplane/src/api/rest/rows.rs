@@ -39,7 +39,7 @@ impl IntoResponse for Rows {
 }
 
 /// What stands before the rows.
-const BEGIN: &[u8] = b"{\"value\":[";
+pub(crate) const BEGIN: &[u8] = b"{\"value\":[";
 
 /// What follows on the rows.
 fn end(count: Option<i64>, next_link: Option<&str>) -> Bytes {
@@ -58,20 +58,29 @@ pub struct StreamedRows {
     tail: Option<RemainingRows>,
     count: Option<i64>,
     link: Option<Link>,
+    ending: RowsEnd,
 }
+
+/// What follows on the rows: how many there are in all, and what `link` made of the cursor of the next page.
+pub type RowsEnd = fn(Option<i64>, Option<&str>) -> Bytes;
 
 impl StreamedRows {
     /// `json` is the beginning of the rows; [`BEGIN`] is not written yet.
     #[must_use]
     pub fn new(json: Vec<u8>, tail: RemainingRows, count: Option<i64>, link: Link) -> StreamedRows {
         let chunks = VecDeque::from([Bytes::from_static(BEGIN), Bytes::from(json)]);
-        StreamedRows { chunks, tail: Some(tail), count, link: Some(link) }
+        StreamedRows { chunks, tail: Some(tail), count, link: Some(link), ending: end }
+    }
+
+    /// With another end than that of REST.
+    pub(crate) fn ending(self, ending: RowsEnd) -> StreamedRows {
+        StreamedRows { ending, ..self }
     }
 
     /// What is written after the last row.
     fn end(&mut self, after: Option<&str>) -> Bytes {
         let link = after.and_then(|token| Some(self.link.take()?(token)));
-        end(self.count, link.as_deref())
+        (self.ending)(self.count, link.as_deref())
     }
 }
 

@@ -4,7 +4,7 @@ use rowgate_sql::rest;
 
 use crate::execute::wording::Wording;
 
-pub(super) static WORDING: Wording = Wording {
+pub(crate) static WORDING: Wording = Wording {
     too_much_memory: "the statement needs more memory than one session may use; use fewer functions on long texts in $filter, \
                       compare such fields directly, and name fewer of them in $select",
     long_row: "a row is longer than 64 MiB as JSON; name fewer fields in $select",

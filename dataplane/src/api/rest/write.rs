@@ -55,7 +55,7 @@ pub(crate) async fn create(
         rest::may_insert(catalog, &scope, &entity)?;
         head.fits()
     };
-    let request = unread.receive(&caller, may).await?;
+    let request = unread.receive(&caller, may).await.map_err(Problem::of_nothing_written)?;
     let reserve = |n| request.reserve(n);
     let posted = post::run(&caller, &WORDING, &reserve, |context| {
         let ((entity, is_called, scope), catalog) = (asked(context)?, &context.snapshot.catalog);
@@ -121,7 +121,7 @@ async fn upsert(
         rest::may_upsert(&context.snapshot.catalog, &scope, &entity, &key, precondition)?;
         head.fits()
     };
-    let request = unread.receive(&caller, may).await?;
+    let request = unread.receive(&caller, may).await.map_err(Problem::of_nothing_written)?;
     let reserve = |n| request.reserve(n);
     let mut n_attempts = 0;
     loop {

@@ -110,7 +110,7 @@ impl UnreadBody {
             Ok(context) => context,
             Err(problem) => {
                 self.discard(caller);
-                return Err(problem.of_nothing_written());
+                return Err(problem);
             }
         };
         let body = match timeout(BODY_TIMEOUT, read(self.body, caller, &context)).await {

@@ -59,6 +59,16 @@ impl Fixture {
         (status, response.text().await.unwrap_or_else(|error| panic!("{url}: {error}")))
     }
 
+    /// Status and body of a request for aggregates.
+    pub(super) async fn aggregate(&self, entity: &str, body: &str) -> (u16, String) {
+        let url = format!("{}/api/ddl/aggregates/{entity}", self.world.url());
+        let request = self.client.post(&url).header("X-API-Key", &self.key);
+        let request = request.header("Content-Type", "application/json").body(body.to_owned());
+        let response = request.send().await.unwrap_or_else(|error| panic!("{url}: {error}"));
+        let status = response.status().as_u16();
+        (status, response.text().await.unwrap_or_else(|error| panic!("{url}: {error}")))
+    }
+
     /// Status and body of `GET /auth/values/api/<path>`.
     pub(super) async fn get(&self, path: &str) -> (u16, String) {
         let url = match path.strip_prefix("http") {

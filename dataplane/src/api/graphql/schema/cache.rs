@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use rowgate_core::name::Ulid;
 use rowgate_core::problem::Problem;
-use rowgate_sql::catalog::{Scope, Surface};
+use rowgate_sql::catalog::{Protocol, Scope};
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::Schema;
@@ -61,7 +61,7 @@ impl SchemaCache {
         }
         let build = async || {
             let _permit = self.builds.acquire().await.map_err(|_| Problem::internal())?;
-            let (snapshot, scope) = (snapshot.clone(), Arc::new(scope.on(Surface::GraphQl)));
+            let (snapshot, scope) = (snapshot.clone(), Arc::new(scope.on(Protocol::GraphQl)));
             // off the threads that answer requests: a large one takes a good part of a second
             let task = tokio::task::spawn_blocking(move || {
                 let introspects = snapshot.catalog.limits.graphql_introspection;
