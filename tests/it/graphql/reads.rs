@@ -232,3 +232,63 @@ async fn a_key_sees_the_schema_of_its_own_rights() {
         assert_eq!(hidden, (absent.0.clone(), same(&absent.1)));
     }
 }
+
+/// Groups of a list, and of a list within rows, as PostgreSQL makes them for the key's role.
+#[tokio::test]
+async fn groups_are_those_of_the_rows_that_the_key_sees() {
+    let shop = Shop::open().await;
+    for key in ["shop-admin", "north"] {
+        let found = shop
+            .data(
+                key,
+                "{
+                    orders(filter: {id: {gt: 10}}) {
+                        __typename
+                        groupBy(fields: [state]) {
+                            __typename fields { state __typename }
+                            aggregations { n: count(having: {gt: 1}) shipped: count(field: shipped_on) last: max(field: placed_at) people: count(field: customer_id, distinct: true) }
+                        }
+                        all: groupBy { aggregations { count } }
+                        totalCount
+                    }
+                    customers(first: 2) {
+                        items { id orders { groupBy(fields: [region, state]) { fields { state } aggregations { count low: min(field: id) } } } }
+                    }
+                    order_lines(filter: {quantity: {gte: 2}}) { groupBy(fields: [quantity]) { fields { q: quantity } aggregations { total: sum(field: unit_price, having: {gt: 5}) mean: avg(field: unit_price) } } }
+                }",
+            )
+            .await;
+        let wanted = as_role(
+            &shop,
+            key,
+            "select json_build_object(
+                'orders', (select json_build_object('__typename', 'OrdersConnection',
+                    'groupBy', (select json_agg(json_build_object('__typename', 'OrdersGroup', 'fields', json_build_object('state', state, '__typename', 'OrdersGroupFields'),
+                        'aggregations', json_build_object('n', n, 'shipped', shipped, 'last', last, 'people', people)) order by state)
+                        from (select state, count(*) n, count(shipped_on) shipped, to_char(max(placed_at) at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as last, count(distinct customer_id) people
+                            from shop.orders where id > 10 group by state having count(*) > 1) g),
+                    'all', (select json_build_array(json_build_object('aggregations', json_build_object('count', count(*)))) from shop.orders where id > 10),
+                    'totalCount', (select count(*) from shop.orders where id > 10))),
+                'customers', json_build_object('items', (select json_agg(json_build_object('id', c.id, 'orders', json_build_object('groupBy',
+                    (select coalesce(json_agg(json_build_object('fields', json_build_object('state', state), 'aggregations', json_build_object('count', n, 'low', low)) order by region, state), '[]')
+                        from (select region, state, count(*) n, min(id) low from shop.orders o where o.customer_id = c.id group by region, state) g))) order by c.id)
+                    from (select id from shop.customers order by id limit 2) c)),
+                'order_lines', json_build_object('groupBy', (select json_agg(json_build_object('fields', json_build_object('q', quantity),
+                    'aggregations', json_build_object('total', total, 'mean', mean)) order by quantity)
+                    from (select quantity, sum(unit_price) total, avg(unit_price) mean from shop.order_lines where quantity >= 2 group by quantity having sum(unit_price) > 5) g)))",
+        )
+        .await;
+        assert_eq!(found, wanted, "{key}");
+    }
+    for (query, code) in [
+        ("{ orders { groupBy(fields: [state]) { fields { region } } } }", "BadRequest"),
+        ("{ orders { groupBy { fields { state } } } }", "BadRequest"),
+        ("{ orders { groupBy(fields: [comment]) { aggregations { sum(field: comment) } } } }", "BadRequest"),
+        (
+            "{ order_lines { groupBy(fields: [order_id, line_no], first: 3) { aggregations { count } } } }",
+            "TooLarge",
+        ),
+    ] {
+        assert_eq!(shop.error("shop-admin", query).await.0, code, "{query}");
+    }
+}

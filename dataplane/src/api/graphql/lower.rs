@@ -3,6 +3,7 @@
 
 mod connection;
 mod filter;
+mod groups;
 mod order;
 
 use std::sync::Arc;

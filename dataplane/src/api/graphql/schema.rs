@@ -3,6 +3,7 @@
 mod build;
 pub(crate) mod cache;
 mod documents;
+mod groups;
 pub(crate) mod mutations;
 pub(crate) mod names;
 pub(crate) mod scalars;

@@ -9,7 +9,8 @@ pub(super) static WORDING: Wording = Wording {
     too_much_memory: "the statement needs more memory than one session may use; use fewer conditions on long texts in filter, and \
                       ask for fewer such fields",
     long_row: "a row is longer than 64 MiB as JSON; ask for fewer fields",
-    long_nested: "the answer is longer than 32 MiB as JSON; ask for fewer rows with first, also within rows, or for fewer fields",
+    long_nested: "the answer is longer than 32 MiB as JSON; ask for fewer rows with first, also within rows, or for fewer fields; or groupBy has more groups than its \
+                  argument first says",
     long_written_row: "a row would be longer than 64 MiB as JSON, so nothing was written",
     long_position: "the page ends at values of orderBy that are too long for a cursor; order by shorter fields, or ask for more \
                     rows per page",

@@ -55,6 +55,10 @@ impl<'a> Lowering<'a> {
                     lists.push(rows.number_of_rows());
                     ConnectionPart::Count(lists.len() - 1)
                 }
+                "groupBy" => {
+                    lists.push(self.groups(entity, &request, part, place)?);
+                    ConnectionPart::Items(lists.len() - 1)
+                }
                 "__typename" => {
                     let name = format!("{}Connection", self.schema.type_of(entity));
                     ConnectionPart::Constant(json_text(&name))

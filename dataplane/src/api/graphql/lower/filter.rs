@@ -25,6 +25,11 @@ pub(super) fn expression(
     Ok(Some(expr).filter(|expr| *expr != Expr::All(Vec::new())))
 }
 
+/// What all operators on the value called `name` ask for.
+pub(super) fn conditions(lowering: &Lowering<'_>, name: &str, fields: Vec<(String, Value)>) -> Lowered<Expr> {
+    Filter { lowering, n_values: 0 }.conditions(name, fields)
+}
+
 struct Filter<'f, 'a> {
     lowering: &'f Lowering<'a>,
     n_values: usize,
@@ -82,9 +87,13 @@ impl Filter<'_, '_> {
             let inner = (inner != Expr::All(Vec::new())).then(|| Box::new(inner));
             return Ok(Expr::Related { path: name, is_all: false, inner });
         }
+        self.conditions(&name, fields)
+    }
+
+    fn conditions(&mut self, name: &str, fields: Vec<(String, Value)>) -> Lowered<Expr> {
         let mut parts = Vec::with_capacity(fields.len());
         for (operator, value) in fields {
-            parts.extend(self.condition(&name, &operator, value)?);
+            parts.extend(self.condition(name, &operator, value)?);
         }
         Ok(match parts.len() {
             1 => parts.swap_remove(0),

@@ -9,9 +9,9 @@ use async_graphql::dynamic::{
 use rowgate_core::name::EntityName;
 use rowgate_sql::catalog::{Catalog, FieldType, Scope};
 
-use super::mutations;
 use super::names::{Named, is_name};
 use super::scalars;
+use super::{groups, mutations};
 use crate::api::graphql::document::value::Value;
 use crate::api::openapi::access::Rows;
 
@@ -27,7 +27,7 @@ pub(super) fn executable(
     let mut query = Object::new("Query").description("Reads. All of a query see one state of the database.");
     let mut mutation = Object::new("Mutation").description("Writes and calls, one after another.");
     let (mut n_queries, mut n_mutations) = (0, 0);
-    let mut types = Types(Vec::new(), Vec::new());
+    let mut types = Types(Vec::new(), Vec::new(), Vec::new());
     for named in entities.values() {
         if let Some(rows) = named.rows() {
             for field in roots(named, rows) {
@@ -53,16 +53,17 @@ pub(super) fn executable(
     if let Some(mutation) = mutation {
         builder = builder.register(mutation);
     }
-    let Types(objects, inputs) = types;
+    let Types(objects, inputs, enums) = types;
     builder = objects.into_iter().fold(builder, SchemaBuilder::register);
     builder = inputs.into_iter().fold(builder, SchemaBuilder::register);
+    builder = enums.into_iter().fold(builder, SchemaBuilder::register);
     builder = builder.limit_recursive_depth(64).extension(super::validate::ValidateOnly);
     let builder = if introspects { builder } else { builder.disable_introspection() };
     builder.disable_suggestions().finish()
 }
 
-/// Objects and inputs, as they are found.
-pub(super) struct Types(pub(super) Vec<Object>, pub(super) Vec<InputObject>);
+/// Objects, inputs and enums, as they are found.
+pub(super) struct Types(pub(super) Vec<Object>, pub(super) Vec<InputObject>, pub(super) Vec<Enum>);
 
 /// A field that nothing of async-graphql resolves.
 pub(super) fn field(name: impl Into<String>, ty: TypeRef) -> Field {
@@ -173,16 +174,16 @@ fn readable(
         types.1.push(order.field(input("_none", "OrderBy", false)));
     }
     if rows.lists {
-        types.0.push(
-            Object::new(named.with("Connection"))
-                .field(field("items", TypeRef::named_nn_list_nn(named.ty.as_str())))
-                .field(
-                    field("endCursor", TypeRef::named(TypeRef::STRING))
-                        .description("For after; null without rows."),
-                )
-                .field(field("hasNextPage", TypeRef::named_nn(TypeRef::BOOLEAN)))
-                .field(field("totalCount", TypeRef::named_nn("Long")).description("Rows on all pages.")),
-        );
+        let connection = Object::new(named.with("Connection"))
+            .field(field("items", TypeRef::named_nn_list_nn(named.ty.as_str())))
+            .field(
+                field("endCursor", TypeRef::named(TypeRef::STRING))
+                    .description("For after; null without rows."),
+            )
+            .field(field("hasNextPage", TypeRef::named_nn(TypeRef::BOOLEAN)))
+            .field(field("totalCount", TypeRef::named_nn("Long")).description("Rows on all pages."));
+        let connection = groups::field_of(types, named, rows).into_iter().fold(connection, Object::field);
+        types.0.push(connection);
     }
 }
 
@@ -207,6 +208,7 @@ fn scalars_and_filters(builder: SchemaBuilder) -> SchemaBuilder {
         builder = builder.register(filter_input(scalar.filter, scalar.name));
     }
     builder = builder.register(filter_input(scalars::TEXT_FORM_FILTER, "String"));
+    builder = groups::having(builder);
     builder.register(Enum::new("OrderBy").item("ASC").item("DESC"))
 }
 

@@ -89,7 +89,15 @@ struct Taken {
 
 impl Taken {
     fn new() -> Taken {
-        let ours = ["Query", "Mutation", "Subscription", "OrderBy", "HavingInput", scalars::TEXT_FORM_FILTER];
+        let ours = [
+            "Query",
+            "Mutation",
+            "Subscription",
+            "OrderBy",
+            "HavingInput",
+            "HavingValueInput",
+            scalars::TEXT_FORM_FILTER,
+        ];
         let of_graphql = ["ID", "String", "Int", "Float", "Boolean"];
         let scalars = scalars::ALL.iter().flat_map(|scalar| [scalar.name, scalar.filter]);
         let types = ours.into_iter().chain(of_graphql).chain(scalars).map(str::to_owned);
