@@ -114,7 +114,7 @@ async fn groups_are_those_that_postgresql_gives_to_the_role_of_the_key() {
     assert_eq!(regions("shop-admin").await.as_array().map(Vec::len), Some(2));
 }
 
-/// Seen to fail with an aggregate over any field of the entity, whether the key reads it or not.
+/// In every place of a body that takes a name.
 #[tokio::test]
 async fn a_field_that_the_key_may_not_read_is_one_that_is_not_there() {
     let shop = Shop::open().await;

@@ -1,6 +1,7 @@
 //! What the surfaces say of themselves. A new one is a file here and a line in [`add`].
 
 mod aggregates;
+mod graphql;
 mod rest;
 mod tokens;
 
@@ -19,6 +20,7 @@ pub(super) fn add(
     sections: &mut Sections,
 ) {
     rest::add(tenant, catalog, scope, sections);
+    graphql::add(tenant, sections);
     if served.has(Surface::Ddl) {
         aggregates::add(catalog, scope, sections);
     }

@@ -6,7 +6,7 @@ use rowgate_sql::query::{Query, Selected as Member};
 use rowgate_sql::request::{AggregateFunction, Aggregation, Expr, GroupRequest, ReadRequest};
 use rowgate_sql::resolve;
 
-use super::{Lowered, Lowering, Place, filter};
+use super::{Lowered, Lowering, Position, filter};
 use crate::api::graphql::document::selection::{Selected, collect};
 use crate::api::graphql::document::value::{Value, json_text};
 use crate::api::graphql::error::GraphQlError;
@@ -30,7 +30,7 @@ impl<'a> Lowering<'a> {
         entity: &EntityName,
         request: &ReadRequest,
         part: &Selected<'a>,
-        place: &Place,
+        place: &Position,
     ) -> Lowered<Query> {
         let place = place.within(part.key);
         let ty = self.schema.type_of(entity);
@@ -97,7 +97,7 @@ impl<'a> Lowering<'a> {
         ty: &str,
         selected: &Selected<'a>,
         by: &[String],
-        place: &Place,
+        place: &Position,
     ) -> Lowered<Vec<(String, Result<&'a str, String>)>> {
         let mut keys = Vec::new();
         for key in collect(&self.operation.document, &selected.sets, self.variables)? {
