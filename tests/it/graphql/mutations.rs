@@ -118,3 +118,31 @@ async fn a_write_needs_its_right_and_a_post() {
     let name = shop.data("shop-admin", "{ customers_by_pk(id: 1) { name } }").await;
     assert_ne!(name["customers_by_pk"]["name"], "x");
 }
+
+/// The table asks for the version of the row, which is a field of the item; its rows are never deleted.
+#[tokio::test]
+async fn a_protected_table_takes_the_version_that_was_read() {
+    let shop = Shop::open().await;
+    let read =
+        "{ stock(first: 1, orderBy: {product_id: ASC}) { items { product_id quantity dl_expected_ts } } }";
+    let row = shop.data("shop-admin", read).await["stock"]["items"][0].clone();
+    let id = &row["product_id"];
+    let update = |item: &str| {
+        format!("mutation {{ updateStock(product_id: {id}, item: {item}) {{ quantity dl_expected_ts }} }}")
+    };
+    let code = async |item: &str| shop.error("shop-admin", &update(item)).await.0;
+    assert_eq!(code("{quantity: 1}").await, "ExpectedTsRequired");
+    assert_eq!(code("{quantity: 1, dl_expected_ts: \"2020-01-01T00:00:00Z\"}").await, "StaleRow");
+    let version = row["dl_expected_ts"].as_str().expect("a version");
+    let changed =
+        shop.data("shop-admin", &update(&format!("{{quantity: 77, dl_expected_ts: \"{version}\"}}"))).await;
+    assert_eq!(changed["updateStock"]["quantity"], 77);
+    assert_ne!(changed["updateStock"]["dl_expected_ts"], row["dl_expected_ts"]);
+    assert_eq!(code(&format!("{{quantity: 78, dl_expected_ts: \"{version}\"}}")).await, "StaleRow");
+    let names =
+        shop.data("shop-admin", "{ __type(name: \"Mutation\") { fields { name } } }").await.to_string();
+    assert!(
+        names.contains("updateStock") && names.contains("deleteOrders") && !names.contains("deleteStock"),
+        "{names}"
+    );
+}

@@ -132,7 +132,15 @@ fn inputs(named: &Named<'_>, rows: &Rows<'_>, verb: &str, written: &Written, key
         let field = rows.field(at);
         of = of.field(input(&field.name, scalars::of(&field.ty), written.required.contains(&at)));
     }
-    of
+    // of a row that is there: a new one has none
+    let version = rows.version().filter(|_| verb != "Create").map(|at| rows.field(at));
+    match version.filter(|field| is_name(&field.name)) {
+        Some(field) => {
+            let version = input(&field.name, scalars::of(&field.ty), false);
+            of.field(version.description("The version of the row, as it was read."))
+        }
+        None => of,
+    }
 }
 
 fn key(named: &Named<'_>, entity: &Entity) -> Object {
