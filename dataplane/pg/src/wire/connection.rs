@@ -107,9 +107,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Whether the next caller finds the session as it was opened.
-    pub(super) fn is_as_opened(&self) -> bool {
-        self.sessions == Sessions::Pooled || !self.inbox.has_deviated()
+    /// Whether the next caller finds the session as it was opened, with nothing said that no exchange asked for: a server that
+    /// goes down says so behind the last answer.
+    pub(super) fn is_as_opened(&mut self) -> bool {
+        self.inbox.is_drained() && (self.sessions == Sessions::Pooled || !self.inbox.has_deviated())
     }
 
     pub(super) fn session(&self) -> Session {

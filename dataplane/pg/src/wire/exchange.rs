@@ -220,7 +220,7 @@ impl Exchange {
     /// Its exchange came to the proper end.
     fn put_back(&mut self) {
         let (slot, connection) = (self.slot.take(), self.connection.take());
-        let connection = connection.expect("it has just been used");
+        let mut connection = connection.expect("it has just been used");
         // Else both are dropped: the connection is closed, and the slot is free for another one.
         if connection.is_as_opened() {
             slot.expect("it ends with its exchange").give_back(connection);

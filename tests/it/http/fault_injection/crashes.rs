@@ -96,6 +96,11 @@ async fn a_postgresql_that_is_killed_under_load_five_times_is_used_again_within_
     .await;
     load.ends.store(true, Ordering::Relaxed);
     while let Some(ended) = clients.join_next().await {
+        if ended.is_err() {
+            // why the replica gave another answer
+            let log = world.log();
+            log.lines().filter(|line| line.contains("fault")).for_each(|line| println!("{line}"));
+        }
         ended.expect("every answer is its question's, or a refusal that says when to come again");
     }
     assert!(world.stop().await.success());
