@@ -1,4 +1,4 @@
-//! Aggregates as a surface: the body of `POST /api/ddl/aggregates/{entity}` becomes a [`GroupRequest`], and what the stages behind
+//! Aggregates as a surface: the body of `POST /api/ddl/aggregates/{entity}` becomes a [`GroupRequest`](crate::request::GroupRequest), and what the stages behind
 //! refuse becomes a problem in the words of that body, whose options have no dollar signs.
 
 mod body;

@@ -29,7 +29,7 @@ pub struct EntityRecord {
     /// Column name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hide_soft_deleted: Option<String>,
-    /// A view over a protected table, with a column [`EXPECTED_TS`].
+    /// A view over a protected table, with a column [`EXPECTED_TS`](super::EXPECTED_TS).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_version: bool,
     /// Its routine may be SECURITY DEFINER.
