@@ -124,7 +124,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     pub(super) async fn exchange(&mut self, ask: &Asked) -> Result<(Exchanged, bool), Broken> {
         // Taken for an answer it would be somebody else's.
         if !self.inbox.is_drained() {
-            return Err(broken(Malformed("more messages than were requested").into(), Part::Key));
+            return Err(broken(Stop::unasked(), Part::Key));
         }
         if let Some(nested) = &ask.nested {
             return self.exchange_nested(ask, nested).await;

@@ -178,6 +178,11 @@ pub(super) enum Part {
 }
 
 impl Stop {
+    /// Something came before anything was asked: a server that goes down says so. Nothing has run.
+    pub(super) fn unasked() -> Stop {
+        Stop::Io(io::Error::new(io::ErrorKind::ConnectionAborted, "the server ended the session"))
+    }
+
     /// For a connection that will not be used again.
     pub(super) fn failure(self, part: Part) -> WriteFailure {
         match self {

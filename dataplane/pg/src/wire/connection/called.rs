@@ -141,7 +141,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn describe(&mut self, call: &Call) -> Result<Result<(), Failure>, Stop> {
         // Taken for an answer it would be somebody else's.
         if !self.inbox.is_drained() {
-            return Err(Malformed("more messages than were requested").into());
+            return Err(Stop::unasked());
         }
         let types = call.sql.binds().iter().map(|bind| bind.oid);
         let write = |out: &mut BytesMut| -> io::Result<()> {
