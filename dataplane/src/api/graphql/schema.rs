@@ -45,7 +45,7 @@ pub(crate) enum Query {
     ByKey(EntityName),
 }
 
-/// What a type of a schema takes in memory, on average, with what leads to it: measured, see docs/decisions/graphql.md.
+/// What a type of a schema takes in memory, with what leads to it: an estimate.
 const BYTES_PER_TYPE: usize = 6 << 10;
 
 impl Schema {
