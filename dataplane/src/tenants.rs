@@ -1,6 +1,7 @@
 //! What this replica serves: the tenants, the catalog of each, and the loop that follows the control database.
 
 pub(crate) mod availability;
+pub(crate) mod built_cache;
 pub(crate) mod call_activity;
 pub mod freshness;
 pub(crate) mod load_backoff;

@@ -78,9 +78,8 @@ fn sql_text_is_made_of_nothing_else() {
 #[test]
 fn tasks_are_started_by_those_who_wait_for_them() {
     // who starts a task, and what waits for it or ends it
-    const STARTS: [(&str, &str); 6] = [
-        ("dataplane/src/api/openapi/cache.rs", "task.await"),
-        ("dataplane/src/api/graphql/schema/cache.rs", "task.await"),
+    const STARTS: [(&str, &str); 5] = [
+        ("dataplane/src/tenants/built_cache.rs", "task.await"),
         ("dataplane/src/api/graphql/query.rs", "answered.await"),
         ("dataplane/pg/src/connect/gate.rs", "accepting"),
         ("dataplane/standalone/src/run.rs", "signals.abort()"),

@@ -72,7 +72,7 @@ mod tests {
         let mut catalog = Catalog::default();
         let orders = "orders".parse().expect("a name");
         let scope = Scope {
-            entities: HashMap::from([(orders, rowgate_sql::catalog::Rights::default())]),
+            entities: Arc::new(HashMap::from([(orders, rowgate_sql::catalog::Rights::default())])),
             ..Scope::default()
         };
         catalog.scopes.insert("set_a".to_owned(), Arc::new(scope));

@@ -258,13 +258,13 @@ fn field(record: &EntityRecord, column: &ColumnInfo, view: &ViewInfo) -> Field {
 }
 
 fn scope(entities: &BTreeMap<EntityName, Arc<Entity>>, permissions: &[PermissionRecord]) -> Scope {
-    let mut scope = Scope::default();
+    let mut all: HashMap<EntityName, Rights> = HashMap::new();
     for permission in permissions {
         let Some(entity) = entities.get(&permission.entity) else { continue };
-        let rights = scope.entities.entry(permission.entity.clone()).or_insert_with(|| nothing(entity));
+        let rights = all.entry(permission.entity.clone()).or_insert_with(|| nothing(entity));
         grant(rights, entity, permission);
     }
-    scope
+    Scope { entities: Arc::new(all), ..Scope::default() }
 }
 
 fn nothing(entity: &Entity) -> Rights {

@@ -1,6 +1,7 @@
 //! What a role may do, and on which surface.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use rowgate_core::name::EntityName;
 
@@ -9,7 +10,8 @@ use super::Entity;
 /// What one role may do: entity by entity, absent means no.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
-    pub entities: HashMap<EntityName, Rights>,
+    /// Shared with the same rights over other protocols.
+    pub entities: Arc<HashMap<EntityName, Rights>>,
     /// What does not belong to it is not there.
     pub protocol: Protocol,
 }

@@ -151,7 +151,7 @@ fn scope_of(group: &Entity) -> Scope {
     let rights = Rights { read: vec![true; group.fields.len()], ..Rights::default() };
     let entities = HashMap::from([(group.name.clone(), rights)]);
     // every surface serves what a group is
-    Scope { entities, ..Scope::default() }
+    Scope { entities: Arc::new(entities), ..Scope::default() }
 }
 
 /// As of rows; and what the values of a position are made of.

@@ -63,7 +63,7 @@ fn called(kind: RoutineKind, returns: Returns, may: bool, text: Option<&str>) ->
     let mut catalog = Catalog::default();
     catalog.entities.insert(entity.name.clone(), entity.into());
     let rights = Rights { execute: may, ..Rights::default() };
-    let scope = Scope { entities: HashMap::from([(entity_name("work"), rights)]), ..Scope::default() };
+    let scope = Scope { entities: HashMap::from([(entity_name("work"), rights)]).into(), ..Scope::default() };
     let body = text.map(|text| body::parse(text.as_bytes())).transpose();
     match rest::call(&catalog, &scope, &entity_name("work"), body, true) {
         Err(problem) => format!("{:?}: {}", problem.code, problem.message),

@@ -250,11 +250,11 @@ async fn a_document_is_made_once_for_a_catalog_and_a_permission_set_and_the_olde
     let third = get(&snapshot, "c").await;
     assert!(Arc::ptr_eq(&first, &get(&snapshot, "a").await), "b was the oldest");
     assert!(Arc::ptr_eq(&third, &get(&snapshot, "c").await));
-    assert_eq!(cache.n_documents(), 2);
+    assert_eq!(cache.built.n_kept(), 2);
     assert!(!Arc::ptr_eq(&first, &get(&newer, "a").await), "another catalog");
     drop(snapshot);
     let _made = get(&newer, "d").await;
-    assert_eq!(cache.n_documents(), 2, "those of the catalog that is gone went with it");
+    assert_eq!(cache.built.n_kept(), 2, "those of the catalog that is gone went with it");
     let together: HashMap<_, _> =
         futures_util::future::join_all((0..8).map(|n| get(&newer, ["e", "f"][n % 2])))
             .await
