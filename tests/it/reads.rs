@@ -2,7 +2,7 @@
 
 mod aggregates;
 pub(crate) mod differential;
-mod expand;
+pub(crate) mod expand;
 mod joins_guarded;
 mod mistakes;
 mod paging;

@@ -8,7 +8,7 @@ use super::fixture::Shop;
 use crate::openapi::fixture::node;
 
 fn run(shop: &Shop, script: &str, work: &Path, input: &str) -> Value {
-    node(&format!("../graphql/{script}"), work, &[&shop.url(), &shop.world.key("shop-admin")], input)
+    node(&format!("graphql/{script}"), work, &[&shop.url(), &shop.world.key("shop-admin")], input)
 }
 
 #[tokio::test]

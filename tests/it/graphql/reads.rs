@@ -1,18 +1,9 @@
 //! Nested reads: rows, order, pages and numbers as PostgreSQL gives them to the key's role, in one batch.
 
-use rowgate_tests::servers::postgres::rows;
 use serde_json::{Value, json};
 
 use super::fixture::Shop;
-
-/// What `text` gives as `it`, to the role of a key.
-async fn as_role(shop: &Shop, key: &str, text: &str) -> Value {
-    let mut conn = shop.world.superuser("shop").await;
-    let role = rows(&mut conn, &format!("select role::text from dl.keys where name = '{key}'")).await;
-    let role = role[0]["role"].as_str().expect("a name").to_owned();
-    rowgate_tests::servers::postgres::execute(&mut conn, &format!("set role {role}")).await;
-    rows(&mut conn, &format!("select ({text}) as it")).await[0]["it"].clone()
-}
+use crate::reads::expand::as_role;
 
 const NESTED: &str = "{
     orders(first: 4, orderBy: {id: DESC}) {
@@ -32,7 +23,7 @@ async fn rows_within_rows_are_those_that_the_key_sees() {
     for key in ["north", "shop-admin"] {
         let found = shop.data(key, NESTED).await;
         let wanted = as_role(
-            &shop,
+            &shop.world,
             key,
             "select json_agg(json_build_object('__typename', 'Orders', 'number', o.id,
                 'customer', (select json_build_object('name', c.name, 'orders', json_build_object('items',
@@ -50,7 +41,7 @@ async fn rows_within_rows_are_those_that_the_key_sees() {
         )
         .await;
         assert_eq!(found["orders"]["items"], wanted, "{key}");
-        let number = as_role(&shop, key, "select count(*) from shop.orders").await;
+        let number = as_role(&shop.world, key, "select count(*) from shop.orders").await;
         assert_eq!(found["orders"]["totalCount"], number, "{key}");
     }
 }
@@ -152,7 +143,7 @@ async fn filters_find_what_their_conditions_find_in_postgresql() {
                 "select json_build_object('items', coalesce(json_agg(json_build_object('id', id) order by id), '[]'), 'totalCount', count(*))
                  from shop.{entity} t where {condition}"
             );
-            assert_eq!(found[entity], as_role(&shop, key, &wanted).await, "{key}: {filter}");
+            assert_eq!(found[entity], as_role(&shop.world, key, &wanted).await, "{key}: {filter}");
         }
     }
 }
@@ -171,8 +162,8 @@ async fn documents_may_use_all_of_the_language() {
     query Other { orders { totalCount } }";
     let request = json!({"query": query, "operationName": "Both", "variables": {"id": "1", "filter": {"id": {"in": 3}}}});
     let answer = shop.ask("shop-admin", request).await;
-    let state = as_role(&shop, "shop-admin", "select state from shop.orders where id = 1").await;
-    let name = as_role(&shop, "shop-admin", "select name from shop.customers where id = 3").await;
+    let state = as_role(&shop.world, "shop-admin", "select state from shop.orders where id = 1").await;
+    let name = as_role(&shop.world, "shop-admin", "select name from shop.customers where id = 3").await;
     assert_eq!(
         answer,
         json!({"data": {
@@ -207,7 +198,7 @@ async fn a_key_sees_the_schema_of_its_own_rights() {
         assert!(all.contains(&format!("\"{hidden}")), "{hidden}");
         assert!(!south.contains(&format!("\"{hidden}")), "{hidden}: {south}");
     }
-    // what is there for others, and what is there for nobody: one answer
+    // what is there for others and what does not exist: one answer
     for (hidden, absent) in [
         ("{ products { totalCount } }", "{ produces { totalCount } }"),
         ("{ customers { items { email } } }", "{ customers { items { emall } } }"),
@@ -259,7 +250,7 @@ async fn groups_are_those_of_the_rows_that_the_key_sees() {
             )
             .await;
         let wanted = as_role(
-            &shop,
+            &shop.world,
             key,
             "select json_build_object(
                 'orders', (select json_build_object('__typename', 'OrdersConnection',

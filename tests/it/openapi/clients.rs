@@ -26,6 +26,6 @@ async fn a_client_of_openapi_typescript_works_on_the_shop() {
     let work = tempfile::tempdir().expect("a temporary folder");
     let document = fixture.document("shop", "shop-admin").await.to_string();
     let (address, key) = (fixture.world.url(), fixture.world.key("shop-admin"));
-    let found = node("typescript.mjs", work.path(), &[&address, &key], &document);
+    let found = node("openapi/typescript.mjs", work.path(), &[&address, &key], &document);
     assert_eq!(found["titles"], 3, "{found}");
 }

@@ -69,10 +69,10 @@ pub(super) fn python(script: &str, input: &Value) -> Value {
     serde_json::from_str(text.lines().last().unwrap_or_default()).expect("it prints JSON")
 }
 
-/// Runs a script of `tests/clients/openapi` with Node.js, which is given the packages, a folder to work in, `arguments` and `input`.
+/// Runs a script of `tests/clients` with Node.js, which is given the packages, a folder to work in, `arguments` and `input`.
 pub(crate) fn node(script: &str, work: &Path, arguments: &[&str], input: &str) -> Value {
     let mut command = Command::new("node");
-    command.arg(tests().join("clients/openapi").join(script)).arg(packages()).arg(work).args(arguments);
+    command.arg(tests().join("clients").join(script)).arg(packages()).arg(work).args(arguments);
     serde_json::from_slice(&run(&mut command, input).stdout).expect("it prints JSON")
 }
 

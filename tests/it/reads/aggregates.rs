@@ -1,10 +1,12 @@
 //! `POST /api/ddl/aggregates/{entity}`: what PostgreSQL gives to the key's role, and nothing to a key that may not read it.
 
 use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::servers::postgres::{execute, rows};
+use rowgate_tests::servers::postgres::execute;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 use serde_json::{Value, json};
+
+use super::expand::rows_as;
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
@@ -37,11 +39,7 @@ impl Shop {
 
     /// The rows of `text`, as the role of a key sees them.
     async fn as_role(&self, key: &str, text: &str) -> Value {
-        let mut conn = self.world.superuser("shop").await;
-        let role = rows(&mut conn, &format!("select role::text from dl.keys where name = '{key}'")).await;
-        let role = role[0]["role"].as_str().expect("a name").to_owned();
-        execute(&mut conn, &format!("set role {role}")).await;
-        Value::Array(rows(&mut conn, text).await)
+        Value::Array(rows_as(&self.world, key, text).await)
     }
 }
 

@@ -25,12 +25,17 @@ async fn served(client: &Client, world: &World, key: &str) {
 }
 
 /// What `text` gives as `it`, to the role of a key.
-async fn as_role(world: &World, key: &str, text: &str) -> Value {
+pub(crate) async fn as_role(world: &World, key: &str, text: &str) -> Value {
+    rows_as(world, key, &format!("select ({text}) as it")).await[0]["it"].clone()
+}
+
+/// The rows that `text` gives to the role of a key of the shop.
+pub(crate) async fn rows_as(world: &World, key: &str, text: &str) -> Vec<Value> {
     let mut conn = world.superuser("shop").await;
     let role = rows(&mut conn, &format!("select role::text from dl.keys where name = '{key}'")).await;
     let role = role[0]["role"].as_str().expect("a name").to_owned();
     execute(&mut conn, &format!("set role {role}")).await;
-    rows(&mut conn, &format!("select ({text}) as it")).await[0]["it"].clone()
+    rows(&mut conn, text).await
 }
 
 const NESTED: &str = "/orders?$select=id&$orderby=id desc&$first=4&$count=true&$expand=customer($select=name;$expand=orders(\
