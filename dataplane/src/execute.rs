@@ -3,7 +3,7 @@
 //! Nothing here knows `api`, axum or an address: a surface parses a request, lends its words and makes its response.
 
 pub mod call;
-mod nested;
+pub(crate) mod nested;
 pub mod post;
 pub(crate) mod problem;
 pub mod read;

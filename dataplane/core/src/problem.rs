@@ -133,6 +133,14 @@ impl Problem {
         self
     }
 
+    /// The same in other words: each of `names` becomes what stands beside it, in their order.
+    #[must_use]
+    pub fn reworded(self, names: &[(&str, &str)]) -> Problem {
+        let words = |text: String| names.iter().fold(text, |text, (from, to)| text.replace(from, to));
+        let details = self.details.into_iter().map(words).collect();
+        Problem { message: words(self.message), details, ..self }
+    }
+
     /// One answer for an unknown, wrong, expired, revoked, foreign or malformed key or token.
     #[must_use]
     pub fn unauthorized() -> Problem {

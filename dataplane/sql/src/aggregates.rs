@@ -8,13 +8,12 @@ use rowgate_core::problem::{Code, Problem};
 
 use crate::catalog::{Catalog, Scope};
 use crate::query::Query;
-use crate::resolve::{self, Cursors, Refusal, Visible};
+use crate::resolve::{self, Cursors, Refusal};
 use crate::rest;
 
 /// Whether the scope may read rows of the entity at all, whatever the body says.
 pub fn may_read(catalog: &Catalog, scope: &Scope, entity: &EntityName) -> Result<(), Problem> {
-    let found = resolve::find(catalog, scope, entity, Visible::of);
-    found.map(|_| ()).map_err(|refusal| problem(catalog, scope, entity, refusal))
+    resolve::may_read(catalog, scope, entity).map_err(|refusal| problem(catalog, scope, entity, refusal))
 }
 
 /// A body that cannot be read is a problem only for who may read the entity.
@@ -52,15 +51,13 @@ fn problem(catalog: &Catalog, scope: &Scope, entity: &EntityName, refusal: Refus
 
 /// A problem in the words of the body. `filter`: the member that holds the condition.
 fn in_body(problem: Problem, filter: &str) -> Problem {
-    let names = [
+    problem.reworded(&[
         ("$filter=", ""),
         ("$orderby=", ""),
         ("$filter", filter),
         ("$orderby", "orderby"),
         ("$first", "first"),
-    ];
-    let names = names.into_iter().chain([("$after", "after"), ("$select", "groupBy")]);
-    let words = |text: String| names.clone().fold(text, |text, (from, to)| text.replace(from, to));
-    let details = problem.details.into_iter().map(words).collect();
-    Problem { message: words(problem.message), details, ..problem }
+        ("$after", "after"),
+        ("$select", "groupBy"),
+    ])
 }

@@ -2,7 +2,7 @@
 
 use rowgate_core::derive::CursorKey;
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::{Failure, Nested};
+use rowgate_pg::wire::{Failure, Nested, ReadPage};
 use rowgate_sql::compile::CompiledDocument;
 
 use crate::auth::credential::Caller;
@@ -25,7 +25,22 @@ pub(super) async fn read(
     // no document without a statement is made of a query
     let nested = Nested::rows(compiled, cursors.clone());
     let nested = nested.ok_or_else(|| RetryReason::Final(Problem::internal()))?;
-    let (entity, binding) = (nested.first().entity.clone(), nested.first().binding);
+    let binding = nested.first().binding;
+    let page = page(caller, context, wording, nested, is_last).await?;
+    let after = after(cursors, wording, binding, &page)?;
+    let count = is_counted.then(|| Count::Known(page.count.unwrap_or_default()));
+    Ok(Answer { json: page.json, after, count, tail: None, tagged: None })
+}
+
+/// One try of a document, in one batch.
+pub(crate) async fn page(
+    caller: &Caller,
+    context: &KeyContext,
+    wording: &Wording,
+    nested: Nested,
+    is_last: bool,
+) -> Result<ReadPage, RetryReason> {
+    let entity = nested.first().entity.clone();
     // The last try takes what it gets: where tables change without end, answers must come all the same.
     let page = retry::read_nested(caller, context, !is_last, nested).await;
     let page = page.map_err(|failure| match failure {
@@ -35,8 +50,6 @@ pub(super) async fn read(
     if page.key.generation > context.snapshot.catalog.generation && !is_last {
         return Err(RetryReason::Behind);
     }
-    let after = after(cursors, wording, binding, &page)?;
     let _first = caller.trace.rows.set(page.n_rows);
-    let count = is_counted.then(|| Count::Known(page.count.unwrap_or_default()));
-    Ok(Answer { json: page.json, after, count, tail: None, tagged: None })
+    Ok(page)
 }

@@ -25,7 +25,7 @@ pub enum Posted {
     Called(Vec<u8>),
 }
 
-/// Runs what `make` compiles of a body: see [`write::run_with_body`].
+/// Runs what `make` compiles of a body, at most once to its end: see [`write::upsert`].
 pub async fn run(
     caller: &Caller,
     wording: &Wording,

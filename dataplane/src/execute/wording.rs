@@ -19,6 +19,8 @@ pub struct Wording {
     pub long_position: &'static str,
     /// The row has another version than the request names beside its fields, or is gone.
     pub unmatched: &'static str,
+    /// The row is there, and only a new one was asked for.
+    pub taken: &'static str,
     /// The table requires the row's version, which callers know by the name of this field.
     pub version_required: fn(&str) -> String,
     /// A key field's value is not what the row is named by, as PostgreSQL has found.

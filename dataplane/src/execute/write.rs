@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Failure, WriteFailure, WriteOutcome};
 use rowgate_sql::catalog::Entity;
-use rowgate_sql::compile::{CompiledWrite, Effect, Verb};
-use rowgate_sql::query::{Guard, NoRowReason};
+use rowgate_sql::compile::{self, CompiledWrite, Effect, Verb};
+use rowgate_sql::query::{Delete, Guard, NoRowReason, Upsert};
 use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
@@ -38,10 +38,66 @@ pub struct Written {
 /// Takes memory for a statement of so many bytes that is made of a request's body.
 pub type Reserve<'a> = dyn Fn(usize) -> Result<(), Problem> + Sync + 'a;
 
+/// How often a write is attempted while its row is created or deleted concurrently.
+const MAX_ATTEMPTS: usize = 3;
+
+/// Changes the row that `make` resolves, or makes it, and says whether it was made. What is made of the body is held from the same
+/// memory as the body itself.
+pub async fn upsert(
+    caller: &Caller,
+    wording: &Wording,
+    reserve: &Reserve<'_>,
+    make: impl Fn(&KeyContext) -> Result<Upsert, Problem> + Send + Sync,
+) -> Result<(Written, bool), Problem> {
+    let mut n_attempts = 0;
+    loop {
+        n_attempts += 1;
+        let written = run_with_body(caller, wording, reserve, |context, tells_apart| {
+            let upsert = make(context)?;
+            let tells_apart = tells_apart || 1 < n_attempts;
+            Ok(compile::upsert(&if tells_apart { upsert.told_apart() } else { upsert }))
+        });
+        let written = written.await?;
+        return Err(match written.effect {
+            Some(Effect::Made) => return Ok((written, true)),
+            Some(Effect::Changed | Effect::Untrue(_)) => return Ok((written, false)),
+            Some(Effect::PassedOver) => write_problem::passed_over(),
+            None => match written.no_row {
+                NoRowReason::Again if n_attempts < MAX_ATTEMPTS => continue,
+                NoRowReason::Again => write_problem::unreachable_row(&written.entity),
+                NoRowReason::NotFound => write_problem::row_not_found(),
+                NoRowReason::PassedOver => write_problem::passed_over(),
+                NoRowReason::Taken => Problem::new(Code::PreconditionFailed, wording.taken),
+                no_row @ (NoRowReason::Stale | NoRowReason::Unmatched) => {
+                    write_problem::stale(no_row, &written.entity, wording)
+                }
+            },
+        });
+    }
+}
+
+/// Deletes the row that `make` resolves.
+pub async fn delete(
+    caller: &Caller,
+    wording: &Wording,
+    make: impl Fn(&KeyContext) -> Result<Delete, Problem> + Send + Sync,
+) -> Result<(), Problem> {
+    let written = run(caller, wording, |context, tells_apart| {
+        let delete = make(context)?;
+        Ok(compile::delete(&if tells_apart { delete.told_apart() } else { delete }))
+    });
+    let written = written.await?;
+    match (written.effect, written.n_affected) {
+        (Some(Effect::PassedOver), _) => Err(write_problem::kept(&written.entity)),
+        (_, 0) => Err(write_problem::row_not_found()),
+        _ => Ok(()),
+    }
+}
+
 /// Runs what `make` compiles, at most once to its end, in the name of the caller's key. As with reads no problem is answered to
 /// a key before the database has said that it lives. `make` is asked a second time, with `true`, where nothing was done and
 /// policies may be the reason: for the same write, in the form that shows it (`told_apart`).
-pub async fn run(
+async fn run(
     caller: &Caller,
     wording: &Wording,
     make: impl Fn(&KeyContext, bool) -> Result<CompiledWrite, Problem> + Send + Sync,
@@ -55,7 +111,7 @@ pub async fn run(
 
 /// As [`run`], of a request that was counted when its body was waited for. What is made of the body is held from the same
 /// memory as the body itself.
-pub async fn run_with_body(
+async fn run_with_body(
     caller: &Caller,
     wording: &Wording,
     reserve: &Reserve<'_>,

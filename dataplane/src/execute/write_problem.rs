@@ -70,6 +70,11 @@ pub fn kept(entity: &Entity) -> Problem {
     Problem::new(Code::ConstraintViolation, what)
 }
 
+/// No row has the key that the request names, or none that the caller sees.
+pub fn row_not_found() -> Problem {
+    Problem::new(Code::RowNotFound, "no row with this key is visible to this API key")
+}
+
 /// A trigger gave NULL back for the row.
 pub fn passed_over() -> Problem {
     let what = "a trigger skipped the row and may have done something else instead; check before retrying, and let the \

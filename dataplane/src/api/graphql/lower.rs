@@ -47,17 +47,17 @@ type Lowered<T> = Result<T, GraphQlError>;
 
 /// Where a field stands: how many relationships lead to it, how many rows may stand around it, and its place in the answer.
 #[derive(Clone)]
-struct Position {
+struct FieldContext {
     depth: usize,
     n_rows: u64,
     path: Vec<String>,
 }
 
-impl Position {
-    fn within(&self, key: &str) -> Position {
-        let mut place = self.clone();
-        place.path.push(key.to_owned());
-        place
+impl FieldContext {
+    fn within(&self, key: &str) -> FieldContext {
+        let mut context = self.clone();
+        context.path.push(key.to_owned());
+        context
     }
 }
 
@@ -84,14 +84,14 @@ impl<'a> Lowering<'a> {
     ) -> Lowered<Document> {
         let mut members = Vec::with_capacity(roots.len());
         for root in roots {
-            let place = Position { depth: 0, n_rows: 1, path: vec![root.key.to_owned()] };
+            let context = FieldContext { depth: 0, n_rows: 1, path: vec![root.key.to_owned()] };
             members.push(match self.schema.query(root.name) {
                 Some(schema::Query::Rows(name)) => {
-                    let many = self.connection(name, Link::All, ("Query", root), &place)?;
+                    let many = self.connection(name, Link::All, ("Query", root), &context)?;
                     DocumentMember::Read(Box::new(many))
                 }
                 Some(schema::Query::ByKey(name)) => {
-                    let query = self.by_key(name, root, &place)?;
+                    let query = self.by_key(name, root, &context)?;
                     let form = Form::Row { name: root.key.to_owned() };
                     DocumentMember::Read(Box::new(ToMany { link: Link::All, lists: vec![query], form }))
                 }
@@ -108,11 +108,11 @@ impl<'a> Lowering<'a> {
     }
 
     /// The row that the arguments name.
-    fn by_key(&mut self, name: &EntityName, root: &Selected<'a>, place: &Position) -> Lowered<Query> {
+    fn by_key(&mut self, name: &EntityName, root: &Selected<'a>, context: &FieldContext) -> Lowered<Query> {
         let arguments = self.arguments("Query", root)?;
         let key: Vec<(String, String)> =
             arguments.into_iter().map(|(name, value)| (name, text_of(&value))).collect();
-        self.row(name, &key, (&root.sets, root.pos), place)
+        self.row(name, &key, (&root.sets, root.pos), context)
     }
 
     /// The row of a key, with what `sets` ask of it.
@@ -123,7 +123,7 @@ impl<'a> Lowering<'a> {
         (sets, pos): (&[&'a SelectionSet], Pos),
         path: &[String],
     ) -> Lowered<Query> {
-        self.row(name, key, (sets, pos), &Position { depth: 0, n_rows: 1, path: path.to_vec() })
+        self.row(name, key, (sets, pos), &FieldContext { depth: 0, n_rows: 1, path: path.to_vec() })
     }
 
     fn row(
@@ -131,12 +131,12 @@ impl<'a> Lowering<'a> {
         name: &EntityName,
         key: &[(String, String)],
         (sets, pos): (&[&'a SelectionSet], Pos),
-        place: &Position,
+        context: &FieldContext,
     ) -> Lowered<Query> {
-        self.count_list(1, pos, place)?;
+        self.count_list(1, pos, context)?;
         let row = resolve::row(self.catalog, self.scope(), name, key, &ReadRequest::default());
-        let row = row.map_err(|refusal| self.refused(name, refusal, pos, place))?;
-        let select = self.members(&row.entity, sets, place)?;
+        let row = row.map_err(|refusal| self.refused(name, refusal, pos, context))?;
+        let select = self.members(&row.entity, sets, context)?;
         Ok(Query { select, version: None, ..row })
     }
 
@@ -145,7 +145,7 @@ impl<'a> Lowering<'a> {
         &mut self,
         entity: &Arc<Entity>,
         sets: &[&'a SelectionSet],
-        place: &Position,
+        context: &FieldContext,
     ) -> Lowered<Vec<Member>> {
         let mut members = Vec::new();
         for selected in collect(&self.operation.document, sets, self.variables)? {
@@ -163,9 +163,11 @@ impl<'a> Lowering<'a> {
             let mut relationships = catalog.relationships(scope, &entity.name);
             let Some(relationship) = relationships.find(|it| it.name == selected.name) else {
                 let what = format!("{} has no field {}", self.schema.type_of(&entity.name), selected.name);
-                return Err(GraphQlError::new(Code::UnknownField, what).at(selected.pos).within(&place.path));
+                return Err(GraphQlError::new(Code::UnknownField, what)
+                    .at(selected.pos)
+                    .within(&context.path));
             };
-            members.push(self.related(entity, relationship, &selected, place)?);
+            members.push(self.related(entity, relationship, &selected, context)?);
         }
         Ok(members)
     }
@@ -180,38 +182,38 @@ impl<'a> Lowering<'a> {
         entity: &Arc<Entity>,
         relationship: &Relationship,
         selected: &Selected<'a>,
-        place: &Position,
+        context: &FieldContext,
     ) -> Lowered<Member> {
-        let mut place = place.within(selected.key);
-        place.depth += 1;
-        if MAX_DEPTH < place.depth {
+        let mut context = context.within(selected.key);
+        context.depth += 1;
+        if MAX_DEPTH < context.depth {
             let what = format!(
                 "the query follows {} relationships one after another, and {MAX_DEPTH} is the most",
-                place.depth
+                context.depth
             );
             return Err(GraphQlError::new(Code::BadRequest, what).at(selected.pos));
         }
         let (name, to) = (selected.key.to_owned(), &relationship.to);
         if !relationship.to_one {
             let ty = self.schema.type_of(&entity.name);
-            let many = self.connection(to, relationship.link.clone(), (ty, selected), &place)?;
+            let many = self.connection(to, relationship.link.clone(), (ty, selected), &context)?;
             return Ok(Member::Many(Box::new(many)));
         }
         let may = resolve::may_read(self.catalog, self.scope(), to);
-        may.map_err(|refusal| self.refused(to, refusal, selected.pos, &place))?;
+        may.map_err(|refusal| self.refused(to, refusal, selected.pos, &context))?;
         let inside = self.catalog.entities.get(to).cloned();
         let inside = inside.ok_or_else(|| GraphQlError::from(Problem::internal()))?;
         match &relationship.link {
             Link::Fields(link) if !relationship.takes_first => {
-                let select = self.members(&inside, &selected.sets, &place)?;
+                let select = self.members(&inside, &selected.sets, &context)?;
                 Ok(Member::One(Box::new(ToOne { name, link: link.clone(), entity: inside, select })))
             }
             link => {
-                self.count_list(1, selected.pos, &place)?;
+                self.count_list(1, selected.pos, &context)?;
                 let first = ReadRequest { first: Some(1), ..ReadRequest::default() };
                 let query = resolve::collection(self.catalog, self.scope(), to, &first, self.cursors);
-                let query = query.map_err(|refusal| self.refused(to, refusal, selected.pos, &place))?;
-                let select = self.members(&inside, &selected.sets, &place)?;
+                let query = query.map_err(|refusal| self.refused(to, refusal, selected.pos, &context))?;
+                let select = self.members(&inside, &selected.sets, &context)?;
                 let query = Query { select, take: 1, max_take: 1, binding: None, ..query };
                 Ok(Member::Many(Box::new(ToMany {
                     link: link.clone(),
@@ -245,27 +247,33 @@ impl<'a> Lowering<'a> {
     }
 
     /// Counts a list of `take` rows in each row around it.
-    fn count_list(&mut self, take: usize, pos: Pos, place: &Position) -> Lowered<()> {
+    fn count_list(&mut self, take: usize, pos: Pos, context: &FieldContext) -> Lowered<()> {
         self.n_lists += 1;
         if MAX_LISTS < self.n_lists {
             let what = format!("the query asks for more than {MAX_LISTS} lists and groups");
-            return Err(GraphQlError::new(Code::BadRequest, what).at(pos).within(&place.path));
+            return Err(GraphQlError::new(Code::BadRequest, what).at(pos).within(&context.path));
         }
-        self.cost = self.cost.saturating_add(place.n_rows.saturating_mul(take as u64));
+        self.cost = self.cost.saturating_add(context.n_rows.saturating_mul(take as u64));
         let limit = self.catalog.limits.graphql_cost;
         if limit < self.cost {
             let what = format!(
                 "the query may return {} rows by its arguments first, and limits.graphqlCost of the Tenant is {limit}; ask for fewer with first",
                 self.cost
             );
-            return Err(GraphQlError::new(Code::BadRequest, what).at(pos).within(&place.path));
+            return Err(GraphQlError::new(Code::BadRequest, what).at(pos).within(&context.path));
         }
         Ok(())
     }
 
-    fn refused(&self, entity: &EntityName, refusal: Refusal, pos: Pos, place: &Position) -> GraphQlError {
+    fn refused(
+        &self,
+        entity: &EntityName,
+        refusal: Refusal,
+        pos: Pos,
+        context: &FieldContext,
+    ) -> GraphQlError {
         let problem = rest::problem::of(self.catalog, self.scope(), entity, refusal);
-        GraphQlError::from(wording::of_graphql(problem)).at(pos).within(&place.path)
+        GraphQlError::from(wording::of_graphql(problem)).at(pos).within(&context.path)
     }
 }
 

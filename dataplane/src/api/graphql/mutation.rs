@@ -10,8 +10,8 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::Nested;
 use rowgate_sql::catalog::Link;
 use rowgate_sql::catalog::{Entity, Protocol, Scope};
-use rowgate_sql::compile::{self, Effect};
-use rowgate_sql::query::{Document, DocumentMember, Form, NoRowReason, ToMany};
+use rowgate_sql::compile;
+use rowgate_sql::query::{Document, DocumentMember, Form, ToMany};
 use rowgate_sql::resolve::{Precondition, UpsertMode};
 use rowgate_sql::rest::{self, body};
 use serde_json::value::RawValue;
@@ -27,13 +27,11 @@ use super::{Answer, is_of_http};
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
+use crate::execute::nested;
 use crate::execute::post::{self, Posted, Statement};
 use crate::execute::retry::{self, Attempt, RetryReason};
 use crate::execute::write::{self, Reserve};
 use crate::execute::write_problem;
-
-/// How often a write is attempted while its row is created or deleted concurrently.
-const MAX_ATTEMPTS: usize = 3;
 
 /// Runs the fields of a mutation in their order.
 pub(super) async fn run(
@@ -168,56 +166,22 @@ impl Mutation<'_> {
         precondition: &Precondition,
     ) -> Run<Vec<u8>> {
         let json = item.json();
-        let mut n_attempts = 0;
-        loop {
-            n_attempts += 1;
-            let written =
-                write::run_with_body(self.caller, &WORDING, self.reserve, |context, tells_apart| {
-                    let body = body::parse(json.as_bytes());
-                    let wish = (UpsertMode::Merge, precondition, true);
-                    let upsert = rest::upsert(
-                        &context.snapshot.catalog,
-                        &scope(context),
-                        self.entity,
-                        key,
-                        body,
-                        wish,
-                    )?;
-                    let tells_apart = tells_apart || 1 < n_attempts;
-                    Ok(compile::upsert(&if tells_apart { upsert.told_apart() } else { upsert }))
-                });
-            let written = written.await.map_err(|problem| self.error(problem))?;
-            let problem = match (written.effect, written.no_row) {
-                (Some(Effect::PassedOver), _) => write_problem::passed_over(),
-                (Some(Effect::Made | Effect::Changed | Effect::Untrue(_)), _) if written.is_left_out => {
-                    left_out()
-                }
-                (Some(Effect::Made | Effect::Changed | Effect::Untrue(_)), _) => return Ok(written.json),
-                (None, NoRowReason::Again) if n_attempts < MAX_ATTEMPTS => continue,
-                (None, NoRowReason::Again) => write_problem::unreachable_row(&written.entity),
-                (None, NoRowReason::NotFound) => row_not_found(),
-                (None, NoRowReason::PassedOver) => write_problem::passed_over(),
-                // only If-None-Match asks for a new row, which no argument is
-                (None, NoRowReason::Taken) => Problem::internal(),
-                (None, no_row @ (NoRowReason::Stale | NoRowReason::Unmatched)) => {
-                    write_problem::stale(no_row, &written.entity, &WORDING)
-                }
-            };
-            return Err(self.error(problem));
+        let upserted = write::upsert(self.caller, &WORDING, self.reserve, |context| {
+            let (body, wish) = (body::parse(json.as_bytes()), (UpsertMode::Merge, precondition, true));
+            rest::upsert(&context.snapshot.catalog, &scope(context), self.entity, key, body, wish)
+        });
+        let (written, _) = upserted.await.map_err(|problem| self.error(problem))?;
+        if written.is_left_out {
+            return Err(self.error(left_out()));
         }
+        Ok(written.json)
     }
 
     async fn delete(&self, key: &[(String, String)]) -> Run<()> {
-        let written = write::run(self.caller, &WORDING, |context, tells_apart| {
-            let delete = rest::delete(&context.snapshot.catalog, &scope(context), self.entity, key)?;
-            Ok(compile::delete(&if tells_apart { delete.told_apart() } else { delete }))
+        let deleted = write::delete(self.caller, &WORDING, |context| {
+            rest::delete(&context.snapshot.catalog, &scope(context), self.entity, key)
         });
-        let written = written.await.map_err(|problem| self.error(problem))?;
-        match (written.effect, written.n_affected) {
-            (Some(Effect::PassedOver), _) => Err(self.error(write_problem::kept(&written.entity))),
-            (_, 0) => Err(self.error(row_not_found())),
-            _ => Ok(()),
-        }
+        deleted.await.map_err(|problem| self.error(problem))
     }
 
     /// What the field gives of a row that was written.
@@ -345,8 +309,8 @@ impl Attempt for ReadRow<'_> {
         let document = Document { members: vec![DocumentMember::Read(Box::new(row))] };
         let nested = Nested::document(compile::document(&document), app.cursor_key.clone());
         let nested = nested.ok_or_else(|| RetryReason::Final(Problem::internal()))?;
-        let json = query::read(caller, context, nested, is_last).await?;
-        let text = String::from_utf8(json).map_err(|_| RetryReason::Final(Problem::internal()))?;
+        let page = nested::page(caller, context, &WORDING, nested, is_last).await?;
+        let text = String::from_utf8(page.json).map_err(|_| RetryReason::Final(Problem::internal()))?;
         // an object with one member
         let row = text.strip_prefix("{\"row\":").and_then(|text| text.strip_suffix('}'));
         row.map(str::to_owned).ok_or_else(|| RetryReason::Final(Problem::internal()))
@@ -375,10 +339,6 @@ fn key_of_row(entity: &Entity, row: &[u8]) -> Option<Vec<(String, String)>> {
         (value != Value::Null).then(|| (name.clone(), text_of(&value)))
     };
     entity.key.iter().map(value).collect()
-}
-
-fn row_not_found() -> Problem {
-    Problem::new(Code::RowNotFound, "no row with this key is visible to this API key")
 }
 
 fn left_out() -> Problem {

@@ -7,7 +7,7 @@ use async_graphql::parser::types::OperationType;
 use async_graphql::{Request, Response};
 use parking_lot::Mutex;
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::{Failure, Nested};
+use rowgate_pg::wire::Nested;
 use rowgate_sql::compile;
 use rowgate_sql::resolve::Cursors;
 
@@ -23,7 +23,7 @@ use super::{Answer, is_of_http, not_run};
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
-use crate::execute::problem::problem_of;
+use crate::execute::nested;
 use crate::execute::retry::{self, Attempt, RetryReason};
 
 /// An operation that is valid in a schema.
@@ -141,8 +141,8 @@ impl Read<'_> {
         }
         let nested = Nested::document(compiled, self.app.cursor_key.clone());
         let nested = nested.ok_or_else(|| RetryReason::Final(Problem::internal()))?;
-        let data = read(caller, context, nested, is_last).await?;
-        Ok(Answer { data: Some(data), errors: Vec::new() })
+        let page = nested::page(caller, context, &WORDING, nested, is_last).await?;
+        Ok(Answer { data: Some(page.json), errors: Vec::new() })
     }
 
     /// The request is refused, unless a newer catalog or key record lets it pass.
@@ -162,27 +162,6 @@ async fn confirm(caller: &Caller, context: &KeyContext) -> Result<(), RetryReaso
         true => Ok(()),
         false => Err(RetryReason::Behind),
     }
-}
-
-/// Reads all of a document in one batch.
-pub(super) async fn read(
-    caller: &Caller,
-    context: &KeyContext,
-    nested: Nested,
-    is_last: bool,
-) -> Result<Vec<u8>, RetryReason> {
-    let entity = nested.first().entity.clone();
-    // The last try takes what it gets: where tables change without end, answers must come all the same.
-    let page = retry::read_nested(caller, context, !is_last, nested).await;
-    let page = page.map_err(|failure| match failure {
-        Failure::TooLong => RetryReason::Final(Problem::new(Code::TooLarge, WORDING.long_nested)),
-        failure => problem_of(caller, context, &WORDING, &entity, failure, |_| None),
-    })?;
-    if page.key.generation > context.snapshot.catalog.generation && !is_last {
-        return Err(RetryReason::Behind);
-    }
-    let _first = caller.trace.rows.set(page.n_rows);
-    Ok(page.json)
 }
 
 impl Prepared {

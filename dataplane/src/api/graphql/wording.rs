@@ -16,6 +16,7 @@ pub(super) static WORDING: Wording = Wording {
                     rows per page",
     unmatched: "the row's version is not the one that was given, or the row is gone; read it again, and apply the change to what \
                 you find",
+    taken: "a row with this key already exists",
     version_required: |field| {
         format!("this table requires the row's version: give {field} as it was read, in item")
     },
@@ -34,13 +35,6 @@ const NAMES: [(&str, &str); 6] = [
 ];
 
 /// A problem that the resolver worded for REST.
-pub(super) fn of_graphql(mut problem: Problem) -> Problem {
-    for text in std::iter::once(&mut problem.message).chain(&mut problem.details) {
-        for (option, argument) in NAMES {
-            if text.contains(option) {
-                *text = text.replace(option, argument);
-            }
-        }
-    }
-    problem
+pub(super) fn of_graphql(problem: Problem) -> Problem {
+    problem.reworded(&NAMES)
 }

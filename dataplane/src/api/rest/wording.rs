@@ -15,6 +15,7 @@ pub(crate) static WORDING: Wording = Wording {
                     rows per page",
     unmatched: "the row's version is not the one that If-Match names, or the row is gone; read it again, and apply the change to \
                 what you find",
+    taken: "a row with this key already exists, and If-None-Match: * requires a new one",
     version_required: |field| {
         format!(
             "this table requires the row's version: send {field} as it was read, or If-Match with its ETag"

@@ -12,8 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use rowgate_core::percent::{self, BadEncoding};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::catalog::Entity;
-use rowgate_sql::compile::{self, Effect};
-use rowgate_sql::query::NoRowReason;
+use rowgate_sql::compile;
 use rowgate_sql::resolve::{Precondition, UpsertMode};
 use rowgate_sql::rest::{self, body};
 use serde_json::value::RawValue;
@@ -100,9 +99,6 @@ pub(crate) async fn put(
     upsert(caller, target, unread, UpsertMode::Replace).await
 }
 
-/// How often a write is attempted while its row is created or deleted concurrently.
-const MAX_ATTEMPTS: usize = 3;
-
 async fn upsert(
     caller: Caller,
     target: RequestTarget,
@@ -123,50 +119,26 @@ async fn upsert(
     };
     let request = unread.receive(&caller, may).await.map_err(Problem::of_nothing_written)?;
     let reserve = |n| request.reserve(n);
-    let mut n_attempts = 0;
-    loop {
-        n_attempts += 1;
-        let written = write::run_with_body(&caller, &WORDING, &reserve, |context, tells_apart| {
-            let (entity, key, scope) = asked(context)?;
-            let (body, wish) = (
-                request.body().and_then(body::parse),
-                (mode, request.head.precondition.as_ref().map_err(Problem::clone)?, !request.head.is_minimal),
-            );
-            let upsert = rest::upsert(&context.snapshot.catalog, &scope, &entity, &key, body, wish)?;
-            let tells_apart = tells_apart || 1 < n_attempts;
-            Ok(compile::upsert(&if tells_apart { upsert.told_apart() } else { upsert }))
-        });
-        let mut written = written.await?;
-        match written.effect {
-            Some(Effect::Made) => {
-                let asked = format!("{}{}", target.origin()?, target.path());
-                // A trigger may have given it another key.
-                let made = location(&target, &written.entity, &written.json);
-                let made = made.filter(|made| !is_same(made, &asked));
-                let location = made.or_else(|| HeaderValue::try_from(asked).ok());
-                written.json = shown(written.json);
-                return Ok(written_answer(&request, StatusCode::CREATED, written, location));
-            }
-            Some(Effect::PassedOver) => return Err(write_problem::passed_over().into()),
-            Some(Effect::Changed | Effect::Untrue(_)) => {
-                written.json = shown(written.json);
-                return Ok(written_answer(&request, StatusCode::OK, written, None));
-            }
-            None => match written.no_row {
-                NoRowReason::Again if n_attempts < MAX_ATTEMPTS => {}
-                NoRowReason::Again => return Err(write_problem::unreachable_row(&written.entity).into()),
-                NoRowReason::NotFound => return Err(row_not_found()),
-                NoRowReason::PassedOver => return Err(write_problem::passed_over().into()),
-                NoRowReason::Taken => {
-                    let what = "a row with this key already exists, and If-None-Match: * requires a new one";
-                    return Err(Problem::new(Code::PreconditionFailed, what).into());
-                }
-                no_row @ (NoRowReason::Stale | NoRowReason::Unmatched) => {
-                    return Err(write_problem::stale(no_row, &written.entity, &WORDING).into());
-                }
-            },
-        }
+    let upserted = write::upsert(&caller, &WORDING, &reserve, |context| {
+        let (entity, key, scope) = asked(context)?;
+        let (body, wish) = (
+            request.body().and_then(body::parse),
+            (mode, request.head.precondition.as_ref().map_err(Problem::clone)?, !request.head.is_minimal),
+        );
+        rest::upsert(&context.snapshot.catalog, &scope, &entity, &key, body, wish)
+    });
+    let (mut written, is_made) = upserted.await?;
+    if !is_made {
+        written.json = shown(written.json);
+        return Ok(written_answer(&request, StatusCode::OK, written, None));
     }
+    let asked = format!("{}{}", target.origin()?, target.path());
+    // A trigger may have given it another key.
+    let made = location(&target, &written.entity, &written.json);
+    let made = made.filter(|made| !is_same(made, &asked));
+    let location = made.or_else(|| HeaderValue::try_from(asked).ok());
+    written.json = shown(written.json);
+    Ok(written_answer(&request, StatusCode::CREATED, written, location))
 }
 
 /// Without a field that may be read a row is empty braces.
@@ -203,10 +175,6 @@ fn written_answer(
     response
 }
 
-fn row_not_found() -> Refusal {
-    Problem::new(Code::RowNotFound, "no row with this key is visible to this API key").into()
-}
-
 /// Whether both are one address, however they are escaped and in whatever order its fields are.
 fn is_same(made: &HeaderValue, asked: &str) -> bool {
     fn parts(address: &str) -> Result<Vec<Cow<'_, str>>, BadEncoding> {
@@ -223,29 +191,22 @@ pub(crate) async fn delete(
     target: RequestTarget,
     asked: DeletePreconditions,
 ) -> Result<StatusCode, Refusal> {
-    let written = write::run(&caller, &WORDING, |context, tells_apart| {
+    let deleted = write::delete(&caller, &WORDING, |context| {
         let (entity, key) = (target.entity(context)?, target.key()?);
         no_options(&target)?;
         let scope = context.snapshot.scope(&context.key);
         let delete = rest::delete(&context.snapshot.catalog, &scope, &entity, &key)?;
         match asked.0.as_ref().map_err(Problem::clone)? {
             // A row that is not there is a 404 in either case.
-            Precondition::Either | Precondition::Present if tells_apart => {
-                Ok(compile::delete(&delete.told_apart()))
-            }
-            Precondition::Either | Precondition::Present => Ok(compile::delete(&delete)),
+            Precondition::Either | Precondition::Present => Ok(delete),
             Precondition::Absent | Precondition::Tagged(_) => Err(Problem::new(
                 Code::BadRequest,
                 "rows of a table that allows deletes have no version; leave out If-Match and If-None-Match",
             )),
         }
     });
-    let written = written.await?;
-    match (written.effect, written.n_affected) {
-        (Some(Effect::PassedOver), _) => Err(write_problem::kept(&written.entity).into()),
-        (_, 0) => Err(row_not_found()),
-        _ => Ok(StatusCode::NO_CONTENT),
-    }
+    deleted.await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// What the headers of a request ask of the row.

@@ -32,7 +32,7 @@ pub(super) fn add(dir: &Path, drafts: &[Draft], manifests: &[Value]) -> Result<(
     Ok(())
 }
 
-/// Whoever reads the folder meets the whole file or none: it gets its name once it is written.
+/// A reader of the folder finds the whole file or none: it gets its name once it is written.
 fn write_new(dir: &Path, name: &str, text: &str) -> Result<(), SetRelationshipError> {
     let (path, hidden) = (dir.join(name), dir.join(format!(".{name}.{}", std::process::id())));
     let failed = |source| SetRelationshipError::Write { path: path.clone(), source };

@@ -7,7 +7,7 @@ use rowgate_sql::query::{ConnectionPart, Form, Query, Selected as Member, ToMany
 use rowgate_sql::request::ReadRequest;
 use rowgate_sql::resolve;
 
-use super::{Lowered, Lowering, Position, filter, order};
+use super::{FieldContext, Lowered, Lowering, filter, order};
 use crate::api::graphql::document::selection::{Selected, collect};
 use crate::api::graphql::document::value::{Value, json_text};
 use crate::api::graphql::error::GraphQlError;
@@ -19,11 +19,11 @@ impl<'a> Lowering<'a> {
         entity: &EntityName,
         link: Link,
         (ty, selected): (&str, &Selected<'a>),
-        place: &Position,
+        context: &FieldContext,
     ) -> Lowered<ToMany> {
         let request = self.request(ty, selected)?;
         let rows = resolve::collection(self.catalog, self.scope(), entity, &request, self.cursors);
-        let rows = rows.map_err(|refusal| self.refused(entity, refusal, selected.pos, place))?;
+        let rows = rows.map_err(|refusal| self.refused(entity, refusal, selected.pos, context))?;
         let parts = collect(&self.operation.document, &selected.sets, self.variables)?;
         let asks = |name: &str| parts.iter().any(|part| part.name == name);
         let binding = rows.binding.filter(|_| asks("endCursor"));
@@ -34,9 +34,9 @@ impl<'a> Lowering<'a> {
         for part in &parts {
             let of = match part.name {
                 "items" => {
-                    self.count_list(rows.take, part.pos, place)?;
-                    let mut inside = place.within(part.key);
-                    inside.n_rows = place.n_rows.saturating_mul(rows.take as u64);
+                    self.count_list(rows.take, part.pos, context)?;
+                    let mut inside = context.within(part.key);
+                    inside.n_rows = context.n_rows.saturating_mul(rows.take as u64);
                     let select = self.members(&rows.entity, &part.sets, &inside)?;
                     let at = lists.len();
                     lists.push(Query {
@@ -51,12 +51,12 @@ impl<'a> Lowering<'a> {
                 "endCursor" => ConnectionPart::EndCursor(usize::MAX),
                 "hasNextPage" => ConnectionPart::HasNextPage(usize::MAX),
                 "totalCount" => {
-                    self.count_list(1, part.pos, place)?;
+                    self.count_list(1, part.pos, context)?;
                     lists.push(rows.number_of_rows());
                     ConnectionPart::Count(lists.len() - 1)
                 }
                 "groupBy" => {
-                    lists.push(self.groups(entity, &request, part, place)?);
+                    lists.push(self.groups(entity, &request, part, context)?);
                     ConnectionPart::Items(lists.len() - 1)
                 }
                 "__typename" => {
@@ -65,13 +65,15 @@ impl<'a> Lowering<'a> {
                 }
                 other => {
                     let what = format!("a connection has no field {other}");
-                    return Err(GraphQlError::new(Code::UnknownField, what).at(part.pos).within(&place.path));
+                    return Err(GraphQlError::new(Code::UnknownField, what)
+                        .at(part.pos)
+                        .within(&context.path));
                 }
             };
             members.push((part.key.to_owned(), of));
         }
         if paged.is_none() && (asks("endCursor") || asks("hasNextPage")) {
-            self.count_list(rows.take, selected.pos, place)?;
+            self.count_list(rows.take, selected.pos, context)?;
             let select = rows.entity.key.iter().copied().map(Member::Field).collect();
             paged = Some(lists.len());
             lists.push(Query { select, binding, ..rows });

@@ -6,7 +6,7 @@ use rowgate_sql::query::{Query, Selected as Member};
 use rowgate_sql::request::{AggregateFunction, Aggregation, Expr, GroupRequest, ReadRequest};
 use rowgate_sql::resolve;
 
-use super::{Lowered, Lowering, Position, filter};
+use super::{FieldContext, Lowered, Lowering, filter};
 use crate::api::graphql::document::selection::{Selected, collect};
 use crate::api::graphql::document::value::{Value, json_text};
 use crate::api::graphql::error::GraphQlError;
@@ -30,9 +30,9 @@ impl<'a> Lowering<'a> {
         entity: &EntityName,
         request: &ReadRequest,
         part: &Selected<'a>,
-        place: &Position,
+        context: &FieldContext,
     ) -> Lowered<Query> {
-        let place = place.within(part.key);
+        let context = context.within(part.key);
         let ty = self.schema.type_of(entity);
         let (mut by, mut first) = (Vec::new(), None);
         for (name, value) in self.arguments(&format!("{ty}Connection"), part)? {
@@ -55,7 +55,7 @@ impl<'a> Lowering<'a> {
         let mut parts = Vec::new();
         for selected in collect(&self.operation.document, &part.sets, self.variables)? {
             let member = match selected.name {
-                "fields" => Part::Fields(self.keys(ty, &selected, &groups.by, &place)?),
+                "fields" => Part::Fields(self.keys(ty, &selected, &groups.by, &context)?),
                 "aggregations" => {
                     Part::Aggregations(self.aggregations(ty, &selected, &mut groups, &mut having)?)
                 }
@@ -65,8 +65,8 @@ impl<'a> Lowering<'a> {
         }
         groups.having = (!having.is_empty()).then_some(Expr::All(having));
         let query = resolve::groups(self.catalog, self.scope(), entity, &groups, self.cursors);
-        let query = query.map_err(|refusal| self.refused(entity, refusal, part.pos, &place))?;
-        self.count_list(query.take, part.pos, &place)?;
+        let query = query.map_err(|refusal| self.refused(entity, refusal, part.pos, &context))?;
+        self.count_list(query.take, part.pos, &context)?;
         let field = |name: &str| query.entity.fields.iter().position(|field| field.name == name);
         let member = |(name, part)| match part {
             Part::Constant(json) => Some(Member::Constant { name, json }),
@@ -97,7 +97,7 @@ impl<'a> Lowering<'a> {
         ty: &str,
         selected: &Selected<'a>,
         by: &[String],
-        place: &Position,
+        context: &FieldContext,
     ) -> Lowered<Vec<(String, Result<&'a str, String>)>> {
         let mut keys = Vec::new();
         for key in collect(&self.operation.document, &selected.sets, self.variables)? {
@@ -107,7 +107,7 @@ impl<'a> Lowering<'a> {
                 name => {
                     let what =
                         format!("rows are not grouped by {name}; add it to the argument fields of groupBy");
-                    return Err(GraphQlError::new(Code::BadRequest, what).at(key.pos).within(&place.path));
+                    return Err(GraphQlError::new(Code::BadRequest, what).at(key.pos).within(&context.path));
                 }
             };
             keys.push((key.key.to_owned(), of));

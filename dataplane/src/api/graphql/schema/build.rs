@@ -9,7 +9,7 @@ use async_graphql::dynamic::{
 use rowgate_core::name::EntityName;
 use rowgate_sql::catalog::{Catalog, FieldType, Scope};
 
-use super::names::{Named, is_name};
+use super::names::{Named, capital, is_name};
 use super::scalars;
 use super::{groups, mutations};
 use crate::api::graphql::document::value::Value;
@@ -27,7 +27,7 @@ pub(super) fn executable(
     let mut query = Object::new("Query").description("Reads. All of a query see one state of the database.");
     let mut mutation = Object::new("Mutation").description("Writes and calls, one after another.");
     let (mut n_queries, mut n_mutations) = (0, 0);
-    let mut types = Types(Vec::new(), Vec::new(), Vec::new());
+    let mut types = Types::default();
     for named in entities.values() {
         if let Some(rows) = named.rows() {
             for field in roots(named, rows) {
@@ -53,7 +53,7 @@ pub(super) fn executable(
     if let Some(mutation) = mutation {
         builder = builder.register(mutation);
     }
-    let Types(objects, inputs, enums) = types;
+    let Types { objects, inputs, enums } = types;
     builder = objects.into_iter().fold(builder, SchemaBuilder::register);
     builder = inputs.into_iter().fold(builder, SchemaBuilder::register);
     builder = enums.into_iter().fold(builder, SchemaBuilder::register);
@@ -63,7 +63,12 @@ pub(super) fn executable(
 }
 
 /// Objects, inputs and enums, as they are found.
-pub(super) struct Types(pub(super) Vec<Object>, pub(super) Vec<InputObject>, pub(super) Vec<Enum>);
+#[derive(Default)]
+pub(super) struct Types {
+    pub(super) objects: Vec<Object>,
+    pub(super) inputs: Vec<InputObject>,
+    pub(super) enums: Vec<Enum>,
+}
 
 /// A field that nothing of async-graphql resolves.
 pub(super) fn field(name: impl Into<String>, ty: TypeRef) -> Field {
@@ -165,13 +170,13 @@ fn readable(
         .field(InputValue::new("and", TypeRef::named_nn_list(same.as_str())))
         .field(InputValue::new("or", TypeRef::named_nn_list(same.as_str())))
         .field(InputValue::new("not", TypeRef::named(same.as_str())));
-    types.0.push(object);
-    types.1.push(filter);
+    types.objects.push(object);
+    types.inputs.push(filter);
     if 0 < n_orders {
-        types.1.push(order);
+        types.inputs.push(order);
     } else {
         // an input needs a field
-        types.1.push(order.field(input("_none", "OrderBy", false)));
+        types.inputs.push(order.field(input("_none", "OrderBy", false)));
     }
     if rows.lists {
         let connection = Object::new(named.with("Connection"))
@@ -183,7 +188,7 @@ fn readable(
             .field(field("hasNextPage", TypeRef::named_nn(TypeRef::BOOLEAN)))
             .field(field("totalCount", TypeRef::named_nn("Long")).description("Rows on all pages."));
         let connection = groups::field_of(types, named, rows).into_iter().fold(connection, Object::field);
-        types.0.push(connection);
+        types.objects.push(connection);
     }
 }
 
@@ -232,9 +237,4 @@ fn filter_input(name: &str, scalar: &str) -> InputObject {
         }
     }
     of.field(input("isNull", TypeRef::BOOLEAN, false))
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().to_string() + chars.as_str()).unwrap_or_default()
 }

@@ -15,7 +15,7 @@ pub(super) fn field_of(types: &mut Types, named: &Named<'_>, rows: &Rows<'_>) ->
         return None;
     }
     let name = |at: &usize| rows.field(*at).name.as_str();
-    types.2.push(Enum::new(named.with("Field")).items(groupable.iter().map(name)));
+    types.enums.push(Enum::new(named.with("Field")).items(groupable.iter().map(name)));
     let numeric: Vec<usize> =
         groupable.iter().copied().filter(|at| is_numeric(&rows.field(*at).ty)).collect();
     let keys =
@@ -36,7 +36,7 @@ pub(super) fn field_of(types: &mut Types, named: &Named<'_>, rows: &Rows<'_>) ->
     aggregations = aggregations
         .field(with(count, "HavingInput").description("Rows, or those with a value in the field."));
     if !numeric.is_empty() {
-        types.2.push(Enum::new(named.with("NumericField")).items(numeric.iter().map(name)));
+        types.enums.push(Enum::new(named.with("NumericField")).items(numeric.iter().map(name)));
         for function in ["sum", "avg"] {
             let it =
                 field(function, TypeRef::named("Decimal")).argument(of(named.with("NumericField"), true));
@@ -50,7 +50,7 @@ pub(super) fn field_of(types: &mut Types, named: &Named<'_>, rows: &Rows<'_>) ->
     let group = Object::new(named.with("Group"))
         .field(field("fields", TypeRef::named_nn(named.with("GroupFields"))))
         .field(field("aggregations", TypeRef::named_nn(named.with("Aggregations"))));
-    types.0.extend([keys, aggregations, group]);
+    types.objects.extend([keys, aggregations, group]);
     let group_by = field("groupBy", TypeRef::named_nn_list_nn(named.with("Group")));
     let fields = InputValue::new("fields", TypeRef::named_nn_list(named.with("Field")));
     let first = input("first", TypeRef::INT, false)

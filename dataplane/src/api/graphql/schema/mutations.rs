@@ -55,7 +55,7 @@ pub(super) fn fields(types: &mut Types, named: &Named<'_>) -> Vec<Field> {
                     let result = given
                         .iter()
                         .fold(result, |object, it| object.field(field(&it.name, output(&it.ty, false))));
-                    types.0.push(result);
+                    types.objects.push(result);
                     TypeRef::named_nn_list(named.ty.as_str())
                 }
             };
@@ -81,7 +81,7 @@ pub(super) fn fields(types: &mut Types, named: &Named<'_>) -> Vec<Field> {
         fields.push(match verb {
             Verb::Create => {
                 let created = rows.creates.clone().unwrap_or_default();
-                types.1.push(inputs(named, rows, "Create", &created, &[]));
+                types.inputs.push(inputs(named, rows, "Create", &created, &[]));
                 field(name, row()).argument(item("Create")).description("Makes a row.")
             }
             Verb::CreateMany => {
@@ -93,19 +93,19 @@ pub(super) fn fields(types: &mut Types, named: &Named<'_>) -> Vec<Field> {
             Verb::Update => {
                 let changed = rows.changes.clone().unwrap_or_default();
                 let changed = Written { required: Vec::new(), ..changed };
-                types.1.push(inputs(named, rows, "Update", &changed, &[]));
+                types.inputs.push(inputs(named, rows, "Update", &changed, &[]));
                 let update = key_arguments(rows).fold(field(name, row()), Field::argument);
                 update.argument(item("Update")).description("Changes the fields of a row that are given.")
             }
             Verb::Upsert => {
                 let changed = rows.changes.clone().unwrap_or_default();
                 let changed = Written { required: Vec::new(), ..changed };
-                types.1.push(inputs(named, rows, "Upsert", &changed, &rows.entity.key));
+                types.inputs.push(inputs(named, rows, "Upsert", &changed, &rows.entity.key));
                 let what = "Changes the fields of a row that are given, or makes the row.";
                 field(name, row()).argument(item("Upsert")).description(what)
             }
             Verb::Delete => {
-                types.0.push(key(named, rows.entity));
+                types.objects.push(key(named, rows.entity));
                 let delete = field(name, TypeRef::named(named.with("Key")));
                 key_arguments(rows)
                     .fold(delete, Field::argument)

@@ -135,7 +135,7 @@ pub(crate) fn is_name(name: &str) -> bool {
     begins && chars.all(|c| c == '_' || c.is_ascii_alphanumeric()) && !name.starts_with("__")
 }
 
-fn capital(name: &str) -> String {
+pub(super) fn capital(name: &str) -> String {
     let mut chars = name.chars();
     chars.next().map(|first| first.to_ascii_uppercase().to_string() + chars.as_str()).unwrap_or_default()
 }
