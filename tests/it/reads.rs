@@ -6,6 +6,7 @@ pub(crate) mod expand;
 mod joins_guarded;
 mod mistakes;
 mod paging;
+mod paths;
 pub(crate) mod refusals;
 mod round_trips;
 mod values;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use rowgate_core::cursor::{Binding, Position};
 
 use crate::catalog::{Entity, FieldType, Link, Operators};
-use crate::query::{Document, DocumentMember, Form, Predicate, Query, ToMany};
+use crate::query::{Document, DocumentMember, Form, OrderTerm, Predicate, Query, ToMany};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 pub use call::{CompiledCall, call};
@@ -127,11 +127,17 @@ pub fn document(document: &Document) -> CompiledDocument {
 fn order(sql: &mut Sql, query: &Query) {
     for (i, term) in query.order.iter().enumerate() {
         sql.lit(if i == 0 { " order by " } else { ", " });
-        column(sql, query.ordered(), term.field);
+        ordered(sql, query, term);
         if term.descending {
             sql.lit(" desc");
         }
     }
+}
+
+/// The field of a term of the order. A reference is joined as the row of the number that follows its own.
+fn ordered(sql: &mut Sql, query: &Query, term: &OrderTerm) {
+    let alias = term.reference.map_or(0, |number| number as u64 + 1);
+    column_of(sql, alias, query.ordered(term), term.field);
 }
 
 fn limit(sql: &mut Sql, query: &Query) {
@@ -191,7 +197,7 @@ fn rows(
         word = " and ";
     }
     if let Some(position) = after {
-        page::after(sql.lit(word), &group.entity, &query.order, position);
+        page::after(sql.lit(word), query, position);
     }
 }
 
@@ -214,7 +220,9 @@ fn single_rows(
                 column(sql.lit(word), entity, field);
                 word = ", ";
             }
-            source(sql, query, fence.inside.as_ref(), after, &[], around);
+            // the position may be one of rows that are joined
+            let within = if after.is_some() { nested::of_order(query) } else { Vec::new() };
+            source(sql, query, fence.inside.as_ref(), after, &within, around);
             // PostgreSQL moves no condition below an OFFSET.
             sql.lit(" offset 0) t");
             nested::join(sql, entity, joins);
@@ -254,7 +262,7 @@ fn source(
     }
     if let Some(position) = after {
         sql.lit(word);
-        page::after(sql, entity, &query.order, position);
+        page::after(sql, query, position);
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Query {
     pub group: Option<Group>,
     /// Total: ends with the key. Empty for a row that is named by its key, and where all rows are one group.
     pub order: Vec<OrderTerm>,
+    /// The rows of other entities by whose fields the order goes, each behind the one that it is reached from.
+    pub order_references: Vec<Reference>,
     /// One value per order term; the rows wanted stand after it.
     pub after: Option<Position>,
     /// How many rows the caller wants.
@@ -42,9 +44,21 @@ pub struct Query {
 /// Ascending puts NULLs last and descending first, as PostgreSQL does when nothing is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderTerm {
-    /// Of the entity, or of what a group is.
+    /// Of the entity, or of what a group is, or of the reference.
     pub field: usize,
+    /// The number of the reference whose field it is; `None`: the row's own. Without such a row the field counts as NULL.
+    pub reference: Option<usize>,
     pub descending: bool,
+}
+
+/// A row of another entity, of which there is at most one: by an index, or by the word of the manifest.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    /// The number of the reference that it is reached from; `None`: the row itself.
+    pub from: Option<usize>,
+    /// Positions of fields that are equal, of the entity around and of this one. Never empty.
+    pub link: Vec<(usize, usize)>,
+    pub entity: Arc<Entity>,
 }
 
 /// Rows to be made in one statement.
@@ -284,7 +298,15 @@ impl Predicate {
                 found.extend(&related.entity.relations);
                 related.inner.iter().for_each(|inner| inner.relations(found));
             }
-            _ => {}
+            Predicate::IsNull { value, .. } | Predicate::Is(value) => value.relations(found),
+            Predicate::Compare { left, right, .. } => {
+                left.relations(found);
+                right.relations(found);
+            }
+            Predicate::OneOf { value, values } => {
+                value.relations(found);
+                values.iter().for_each(|value| value.relations(found));
+            }
         }
     }
 
@@ -309,12 +331,32 @@ impl Predicate {
     }
 }
 
+impl PartialEq for Reference {
+    fn eq(&self, other: &Reference) -> bool {
+        let Reference { from, link, entity } = self;
+        // of one catalog, where a name is one entity
+        entity.name == other.entity.name && (from, link) == (&other.from, &other.link)
+    }
+}
+
 impl Value {
+    /// Adds the oids of the relations that it reads beside the entity itself.
+    fn relations(&self, found: &mut BTreeSet<u32>) {
+        // it stands by itself on one side of a comparison
+        if let Value::Referenced(of) = self {
+            found.extend(of.references.iter().flat_map(|reference| &reference.entity.relations));
+        }
+    }
+
     /// Calls `each` with every field that the value is made of.
     pub(crate) fn fields(&self, each: &mut impl FnMut(usize)) {
         match self {
             Value::Field(field) => each(*field),
             Value::Bind(_) => {}
+            Value::Referenced(of) => {
+                let first = of.references.first().into_iter().flat_map(|reference| &reference.link);
+                first.for_each(|(around, _)| each(*around));
+            }
             Value::Call { arguments, .. } => arguments.iter().for_each(|argument| argument.fields(each)),
             Value::Chain { first, rest } => {
                 first.fields(each);
@@ -348,6 +390,15 @@ pub enum Value {
     },
     Negate(Box<Value>),
     Cast(Box<Value>, Cast),
+    Referenced(Box<Referenced>),
+}
+
+/// A field of another row, or null where there is no such row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Referenced {
+    /// Never empty; each is reached from the one before, the first from the row. The field is the last one's.
+    pub references: Vec<Reference>,
+    pub field: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ mod expand;
 mod filter;
 mod groups;
 mod order;
+mod path;
 mod refusal;
 mod value;
 mod visible;
@@ -23,6 +24,7 @@ use crate::request::{Comparison, Expr, ReadRequest};
 pub use call::{call, may_call};
 pub use filter::{FilterRefusal, Found, Subject, Takes};
 pub use groups::groups;
+pub use path::PathRefusal;
 pub use refusal::{
     CallRefusal, ExpandRefusal, GroupRefusal, OrderRefusal, Refusal, Right, RowWrite, Unknown, Valued,
     VersionRefusal, WriteRefusal,
@@ -56,7 +58,7 @@ pub fn collection(
     let mut query = list(catalog, &visible, request)?;
     query.select.extend(expand::expanded((catalog, scope), &visible, &request.expand)?);
     query.count = request.count;
-    let binding = order::binding(&visible, &query.order, request.filter.as_ref(), cursors);
+    let binding = order::binding(&query, request.filter.as_ref(), cursors);
     if let Some(token) = &request.after {
         let position = cursor::decode(cursors.key, binding, token).ok();
         let position = position.filter(|position| position.len() == query.order.len());
@@ -71,14 +73,15 @@ fn list(catalog: &Catalog, visible: &Visible<'_>, request: &ReadRequest) -> Resu
     let max = catalog.limits.max_page_size;
     let select = visible.select(request.select.as_deref())?;
     let filter = filtered(visible, request.filter.as_ref())?;
-    let order = order::terms(visible, &request.orderby)?;
+    let order::Order { terms, references } = order::terms(visible, &request.orderby)?;
     let take = page_size(request.first, max)?;
     Ok(Query {
         entity: Arc::clone(visible.entity),
         select,
         filter,
         group: None,
-        order,
+        order: terms,
+        order_references: references,
         after: None,
         take,
         max_take: max as usize,
@@ -114,6 +117,7 @@ pub fn row(
         filter: Some(by_key(&visible, key_path)?),
         group: None,
         order: Vec::new(),
+        order_references: Vec::new(),
         after: None,
         take: 1,
         max_take: 1,

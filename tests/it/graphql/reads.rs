@@ -47,6 +47,25 @@ async fn rows_within_rows_are_those_that_the_key_sees() {
 }
 
 #[tokio::test]
+async fn rows_are_ordered_by_fields_of_rows_that_they_refer_to() {
+    let shop = Shop::open().await;
+    let query = "query($order: OrdersOrderByInput) { orders(first: 50, orderBy: $order) { items { id } } }";
+    let order = json!({"customer": {"region": "DESC", "name": "ASC"}, "placed_at": "DESC"});
+    for key in ["north", "shop-admin"] {
+        let found = shop.ask(key, json!({"query": query, "variables": {"order": order}})).await;
+        let wanted = as_role(
+            &shop.world,
+            key,
+            "select json_agg(json_build_object('id', id)) from (
+                select o.id from shop.orders o left join shop.customers c on c.id = o.customer_id
+                order by c.region desc, c.name, o.placed_at desc, o.id limit 50) o",
+        )
+        .await;
+        assert_eq!(found["data"]["orders"]["items"], wanted, "{key}: {found}");
+    }
+}
+
+#[tokio::test]
 async fn pages_of_a_list_and_of_a_list_within_rows_join_to_the_whole() {
     let shop = Shop::open().await;
     let whole = shop.data("north", "{ orders(orderBy: {state: ASC}) { items { id } hasNextPage } }").await;

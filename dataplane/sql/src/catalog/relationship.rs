@@ -45,6 +45,17 @@ pub struct Through {
     pub inside: Vec<(Ident, usize)>,
 }
 
+impl Relationship {
+    /// The fields by which a row leads to the one other row there is, or none; `None`: there may be several rows, or a table between.
+    #[must_use]
+    pub fn one_row(&self) -> Option<&[(usize, usize)]> {
+        match &self.link {
+            Link::Fields(link) if self.to_one && !self.takes_first => Some(link),
+            _ => None,
+        }
+    }
+}
+
 impl Link {
     /// The fields of the entity around that say which rows belong to a row.
     #[must_use]

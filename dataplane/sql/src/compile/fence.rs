@@ -68,6 +68,9 @@ fn is_cast(entity: &Entity, left: &Value, right: &Value) -> bool {
     let oid = |value: &Value| match value {
         Value::Field(field) => entity.fields[*field].ty.base_oid,
         Value::Bind(bind) => bind.oid,
+        Value::Referenced(of) => {
+            of.references.last().map_or(0, |last| last.entity.fields[of.field].ty.base_oid)
+        }
         _ => 0,
     };
     let is = |one: u32, other: u32| one == NUMERIC && FLOATS.contains(&other);
@@ -79,7 +82,7 @@ fn is_cast(entity: &Entity, left: &Value, right: &Value) -> bool {
 /// nest.
 fn computes(value: &Value) -> bool {
     match value {
-        Value::Field(_) | Value::Bind(_) => false,
+        Value::Field(_) | Value::Bind(_) | Value::Referenced(_) => false,
         Value::Chain { .. } | Value::Negate(_) | Value::Cast(_, Cast::Integer) => true,
         Value::Cast(inner, Cast::Text | Cast::Utc) => computes(inner),
         Value::Call { function, arguments } => {

@@ -11,7 +11,7 @@ use super::predicate::Row;
 use super::select::{self, Member};
 use super::{aggregate, column, column_of, encoding, limit, operator, order, rows};
 use crate::catalog::{Entity, Link};
-use crate::query::{Query, Selected, ToOne};
+use crate::query::{Query, Reference, Selected, ToOne};
 use crate::shape::{Column, Shape};
 use crate::text::Sql;
 
@@ -116,8 +116,27 @@ impl Around<'_> {
 pub(super) struct Join<'q> {
     pub(super) around: u64,
     pub(super) alias: u64,
+    /// `None`: the entity that the statement is about.
     pub(super) entity_around: Option<&'q Entity>,
-    pub(super) one: &'q ToOne,
+    /// Positions of fields that are equal, of the entity around and of this one.
+    pub(super) link: &'q [(usize, usize)],
+    pub(super) entity: &'q Entity,
+}
+
+/// The rows by whose fields a read is ordered: the first of all that are joined.
+pub(super) fn of_order(query: &Query) -> Vec<Join<'_>> {
+    let references = &query.order_references;
+    let mut joins = Vec::with_capacity(references.len());
+    for Reference { from, link, entity } in references {
+        joins.push(Join {
+            around: from.map_or(0, |from| from as u64 + 1),
+            alias: joins.len() as u64 + 1,
+            entity_around: from.map(|from| &*references[from].entity),
+            link,
+            entity,
+        });
+    }
+    joins
 }
 
 /// The lists that are to be compiled yet. A level has the number of its list.
@@ -247,7 +266,7 @@ fn from(sql: &mut Sql, root: &Query, hops: &[Hop<'_>], joins: &[Join<'_>]) {
         }
     }
     let around = Some(Around { entity: entity_around(root, hops), link: hop.link, alias: None });
-    rows(sql, query, query.after.as_ref(), &[], around);
+    rows(sql, query, query.after.as_ref(), &of_order(query), around);
     order(sql, query);
     limit(sql, query);
     sql.lit(") t");
@@ -261,12 +280,13 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>) {
     let link = hop.link.around();
     let is_unique =
         hop.ones.is_empty() && entity.key_is_unique && entity.key.iter().all(|field| link.contains(field));
-    let mut alias = 0;
-    let mut joins = Vec::with_capacity(hop.ones.len());
+    // below other rows the order stands with them
+    let mut joins = if before.is_empty() { of_order(root) } else { Vec::new() };
+    let (mut alias, mut entity_around) = (0, None);
     for one in &hop.ones {
-        let entity_around = joins.last().map(|join: &Join<'_>| &*join.one.entity);
-        joins.push(Join { around: alias, alias: alias + 1, entity_around, one });
-        alias += 1;
+        let around = std::mem::replace(&mut alias, joins.len() as u64 + 1);
+        joins.push(Join { around, alias, entity_around, link: &one.link, entity: &one.entity });
+        entity_around = Some(&*one.entity);
     }
     if !is_unique {
         for (i, field) in link.iter().enumerate() {
@@ -288,10 +308,9 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>) {
 
 /// Writes the rows that are referred to, behind `t`, which are rows of `entity`. One that reads hide is none.
 pub(super) fn join(sql: &mut Sql, entity: &Entity, joins: &[Join<'_>]) {
-    for Join { around, alias, entity_around, one } in joins {
-        let inside = &*one.entity;
+    for Join { around, alias, entity_around, link, entity: inside } in joins {
         sql.lit(" left join ").ident(&inside.schema).lit(".").ident(&inside.object).lit(" t").number(*alias);
-        for (i, (left, right)) in one.link.iter().enumerate() {
+        for (i, (left, right)) in link.iter().enumerate() {
             sql.lit(if i == 0 { " on " } else { " and " });
             column_of(sql, *alias, inside, *right);
             operator(sql, Some(&inside.fields[*right].ty), "=");

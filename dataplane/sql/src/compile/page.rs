@@ -1,60 +1,64 @@
 //! Where a page begins and how many rows are asked for.
 
-use super::{column, operator, position_encoding};
-use crate::catalog::{Entity, Operators};
-use crate::query::OrderTerm;
+use super::{operator, ordered, position_encoding};
+use crate::catalog::{Field, Operators};
+use crate::query::{OrderTerm, Query};
 use crate::text::{Bind, Sql};
 
 /// Which rows stand after `position`, by the columns' own operators, so that every collation, NaN and NULL stands
 /// where `order by` puts it: NULLs last where ascending, first where descending.
-pub(super) fn after(sql: &mut Sql, entity: &Entity, order: &[OrderTerm], position: &[Option<Vec<u8>>]) {
+pub(super) fn after(sql: &mut Sql, query: &Query, position: &[Option<Vec<u8>>]) {
+    let order = &query.order;
     let Some(first) = order.first() else {
         sql.lit("true");
         return;
     };
     let one_way = order.iter().zip(position).all(|(term, v)| {
-        let field = &entity.fields[term.field];
         // One operator stands between both rows, so it has to be that of every column.
-        let built_in = field.ty.operators == Operators::BuiltIn;
-        term.descending == first.descending && !field.nullable && v.is_some() && built_in
+        let built_in = field(query, term).ty.operators == Operators::BuiltIn;
+        term.descending == first.descending && !is_nullable(query, term) && v.is_some() && built_in
     });
     if one_way {
         // An index over the same columns serves this one as a single range.
-        return row_comparison(sql, entity, order, position, if first.descending { " < " } else { " > " });
+        return row_comparison(sql, query, position, if first.descending { " < " } else { " > " });
     }
     sql.lit("(");
-    chain(sql, entity, order, position);
+    chain(sql, query, order, position);
     sql.lit(")");
 }
 
-fn row_comparison(
-    sql: &mut Sql,
-    entity: &Entity,
-    order: &[OrderTerm],
-    position: &[Option<Vec<u8>>],
-    operator: &'static str,
-) {
+fn field<'q>(query: &'q Query, term: &OrderTerm) -> &'q Field {
+    &query.ordered(term).fields[term.field]
+}
+
+/// The row of a reference may be absent.
+fn is_nullable(query: &Query, term: &OrderTerm) -> bool {
+    term.reference.is_some() || field(query, term).nullable
+}
+
+fn row_comparison(sql: &mut Sql, query: &Query, position: &[Option<Vec<u8>>], operator: &'static str) {
+    let order = &query.order;
     let (open, close) = if order.len() == 1 { ("", "") } else { ("(", ")") };
     sql.lit(open);
     for (i, term) in order.iter().enumerate() {
         sql.lit(if i == 0 { "" } else { ", " });
-        column(sql, entity, term.field);
+        ordered(sql, query, term);
     }
     sql.lit(close).lit(operator).lit(open);
     for (i, (term, value)) in order.iter().zip(position).enumerate() {
-        sql.lit(if i == 0 { "" } else { ", " }).bind(bind(entity, term.field, value.as_deref()));
+        sql.lit(if i == 0 { "" } else { ", " }).bind(bind(query, term, value.as_deref()));
     }
     sql.lit(close);
 }
 
 /// `after(first) or (equal(first) and chain(rest))`, in the form that leaves the planner a range over the first column
 /// where NULLs allow one. Recurses once per order term, of which there are few.
-fn chain(sql: &mut Sql, entity: &Entity, order: &[OrderTerm], position: &[Option<Vec<u8>>]) {
+fn chain(sql: &mut Sql, query: &Query, order: &[OrderTerm], position: &[Option<Vec<u8>>]) {
     let ([term, order @ ..], [value, position @ ..]) = (order, position) else {
         sql.lit("false");
         return;
     };
-    let column = |sql: &mut Sql| column(sql, entity, term.field);
+    let column = |sql: &mut Sql| ordered(sql, query, term);
     let last = order.is_empty();
     let Some(value) = value else {
         // Nothing stands after a NULL that comes last, and everything else after one that comes first.
@@ -66,17 +70,17 @@ fn chain(sql: &mut Sql, entity: &Entity, order: &[OrderTerm], position: &[Option
         sql.lit(if term.descending { " is not null" } else { " is null" });
         if !last {
             sql.lit(if term.descending { " or (" } else { " and (" });
-            chain(sql, entity, order, position);
+            chain(sql, query, order, position);
             sql.lit(")");
         }
         return;
     };
     let compare = |sql: &mut Sql, symbol: &'static str| {
         column(sql);
-        operator(sql, Some(&entity.fields[term.field].ty), symbol);
-        sql.bind(bind(entity, term.field, Some(value)));
+        operator(sql, Some(&field(query, term).ty), symbol);
+        sql.bind(bind(query, term, Some(value)));
     };
-    let nulls_after = entity.fields[term.field].nullable && !term.descending;
+    let nulls_after = is_nullable(query, term) && !term.descending;
     let beyond = if term.descending { "<" } else { ">" };
     if nulls_after {
         compare(sql, beyond);
@@ -87,7 +91,7 @@ fn chain(sql: &mut Sql, entity: &Entity, order: &[OrderTerm], position: &[Option
             sql.lit(" or (");
             compare(sql, "=");
             sql.lit(" and (");
-            chain(sql, entity, order, position);
+            chain(sql, query, order, position);
             sql.lit("))");
         }
         return;
@@ -99,15 +103,15 @@ fn chain(sql: &mut Sql, entity: &Entity, order: &[OrderTerm], position: &[Option
     sql.lit(" and (");
     compare(sql, beyond);
     sql.lit(" or (");
-    chain(sql, entity, order, position);
+    chain(sql, query, order, position);
     sql.lit("))");
 }
 
-fn bind(entity: &Entity, field: usize, value: Option<&[u8]>) -> Bind {
+fn bind(query: &Query, term: &OrderTerm, value: Option<&[u8]>) -> Bind {
     Bind {
-        oid: entity.fields[field].ty.base_oid,
+        oid: field(query, term).ty.base_oid,
         value: value.map(<[u8]>::to_vec),
-        format: position_encoding(entity, field).format(),
+        format: position_encoding(query.ordered(term), term.field).format(),
         field: None,
         row: None,
     }

@@ -1,6 +1,6 @@
 //! Conditions as SQL.
 
-mod related;
+pub(super) mod related;
 
 use super::{column_of, operator, value};
 use crate::catalog::{Entity, FieldType, Operators, TypeKind};
@@ -114,9 +114,10 @@ fn chain(sql: &mut Sql, row: Row<'_>, parts: &[Predicate], word: &'static str, n
 }
 
 /// The type of a value that is a field. Only those have types that bring operators of their own.
-fn field<'a>(entity: &'a Entity, value: &Value) -> Option<&'a FieldType> {
+fn field<'a>(entity: &'a Entity, value: &'a Value) -> Option<&'a FieldType> {
     match value {
         Value::Field(field) => Some(&entity.fields[*field].ty),
+        Value::Referenced(of) => of.references.last().map(|last| &last.entity.fields[of.field].ty),
         _ => None,
     }
 }

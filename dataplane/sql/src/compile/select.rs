@@ -1,7 +1,7 @@
 //! The select list of a read, and how its columns make an object.
 
-use super::nested::{Hop, Join, Lists};
-use super::{column, column_of, encoding, mark, number_of_rows, position_encoding};
+use super::nested::{self, Hop, Join, Lists};
+use super::{column_of, encoding, mark, number_of_rows, ordered, position_encoding};
 use crate::catalog::Entity;
 use crate::query::{ConnectionPart, Form, Group, Query, Selected, ToMany, ToOne};
 use crate::shape::{Column, Encoding, Shape, label};
@@ -80,7 +80,7 @@ pub(super) fn write<'q>(
     let n_columns = query.select.len() + query.order.len() + 2;
     let columns = Vec::with_capacity(n_columns);
     let group = query.group.as_ref();
-    let mut writer = Writer { sql, group, hops, columns, joins: Vec::new(), lists };
+    let mut writer = Writer { sql, group, hops, columns, joins: nested::of_order(query), lists };
     let mut members = Vec::new();
     match !query.select.is_empty() && query.select.iter().all(is_column) {
         true => query.select.iter().for_each(|selected| writer.plain(0, entity, selected)),
@@ -91,12 +91,14 @@ pub(super) fn write<'q>(
     for term in &query.order {
         // before the first object each member is one column
         let plain = query.select.iter().take_while(|it| is_column(it));
-        let shown = plain.enumerate().find(|(_, it)| place(group, it) == Some(term.field));
+        let is_shown = |it: &Selected| term.reference.is_none() && place(group, it) == Some(term.field);
+        let shown = plain.enumerate().find(|(_, it)| is_shown(it));
         position.push(shown.map_or(columns.len(), |(at, _)| at));
         if shown.is_none() {
             sql.lit(if columns.is_empty() { "select " } else { ", " });
-            column(sql, query.ordered(), term.field);
-            columns.push(Column { label: None, encoding: position_encoding(query.ordered(), term.field) });
+            ordered(sql, query, term);
+            columns
+                .push(Column { label: None, encoding: position_encoding(query.ordered(term), term.field) });
         }
     }
     if let Some(version) = query.version {
@@ -182,7 +184,8 @@ impl<'q> Writer<'q, '_> {
                     around: alias,
                     alias: joined,
                     entity_around: ones.last().map(|one| &*one.entity),
-                    one,
+                    link: &one.link,
+                    entity: &one.entity,
                 });
                 self.comma();
                 let (_, inside) = one.link[0];

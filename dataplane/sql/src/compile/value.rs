@@ -1,7 +1,7 @@
 //! Terms as SQL. A text of the caller is only ever searched for, never a pattern.
 
 use super::column_of;
-use super::predicate::Row;
+use super::predicate::{Row, related};
 use crate::query::{Cast, Value};
 use crate::request::{Arithmetic, Function};
 use crate::text::Sql;
@@ -13,6 +13,7 @@ pub(super) fn write(sql: &mut Sql, row: Row<'_>, value: &Value, nested: bool) {
         Value::Bind(bind) => {
             sql.bind(bind.clone());
         }
+        Value::Referenced(of) => related::field(sql, row, of),
         Value::Call { function, arguments } => call(sql, row, *function, arguments),
         Value::Chain { first, rest } => {
             sql.lit(if nested { "(" } else { "" });

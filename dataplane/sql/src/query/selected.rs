@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Aggregate, Group, Query};
+use super::{Aggregate, Group, OrderTerm, Query};
 use crate::catalog::{Entity, Link};
 
 /// A member of an object. Those of a flat read are fields.
@@ -92,9 +92,13 @@ pub enum DocumentMember {
 }
 
 impl Query {
-    /// Whose fields the order and the position are about: those of a group where rows are grouped.
-    pub(crate) fn ordered(&self) -> &Entity {
-        self.group.as_ref().map_or(&self.entity, |group| &group.entity)
+    /// Whose field a term of the order is: of a reference, of a group where rows are grouped, or of the row.
+    pub(crate) fn ordered(&self, term: &OrderTerm) -> &Entity {
+        match (term.reference, &self.group) {
+            (Some(number), _) => &self.order_references[number].entity,
+            (None, Some(group)) => &group.entity,
+            (None, None) => &self.entity,
+        }
     }
 
     /// Whether rows of other entities stand within its rows.
@@ -110,6 +114,7 @@ impl Query {
             select: vec![Selected::Aggregate { name: "count".to_owned(), number: 0 }],
             group: Some(Group::new(&self.entity, Vec::new(), vec![Aggregate::count("count")])),
             order: Vec::new(),
+            order_references: Vec::new(),
             after: None,
             take: 1,
             max_take: 1,
@@ -125,7 +130,12 @@ impl Query {
         read_fields(&self.select, each);
         match &self.group {
             Some(group) => group.read_fields(each),
-            None => self.order.iter().for_each(|term| each(term.field)),
+            None => {
+                let own = self.order.iter().filter(|term| term.reference.is_none());
+                own.for_each(|term| each(term.field));
+                let first = self.order_references.iter().filter(|reference| reference.from.is_none());
+                first.flat_map(|reference| &reference.link).for_each(|(around, _)| each(*around));
+            }
         }
         self.version.iter().copied().for_each(each);
     }
@@ -151,6 +161,7 @@ impl ToMany {
         }
         for query in &self.lists {
             found.extend(&query.entity.relations);
+            found.extend(query.order_references.iter().flat_map(|reference| &reference.entity.relations));
             query.filter.iter().for_each(|filter| filter.relations(found));
             relations(&query.select, found);
         }

@@ -7,7 +7,7 @@ use rowgate_core::nearest::nearest;
 use super::refusal::{ExpandRefusal, Refusal, Unknown};
 use super::visible::Visible;
 use super::{find, list};
-use crate::catalog::{Catalog, Link, Relationship, Scope};
+use crate::catalog::{Catalog, Relationship, Scope};
 use crate::query::{Form, Selected, ToMany, ToOne};
 use crate::request::{Expand, ReadRequest};
 
@@ -51,14 +51,15 @@ fn member(
     }
     let name = relationship.name.clone();
     let within = expanded((catalog, scope), &visible, expand)?;
-    match &relationship.link {
-        Link::Fields(link) if relationship.to_one && !relationship.takes_first => {
+    match relationship.one_row() {
+        Some(link) => {
             let mut select = visible.select(request.select.as_deref())?;
             select.extend(within);
             let entity = Arc::clone(visible.entity);
-            Ok(Selected::One(Box::new(ToOne { name, link: link.clone(), entity, select })))
+            Ok(Selected::One(Box::new(ToOne { name, link: link.to_vec(), entity, select })))
         }
-        link => {
+        None => {
+            let link = &relationship.link;
             let mut query = list(catalog, &visible, request)?;
             query.select.extend(within);
             let mut lists = vec![query];

@@ -13,6 +13,7 @@ use crate::query::{Predicate, Value};
 use crate::request::{Comparison, Expr, Literal, Term};
 use crate::text::Bind;
 pub use refusal::{FilterRefusal, Found, Subject};
+use related::Rows;
 pub use signature::Takes;
 use term::{Side, Typed};
 
@@ -29,9 +30,15 @@ pub(super) fn predicate(visible: &Visible<'_>, expr: &Expr) -> Result<Predicate,
         Expr::Related { path, is_all, inner } => {
             related::quantified(visible, path, *is_all, inner.as_deref())
         }
-        Expr::Compare { .. } | Expr::In { .. } | Expr::Is(_) => match related::path(visible, expr)? {
-            Some(path) => related::compared(visible, path, expr),
-            None => own(visible, expr),
+        Expr::Compare { .. } | Expr::In { .. } | Expr::Is(_) => match (related::rows(visible, expr), expr) {
+            (Rows::Own, _) => own(visible, expr),
+            (Rows::Of(path), _) => related::compared(visible, path, expr),
+            (Rows::Several, Expr::Compare { left: Term::Name(left), op, right: Term::Name(right) }) => {
+                let (left, right) = (related::field(visible, left)?, related::field(visible, right)?);
+                together(&left, *op, &right)?;
+                Ok(Predicate::Compare { left: left.value, op: *op, right: right.value })
+            }
+            (Rows::Several, _) => Err(FilterRefusal::SeveralEntities),
         },
     }
 }

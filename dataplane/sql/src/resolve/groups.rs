@@ -47,7 +47,7 @@ pub fn groups(
             Refusal::Filter(refusal) => GroupRefusal::Having(refusal).into(),
             refusal => refusal,
         })?;
-        let order = order::terms(&groups, &request.orderby).map_err(GroupRefusal::Order)?;
+        let order = order::terms(&groups, &request.orderby).map_err(GroupRefusal::Order)?.terms;
         group.having = having;
         order
     };
@@ -66,6 +66,7 @@ pub fn groups(
         select: group.keys.iter().copied().map(Selected::Field).chain(of_aggregates).collect(),
         filter,
         order,
+        order_references: Vec::new(),
         after: after.transpose()?,
         take: if is_one { 1 } else { take },
         max_take: if is_one { 1 } else { max as usize },

@@ -4,6 +4,7 @@
 use rowgate_core::name::EntityName;
 
 use super::filter::FilterRefusal;
+use super::path::PathRefusal;
 use super::value::ValueRefusal;
 use crate::catalog::EntityKind;
 use crate::request::AggregateFunction;
@@ -61,6 +62,7 @@ pub enum OrderRefusal {
         max: usize,
     },
     NoField(Unknown),
+    Path(PathRefusal),
     Twice(String),
     NoOrder {
         name: String,

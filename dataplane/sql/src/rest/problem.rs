@@ -16,7 +16,7 @@ use super::filter::{Spelt, advice_on_name};
 use super::query_string::order_here;
 use crate::catalog::{Catalog, Entity, EntityKind, Scope};
 use crate::resolve::{
-    CallRefusal, ExpandRefusal, FilterRefusal, OrderRefusal, Refusal, Unknown, Visible, may_use,
+    CallRefusal, ExpandRefusal, FilterRefusal, OrderRefusal, PathRefusal, Refusal, Unknown, Visible, may_use,
 };
 pub use failed::{diagnosed, invalid_argument, invalid_condition, invalid_value, untrue, worked_out};
 use value::wanted;
@@ -139,6 +139,7 @@ fn of_terms(refusal: &OrderRefusal) -> Problem {
         OrderRefusal::TooMany { max } => invalid(format!("$orderby has more than {max} terms")),
         OrderRefusal::Twice(name) => invalid(format!("$orderby names {name:?} twice; name it once")),
         OrderRefusal::NoField(Unknown { name, .. }) => invalid(format!("$orderby names {:?}", shown(name))),
+        OrderRefusal::Path(refusal) => of_path(refusal),
         OrderRefusal::NoOrder { name, ty } => {
             invalid(format!("the field {name:?} is {ty}, which has no order; leave it out"))
         }
@@ -149,6 +150,20 @@ fn of_terms(refusal: &OrderRefusal) -> Problem {
                 "the key field {name:?} is {ty}, which has no order, so the rows cannot be read in pages; the entity needs other keyFields"
             ),
         ),
+    }
+}
+
+fn of_path(refusal: &PathRefusal) -> Problem {
+    let invalid = |what: String| Problem::new(Code::InvalidOrderBy, what);
+    match refusal {
+        PathRefusal::NoField { entity, unknown: name } => unknown(entity, name),
+        PathRefusal::NoRelationship { entity, unknown } => no_relationship(entity, unknown),
+        PathRefusal::Closed(kind) => closed(*kind),
+        PathRefusal::ManyRows(name) => invalid(format!(
+            "{:?} may lead to several rows, and rows are ordered by fields of one; leave it out of $orderby",
+            shown(name)
+        )),
+        PathRefusal::TooMany { max } => invalid(format!("$orderby follows more than {max} relationships")),
     }
 }
 

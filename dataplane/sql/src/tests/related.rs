@@ -85,7 +85,21 @@ fn conditions_on_other_entities_are_refused_with_what_to_write() {
         ("orders", "lines/any(l: l/email eq 'x')", Code::UnknownField, r#"lines has no field "email""#),
         ("orders", "lines/qty eq 1", Code::InvalidFilter, "write lines/any(x: x/field eq 1)"),
         ("orders", "first/qty eq 1", Code::InvalidFilter, "may lead to several rows"),
-        ("lines", "order/id eq qty", Code::InvalidFilter, "fields of one entity only"),
+        ("lines", "order/id add 1 eq qty", Code::InvalidFilter, "only one with one"),
+        (
+            "lines",
+            "order/secret eq status",
+            Code::UnknownField,
+            r#"orders has no field "secret" for this key"#,
+        ),
+        (
+            "lines",
+            "closed/id eq qty",
+            Code::UnknownField,
+            r#"lines has no relationship "closed" for this key"#,
+        ),
+        ("orders", "lines/qty eq id", Code::InvalidFilter, "may lead to several rows"),
+        ("lines", "order/status eq qty", Code::InvalidFilter, "cannot be compared"),
         ("lines", "order/status gt 5", Code::InvalidFilter, "status"),
         ("orders", "lines/any(qty gt 1)", Code::InvalidFilter, "a variable and a colon"),
         ("orders", "lines/all()", Code::InvalidFilter, "a variable and a colon"),
@@ -96,6 +110,48 @@ fn conditions_on_other_entities_are_refused_with_what_to_write() {
         let problem = collection(entity, &format!("$filter={filter}")).expect_err(filter);
         let said = format!("{} {}", problem.message, problem.details.join(" "));
         assert!(problem.code == code && said.contains(words), "{filter}: {problem:?}");
+    }
+}
+
+#[test]
+fn fields_of_two_rows_are_compared() {
+    let order = r#"from "app"."orders" t100 where t100."id" = t."order_id" limit 1)"#;
+    for (filter, wanted) in [
+        ("order/id lt qty", format!(r#"(select t100."id" {order} < t."qty""#)),
+        ("not (line ge order/id)", format!(r#"not (t."line" >= (select t100."id" {order})"#)),
+    ] {
+        assert_eq!(condition("lines", filter), wanted, "{filter}");
+    }
+    let within = condition("orders", "lines/any(l: l/order/id ne l/qty)");
+    assert!(within.contains(r#"(select t101."id" from "app"."orders" t101 where t101."id" = t100."order_id" limit 1) <> t100."qty""#), "{within}");
+}
+
+#[test]
+fn rows_are_ordered_by_fields_of_rows_that_they_refer_to() {
+    let text = sql("lines", "$select=line&$orderby=order/status desc,qty");
+    for part in [
+        r#"from "app"."order""lines" t left join "app"."orders" t1 on t1."id" = t."order_id""#,
+        r#"order by t1."status" desc, t."qty""#,
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // within rows the page of each is cut by the same order
+    let nested = collection("orders", "$select=id&$expand=lines($select=line;$orderby=order/status)")
+        .expect("a question");
+    let read = compile::rows_within(nested);
+    let levels: Vec<String> = read.levels.iter().map(|level| show(&level.sql)).collect();
+    assert_eq!(levels[1].matches(r#"order by t1."status""#).count(), 2, "{levels:?}");
+    assert_eq!(levels[1].matches(r#"left join "app"."orders" t1"#).count(), 2, "{levels:?}");
+    for (entity, order, code, words) in [
+        ("lines", "order/secret", Code::UnknownField, r#"orders has no field "secret" for this key"#),
+        ("lines", "nope/id", Code::UnknownField, r#"lines has no relationship "nope" for this key"#),
+        ("orders", "lines/qty", Code::InvalidOrderBy, "may lead to several rows"),
+        ("orders", "first/qty", Code::InvalidOrderBy, "may lead to several rows"),
+        ("lines", "order/status,order/status desc", Code::InvalidOrderBy, "twice"),
+    ] {
+        let problem = collection(entity, &format!("$orderby={order}")).expect_err(order);
+        let said = format!("{} {}", problem.message, problem.details.join(" "));
+        assert!(problem.code == code && said.contains(words), "{order}: {problem:?}");
     }
 }
 

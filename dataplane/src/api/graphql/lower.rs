@@ -203,12 +203,12 @@ impl<'a> Lowering<'a> {
         may.map_err(|refusal| self.refused(to, refusal, selected.pos, &context))?;
         let inside = self.catalog.entities.get(to).cloned();
         let inside = inside.ok_or_else(|| GraphQlError::from(Problem::internal()))?;
-        match &relationship.link {
-            Link::Fields(link) if !relationship.takes_first => {
+        match relationship.one_row() {
+            Some(link) => {
                 let select = self.members(&inside, &selected.sets, &context)?;
-                Ok(Member::One(Box::new(ToOne { name, link: link.clone(), entity: inside, select })))
+                Ok(Member::One(Box::new(ToOne { name, link: link.to_vec(), entity: inside, select })))
             }
-            link => {
+            None => {
                 self.count_list(1, selected.pos, &context)?;
                 let first = ReadRequest { first: Some(1), ..ReadRequest::default() };
                 let query = resolve::collection(self.catalog, self.scope(), to, &first, self.cursors);
@@ -216,7 +216,7 @@ impl<'a> Lowering<'a> {
                 let select = self.members(&inside, &selected.sets, &context)?;
                 let query = Query { select, take: 1, max_take: 1, binding: None, ..query };
                 Ok(Member::Many(Box::new(ToMany {
-                    link: link.clone(),
+                    link: relationship.link.clone(),
                     lists: vec![query],
                     form: Form::Row { name },
                 })))

@@ -84,8 +84,13 @@ pub(super) fn of_reads(rows: &Rows<'_>, parameters: &mut Members) -> (Vec<Value>
     }
     let orderable = names(&rows.orderable);
     if let Some(first) = orderable.first() {
-        let term = format!("{}( (asc|desc))?", self::choice(orderable.iter().map(String::as_str)));
-        let what = "Fields, each once, separated by commas, each followed by asc or desc; the key of the row comes last by itself";
+        let to_one = rows.relationships.iter().filter(|it| it.one_row().is_some());
+        let paths: Vec<String> = to_one.map(|it| format!("{}/[^,']+", name_in_list(&it.name))).collect();
+        let field = self::choice(orderable.iter().map(String::as_str));
+        let field = if paths.is_empty() { field } else { format!("({field}|{})", paths.join("|")) };
+        let term = format!("{field}( (asc|desc))?");
+        let what = "Fields, each once, separated by commas, each followed by asc or desc; the key of the row comes last by itself. \
+                    A path leads to a field of a row that the row refers to: customer/name";
         let schema = json!({"type": "string", "pattern": format!("^{term}(,{term})*$")});
         of_collection.push(add(parameters, "orderby", what, schema, json!(format!("{first} desc"))));
     }

@@ -100,7 +100,8 @@ pub(super) fn read(table: &str, take: usize, select: Vec<Selected>) -> Query {
         select,
         filter: None,
         group: None,
-        order: vec![OrderTerm { field: 0, descending: true }],
+        order: vec![OrderTerm { field: 0, reference: None, descending: true }],
+        order_references: Vec::new(),
         after: None,
         take,
         max_take: 1_000,
@@ -228,7 +229,7 @@ async fn groups_come_to_what_postgresql_says() {
     let selected = |number: usize| Selected::Aggregate { name: number.to_string(), number };
     query.select.extend((0..aggregates.len()).map(selected));
     query.group = Some(Group::new(&lines, vec![1], aggregates));
-    query.order = vec![OrderTerm { field: 0, descending: false }];
+    query.order = vec![OrderTerm { field: 0, reference: None, descending: false }];
     query.count = true;
     let found = rows(&tenant, &compile::read(&query)).await.remove(0);
     let found: Vec<Vec<_>> =
@@ -245,7 +246,7 @@ async fn groups_come_to_what_postgresql_says() {
     // Each order has groups of its own.
     (query.group, query.count) = (Some(Group::new(&lines, vec![2], vec![Aggregate::count("n")])), false);
     query.select = vec![Selected::Field(2), selected(0)];
-    query.order = vec![OrderTerm { field: 0, descending: false }];
+    query.order = vec![OrderTerm { field: 0, reference: None, descending: false }];
     let lines = many("lines", vec![query]);
     let compiled = compile::read(&read("orders", 10, vec![Selected::Many(Box::new(lines))]));
     let found = rows(&tenant, &compiled).await.remove(1);

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::super::nested::Around;
-use super::super::{column_of, fence};
+use super::super::{column_of, fence, operator};
 use super::{Row, write_of};
 use crate::catalog::EntityKind;
-use crate::query::{Related, RelatedForm};
+use crate::query::{Reference, Referenced, Related, RelatedForm};
 use crate::text::Sql;
 
 /// Names of rows below this stand for rows that are joined.
@@ -69,4 +69,33 @@ fn from(sql: &mut Sql, row: Row<'_>, inside: Row<'_>, related: &Related, is_fenc
     if is_fenced {
         sql.lit(" offset 0) t").number(alias);
     }
+}
+
+/// Writes a field of the row that references lead to from `row`. There is at most one, which PostgreSQL need not check.
+pub(in crate::compile) fn field(sql: &mut Sql, row: Row<'_>, of: &Referenced) {
+    let first = FIRST_ALIAS.max(row.alias + 1);
+    let inside = |at: usize| Row { entity: &of.references[at].entity, alias: first + at as u64 };
+    let last = inside(of.references.len() - 1);
+    sql.lit("(select ");
+    column_of(sql, last.alias, last.entity, of.field);
+    for at in 0..of.references.len() {
+        let Row { entity, alias } = inside(at);
+        sql.lit(if at == 0 { " from " } else { ", " });
+        sql.ident(&entity.schema).lit(".").ident(&entity.object).lit(" t").number(alias);
+    }
+    let mut word = " where ";
+    for (at, Reference { link, .. }) in of.references.iter().enumerate() {
+        let (around, inside) = (if at == 0 { row } else { inside(at - 1) }, inside(at));
+        for (left, right) in link {
+            column_of(sql.lit(word), inside.alias, inside.entity, *right);
+            operator(sql, Some(&inside.entity.fields[*right].ty), "=");
+            column_of(sql, around.alias, around.entity, *left);
+            word = " and ";
+        }
+        if let Some(flag) = inside.entity.hidden_by() {
+            column_of(sql.lit(word), inside.alias, inside.entity, flag);
+            sql.lit(" is not true");
+        }
+    }
+    sql.lit(" limit 1)");
 }

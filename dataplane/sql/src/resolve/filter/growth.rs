@@ -143,7 +143,8 @@ impl<'a> Growth<'a> {
     /// Counts what `value` builds up, and gives its length where it is a text.
     fn value(&mut self, value: &Value) -> Length {
         match value {
-            Value::Bind(_) => Length::default(),
+            // it stands by itself on one side of a comparison
+            Value::Bind(_) | Value::Referenced(_) => Length::default(),
             Value::Field(field) => Length {
                 of: self.is_long(*field).then_some((*field, 1)).into_iter().collect(),
                 is_cased: false,
@@ -223,6 +224,7 @@ impl<'a> Growth<'a> {
         match value {
             Value::Field(field) => self.entity.fields[*field].ty.base_oid == NUMERIC,
             Value::Bind(bind) => bind.oid == NUMERIC,
+            Value::Referenced(_) => false,
             Value::Call { function, arguments } => {
                 matches!(function, Function::Round | Function::Floor | Function::Ceiling)
                     && arguments.iter().any(|argument| self.is_decimal(argument))

@@ -21,8 +21,12 @@ pub enum FilterRefusal {
     Closed(EntityKind),
     /// A path leads to rows, of which there may be several, by this relationship.
     ManyRows(String),
-    /// One comparison names fields of several entities.
+    /// One condition names fields of several entities, and is not a comparison of two fields.
     SeveralEntities,
+    /// Paths of a comparison lead to more rows than this.
+    TooManyPaths {
+        max: usize,
+    },
     /// Of a condition on fields of another entity.
     Related {
         entity: EntityName,

@@ -2,18 +2,25 @@
 
 use std::sync::Arc;
 
-use rowgate_core::nearest::nearest;
-
 use super::growth;
-use super::refusal::FilterRefusal;
+use super::refusal::{FilterRefusal, Subject};
+use super::term::{self, Typed};
 use crate::catalog::Relationship;
-use crate::query::{Predicate, Related, RelatedForm};
+use crate::query::{Predicate, Referenced, Related, RelatedForm, Value};
 use crate::request::{Expr, Literal, Term};
-use crate::resolve::refusal::{Refusal, Unknown};
+use crate::resolve::path::{self, PathRefusal, Paths};
 use crate::resolve::visible::Visible;
 
-/// The path that all names of a comparison begin with; `None` where they are fields of the entity itself.
-pub(super) fn path<'e>(visible: &Visible<'_>, expr: &'e Expr) -> Result<Option<&'e str>, FilterRefusal> {
+/// Whose fields a comparison names.
+pub(super) enum Rows<'e> {
+    /// Those of the row itself, or none.
+    Own,
+    /// Those of the row that this path leads to, with which all names begin.
+    Of(&'e str),
+    Several,
+}
+
+pub(super) fn rows<'e>(visible: &Visible<'_>, expr: &'e Expr) -> Rows<'e> {
     let mut paths: Vec<Option<&str>> = Vec::new();
     let mut note = |name: &'e str| {
         let own = visible.find(name).is_some();
@@ -30,10 +37,10 @@ pub(super) fn path<'e>(visible: &Visible<'_>, expr: &'e Expr) -> Result<Option<&
         Expr::Is(term) => names(term, &mut note),
         Expr::All(_) | Expr::Any(_) | Expr::Not(_) | Expr::Related { .. } => {}
     }
-    let Some(first) = paths.first().copied() else { return Ok(None) };
-    match paths.iter().all(|path| *path == first) {
-        true => Ok(first),
-        false => Err(FilterRefusal::SeveralEntities),
+    match paths.first().copied() {
+        Some(first) if paths.iter().any(|path| *path != first) => Rows::Several,
+        Some(Some(path)) => Rows::Of(path),
+        Some(None) | None => Rows::Own,
     }
 }
 
@@ -131,20 +138,41 @@ fn of_other(inside: &Visible<'_>, refusal: FilterRefusal) -> FilterRefusal {
     }
 }
 
-/// The relationship of this name that the scope may follow, and the entity where it leads.
-fn follow<'a>(visible: &Visible<'a>, name: &str) -> Result<(&'a Relationship, Visible<'a>), FilterRefusal> {
-    let entity = &visible.entity.name;
-    let all = || visible.catalog.into_iter().flat_map(|catalog| catalog.relationships(visible.scope, entity));
-    let unknown = || {
-        let nearest = nearest(name, all().map(|it| it.name.as_str())).map(str::to_owned);
-        FilterRefusal::NoRelationship(Unknown { name: name.to_owned(), nearest })
+/// A field of the row itself, or of one that a path leads to.
+pub(super) fn field(visible: &Visible<'_>, name: &str) -> Result<Typed, FilterRefusal> {
+    let (path, last) = match (visible.find(name), name.rsplit_once('/')) {
+        (None, Some(parts)) => parts,
+        _ => return term::field(visible, name, false),
     };
-    let relationship = all().find(|it| it.name == name).ok_or_else(unknown)?;
-    let catalog = visible.catalog.ok_or_else(unknown)?;
-    match crate::resolve::find(catalog, visible.scope, &relationship.to, Visible::of) {
-        Ok(inside) => Ok((relationship, inside)),
-        Err(Refusal::Closed(kind)) => Err(FilterRefusal::Closed(kind)),
-        Err(_) => Err(unknown()),
+    let mut paths = Paths::default();
+    let (_, field) = paths.field(visible, path, last).map_err(|refusal| match refusal {
+        PathRefusal::NoRelationship { entity, unknown } => {
+            let refusal = Box::new(FilterRefusal::NoRelationship(unknown));
+            FilterRefusal::Related { entity, refusal }
+        }
+        refusal => of_path(refusal),
+    })?;
+    let references = paths.into_references();
+    let of = &references.last().ok_or(FilterRefusal::SeveralEntities)?.entity.fields[field];
+    let (ty, subject) = (Box::new(of.ty.clone()), Subject::Field(name.to_owned()));
+    Ok(Typed { value: Value::Referenced(Box::new(Referenced { references, field })), ty, subject })
+}
+
+/// `follow`, with a refusal about the entity that it starts from.
+fn follow<'a>(visible: &Visible<'a>, name: &str) -> Result<(&'a Relationship, Visible<'a>), FilterRefusal> {
+    path::follow(visible, name).map_err(of_path)
+}
+
+fn of_path(refusal: PathRefusal) -> FilterRefusal {
+    match refusal {
+        PathRefusal::NoRelationship { unknown, .. } => FilterRefusal::NoRelationship(unknown),
+        PathRefusal::Closed(kind) => FilterRefusal::Closed(kind),
+        PathRefusal::ManyRows(name) => FilterRefusal::ManyRows(name),
+        PathRefusal::TooMany { max } => FilterRefusal::TooManyPaths { max },
+        PathRefusal::NoField { entity, unknown } => {
+            let refusal = Box::new(FilterRefusal::NoField { unknown, may_be_text: false });
+            FilterRefusal::Related { entity, refusal }
+        }
     }
 }
 

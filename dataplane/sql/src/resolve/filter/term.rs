@@ -52,7 +52,7 @@ pub(crate) fn resolve_first<'a>(visible: &Visible<'_>, term: &'a Term) -> Result
 }
 
 /// `may_be_text`: where a constant is likely, a word that is no field may be a text without its quotes.
-fn field(visible: &Visible<'_>, name: &str, may_be_text: bool) -> Result<Typed, FilterRefusal> {
+pub(super) fn field(visible: &Visible<'_>, name: &str, may_be_text: bool) -> Result<Typed, FilterRefusal> {
     let field = match visible.find(name) {
         None => return Err(FilterRefusal::NoField { unknown: visible.unknown(name), may_be_text }),
         Some(field) => field,

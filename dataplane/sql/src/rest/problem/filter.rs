@@ -33,8 +33,12 @@ pub(super) fn of<'a>(
             format!("{name} may lead to several rows; write {name}/any(x: x/field eq 1) or {name}/all(...)")
         }
         FilterRefusal::SeveralEntities => {
-            "a comparison names fields of one entity only; compare each with a constant, and join the comparisons with and"
+            "fields of several entities are compared only one with one, as in customer/credit lt total; compare others with \
+             constants, and join the comparisons with and"
                 .to_owned()
+        }
+        FilterRefusal::TooManyPaths { max } => {
+            format!("a comparison follows more than {max} relationships")
         }
         FilterRefusal::Related { entity, refusal } => return of(&entity, &|_| None, *refusal),
         FilterRefusal::NoNumber { of, found } => format!("{} takes numbers; {}", word(&of), say(&found)),

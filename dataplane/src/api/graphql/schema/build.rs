@@ -156,6 +156,11 @@ fn readable(
         } else {
             continue;
         }
+        if relationship.one_row().is_some() {
+            let of = input(&relationship.name, &to.with("OrderByInput"), false);
+            order = order.field(of.description("By fields of this row; without it they count as null."));
+            n_orders += 1;
+        }
         if !OPERATORS.contains(&relationship.name.as_str()) {
             let what = match relationship.to_one {
                 true => "The row is there, and this holds for it.",
