@@ -85,7 +85,8 @@ pub(super) fn of_reads(rows: &Rows<'_>, parameters: &mut Members) -> (Vec<Value>
     let orderable = names(&rows.orderable);
     if let Some(first) = orderable.first() {
         let to_one = rows.relationships.iter().filter(|it| it.one_row().is_some());
-        let paths: Vec<String> = to_one.map(|it| format!("{}/[^,']+", name_in_list(&it.name))).collect();
+        let paths: Vec<String> =
+            to_one.map(|it| format!(r"{}\/[^,']+", escaped(&name_in_list(&it.name)))).collect();
         let field = self::choice(orderable.iter().map(String::as_str));
         let field = if paths.is_empty() { field } else { format!("({field}|{})", paths.join("|")) };
         let term = format!("{field}( (asc|desc))?");
