@@ -46,14 +46,16 @@ soaks := writes::protection::writers::of_writers_with_one_version_exactly_one_wi
 # Flags of the benchmark: make bench BENCH='--only row --rounds 3', or BENCH='--only reconcile --objects 1000'
 BENCH ?=
 
-.PHONY: help run cluster check test soak bench messages lint fmt deny crds fuzz postgres pgbouncer clients kubernetes tools clean
+.PHONY: help run cluster check test soak bench messages lint fmt deny crds fuzz postgres pgbouncer clients kubernetes console chromium tools clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: tools postgres ## bring up the example shop and print curl lines for it; Ctrl-C stops it, the data stays in .rowgate
+run: tools postgres ## bring up the example shop, a console for the browser, and curl lines; Ctrl-C stops it, the data stays in .rowgate
 	@cargo build --package rowgate-dataplane
-	@$(on_postgres) exec $(bin) standalone --manifests $(MANIFESTS) --state $(STATE)
+	@# Without Node.js 20 it says what the console lacks, and runs.
+	@$(on_postgres) console="$$(tests/setup/console.sh || true)"; \
+	  exec $(bin) standalone --manifests $(MANIFESTS) --state $(STATE) $${console:+--console "$$console"}
 
 cluster: tools postgres kubernetes ## bring up a Kubernetes API server, the operator and two data planes, and apply the example shop; Ctrl-C ends it
 	@cargo build --workspace --bins
@@ -65,7 +67,7 @@ check: tools ## format, clippy, the unit tests and the rules of the sources, in 
 	cargo test --workspace --lib --bins --quiet
 	cargo test --workspace --test tidy --quiet
 
-test: tools postgres clients pgbouncer kubernetes ## all tests, against a real PostgreSQL (POSTGRES=16: the pinned one of that version)
+test: tools postgres clients console chromium pgbouncer kubernetes ## all tests, against a real PostgreSQL (POSTGRES=16: the pinned one of that version)
 	@$(if $(oldest_too),tests/setup/postgres.sh 16 >/dev/null)
 	@# The end-to-end tests start these programs.
 	cargo build --workspace --bins
@@ -119,6 +121,12 @@ pgbouncer: tools ## put a PgBouncer into the cache unless one is installed
 
 clients: tools ## put the public clients that tests show our tokens and documents to into the cache if they are not there
 	@tests/setup/clients.sh >/dev/null
+
+console: tools ## bundle the console of standalone into the cache if it is not there, and print the folder for --console
+	@tests/setup/console.sh
+
+chromium: tools ## install Debian's headless Chromium, in which the console is tested, unless there is one
+	@tests/setup/chromium.sh >/dev/null
 
 kubernetes: tools ## build an API server, etcd and kubectl into the cache if they are not there (4 minutes, once; Go 1.26)
 	@tests/setup/cluster.sh >/dev/null

@@ -1,6 +1,7 @@
 //! What the data plane answers: a table of routes, and one folder for each surface.
 
 pub(crate) mod aggregates;
+pub mod console;
 pub mod graphql;
 pub mod openapi;
 pub(crate) mod options;

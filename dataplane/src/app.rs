@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::api::console::Console;
 use crate::api::graphql::persisted::PersistedOperations;
 use crate::api::graphql::schema::cache::SchemaCache;
 use crate::api::openapi::cache::DocumentCache;
@@ -42,6 +43,8 @@ pub struct AppConfig {
     pub root: Root,
     /// PgBouncer before the tenants' databases, in transaction mode.
     pub pooler: Option<Endpoint>,
+    /// In standalone mode only.
+    pub console: Option<Console>,
 }
 
 /// The two ports.
@@ -67,6 +70,8 @@ pub struct App {
     pub documents: DocumentCache,
     pub schemas: SchemaCache,
     pub persisted: PersistedOperations,
+    /// In standalone mode only.
+    pub console: Option<Console>,
     /// What this replica serves.
     pub surfaces: Surfaces,
     /// Cancelled when draining begins.
@@ -116,7 +121,7 @@ impl Tasks {
 
 /// Serves until `shutdown` is cancelled; then `/readyz` is false, requests in flight end, and the replica's row goes.
 pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), AppError> {
-    let AppConfig { listeners, settings, control, root, pooler } = config;
+    let AppConfig { listeners, settings, control, root, pooler, console } = config;
     let (background, connections) = (Tasks::default(), Tasks::default());
     // `cut` ends requests that outlast the drain; `done` ends what must outlive them.
     let (cut, done) = (CancellationToken::new(), CancellationToken::new());
@@ -141,6 +146,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         schemas: SchemaCache::default(),
         persisted: PersistedOperations::default(),
         documents: DocumentCache::new(settings.surfaces),
+        console,
         surfaces: settings.surfaces,
         draining: shutdown.clone(),
     });

@@ -61,9 +61,9 @@ fn main() -> ExitCode {
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
         Command::Standalone(flags) => match flags.settings() {
-            Ok((server, settings)) => {
+            Ok((server, console, settings)) => {
                 log::start(server.log_format);
-                rowgate_standalone::run(settings, async || standalone::Bound::new(server).await)
+                rowgate_standalone::run(settings, async || standalone::Bound::new(server, console).await)
             }
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
@@ -112,7 +112,7 @@ async fn run(settings: ServeSettings) -> Result<(), AppError> {
     let listeners = Listeners::bind(&settings.server).await?;
     let ServeSettings { server, control, pooler } = settings;
     let (control, root) = (control.endpoint, control.root);
-    let config = AppConfig { listeners, settings: server, control, root, pooler };
+    let config = AppConfig { listeners, settings: server, control, root, pooler, console: None };
     let shutdown = CancellationToken::new();
     let running = app::run(config, shutdown.clone());
     let stop_on_signal = async {

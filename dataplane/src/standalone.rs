@@ -1,15 +1,18 @@
 //! The data plane that `standalone` runs, and its flags.
 
+use std::env;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 use clap::Args;
 use rowgate_core::derive::Root;
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_program::settings::Mistakes;
 use rowgate_standalone::flags::StandaloneSettings;
-use rowgate_standalone::{DataPlane, DataPlaneError, StandaloneFlags};
+use rowgate_standalone::{DataPlane, DataPlaneError, LiveKeys, StandaloneFlags};
 use tokio_util::sync::CancellationToken;
 
+use crate::api::console::{Console, ConsoleFiles};
 use crate::app::{self, AppConfig, Listeners};
 use crate::config::{ServerFlags, ServerSettings};
 
@@ -20,13 +23,38 @@ pub struct Flags {
     pub server: ServerFlags,
     #[command(flatten)]
     pub standalone: StandaloneFlags,
+    /// Folder with the files of the console, the page for browsers at `/`, as `make console` prints it; `off` serves no console.
+    /// Only a loopback --listen has a console, because every program that reaches it can use every key
+    /// [default: the folder `console` beside this program]
+    #[arg(long, env = "ROWGATE_CONSOLE", value_name = "FOLDER|off")]
+    pub console: Option<PathBuf>,
+}
+
+/// Which console standalone serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConsoleSetting {
+    Off,
+    /// With the files of this folder; `None`: there is none.
+    Files(Option<PathBuf>),
+}
+
+impl ConsoleSetting {
+    fn of(flag: Option<PathBuf>) -> ConsoleSetting {
+        let beside =
+            || Some(env::current_exe().ok()?.parent()?.join("console")).filter(|folder| folder.is_dir());
+        match flag {
+            Some(word) if word.as_os_str() == "off" => ConsoleSetting::Off,
+            Some(folder) => ConsoleSetting::Files(Some(folder)),
+            None => ConsoleSetting::Files(beside()),
+        }
+    }
 }
 
 impl Flags {
     /// Checks all flags and reports all mistakes at once.
-    pub fn settings(self) -> Result<(ServerSettings, StandaloneSettings), Mistakes> {
+    pub fn settings(self) -> Result<(ServerSettings, ConsoleSetting, StandaloneSettings), Mistakes> {
         match (self.server.settings(), self.standalone.settings()) {
-            (Ok(server), Ok(standalone)) => Ok((server, standalone)),
+            (Ok(server), Ok(standalone)) => Ok((server, ConsoleSetting::of(self.console), standalone)),
             (server, standalone) => {
                 let mistakes = [server.err(), standalone.err()].into_iter().flatten();
                 Err(Mistakes(mistakes.flat_map(|Mistakes(lines)| lines).collect()))
@@ -39,12 +67,31 @@ impl Flags {
 pub struct Bound {
     settings: ServerSettings,
     listeners: Listeners,
+    /// What the page is made of; `None`: no console.
+    console: Option<ConsoleFiles>,
 }
 
 impl Bound {
-    pub async fn new(settings: ServerSettings) -> Result<Bound, DataPlaneError> {
+    pub async fn new(settings: ServerSettings, console: ConsoleSetting) -> Result<Bound, DataPlaneError> {
         let listeners = Listeners::bind(&settings).await?;
-        Ok(Bound { settings, listeners })
+        let address = listeners.api.local_addr()?;
+        let console = match console {
+            ConsoleSetting::Off => None,
+            // others would read with every key
+            ConsoleSetting::Files(_) if !address.ip().is_loopback() => {
+                let address = address.to_string();
+                tracing::warn!(
+                    address,
+                    "the console is off: --listen is not an address of this machine alone, such as 127.0.0.1"
+                );
+                None
+            }
+            ConsoleSetting::Files(folder) => Some(ConsoleFiles::read(folder.as_deref())),
+        };
+        if let Some(why) = console.as_ref().and_then(ConsoleFiles::lacks) {
+            tracing::warn!("{why}");
+        }
+        Ok(Bound { settings, listeners, console })
     }
 }
 
@@ -57,14 +104,22 @@ impl DataPlane for Bound {
         format!("http://{address}")
     }
 
+    fn console(&self) -> Option<String> {
+        let is_shown = self.console.as_ref().is_some_and(|files| files.lacks().is_none());
+        is_shown.then(|| format!("{}/", self.url()))
+    }
+
     async fn serve(
         self,
         control: Endpoint,
         root: Root,
+        keys: LiveKeys,
         shutdown: CancellationToken,
     ) -> Result<(), DataPlaneError> {
-        let Bound { settings, listeners } = self;
-        let config = AppConfig { listeners, settings, control, root, pooler: None };
+        let Bound { settings, listeners, console } = self;
+        let port = listeners.api.local_addr()?.port();
+        let console = console.map(|files| Console::new(port, files, keys));
+        let config = AppConfig { listeners, settings, control, root, pooler: None, console };
         Ok(app::run(config, shutdown).await?)
     }
 }
@@ -78,6 +133,7 @@ mod tests {
         let flags = Flags {
             server: ServerFlags { listen: Some("nowhere".into()), ..ServerFlags::default() },
             standalone: StandaloneFlags { resync_seconds: Some("0".into()), ..StandaloneFlags::default() },
+            console: None,
         };
         let Mistakes(lines) = flags.settings().expect_err("two mistakes");
         let [first, second] = &lines[..] else { panic!("{lines:?}") };

@@ -1,6 +1,7 @@
 //! One binary for every end-to-end test.
 
 mod calls;
+mod console;
 mod graphql;
 pub(crate) mod http;
 pub(crate) mod keys;

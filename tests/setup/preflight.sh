@@ -55,6 +55,17 @@ clients() {
   fi
 }
 
+console() {
+  cached 'console-*/index.html' || needs_node 20
+}
+
+chromium() {
+  ./chromium.sh --installed >/dev/null && return
+  # root's set-up installs it.
+  [ "$(id -u)" = 0 ] && has apt-get && return
+  lacks "Chromium, in which the console is tested: install it (Debian: apt-get install chromium-headless-shell), or name it in ROWGATE_CHROMIUM"
+}
+
 pgbouncer() {
   cached 'pgbouncer-*/pgbouncer' && return
   ./installed.sh pgbouncer >/dev/null && return
@@ -90,7 +101,7 @@ for target in "$@"; do
       program curl "requests are tried with it (Debian: apt-get install curl)"
       postgres ${asked:+"$asked"} ;;
     lint | fmt | deny | crds | fuzz) rust ;;
-    postgres | clients | pgbouncer | kubernetes) $target ;;
+    postgres | clients | pgbouncer | kubernetes | console | chromium) $target ;;
   esac
   case $target in
     test)
@@ -98,6 +109,8 @@ for target in "$@"; do
       # A short part of the tests runs on the oldest version.
       [ -n "${POSTGRES:-}" ] || postgres 16
       clients
+      console
+      chromium
       pgbouncer
       kubernetes ;;
     cluster) kubernetes ;;

@@ -1,10 +1,8 @@
 //! A real `standalone` process over temporary folders, and what a test does with it.
 
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::sys::signal::Signal;
 use reqwest::StatusCode;
@@ -14,6 +12,7 @@ use rowgate_standalone::roots;
 use serde_json::Value;
 use sqlx::PgConnection;
 
+pub use crate::ports::free_port;
 use crate::scratch::Scratch;
 use crate::servers::data_plane::{DataPlane, send};
 use crate::servers::postgres::{BIN, QUICK, Server, connect_to, seed};
@@ -49,6 +48,8 @@ pub struct World {
     replicas: Vec<DataPlane>,
     /// After how many seconds everything is compared although nothing changed.
     pub relook: u32,
+    /// The address that is listened on, without its port.
+    pub host: &'static str,
 }
 
 /// An answer, read whole.
@@ -85,6 +86,7 @@ impl World {
             control: None,
             replicas: Vec::new(),
             relook: 1,
+            host: "127.0.0.1",
         };
         for (name, text) in files {
             world.write(name, text);
@@ -154,7 +156,7 @@ impl World {
     pub fn command(&self) -> Command {
         let mut command = Command::new(binary());
         command.arg("standalone").arg("--manifests").arg(self.manifests()).arg("--state").arg(self.state());
-        command.arg("--listen").arg(format!("127.0.0.1:{}", self.port));
+        command.arg("--listen").arg(format!("{}:{}", self.host, self.port));
         command.arg("--probes").arg(format!("127.0.0.1:{}", self.probes));
         command
             .arg("--ready-file")
@@ -350,23 +352,6 @@ pub async fn get(url: &str, key: &str) -> Answer {
     sweep::answer(url, &headers, &text);
     let body = if text.is_empty() { Ok(Value::Null) } else { serde_json::from_str(&text) };
     Answer { status, body: body.unwrap_or_else(|_| panic!("GET {url}: {status} {text}")) }
-}
-
-/// Ports that the kernel gives to nobody by itself: one that it had given us might be a client's before a server takes it.
-const PORTS: std::ops::Range<u16> = 10_000..32_000;
-
-/// A port that nobody listens on at this moment, and that no other test of this process is given soon.
-#[must_use]
-pub fn free_port() -> u16 {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    // apart from those of another run beside us
-    let first = std::process::id().wrapping_mul(997);
-    let n_ports = u32::from(PORTS.end - PORTS.start);
-    let mut ports = (0..n_ports).map(|_| {
-        let offset = first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % n_ports;
-        PORTS.start + u16::try_from(offset).expect("smaller than a port")
-    });
-    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("some port is free")
 }
 
 /// A well-formed key of a tenant that is no key of any.

@@ -206,6 +206,7 @@ mod tests {
             schemas: SchemaCache::default(),
             persisted: PersistedOperations::default(),
             documents: DocumentCache::new(Surfaces::ALL),
+            console: None,
             surfaces: Surfaces::ALL,
             draining: CancellationToken::new(),
         })

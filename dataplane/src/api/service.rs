@@ -18,6 +18,7 @@ use hyper::service::{Service, service_fn};
 use rowgate_core::problem::Problem;
 use tower::ServiceExt as _;
 
+use crate::api::console::Console;
 use crate::api::rest::entity_tags;
 use crate::api::routes::router;
 use crate::app::App;
@@ -58,7 +59,10 @@ impl Api {
 
 pub(super) async fn answer(api: Api, mut request: Request) -> Result<Response, Infallible> {
     let began = Instant::now();
-    without_slash(&mut request);
+    // the console looks at it once it knows where its request goes
+    if api.app.console.is_none() || !Console::serves(request.uri().path()) {
+        without_slash(&mut request);
+    }
     let id = RequestId::given(request.headers()).unwrap_or_else(RequestId::now);
     let trace = Arc::new(Trace::new(id.clone()));
     let method = request.method().clone();
@@ -67,6 +71,7 @@ pub(super) async fn answer(api: Api, mut request: Request) -> Result<Response, I
     let if_none_match = entity_tags::if_none_match(&method, request.headers());
     let has_body = !request.body().is_end_stream();
     request.extensions_mut().insert(trace.clone());
+    let app = api.app.clone();
     let entry = AccessLogEntry::new(api.app, trace, method.clone(), began);
     if let Some(allowed_origin) = &allowed_origin {
         request.extensions_mut().insert(allowed_origin.clone());
@@ -77,7 +82,12 @@ pub(super) async fn answer(api: Api, mut request: Request) -> Result<Response, I
     }
     let answering = async {
         match limits::check(&request) {
-            Ok(()) => api.router.oneshot(request).await,
+            Ok(()) => match &app.console {
+                Some(console) if Console::serves(request.uri().path()) => {
+                    Ok(Box::pin(console.answer(api.router, request)).await)
+                }
+                _ => api.router.oneshot(request).await,
+            },
             Err(problem) => Ok(Refusal(problem).into_response()),
         }
     };

@@ -9,6 +9,7 @@
 
 pub mod check;
 pub mod flags;
+mod live_keys;
 pub mod postgres;
 pub mod psql;
 pub mod relationships;
@@ -18,5 +19,6 @@ pub mod state;
 mod terminal;
 
 pub use flags::StandaloneFlags;
+pub use live_keys::{LiveKey, LiveKeys};
 pub use run::{DataPlane, DataPlaneError, StandaloneError, run};
 pub use state::{found, roots};

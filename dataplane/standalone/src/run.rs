@@ -15,11 +15,12 @@ use rowgate_reconcile::source::dir::DirSource;
 use tokio_util::sync::CancellationToken;
 
 use crate::flags::StandaloneSettings;
+use crate::live_keys::LiveKeys;
 use crate::postgres::PostgresError;
 use crate::server::Server;
 use crate::state::lock::{self, LockError};
 use crate::state::{folder, roots};
-use crate::terminal::narrator::Narrator;
+use crate::terminal::narrator::{Addresses, Narrator};
 use crate::terminal::say;
 
 /// A data plane whose ports are bound.
@@ -27,11 +28,15 @@ pub trait DataPlane {
     /// The URL at which programs on this machine reach its API.
     fn url(&self) -> String;
 
-    /// Serves the tenants of the control database at `control` until `shutdown`.
+    /// The address of the console, to open in a browser; `None`: it is off.
+    fn console(&self) -> Option<String>;
+
+    /// Serves the tenants of the control database at `control` until `shutdown`, and the console with `keys`.
     fn serve(
         self,
         control: Endpoint,
         root: Root,
+        keys: LiveKeys,
         shutdown: CancellationToken,
     ) -> impl Future<Output = Result<(), DataPlaneError>>;
 }
@@ -123,13 +128,14 @@ impl<D: DataPlane> Running<D> {
 
     /// Serves until `shutdown`. PostgreSQL stops last: the data plane first removes its row from the control database.
     async fn until(self, shutdown: CancellationToken) -> Result<(), StandaloneError> {
-        let url = self.data_plane.url();
+        let (url, keys) = (self.data_plane.url(), LiveKeys::default());
         let narrator = Narrator::new(
             self.source,
-            url.clone(),
+            Addresses { api: url.clone(), console: self.data_plane.console() },
             self.settings.manifests.clone(),
             self.state_flag,
             self.settings.ready_file,
+            keys.clone(),
         );
         let reconciling = rowgate_reconcile::run(
             Arc::new(narrator),
@@ -140,6 +146,7 @@ impl<D: DataPlane> Running<D> {
         let serving = self.data_plane.serve(
             self.installation.endpoint.clone(),
             self.installation.roots().dataplane.clone(),
+            keys,
             shutdown.clone(),
         );
         // if one of them ends by itself, it stops the other

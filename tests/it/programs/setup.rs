@@ -147,6 +147,7 @@ fn what_a_machine_lacks_is_told_by_name() {
         ("test", "git", "git: "),
         ("test", "apt-get", pgbouncer),
         ("test", "dpkg-deb", pgbouncer),
+        ("console", "npm", "npm: install Node.js 20 or newer with npm"),
     ] {
         one(&machine.without(&[program], &format!("tests/setup/preflight.sh {target}")), told);
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rowgate_crds::ApiKey;
+use rowgate_crds::{ApiKey, Kind, Tenant};
 use rowgate_reconcile::source::{
     Event, Found, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem, StatusReport,
     Version,
@@ -16,18 +16,27 @@ use serde_json::{Value, json};
 use super::greeting::{self, UsableKey};
 use super::verdict::Verdict;
 use super::{print, say};
+use crate::live_keys::{LiveKey, LiveKeys};
 use crate::psql;
 use crate::state::roots::write_private;
 
 /// Forwards everything to `source` and prints what passes through.
 pub(crate) struct Narrator<S> {
     source: S,
-    url: String,
+    addresses: Addresses,
     manifests: PathBuf,
     /// As the flag names it.
     state: PathBuf,
     ready_file: Option<PathBuf>,
+    live_keys: LiveKeys,
     printed: Mutex<Printed>,
+}
+
+/// Where the data plane is reached from this machine.
+pub(crate) struct Addresses {
+    pub(crate) api: String,
+    /// `None`: it is off.
+    pub(crate) console: Option<String>,
 }
 
 /// What was printed before, so that nothing is printed twice.
@@ -46,12 +55,13 @@ struct Printed {
 impl<S: ResourceSource> Narrator<S> {
     pub(crate) fn new(
         source: S,
-        url: String,
+        addresses: Addresses,
         manifests: PathBuf,
         state: PathBuf,
         ready_file: Option<PathBuf>,
+        live_keys: LiveKeys,
     ) -> Narrator<S> {
-        Narrator { source, url, manifests, state, ready_file, printed: Mutex::default() }
+        Narrator { source, addresses, manifests, state, ready_file, live_keys, printed: Mutex::default() }
     }
 
     fn printed(&self) -> parking_lot::MutexGuard<'_, Printed> {
@@ -70,15 +80,8 @@ impl<S: ResourceSource> Narrator<S> {
         };
         let mut keys = Vec::new();
         for (key, role, secret_name) in new {
-            let Some(tenant) = snapshot.tenants.iter().find(|tenant| {
-                tenant.metadata.name.as_deref() == Some(&*key.spec.tenant_ref.name)
-                    && tenant.metadata.namespace == key.metadata.namespace
-            }) else {
-                continue;
-            };
-            let namespace = key.metadata.namespace.as_deref().unwrap_or_default();
-            let Some(secret) = self.source.read_secret(namespace, &secret_name).await? else { continue };
-            let Some(text) = secret.data.get("apiKey") else { continue };
+            let Some(tenant) = tenant_of(&snapshot, &key) else { continue };
+            let Some(text) = self.key_text(&key, &secret_name).await? else { continue };
             let siblings: Vec<ApiKey> = snapshot
                 .api_keys
                 .iter()
@@ -89,7 +92,7 @@ impl<S: ResourceSource> Narrator<S> {
                 slug: tenant.slug().to_owned(),
                 name: key.metadata.name.clone().unwrap_or_default(),
                 role,
-                key: text.clone(),
+                key: text,
                 entity: greeting::entity(tenant, &key, &siblings),
             });
             self.printed().greeted.insert(ObjectRef::from(&*key));
@@ -98,7 +101,12 @@ impl<S: ResourceSource> Narrator<S> {
             return Ok(());
         }
         keys.sort_by(|a, b| (&a.slug, &a.name).cmp(&(&b.slug, &b.name)));
-        print(&greeting::text(&self.url, &keys));
+        if let Some(console) = self.addresses.console.as_ref().filter(|_| first) {
+            print(&format!(
+                "\nOpen {console} in a browser: the entities of each key, GraphQL and an API reference.\n"
+            ));
+        }
+        print(&greeting::text(&self.addresses.api, &keys));
         if first {
             print(&format!(
                 "\n# the tables, as their owner\n{}\n\nEdit a file in {}: the change takes effect within a second. \
@@ -116,6 +124,35 @@ impl<S: ResourceSource> Narrator<S> {
         Ok(())
     }
 
+    /// The text of a key, as its Secret has it.
+    async fn key_text(&self, key: &ApiKey, secret_name: &str) -> Result<Option<String>, SourceError> {
+        let namespace = key.metadata.namespace.as_deref().unwrap_or_default();
+        let secret = self.source.read_secret(namespace, secret_name).await?;
+        Ok(secret.and_then(|secret| secret.data.get("apiKey").cloned()))
+    }
+
+    /// Keeps the keys of the console as the status of this one says: it works with its present secret, or not any more.
+    async fn follow(&self, object: &ObjectRef) -> Result<(), SourceError> {
+        let state = self.printed().key_state(object);
+        let (key, role, secret_name, secret) = match state {
+            KeyState::Works { key, role, secret_name, secret } => (key, role, secret_name, secret),
+            KeyState::Ended => {
+                self.live_keys.remove(object);
+                return Ok(());
+            }
+            KeyState::Unclear => return Ok(()),
+        };
+        if self.live_keys.has(object, secret.as_deref()) {
+            return Ok(());
+        }
+        let Some(text) = self.key_text(&key, &secret_name).await? else { return Ok(()) };
+        let tenant = tenant_of(&self.printed().snapshot, &key).map(|tenant| tenant.slug().to_owned());
+        let Some(tenant) = tenant else { return Ok(()) };
+        let (name, is_scoped) = (object.name.clone(), key.spec.scope.is_some());
+        self.live_keys.put(object.clone(), LiveKey { tenant, name, role, is_scoped, text, secret });
+        Ok(())
+    }
+
     /// Writes the ready file, for scripts: the address of the API and the keys.
     fn publish(&self, keys: &[UsableKey]) {
         let Some(path) = &self.ready_file else { return };
@@ -123,7 +160,7 @@ impl<S: ResourceSource> Narrator<S> {
             .iter()
             .map(|key| json!({"tenant": key.slug, "name": key.name, "role": key.role, "apiKey": key.key}))
             .collect();
-        let text = format!("{:#}\n", json!({"url": self.url, "keys": keys}));
+        let text = format!("{:#}\n", json!({"url": self.addresses.api, "keys": keys}));
         if let Err(error) = write_private(path, &text) {
             say(&format!("--ready-file: cannot write {}: {error}", path.display()));
         }
@@ -170,6 +207,23 @@ impl Printed {
         wanted.all(|object| self.verdicts.get(&object).is_some_and(Verdict::settled))
     }
 
+    /// What the last status says of a key.
+    fn key_state(&self, object: &ObjectRef) -> KeyState {
+        let declared = self.snapshot.api_keys.iter().find(|key| ObjectRef::from(&***key) == *object);
+        let (Some(key), Some(status)) = (declared, self.statuses.get(object)) else { return KeyState::Ended };
+        let text = |name: &str| status.get(name).and_then(text);
+        let is_revoked = text("revokedAt").is_some();
+        match (self.verdicts.get(object), text("role"), text("secretName")) {
+            (Some(Verdict::Ended(_)), ..) => KeyState::Ended,
+            _ if is_revoked => KeyState::Ended,
+            (Some(Verdict::Ready), Some(role), Some(secret_name)) => {
+                let (key, secret) = (key.clone(), text("currentSecret"));
+                KeyState::Works { key, role, secret_name, secret }
+            }
+            _ => KeyState::Unclear,
+        }
+    }
+
     /// Keys that work and were not printed yet, with role and Secret.
     fn new_keys(&self) -> Vec<(Arc<ApiKey>, String, String)> {
         let ready = |object: &ObjectRef| self.verdicts.get(object) == Some(&Verdict::Ready);
@@ -186,6 +240,29 @@ impl Printed {
             })
             .collect()
     }
+}
+
+/// Whether the console may use a key.
+enum KeyState {
+    Works {
+        key: Arc<ApiKey>,
+        role: String,
+        secret_name: String,
+        secret: Option<String>,
+    },
+    /// It is revoked or expired, or its manifest is gone.
+    Ended,
+    /// Work on it is in progress: what held before holds.
+    Unclear,
+}
+
+/// The Tenant that a key names.
+fn tenant_of<'a>(snapshot: &'a Snapshot, key: &ApiKey) -> Option<&'a Tenant> {
+    let found = snapshot.tenants.iter().find(|tenant| {
+        tenant.metadata.name.as_deref() == Some(&*key.spec.tenant_ref.name)
+            && tenant.metadata.namespace == key.metadata.namespace
+    });
+    found.map(|tenant| &**tenant)
 }
 
 fn text(value: &Value) -> Option<String> {
@@ -206,6 +283,9 @@ impl<S: ResourceSource> ResourceSource for Narrator<S> {
         let mut printed = self.printed();
         printed.note_problems(&snapshot.problems);
         printed.snapshot = snapshot.clone();
+        let declared: BTreeSet<ObjectRef> =
+            snapshot.api_keys.iter().map(|key| ObjectRef::from(&**key)).collect();
+        self.live_keys.retain(|object| declared.contains(object));
         Ok(snapshot)
     }
 
@@ -238,6 +318,9 @@ impl<S: ResourceSource> ResourceSource for Narrator<S> {
     async fn report(&self, reports: &[StatusReport]) -> Result<(), SourceError> {
         self.source.report(reports).await?;
         reports.iter().for_each(|report| self.printed().note_status(report));
+        for report in reports.iter().filter(|report| report.object.kind == Kind::ApiKey) {
+            self.follow(&report.object).await?;
+        }
         self.greet().await
     }
 
