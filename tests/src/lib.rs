@@ -3,7 +3,6 @@
 pub mod asked;
 pub mod client;
 pub mod messages;
-mod ports;
 pub mod scratch;
 pub mod servers;
 pub mod shop;

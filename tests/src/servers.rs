@@ -4,6 +4,7 @@ pub mod cluster;
 pub mod data_plane;
 pub mod operator;
 pub mod pooler;
+pub mod ports;
 pub mod postgres;
 pub mod reconciler;
 pub mod recorder;

@@ -12,9 +12,9 @@ use rowgate_standalone::roots;
 use serde_json::Value;
 use sqlx::PgConnection;
 
-pub use crate::ports::free_port;
 use crate::scratch::Scratch;
 use crate::servers::data_plane::{DataPlane, send};
+pub use crate::servers::ports::free_port;
 use crate::servers::postgres::{BIN, QUICK, Server, connect_to, seed};
 use crate::sweep;
 use crate::wait::until;

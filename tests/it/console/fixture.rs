@@ -1,11 +1,15 @@
 //! The shop with a console, and requests to it as a browser writes them.
 
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
 use rowgate_tests::servers::postgres::Server;
 use rowgate_tests::sweep;
 use rowgate_tests::world::World;
 use serde_json::Value;
 
 use crate::http::edge::raw;
+use crate::keys::tokens::clients::tests;
 
 /// What every refusal of the guard says.
 pub(super) const OWN_PAGE_ONLY: &str =
@@ -85,4 +89,17 @@ impl Reply {
         assert_eq!(self.status, 200, "{self:?}");
         self.json()["value"].as_array().unwrap_or_else(|| panic!("{self:?}")).len()
     }
+}
+
+/// The files of the console; bundles them the first time.
+pub(super) fn files() -> PathBuf {
+    path_from("console.sh")
+}
+
+/// What a script of `tests/setup` prints, which puts there first what is not there yet.
+pub(super) fn path_from(script: &str) -> PathBuf {
+    let output = Command::new(tests().join("setup").join(script)).stderr(Stdio::inherit()).output();
+    let output = output.expect("bash runs");
+    assert!(output.status.success(), "tests/setup/{script} failed; what it said stands above");
+    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
 }

@@ -6,6 +6,12 @@ const VIEWS = ["entities", "graphql", "reference"];
 // how often the keys are asked for again, so that a revoked one disappears
 const REFRESH_MS = 5000;
 
+// Swagger UI asks for a class, and GraphiQL and our own style for what the browser prefers
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const darken = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", darken);
+darken();
+
 const picker = document.getElementById("key");
 const notice = document.getElementById("notice");
 const tabs = VIEWS.map((view) => document.getElementById(`tab-${view}`));

@@ -2,8 +2,6 @@
 // its first entity.
 import { entities } from "./entities.js";
 
-const FIELDS = 3;
-
 export function first(document, tenant) {
   const readable = entities(document, tenant).filter((entity) => entity.operations.has("read"));
   const named = new Map(readable.map((entity) => [entity.name, entity]));
@@ -29,12 +27,13 @@ function joins(entity, named) {
 
 function joined({ entity, many, lines, one, leaf, parent, owner }) {
   const group = groupField(entity);
-  return `# Three levels and an aggregate. Ctrl-Enter runs it.
+  const above = parent ? `      ${parent.name} {\n${columns(owner, 8)}\n      }\n` : "";
+  return `# Three levels and an aggregate: Ctrl-Enter
 {
   ${entity.name}(first: 5) {
     items {
-${columns(entity, 6)}
-${parent ? `      ${parent.name} {\n${columns(owner, 8)}\n      }\n` : ""}      ${many.name} {
+${columns(entity, 6, 3)}
+${above}      ${many.name} {
         items {
 ${columns(lines, 10)}
           ${one.name} {
@@ -44,26 +43,22 @@ ${columns(leaf, 12)}
       }
     }
     groupBy(fields: [${group}]) {
-      fields {
-        ${group}
-      }
-      aggregations {
-        count
-      }
+      fields { ${group} }
+      aggregations { count }
     }
   }
 }
 `;
 }
 
-// The first fields that are neither null nor the ends of a relationship.
-function columns(entity, indent) {
-  const plain = entity.fields.filter((it) => !it.name.endsWith("_id") && /^[_A-Za-z]\w*$/.test(it.name));
-  const chosen = (plain.length > 0 ? plain : entity.fields).slice(0, FIELDS);
+// The first fields that a person reads: neither the ends of a relationship nor random identifiers.
+function columns(entity, indent, n = 2) {
+  const plain = entity.fields.filter((it) => !it.name.endsWith("_id") && it.type !== "uuid" && /^[_A-Za-z]\w*$/.test(it.name));
+  const chosen = (plain.length > 0 ? plain : entity.fields).slice(0, n);
   return chosen.map((field) => " ".repeat(indent) + field.name).join("\n");
 }
 
-// A type that the database declares, such as an enum, groups well; else the last of the first fields.
+// A type that the database declares, such as an enum, groups well; else the first text.
 function groupField(entity) {
   const good = entity.fields.find((it) => it.type.includes(".")) ?? entity.fields.find((it) => it.type === "text");
   return (good ?? entity.fields[0]).name;

@@ -6,6 +6,8 @@ import { element } from "./page.js";
 
 // The proxy gives out no token: a page must not hold one.
 const NOT_PROXIED = ["/api/auth/", "/.well-known/"];
+// The addresses that are of no entity, which come last.
+const OWN_TAG = "rowgate";
 
 export function draw(container, { proxy, document }) {
   const mount = element("div");
@@ -19,10 +21,10 @@ export function draw(container, { proxy, document }) {
       defaultModelsExpandDepth: -1,
       displayRequestDuration: true,
       filter: true,
-      persistAuthorization: false,
       queryConfigEnabled: false,
       // the curl line that is shown asks the API itself, without the key
       showMutatedRequest: false,
+      tagsSorter: (a, b) => (a === OWN_TAG) - (b === OWN_TAG) || a.localeCompare(b),
       tryItOutEnabled: true,
       validatorUrl: null,
       requestInterceptor: (request) => proxied(request, proxy),
@@ -31,11 +33,24 @@ export function draw(container, { proxy, document }) {
   });
 }
 
-// Without the keys, which the program adds.
+// Without the keys, which the program adds. Examples of options stand in their descriptions: as values, all of them would be
+// sent with the first request.
 function shown(document) {
   const paths = Object.entries(document.paths).filter(([path]) => !NOT_PROXIED.some((it) => path.startsWith(it)));
-  const { securitySchemes, ...components } = document.components;
+  const { securitySchemes, parameters, ...components } = document.components;
+  components.parameters = Object.fromEntries(Object.entries(parameters).map(([name, it]) => [name, described(it)]));
   return { ...document, paths: Object.fromEntries(paths), components, security: [], servers: [{ url: location.origin }] };
+}
+
+function described(parameter) {
+  if (parameter.required || parameter.in !== "query") return parameter;
+  const { example, schema, ...rest } = parameter;
+  const { default: byDefault, ...type } = schema;
+  const more = [
+    example === undefined ? "" : `Example: \`${example}\`. `,
+    byDefault === undefined ? "" : `Default: \`${byDefault}\`. `,
+  ];
+  return { ...rest, schema: type, description: `${parameter.description}. ${more.join("")}`.trim() };
 }
 
 function proxied(request, proxy) {

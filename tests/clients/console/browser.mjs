@@ -1,0 +1,158 @@
+// Uses the console of the shop in Chromium, as a person does: picks a key, runs the query with which GraphiQL begins, and sends
+// a request from the API reference.
+// Arguments: the folder of the packages, the address, Chromium. Standard input: JSON with the texts of the
+// keys, which must not appear in anything that the browser gets, and `pictures`, a folder for pictures, or null.
+// It prints what it saw as JSON; a look that fails ends it.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const [, , packages, url, executablePath] = process.argv;
+const { keys, pictures } = JSON.parse(readFileSync(0, "utf8"));
+const { chromium } = createRequire(join(packages, "package.json"))("playwright-core");
+
+// Only the limit of a wait; a page that is ready is not waited for.
+const TIMEOUT_MS = 60_000;
+// The program is a child of this test, and containers that run tests give Chromium no sandbox of its own.
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"], timeout: TIMEOUT_MS });
+
+const complaints = [];
+const foreign = new Set();
+const leaks = new Set();
+const bodies = [];
+let answers = 0;
+
+async function open(colorScheme) {
+  const context = await browser.newContext({ colorScheme, viewport: { width: 1200, height: 820 }, baseURL: url });
+  context.setDefaultTimeout(TIMEOUT_MS);
+  // An address beyond the console's is written down, and leads nowhere.
+  await context.route(
+    (address) => address.origin !== url && !["data:", "blob:"].includes(address.protocol),
+    (route) => (foreign.add(route.request().url()), route.abort()),
+  );
+  const page = await context.newPage();
+  page.on("console", (line) => {
+    if (["error", "warning"].includes(line.type())) complaints.push(`${line.type()}: ${line.text()}`);
+  });
+  page.on("pageerror", (error) => complaints.push(`thrown: ${error.message}`));
+  page.on("websocket", (socket) => foreign.add(socket.url()));
+  page.on("worker", (worker) => new URL(worker.url()).origin === url || foreign.add(worker.url()));
+  page.on("response", (response) => bodies.push(look(response)));
+  // A policy that stops something says so in an event, too.
+  await page.addInitScript(() =>
+    document.addEventListener("securitypolicyviolation", (event) =>
+      console.error(`policy: ${event.violatedDirective} stops ${event.blockedURI}`),
+    ),
+  );
+  return page;
+}
+
+// What the browser got: no secret is in it.
+async function look(response) {
+  answers += 1;
+  const body = await response.body().catch(() => Buffer.alloc(0));
+  const text = `${JSON.stringify(response.headers())}\n${body.toString("latin1")}`;
+  if (keys.some((key) => text.includes(key.slice(key.indexOf("dlk_") + 16, -6)))) leaks.add(response.url());
+  const policy = response.headers()["content-security-policy"] ?? "";
+  if (!policy.startsWith("default-src 'self'; ")) complaints.push(`no policy: ${response.url()}`);
+}
+
+async function picture(page, name) {
+  if (pictures !== null) await page.screenshot({ path: join(pictures, `console-${name}.png`) });
+}
+
+const tab = (page, name) => page.getByRole("tab", { name, exact: true }).click();
+const pick = (page, key) => page.getByLabel("API key").selectOption(`shop/${key}`);
+
+async function entities(page) {
+  await page.goto("/");
+  await page.getByRole("heading", { name: "orders", exact: true }).waitFor();
+  const names = async () => (await page.locator("article h2").allTextContents()).sort();
+  const all = await names();
+  await pick(page, "south");
+  await page.getByText("The key south is the database role").waitFor();
+  const fewer = await names();
+  await pick(page, "shop-admin");
+  await page.getByText("The key shop-admin is the database role").waitFor();
+  await page.getByRole("article", { name: "customers" }).getByRole("button", { name: "First 3 rows" }).click();
+  const rows = page.getByRole("article", { name: "customers" }).locator("pre");
+  await rows.getByText("Bela Costa").waitFor();
+  const preview = (await rows.textContent()).split("\n").length;
+  await page.getByRole("article", { name: "customers" }).getByRole("button", { name: "First 3 rows" }).click();
+  await picture(page, "entities");
+  return { all, fewer, preview };
+}
+
+// What the answer's editor shows is only what fits: what was answered is read where it arrives.
+async function graphql(page) {
+  await tab(page, "GraphQL");
+  await page.locator(".graphiql-query-editor .view-line").getByText("groupBy").first().waitFor();
+  const answered = page.waitForResponse(
+    (response) => response.url().endsWith("/graphql") && response.request().postData()?.includes("groupBy"),
+  );
+  await page.getByRole("button", { name: /Execute query/ }).click();
+  const answer = await (await answered).json();
+  await page.locator(".result-window").getByText('"customer"').first().waitFor();
+  // the editor has asked its worker, which found no mistake
+  await page.locator(".graphiql-query-editor .squiggly-error").waitFor({ state: "detached" });
+  await picture(page, "graphql");
+  return answer;
+}
+
+async function completes(page) {
+  // Completion works only where the workers of the editor were loaded, and the schema with them.
+  const editor = page.locator(".graphiql-query-editor");
+  await editor.locator(".view-lines").click();
+  await page.keyboard.press("ControlOrMeta+A");
+  await page.keyboard.type("{ cust");
+  await page.keyboard.press("Control+Space");
+  await editor.locator(".suggest-widget").getByText("customers_by_pk").first().waitFor();
+  await page.keyboard.press("Escape");
+}
+
+async function reference(page) {
+  await tab(page, "API reference");
+  const operation = page.locator("#operations-customers-list_customers");
+  await operation.getByRole("button", { name: /customers/ }).first().click();
+  await operation.getByRole("button", { name: "Execute" }).waitFor();
+  await operation.locator("tr[data-param-name='$first'] input").fill("3");
+  const answered = page.waitForResponse((response) => response.url().includes("/api/customers?"));
+  await operation.getByRole("button", { name: "Execute" }).click();
+  const answer = await answered;
+  await operation.locator(".live-responses-table").getByText("Bela Costa").first().waitFor();
+  const status = await operation.locator(".live-responses-table .response .response-col_status").first().textContent();
+  const curl = await operation.locator(".curl").first().textContent();
+  await operation.locator(".responses-inner").scrollIntoViewIfNeeded();
+  await picture(page, "reference");
+  return { status: parseInt(status), sent: new URL(answer.url()).pathname, rows: (await answer.json()).value.length, curl };
+}
+
+const page = await open("light");
+const seen = { entities: await entities(page), graphql: await graphql(page) };
+await completes(page);
+seen.reference = await reference(page);
+
+// The same in the dark, by the keyboard alone, and by the address that the page has kept.
+const dark = await open("dark");
+await dark.goto("/#shop/north/entities");
+await dark.getByText("The key north is the database role").waitFor();
+seen.ground = await dark.evaluate(() => getComputedStyle(document.body).backgroundColor);
+await dark.getByRole("tab", { name: "Entities" }).focus();
+await dark.keyboard.press("ArrowRight");
+await dark.locator(".graphiql-query-editor .view-line").getByText("groupBy").first().waitFor();
+seen.hash = new URL(dark.url()).hash;
+await dark.keyboard.press("ArrowRight");
+await dark.locator(".swagger-ui .opblock").first().waitFor();
+
+// Another page on this machine gets nothing of it.
+const other = await (await browser.newContext()).newPage();
+await other.goto("data:text/html,<title>other</title>");
+seen.other = await other.evaluate(async (url) => {
+  const asked = [`${url}/`, `${url}/console/keys.json`, `${url}/console/proxy/shop/shop-admin/auth/shop/api/customers`];
+  return Promise.all(asked.map((address) => fetch(address).then((it) => `${it.status}`, () => "refused")));
+}, url);
+
+// What is asked for from here on, every five seconds, is what was looked at before.
+await Promise.all(bodies);
+await browser.close();
+console.log(JSON.stringify({ ...seen, complaints, foreign: [...foreign], leaks: [...leaks], answers }));

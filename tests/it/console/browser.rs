@@ -1,0 +1,89 @@
+//! The console in a real browser: a query over three levels, a request from the API reference, and nothing that leaves the origin.
+//!
+//! With `ROWGATE_PICTURES=docs/images` the pictures of README.md are taken.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rowgate_tests::world::World;
+use serde_json::{Value, json};
+
+use super::fixture::{files, path_from};
+use crate::keys::tokens::clients::{packages, tests};
+
+/// Seen to fail with a script from elsewhere in the page, with an inline script, with the texts of the keys in the list of
+/// keys, and without the files of the editor's workers.
+#[tokio::test]
+async fn a_person_asks_the_shop_in_a_browser() {
+    let mut world = World::shop().await;
+    world.start_with(|command| _ = command.arg("--console").arg(files())).await;
+    let keys = ["north", "shop-admin", "south"].map(|name| world.key(name));
+    let pictures = std::env::var_os("ROWGATE_PICTURES").map(|folder| tests().join("..").join(folder));
+    let input = json!({"keys": keys, "pictures": pictures.as_deref().map(Path::to_string_lossy)});
+    let seen = browse(&world, &input.to_string());
+
+    let all = [
+        "best_sellers",
+        "customers",
+        "order_lines",
+        "order_summary",
+        "orders",
+        "place_order",
+        "products",
+        "stock",
+    ];
+    assert_eq!(
+        seen["entities"],
+        json!({"all": all, "fewer": ["customers", "order_lines", "orders"], "preview": 3})
+    );
+    let orders = &seen["graphql"]["data"]["orders"];
+    let first = &orders["items"][0];
+    assert_eq!((&first["id"], &first["customer"]["name"]), (&json!(1), &json!("Chen Gruber")), "{orders}");
+    assert_eq!(first["lines"]["items"][0]["product"]["title"], "Large clock", "{orders}");
+    let counts: i64 = orders["groupBy"]
+        .as_array()
+        .expect("groups")
+        .iter()
+        .map(|it| it["aggregations"]["count"].as_i64().expect("a number"))
+        .sum();
+    assert_eq!(counts, 300, "{orders}");
+    let reference = &seen["reference"];
+    assert_eq!((&reference["status"], &reference["rows"]), (&json!(200), &json!(3)), "{reference}");
+    assert_eq!(reference["sent"], "/console/proxy/shop/shop-admin/auth/shop/api/customers");
+    let curl = reference["curl"].as_str().expect("a text");
+    assert!(
+        curl.contains(&format!("'{}/auth/shop/api/customers?", world.url())) && !curl.contains("dlk_"),
+        "{curl}"
+    );
+    assert_eq!((&seen["ground"], &seen["hash"]), (&json!("rgb(20, 23, 28)"), &json!("#shop/north/graphql")));
+    assert_eq!(seen["other"], json!(["refused", "refused", "refused"]));
+
+    for none in ["complaints", "foreign", "leaks"] {
+        assert_eq!(seen[none], json!([]), "{none}");
+    }
+    assert!(
+        seen["answers"].as_u64().is_some_and(|n| 40 < n),
+        "what the browser got was looked at: {}",
+        seen["answers"]
+    );
+}
+
+fn browse(world: &World, input: &str) -> Value {
+    let mut command = Command::new("node");
+    command
+        .arg(tests().join("clients/console/browser.mjs"))
+        .arg(packages())
+        .arg(world.url())
+        .arg(path_from("chromium.sh"));
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("Node.js is installed");
+    child.stdin.take().expect("it is piped").write_all(input.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(
+        output.status.success(),
+        "the browser's script failed; what it said stands above; {}",
+        world.log()
+    );
+    serde_json::from_slice(&output.stdout).expect("it prints JSON")
+}
