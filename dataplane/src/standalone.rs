@@ -89,7 +89,7 @@ impl Bound {
             ConsoleSetting::Files(folder) => Some(ConsoleFiles::read(folder.as_deref())),
         };
         if let Some(why) = console.as_ref().and_then(ConsoleFiles::lacks) {
-            tracing::warn!("{why}");
+            tracing::info!("{why}");
         }
         Ok(Bound { settings, listeners, console })
     }

@@ -77,7 +77,7 @@ async fn without_its_files_the_console_says_so() {
         assert_eq!(reply.status, 404, "{reply:?}");
         assert!(reply.headers.contains("content-type: text/plain"), "{reply:?}");
         assert!(reply.body.starts_with("The console has no files to show: "), "{reply:?}");
-        assert!(reply.body.contains("run `make console`"), "{reply:?}");
+        assert!(reply.body.contains("run make console in a checkout"), "{reply:?}");
         assert_eq!(reply.body.lines().count(), 1, "{reply:?}");
         assert!(world.log().contains("The console has no files to show: "), "{}", world.log());
         assert!(!world.log().contains("in a browser"), "{}", world.log());

@@ -15,7 +15,7 @@ impl Assets {
     /// Or what a person does to have them.
     pub(super) fn read(folder: Option<&Path>) -> Result<Assets, String> {
         const REMEDY: &str =
-            "run `make console` in a checkout of Rowgate, and give --console the folder that it prints";
+            "run make console in a checkout of Rowgate, and give --console the folder that it prints";
         let Some(folder) = folder else {
             return Err(format!("The console has no files to show: {REMEDY}."));
         };
