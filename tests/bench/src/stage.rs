@@ -10,6 +10,7 @@ use rowgate_tests::servers::postgres::{Server, execute};
 use rowgate_tests::world::World;
 
 use crate::load::Requests;
+use crate::nested;
 
 /// As a server for requests would be run: it holds the table in memory. Commits wait for the disk where
 /// [`Stage::keep_commits`] says so.
@@ -68,7 +69,7 @@ impl Stage {
         );
         world.start().await;
         let mut peer = server.database("peer").await;
-        execute(&mut peer, &format!("create schema api; {}", TABLE.replace("SCHEMA", "api"))).await;
+        execute(&mut peer, &format!("create schema api; {}", tables().replace("SCHEMA", "api"))).await;
         execute(&mut peer, PEER).await;
         execute(&mut peer, "vacuum analyze").await;
         execute(&mut server.connect("bench").await, "vacuum analyze").await;
@@ -177,10 +178,10 @@ const PEER: &str = "
     create role peer_login login noinherit password 'peer';
     grant reader to peer_login;
     grant usage on schema api to reader;
-    grant select on api.items to reader;
+    grant select on api.items, api.customers, api.orders, api.order_lines to reader;
     grant select, insert on api.made to reader;
     grant select, update on api.counters to reader;
-    do $$ declare it text; begin foreach it in array array['items', 'made', 'counters'] loop
+    do $$ declare it text; begin foreach it in array array['items', 'made', 'counters', 'customers', 'orders', 'order_lines'] loop
         execute format('alter table api.%I enable row level security', it);
         execute format('alter table api.%I force row level security', it);
         execute format('create policy own on api.%I to reader using (tenant = current_setting(''app.tenant'', true))', it);
@@ -189,14 +190,18 @@ const PEER: &str = "
     grant execute on function api.pre() to reader;
 ";
 
+fn tables() -> String {
+    format!("{TABLE}{}", nested::TABLES)
+}
+
 fn manifest(tenant: &str, n_keys: usize) -> String {
-    let table = TABLE.replace("SCHEMA", "b");
+    let table = tables().replace("SCHEMA", "b");
     let mut text = format!(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {tenant}-script}}\ndata:\n  schema.sql: |\n    create schema b;\
          {table}\n---\napiVersion: rowgate.dev/v1alpha1\nkind: Tenant\nmetadata: {{name: {tenant}}}\nspec:\n  \
          database: {{name: {tenant}, bootstrap: {{configMapRef: {{name: {tenant}-script}}}}}}\n  entities:\n"
     );
-    for name in ["items", "made", "counters", "lines"] {
+    for name in ["items", "made", "counters", "lines"].into_iter().chain(nested::ENTITIES) {
         write!(
             text,
             "    - name: {name}\n      source: {{schema: b, object: {name}}}\n      \
@@ -213,9 +218,12 @@ fn manifest(tenant: &str, n_keys: usize) -> String {
              - {{entity: items, actions: [read], fields: {{include: ['*']}}}}\n      \
              - {{entity: lines, actions: [read], fields: {{include: ['*']}}}}\n      \
              - {{entity: made, actions: [read, create], fields: {{include: ['*']}}}}\n      \
-             - {{entity: counters, actions: [read, update], fields: {{include: ['*']}}}}\n"
+             - {{entity: counters, actions: [read, update], fields: {{include: ['*']}}}}\n      \
+             - {{entity: customers, actions: [read], fields: {{include: ['*']}}}}\n      \
+             - {{entity: orders, actions: [read], fields: {{include: ['*']}}}}\n      \
+             - {{entity: order_lines, actions: [read], fields: {{include: ['*']}}}}\n"
         )
         .expect("a String takes it");
     }
-    text
+    text + &nested::relationships(tenant)
 }
