@@ -7,6 +7,7 @@ pub mod aggregates;
 pub mod catalog;
 pub mod compile;
 pub mod ddl;
+pub mod graphql_names;
 pub mod query;
 pub mod request;
 pub mod resolve;

@@ -3,5 +3,6 @@
 mod clients;
 mod fixture;
 mod mutations;
+mod names;
 mod reads;
 mod refusals;

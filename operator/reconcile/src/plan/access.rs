@@ -3,6 +3,7 @@
 
 pub(super) mod acl;
 pub(super) mod foreign;
+pub(super) mod graphql;
 pub(super) mod readers;
 pub(super) mod rights;
 pub(super) mod scans;

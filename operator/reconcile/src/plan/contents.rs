@@ -14,7 +14,7 @@ use serde::Deserialize as _;
 use super::accept::{Accepted, accept};
 use super::access::readers::Readers;
 use super::access::rights::{self, Resolved};
-use super::access::{acl, foreign, scans, security};
+use super::access::{acl, foreign, graphql, scans, security};
 use super::keys::Keys;
 use super::relationships::{self, Judged, Relationships};
 use super::roles_and_database::ident;
@@ -119,6 +119,7 @@ pub fn contents(
         }
         outcome.problems.push(finding);
     }
+    outcome.notes.extend(graphql::sentences(&accepted));
     outcome.notes.extend(scans::sentences(&accepted, &subjects));
     let grants = acl::Subjects {
         desired,

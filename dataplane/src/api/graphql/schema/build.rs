@@ -8,8 +8,9 @@ use async_graphql::dynamic::{
 };
 use rowgate_core::name::EntityName;
 use rowgate_sql::catalog::{Catalog, FieldType, Scope};
+use rowgate_sql::graphql_names::{capital, is_name};
 
-use super::names::{Named, capital, is_name};
+use super::names::Named;
 use super::scalars;
 use super::{groups, mutations};
 use crate::api::graphql::document::value::Value;

@@ -2,9 +2,10 @@
 
 use async_graphql::dynamic::{Enum, Field, InputObject, InputValue, Object, SchemaBuilder, TypeRef};
 use rowgate_sql::catalog::{FieldType, TypeKind};
+use rowgate_sql::graphql_names::is_name;
 
 use super::build::{Types, field, input, output};
-use super::names::{Named, is_name};
+use super::names::Named;
 use crate::api::openapi::access::Rows;
 
 /// The field `groupBy` of a connection, with its types; `None`: nothing of the rows can be grouped.

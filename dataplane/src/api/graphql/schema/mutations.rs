@@ -2,9 +2,10 @@
 
 use async_graphql::dynamic::{Field, InputObject, InputValue, Object, TypeRef};
 use rowgate_sql::catalog::Entity;
+use rowgate_sql::graphql_names::is_name;
 
 use super::build::{Types, field, input, key_arguments, output};
-use super::names::{Named, is_name};
+use super::names::Named;
 use super::scalars;
 use crate::api::openapi::access::{Access, Rows, Written, arguments};
 

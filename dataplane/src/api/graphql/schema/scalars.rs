@@ -57,7 +57,7 @@ pub(crate) const ALL: [Scalar; 14] = [
 ];
 
 /// Of enums, intervals, ranges, network addresses and the like, which are written as strings and have no functions of texts.
-pub(crate) const TEXT_FORM_FILTER: &str = "TextFormFilterInput";
+pub(crate) use rowgate_sql::graphql_names::TEXT_FORM_FILTER;
 
 pub(crate) fn named(name: &str) -> Option<Scalar> {
     ALL.into_iter().find(|scalar| scalar.name == name)
@@ -119,5 +119,20 @@ pub(crate) fn takes(name: &str, value: &Value) -> bool {
         ("ID", Value::Text(_) | Value::Number(_)) => true,
         ("String" | "UUID" | "DateTime" | "Date" | "LocalTime" | "Base64String", Value::Text(_)) => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgate_sql::graphql_names::SCALARS;
+
+    use super::*;
+
+    #[test]
+    fn no_entity_takes_the_name_of_a_scalar_or_of_its_filter() {
+        assert_eq!(ALL.map(|scalar| scalar.name), SCALARS);
+        for Scalar { name, filter, .. } in ALL {
+            assert_eq!(filter, format!("{name}FilterInput"));
+        }
     }
 }
