@@ -1,18 +1,15 @@
 //! `make bench`: how fast reads and writes are, as ratios against `pgbench`, other servers and a control, from one interleaved run.
 
 mod account;
+mod alone;
 mod control;
 mod load;
 mod nested;
 mod peer;
-mod reconcile;
 mod report;
-mod revoked;
 mod rounds;
-mod schemas;
 mod stage;
 mod storm;
-mod unknown_tenants;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +17,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use serde_json::Value;
 
+use alone::{reconcile, revoked, schemas, unknown_tenants};
 use peer::{Ask, Peer};
 use rounds::{Contestant, Work};
 use stage::Stage;

@@ -1,0 +1,6 @@
+//! Benchmarks that run by themselves only: each sets a stage of its own.
+
+pub(crate) mod reconcile;
+pub(crate) mod revoked;
+pub(crate) mod schemas;
+pub(crate) mod unknown_tenants;
