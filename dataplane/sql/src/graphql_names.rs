@@ -147,7 +147,7 @@ mod tests {
         let mut taken = Taken::default();
         let mut takes = |name: &str, singular: Option<&str>| {
             let given = GraphQlNames { singular: singular.map(str::to_owned), ..GraphQlNames::default() };
-            taken.takes(&Names::new(&EntityName::new(name).expect("a name"), &given), false)
+            taken.takes(&Names::new(&name.parse().expect("a name"), &given), false)
         };
         assert!(takes("orders", None) && takes("lines", Some("Line")));
         // Orders and orders have one type; the list of `orders` is not that of `order`
