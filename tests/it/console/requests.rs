@@ -186,3 +186,19 @@ async fn a_key_that_ends_disappears() {
     shop.world.write("keys.yaml", others);
     until("the end of a deleted key", async || (names().await == "shop-admin").then_some(())).await;
 }
+
+/// Seen to fail where a key that is there is not read again.
+#[tokio::test]
+async fn a_key_with_a_new_secret_goes_on() {
+    let shop = Shop::open().await;
+    let before = shop.world.key("north");
+    std::fs::remove_file(shop.world.state().join("secrets/default/north.yaml"))
+        .expect("the key has a Secret");
+    until("the end of the lost secret", async || {
+        (shop.world.get(&before, "/auth/shop/api").await.status == 401).then_some(())
+    })
+    .await;
+    let rows = "GET /console/proxy/shop/north/auth/shop/api/customers?$first=1";
+    until("rows with the new secret", async || (shop.page(rows, &[], "").await.status == 200).then_some(()))
+        .await;
+}
