@@ -72,7 +72,8 @@ pgbouncer() {
   if ! has apt-get || ! has dpkg-deb; then
     lacks "apt-get and dpkg-deb, with which PgBouncer is downloaded: without them install pgbouncer (macOS: brew install pgbouncer)"
   # root's set-up runs it by itself.
-  elif [ "$(id -u)" != 0 ] && ! apt-cache policy pgbouncer 2>/dev/null | grep -q 'Candidate: [^(]'; then
+  # grep reads to the end: one that leaves early ends apt-cache, and the pipe with it.
+  elif [ "$(id -u)" != 0 ] && ! apt-cache policy pgbouncer 2>/dev/null | grep 'Candidate: [^(]' >/dev/null; then
     lacks "apt's lists of packages, in which PgBouncer stands: run apt-get update as root, or install pgbouncer"
   fi
 }

@@ -13,7 +13,7 @@ use super::fixture::{files, path_from};
 use crate::keys::tokens::clients::{packages, tests};
 
 /// Seen to fail with a script from elsewhere in the page, with an inline script, with the texts of the keys in the list of
-/// keys, and without the files of the editor's workers.
+/// keys, without the policy, and without the files of the editor's workers.
 #[tokio::test]
 async fn a_person_asks_the_shop_in_a_browser() {
     let mut world = World::shop().await;

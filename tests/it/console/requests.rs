@@ -8,7 +8,8 @@ use super::fixture::{OWN_PAGE_ONLY, Shop};
 const ROWS: &str = "GET /console/proxy/shop/shop-admin/auth/shop/api/customers?$first=2";
 const WRITE: &str = "POST /console/proxy/shop/shop-admin/auth/shop/api/customers";
 
-/// Seen to fail without each of the three headers in the guard, and with a `Host` whose port is not compared.
+/// Seen to fail without the look at `Host`, at its port, at `Origin`, at its absence, at `Sec-Fetch-Site` and at
+/// `Upgrade`.
 #[tokio::test]
 async fn only_the_page_is_answered() {
     let shop = Shop::open().await;
@@ -62,6 +63,7 @@ async fn only_the_page_is_answered() {
     }
 }
 
+/// Seen to fail without the look at where a request goes, at the exchange, and at parts that climb.
 #[tokio::test]
 async fn the_proxy_leads_to_the_tenant_of_the_key_and_nowhere_else() {
     let shop = Shop::open().await;
@@ -97,6 +99,7 @@ async fn the_proxy_leads_to_the_tenant_of_the_key_and_nowhere_else() {
     }
 }
 
+/// Seen to fail where all headers are forwarded.
 #[tokio::test]
 async fn the_page_asks_with_the_key_of_its_choice_and_never_sees_it() {
     let shop = Shop::open().await;

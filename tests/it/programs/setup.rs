@@ -132,7 +132,7 @@ fn what_a_machine_lacks_is_told_by_name() {
     // So that it may lack apt-get only, wherever this runs.
     machine.put("apt-get", "exit 1");
     machine.put("dpkg-deb", "exit 1");
-    machine.put("apt-cache", "echo '  Candidate: 1.18.0-1'");
+    machine.put("apt-cache", "echo '  Candidate: 1.18.0-1'; seq 100000");
     let pgbouncer = "apt-get and dpkg-deb, with which PgBouncer is downloaded: ";
     for (target, program, told) in [
         ("run", "cargo", "cargo: install rustup, "),
@@ -161,7 +161,9 @@ fn what_a_machine_lacks_is_told_by_name() {
             &[("go", old_go)],
             "Go 1.26 or newer, with which an API server is built: go: go.mod requires go >= 1.26",
         ),
-        // A user who is not root on a machine where apt-get update never ran; root's set-up runs it.
+        // A user who is not root on a machine where apt-get update ran. Seen to fail with a grep that does not read to the end.
+        (&[("id", "echo 1000"), ("python3", "exit 1")], "python3: install Python 3.10 or newer with pip, "),
+        // And where it never ran; root's set-up runs it.
         (
             &[("id", "echo 1000"), ("apt-cache", "exit 0")],
             "apt's lists of packages, in which PgBouncer stands: run apt-get update as root",
