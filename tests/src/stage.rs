@@ -44,14 +44,14 @@ pub struct Wish<'a> {
     /// Further flags of what serves.
     pub serving: &'a [&'a str],
     /// After how many seconds everything is compared although nothing changed.
-    pub relook: u32,
+    pub resync_seconds: u32,
     /// What the process asks for passes by [`Stage::steps`].
     pub by_steps: bool,
 }
 
 impl Default for Wish<'_> {
     fn default() -> Self {
-        Wish { postgres: &[], serving: &[], relook: 1, by_steps: false }
+        Wish { postgres: &[], serving: &[], resync_seconds: 1, by_steps: false }
     }
 }
 

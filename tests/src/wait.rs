@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// How long a state that surely comes may take on a slow machine.
-pub const PATIENCE: Duration = Duration::from_secs(240);
+pub const DEADLINE: Duration = Duration::from_secs(240);
 
-/// Looks every 20 ms until `look` gives a value. After [`PATIENCE`] the test fails and says `what` never came.
+/// Looks every 20 ms until `look` gives a value. After [`DEADLINE`] the test fails and says `what` never came.
 pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     until_ok(what, async || look().await.ok_or("nothing")).await
 }
@@ -32,17 +32,17 @@ pub struct Looks {
 
 impl Default for Looks {
     fn default() -> Looks {
-        Looks { deadline: Instant::now() + PATIENCE }
+        Looks { deadline: Instant::now() + DEADLINE }
     }
 }
 
 impl Looks {
-    /// Waits until the next look is due. After [`PATIENCE`] the test fails and says `what` never came.
+    /// Waits until the next look is due. After [`DEADLINE`] the test fails and says `what` never came.
     pub async fn again(&self, what: &str, seen: impl Display) {
         assert!(
             Instant::now() < self.deadline,
             "waited {} s in vain for: {what}; seen last: {seen}",
-            PATIENCE.as_secs()
+            DEADLINE.as_secs()
         );
         sleep(Duration::from_millis(20)).await;
     }

@@ -47,7 +47,7 @@ pub struct World {
     /// Further data planes.
     replicas: Vec<DataPlane>,
     /// After how many seconds everything is compared although nothing changed.
-    pub relook: u32,
+    pub resync_seconds: u32,
     /// The address that is listened on, without its port.
     pub host: &'static str,
 }
@@ -85,7 +85,7 @@ impl World {
             socket: None,
             control: None,
             replicas: Vec::new(),
-            relook: 1,
+            resync_seconds: 1,
             host: "127.0.0.1",
         };
         for (name, text) in files {
@@ -161,7 +161,7 @@ impl World {
         command
             .arg("--ready-file")
             .arg(self.ready_file())
-            .args(["--resync-seconds", &self.relook.to_string()]);
+            .args(["--resync-seconds", &self.resync_seconds.to_string()]);
         if let Some(url) = &self.database_url {
             command.arg("--database-url").arg(url).env_remove(BIN);
         } else {

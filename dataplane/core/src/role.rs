@@ -49,9 +49,9 @@ pub enum TenantLogin {
     Owner,
     /// Creates, grants and revokes this tenant's key roles.
     Keys,
-    /// Lane A: becomes `datalake_user` or a key's role for one transaction.
+    /// For requests: becomes `datalake_user` or a key's role for one transaction.
     Auth,
-    /// Lanes B and C of unscoped keys.
+    /// For calls and queries of unscoped keys.
     Sql,
 }
 

@@ -37,7 +37,7 @@ pub struct StandaloneFlags {
     #[arg(long, env = "ROWGATE_SESSION_MEMORY", value_name = "MIB")]
     pub session_memory: Option<String>,
     /// Interval at which everything is compared with the database even if no manifest changed [default: 25]
-    #[arg(long, alias = "relook-seconds", env = "ROWGATE_RESYNC_SECONDS", value_name = "SECONDS")]
+    #[arg(long, alias = "resync_seconds-seconds", env = "ROWGATE_RESYNC_SECONDS", value_name = "SECONDS")]
     pub resync_seconds: Option<String>,
     /// URL at which clients reach the API, for status.endpoints [default: the address of --listen] [example: `https://api.example.com`]
     #[arg(long, env = "ROWGATE_API_URL", value_name = "URL")]

@@ -82,7 +82,7 @@ impl Desk {
     pub(super) async fn compared_every(seconds: u32) -> Desk {
         let server = Server::own().await;
         let mut world = World::on(&server, &[("desk.yaml", &manifest())]);
-        world.relook = seconds;
+        world.resync_seconds = seconds;
         world.start().await;
         Desk { world, server, client: Client::new() }
     }

@@ -81,7 +81,7 @@ async fn acme() -> Reconciler {
     reconciler
 }
 
-/// What lane C logs in as: the role of a scoped key, or `t<id>_sql` with `datalake_user` as a startup option.
+/// What calls log in as: the role of a scoped key, or `t<id>_sql` with `datalake_user` as a startup option.
 async fn caller(reconciler: &Reconciler, key: &str) -> PgConnection {
     if key != "web" {
         return connect(&reconciler.key(key, "acme")).await.expect("the key's role");

@@ -63,7 +63,7 @@ impl Crowd {
         let files: Vec<_> = tenants.iter().map(|name| (format!("{name}.yaml"), tenant(name))).collect();
         let files: Vec<_> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         let mut world = World::on(&server, &files);
-        world.relook = 3_600;
+        world.resync_seconds = 3_600;
         world
             .start_with(|command| {
                 command.args(flags);

@@ -11,7 +11,7 @@ use crate::reconcile::acme::{SPEC, key, one, reader, tenant};
 use crate::reconcile::scenarios::{NOTES, acme};
 
 /// After which a neighbour is served again.
-const SOON: Duration = Duration::from_secs(10);
+const RESTART_LIMIT: Duration = Duration::from_secs(10);
 
 /// Kind, name and reason of each hostile object that needs more than a script: a Tenant of another namespace that wants the
 /// retained database `past`, by its slug, by its id or by its name, and ApiKeys whose Secrets hold strings that are not theirs.
@@ -71,10 +71,14 @@ async fn begin_again(stage: &mut Stage, new: &str) {
         if answer.status() == 200 { Ok(()) } else { Err(answer.status().to_string()) }
     })
     .await;
-    assert!(began.elapsed() < SOON, "the neighbour was served after {:?}", began.elapsed());
+    assert!(began.elapsed() < RESTART_LIMIT, "the neighbour was served after {:?}", began.elapsed());
     stage.put(&key(new, "acme", "")).await;
     stage.told("ApiKey", new, 1, DONE).await;
-    assert!(began.elapsed() < SOON * 2, "the neighbour's new key was served after {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < RESTART_LIMIT * 2,
+        "the neighbour's new key was served after {:?}",
+        began.elapsed()
+    );
 }
 
 /// Seen to fail with a fence of the tenant's own that is believed.

@@ -70,11 +70,11 @@ enum Now {
 }
 
 impl Hand {
-    /// The tenant, served, on a server with these further settings; everything is compared after `relook` seconds.
-    async fn new(settings: &[&str], relook: u32) -> Hand {
+    /// The tenant, served, on a server with these further settings; everything is compared after `resync_seconds` seconds.
+    async fn new(settings: &[&str], resync_seconds: u32) -> Hand {
         let server = Server::with(settings).await;
         let mut world = World::on(&server, &[("hand.yaml", MANIFEST)]);
-        world.relook = relook;
+        world.resync_seconds = resync_seconds;
         world.start().await;
         let key = world.key("reader");
         Hand { world, server, client: Client::new(), key }

@@ -37,14 +37,14 @@ impl Operator {
     /// As [`Operator::start`], which compares everything each second although nothing changed: this one as seldom as is said
     /// here, or as it is installed.
     pub async fn start_every(
-        relook: Option<u32>,
+        resync_seconds: Option<u32>,
         namespace: &Namespace<'_>,
         server: &Server,
         identity: &str,
     ) -> Operator {
         let kubeconfig = namespace.kubeconfig_for(ACCOUNT).await;
         grant(namespace).await;
-        Operator::spawn(&kubeconfig, namespace.name(), &server.url(), identity, relook, &[])
+        Operator::spawn(&kubeconfig, namespace.name(), &server.url(), identity, resync_seconds, &[])
     }
 
     /// As [`Operator::start`], by way of this kubeconfig and with the rights that it has.
@@ -71,7 +71,7 @@ impl Operator {
         namespace: &str,
         database_url: &str,
         identity: &str,
-        relook: Option<u32>,
+        resync_seconds: Option<u32>,
         flags: &[&str],
     ) -> Operator {
         let (scratch, health) = (Scratch::new(), free_port());
@@ -80,7 +80,7 @@ impl Operator {
         command
             .env("KUBECONFIG", kubeconfig)
             .env("ROWGATE_DATABASE_URL", database_url)
-            .envs(relook.map(|seconds| ("ROWGATE_RESYNC_SECONDS", seconds.to_string())))
+            .envs(resync_seconds.map(|seconds| ("ROWGATE_RESYNC_SECONDS", seconds.to_string())))
             .args(["--namespace", namespace, "--own-namespace", namespace, "--identity", identity])
             .args(["--api-url", "http://api.test"])
             .args(["--health-address", &format!("127.0.0.1:{health}")])

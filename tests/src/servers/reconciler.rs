@@ -57,11 +57,11 @@ impl Reconciler {
     }
 
     /// Goes on where it was; everything is looked at again after this long without a change.
-    pub fn start_every(&mut self, relook: Duration) {
+    pub fn start_every(&mut self, resync: Duration) {
         let source = DirSource::open(self.folder.path().join("manifests"), self.state());
         let source = source.unwrap_or_else(|error| panic!("{error}"));
         self.shutdown = CancellationToken::new();
-        let settings = Settings { resync: relook, urls: PublicUrls::at("http://127.0.0.1:8080") };
+        let settings = Settings { resync, urls: PublicUrls::at("http://127.0.0.1:8080") };
         let looping = run(Arc::new(source), self.installation.clone(), settings, self.shutdown.clone());
         self.running = Some(tokio::spawn(async move {
             looping.await;

@@ -24,7 +24,7 @@ pub(super) struct InCluster {
     /// Where the operator reaches PostgreSQL.
     url: String,
     serving: Vec<String>,
-    relook: String,
+    resync_seconds: String,
     operator: Option<Operator>,
     data_plane: Option<DataPlane>,
 }
@@ -43,7 +43,7 @@ impl InCluster {
             kubeconfig,
             url,
             serving: wish.serving.iter().map(ToString::to_string).collect(),
-            relook: wish.relook.to_string(),
+            resync_seconds: wish.resync_seconds.to_string(),
             operator: None,
             data_plane: None,
         }
@@ -52,7 +52,7 @@ impl InCluster {
     /// The operator, always under the name of one Pod, as when its container is started again.
     pub(super) async fn start(&mut self, server: &Server) {
         assert!(self.operator.is_none(), "one at a time");
-        let flags = ["--resync-seconds", &self.relook];
+        let flags = ["--resync-seconds", &self.resync_seconds];
         let operator =
             Operator::start_with(&self.kubeconfig, self.namespace.name(), &self.url, "pod", &flags);
         if self.data_plane.is_none() {

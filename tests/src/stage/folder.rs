@@ -28,7 +28,7 @@ fn file((kind, name): &(String, String)) -> String {
 impl InFolder {
     pub(super) fn new(server: &Server, url: String, wish: Wish<'_>) -> InFolder {
         let mut world = World::on(server, &[]).over(server, url);
-        world.relook = wish.relook;
+        world.resync_seconds = wish.resync_seconds;
         InFolder { world, serving: wish.serving.iter().map(ToString::to_string).collect() }
     }
 

@@ -144,7 +144,7 @@ impl DataplaneInstallation {
         dataplane(&self.endpoint, &self.root)
     }
 
-    /// Lane A of a tenant, on the tenant's own server or (`None`) the control database's.
+    /// The login of requests of a tenant, on the tenant's own server or (`None`) the control database's.
     #[must_use]
     pub fn auth(&self, tenant: &Ulid, endpoint: Option<&Endpoint>, database: &str) -> Login {
         self.on(TenantLogin::Auth.role(tenant), endpoint, database)

@@ -19,8 +19,8 @@ use state::{State, Taken};
 mod queue;
 mod state;
 
-/// How long somebody waits before an answer that is being delivered is ended for it, and how long that one had by then.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a caller waits before an answer that is being delivered is ended for it, and how long that delivery has had by then.
+const MIN_DELIVERY: Duration = Duration::from_secs(1);
 
 /// Role and text of a statement, as one number.
 pub(crate) type StatementHash = u64;
@@ -122,7 +122,7 @@ impl<C: Warm> Pool<C> {
         self.shared.member.make_room();
         let given = async {
             loop {
-                match timeout(PATIENCE, &mut queued.receiver).await {
+                match timeout(MIN_DELIVERY, &mut queued.receiver).await {
                     Ok(given) => return given,
                     Err(_) => self.shared.hurry(number),
                 }

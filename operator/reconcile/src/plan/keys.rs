@@ -141,7 +141,7 @@ impl<'a> Keys<'a> {
         (bumped(rows.collect()), revoked(leaving, differs))
     }
 
-    /// Creates the roles that are missing, without any right; lane A may become each key's.
+    /// Creates the roles that are missing, without any right; the login of requests may become each key's.
     pub(super) fn creations(&self) -> Vec<Statement> {
         let auth = ident(&TenantLogin::Auth.role(&self.desired.tenant));
         let mut statements = Vec::new();
@@ -169,7 +169,7 @@ impl<'a> Keys<'a> {
         statements
     }
 
-    /// Puts every live key into its set, and the lane-A login into every live key's role; what else the keys login
+    /// Puts every live key into its set, and the login of requests into every live key's role; what else the keys login
     /// granted is taken back: memberships, then rows of the owner's. `paused`: [`Keys::pauses`] ran, so no key is in an
     /// old set any more.
     pub(super) fn assignments(&self, paused: bool) -> (Vec<Statement>, Vec<Statement>) {

@@ -70,7 +70,7 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
     statements
 }
 
-/// Which role which login may become. As `t<id>_sql` lane A's login ends the sessions of that role, and brings back its password.
+/// Which role which login may become. As `t<id>_sql` the login of requests ends the sessions of that role, and brings back its password.
 fn becomes(desired: &Desired) -> [(String, String); 3] {
     let [auth, sql] = [TenantLogin::Auth, TenantLogin::Sql].map(|login| login.role(&desired.tenant));
     let shared = SHARED_ROLE.to_owned();
@@ -136,7 +136,7 @@ fn strays(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Statement>
         .memberships
         .iter()
         .filter(|m| m.grantor == operator && concerns(m))
-        .filter(|m| !(m.role == SHARED_ROLE && foreign::is_lane(&m.member)))
+        .filter(|m| !(m.role == SHARED_ROLE && foreign::is_shared_login(&m.member)))
         .filter(|m| !becomes(desired).iter().any(|(role, member)| m.role == *role && m.member == *member));
     let revoke = |m: &Member| {
         let revoke = Statement::from(roles::revoke(&ident(&m.role), [&ident(&m.member)]));

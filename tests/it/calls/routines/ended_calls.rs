@@ -14,7 +14,7 @@ use crate::reconcile::acme::one;
 /// A call that outlives what it is told to: it traps a cancellation.
 const STUBBORN: &str = "do $$ begin loop begin perform pg_sleep(600); exception when query_canceled then null; end; end loop; end $$";
 
-/// As lane C registers: as lane A's login, and only while the key lives. Says whether it did.
+/// Registers a call as the login of requests does, and only while the key lives. Says whether it did.
 async fn register(reconciler: &Reconciler, key: &str, conn: &mut PgConnection) -> bool {
     // whoever became datalake_user does not see since when its own backend runs
     let pid: i32 = one(conn, "select pg_backend_pid()").await;
@@ -26,7 +26,8 @@ async fn register(reconciler: &Reconciler, key: &str, conn: &mut PgConnection) -
         "web" => reconciler.login("acme", TenantLogin::Sql).role,
         key => reconciler.key(key, "acme").role,
     };
-    let mut auth = connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("lane A's login");
+    let mut auth =
+        connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("the login of requests");
     let id = reconciler.file("apikey", key).expect("it was told")["status"]["apiKeyId"].clone();
     let register = sqlx::query(
         "insert into dl.backends (pid, backend_start, key_id, login, replica) \
@@ -34,7 +35,7 @@ async fn register(reconciler: &Reconciler, key: &str, conn: &mut PgConnection) -
     );
     let id = id.as_str().expect("a text");
     let done = register.bind(pid).bind(started).bind(login).bind(id).execute(&mut auth).await;
-    done.expect("lane A may register calls").rows_affected() == 1
+    done.expect("the login of requests may register calls").rows_affected() == 1
 }
 
 /// Seen to fail with a pass that ends nothing, and, for a scoped key, with one that ends it after the role was closed.
@@ -79,11 +80,11 @@ async fn a_backend_is_ended_as_its_own_role_and_only_that_one() {
     reconciler.stop().await;
     execute(&mut owner, "select dl.revoke(id) from dl.keys where name = 'north'").await;
     let mut auth =
-        session::connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("lane A's login");
+        session::connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("the login of requests");
     let sql = reconciler.login("acme", TenantLogin::Sql);
 
     assert!(backends::any_dead(&mut owner).await.expect("the owner sees it"));
-    let dead = backends::dead(&mut auth).await.expect("lane A reads it");
+    let dead = backends::dead(&mut auth).await.expect("the login of requests reads it");
     let [dead] = &dead[..] else { panic!("{dead:?}") };
     let mut as_sql = session::connect(&sql).await.expect("t_sql's login");
     backends::end(&mut as_sql, dead, 1_000).await.expect_err("t_sql is no key");

@@ -43,7 +43,7 @@ fn lines(catalog: &Catalog) -> Vec<String> {
 }
 
 async fn auth(reconciler: &Reconciler) -> PgConnection {
-    session::connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("lane A's login")
+    session::connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("the login of requests")
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What is no HTTP: hyper answers it without asking us, and its answer is replaced.
 
-use rowgate_tests::wait::PATIENCE;
+use rowgate_tests::wait::DEADLINE;
 use rowgate_tests::world::World;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -116,13 +116,13 @@ async fn what_comes_before_and_how_it_comes_changes_nothing() {
         stream.write_all(good.as_bytes()).await.expect("it reads");
         let mut answer = Vec::new();
         while !answer.ends_with(b"}") {
-            let read = timeout(PATIENCE, stream.read_buf(&mut answer)).await.expect("in time");
+            let read = timeout(DEADLINE, stream.read_buf(&mut answer)).await.expect("in time");
             assert_ne!(read.expect("it answers"), 0, "{}", String::from_utf8_lossy(&answer));
         }
     }
     stream.write_all(bad.as_bytes()).await.expect("it reads");
     let mut answer = String::new();
-    timeout(PATIENCE, stream.read_to_string(&mut answer)).await.expect("in time").expect("UTF-8");
+    timeout(DEADLINE, stream.read_to_string(&mut answer)).await.expect("in time").expect("UTF-8");
     let (_, body) = last(&answer);
     assert!(body["error"]["message"].as_str().is_some_and(|it| it.contains("write it as %20")), "{answer}");
 }
@@ -146,7 +146,7 @@ async fn talk(url: &str, sent: &str, in_bytes: bool) -> String {
     };
     let mut answer = Vec::new();
     let reading =
-        async { timeout(PATIENCE, read.read_to_end(&mut answer)).await.expect("it closes in time") };
+        async { timeout(DEADLINE, read.read_to_end(&mut answer)).await.expect("it closes in time") };
     let ((), _ended) = tokio::join!(writing, reading);
     String::from_utf8(answer).expect("our answers are UTF-8")
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rowgate_tests::wait::PATIENCE;
+use rowgate_tests::wait::DEADLINE;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -16,7 +16,7 @@ pub(crate) async fn send(url: &str, bytes: &[u8]) -> String {
     let writing = async { write.write_all(bytes).await.is_ok() };
     let mut answer = Vec::new();
     let reading = async {
-        let limit: Duration = PATIENCE;
+        let limit: Duration = DEADLINE;
         tokio::time::timeout(limit, read.read_to_end(&mut answer)).await.expect("the server closes in time")
     };
     let (_all_was_taken, ended) = tokio::join!(writing, reading);
@@ -34,6 +34,6 @@ pub(super) async fn send_then_read(url: &str, bytes: &[u8]) -> String {
         stream.read_to_string(&mut answer).await?;
         Ok::<_, std::io::Error>(answer)
     };
-    let answer = tokio::time::timeout(PATIENCE, talking).await.expect("the server closes in time");
+    let answer = tokio::time::timeout(DEADLINE, talking).await.expect("the server closes in time");
     answer.expect("everything is taken, and what the server said can be read to its end")
 }

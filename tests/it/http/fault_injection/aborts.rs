@@ -16,7 +16,7 @@ use crate::reads::differential::given;
 /// Clients at once, each with one connection.
 const CLIENTS: u64 = 64;
 /// Connections to PostgreSQL, so that what takes time is an exchange.
-const LANE: u64 = 64;
+const MAX_CONNECTIONS: u64 = 64;
 /// Each of as many aborts as were asked for.
 const MOST_WAVES: u64 = 10;
 const ABANDONED: &str = "rowgate_database_exchanges_abandoned_total";
@@ -43,7 +43,12 @@ async fn clients_that_go_away_leave_nobody_their_rows() {
     let mut world = World::on(&server, &[("fire.yaml", &manifest("fire"))]);
     world
         .start_with(|command| {
-            command.args(["--connections-per-tenant", &LANE.to_string(), "--connections-per-server", "90"]);
+            command.args([
+                "--connections-per-tenant",
+                &MAX_CONNECTIONS.to_string(),
+                "--connections-per-server",
+                "90",
+            ]);
         })
         .await;
     let load = Arc::new(Load {
@@ -79,7 +84,10 @@ async fn clients_that_go_away_leave_nobody_their_rows() {
     );
     assert!(3 * n_aborts <= 10 * n_in_flight, "{n_in_flight} of {n_made} in flight: too few were tried");
     assert!(n_made <= 2 * n_checked, "{n_checked} answers");
-    assert!(n_opened < 10 * LANE + n_in_flight / 20, "{n_opened} connections for {n_in_flight} aborts");
+    assert!(
+        n_opened < 10 * MAX_CONNECTIONS + n_in_flight / 20,
+        "{n_opened} connections for {n_in_flight} aborts"
+    );
     assert!(world.stop().await.success());
 }
 

@@ -59,7 +59,7 @@ async fn a_postgresql_that_is_killed_under_load_five_times_is_used_again_within_
         more(&load.n_refused, REFUSALS, "refusals").await;
         let n_tries = failed().await - before;
         let down = killed.elapsed();
-        // One for each connection of the lane at first, then growing pauses up to 300 ms and more.
+        // One for each connection at first, then growing pauses up to 300 ms and more.
         let most = 8 + 6 + down.as_millis() as u64 / 300;
         assert!(n_tries <= most, "{n_tries} tries in {down:?}");
 

@@ -24,7 +24,7 @@ async fn two_hundred_requests_that_wait_for_a_lock_keep_nobody_else_waiting() {
     let server = Server::with(&["max_connections=300"]).await;
     let (storm, calm) = (manifest("storm"), manifest("calm"));
     let mut world = World::on(&server, &[("storm.yaml", &storm), ("calm.yaml", &calm)]);
-    world.relook = 3_600;
+    world.resync_seconds = 3_600;
     world
         .start_with(|command| {
             command.args(["--connections-per-tenant", &WAITING.to_string()]);

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use rowgate_tests::wait::PATIENCE;
+use rowgate_tests::wait::DEADLINE;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -34,7 +34,7 @@ pub(crate) async fn exchange(to: SocketAddr, bytes: &[u8], ends: bool) -> Vec<An
         let _end = from_server.read_to_end(&mut answers).await;
     };
     let both = async { tokio::join!(sending, reading) };
-    if timeout(PATIENCE, both).await.is_err() {
+    if timeout(DEADLINE, both).await.is_err() {
         let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
         panic!("the server left the connection open after {shown:?}");
     }

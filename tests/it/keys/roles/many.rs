@@ -54,7 +54,7 @@ async fn three_thousand_keys_over_twelve_permission_sets_work() {
     assert_eq!(sets, i64::try_from(N_SETS).expect("a dozen"));
 
     let mut auth =
-        session::connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("lane A's login");
+        session::connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("the login of requests");
     let pepper = reconciler.installation.roots().dataplane.pepper();
     for n in (0..50).map(|i| (i * 61) % N_KEYS) {
         let name = format!("key-{n}");

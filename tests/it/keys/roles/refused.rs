@@ -293,8 +293,8 @@ async fn each_role_does_what_it_is_for() {
     assert_eq!(one::<String>(&mut shared, "select current_user::text").await, "datalake_user");
     assert_eq!(one::<String>(&mut shared, "select value from dl.own_claims").await, "nowhere");
 
-    // lane A becomes either for one transaction, and the owner is filtered like everybody else
-    let mut auth = connect(&login(TenantLogin::Auth)).await.expect("lane A's login");
+    // the login of requests becomes either for one transaction, and the owner is filtered like everybody else
+    let mut auth = connect(&login(TenantLogin::Auth)).await.expect("the login of requests");
     execute(&mut auth, &world.spell("begin; set local role {acme_key}; select * from app.notes; rollback"))
         .await;
     execute(&mut auth, "begin; set local role datalake_user; select * from app.notes; rollback").await;

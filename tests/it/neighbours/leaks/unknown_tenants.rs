@@ -113,7 +113,7 @@ async fn a_tenant_that_is_not_ready_is_like_one_that_is_not() {
     let server = Server::own().await;
     let mut world = World::shop_on(&server);
     world.write("guest.yaml", GUEST);
-    world.relook = 3_600;
+    world.resync_seconds = 3_600;
     world.start().await;
     let mut superuser = server.connect("shop").await;
     execute(&mut superuser, "alter table dl.entities rename to entities_gone").await;

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use rowgate_tests::client::Client;
-use rowgate_tests::wait::{PATIENCE, until};
+use rowgate_tests::wait::{DEADLINE, until};
 use rowgate_tests::world::World;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -130,7 +130,7 @@ async fn send(url: &str, head: &str, body: &[u8]) -> TcpStream {
 /// What the server says until it closes the connection.
 async fn answer(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
-    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes));
+    let read = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut bytes));
     let _or_reset = read.await.expect("the server closes in time");
     String::from_utf8(bytes).expect("our answers are UTF-8")
 }

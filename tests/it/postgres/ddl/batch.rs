@@ -25,7 +25,7 @@ async fn one_request_a_second_asks_whether_the_tables_changed() {
     assert!((2..=n_seconds + 1).contains(&n_watches), "{n_watches} in {n_seconds} s");
 }
 
-/// Executions of prepared statements by a lane; those of everything else have other names.
+/// Executions of prepared statements by requests; those of everything else have other names.
 struct Counts {
     key: usize,
     watch: usize,

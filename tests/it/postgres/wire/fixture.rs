@@ -15,7 +15,7 @@ use rowgate_pg::wire::{Ask, Limits, ReadPage, RequestPool, Sessions};
 use rowgate_sql::shape::{Column, Encoding, Shape};
 use rowgate_sql::text::Sql;
 use rowgate_tests::servers::postgres::{OVER, Server, execute};
-use rowgate_tests::wait::PATIENCE;
+use rowgate_tests::wait::DEADLINE;
 use sqlx::postgres::PgConnection;
 
 /// A database called `name`, with the login `<name>_auth` and the keys `<name>_a` and `<name>_b`.
@@ -77,7 +77,7 @@ impl Tenant {
 
     pub(crate) fn hasty_pool(&self, limit: Duration) -> RequestPool {
         let sessions = self.sessions;
-        let limits = Limits { wait: limit, connect: PATIENCE, grace: limit, sessions, ..Limits::new(1, 256) };
+        let limits = Limits { wait: limit, connect: DEADLINE, grace: limit, sessions, ..Limits::new(1, 256) };
         RequestPool::with_limits(self.login.clone(), limits)
     }
 

@@ -111,11 +111,11 @@ pub(super) struct Walk {
 }
 
 impl Stage {
-    /// Operator and data plane run, and nothing is declared. `relook`: see [`Operator::start_every`].
-    pub(super) async fn new(relook: Option<u32>) -> Stage {
+    /// Operator and data plane run, and nothing is declared. `resync_seconds`: see [`Operator::start_every`].
+    pub(super) async fn new(resync_seconds: Option<u32>) -> Stage {
         let namespace = Cluster::shared().await.namespace().await;
         let server = Server::with(&["log_statement=all", "autovacuum=off"]).await;
-        let operator = Operator::start_every(relook, &namespace, &server, "a").await;
+        let operator = Operator::start_every(resync_seconds, &namespace, &server, "a").await;
         let data_plane = operator.data_plane(&namespace, &server).await;
         operator.leads().await;
         let (tenants, keys) = (namespace.record("tenants").await, namespace.record("apikeys").await);

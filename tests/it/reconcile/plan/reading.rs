@@ -39,7 +39,7 @@ impl Moment {
 }
 
 impl World {
-    /// Reads everything that every role can read: by lane A, and logged in where the role can log in.
+    /// Reads everything that every role can read: As the login of requests, and logged in where the role can log in.
     pub(super) async fn moment(&mut self) -> Moment {
         let mut admin = self.server.connect(&self.database).await;
         let mut moment = Moment {
@@ -78,12 +78,12 @@ impl World {
                 .expect("the roles");
         let auth = self.installation.tenant(&self.tenant, TenantLogin::Auth, &self.database);
         let auth = session::connect(&auth).await;
-        if let Ok(mut lane) = auth {
+        if let Ok(mut session) = auth {
             for role in roles.iter().map(String::as_str).chain([SHARED_ROLE]) {
                 let set = sqlx::query("select set_config('role', $1, false)").bind(role);
-                if set.execute(&mut lane).await.is_ok() {
-                    moment.roles.entry(role.to_owned()).or_default().extend(reach(&mut lane).await);
-                    sqlx::query("reset role").execute(&mut lane).await.expect("back again");
+                if set.execute(&mut session).await.is_ok() {
+                    moment.roles.entry(role.to_owned()).or_default().extend(reach(&mut session).await);
+                    sqlx::query("reset role").execute(&mut session).await.expect("back again");
                 }
             }
         }

@@ -100,7 +100,7 @@ async fn a_tenant_deleted_with_the_policy_delete_leaves_nothing_where_its_spec_i
         assert_eq!(count(&stage, "acme", "select count(*) from app.notes").await, 20);
         return;
     }
-    // sessions that are open are ended: lane A's, a key's own, the owner's
+    // sessions that are open are ended: that of requests, a key's own, the owner's
     let mut sessions = Vec::new();
     for login in [
         stage.login("acme", TenantLogin::Auth).await,

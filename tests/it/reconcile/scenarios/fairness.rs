@@ -7,7 +7,7 @@ use crate::reconcile::acme::key;
 
 scenarios!(a_tenant_does_not_wait_for_others_whose_databases_do_not_answer);
 
-/// More than pass at once in both lanes together.
+/// More than pass at once in both queues together.
 const N_STUCK: usize = 9;
 
 fn bare(name: &str) -> String {

@@ -170,7 +170,7 @@ async fn what_was_changed_by_hand_of_the_protection_is_repaired_and_told(on: On)
 
 /// A data plane sees that the table is another one, and says so.
 async fn a_trigger_that_goes_is_missed_before_the_next_look(on: On) {
-    let mut stage = acme_with(on, Wish { relook: 600, ..Wish::default() }).await;
+    let mut stage = acme_with(on, Wish { resync_seconds: 600, ..Wish::default() }).await;
     stage.edit("Tenant", "acme", SOURCE, PROTECTED).await;
     stage.told("Tenant", "acme", 2, DONE).await;
     let mut conn = stage.server.connect("acme").await;

@@ -173,15 +173,18 @@ mod tests {
         Ulid::from_parts(i, [0; 10])
     }
 
-    const SOON: Duration = Duration::from_millis(20);
+    const RESTART_LIMIT: Duration = Duration::from_millis(20);
 
     #[tokio::test]
     async fn one_key_never_holds_all_permits_and_fills_half_of_the_queue() {
         let queue = CallQueue::new(3, 4);
-        let first = queue.take(&key(1), SOON).await.expect("free");
-        let second = queue.take(&key(1), SOON).await.expect("free");
-        assert!(matches!(queue.take(&key(1), SOON).await, Err(NoSlot::Late)), "two of three are its share");
-        let other = queue.take(&key(2), SOON).await.expect("there is always one for somebody else");
+        let first = queue.take(&key(1), RESTART_LIMIT).await.expect("free");
+        let second = queue.take(&key(1), RESTART_LIMIT).await.expect("free");
+        assert!(
+            matches!(queue.take(&key(1), RESTART_LIMIT).await, Err(NoSlot::Late)),
+            "two of three are its share"
+        );
+        let other = queue.take(&key(2), RESTART_LIMIT).await.expect("there is always one for somebody else");
         assert_eq!(queue.load(), (3, 0));
 
         let waits = |i: u64| {
@@ -192,7 +195,10 @@ mod tests {
         while queue.load().1 < 2 {
             tokio::task::yield_now().await;
         }
-        assert!(matches!(queue.take(&key(1), SOON).await, Err(NoSlot::Full)), "its half of the queue");
+        assert!(
+            matches!(queue.take(&key(1), RESTART_LIMIT).await, Err(NoSlot::Full)),
+            "its half of the queue"
+        );
         let three = waits(3);
         while queue.load().1 < 3 {
             tokio::task::yield_now().await;
@@ -209,7 +215,7 @@ mod tests {
     #[tokio::test]
     async fn a_permit_for_a_caller_who_has_gone_goes_to_the_next() {
         let queue = CallQueue::new(1, 8);
-        let held = queue.take(&key(1), SOON).await.expect("free");
+        let held = queue.take(&key(1), RESTART_LIMIT).await.expect("free");
         let second = key(2);
         let mut gone = Box::pin(queue.take(&second, Duration::from_secs(60)));
         assert!(futures_util::poll!(&mut gone).is_pending());
@@ -217,6 +223,6 @@ mod tests {
         drop(held);
         drop(gone);
         assert_eq!(queue.load(), (0, 0));
-        queue.take(&key(3), SOON).await.expect("free again");
+        queue.take(&key(3), RESTART_LIMIT).await.expect("free again");
     }
 }

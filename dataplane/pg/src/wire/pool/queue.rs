@@ -10,7 +10,7 @@ use super::{StatementHash, Stopped, Who};
 /// How far from the head the one is looked for whom a freed connection suits.
 const NEAR: usize = 16;
 /// How often the head lets others pass.
-pub(super) const PATIENCE: u32 = 16;
+pub(super) const MAX_PASSES: u32 = 16;
 
 pub(super) struct Queue<G> {
     size: usize,
@@ -88,7 +88,7 @@ impl<G> Queue<G> {
         let least = sharers.map(|sharer| held(*sharer)).min()?;
         let may = |waiter: &Waiter<G>| Some(waiter.who.sharer) != barred && held(waiter.who.sharer) == least;
         let head = self.waiting.iter().position(&may)?;
-        let suited = (self.waiting[head].n_passed < PATIENCE).then(|| {
+        let suited = (self.waiting[head].n_passed < MAX_PASSES).then(|| {
             let near =
                 self.waiting.iter().enumerate().skip(head).filter(|(_, waiter)| may(waiter)).take(NEAR);
             near.into_iter().find(|(_, waiter)| knows(waiter.who.hash)).map(|(at, _)| at)

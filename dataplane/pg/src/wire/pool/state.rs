@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::queue::{Queue, Waiter};
-use super::{PATIENCE, Permit, StatementHash, Stopped, Warm, Who};
+use super::{MIN_DELIVERY, Permit, StatementHash, Stopped, Warm, Who};
 use crate::tenant::keys::Found;
 
 pub(super) struct State<C> {
@@ -124,7 +124,7 @@ impl<C: Warm> State<C> {
         let of = |(number, taken): (&u64, &Taken)| {
             let since = taken.delivering.or_else(|| (any && taken.who.is_read).then_some(taken.since))?;
             let n_held = held(taken.who.sharer);
-            let is_due = PATIENCE <= since.elapsed() && least < n_held;
+            let is_due = MIN_DELIVERY <= since.elapsed() && least < n_held;
             is_due.then_some((taken.delivering.is_none(), Reverse(n_held), since, *number))
         };
         let found = self.taken.iter().filter_map(of).min().map(|(.., number)| number);

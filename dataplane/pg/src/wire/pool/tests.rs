@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 use tokio::task::JoinHandle;
 
-use super::queue::PATIENCE as PASSES;
+use super::queue::MAX_PASSES;
 use super::*;
 use crate::wire::budget::Server;
 
@@ -76,11 +76,11 @@ async fn a_freed_connection_goes_to_whom_it_suits_but_the_head_is_passed_only_so
     let head = waiter(&pool, 7).await;
     let far = waiter(&pool, 8).await;
     let mut suited = Vec::new();
-    for _ in 0..PASSES + 2 {
+    for _ in 0..MAX_PASSES + 2 {
         suited.push(waiter(&pool, 1).await);
     }
     let mut order = suited.into_iter();
-    for _ in 0..PASSES {
+    for _ in 0..MAX_PASSES {
         slot.give_back(Named("k", vec![1]));
         slot = order.next().expect("more").await.expect("no panic").expect("a slot");
         assert_eq!(slot.connection().map(|it| it.0), Some("k"));

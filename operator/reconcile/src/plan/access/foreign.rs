@@ -88,12 +88,12 @@ fn designed(m: &Membership, logins: &[String; 4], operator: &str) -> bool {
     match m.member.as_str() {
         member if member == operator => maker && (m.role == SHARED_ROLE || logins.contains(&m.role)),
         member if member == logins[1] => maker && made,
-        member => m.role == SHARED_ROLE && is_lane(member) && m.set && !m.inherit && !m.admin,
+        member => m.role == SHARED_ROLE && is_shared_login(member) && m.set && !m.inherit && !m.admin,
     }
 }
 
 /// `t<id>_auth` or `t<id>_sql`, of whichever tenant.
-pub(in crate::plan) fn is_lane(role: &str) -> bool {
+pub(in crate::plan) fn is_shared_login(role: &str) -> bool {
     let id = role.strip_suffix("_auth").or_else(|| role.strip_suffix("_sql"));
     id.and_then(|id| id.strip_prefix('t')).is_some_and(|id| id.parse::<rowgate_core::name::Ulid>().is_ok())
 }
@@ -104,7 +104,7 @@ fn reached(acl: &Acl) -> impl Iterator<Item = &String> {
         *role == "public"
             || *role == SHARED_ROLE
             || ["key_", "set_"].iter().any(|kind| role.starts_with(kind))
-            || is_lane(role)
+            || is_shared_login(role)
     };
     acl.keys().filter(ours)
 }

@@ -9,7 +9,7 @@ use rowgate_pg::wire::{Failure, Limits, RequestPool, Sessions};
 use rowgate_sql::shape::Encoding::{Int4, Quoted};
 use rowgate_tests::scratch::Scratch;
 use rowgate_tests::servers::postgres::{Server, execute, shared};
-use rowgate_tests::wait::{PATIENCE, until};
+use rowgate_tests::wait::{DEADLINE, until};
 use sqlx::Row as _;
 use tokio::net::{TcpListener, UnixStream};
 
@@ -160,7 +160,7 @@ async fn tcp_works_as_the_socket_does_and_a_silent_server_is_not_waited_for() {
     };
     let socket = directory.join(format!(".s.PGSQL.{port}"));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let pool = over(&tenant, &listener, PATIENCE);
+    let pool = over(&tenant, &listener, DEADLINE);
     let relay = tokio::spawn(async move {
         let (mut client, _) = listener.accept().await.expect("the pool connects");
         let mut server = UnixStream::connect(socket).await.expect("the server is up");
@@ -184,7 +184,7 @@ fn over(tenant: &Tenant, listener: &TcpListener, connect: Duration) -> RequestPo
     };
     RequestPool::with_limits(
         login,
-        Limits { wait: PATIENCE, connect, grace: PATIENCE, ..Limits::new(1, 256) },
+        Limits { wait: DEADLINE, connect, grace: DEADLINE, ..Limits::new(1, 256) },
     )
 }
 

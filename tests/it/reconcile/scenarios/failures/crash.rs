@@ -18,7 +18,7 @@ scenarios!(
 
 /// Nobody looks without a reason here, so that what is counted is the work itself.
 fn wish() -> Wish<'static> {
-    Wish { by_steps: true, relook: 3600, ..Wish::default() }
+    Wish { by_steps: true, resync_seconds: 3600, ..Wish::default() }
 }
 
 /// Waits until the process was killed at this step.
