@@ -101,6 +101,30 @@ async fn related_rows_are_those_that_the_key_sees() {
     );
     assert!(1 < product["lines@count"].as_i64().expect("a number"), "{product}");
 
+    // an order of several products has its lines once below each
+    let shared = get(
+        &client,
+        &world,
+        &admin,
+        "/products?$select=id&$first=6&$expand=orders($select=id;$first=5;$expand=lines($select=line_no))",
+    )
+    .await;
+    let wanted = as_role(
+        &world,
+        "shop-admin",
+        "select json_agg(json_build_object('id', p.id, 'orders', (select json_agg(json_build_object('id', o.id, 'lines',
+                (select json_agg(json_build_object('line_no', line_no) order by line_no) from shop.order_lines l where l.order_id = o.id))
+                order by o.id) from (select id from shop.orders o where id in (select order_id from shop.order_lines l
+                where l.product_id = p.id) order by id limit 5) o)) order by p.id)
+         from (select id from shop.products order by id limit 6) p",
+    )
+    .await;
+    let mut below = shared["value"].clone();
+    for row in below.as_array_mut().expect("rows") {
+        row.as_object_mut().expect("a product").remove("orders@hasMore");
+    }
+    assert_eq!(below, wanted);
+
     // every page in turn, with what stands within its rows
     let mut path = "/orders?$select=id&$first=120&$expand=lines($select=line_no)".to_owned();
     let (mut n_orders, mut n_lines) = (0, 0);

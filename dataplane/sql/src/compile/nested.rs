@@ -278,8 +278,12 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>) {
     let around = before.last().map_or(root, |hop| hop.query);
     let entity = hop.ones.last().map_or(&*around.entity, |one| &*one.entity);
     let link = hop.link.around();
-    let is_unique =
-        hop.ones.is_empty() && entity.key_is_unique && entity.key.iter().all(|field| link.contains(field));
+    // a row that several rows around it are linked with is there for each of them
+    let comes_once = !matches!(before.last().map(|hop| hop.link), Some(Link::Through(_)));
+    let is_unique = comes_once
+        && hop.ones.is_empty()
+        && entity.key_is_unique
+        && entity.key.iter().all(|field| link.contains(field));
     // below other rows the order stands with them
     let mut joins = if before.is_empty() { of_order(root) } else { Vec::new() };
     let (mut alias, mut entity_around) = (0, None);
