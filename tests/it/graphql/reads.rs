@@ -195,6 +195,18 @@ async fn documents_may_use_all_of_the_language() {
     );
     let typename = shop.data("shop-admin", "{ __typename again: __typename }").await;
     assert_eq!(typename, json!({"__typename": "Query", "again": "Query"}));
+    // a connection of which nothing else is asked, and a variable that stands in a directive of __typename alone
+    let query = "query($with: Boolean!) { orders { __typename } customers(first: 1) { items { orders { kind: __typename } __typename @include(if: $with) } } }";
+    for (with, kept) in [
+        (true, json!({"orders": {"kind": "OrdersConnection"}, "__typename": "Customers"})),
+        (false, json!({"orders": {"kind": "OrdersConnection"}})),
+    ] {
+        let answer = shop.ask("shop-admin", json!({"query": query, "variables": {"with": with}})).await;
+        let wanted = json!({"orders": {"__typename": "OrdersConnection"}, "customers": {"items": [kept]}});
+        assert_eq!(answer, json!({"data": wanted}), "{with}");
+    }
+    let wrong = "{ orders { __typename @include(if: 1) } }";
+    assert_eq!(shop.error("shop-admin", wrong).await.0, "BadRequest");
     let mixed = shop
         .data(
             "shop-admin",

@@ -4,6 +4,7 @@ pub(crate) mod coerce;
 mod guard;
 mod limits;
 pub(crate) mod selection;
+mod typename;
 pub(crate) mod value;
 
 use std::sync::Arc;
@@ -22,9 +23,10 @@ use value::{Value, Variables};
 /// A document that was parsed and is small enough; nothing is known yet of what it names.
 pub(crate) fn parse(text: &str) -> Result<ExecutableDocument, GraphQlError> {
     guard::check(text)?;
-    let document =
+    let mut document =
         parse_query(text).map_err(|error| GraphQlError::from(async_graphql::ServerError::from(error)))?;
     limits::check(&document)?;
+    typename::unfold(&mut document);
     Ok(document)
 }
 

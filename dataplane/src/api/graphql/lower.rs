@@ -88,7 +88,10 @@ impl<'a> Lowering<'a> {
             members.push(match self.schema.query(root.name) {
                 Some(schema::Query::Rows(name)) => {
                     let many = self.connection(name, Link::All, ("Query", root), &context)?;
-                    DocumentMember::Read(Box::new(many))
+                    match connection::constant(&many) {
+                        Some(json) => DocumentMember::Constant { name: root.key.to_owned(), json },
+                        None => DocumentMember::Read(Box::new(many)),
+                    }
                 }
                 Some(schema::Query::ByKey(name)) => {
                     let query = self.by_key(name, root, &context)?;
@@ -197,7 +200,10 @@ impl<'a> Lowering<'a> {
         if !relationship.to_one {
             let ty = self.schema.type_of(&entity.name);
             let many = self.connection(to, relationship.link.clone(), (ty, selected), &context)?;
-            return Ok(Member::Many(Box::new(many)));
+            return Ok(match connection::constant(&many) {
+                Some(json) => Member::Constant { name, json },
+                None => Member::Many(Box::new(many)),
+            });
         }
         let may = resolve::may_read(self.catalog, self.scope(), to);
         may.map_err(|refusal| self.refused(to, refusal, selected.pos, &context))?;

@@ -12,6 +12,17 @@ use crate::api::graphql::document::selection::{Selected, collect};
 use crate::api::graphql::document::value::{Value, json_text};
 use crate::api::graphql::error::GraphQlError;
 
+/// The connection itself, where nothing is asked of it but its type: there is no statement to find it with.
+pub(super) fn constant(many: &ToMany) -> Option<String> {
+    let Form::Connection { parts, .. } = &many.form else { return None };
+    let member = |(key, part): &(String, ConnectionPart)| match part {
+        ConnectionPart::Constant(json) => Some(format!("{}:{json}", json_text(key))),
+        _ => None,
+    };
+    let members: Vec<String> = parts.iter().map(member).collect::<Option<_>>()?;
+    Some(format!("{{{}}}", members.join(",")))
+}
+
 impl<'a> Lowering<'a> {
     /// The connection that `selected`, a field of the type `ty`, asks for.
     pub(super) fn connection(
