@@ -41,6 +41,7 @@ soaks := writes::protection::writers::of_writers_with_one_version_exactly_one_wi
   writes::versioned::racing::of_writers_with_one_version_exactly_one_is_answered_200 \
   reads::paging::terms::a_filter_finds_what_an_oracle_finds \
   http::fault_injection::aborts::clients_that_go_away_leave_nobody_their_rows \
+  graphql::random::random_queries_give_what_rest_gives_and_nothing_else \
   openapi::requests::schemathesis_finds_no_answer_that_is_not_documented
 
 # Flags of the benchmark: make bench BENCH='--only row --rounds 3', or BENCH='--only reconcile --objects 1000'

@@ -5,7 +5,7 @@ pub(crate) mod differential;
 pub(crate) mod expand;
 mod joins_guarded;
 mod mistakes;
-mod paging;
+pub(crate) mod paging;
 mod paths;
 pub(crate) mod refusals;
 mod round_trips;

@@ -4,5 +4,7 @@ mod clients;
 mod fixture;
 mod mutations;
 mod names;
+mod random;
 mod reads;
 mod refusals;
+mod schemas;

@@ -11,16 +11,16 @@ use serde_json::Value;
 use crate::keys::tokens::clients::{packages, tests};
 
 /// A key, the tenant that it is of, and nothing that the tests have of it besides.
-pub(super) const KEYS: [(&str, &str); 5] =
+pub(crate) const KEYS: [(&str, &str); 5] =
     [("shop", "shop-admin"), ("shop", "north"), ("shop", "south"), ("types", "all-types"), ("types", "few")];
 
-pub(super) struct Fixture {
-    pub(super) world: World,
+pub(crate) struct Fixture {
+    pub(crate) world: World,
     client: Client,
 }
 
 impl Fixture {
-    pub(super) async fn open() -> Fixture {
+    pub(crate) async fn open() -> Fixture {
         let mut world = World::shop().await;
         world.write("types.yaml", include_str!("types.yaml"));
         world.start().await;

@@ -28,6 +28,7 @@ use std::time::Instant;
 use changing::Outcome;
 use comparing::Kind;
 pub(crate) use comparing::texts;
+use rowgate_tests::world::World;
 use running::{N_CASES, Tally};
 
 /// One process has so many tenants at most.
@@ -113,6 +114,14 @@ async fn a_key_changes_what_its_role_changes_and_what_the_manifest_means() {
         let n = 100 * whole.get(&outcome).copied().unwrap_or(0) / all.max(1);
         assert!(cases < 1_000 || least <= n, "{outcome:?} are {n} in 100: {whole:?}");
     }
+}
+
+/// Tenants that run, each with its slug and its keys.
+pub(crate) async fn drawn_tenants(seeds: &[u64]) -> (World, Vec<(String, Vec<String>)>) {
+    let (world, tenants) = running::start(seeds, draw::draw).await;
+    let keys = |tenant: &comparing::Tenant| tenant.secrets.iter().map(|(key, _)| key.clone()).collect();
+    let tenants = tenants.iter().map(|tenant| (tenant.drawn.slug.clone(), keys(tenant))).collect();
+    (world, tenants)
 }
 
 /// A number of the environment.
