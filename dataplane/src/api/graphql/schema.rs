@@ -65,7 +65,9 @@ impl Schema {
             );
             if let Some(rows) = named.rows() {
                 queries.extend(rows.lists.then(|| (named.root.clone(), Query::Rows(name.clone()))));
-                queries.extend(rows.reads.then(|| (named.by_key(), Query::ByKey(name.clone()))));
+                queries.extend(
+                    (rows.reads && named.has_key()).then(|| (named.by_key(), Query::ByKey(name.clone()))),
+                );
             }
         }
         let n_bytes = executable.registry().types.len() * BYTES_PER_TYPE;

@@ -95,7 +95,7 @@ fn roots(named: &Named<'_>, rows: &Rows<'_>) -> Vec<Field> {
         let what = format!("Rows of {}, a page at a time.", named.entity.name);
         fields.push(connection(&named.root, named).description(what));
     }
-    if rows.reads {
+    if rows.reads && named.has_key() {
         let by_key = field(named.by_key(), TypeRef::named(named.ty.as_str()));
         let what = format!("The row of {} with this key, or null.", named.entity.name);
         fields.push(key_arguments(rows).fold(by_key, Field::argument).description(what));

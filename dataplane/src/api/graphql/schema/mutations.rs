@@ -34,9 +34,9 @@ pub(super) fn verbs(named: &Named<'_>) -> Vec<(String, Verb)> {
     add(creates, "create", Verb::Create);
     add(creates, "createMany", Verb::CreateMany);
     let changes = rows.changes.as_ref().is_some_and(|of| !names(rows, of).is_empty());
-    add(changes && rows.updates, "update", Verb::Update);
-    add(changes && rows.updates && rows.makes, "upsert", Verb::Upsert);
-    add(rows.deletes, "delete", Verb::Delete);
+    add(changes && rows.updates && named.has_key(), "update", Verb::Update);
+    add(changes && rows.updates && rows.makes && named.has_key(), "upsert", Verb::Upsert);
+    add(rows.deletes && named.has_key(), "delete", Verb::Delete);
     verbs
 }
 

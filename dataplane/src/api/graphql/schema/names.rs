@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use rowgate_core::name::EntityName;
 use rowgate_sql::catalog::{Catalog, Entity, Scope};
-use rowgate_sql::graphql_names::{Names, Taken};
+use rowgate_sql::graphql_names::{Names, Taken, is_name};
 
 use crate::api::openapi::access::{Access, Resolver, Rows};
 
@@ -23,6 +23,13 @@ pub(crate) fn named<'a>(catalog: &'a Catalog, scope: &'a Scope) -> BTreeMap<&'a 
     let mut named = BTreeMap::new();
     for (name, entity) in catalog.entities.iter().filter(|(_, entity)| scope.serves(entity)) {
         let Some(access) = resolver.access(entity) else { continue };
+        // a type needs a field
+        if let Access::Rows(rows) = &access
+            && !rows.readable.is_empty()
+            && !rows.readable.iter().any(|at| is_name(&rows.field(*at).name))
+        {
+            continue;
+        }
         let names = Names::new(name, &entity.graphql);
         if taken.takes(&names, matches!(access, Access::Call(..))) {
             named.insert(name, Named { entity, access, names });
@@ -45,5 +52,10 @@ impl Named<'_> {
             Access::Rows(rows) => Some(rows),
             Access::Call(..) => None,
         }
+    }
+
+    /// Whether a row can be named by its key: all fields of the key are arguments.
+    pub(crate) fn has_key(&self) -> bool {
+        self.entity.key.iter().all(|at| is_name(&self.entity.fields[*at].name))
     }
 }
