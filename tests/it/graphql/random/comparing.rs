@@ -34,7 +34,12 @@ pub(super) fn agree(found: &Value, wanted: &Value, at: &str, pages: &mut Vec<Pag
             .zip(other)
             .enumerate()
             .try_for_each(|(i, (found, wanted))| agree(found, wanted, &format!("{at}[{i}]"), pages)),
-        _ if found.to_string() == wanted.to_string() => Ok(()),
+        _ if text(found) == text(wanted) => Ok(()),
         _ => Err(format!("{at} is {found}\nand not {wanted}")),
     }
+}
+
+/// A number as it is written: 1.50 is not 1.5.
+fn text(value: &Value) -> String {
+    value.to_string()
 }

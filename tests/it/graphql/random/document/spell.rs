@@ -121,7 +121,7 @@ impl Speller<'_> {
         }
         if let Some(conditions) = &list.filter {
             // the same on the next page: a cursor fits the filter as it was written
-            let as_text = list.number % 3 == 0;
+            let as_text = list.number.is_multiple_of(3);
             arguments.push(("filter", input::filter(list.table, conditions, as_text)));
         }
         if !list.order.is_empty() {

@@ -156,7 +156,7 @@ fn row(
     let mut refers = |to: usize, pairs: &[(usize, usize)]| {
         let Some(row) = before[to].choose(rng) else { return };
         for (from, into) in pairs {
-            if values[*from].is_some() || number % 4 != 0 {
+            if values[*from].is_some() || !number.is_multiple_of(4) {
                 values[*from].clone_from(&row[*into]);
             }
         }
