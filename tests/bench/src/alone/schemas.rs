@@ -171,7 +171,7 @@ fn key(name: &str, set: usize, n_entities: usize) -> String {
         let _ = writeln!(
             text,
             "      - {}",
-            json!({"entity": format!("t{n}"), "actions": ["read", "create", "update", "delete"], "fields": {"include": ["*"]}})
+            json!({"entity": format!("t{n}"), "actions": ["read", "create", "update"], "fields": {"include": ["*"]}})
         );
     }
     text
