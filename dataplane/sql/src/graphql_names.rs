@@ -47,7 +47,7 @@ impl Names {
 }
 
 /// Suffixes of the types of an entity.
-pub const SUFFIXES: [&str; 10] = [
+const SUFFIXES: [&str; 10] = [
     "",
     "Connection",
     "FilterInput",

@@ -27,6 +27,11 @@ async fn shop() -> (World, Client) {
     (world, client)
 }
 
+/// The ids that a statement gives to the role of a key.
+async fn ids_as(world: &World, key: &str, text: &str) -> Vec<Value> {
+    rows_as(world, key, text).await.iter().map(|row| row["id"].clone()).collect()
+}
+
 async fn ids(world: &World, client: &Client, key: &str, query: &str) -> Vec<Value> {
     let key = world.key(key);
     let mut path = format!("/orders?$select=id&{query}");
@@ -53,8 +58,7 @@ async fn rows_come_in_the_order_of_rows_that_they_refer_to() {
             let text = format!(
                 "select o.id from shop.orders o left join shop.customers c on c.id = o.customer_id order by {sql}"
             );
-            let wanted: Vec<_> =
-                rows_as(&world, key, &text).await.iter().map(|row| row["id"].clone()).collect();
+            let wanted = ids_as(&world, key, &text).await;
             for rest in ["&$first=37", "&$first=90&$expand=lines($select=line_no),customer($select=name)"] {
                 let found = ids(&world, &client, key, &format!("$orderby={order}{rest}")).await;
                 assert!(found == wanted, "{key} {order}{rest}: {found:?} instead of {wanted:?}");
@@ -103,8 +107,7 @@ async fn a_field_is_compared_with_one_of_a_row_that_the_row_refers_to() {
             let text = format!(
                 "select o.id from shop.orders o left join shop.customers c on c.id = o.customer_id where {sql} order by o.id"
             );
-            let wanted: Vec<_> =
-                rows_as(&world, key, &text).await.iter().map(|row| row["id"].clone()).collect();
+            let wanted = ids_as(&world, key, &text).await;
             let filter = filter.replace(' ', "%20");
             let found = ids(&world, &client, key, &format!("$filter={filter}&$first=1000")).await;
             assert!(found == wanted, "{key} {filter}: {found:?} instead of {wanted:?}");

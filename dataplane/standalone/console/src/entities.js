@@ -24,16 +24,20 @@ export function entities(document, tenant) {
   for (const [path, item] of Object.entries(document.paths)) {
     if (!path.startsWith(prefix)) continue;
     const name = decodeURIComponent(path.slice(prefix.length).split("/")[0]);
-    const entity = found.get(name) ?? { name, operations: new Set(), isRoutine: `${name}.call` in document.components.schemas };
+    const entity = found.get(name) ?? described(name, document.components.schemas);
     for (const [method, operation] of Object.entries(OPERATIONS)) {
       if (method in item) entity.operations.add(entity.isRoutine ? "call" : operation);
     }
-    const schema = document.components.schemas[entity.isRoutine ? `${name}.call` : name] ?? {};
-    entity.fields = fields(schema, document);
-    entity.relationships = relationships(schema);
     found.set(name, entity);
   }
   return [...found.values()].sort((a, b) => a.isRoutine - b.isRoutine || a.name.localeCompare(b.name));
+}
+
+// Without the operations, which its paths tell.
+function described(name, schemas) {
+  const isRoutine = `${name}.call` in schemas;
+  const schema = schemas[isRoutine ? `${name}.call` : name] ?? {};
+  return { name, isRoutine, operations: new Set(), fields: fields(schema), relationships: relationships(schema) };
 }
 
 // A column describes its type of PostgreSQL; a relationship leads to another schema.

@@ -210,7 +210,11 @@ impl Printed {
     /// What the last status says of a key.
     fn key_state(&self, object: &ObjectRef) -> KeyState {
         let declared = self.snapshot.api_keys.iter().find(|key| ObjectRef::from(&***key) == *object);
-        let (Some(key), Some(status)) = (declared, self.statuses.get(object)) else { return KeyState::Ended };
+        declared.map_or(KeyState::Ended, |key| self.state_of(object, key))
+    }
+
+    fn state_of(&self, object: &ObjectRef, key: &Arc<ApiKey>) -> KeyState {
+        let Some(status) = self.statuses.get(object) else { return KeyState::Ended };
         let text = |name: &str| status.get(name).and_then(text);
         let is_revoked = text("revokedAt").is_some();
         match (self.verdicts.get(object), text("role"), text("secretName")) {
@@ -226,23 +230,17 @@ impl Printed {
 
     /// Keys that work and were not printed yet, with role and Secret.
     fn new_keys(&self) -> Vec<(Arc<ApiKey>, String, String)> {
-        let ready = |object: &ObjectRef| self.verdicts.get(object) == Some(&Verdict::Ready);
-        self.snapshot
-            .api_keys
-            .iter()
-            .filter_map(|key| {
-                let object = ObjectRef::from(&**key);
-                let status = self.statuses.get(&object)?;
-                let alive = status.get("revokedAt").is_none_or(Value::is_null);
-                let text = |name: &str| Some(status.get(name)?.as_str()?.to_owned());
-                let shown = !ready(&object) || !alive || self.greeted.contains(&object);
-                if shown { None } else { Some((key.clone(), text("role")?, text("secretName")?)) }
+        let keys = self.snapshot.api_keys.iter().map(|key| (ObjectRef::from(&**key), key));
+        keys.filter(|(object, _)| !self.greeted.contains(object))
+            .filter_map(|(object, key)| match self.state_of(&object, key) {
+                KeyState::Works { key, role, secret_name, .. } => Some((key, role, secret_name)),
+                KeyState::Ended | KeyState::Unclear => None,
             })
             .collect()
     }
 }
 
-/// Whether the console may use a key.
+/// Whether a key works.
 enum KeyState {
     Works {
         key: Arc<ApiKey>,

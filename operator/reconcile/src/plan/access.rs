@@ -8,3 +8,14 @@ pub(super) mod readers;
 pub(super) mod rights;
 pub(super) mod scans;
 pub(super) mod security;
+
+/// Sentences of one kind: more would hide what else a status says.
+const MAX_SENTENCES: usize = 20;
+
+/// As many sentences as a status has of one kind. `rest` says in one how many more there are.
+fn bounded(mut sentences: Vec<String>, rest: impl FnOnce(usize) -> String) -> Vec<String> {
+    let more = sentences.len().saturating_sub(MAX_SENTENCES);
+    sentences.truncate(MAX_SENTENCES);
+    sentences.extend((0 < more).then(|| rest(more)));
+    sentences
+}

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use rowgate_core::name::EntityName;
 use rowgate_sql::graphql_names::{Names, Taken, is_name};
 
+use super::bounded;
 use crate::plan::accept::{Accepted, exposed};
 
-/// More would hide what else a status says.
-const MAX_SENTENCES: usize = 20;
 const MAX_FIELDS: usize = 5;
 
 /// A sentence for each entity that a schema of all entities leaves out, whole or some fields of it.
@@ -41,10 +40,5 @@ pub(in crate::plan) fn sentences(accepted: &BTreeMap<EntityName, Accepted<'_>>) 
             ));
         }
     }
-    let more = sentences.len().saturating_sub(MAX_SENTENCES);
-    sentences.truncate(MAX_SENTENCES);
-    if 0 < more {
-        sentences.push(format!("GraphQL leaves out something of {more} more entities"));
-    }
-    sentences
+    bounded(sentences, |more| format!("GraphQL leaves out something of {more} more entities"))
 }

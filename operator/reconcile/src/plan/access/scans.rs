@@ -6,10 +6,8 @@ use rowgate_core::name::EntityName;
 use rowgate_pg::introspect::actual::Relation;
 use rowgate_sql::catalog::{Action, EntityKind, PermissionRecord};
 
+use super::bounded;
 use crate::plan::accept::{Accepted, exposed};
-
-/// More would hide what else a status says.
-const MAX_SENTENCES: usize = 20;
 
 /// A sentence for each column that a key may read and filter by without using its index.
 pub(in crate::plan) fn sentences(
@@ -36,13 +34,7 @@ pub(in crate::plan) fn sentences(
             )
         })
     });
-    let mut sentences: Vec<String> = columns.collect();
-    let more = sentences.len().saturating_sub(MAX_SENTENCES);
-    sentences.truncate(MAX_SENTENCES);
-    if 0 < more {
-        sentences.push(format!("{more} more fields have an index that no $filter can use"));
-    }
-    sentences
+    bounded(columns.collect(), |more| format!("{more} more fields have an index that no $filter can use"))
 }
 
 /// Whether reading the table is filtered by more than the constant `true`, which PostgreSQL folds away, and with it the
