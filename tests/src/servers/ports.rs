@@ -3,10 +3,10 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Ports that the kernel gives to nobody by itself: one that it had given us might be a client's before a server takes it.
+/// Ports that the kernel gives to no socket by itself: one that it had given us might be a client's before a server takes it.
 const PORTS: std::ops::Range<u16> = 10_000..32_000;
 
-/// A port that nobody listens on at this moment, and that no other test of this process is given soon.
+/// A port on which no program listens at this moment, and that no other test of this process is given soon.
 #[must_use]
 pub fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);

@@ -33,17 +33,17 @@ pub struct Upsert {
     pub is_plain: bool,
     /// The row is looked for by itself: an update that gives no row back does not say that there is none.
     pub looks: bool,
-    /// And held meanwhile, as the update would: nobody else changes or removes it between.
+    /// And held meanwhile, as the update would: no other session changes or removes it between.
     pub holds: bool,
     pub guard: Guard,
     /// The fields of the answer; empty: nothing is read back.
     pub returning: Vec<usize>,
     /// The fields that a new row would need besides: demanded only where the row is not there.
     pub missing: Vec<String>,
-    /// The versions, an array, one of which the row must have; `None`: nobody said which.
+    /// The versions, an array, one of which the row must have; `None`: the caller named none.
     pub expected: Option<Bind>,
     /// The field that holds the version, and the one that hides the row from reads, to be known beside the answer.
-    /// Empty: the answer is not what a read of the row would give, or nobody could know that.
+    /// Empty: the answer is not what a read of the row would give, or that cannot be known.
     pub marks: Vec<usize>,
     pub no_row: NoRowReason,
     /// Where one is not true nothing is written.
@@ -98,7 +98,7 @@ pub enum Check {
 pub enum NoRowReason {
     /// There is no such row that the caller could reach.
     NotFound,
-    /// Somebody makes or removes the row at this moment, or it is hidden: it is looked for again.
+    /// Another session makes or removes the row at this moment, or it is hidden: it is looked for again.
     Again,
     /// The row is there, and only a new one was asked for.
     Taken,

@@ -1,4 +1,4 @@
-//! A routine that tries to be somebody else, or to see what is Rowgate's, as calls run it.
+//! A routine that tries to be another role, or to see what is Rowgate's, as calls run it.
 
 use rowgate_core::role::TenantLogin;
 use rowgate_tests::servers::postgres::connect;

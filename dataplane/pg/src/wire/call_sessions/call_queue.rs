@@ -173,18 +173,18 @@ mod tests {
         Ulid::from_parts(i, [0; 10])
     }
 
-    const RESTART_LIMIT: Duration = Duration::from_millis(20);
+    const MAX_WAIT: Duration = Duration::from_millis(20);
 
     #[tokio::test]
     async fn one_key_never_holds_all_permits_and_fills_half_of_the_queue() {
         let queue = CallQueue::new(3, 4);
-        let first = queue.take(&key(1), RESTART_LIMIT).await.expect("free");
-        let second = queue.take(&key(1), RESTART_LIMIT).await.expect("free");
+        let first = queue.take(&key(1), MAX_WAIT).await.expect("free");
+        let second = queue.take(&key(1), MAX_WAIT).await.expect("free");
         assert!(
-            matches!(queue.take(&key(1), RESTART_LIMIT).await, Err(NoSlot::Late)),
+            matches!(queue.take(&key(1), MAX_WAIT).await, Err(NoSlot::Late)),
             "two of three are its share"
         );
-        let other = queue.take(&key(2), RESTART_LIMIT).await.expect("there is always one for somebody else");
+        let other = queue.take(&key(2), MAX_WAIT).await.expect("there is always one for another key");
         assert_eq!(queue.load(), (3, 0));
 
         let waits = |i: u64| {
@@ -195,10 +195,7 @@ mod tests {
         while queue.load().1 < 2 {
             tokio::task::yield_now().await;
         }
-        assert!(
-            matches!(queue.take(&key(1), RESTART_LIMIT).await, Err(NoSlot::Full)),
-            "its half of the queue"
-        );
+        assert!(matches!(queue.take(&key(1), MAX_WAIT).await, Err(NoSlot::Full)), "its half of the queue");
         let three = waits(3);
         while queue.load().1 < 3 {
             tokio::task::yield_now().await;
@@ -215,7 +212,7 @@ mod tests {
     #[tokio::test]
     async fn a_permit_for_a_caller_who_has_gone_goes_to_the_next() {
         let queue = CallQueue::new(1, 8);
-        let held = queue.take(&key(1), RESTART_LIMIT).await.expect("free");
+        let held = queue.take(&key(1), MAX_WAIT).await.expect("free");
         let second = key(2);
         let mut gone = Box::pin(queue.take(&second, Duration::from_secs(60)));
         assert!(futures_util::poll!(&mut gone).is_pending());
@@ -223,6 +220,6 @@ mod tests {
         drop(held);
         drop(gone);
         assert_eq!(queue.load(), (0, 0));
-        queue.take(&key(3), RESTART_LIMIT).await.expect("free again");
+        queue.take(&key(3), MAX_WAIT).await.expect("free again");
     }
 }
