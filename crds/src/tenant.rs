@@ -221,6 +221,11 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::definition::positive_int::<1_000_000_000>")]
     pub graphql_cost: Option<u32>,
+    /// Rows per second that the GraphQL operations of one key may ask each replica for, by their arguments `first`. One operation may ask
+    /// for more, and delays those after it. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::definition::positive_int::<1_000_000_000>")]
+    pub graphql_cost_per_second: Option<u32>,
 }
 
 /// Browsers of which sites may call this tenant's API.

@@ -5,6 +5,7 @@ pub(crate) mod built_cache;
 pub(crate) mod call_activity;
 pub mod freshness;
 pub(crate) mod load_backoff;
+pub(crate) mod long_lists;
 pub mod registry;
 pub mod replica;
 pub mod revoked_sessions;

@@ -158,6 +158,16 @@ impl Problem {
         Problem { retry_after: Some(retry_after), ..Problem::new(Code::RateLimited, told) }
     }
 
+    /// More rows than the tenant lets a key ask GraphQL for.
+    #[must_use]
+    pub fn graphql_cost_exceeded(retry_after: u32, per_second: u32) -> Problem {
+        let message = format!(
+            "the GraphQL requests of this API key may return more rows than limits.graphqlCostPerSecond of the Tenant, {per_second}, allows; \
+             wait for the seconds in Retry-After, and ask for fewer rows with first"
+        );
+        Problem { retry_after: Some(retry_after), ..Problem::new(Code::RateLimited, message) }
+    }
+
     /// The requests of one key hold all that one key may hold of the memory for request bodies.
     #[must_use]
     pub fn body_share_exceeded() -> Problem {

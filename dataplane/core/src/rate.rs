@@ -5,9 +5,9 @@ use std::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// What one key has used. It holds one second's worth of requests; a new one is full.
+/// What one key has used. It holds one second's worth; a new one is full.
 ///
-/// In any `t` seconds it admits at most `per_second * (t + 1)`. Callers may differ in `per_second` from one request to
+/// Of requests that take one each it admits at most `per_second * (t + 1)` in any `t` seconds. Callers may differ in `per_second` from one request to
 /// the next, as a changed manifest makes them.
 #[derive(Debug, Default)]
 pub struct Bucket(AtomicU64);
@@ -27,6 +27,24 @@ impl Bucket {
             if now.saturating_add(burst) < next {
                 return Err(TooEarly(Duration::from_nanos(next - burst - now)));
             }
+            match self.0.compare_exchange_weak(full_at, next, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(newer) => full_at = newer,
+            }
+        }
+    }
+
+    /// Takes `amount` out, which may be more than it holds: then nothing comes out of it until that is made up for.
+    pub fn spend(&self, now: Duration, per_second: u32, amount: u64) -> Result<(), TooEarly> {
+        let now = nanos(now);
+        let (interval, burst) = times(per_second);
+        let mut full_at = self.0.load(Ordering::Relaxed);
+        loop {
+            let from = full_at.max(now);
+            if now.saturating_add(burst) <= from {
+                return Err(TooEarly(Duration::from_nanos(from - burst - now + 1)));
+            }
+            let next = from.saturating_add(interval.saturating_mul(amount));
             match self.0.compare_exchange_weak(full_at, next, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(newer) => full_at = newer,
@@ -85,6 +103,19 @@ mod tests {
             assert!(bucket.take(start + wait, rate).is_ok(), "{rate}");
             assert!(!bucket.is_full(start + wait) && bucket.is_full(start + 2 * wait + at(2 * SECOND)));
         }
+    }
+
+    #[test]
+    fn what_is_overdrawn_is_made_up_for_before_more_comes_out() {
+        let (bucket, start) = (Bucket::default(), Duration::from_secs(5));
+        bucket.spend(start, 1_000, 4_500).expect("it is full");
+        let TooEarly(wait) = bucket.spend(start, 1_000, 1).expect_err("it is overdrawn");
+        assert!(Duration::from_millis(3_500) < wait && wait < Duration::from_millis(3_501), "{wait:?}");
+        assert!(bucket.spend(start + wait - at(1), 1_000, 1).is_err());
+        bucket.spend(start + wait, 1_000, 1).expect("it is made up for");
+        assert!(bucket.spend(start + wait, 1_000, u64::MAX).is_err());
+        bucket.spend(start + 3 * wait, 1_000, u64::MAX).expect("it holds some");
+        assert!(bucket.spend(Duration::MAX / 2, 1_000, 0).is_err(), "and never again");
     }
 
     /// A second does not divide into 700,000 whole nanoseconds. Seen to fail with an interval that is rounded down.

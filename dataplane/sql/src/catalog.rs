@@ -53,6 +53,9 @@ pub struct Limits {
     /// What one key may ask in a second, of each replica; `None`: as much as it wants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_second: Option<u32>,
+    /// Rows that the GraphQL operations of one key may ask for in a second, of each replica; `None`: as many as it wants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graphql_cost_per_second: Option<u32>,
     /// `scheme://host[:port]` as browsers write it, or `*`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cors_origins: Vec<String>,
@@ -66,6 +69,14 @@ pub struct Limits {
 
 const DEFAULT_GRAPHQL_COST: u64 = 2_000_000;
 
+impl Limits {
+    /// Whether anything that a key does is counted by time.
+    #[must_use]
+    pub fn is_rate_limited(&self) -> bool {
+        self.requests_per_second.is_some() || self.graphql_cost_per_second.is_some()
+    }
+}
+
 fn is_default_cost(cost: &u64) -> bool {
     *cost == DEFAULT_GRAPHQL_COST
 }
@@ -76,6 +87,7 @@ impl Default for Limits {
             max_page_size: 100_000,
             statement_timeout_ms: 30_000,
             requests_per_second: None,
+            graphql_cost_per_second: None,
             cors_origins: Vec::new(),
             graphql_cost: DEFAULT_GRAPHQL_COST,
             graphql_introspection: true,

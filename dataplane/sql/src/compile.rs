@@ -24,9 +24,8 @@ use crate::query::{Document, DocumentMember, Form, OrderTerm, Predicate, Query, 
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
 pub use call::{CompiledCall, call};
-pub use nested::CompiledLevel;
-use nested::{Around, Join, Lists};
-use predicate::Row;
+use nested::{Belonging, Join, Lists};
+pub use nested::{CompiledLevel, ListPlan};
 pub use select::Member;
 pub use value_probe::{ValueDiagnosis, ValueProbe};
 pub use write::{CompiledWrite, Effect, Verb, delete, insert, upsert};
@@ -73,17 +72,16 @@ pub fn read(query: &Query) -> CompiledRead {
     }
 }
 
-/// The statements of a read with rows within its rows, as a document of its own: see [`CompiledDocument`]. A second read counts, where
-/// that was asked.
+/// A read with rows within its rows, as a document of its own. A second read counts, where that was asked.
 #[must_use]
-pub fn rows_within(mut query: Query) -> CompiledDocument {
+pub fn rows_within(mut query: Query) -> Document {
     let is_counted = std::mem::take(&mut query.count);
     let mut lists = vec![query];
     if is_counted {
         lists.push(lists[0].number_of_rows());
     }
     let many = ToMany { link: Link::All, lists, form: Form::Array { name: "value".to_owned() } };
-    document(&Document { members: vec![DocumentMember::Read(Box::new(many))] })
+    Document { members: vec![DocumentMember::Read(Box::new(many))] }
 }
 
 /// Several reads whose rows make one object.
@@ -99,8 +97,8 @@ pub struct CompiledDocument {
 
 /// The statements of all reads of a document.
 #[must_use]
-pub fn document(document: &Document) -> CompiledDocument {
-    let mut lists = Lists::default();
+pub fn document(document: &Document, plan: ListPlan) -> CompiledDocument {
+    let mut lists = Lists::of(plan);
     let mut members = Vec::with_capacity(document.members.len());
     for member in &document.members {
         members.push(match member {
@@ -141,10 +139,15 @@ fn ordered(sql: &mut Sql, query: &Query, term: &OrderTerm) {
 }
 
 fn limit(sql: &mut Sql, query: &Query) {
-    sql.lit(" limit ").number(match query.order.is_empty() {
+    sql.lit(" limit ").number(rows_up_to(query));
+}
+
+/// The limit that stands in its statement.
+fn rows_up_to(query: &Query) -> u64 {
+    match query.order.is_empty() {
         true => query.take as u64,
         false => page::limit(query.take as u64, query.max_take as u64),
-    });
+    }
 }
 
 /// How many rows pass the filter, for a page after others without rows: there the count of [`read`] has no row to
@@ -181,7 +184,7 @@ fn rows(
     query: &Query,
     after: Option<&Position>,
     joins: &[Join<'_>],
-    around: Option<Around<'_>>,
+    around: Option<Belonging<'_>>,
 ) {
     let Some(group) = &query.group else { return single_rows(sql, query, after, joins, around) };
     sql.lit(" from (");
@@ -208,7 +211,7 @@ fn single_rows(
     query: &Query,
     after: Option<&Position>,
     joins: &[Join<'_>],
-    around: Option<Around<'_>>,
+    around: Option<Belonging<'_>>,
 ) {
     let entity = &*query.entity;
     match fence::of(query) {
@@ -239,14 +242,14 @@ fn source(
     filter: Option<&Predicate>,
     after: Option<&Position>,
     joins: &[Join<'_>],
-    around: Option<Around<'_>>,
+    around: Option<Belonging<'_>>,
 ) {
     let entity = &*query.entity;
     sql.lit(" from ").ident(&entity.schema).lit(".").ident(&entity.object).lit(" t");
     nested::join(sql, entity, joins);
     let mut word = " where ";
     if let Some(around) = around {
-        around.belongs(sql.lit(word), Row { entity, alias: 0 });
+        around.condition(sql.lit(word), entity);
         word = " and ";
     }
     if let Some(flag) = entity.hidden_by() {

@@ -54,7 +54,7 @@ impl Tenant {
                 }
                 let (now, last_used) = (Instant::now(), self.last_used.of(&found.id));
                 self.last_used.note(&last_used, now);
-                let limited = snapshot.catalog.limits.requests_per_second.is_some();
+                let limited = snapshot.catalog.limits.is_rate_limited();
                 let rate_limit =
                     limited.then(|| Arc::new(RateLimit::new(self.rate_limits.of(&found.id, now))));
                 let (key, rate_limit, last_used) =

@@ -1,4 +1,4 @@
-//! The rate limit of each key: one bucket for a key id, whichever secret or token is shown and whatever catalog is current.
+//! The rate limits of each key: its buckets belong to its id, whichever secret or token is shown and whatever catalog is current.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,8 +18,22 @@ const MIN_SWEEP_SIZE: usize = 1_024;
 
 /// What one credential may ask: the bucket of its key, and when the database last said that it lives.
 pub(crate) struct RateLimit {
-    pub(crate) bucket: Arc<Bucket>,
+    buckets: Arc<KeyBuckets>,
     confirmed: tokio::sync::Mutex<Option<Instant>>,
+}
+
+/// What one key has used.
+#[derive(Default)]
+pub(crate) struct KeyBuckets {
+    requests: Bucket,
+    graphql_cost: Bucket,
+}
+
+impl KeyBuckets {
+    fn are_full(&self, now: Duration) -> bool {
+        let KeyBuckets { requests, graphql_cost } = self;
+        requests.is_full(now) && graphql_cost.is_full(now)
+    }
 }
 
 /// The buckets of a tenant's keys.
@@ -29,7 +43,7 @@ pub(crate) struct RateLimits {
 }
 
 struct Buckets {
-    by_key: HashMap<Ulid, Arc<Bucket>>,
+    by_key: HashMap<Ulid, Arc<KeyBuckets>>,
     /// The size at which full buckets are dropped.
     sweep_at: usize,
 }
@@ -42,19 +56,51 @@ impl Tenant {
         let (Some(per_second), Some(rate_limit)) = (limit, &context.rate_limit) else { return Ok(()) };
         // Time enters here.
         let arrived = Instant::now();
-        let Err(early) = rate_limit.bucket.take(self.rate_limits.since_start(arrived), per_second) else {
+        let since_start = self.rate_limits.since_start(arrived);
+        let Err(early) = rate_limit.buckets.requests.take(since_start, per_second) else { return Ok(()) };
+        self.confirm(credential, context, (rate_limit, arrived)).await?;
+        Err(Problem::rate_limited(early.retry_after()))
+    }
+
+    /// Counts the rows that a GraphQL operation may return. A key that asks for more than it may have in a second gets them, and pays with
+    /// the time until its next request is admitted. As with [`Tenant::admit`] only a live key learns of it.
+    pub(crate) async fn admit_cost(
+        &self,
+        credential: &Credential,
+        context: &KeyContext,
+        n_rows: u64,
+    ) -> Result<(), Problem> {
+        let limit = context.snapshot.catalog.limits.graphql_cost_per_second;
+        let (Some(per_second), Some(rate_limit)) = (limit, &context.rate_limit) else { return Ok(()) };
+        let arrived = Instant::now();
+        let since_start = self.rate_limits.since_start(arrived);
+        let Err(early) = rate_limit.buckets.graphql_cost.spend(since_start, per_second, n_rows) else {
             return Ok(());
         };
-        if !context.fresh {
-            rate_limit.confirm(arrived, async || self.authenticate_fresh(credential).await.map(drop)).await?;
+        self.confirm(credential, context, (rate_limit, arrived)).await?;
+        Err(Problem::graphql_cost_exceeded(early.retry_after(), per_second))
+    }
+
+    async fn confirm(
+        &self,
+        credential: &Credential,
+        context: &KeyContext,
+        (rate_limit, arrived): (&RateLimit, Instant),
+    ) -> Result<(), Problem> {
+        match context.fresh {
+            true => Ok(()),
+            false => {
+                rate_limit
+                    .confirm(arrived, async || self.authenticate_fresh(credential).await.map(drop))
+                    .await
+            }
         }
-        Err(Problem::rate_limited(early.retry_after()))
     }
 }
 
 impl RateLimit {
-    pub(crate) fn new(bucket: Arc<Bucket>) -> RateLimit {
-        RateLimit { bucket, confirmed: tokio::sync::Mutex::default() }
+    pub(crate) fn new(buckets: Arc<KeyBuckets>) -> RateLimit {
+        RateLimit { buckets, confirmed: tokio::sync::Mutex::default() }
     }
 
     /// Asks whether the credential still lives, or takes the word of another request's question that began after this
@@ -87,15 +133,15 @@ impl RateLimits {
         now.saturating_duration_since(self.start)
     }
 
-    /// The bucket of a live key. A bucket that no request holds and that is full again equals a new one and may go.
-    pub(crate) fn of(&self, key: &Ulid, now: Instant) -> Arc<Bucket> {
+    /// The buckets of a live key. Those that no request holds and that are full again equal new ones and may go.
+    pub(crate) fn of(&self, key: &Ulid, now: Instant) -> Arc<KeyBuckets> {
         let mut buckets = self.buckets.lock();
         if let Some(bucket) = buckets.by_key.get(key) {
             return bucket.clone();
         }
         if buckets.sweep_at <= buckets.by_key.len() {
             let now = self.since_start(now);
-            buckets.by_key.retain(|_, bucket| 1 < Arc::strong_count(bucket) || !bucket.is_full(now));
+            buckets.by_key.retain(|_, bucket| 1 < Arc::strong_count(bucket) || !bucket.are_full(now));
             buckets.sweep_at = MIN_SWEEP_SIZE.max(2 * buckets.by_key.len());
         }
         buckets.by_key.entry(key.clone()).or_default().clone()
@@ -114,17 +160,20 @@ mod tests {
     fn a_bucket_in_use_or_not_full_is_kept_and_others_are_not() {
         let rate_limits = RateLimits::default();
         let now = rate_limits.start;
-        let buckets = rate_limits.of(&id(0), now);
+        let buckets = rate_limits.of(&id(2), now);
         let emptied = rate_limits.of(&id(1), now);
-        emptied.take(Duration::ZERO, 1).expect("it is full");
+        emptied.requests.take(Duration::ZERO, 1).expect("it is full");
+        let overdrawn = rate_limits.of(&id(0), now);
+        overdrawn.graphql_cost.spend(Duration::ZERO, 1, 2).expect("it is full");
+        let overdrawn = Arc::downgrade(&overdrawn);
         let emptied = Arc::downgrade(&emptied);
-        for i in 2..10 * u64::try_from(MIN_SWEEP_SIZE).expect("small") {
+        for i in 3..10 * u64::try_from(MIN_SWEEP_SIZE).expect("small") {
             rate_limits.of(&id(i), now);
         }
-        assert!(Arc::ptr_eq(&buckets, &rate_limits.of(&id(0), now)));
+        assert!(Arc::ptr_eq(&buckets, &rate_limits.of(&id(2), now)) && overdrawn.upgrade().is_some());
         let again = rate_limits.of(&id(1), now);
         assert!(emptied.upgrade().is_some_and(|emptied| Arc::ptr_eq(&emptied, &again)));
-        assert!(again.take(Duration::ZERO, 1).is_err(), "it did not fill by being forgotten");
+        assert!(again.requests.take(Duration::ZERO, 1).is_err(), "it did not fill by being forgotten");
         assert!(rate_limits.buckets.lock().by_key.len() <= MIN_SWEEP_SIZE);
     }
 

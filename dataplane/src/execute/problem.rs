@@ -61,6 +61,7 @@ fn problem_of_failure(
             RetryReason::Final(Problem::unavailable())
         }
         Failure::TooLong => RetryReason::Final(Problem::new(Code::TooLarge, wording.long_row)),
+        Failure::ListsCut => RetryReason::ListsCut,
         Failure::Internal(cause) => {
             trace.fault("the database answered with an unexpected error", &text(&cause));
             RetryReason::Final(Problem::internal())
@@ -94,9 +95,12 @@ pub(crate) fn cause(failure: &Failure) -> String {
         | Failure::Changed(cause)
         | Failure::Internal(cause) => text(cause),
         Failure::Unavailable(text) | Failure::NoConnection(text) | Failure::Busy(text) => text.clone(),
-        Failure::DeadKey | Failure::WrongRole(_) | Failure::Timeout | Failure::Ended | Failure::TooLong => {
-            failure.to_string()
-        }
+        Failure::DeadKey
+        | Failure::WrongRole(_)
+        | Failure::Timeout
+        | Failure::Ended
+        | Failure::TooLong
+        | Failure::ListsCut => failure.to_string(),
     }
 }
 

@@ -4,8 +4,8 @@ use rowgate_core::cursor::{self, Position};
 use rowgate_core::derive::CursorKey;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::ReadPage;
-use rowgate_sql::compile::{self, CompiledDocument, CompiledRead};
-use rowgate_sql::query::Query;
+use rowgate_sql::compile::{self, CompiledRead};
+use rowgate_sql::query::{Document, Query};
 use rowgate_sql::rest;
 
 use crate::auth::credential::Caller;
@@ -107,7 +107,7 @@ pub async fn count(
 enum Compiled {
     One(CompiledRead),
     /// Rows stand within its rows.
-    Nested(CompiledDocument),
+    Nested(Document),
 }
 
 struct Read<'a, F> {
@@ -128,8 +128,8 @@ impl<F: Fn(&KeyContext) -> Result<Compiled, Problem> + Send + Sync> Attempt for 
         let Read { cursors, wording, make } = self;
         let compiled = match make(context).map_err(RetryReason::Refused)? {
             Compiled::One(compiled) => compiled,
-            Compiled::Nested(compiled) => {
-                return nested::read(caller, context, (cursors, wording), compiled, is_last).await;
+            Compiled::Nested(document) => {
+                return nested::read(caller, context, (cursors, wording), &document, is_last).await;
             }
         };
         let statement = (compiled.sql, compiled.shape.clone());

@@ -10,6 +10,7 @@ use rowgate_sql::catalog::{Catalog, Scope};
 
 use crate::auth::key_cache::KeyCache;
 use crate::tenants::freshness::{Freshness, FreshnessCheck};
+use crate::tenants::long_lists::LongLists;
 
 /// A catalog and the keys seen while it was current. Replaced as a whole, so that no key outlives its generation here.
 pub struct Snapshot {
@@ -17,6 +18,7 @@ pub struct Snapshot {
     pub(crate) watched: Arc<Watched>,
     pub(crate) freshness: Freshness,
     pub(crate) keys: KeyCache,
+    pub(crate) long_lists: LongLists,
 }
 
 impl Snapshot {
@@ -64,7 +66,7 @@ mod tests {
 
     fn snapshot(catalog: Catalog) -> Snapshot {
         let (watched, freshness) = (Arc::default(), Freshness::new(Instant::now()));
-        Snapshot { catalog, watched, freshness, keys: KeyCache::default() }
+        Snapshot { catalog, watched, freshness, keys: KeyCache::default(), long_lists: LongLists::default() }
     }
 
     #[test]

@@ -26,6 +26,7 @@ use crate::tenants::availability::Availability;
 use crate::tenants::call_activity::CallActivity;
 use crate::tenants::freshness::Freshness;
 use crate::tenants::load_backoff::LoadBackoff;
+use crate::tenants::long_lists::LongLists;
 use crate::tenants::snapshot::Snapshot;
 
 /// Connections for key look-ups and catalogs; the requests' own are those of the request pool. One is never a stranger's.
@@ -258,7 +259,8 @@ impl Tenant {
         self.load_backoff.end();
         self.metrics.catalog_loads.add_one();
         let keys = self.current().map(|old| old.keys.successor()).unwrap_or_default();
-        let snapshot = Arc::new(Snapshot { catalog, watched: Arc::new(watched), freshness, keys });
+        let (watched, long_lists) = (Arc::new(watched), LongLists::default());
+        let snapshot = Arc::new(Snapshot { catalog, watched, freshness, keys, long_lists });
         *self.snapshot.write() = Some(snapshot.clone());
         tracing::info!(tenant = %self.slug, generation = snapshot.catalog.generation, "catalog loaded");
         self.loaded.notify_one();

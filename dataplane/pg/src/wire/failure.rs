@@ -46,6 +46,9 @@ pub enum Failure {
     /// by itself is undone, and a write is.
     #[error("the answer exceeds the maximum size")]
     TooLong,
+    /// Lists have more rows than were asked for together: ask for each by itself.
+    #[error("lists have more rows than were asked for together")]
+    ListsCut,
     /// Any other error of PostgreSQL, or an answer that breaks the protocol.
     #[error("the database answered with an unexpected error")]
     Internal(Cause),

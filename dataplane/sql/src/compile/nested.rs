@@ -9,8 +9,8 @@ use rowgate_core::cursor::Binding;
 
 use super::predicate::Row;
 use super::select::{self, Member};
-use super::{aggregate, column, column_of, encoding, limit, operator, order, rows};
-use crate::catalog::{Entity, Link};
+use super::{aggregate, column, column_of, encoding, limit, mark, operator, order, rows, rows_up_to};
+use crate::catalog::{Entity, EntityKind, Link};
 use crate::query::{Query, Reference, Selected, ToOne};
 use crate::shape::{Column, Shape};
 use crate::text::Sql;
@@ -25,6 +25,8 @@ pub struct CompiledLevel {
     pub members: Vec<Member>,
     /// Rows of each list; the SQL may give one more or several.
     pub take: usize,
+    /// So many rows, of all its lists, are as many as were asked for: there may be others. `None`: each list has its own limit.
+    pub bound: Option<usize>,
     /// Its rows are single values and no objects.
     pub is_value: bool,
     /// There are no lists with fewer rows than there are: more than `take` are too many.
@@ -53,6 +55,59 @@ pub(super) struct Hop<'q> {
     ones: Vec<&'q ToOne>,
     link: &'q Link,
     query: &'q Query,
+}
+
+/// How the rows of lists are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListPlan {
+    /// Those of all lists of a level together, where that is known to give each row to its list, and up to a bound.
+    Together,
+    /// Each list by itself, up to its own limit.
+    Apart,
+}
+
+/// What a list has to allow to be asked for together with others. Shorter ones are cheaper apart: an index may give the few first rows.
+const MIN_LIMIT: u64 = 51;
+/// Fewer rows around are as quick one by one.
+const MIN_AROUND: u64 = 3;
+/// `smallint`, `integer`, `bigint` and `uuid`: values that are equal are the same bytes.
+const EQUAL_BYTES: [u32; 4] = [21, 23, 20, 2950];
+/// Rows that may be read for nothing, where one list has more than all were expected to have; about 10 ms.
+const MAX_BOUND: u64 = 10_000;
+
+/// The rows to which the rows asked for belong.
+#[derive(Clone, Copy)]
+pub(super) enum Belonging<'a> {
+    To(Around<'a>),
+    /// Any of those that the last hop begins at.
+    ToAny {
+        root: &'a Query,
+        hops: &'a [Hop<'a>],
+    },
+}
+
+impl Belonging<'_> {
+    /// Writes that a row of `inside` belongs to them.
+    pub(super) fn condition(self, sql: &mut Sql, inside: &Entity) {
+        match self {
+            Belonging::To(around) => around.belongs(sql, Row { entity: inside, alias: 0 }),
+            Belonging::ToAny { root, hops } => {
+                let Some((hop, before)) = hops.split_last() else { return };
+                let Link::Fields(pairs) = hop.link else { return };
+                let (open, word, close) = match pairs.len() {
+                    // PostgreSQL reads an index with an array in the order of its pages
+                    1 => ("", " = any(array(", "))"),
+                    _ => ("(", ") in (", ")"),
+                };
+                sql.lit(open);
+                for (i, (_, at)) in pairs.iter().enumerate() {
+                    column(sql.lit(if i == 0 { "" } else { ", " }), inside, *at);
+                }
+                keys(sql.lit(word), root, before, hop, (ListPlan::Together, false));
+                sql.lit(close);
+            }
+        }
+    }
 }
 
 /// Rows of this entity, around those that the link finds.
@@ -140,13 +195,13 @@ pub(super) fn of_order(query: &Query) -> Vec<Join<'_>> {
 }
 
 /// The lists that are to be compiled yet. A level has the number of its list.
-#[derive(Default)]
 pub(super) struct Lists<'q> {
     pending: VecDeque<PendingList<'q>>,
     n: usize,
     /// The read below which the next lists are, and the level that is compiled.
     root: Option<&'q Query>,
     now: Option<usize>,
+    plan: ListPlan,
 }
 
 struct PendingList<'q> {
@@ -160,7 +215,12 @@ struct PendingList<'q> {
 impl<'q> Lists<'q> {
     /// For the lists in rows of this read, which is a statement by itself.
     pub(super) fn below(root: &'q Query) -> Lists<'q> {
-        Lists { root: Some(root), ..Lists::default() }
+        Lists { root: Some(root), ..Lists::of(ListPlan::Apart) }
+    }
+
+    /// For the reads of a document.
+    pub(super) fn of(plan: ListPlan) -> Lists<'q> {
+        Lists { pending: VecDeque::new(), n: 0, root: None, now: None, plan }
     }
 
     /// The number of the list that is noted next.
@@ -201,15 +261,26 @@ impl<'q> Lists<'q> {
             let mut select = select::write(&mut sql, query, &hops, &mut self);
             let columns = &mut select.shape.columns;
             let mut key = Vec::new();
+            let bound = bound(root, &hops, self.plan);
             if let Some(hop) = hops.last() {
                 let entity = entity_around(root, &hops);
-                for around in hop.link.around() {
-                    sql.lit(", p.").ident(&entity.fields[around].column);
-                    key.push(columns.len());
-                    columns.push(Column { label: None, encoding: encoding::of(&entity.fields[around].ty) });
+                match (bound, hop.link) {
+                    (Some(_), Link::Fields(pairs)) => {
+                        for (_, at) in pairs {
+                            key.push(mark(&mut sql, &query.entity, columns, *at));
+                        }
+                    }
+                    _ => {
+                        for around in hop.link.around() {
+                            sql.lit(", p.").ident(&entity.fields[around].column);
+                            key.push(columns.len());
+                            let encoding = encoding::of(&entity.fields[around].ty);
+                            columns.push(Column { label: None, encoding });
+                        }
+                    }
                 }
             }
-            from(&mut sql, root, &hops, &select.joins);
+            from(&mut sql, root, &hops, &select.joins, self.plan);
             order(&mut sql, query);
             if hops.is_empty() {
                 limit(&mut sql, query);
@@ -220,6 +291,7 @@ impl<'q> Lists<'q> {
                 entity: Arc::clone(&query.entity),
                 members: select.members,
                 take: query.take,
+                bound: bound.and_then(|bound| bound.try_into().ok()),
                 is_value: matches!(query.select[..], [Selected::Aggregate { .. }]),
                 is_whole: query.group.is_some() && query.binding.is_none(),
                 binding: query.binding,
@@ -242,39 +314,73 @@ fn entity_around<'q>(root: &'q Query, hops: &'q [Hop<'_>]) -> &'q Entity {
     }
 }
 
+/// Up to how many rows the lists that `hops` lead to are asked for together; `None`: each by itself. A list is known by the columns that
+/// point to its row around, so these have to be the very bytes of that one's.
+fn bound(root: &Query, hops: &[Hop<'_>], plan: ListPlan) -> Option<u64> {
+    let (hop, before) = hops.split_last()?;
+    let (query, around) = (hop.query, entity_around(root, hops));
+    let Link::Fields(pairs) = hop.link else { return None };
+    let is_same = |(outer, inner): &(usize, usize)| {
+        let (outer, inner) = (&around.fields[*outer].ty, &query.entity.fields[*inner].ty);
+        outer.oid == inner.oid && EQUAL_BYTES.contains(&outer.oid)
+    };
+    let is_table = query.entity.kind == EntityKind::Table;
+    let is_whole = query.group.is_none() && query.after.is_none() && !query.order.is_empty();
+    let allows = rows_up_to(query);
+    let n_around = before.iter().map(|hop| rows_up_to(hop.query)).fold(rows_up_to(root), u64::saturating_mul);
+    let together = plan == ListPlan::Together && is_table && is_whole && pairs.iter().all(is_same);
+    let bound = n_around.saturating_mul(allows).min(MAX_BOUND);
+    (together && MIN_LIMIT <= allows && MIN_AROUND <= n_around).then_some(bound)
+}
+
 /// The rows that `hops` lead to, with what is joined to each.
-fn from(sql: &mut Sql, root: &Query, hops: &[Hop<'_>], joins: &[Join<'_>]) {
+fn from(sql: &mut Sql, root: &Query, hops: &[Hop<'_>], joins: &[Join<'_>], plan: ListPlan) {
     let Some((hop, before)) = hops.split_last() else {
         return rows(sql, root, root.after.as_ref(), joins, None);
     };
     let query = hop.query;
+    let bound = bound(root, hops, plan);
     sql.lit(" from (");
-    keys(sql, root, before, hop);
-    sql.lit(") p cross join lateral (");
-    match &query.group {
-        Some(group) => aggregate::all(sql, group),
+    if bound.is_none() {
+        keys(sql, root, before, hop, (plan, true));
+        sql.lit(") p cross join lateral (");
+    }
+    match (&query.group, bound, hop.link) {
+        (Some(group), ..) => aggregate::all(sql, group),
+        (None, Some(_), Link::Fields(pairs)) => read_columns(sql, query, pairs.iter().map(|(_, at)| *at)),
+        (None, ..) => read_columns(sql, query, []),
+    }
+    match bound {
+        Some(bound) => {
+            rows(sql, query, None, &[], Some(Belonging::ToAny { root, hops }));
+            sql.lit(" limit ").number(bound);
+        }
         None => {
-            let mut fields = BTreeSet::new();
-            query.read_fields(&mut |field| {
-                fields.insert(field);
-            });
-            sql.lit(if fields.is_empty() { "select" } else { "" });
-            for (i, field) in fields.into_iter().enumerate() {
-                sql.lit(if i == 0 { "select " } else { ", " });
-                column(sql, &query.entity, field);
-            }
+            let around = Around { entity: entity_around(root, hops), link: hop.link, alias: None };
+            rows(sql, query, query.after.as_ref(), &of_order(query), Some(Belonging::To(around)));
+            order(sql, query);
+            limit(sql, query);
         }
     }
-    let around = Some(Around { entity: entity_around(root, hops), link: hop.link, alias: None });
-    rows(sql, query, query.after.as_ref(), &of_order(query), around);
-    order(sql, query);
-    limit(sql, query);
     sql.lit(") t");
     join(sql, &query.entity, joins);
 }
 
-/// By what the rows of a list belong to those around: each once, so that no row comes twice.
-fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>) {
+/// The columns that an answer is made of, and these.
+fn read_columns(sql: &mut Sql, query: &Query, others: impl IntoIterator<Item = usize>) {
+    let mut fields: BTreeSet<usize> = others.into_iter().collect();
+    query.read_fields(&mut |field| {
+        fields.insert(field);
+    });
+    sql.lit(if fields.is_empty() { "select" } else { "" });
+    for (i, field) in fields.into_iter().enumerate() {
+        sql.lit(if i == 0 { "select " } else { ", " });
+        column(sql, &query.entity, field);
+    }
+}
+
+/// By what the rows of a list belong to those around. `once`: each once, so that no row comes twice.
+fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>, (plan, once): (ListPlan, bool)) {
     let around = before.last().map_or(root, |hop| hop.query);
     let entity = hop.ones.last().map_or(&*around.entity, |one| &*one.entity);
     let link = hop.link.around();
@@ -292,6 +398,7 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>) {
         joins.push(Join { around, alias, entity_around, link: &one.link, entity: &one.entity });
         entity_around = Some(&*one.entity);
     }
+    let is_unique = is_unique || !once;
     if !is_unique {
         for (i, field) in link.iter().enumerate() {
             sql.lit(if i == 0 { "select distinct t." } else { ", t." }).ident(&entity.fields[*field].column);
@@ -302,7 +409,7 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>) {
         sql.lit(if i == 0 { "select " } else { ", " });
         column_of(sql, alias, entity, *field);
     }
-    from(sql, root, before, &joins);
+    from(sql, root, before, &joins, plan);
     if before.is_empty() {
         order(sql, root);
         limit(sql, root);

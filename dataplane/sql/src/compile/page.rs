@@ -117,15 +117,17 @@ fn bind(query: &Query, term: &OrderTerm, value: Option<&[u8]>) -> Bind {
     }
 }
 
-/// The smallest of 1, 2, 11, 101, 1001, ... that leaves room for one row more than `take`, and no more than any page
-/// needs: few texts, so that statements stay prepared, and a literal, because a bound limit is planned again each time.
+/// The smallest of 2, 3, 6, 11, 26, 51, 101, 251, ... that leaves room for one row more than `take`, and no more than any page needs: few
+/// texts, so that statements stay prepared, and literals, because a bound limit is planned again each time.
 pub(super) fn limit(take: u64, max_take: u64) -> u64 {
-    let wanted = take + 1;
     let mut power = 1;
-    while power + 1 < wanted {
+    loop {
+        let step = [power, power * 5 / 2, power * 5].into_iter().find(|step| take <= *step);
+        if let Some(step) = step {
+            return step.min(max_take.max(take)) + 1;
+        }
         power *= 10;
     }
-    (power + 1).min(max_take.max(take) + 1)
 }
 
 #[cfg(test)]
@@ -136,13 +138,17 @@ mod tests {
     fn limits_are_rounded_up_to_few_numbers() {
         for (take, max, wanted) in [
             (1, 100_000, 2),
-            (2, 100_000, 11),
+            (2, 100_000, 3),
+            (3, 100_000, 6),
             (10, 100_000, 11),
-            (11, 100_000, 101),
+            (11, 100_000, 26),
+            (50, 100_000, 51),
             (100, 100_000, 101),
+            (101, 100_000, 251),
             (99_999, 100_000, 100_001),
             (100_000, 100_000, 100_001),
-            (500, 700, 701),
+            (500, 700, 501),
+            (501, 700, 701),
             (1, 1, 2),
         ] {
             assert_eq!(limit(take, max), wanted, "{take} of {max}");

@@ -4,7 +4,7 @@ use rowgate_core::problem::Code;
 
 use super::*;
 use crate::catalog::{Entity, Link, Through};
-use crate::compile::{CompiledRead, Member};
+use crate::compile::{CompiledRead, ListPlan, Member};
 use crate::query::{Aggregate, Form, Group, Selected, ToMany, ToOne};
 use crate::request::{AggregateFunction, Aggregation, GroupRequest, OrderBy};
 use crate::resolve;
@@ -61,7 +61,7 @@ fn a_row_that_is_referred_to_is_joined_and_its_columns_make_an_object() {
         levels(&read),
         [concat!(
             r#"select t."line", t1."id" is not null, t1."status", t."order_id" from "app"."order""lines" t "#,
-            r#"left join "app"."orders" t1 on t1."id" = t."order_id" order by t."order_id", t."line" limit 11 <- "#,
+            r#"left join "app"."orders" t1 on t1."id" = t."order_id" order by t."order_id", t."line" limit 3 <- "#,
         )]
     );
     let object =
@@ -121,10 +121,47 @@ fn lists_nest_and_a_row_of_several_rows_around_comes_once() {
     assert_eq!((read.levels[1].around, &*read.levels[1].key_around), (Some(0), &[3][..]));
 }
 
-/// What a request of REST with `$expand` sends, the read first.
+/// What a request of REST with `$expand` sends, the read first, with each list by itself.
 fn expanded(entity: &str, options: &str) -> Vec<String> {
+    expanded_as(entity, options, ListPlan::Apart).0
+}
+
+/// And the bounds of its levels.
+pub(super) fn expanded_as(entity: &str, options: &str, plan: ListPlan) -> (Vec<String>, Vec<Option<usize>>) {
     let query = collection(entity, options).unwrap_or_else(|problem| panic!("{options}: {problem:?}"));
-    compile::rows_within(query).levels.iter().map(|level| show(&level.sql)).collect()
+    let document = compile::document(&compile::rows_within(query), plan);
+    document.levels.iter().map(|level| (show(&level.sql), level.bound)).unzip()
+}
+
+/// A list of 100 rows at most in each of 50.
+#[test]
+fn the_lists_of_a_level_are_asked_for_together() {
+    let (levels, bounds) =
+        expanded_as("orders", "$select=id&$first=50&$expand=lines($select=qty)", ListPlan::Together);
+    assert_eq!(
+        levels[1],
+        concat!(
+            r#"select t."qty", t."order_id", t."line", t."order_id" from (select t."order_id", t."line", t."qty" "#,
+            r#"from "app"."order""lines" t where t."order_id" = any(array(select t."id" from "app"."orders" t "#,
+            r#"order by t."id" limit 51)) limit 5151) t order by t."order_id", t."line" <- "#,
+        )
+    );
+    assert_eq!(bounds, [None, Some(5151)]);
+    // and no level reads more for nothing
+    let (_, bounds) = expanded_as("orders", "$first=1000&$expand=lines($first=1000)", ListPlan::Together);
+    assert_eq!(bounds, [None, Some(10_000)]);
+    for (options, why) in [
+        ("$first=50&$expand=lines($first=5)", "few rows of each, which an index may give first"),
+        ("$first=1&$expand=lines", "few rows around"),
+        ("$expand=first", "one row of each"),
+    ] {
+        let (_, bounds) = expanded_as("orders", options, ListPlan::Together);
+        assert_eq!(bounds, [None, None], "{why}");
+    }
+    let (levels, bounds) =
+        expanded_as("orders", "$expand=lines($expand=order($expand=lines))", ListPlan::Together);
+    assert_eq!(bounds, [None, Some(10_000), Some(10_000)]);
+    assert!(levels[2].contains(r#"any(array(select t1."id" from (select"#), "{}", levels[2]);
 }
 
 #[test]
@@ -141,7 +178,7 @@ fn what_expand_names_is_joined_or_a_statement_of_its_own() {
     let around = format!(r#"(select distinct t."id" from (select t."id" {orders}) t) p"#);
     let lines = concat!(
         r#"(select t."order_id", t."line", t."qty" from "app"."order""lines" t where t."order_id" = p."id" and "#,
-        r#"t."qty" > $1 order by t."order_id", t."line" limit 11) t"#
+        r#"t."qty" > $1 order by t."order_id", t."line" limit 6) t"#
     );
     assert_eq!(
         expanded(
@@ -176,7 +213,7 @@ fn a_table_between_both_is_asked_whether_there_is_a_row() {
     let mut picked = lines_of_orders(query("lines", "$first=1", &["qty"], vec![]));
     picked.link = Link::Through(Arc::new(through));
     let read = query("orders", "$first=1", &["id"], vec![Selected::Many(Box::new(picked))]);
-    let document = compile::rows_within(read);
+    let document = compile::document(&compile::rows_within(read), ListPlan::Together);
     assert_eq!(document.relations, [7]);
     assert!(
         document.levels[1].sql.as_str().contains(

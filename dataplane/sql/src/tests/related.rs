@@ -2,7 +2,9 @@
 
 use rowgate_core::problem::Code;
 
+use super::nested::expanded_as;
 use super::*;
+use crate::compile::ListPlan;
 use crate::query::Predicate;
 
 /// What stands behind `where` of a read.
@@ -136,10 +138,8 @@ fn rows_are_ordered_by_fields_of_rows_that_they_refer_to() {
         assert!(text.contains(part), "{part}: {text}");
     }
     // within rows the page of each is cut by the same order
-    let nested = collection("orders", "$select=id&$expand=lines($select=line;$orderby=order/status)")
-        .expect("a question");
-    let read = compile::rows_within(nested);
-    let levels: Vec<String> = read.levels.iter().map(|level| show(&level.sql)).collect();
+    let options = "$select=id&$expand=lines($select=line;$orderby=order/status)";
+    let levels = expanded_as("orders", options, ListPlan::Apart).0;
     assert_eq!(levels[1].matches(r#"order by t1."status""#).count(), 2, "{levels:?}");
     assert_eq!(levels[1].matches(r#"left join "app"."orders" t1"#).count(), 2, "{levels:?}");
     for (entity, order, code, words) in [

@@ -252,6 +252,11 @@ impl<'a> Lowering<'a> {
         Ok(arguments)
     }
 
+    /// The rows that what was lowered may return.
+    pub(crate) fn cost(&self) -> u64 {
+        self.cost
+    }
+
     /// Counts a list of `take` rows in each row around it.
     fn count_list(&mut self, take: usize, pos: Pos, context: &FieldContext) -> Lowered<()> {
         self.n_lists += 1;

@@ -7,7 +7,6 @@ use async_graphql::Pos;
 use async_graphql::parser::types::SelectionSet;
 use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::Nested;
 use rowgate_sql::catalog::Link;
 use rowgate_sql::catalog::{Entity, Protocol, Scope};
 use rowgate_sql::compile;
@@ -299,17 +298,19 @@ impl Attempt for ReadRow<'_> {
     ) -> Result<String, RetryReason> {
         let Mutation { app, prepared, entity, root, .. } = self.mutation;
         let path = [root.key.to_owned()];
-        let query = prepared.lowering(app, context).row_of(entity, self.key, self.mutation.asked(), &path);
+        let mut lowering = prepared.lowering(app, context);
+        let query = lowering.row_of(entity, self.key, self.mutation.asked(), &path);
         let query = query.map_err(|error| {
             let problem = error.problem.clone();
             *self.error.lock() = Some(error);
             RetryReason::Refused(problem)
         })?;
+        // it was written, so that it is read whatever it costs, and the next request waits
+        let _too_early = caller.tenant.admit_cost(&caller.credential, context, lowering.cost()).await;
         let row = ToMany { link: Link::All, lists: vec![query], form: Form::Row { name: "row".to_owned() } };
         let document = Document { members: vec![DocumentMember::Read(Box::new(row))] };
-        let nested = Nested::document(compile::document(&document), app.cursor_key.clone());
-        let nested = nested.ok_or_else(|| RetryReason::Final(Problem::internal()))?;
-        let page = nested::page(caller, context, &WORDING, nested, is_last).await?;
+        let page = nested::page(caller, context, (&app.cursor_key, &WORDING), &document, is_last).await?;
+        let page = page.ok_or_else(|| RetryReason::Final(Problem::internal()))?;
         let text = String::from_utf8(page.json).map_err(|_| RetryReason::Final(Problem::internal()))?;
         // an object with one member
         let row = text.strip_prefix("{\"row\":").and_then(|text| text.strip_suffix('}'));

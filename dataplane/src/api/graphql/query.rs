@@ -7,8 +7,6 @@ use async_graphql::parser::types::OperationType;
 use async_graphql::{Request, Response};
 use parking_lot::Mutex;
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::wire::Nested;
-use rowgate_sql::compile;
 use rowgate_sql::resolve::Cursors;
 
 use super::document::Operation;
@@ -106,8 +104,13 @@ impl Attempt for Read<'_> {
                 // what follows asks the database, unless there is nothing of it
                 let roots = prepared.roots().map_err(|error| self.refused(vec![error]))?;
                 let reads = roots.iter().any(|root| !root.name.starts_with("__"));
-                if !reads {
-                    confirm(caller, context).await?;
+                match reads {
+                    // what its rows cost is counted when they are read
+                    true => {
+                        let admitted = caller.tenant.admit_cost(&caller.credential, context, 0).await;
+                        admitted.map_err(RetryReason::Final)?;
+                    }
+                    false => confirm(caller, context).await?,
                 }
                 Ok(Outcome::Mutates(prepared))
             }
@@ -129,20 +132,22 @@ impl Read<'_> {
         if !errors.is_empty() {
             return Err(self.refused(errors));
         }
-        let document =
-            prepared.lowering(self.app, context).query(&roots, &|key| introspected.get(key).cloned());
+        let mut lowering = prepared.lowering(self.app, context);
+        let document = lowering.query(&roots, &|key| introspected.get(key).cloned());
         let document = document.map_err(|error| self.refused(vec![error]))?;
-        let compiled = compile::document(&document);
-        if compiled.levels.is_empty() {
-            confirm(caller, context).await?;
-            let _first = caller.trace.rows.set(0);
-            let data = constants(&document).into_bytes();
-            return Ok(Answer { data: Some(data), errors: Vec::new() });
-        }
-        let nested = Nested::document(compiled, self.app.cursor_key.clone());
-        let nested = nested.ok_or_else(|| RetryReason::Final(Problem::internal()))?;
-        let page = nested::page(caller, context, &WORDING, nested, is_last).await?;
-        Ok(Answer { data: Some(page.json), errors: Vec::new() })
+        let admitted = caller.tenant.admit_cost(&caller.credential, context, lowering.cost()).await;
+        admitted.map_err(RetryReason::Final)?;
+        let said = (&self.app.cursor_key, &WORDING);
+        let page = nested::page(caller, context, said, &document, is_last).await?;
+        let data = match page {
+            Some(page) => page.json,
+            None => {
+                confirm(caller, context).await?;
+                let _first = caller.trace.rows.set(0);
+                constants(&document).into_bytes()
+            }
+        };
+        Ok(Answer { data: Some(data), errors: Vec::new() })
     }
 
     /// The request is refused, unless a newer catalog or key record lets it pass.

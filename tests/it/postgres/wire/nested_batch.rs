@@ -6,7 +6,7 @@ use rowgate_core::cursor::{self, Binding};
 use rowgate_core::derive::{CursorKey, Root};
 use rowgate_pg::wire::{Ask, Failure, Nested, ReadPage};
 use rowgate_sql::catalog::Link;
-use rowgate_sql::compile;
+use rowgate_sql::compile::{self, CompiledDocument, ListPlan};
 use rowgate_sql::query::{
     ConnectionPart, Document, DocumentMember, Form, Predicate, Query, Selected, ToMany, ToOne,
 };
@@ -62,6 +62,12 @@ const ORDERS: &str = "
         order by o.id desc)
      from (select * from app.orders order by id desc limit 10) o left join app.customers c on c.id = o.customer_id)";
 
+/// The rows of the query, and what stands within them.
+fn rows(query: Query) -> Nested {
+    let compiled = compile::document(&compile::rows_within(query), ListPlan::Together);
+    Nested::document(CompiledDocument { members: Vec::new(), ..compiled }, cursors()).expect("a statement")
+}
+
 /// One batch, and again by the statements that it has prepared.
 #[tokio::test]
 async fn a_batch_gives_objects_within_objects() {
@@ -69,7 +75,7 @@ async fn a_batch_gives_objects_within_objects() {
     let wanted = json(&tenant, format!("select to_json({ORDERS})").leak()).await;
     let pool = tenant.pool();
     for _ in 0..2 {
-        let nested = Nested::rows(compile::rows_within(orders()), cursors()).expect("a statement");
+        let nested = rows(orders());
         let first = nested.first();
         let (sql, shape) = (first.sql.clone(), first.shape.clone());
         let ask = Ask { sql, shape, nested: Some(Arc::new(nested)), ..tenant.ask("a", "", &[]) };
@@ -113,7 +119,8 @@ async fn a_document_is_one_object_of_several_reads() {
             DocumentMember::Read(Box::new(row("one", read("orders", 1, vec![Selected::Field(0)])))),
         ],
     };
-    let nested = Nested::document(compile::document(&document), cursors()).expect("a statement");
+    let nested =
+        Nested::document(compile::document(&document, ListPlan::Together), cursors()).expect("a statement");
     let page = answer(&tenant, nested).await.expect("an answer");
     let found: serde_json::Value = serde_json::from_str(utf8(&page)).expect("JSON");
     let rows: Vec<_> = json(
@@ -148,7 +155,7 @@ async fn a_batch_that_fails_midway_leaves_nothing_behind() {
         let mut lines = many("lines", vec![read("lines", 1000, vec![Selected::Field(0)])]);
         lines.lists[0].take = 1000;
         let query = read("orders", 100, vec![Selected::Field(0), Selected::Many(Box::new(lines))]);
-        let nested = Nested::rows(compile::rows_within(query), cursors()).expect("a statement");
+        let nested = rows(query);
         let (sql, shape) = (nested.first().sql.clone(), nested.first().shape.clone());
         Ask { sql, shape, nested: Some(Arc::new(nested)), ..tenant.ask("a", "", &[]) }
     };

@@ -92,6 +92,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if read.is_rewritten {
             return Ok((changed("a table was rewritten while it was read"), true));
         }
+        if read.lists.are_cut() {
+            return Ok((refused(Failure::ListsCut), false));
+        }
         let page = match read.lists.page() {
             Ok(page) => page,
             Err(NoAnswer::TooLong) => return Ok((refused(Failure::TooLong), false)),

@@ -28,6 +28,8 @@ pub(crate) struct Lists<'n> {
 
 #[derive(Default)]
 struct Level {
+    /// All that came, those beyond their lists too.
+    n_rows: usize,
     json: Vec<u8>,
     lists: HashMap<Vec<u8>, List>,
     /// The key of the last row, whose buffer serves every row.
@@ -96,6 +98,7 @@ impl<'n> Lists<'n> {
         }
         let (before, within) = self.levels.split_at_mut(at + 1);
         let Some(level) = before.last_mut() else { return Ok(()) };
+        level.n_rows += 1;
         if !key(&values, &of.key, &mut level.key) {
             return Ok(());
         }
@@ -125,6 +128,12 @@ impl<'n> Lists<'n> {
             return Err(NoAnswer::TooLong);
         }
         Ok(())
+    }
+
+    /// Whether lists that were asked for together may have more rows than came.
+    pub(crate) fn are_cut(&self) -> bool {
+        let mut levels = self.nested.levels.iter().zip(&self.levels);
+        levels.any(|(of, level)| of.bound.is_some_and(|bound| bound <= level.n_rows))
     }
 
     /// All of the answer.

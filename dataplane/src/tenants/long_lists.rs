@@ -1,0 +1,40 @@
+//! Documents whose lists are too long to be asked for together, as seen since the catalog was read.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+use parking_lot::Mutex;
+use rowgate_sql::compile::CompiledDocument;
+
+/// Beyond so many all are forgotten, and each is found once more.
+const MAX_DOCUMENTS: usize = 1000;
+
+/// The name of a document is a hash of its statements, without values. Of two documents with one name both are asked for in the slower way.
+#[derive(Default)]
+pub(crate) struct LongLists {
+    hasher: RandomState,
+    names: Mutex<HashSet<u64>>,
+}
+
+impl LongLists {
+    pub(crate) fn name(&self, document: &CompiledDocument) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        for level in &document.levels {
+            hasher.write(level.sql.as_str().as_bytes());
+        }
+        hasher.finish()
+    }
+
+    pub(crate) fn holds(&self, together: &CompiledDocument) -> bool {
+        // the usual document has no such lists, and is not hashed for it
+        !self.names.lock().is_empty() && self.names.lock().contains(&self.name(together))
+    }
+
+    pub(crate) fn note(&self, name: u64) {
+        let mut names = self.names.lock();
+        if MAX_DOCUMENTS <= names.len() {
+            names.clear();
+        }
+        names.insert(name);
+    }
+}
