@@ -154,14 +154,14 @@ async fn lists_of_any_length(client: &Client, world: &World, admin: &str) {
             select c.id, 'north', timestamptz '2026-01-01' + i * interval '1 minute', 'new'
             from (select id from shop.customers order by id limit 3) c, generate_series(1, 200) i";
     execute(&mut superuser, more).await;
-    let path = "/customers?$select=id&$first=2&$expand=orders($select=id;$expand=lines($select=line_no))";
+    let path = "/customers?$select=id&$first=2&$expand=orders($select=id;$orderby=id desc;$expand=lines($select=line_no))";
     let wanted = as_role(
         world,
         "shop-admin",
         "select json_agg(json_build_object('id', c.id, 'orders', (select json_agg(json_build_object('id', o.id, 'lines',
                 coalesce((select json_agg(json_build_object('line_no', line_no) order by line_no) from shop.order_lines l
-                where l.order_id = o.id), '[]')) order by o.id) from (select id from shop.orders o
-                where o.customer_id = c.id order by id limit 100) o), 'orders@hasMore', true) order by c.id)
+                where l.order_id = o.id), '[]')) order by o.id desc) from (select id from shop.orders o
+                where o.customer_id = c.id order by id desc limit 100) o), 'orders@hasMore', true) order by c.id)
          from (select id from shop.customers order by id limit 2) c",
     )
     .await;
