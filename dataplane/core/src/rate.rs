@@ -42,7 +42,8 @@ impl Bucket {
         loop {
             let from = full_at.max(now);
             if now.saturating_add(burst) <= from {
-                return Err(TooEarly(Duration::from_nanos(from - burst - now + 1)));
+                let wait = from.saturating_sub(burst).saturating_sub(now).saturating_add(1);
+                return Err(TooEarly(Duration::from_nanos(wait)));
             }
             let next = from.saturating_add(interval.saturating_mul(amount));
             match self.0.compare_exchange_weak(full_at, next, Ordering::Relaxed, Ordering::Relaxed) {

@@ -2,12 +2,15 @@
 //! and the rows that refer to one are a statement of their own for each level, however many rows there are. It finds the rows
 //! around once more, in the same snapshot, and gives beside each row by what it belongs to one of those.
 
+mod belonging;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use rowgate_core::cursor::Binding;
 
-use super::predicate::Row;
+pub(super) use belonging::{Around, Belonging};
+
 use super::select::{self, Member};
 use super::{aggregate, column, column_of, encoding, limit, mark, operator, order, rows, rows_up_to};
 use crate::catalog::{Entity, EntityKind, Link};
@@ -74,98 +77,6 @@ const MIN_AROUND: u64 = 3;
 const EQUAL_BYTES: [u32; 4] = [21, 23, 20, 2950];
 /// Rows that may be read for nothing, where one list has more than all were expected to have; about 10 ms.
 const MAX_BOUND: u64 = 10_000;
-
-/// The rows to which the rows asked for belong.
-#[derive(Clone, Copy)]
-pub(super) enum Belonging<'a> {
-    To(Around<'a>),
-    /// Any of those that the last hop begins at.
-    ToAny {
-        root: &'a Query,
-        hops: &'a [Hop<'a>],
-    },
-}
-
-impl Belonging<'_> {
-    /// Writes that a row of `inside` belongs to them.
-    pub(super) fn condition(self, sql: &mut Sql, inside: &Entity) {
-        match self {
-            Belonging::To(around) => around.belongs(sql, Row { entity: inside, alias: 0 }),
-            Belonging::ToAny { root, hops } => {
-                let Some((hop, before)) = hops.split_last() else { return };
-                let Link::Fields(pairs) = hop.link else { return };
-                let (open, word, close) = match pairs.len() {
-                    // PostgreSQL reads an index with an array in the order of its pages
-                    1 => ("", " = any(array(", "))"),
-                    _ => ("(", ") in (", ")"),
-                };
-                sql.lit(open);
-                for (i, (_, at)) in pairs.iter().enumerate() {
-                    column(sql.lit(if i == 0 { "" } else { ", " }), inside, *at);
-                }
-                keys(sql.lit(word), root, before, hop, (ListPlan::Together, false));
-                sql.lit(close);
-            }
-        }
-    }
-}
-
-/// Rows of this entity, around those that the link finds.
-#[derive(Clone, Copy)]
-pub(super) struct Around<'a> {
-    pub(super) entity: &'a Entity,
-    pub(super) link: &'a Link,
-    /// They are `t<alias>`; `None`: `p`.
-    pub(super) alias: Option<u64>,
-}
-
-impl Around<'_> {
-    fn column(self, sql: &mut Sql, field: usize) {
-        match self.alias {
-            None => {
-                sql.lit("p.").ident(&self.entity.fields[field].column);
-            }
-            Some(alias) => column_of(sql, alias, self.entity, field),
-        }
-    }
-
-    /// Writes that a row of `inside` belongs to the row around.
-    pub(super) fn belongs(self, sql: &mut Sql, inside: Row<'_>) {
-        let Row { entity, alias } = inside;
-        match self.link {
-            Link::All => {
-                sql.lit("true");
-            }
-            Link::Fields(pairs) => {
-                for (i, (around, at)) in pairs.iter().enumerate() {
-                    sql.lit(if i == 0 { "" } else { " and " });
-                    column_of(sql, alias, entity, *at);
-                    operator(sql, Some(&entity.fields[*at].ty), "=");
-                    self.column(sql, *around);
-                }
-            }
-            // a row comes once, however many rows between lead to it
-            Link::Through(through) => {
-                sql.lit("exists (select from ")
-                    .ident(&through.schema)
-                    .lit(".")
-                    .ident(&through.object)
-                    .lit(" j");
-                for (i, (around, between)) in through.around.iter().enumerate() {
-                    sql.lit(if i == 0 { " where j." } else { " and j." }).ident(between);
-                    operator(sql, Some(&self.entity.fields[*around].ty), "=");
-                    self.column(sql, *around);
-                }
-                for (between, at) in &through.inside {
-                    sql.lit(" and j.").ident(between);
-                    operator(sql, Some(&entity.fields[*at].ty), "=");
-                    column_of(sql, alias, entity, *at);
-                }
-                sql.lit(")");
-            }
-        }
-    }
-}
 
 /// A row that is referred to, as `t<alias>`, beside `t<around>`.
 pub(super) struct Join<'q> {
