@@ -142,3 +142,22 @@ async fn statuses_follow_the_media_type() {
         assert_eq!(reply.status, 401, "{body}: {reply:?}");
     }
 }
+
+/// Seen to fail with the errors in the order in which async-graphql finds them.
+#[tokio::test]
+async fn errors_stand_in_the_order_of_the_document() {
+    let shop = Shop::open().await;
+    for n in 0..20 {
+        // each is another document, so that none is remembered
+        let fragments: String = (0..6).map(|i| format!("fragment F{i} on Query {{ none{i} }} ")).collect();
+        let query = format!("{{ v{n}: __typename ...F0 ...F1 ...F2 ...F3 ...F4 ...F5 }} {fragments}");
+        let answer = shop.ask("shop-admin", json!({"query": query})).await;
+        let errors = answer["errors"].as_array().expect("errors");
+        let named: Vec<_> =
+            errors.iter().map(|error| error["message"].as_str().unwrap_or_default()).collect();
+        assert_eq!(named.len(), 6, "{answer}");
+        for (i, message) in named.iter().enumerate() {
+            assert!(message.contains(&format!("none{i}")), "{named:?}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_graphql::parser::types::ExecutableDocument;
-use async_graphql::{Request, Response};
+use async_graphql::{Request, Response, ServerError};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
@@ -42,7 +42,7 @@ impl Schema {
         request.operation_name.clone_from(&operation.name);
         let Response { errors, .. } = self.executable.execute(request).await;
         if !errors.is_empty() {
-            return Err(errors.into_iter().map(GraphQlError::from).collect());
+            return Err(in_order(errors));
         }
         let mut kept = self.documents.0.lock();
         if MAX_BYTES < kept.n_bytes + text.len() {
@@ -52,4 +52,14 @@ impl Schema {
         kept.by_hash.insert(hash, document);
         Ok(operation)
     }
+}
+
+/// Errors as they stand in the document. async-graphql looks through fragments in the order of a hash, which differs from request to request:
+/// a name that a key may not use would get another answer than one that does not exist.
+fn in_order(mut errors: Vec<ServerError>) -> Vec<GraphQlError> {
+    let place = |error: &ServerError| -> Vec<(usize, usize)> {
+        error.locations.iter().map(|at| (at.line, at.column)).collect()
+    };
+    errors.sort_by(|one, other| (place(one), &one.message).cmp(&(place(other), &other.message)));
+    errors.into_iter().map(GraphQlError::from).collect()
 }
