@@ -60,6 +60,7 @@ fn in_order(mut errors: Vec<ServerError>) -> Vec<GraphQlError> {
     let place = |error: &ServerError| -> Vec<(usize, usize)> {
         error.locations.iter().map(|at| (at.line, at.column)).collect()
     };
-    errors.sort_by(|one, other| (place(one), &one.message).cmp(&(place(other), &other.message)));
+    // those of one place stay as the rules found them, whatever names they hold
+    errors.sort_by_key(place);
     errors.into_iter().map(GraphQlError::from).collect()
 }
