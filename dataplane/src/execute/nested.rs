@@ -22,14 +22,16 @@ pub(super) async fn read(
     document: &Document,
     is_last: bool,
 ) -> Result<Answer, RetryReason> {
-    let compiled = CompiledDocument { members: Vec::new(), ..compiled(context, document, is_last) };
-    let is_counted = compiled.levels.get(1).is_some_and(|level| level.is_root_value());
-    let binding = compiled.levels.first().and_then(|level| level.binding);
+    let mut binding = None;
+    let nested = |compiled: CompiledDocument| {
+        binding = compiled.levels.first().and_then(|level| level.binding);
+        Nested::rows(compiled, cursors.clone())
+    };
     // no document without a statement is made of a query
-    let page = sent(caller, context, (cursors, wording), compiled, is_last).await?;
+    let page = ask(caller, context, wording, (document, nested), is_last).await?;
     let page = page.ok_or_else(|| RetryReason::Final(Problem::internal()))?;
     let after = after(cursors, wording, binding, &page)?;
-    let count = is_counted.then(|| Count::Known(page.count.unwrap_or_default()));
+    let count = page.count.map(Count::Known);
     Ok(Answer { json: page.json, after, count, tail: None, tagged: None })
 }
 
@@ -41,40 +43,35 @@ pub(crate) async fn page(
     document: &Document,
     is_last: bool,
 ) -> Result<Option<ReadPage>, RetryReason> {
-    sent(caller, context, (cursors, wording), compiled(context, document, is_last), is_last).await
+    let nested = |compiled| Nested::document(compiled, cursors.clone());
+    ask(caller, context, wording, (document, nested), is_last).await
 }
 
-/// Lists are asked for together, unless these were seen to be too long for it.
-fn compiled(context: &KeyContext, document: &Document, is_last: bool) -> CompiledDocument {
-    let together = compile::document(document, ListPlan::Together);
-    let is_bound = together.levels.iter().any(|level| level.bound.is_some());
-    match is_bound && (is_last || context.snapshot.long_lists.holds(&together)) {
-        true => compile::document(document, ListPlan::Apart),
-        false => together,
-    }
-}
-
-async fn sent(
+/// Asks for lists together, and for each by itself where these are too long for that, as is seen now or was before.
+async fn ask(
     caller: &Caller,
     context: &KeyContext,
-    (cursors, wording): (&CursorKey, &Wording),
-    compiled: CompiledDocument,
+    wording: &Wording,
+    (document, mut nested): (&Document, impl FnMut(CompiledDocument) -> Option<Nested>),
     is_last: bool,
 ) -> Result<Option<ReadPage>, RetryReason> {
     let long_lists = &context.snapshot.long_lists;
-    let name = long_lists.name(&compiled);
-    let Some(nested) = Nested::document(compiled, cursors.clone()) else { return Ok(None) };
-    let entity = nested.first().entity.clone();
+    let mut compiled = compile::document(document, ListPlan::Together);
+    if long_lists.hold(&compiled) {
+        compiled = compile::document(document, ListPlan::Apart);
+    }
+    let Some(asked) = nested(compiled) else { return Ok(None) };
+    let entity = asked.first().entity.clone();
     // The last try takes what it gets: where tables change without end, answers must come all the same.
-    let page = retry::read_nested(caller, context, !is_last, nested).await;
+    let mut page = retry::read_nested(caller, context, !is_last, asked).await;
+    if matches!(page, Err(Failure::ListsCut)) {
+        long_lists.note(&compile::document(document, ListPlan::Together));
+        let Some(asked) = nested(compile::document(document, ListPlan::Apart)) else { return Ok(None) };
+        page = retry::read_nested(caller, context, !is_last, asked).await;
+    }
     let page = page.map_err(|failure| match failure {
         Failure::TooLong => RetryReason::Final(Problem::new(Code::TooLarge, wording.long_nested)),
-        failure => {
-            if matches!(failure, Failure::ListsCut) {
-                long_lists.note(name);
-            }
-            problem_of(caller, context, wording, &entity, failure, |_| None)
-        }
+        failure => problem_of(caller, context, wording, &entity, failure, |_| None),
     })?;
     if page.key.generation > context.snapshot.catalog.generation && !is_last {
         return Err(RetryReason::Behind);

@@ -61,7 +61,11 @@ fn problem_of_failure(
             RetryReason::Final(Problem::unavailable())
         }
         Failure::TooLong => RetryReason::Final(Problem::new(Code::TooLarge, wording.long_row)),
-        Failure::ListsCut => RetryReason::ListsCut,
+        // what is cut is asked for again, one by one
+        Failure::ListsCut => {
+            trace.fault("the database answered with an unexpected error", &failure.to_string());
+            RetryReason::Final(Problem::internal())
+        }
         Failure::Internal(cause) => {
             trace.fault("the database answered with an unexpected error", &text(&cause));
             RetryReason::Final(Problem::internal())

@@ -34,8 +34,6 @@ pub(crate) enum RetryReason {
     Denied(Problem),
     /// The key's catalog generation is newer than ours.
     Behind,
-    /// The same is to be asked in another way, which is remembered; never of the last attempt.
-    ListsCut,
 }
 
 /// What is tried.
@@ -100,7 +98,6 @@ pub(crate) async fn run<T: Attempt>(
                 has_raced = true;
                 continue;
             }
-            Err(RetryReason::ListsCut) => continue,
             Err(RetryReason::Behind) => Problem::unavailable(),
             Err(RetryReason::Refused(problem) | RetryReason::Doubtful(problem)) => problem,
             // a key that changes its permission set has the new grants a moment before its record says so; a column that

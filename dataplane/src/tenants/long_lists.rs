@@ -17,7 +17,7 @@ pub(crate) struct LongLists {
 }
 
 impl LongLists {
-    pub(crate) fn name(&self, document: &CompiledDocument) -> u64 {
+    fn name(&self, document: &CompiledDocument) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         for level in &document.levels {
             hasher.write(level.sql.as_str().as_bytes());
@@ -25,12 +25,15 @@ impl LongLists {
         hasher.finish()
     }
 
-    pub(crate) fn holds(&self, together: &CompiledDocument) -> bool {
-        // the usual document has no such lists, and is not hashed for it
-        !self.names.lock().is_empty() && self.names.lock().contains(&self.name(together))
+    /// Whether the document was noted, as it is with its lists together.
+    pub(crate) fn hold(&self, together: &CompiledDocument) -> bool {
+        // a tenant without long lists hashes nothing for them
+        let names = self.names.lock();
+        !names.is_empty() && names.contains(&self.name(together))
     }
 
-    pub(crate) fn note(&self, name: u64) {
+    pub(crate) fn note(&self, together: &CompiledDocument) {
+        let name = self.name(together);
         let mut names = self.names.lock();
         if MAX_DOCUMENTS <= names.len() {
             names.clear();

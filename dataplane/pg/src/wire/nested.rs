@@ -31,6 +31,12 @@ impl Nested {
         (!levels.is_empty()).then_some(Nested { levels, members, cursors, relations })
     }
 
+    /// The rows of the first read of a document, and what stands within them.
+    #[must_use]
+    pub fn rows(document: CompiledDocument, cursors: CursorKey) -> Option<Nested> {
+        Nested::document(CompiledDocument { members: Vec::new(), ..document }, cursors)
+    }
+
     /// The first statement, by which a pool finds a connection that knows it.
     #[must_use]
     pub fn first(&self) -> &CompiledLevel {

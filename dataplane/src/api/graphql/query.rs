@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_graphql::parser::types::OperationType;
 use async_graphql::{Request, Response};
@@ -44,7 +45,7 @@ pub(super) async fn run(
     request: Result<GraphQlRequest, Problem>,
     writes: bool,
 ) -> Result<Outcome, Problem> {
-    let read = Read { app, request, writes, errors: Mutex::default() };
+    let read = Read { app, request, writes, is_counted: AtomicBool::new(false), errors: Mutex::default() };
     let outcome = retry::run(caller, context, &read).await;
     let errors = read.errors.into_inner();
     match outcome {
@@ -65,6 +66,8 @@ struct Read<'a> {
     app: &'a App,
     request: Result<GraphQlRequest, Problem>,
     writes: bool,
+    /// Its cost was counted, in this try or in one before: who overdraws the limit still gets this answer.
+    is_counted: AtomicBool,
     /// What was wrong with the request in the last try: the problem beside them says only that something was.
     errors: Mutex<Vec<GraphQlError>>,
 }
@@ -135,8 +138,11 @@ impl Read<'_> {
         let mut lowering = prepared.lowering(self.app, context);
         let document = lowering.query(&roots, &|key| introspected.get(key).cloned());
         let document = document.map_err(|error| self.refused(vec![error]))?;
-        let admitted = caller.tenant.admit_cost(&caller.credential, context, lowering.cost()).await;
-        admitted.map_err(RetryReason::Final)?;
+        if !self.is_counted.load(Ordering::Relaxed) {
+            let admitted = caller.tenant.admit_cost(&caller.credential, context, lowering.cost()).await;
+            admitted.map_err(RetryReason::Final)?;
+            self.is_counted.store(true, Ordering::Relaxed);
+        }
         let said = (&self.app.cursor_key, &WORDING);
         let page = nested::page(caller, context, said, &document, is_last).await?;
         let data = match page {

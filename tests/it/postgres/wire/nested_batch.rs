@@ -6,7 +6,7 @@ use rowgate_core::cursor::{self, Binding};
 use rowgate_core::derive::{CursorKey, Root};
 use rowgate_pg::wire::{Ask, Failure, Nested, ReadPage};
 use rowgate_sql::catalog::Link;
-use rowgate_sql::compile::{self, CompiledDocument, ListPlan};
+use rowgate_sql::compile::{self, ListPlan};
 use rowgate_sql::query::{
     ConnectionPart, Document, DocumentMember, Form, Predicate, Query, Selected, ToMany, ToOne,
 };
@@ -65,7 +65,7 @@ const ORDERS: &str = "
 /// The rows of the query, and what stands within them.
 fn rows(query: Query) -> Nested {
     let compiled = compile::document(&compile::rows_within(query), ListPlan::Together);
-    Nested::document(CompiledDocument { members: Vec::new(), ..compiled }, cursors()).expect("a statement")
+    Nested::rows(compiled, cursors()).expect("a statement")
 }
 
 /// One batch, and again by the statements that it has prepared.
