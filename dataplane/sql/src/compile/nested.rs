@@ -76,7 +76,7 @@ const MIN_AROUND: u64 = 3;
 /// `smallint`, `integer`, `bigint` and `uuid`: values that are equal are the same bytes.
 const EQUAL_BYTES: [u32; 4] = [21, 23, 20, 2950];
 /// Rows that may be read for nothing, where one list has more than all were expected to have; about 10 ms.
-const MAX_BOUND: u64 = 10_000;
+const MAX_BOUND: usize = 10_000;
 
 /// A row that is referred to, as `t<alias>`, beside `t<around>`.
 pub(super) struct Join<'q> {
@@ -172,23 +172,17 @@ impl<'q> Lists<'q> {
             let mut select = select::write(&mut sql, query, &hops, &mut self);
             let columns = &mut select.shape.columns;
             let mut key = Vec::new();
-            let bound = bound(root, &hops, self.plan);
-            if let Some(hop) = hops.last() {
+            let together = together(root, &hops, self.plan);
+            if let Some(Together { pairs, .. }) = together {
+                for (_, at) in pairs {
+                    key.push(mark(&mut sql, &query.entity, columns, *at));
+                }
+            } else if let Some(hop) = hops.last() {
                 let entity = entity_around(root, &hops);
-                match (bound, hop.link) {
-                    (Some(_), Link::Fields(pairs)) => {
-                        for (_, at) in pairs {
-                            key.push(mark(&mut sql, &query.entity, columns, *at));
-                        }
-                    }
-                    _ => {
-                        for around in hop.link.around() {
-                            sql.lit(", p.").ident(&entity.fields[around].column);
-                            key.push(columns.len());
-                            let encoding = encoding::of(&entity.fields[around].ty);
-                            columns.push(Column { label: None, encoding });
-                        }
-                    }
+                for around in hop.link.around() {
+                    sql.lit(", p.").ident(&entity.fields[around].column);
+                    key.push(columns.len());
+                    columns.push(Column { label: None, encoding: encoding::of(&entity.fields[around].ty) });
                 }
             }
             from(&mut sql, root, &hops, &select.joins, self.plan);
@@ -202,7 +196,7 @@ impl<'q> Lists<'q> {
                 entity: Arc::clone(&query.entity),
                 members: select.members,
                 take: query.take,
-                bound: bound.and_then(|bound| bound.try_into().ok()),
+                bound: together.map(|together| together.bound),
                 is_value: matches!(query.select[..], [Selected::Aggregate { .. }]),
                 is_whole: query.group.is_some() && query.binding.is_none(),
                 binding: query.binding,
@@ -225,9 +219,18 @@ fn entity_around<'q>(root: &'q Query, hops: &'q [Hop<'_>]) -> &'q Entity {
     }
 }
 
-/// Up to how many rows the lists that `hops` lead to are asked for together; `None`: each by itself. A list is known by the columns that
-/// point to its row around, so these have to be the very bytes of that one's.
-fn bound(root: &Query, hops: &[Hop<'_>], plan: ListPlan) -> Option<u64> {
+/// The lists that a hop leads to, asked for together.
+#[derive(Clone, Copy)]
+struct Together<'q> {
+    /// Positions of fields that are equal, of the entity around and of the entity inside.
+    pairs: &'q [(usize, usize)],
+    /// Up to how many rows.
+    bound: usize,
+}
+
+/// `None`: each of the lists that `hops` lead to is asked for by itself. One of many is known by the columns that point to its row
+/// around, so these have to be the very bytes of that one's.
+fn together<'q>(root: &Query, hops: &[Hop<'q>], plan: ListPlan) -> Option<Together<'q>> {
     let (hop, before) = hops.split_last()?;
     let (query, around) = (hop.query, entity_around(root, hops));
     let Link::Fields(pairs) = hop.link else { return None };
@@ -237,11 +240,13 @@ fn bound(root: &Query, hops: &[Hop<'_>], plan: ListPlan) -> Option<u64> {
     };
     let is_table = query.entity.kind == EntityKind::Table;
     let is_whole = query.group.is_none() && query.after.is_none() && !query.order.is_empty();
-    let allows = rows_up_to(query);
+    let n_rows = rows_up_to(query);
     let n_around = before.iter().map(|hop| rows_up_to(hop.query)).fold(rows_up_to(root), u64::saturating_mul);
-    let together = plan == ListPlan::Together && is_table && is_whole && pairs.iter().all(is_same);
-    let bound = n_around.saturating_mul(allows).min(MAX_BOUND);
-    (together && MIN_LIMIT <= allows && MIN_AROUND <= n_around).then_some(bound)
+    let fits = is_table && is_whole && pairs.iter().all(is_same);
+    let pays = MIN_LIMIT <= n_rows && MIN_AROUND <= n_around;
+    let bound =
+        usize::try_from(n_around.saturating_mul(n_rows)).map_or(MAX_BOUND, |bound| bound.min(MAX_BOUND));
+    (plan == ListPlan::Together && fits && pays).then_some(Together { pairs, bound })
 }
 
 /// The rows that `hops` lead to, with what is joined to each.
@@ -250,23 +255,20 @@ fn from(sql: &mut Sql, root: &Query, hops: &[Hop<'_>], joins: &[Join<'_>], plan:
         return rows(sql, root, root.after.as_ref(), joins, None);
     };
     let query = hop.query;
-    let bound = bound(root, hops, plan);
     sql.lit(" from (");
-    if bound.is_none() {
-        keys(sql, root, before, hop, (plan, true));
-        sql.lit(") p cross join lateral (");
-    }
-    match (&query.group, bound, hop.link) {
-        (Some(group), ..) => aggregate::all(sql, group),
-        (None, Some(_), Link::Fields(pairs)) => read_columns(sql, query, pairs.iter().map(|(_, at)| *at)),
-        (None, ..) => read_columns(sql, query, []),
-    }
-    match bound {
-        Some(bound) => {
-            rows(sql, query, None, &[], Some(Belonging::ToAny { root, hops }));
-            sql.lit(" limit ").number(bound);
+    match together(root, hops, plan) {
+        Some(Together { pairs, bound }) => {
+            read_columns(sql, query, pairs.iter().map(|(_, at)| *at));
+            rows(sql, query, None, &[], Some(Belonging::ToAny { root, before, hop, pairs }));
+            sql.lit(" limit ").number(bound as u64);
         }
         None => {
+            keys(sql, root, before, hop, (plan, true));
+            sql.lit(") p cross join lateral (");
+            match &query.group {
+                Some(group) => aggregate::all(sql, group),
+                None => read_columns(sql, query, []),
+            }
             let around = Around { entity: entity_around(root, hops), link: hop.link, alias: None };
             rows(sql, query, query.after.as_ref(), &of_order(query), Some(Belonging::To(around)));
             order(sql, query);
@@ -301,6 +303,7 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>, (plan, o
         && hop.ones.is_empty()
         && entity.key_is_unique
         && entity.key.iter().all(|field| link.contains(field));
+    let is_distinct = once && !is_unique;
     // below other rows the order stands with them
     let mut joins = if before.is_empty() { of_order(root) } else { Vec::new() };
     let (mut alias, mut entity_around) = (0, None);
@@ -309,8 +312,7 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>, (plan, o
         joins.push(Join { around, alias, entity_around, link: &one.link, entity: &one.entity });
         entity_around = Some(&*one.entity);
     }
-    let is_unique = is_unique || !once;
-    if !is_unique {
+    if is_distinct {
         for (i, field) in link.iter().enumerate() {
             sql.lit(if i == 0 { "select distinct t." } else { ", t." }).ident(&entity.fields[*field].column);
         }
@@ -325,7 +327,7 @@ fn keys(sql: &mut Sql, root: &Query, before: &[Hop<'_>], hop: &Hop<'_>, (plan, o
         order(sql, root);
         limit(sql, root);
     }
-    sql.lit(if is_unique { "" } else { ") t" });
+    sql.lit(if is_distinct { ") t" } else { "" });
 }
 
 /// Writes the rows that are referred to, behind `t`, which are rows of `entity`. One that reads hide is none.

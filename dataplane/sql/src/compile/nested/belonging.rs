@@ -11,10 +11,13 @@ use crate::text::Sql;
 #[derive(Clone, Copy)]
 pub(in crate::compile) enum Belonging<'a> {
     To(Around<'a>),
-    /// Any of those that the last hop begins at.
+    /// Any of those that `hop` begins at.
     ToAny {
         root: &'a Query,
-        hops: &'a [Hop<'a>],
+        before: &'a [Hop<'a>],
+        hop: &'a Hop<'a>,
+        /// Positions of fields that are equal, of the entity around and of the entity inside.
+        pairs: &'a [(usize, usize)],
     },
 }
 
@@ -23,9 +26,7 @@ impl Belonging<'_> {
     pub(in crate::compile) fn condition(self, sql: &mut Sql, inside: &Entity) {
         match self {
             Belonging::To(around) => around.belongs(sql, Row { entity: inside, alias: 0 }),
-            Belonging::ToAny { root, hops } => {
-                let Some((hop, before)) = hops.split_last() else { return };
-                let Link::Fields(pairs) = hop.link else { return };
+            Belonging::ToAny { root, before, hop, pairs } => {
                 let (open, word, close) = match pairs.len() {
                     // PostgreSQL reads an index with an array in the order of its pages
                     1 => ("", " = any(array(", "))"),
