@@ -7,8 +7,8 @@ const SECOND: u64 = 1_000_000_000;
 
 /// What one key has used. It holds one second's worth; a new one is full.
 ///
-/// Of requests that take one each it admits at most `per_second * (t + 1)` in any `t` seconds. Callers may differ in `per_second` from one request to
-/// the next, as a changed manifest makes them.
+/// Of requests that take one each it admits at most `per_second * (t + 1)` in any `t` seconds. Callers may differ in
+/// `per_second` from one request to the next, as a changed manifest makes them.
 #[derive(Debug, Default)]
 pub struct Bucket(AtomicU64);
 
@@ -21,31 +21,31 @@ impl Bucket {
     pub fn take(&self, now: Duration, per_second: u32) -> Result<(), TooEarly> {
         let now = nanos(now);
         let (interval, burst) = times(per_second);
-        let mut full_at = self.0.load(Ordering::Relaxed);
-        loop {
-            let next = full_at.max(now).saturating_add(interval);
-            if now.saturating_add(burst) < next {
-                return Err(TooEarly(Duration::from_nanos(next - burst - now)));
-            }
-            match self.0.compare_exchange_weak(full_at, next, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Ok(()),
-                Err(newer) => full_at = newer,
-            }
-        }
+        self.add(now, interval, |from| {
+            let next = from.saturating_add(interval);
+            (now.saturating_add(burst) < next).then(|| next - burst - now)
+        })
     }
 
     /// Takes `amount` out, which may be more than it holds: then nothing comes out of it until that is made up for.
     pub fn spend(&self, now: Duration, per_second: u32, amount: u64) -> Result<(), TooEarly> {
         let now = nanos(now);
         let (interval, burst) = times(per_second);
+        self.add(now, interval.saturating_mul(amount), |from| {
+            let wait = || from.saturating_sub(burst).saturating_sub(now).saturating_add(1);
+            (now.saturating_add(burst) <= from).then(wait)
+        })
+    }
+
+    /// Moves the time at which it is full by so many nanoseconds, unless `wait` names some to wait first. It is told that time, or now.
+    fn add(&self, now: u64, time: u64, wait: impl Fn(u64) -> Option<u64>) -> Result<(), TooEarly> {
         let mut full_at = self.0.load(Ordering::Relaxed);
         loop {
             let from = full_at.max(now);
-            if now.saturating_add(burst) <= from {
-                let wait = from.saturating_sub(burst).saturating_sub(now).saturating_add(1);
+            if let Some(wait) = wait(from) {
                 return Err(TooEarly(Duration::from_nanos(wait)));
             }
-            let next = from.saturating_add(interval.saturating_mul(amount));
+            let next = from.saturating_add(time);
             match self.0.compare_exchange_weak(full_at, next, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(newer) => full_at = newer,
