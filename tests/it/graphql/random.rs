@@ -6,9 +6,9 @@
 //! `ROWGATE_CASES` says how many cases there are in all, `ROWGATE_SEED` which tenant is the first; `make soak` gives both.
 //!
 //! Seen to fail, each within the first 300 cases, with these planted in the product one at a time: levels below the first one run as the
-//! shared role; a filter through a relationship that reads past row-level security; totalCount without the filter; one schema for all permission sets; groups over fields, and orders by fields, that
-//! the key may not read. It found rows below a many-to-many relationship that came several times, and errors of a document in an order
-//! that differed from request to request.
+//! shared role; a filter through a relationship that reads past row-level security; totalCount without the filter; one schema for all
+//! permission sets; groups over fields, and orders by fields, that the key may not read. It found rows below a many-to-many
+//! relationship that came several times, and errors of a document in an order that differed from request to request.
 
 mod asking;
 mod comparing;
