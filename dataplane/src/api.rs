@@ -2,6 +2,7 @@
 
 pub(crate) mod aggregates;
 pub mod console;
+pub(crate) mod events;
 pub mod graphql;
 pub mod openapi;
 pub(crate) mod options;

@@ -2,6 +2,7 @@
 
 mod calls;
 mod console;
+mod events;
 mod graphql;
 pub(crate) mod http;
 pub(crate) mod keys;

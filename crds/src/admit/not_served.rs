@@ -2,7 +2,6 @@
 
 use crate::api_key::ApiKeySpec;
 use crate::tenant::TenantSpec;
-use crate::tenant::entity::Entity;
 
 /// One field, set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,8 +14,6 @@ pub struct NotServed {
 /// What cannot be served while the field is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// The entity of this name.
-    Entity(String),
     /// Which database is the tenant's, so nothing at all.
     Database,
     /// What the field asks for.
@@ -41,10 +38,6 @@ impl NotServedYet for TenantSpec {
             "database.create: false",
             "leave it out and let Rowgate make the database",
         );
-        for entity in &self.entities {
-            found.part = Part::Entity(entity.name.clone());
-            found.entity(entity);
-        }
         found.part = Part::Field;
         if let Some(limits) = &self.limits {
             found.leave_out(limits.max_export_rows.is_some(), "limits.maxExportRows");
@@ -82,11 +75,6 @@ impl Found {
     fn leave_out(&mut self, found: bool, path: &str) {
         self.say(found, path, "leave it out");
     }
-
-    fn entity(&mut self, entity: &Entity) {
-        let at = |field: &str| format!("entities[{}].{field}", entity.name);
-        self.leave_out(entity.events == Some(true), &at("events"));
-    }
 }
 
 #[cfg(test)]
@@ -111,10 +99,6 @@ mod tests {
         ] {
             assert_eq!(tenant(yaml), [format!("not served yet: {message}")], "{yaml}");
         }
-        assert_eq!(
-            tenant("{entities: [{name: orders, source: {object: o}, events: true}]}"),
-            ["not served yet: entities[orders].events; leave it out"]
-        );
         let key: ApiKeySpec =
             serde_yaml::from_str("{tenantRef: {name: t}, rotation: {every: 30d, overlap: 1d}}")
                 .expect("parses");
@@ -131,9 +115,6 @@ mod tests {
             parts("{database: {create: false}, webhooks: {allowHttp: true}}"),
             [Part::Database, Part::Field]
         );
-        let entities = "entities: [{name: 'a]b', source: {object: o}, events: true}]";
-        let found = parts(&format!("{{{entities}, webhooks: {{allowHttp: true}}}}"));
-        assert_eq!(found, [Part::Entity("a]b".to_owned()), Part::Field]);
     }
 
     #[test]
@@ -141,7 +122,7 @@ mod tests {
         let served = "{slug: a, database: {name: b, deletionPolicy: Delete, bootstrap: {configMapRef: {name: c}}},
             limits: {maxPageSize: 5, statementTimeout: 5s, requestsPerSecond: 5}, shared: {permissions: [{entity: o, actions: [read, delete]}, {entity: p, actions: [execute]}]},
             cors: {origins: ['https://a']},
-            entities: [{name: o, source: {object: o}, rest: {enabled: false}, events: false, graphql: {enabled: false},
+            entities: [{name: o, source: {object: o}, rest: {enabled: false}, events: true, graphql: {enabled: false},
                 concurrencyProtection: {softDeleteColumn: gone}, hideSoftDeleted: true},
                 {name: p, kind: Procedure, source: {object: p}, allowDefiner: true}]}";
         assert_eq!(tenant(served), Vec::<String>::new());

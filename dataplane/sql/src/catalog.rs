@@ -130,6 +130,8 @@ pub struct Entity {
     pub hides: bool,
     /// A view with the `dl_expected_ts` of the protected table below it, to which PostgreSQL passes on what is written.
     pub shows_version: bool,
+    /// Changes of its rows are captured, as events of its first relation.
+    pub events: bool,
     /// The fields that flag a row as deleted, of the table or of one below the view: a PUT that does not name them leaves
     /// them as they are, or it would bring the row back.
     pub flags: Vec<usize>,

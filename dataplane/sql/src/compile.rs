@@ -6,6 +6,7 @@ mod call;
 mod checks;
 mod encoding;
 mod fence;
+pub mod image;
 mod nested;
 mod page;
 mod predicate;

@@ -141,6 +141,7 @@ fn catalog() -> Catalog {
         protection: None,
         hide_soft_deleted: None,
         shows_version: false,
+        events: false,
         allow_definer: false,
     };
     let mappings = [("placed_at", "placed"), ("id_number", "ID Number")];

@@ -12,7 +12,7 @@ use rowgate_core::problem::{Code, Problem};
 
 use crate::api::rest::{read, write};
 use crate::api::surface::{Surface, Surfaces};
-use crate::api::{aggregates, graphql, openapi, options, tokens};
+use crate::api::{aggregates, events, graphql, openapi, options, tokens};
 use crate::app::App;
 use crate::server::respond::Refusal;
 
@@ -28,7 +28,7 @@ pub struct Route {
     handler: fn() -> MethodRouter<Arc<App>>,
 }
 
-static ROUTES: [Route; 13] = [
+static ROUTES: [Route; 14] = [
     Route {
         method: "GET",
         path: "/auth/{tenant}/api",
@@ -105,6 +105,13 @@ static ROUTES: [Route; 13] = [
         needs_key: true,
         surface: Surface::Ddl,
         handler: || post(aggregates::groups),
+    },
+    Route {
+        method: "GET",
+        path: "/api/ddl/events",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || get(events::page),
     },
     Route {
         method: "POST",

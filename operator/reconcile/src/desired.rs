@@ -50,6 +50,8 @@ pub struct EntitySpec {
     pub graphql: GraphQlNames,
     pub protection: Option<Protection>,
     pub hide_soft_deleted: bool,
+    /// Changes of its rows are captured as events.
+    pub events: bool,
     /// Its routine may be SECURITY DEFINER.
     pub allow_definer: bool,
     pub security: Security,

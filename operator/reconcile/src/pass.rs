@@ -15,12 +15,12 @@ use rowgate_pg::control::{last_used, leader, replicas, tenants};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::introspect;
 use rowgate_pg::introspect::actual::TenantDb;
-use rowgate_pg::tenant::locks;
+use rowgate_pg::tenant::{events, locks};
 
 use crate::apply::Logins;
 use crate::apply::connection_cache::ConnectionCache;
 use crate::desired::{annotations, convert};
-use crate::plan::{As, Closed, Finding};
+use crate::plan::{As, Closed};
 use crate::source::{ResourceSource, Snapshot, Version};
 use crate::status::report;
 use crate::status::reporter::Reporter;
@@ -289,10 +289,9 @@ impl<S: ResourceSource> Pass<'_, S> {
         self.all_are_read(&db)?;
         let (converged, held_before) = (self.memory.converged.clone(), self.memory.held.clone());
         self.keys(state, &mut desired, &db).await?;
-        let closed = self.closed();
         let unfinished = keys::unfinished(&desired, &db);
         let (mut outcome, mut db) =
-            self.converge(&desired, (cluster, db), closed.clone(), logins, state).await?;
+            self.converge(&desired, (cluster, db), Closed::default(), logins, state).await?;
         let mut rotated = keys::finished(unfinished, &db);
         // begun only where nothing else is left to do: between its two steps the Secret holds a key that does not work yet
         let now = introspect::clock(logins.get(As::Owner).await?).await?;
@@ -300,8 +299,11 @@ impl<S: ResourceSource> Pass<'_, S> {
             let unfinished = keys::unfinished(&desired, &db);
             let name = desired.database.as_str();
             let cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, name).await?;
-            (outcome, db) = self.converge(&desired, (cluster, db), closed, logins, state).await?;
+            (outcome, db) = self.converge(&desired, (cluster, db), Closed::default(), logins, state).await?;
             rotated.extend(keys::finished(unfinished, &db));
+        }
+        if desired.entities.iter().any(|entity| entity.events) {
+            events::retire(logins.get(As::Owner).await?).await?;
         }
         report::outcome(state, &desired, &outcome, &db, now);
         report::uses(state, &last_used::of(logins.get(As::Operator).await?, &record.id).await?);
@@ -330,16 +332,5 @@ impl<S: ResourceSource> Pass<'_, S> {
         state.done = true;
         self.remember(&desired);
         Ok(db)
-    }
-
-    /// Entities that ask for what this version does not serve stay closed.
-    fn closed(&self) -> Closed {
-        let mut closed = Closed::default();
-        for found in self.tenant.spec.not_served_yet() {
-            if let Part::Entity(name) = found.part {
-                closed.entities.insert(name, Finding::new(Reason::NotServedYet, found.message));
-            }
-        }
-        closed
     }
 }

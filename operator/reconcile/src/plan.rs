@@ -13,6 +13,7 @@ use rowgate_sql::text::Sql;
 
 mod accept;
 mod access;
+mod capture;
 mod closed;
 mod contents;
 mod differences;

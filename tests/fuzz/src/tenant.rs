@@ -110,6 +110,7 @@ fn catalog() -> Catalog {
         protection: None,
         hide_soft_deleted: None,
         shows_version: false,
+        events: false,
         allow_definer: false,
     };
     let mut columns: Vec<String> = COLUMNS.iter().map(|column| column.0.to_owned()).collect();

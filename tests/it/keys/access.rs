@@ -65,10 +65,11 @@ const NOWHERE: [(&str, &str, u16, Option<&str>); 9] = [
 ];
 
 /// The same for the routes that name no tenant; `tests/it/keys/tokens` tells what they answer to those who may ask.
-const ELSEWHERE: [(&str, &str); 3] = [
+const ELSEWHERE: [(&str, &str); 4] = [
     ("POST", "/api/auth/apikeys/exchange"),
     ("GET", "/.well-known/jwks.json"),
     ("POST", "/api/ddl/aggregates/{entity}"),
+    ("GET", "/api/ddl/events"),
 ];
 
 const MORE: &str = "apiVersion: rowgate.dev/v1alpha1

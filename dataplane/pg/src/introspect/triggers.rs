@@ -33,7 +33,7 @@ pub(super) async fn triggers(
                 t.tgqual is not null as conditional, t.tgenabled::text as enabled, t.tgparentid <> 0 as cloned \
          from pg_trigger t join pg_proc p on p.oid = t.tgfoid join pg_namespace n on n.oid = p.pronamespace \
          where not t.tgisinternal and (t.tgname::text collate \"C\" >= '~dl' \
-               or n.nspname = 'dl' and p.proname like 'protect\\_%')",
+               or n.nspname = 'dl' and (p.proname like 'protect\\_%' or p.proname = 'capture'))",
     )
     .fetch_all(conn)
     .await?;

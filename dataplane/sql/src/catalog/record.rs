@@ -32,6 +32,9 @@ pub struct EntityRecord {
     /// A view over a protected table, with a column [`EXPECTED_TS`](super::EXPECTED_TS).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_version: bool,
+    /// Changes of its rows are captured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub events: bool,
     /// Its routine may be SECURITY DEFINER.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_definer: bool,

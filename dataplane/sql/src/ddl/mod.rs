@@ -2,6 +2,7 @@
 //!
 //! Pure: each function gives one statement. Who runs it, and in which order, is the plan's business (rowgate-reconcile).
 
+pub mod capture;
 pub mod grants;
 pub mod policies;
 pub mod protection;

@@ -66,6 +66,7 @@ impl Group {
             relations: Vec::new(),
             hides: false,
             shows_version: false,
+            events: false,
             flags: Vec::new(),
             keeps_rows: false,
         };

@@ -11,7 +11,7 @@ use rowgate_core::problem::{Code, Problem};
 use super::filter;
 use crate::request::ReadRequest;
 pub(crate) use lists::{orderby, quoted};
-pub use parameters::without_cursor;
+pub use parameters::{parameters, without_cursor};
 pub(crate) use spelling::order as order_here;
 pub(crate) use strays::refuse_strays;
 
@@ -24,7 +24,7 @@ const OPTIONS: &str = "$select, $filter, $orderby, $first, $after, $count and $e
 pub fn parse(query_string: &str) -> Result<ReadRequest, Problem> {
     let mut request = ReadRequest::default();
     let mut seen: Vec<String> = Vec::new();
-    for parameter in parameters::parameters(query_string) {
+    for parameter in parameters(query_string) {
         let (name, value) = parameter?;
         if !name.trim_start().starts_with('$') {
             request.others.push((name, value));
@@ -58,7 +58,7 @@ fn option(request: &mut ReadRequest, name: &str, value: &str) -> Result<(), Prob
 
 /// Refuses any option, in whatever spelling, at an address that has none: the list of entities.
 pub fn refuse_options(query_string: &str) -> Result<(), Problem> {
-    for parameter in parameters::parameters(query_string) {
+    for parameter in parameters(query_string) {
         let (name, _) = parameter?;
         if name.trim_start().starts_with('$') || spelling::meant(&name).is_some() {
             let shown = shown(&name);

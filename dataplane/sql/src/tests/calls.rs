@@ -56,6 +56,7 @@ fn called(kind: RoutineKind, returns: Returns, may: bool, text: Option<&str>) ->
         relations: Vec::new(),
         hides: true,
         shows_version: false,
+        events: false,
         flags: Vec::new(),
         keeps_rows: false,
         routine: Some(routine),

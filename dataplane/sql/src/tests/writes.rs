@@ -51,6 +51,7 @@ fn catalog() -> Catalog {
         protection: protection.cloned(),
         hide_soft_deleted: hides.then(|| "gone".to_owned()),
         shows_version: false,
+        events: false,
         allow_definer: false,
     };
     let table = TableColumns {

@@ -1,6 +1,7 @@
 //! What the surfaces say of themselves. A new one is a file here and a line in [`add`].
 
 mod aggregates;
+mod events;
 mod graphql;
 mod rest;
 mod tokens;
@@ -23,6 +24,7 @@ pub(super) fn add(
     graphql::add(tenant, sections);
     if served.has(Surface::Ddl) {
         aggregates::add(catalog, scope, sections);
+        events::add(catalog, scope, sections);
     }
     if served.has(Surface::Auth) {
         tokens::add(sections);

@@ -73,6 +73,7 @@ fn catalog(n_tables: usize, permissions: &[(Action, &[&str])]) -> (Catalog, Arc<
             protection: None,
             hide_soft_deleted: None,
             shows_version: false,
+            events: false,
             allow_definer: false,
         });
         tables.push(TableColumns {

@@ -161,6 +161,7 @@ fn entity(entity: &crds::Entity) -> Option<EntitySpec> {
         graphql: graphql_names(entity),
         protection,
         hide_soft_deleted: entity.hide_soft_deleted == Some(true),
+        events: entity.events == Some(true),
         allow_definer: entity.allow_definer == Some(true),
         security,
     })

@@ -9,7 +9,7 @@ use rowgate_sql::catalog::{EXPECTED_TS, EntityKind, EntityRecord};
 use rowgate_sql::text::Ident;
 
 use super::relationships::is_link;
-use super::{Finding, protection};
+use super::{Finding, capture, protection};
 use crate::desired::{Desired, EntitySpec, Security};
 
 mod routine;
@@ -214,6 +214,7 @@ fn one<'a>(
     let twins =
         desired.entities.iter().filter(|other| qname(other) == qname(spec) && other.kind == spec.kind);
     protection::agreed(spec, twins)?;
+    capture::fits(spec, relation, db)?;
     let is_leaving = leaving.contains(&qname(spec));
     let mut record = record(spec, relation, is_leaving)?;
     record.shows_version = protection::shows_version(spec, relation, desired, db);
@@ -264,6 +265,7 @@ fn record(spec: &EntitySpec, relation: &Relation, is_leaving: bool) -> Result<En
         protection: spec.protection.clone(),
         hide_soft_deleted: protection::hides_by(spec, relation)?,
         shows_version: false,
+        events: spec.events,
         allow_definer: false,
     })
 }

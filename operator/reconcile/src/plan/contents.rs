@@ -18,7 +18,7 @@ use super::access::{acl, foreign, graphql, scans, security};
 use super::keys::Keys;
 use super::relationships::{self, Judged, Relationships};
 use super::roles_and_database::ident;
-use super::{As, Closed, Finding, Of, Op, Statement, protection, rows};
+use super::{As, Closed, Finding, Of, Op, Statement, capture, protection, rows};
 use crate::desired::{Desired, KeySpec, Permission, Scope};
 use crate::source::Event;
 
@@ -170,6 +170,10 @@ pub fn contents(
         statements.extend(rows::stand(db, &accepted).map(Statement::from));
     }
     push("grants, policies, claims and served entities", As::Owner, statements);
+
+    // before rows say that they are captured
+    let capture = capture::changes(desired, db, &owner, &accepted).into_iter();
+    capture.for_each(|op| push(&op.about, op.login, op.statements));
 
     let (memberships, rows) = keys.assignments(rows_change);
     push("add keys to their permission sets", As::Keys, memberships);

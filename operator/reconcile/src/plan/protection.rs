@@ -360,7 +360,7 @@ fn recorded(db: &TenantDb, name: &QName, oid: u32) -> Option<Recorded> {
 }
 
 /// Those of `name`, at every level.
-fn partitions<'a>(db: &'a TenantDb, name: &QName) -> Vec<&'a QName> {
+pub(super) fn partitions<'a>(db: &'a TenantDb, name: &QName) -> Vec<&'a QName> {
     let mut found: Vec<&QName> = Vec::new();
     let mut todo = vec![name.clone()];
     while let Some(parent) = todo.pop() {

@@ -60,6 +60,7 @@ pub(super) fn with_links<'a>(desired: &'a Desired, db: &TenantDb) -> Cow<'a, Des
             graphql: GraphQlNames::default(),
             protection: declared.and_then(|it| it.protection.clone()),
             hide_soft_deleted: false,
+            events: false,
             allow_definer: false,
             security: if declared.is_some() { Security::LeftOut } else { Security::Open },
             schema,

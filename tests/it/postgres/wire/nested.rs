@@ -88,6 +88,7 @@ pub(super) fn entity(table: &str) -> Arc<Entity> {
         protection: None,
         hide_soft_deleted: None,
         shows_version: false,
+        events: false,
         allow_definer: false,
     };
     let catalog = build(1, Limits::default(), vec![record], &tables, &[], Vec::new());

@@ -212,6 +212,7 @@ fn entity(name: &str, kind: EntityKind, object: &str, security: Security) -> Ent
         graphql: Default::default(),
         protection: None,
         hide_soft_deleted: false,
+        events: false,
         allow_definer: false,
         security,
     }

@@ -59,6 +59,7 @@ fn record(entity: &str, object: &str, key: &str, mappings: &[(&str, &str)]) -> E
         protection: None,
         hide_soft_deleted: None,
         shows_version: false,
+        events: false,
         allow_definer: false,
     }
 }

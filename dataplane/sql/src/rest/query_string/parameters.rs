@@ -5,7 +5,7 @@ use rowgate_core::problem::{Code, Problem};
 
 /// Names and values, decoded. A parameter without a name, or without `=`, is a problem; an empty one (`&&`) is none.
 /// A shell makes `?=3` of `"?$first=3"`.
-pub(super) fn parameters(query: &str) -> impl Iterator<Item = Result<(String, String), Problem>> {
+pub fn parameters(query: &str) -> impl Iterator<Item = Result<(String, String), Problem>> {
     query.split('&').filter(|parameter| !parameter.is_empty()).map(|parameter| {
         let (name, value) = parameter.split_once('=').ok_or_else(valueless)?;
         let (name, value) = (decode(name)?, decode(value)?);

@@ -56,6 +56,7 @@ pub(super) fn one<'a>(spec: &'a EntitySpec, db: &'a TenantDb, owner: &str) -> Re
         protection: None,
         hide_soft_deleted: None,
         shows_version: false,
+        events: false,
         allow_definer: spec.allow_definer,
     };
     Ok(Accepted { spec, on: On::Routine(signature, routine), record, is_leaving: false })

@@ -137,6 +137,10 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
         want(dl(table), &auth, "SELECT");
     }
     want(routine("dl.revoke(text)"), &auth, "EXECUTE");
+    if accepted.values().any(|entity| entity.record.events) {
+        want(routine("dl.tick()"), &auth, "EXECUTE");
+        want(routine("dl.events(bigint,bigint,oid[],text[],integer)"), &auth, "EXECUTE");
+    }
     for privilege in ["SELECT", "INSERT", "DELETE"] {
         want(dl("backends"), &auth, privilege);
     }
@@ -160,6 +164,9 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
                     continue;
                 }
             };
+            if entity.record.events && permission.action == Action::Read {
+                want(routine("dl.permitted(oid,json)"), role, "EXECUTE");
+            }
             let privilege = match permission.action {
                 Action::Read => "SELECT",
                 Action::Create => "INSERT",

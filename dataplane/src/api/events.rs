@@ -1,0 +1,124 @@
+//! `GET /api/ddl/events`: row changes in the order in which they became visible, as pages that go on behind a cursor.
+
+mod given;
+pub(crate) mod request;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse as _, Response};
+use rowgate_core::problem::{Code, Problem};
+use rowgate_pg::tenant::events::{self, Page, Position, Tick};
+use tokio::time::{Instant, sleep};
+
+use crate::api::rest::target::RequestTarget;
+use crate::app::App;
+use crate::auth::credential::Caller;
+use crate::execute::retry;
+use crate::server::respond::Refusal;
+use given::Given;
+use request::{After, EventsRequest};
+
+/// Between two looks for a change while a request waits.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// `GET /api/ddl/events?tables=&ops=&after=&limit=&wait=`
+pub(crate) async fn page(
+    caller: Caller,
+    State(app): State<Arc<App>>,
+    target: RequestTarget,
+) -> Result<Response, Refusal> {
+    let parsed = |context: &_| EventsRequest::parse(context, target.query());
+    let context = retry::may(&caller, |context| parsed(context).map(drop)).await?;
+    let EventsRequest { sources, ops, after, limit, wait } = parsed(&context)?;
+    let deadline = Instant::now() + wait;
+    let tables: Vec<u32> = sources.iter().map(|source| source.table).collect();
+    let (mut tick, mut from) = begin(&caller, after).await?;
+    loop {
+        let page = read(&caller, from, &tables, &ops, limit).await?;
+        let has_more = page.next.tick <= tick.number;
+        from = page.next;
+        let given = Given::ask(&caller, &sources, &page, tick.generation).await?;
+        let is_over = deadline <= Instant::now() || app.draining.is_cancelled();
+        if !given.is_empty() || has_more || is_over {
+            return Ok(answer(&given, cursor(tick.generation, from), has_more));
+        }
+        tokio::select! {
+            () = sleep(LOOK.min(deadline.saturating_duration_since(Instant::now()))) => {}
+            () = app.draining.cancelled() => {}
+        }
+        let before = tick.generation;
+        tick = make_tick(&caller).await?;
+        if tick.generation != before {
+            return Err(gone().into());
+        }
+        // its rights may have gone meanwhile
+        retry::may(&caller, |context| parsed(context).map(drop)).await?;
+    }
+}
+
+/// The newest tick, and where the reader goes on.
+async fn begin(caller: &Caller, after: After) -> Result<(Tick, Position), Problem> {
+    let tick = make_tick(caller).await?;
+    let from = match after {
+        After::Now => Position { tick: tick.number + 1, seq: 0 },
+        After::Start => Position { tick: tick.floor + 1, seq: 0 },
+        After::Position { generation, at } => {
+            let is_known = generation == tick.generation && at.tick <= tick.number + 1;
+            if !is_known || at.tick <= tick.floor {
+                return Err(gone());
+            }
+            at
+        }
+    };
+    Ok((tick, from))
+}
+
+fn gone() -> Problem {
+    let what = "the events behind this position are no longer kept, or the database was replaced by a copy; read the rows again, \
+                and go on with after=start or without after";
+    Problem::new(Code::InvalidCursor, what)
+}
+
+async fn make_tick(caller: &Caller) -> Result<Tick, Problem> {
+    let pool = caller.tenant.look_ups.clone();
+    let look = async move {
+        let mut conn = pool.acquire().await?;
+        let tick = events::tick(&mut conn).await;
+        conn.done(tick)
+    };
+    caller.tenant.run_detached(look).await
+}
+
+async fn read(
+    caller: &Caller,
+    from: Position,
+    tables: &[u32],
+    ops: &[String],
+    limit: i32,
+) -> Result<Page, Problem> {
+    let (pool, tables, ops) = (caller.tenant.look_ups.clone(), tables.to_vec(), ops.to_vec());
+    let look = async move {
+        let mut conn = pool.acquire().await?;
+        let page = events::page(&mut conn, from, &tables, &ops, limit).await;
+        conn.done(page)
+    };
+    caller.tenant.run_detached(look).await
+}
+
+/// The position as callers write it. That of an event is its EventId.
+fn cursor(generation: i32, at: Position) -> String {
+    format!("{generation}.{}.{}", at.tick, at.seq)
+}
+
+fn answer(given: &Given, cursor: String, has_more: bool) -> Response {
+    let json = format!("{{\"events\":[{}],\"cursor\":\"{cursor}\",\"hasMore\":{has_more}}}", given.json());
+    let mut response = json.into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    response
+}

@@ -1,0 +1,183 @@
+//! What a reader asks for: tables, ops, and where to go on.
+
+use std::time::Duration;
+
+use rowgate_core::name::EntityName;
+use rowgate_core::problem::{Code, Problem};
+use rowgate_pg::tenant::events::Position;
+use rowgate_sql::catalog::{Entity, EntityKind, Scope};
+use rowgate_sql::rest::query_string;
+
+use crate::auth::key_context::KeyContext;
+
+const DEFAULT_LIMIT: i32 = 500;
+const MAX_LIMIT: i32 = 1000;
+const MAX_WAIT: u64 = 30;
+/// As callers write them, and as they are stored.
+const OPS: [(&str, &str); 4] = [("insert", "i"), ("update", "u"), ("delete", "d"), ("truncate", "t")];
+
+pub(super) struct EventsRequest {
+    /// No two of one table.
+    pub(super) sources: Vec<Source>,
+    /// As they are stored.
+    pub(super) ops: Vec<String>,
+    pub(super) after: After,
+    pub(super) limit: i32,
+    pub(super) wait: Duration,
+}
+
+/// A table of which events are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) entity: EntityName,
+    /// Its oid.
+    pub(super) table: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    Now,
+    Start,
+    Position { generation: i32, at: Position },
+}
+
+impl EventsRequest {
+    pub(super) fn parse(context: &KeyContext, query: &str) -> Result<EventsRequest, Problem> {
+        let scope = context.snapshot.scope(&context.key);
+        let (mut tables, mut ops, mut after, mut limit, mut wait) = (None, None, None, None, None);
+        for parameter in query_string::parameters(query) {
+            let (name, value) = parameter?;
+            let place = match name.as_str() {
+                "tables" => &mut tables,
+                "ops" => &mut ops,
+                "after" => &mut after,
+                "limit" => &mut limit,
+                "wait" => &mut wait,
+                other => {
+                    let what = format!(
+                        "{other:?} is not a parameter of events; use tables, ops, after, limit and wait"
+                    );
+                    return Err(bad(&what));
+                }
+            };
+            if place.replace(value).is_some() {
+                return Err(bad(&format!("{name} is given twice; give it once")));
+            }
+        }
+        Ok(EventsRequest {
+            sources: sources(context, &scope, tables.as_deref())?,
+            ops: stored(ops.as_deref())?,
+            after: position(after.as_deref())?,
+            limit: number(limit.as_deref(), "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?,
+            wait: Duration::from_secs(number(wait.as_deref(), "wait", 0, 0, MAX_WAIT)?),
+        })
+    }
+}
+
+fn bad(what: &str) -> Problem {
+    Problem::new(Code::BadRequest, what)
+}
+
+/// The fields of the entity that the scope may read, if its events are the scope's to have: a reader tells rows apart by their keys.
+pub(crate) fn readable(entity: &Entity, scope: &Scope) -> Option<Vec<usize>> {
+    let rights = scope.entities.get(&entity.name)?;
+    let is_read = |field: &usize| rights.read.get(*field).copied().unwrap_or_default();
+    let is_table = entity.kind == EntityKind::Table && entity.events && scope.serves(entity);
+    let is_open = is_table && !entity.key.is_empty() && entity.key.iter().all(is_read);
+    is_open.then(|| (0..entity.fields.len()).filter(is_read).collect())
+}
+
+fn sources(context: &KeyContext, scope: &Scope, tables: Option<&str>) -> Result<Vec<Source>, Problem> {
+    let catalog = &context.snapshot.catalog;
+    let is_guarded = |entity: &&Entity| !catalog.unguarded.contains(&entity.name);
+    let readable: Vec<&Entity> = catalog
+        .entities
+        .values()
+        .map(|entity| &**entity)
+        .filter(is_guarded)
+        .filter(|entity| readable(entity, scope).is_some())
+        .collect();
+    let named = |name: &str| {
+        let is_it = |entity: &&&Entity| {
+            entity.name.as_str() == name
+                || name.split_once('.') == Some((entity.schema.as_str(), entity.object.as_str()))
+        };
+        readable.iter().find(is_it).copied().ok_or_else(|| {
+            let names: Vec<&str> = readable.iter().map(|entity| entity.name.as_str()).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            bad(&format!("{name:?} is not a table whose events this API key may read; it may read the events of: {names}"))
+        })
+    };
+    let asked: Vec<&Entity> = match tables {
+        None => readable.clone(),
+        Some(tables) => tables.split(',').map(|name| named(name.trim())).collect::<Result<_, _>>()?,
+    };
+    if asked.is_empty() {
+        return Err(bad(
+            "this API key may read the events of no table; the Tenant captures those of entities with events: true",
+        ));
+    }
+    let mut sources: Vec<Source> = Vec::with_capacity(asked.len());
+    for entity in asked {
+        let table = entity.relations.first().copied().unwrap_or_default();
+        let source = Source { entity: entity.name.clone(), table };
+        match sources.iter().find(|it| it.table == source.table) {
+            None => sources.push(source),
+            // of several entities over one table the first stands for it where none is named
+            Some(_) if tables.is_none() => {}
+            Some(same) => {
+                let what =
+                    format!("{} and {} are the same table; name one of them", same.entity, source.entity);
+                return Err(bad(&what));
+            }
+        }
+    }
+    Ok(sources)
+}
+
+fn stored(ops: Option<&str>) -> Result<Vec<String>, Problem> {
+    let Some(ops) = ops else { return Ok(OPS.iter().map(|(_, stored)| (*stored).to_owned()).collect()) };
+    let one = |op: &str| {
+        let found = OPS.iter().find(|(name, _)| *name == op.trim());
+        found.map(|(_, stored)| (*stored).to_owned()).ok_or_else(|| {
+            bad(&format!(
+                "{op:?} is not an op; name some of insert, update, delete and truncate, separated by commas"
+            ))
+        })
+    };
+    ops.split(',').map(one).collect()
+}
+
+/// What callers call an op.
+pub(super) fn op_name(stored: &str) -> &'static str {
+    OPS.iter().find(|(_, it)| *it == stored).map_or("update", |(name, _)| name)
+}
+
+fn position(after: Option<&str>) -> Result<After, Problem> {
+    let text = match after {
+        None => return Ok(After::Now),
+        Some("start") => return Ok(After::Start),
+        Some(text) => text,
+    };
+    let parts: Vec<&str> = text.split('.').collect();
+    let whole = |part: &str| part.parse::<i64>().ok().filter(|number| 0 <= *number && *number < i64::MAX);
+    if let [generation, tick, seq] = parts[..]
+        && let (Some(generation), Some(tick), Some(seq)) = (generation.parse().ok(), whole(tick), whole(seq))
+    {
+        return Ok(After::Position { generation, at: Position { tick, seq } });
+    }
+    let what = "after takes the cursor of a page, an EventId, or start; leave it out to begin with what happens from now on";
+    Err(Problem::new(Code::InvalidCursor, what))
+}
+
+fn number<T: std::str::FromStr + PartialOrd + std::fmt::Display>(
+    text: Option<&str>,
+    name: &str,
+    default: T,
+    least: T,
+    most: T,
+) -> Result<T, Problem> {
+    let Some(text) = text else { return Ok(default) };
+    let number = text.parse().ok().filter(|number| least <= *number && *number <= most);
+    number.ok_or_else(|| bad(&format!("{name} takes a whole number from {least} to {most}")))
+}
