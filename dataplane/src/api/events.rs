@@ -24,6 +24,8 @@ use request::{After, EventsRequest};
 
 /// Between two looks for a change while a request waits.
 const LOOK: Duration = Duration::from_millis(250);
+/// Between two looks whether the key of a request that waits still lives.
+const CHECK: Duration = Duration::from_secs(1);
 
 /// `GET /api/ddl/events?tables=&ops=&after=&limit=&wait=`
 pub(crate) async fn page(
@@ -34,7 +36,7 @@ pub(crate) async fn page(
     let parsed = |context: &_| EventsRequest::parse(context, target.query());
     let context = retry::may(&caller, |context| parsed(context).map(drop)).await?;
     let EventsRequest { sources, ops, after, limit, wait } = parsed(&context)?;
-    let deadline = Instant::now() + wait;
+    let (mut checked, deadline) = (Instant::now(), Instant::now() + wait);
     let tables: Vec<u32> = sources.iter().map(|source| source.table).collect();
     let (mut tick, mut from) = begin(&caller, after).await?;
     loop {
@@ -55,8 +57,12 @@ pub(crate) async fn page(
         if tick.generation != before {
             return Err(gone().into());
         }
-        // its rights may have gone meanwhile
-        retry::may(&caller, |context| parsed(context).map(drop)).await?;
+        // the key may have died meanwhile, or lost its rights
+        if CHECK <= checked.elapsed() {
+            checked = Instant::now();
+            let context = caller.tenant.authenticate_fresh(&caller.credential).await?;
+            parsed(&context)?;
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::fixture::{Bank, told};
 
 async fn triggers(bank: &Bank) -> Vec<String> {
-    let text = "select tgrelid::regclass || ' ' || tgname || ' ' || tgenabled as it from pg_trigger where tgname like '~dl_capture%' order by 1";
+    let text = "select tgrelid::regclass || ' ' || tgname || ' ' || tgenabled::text as it from pg_trigger where tgname like '~dl_capture%' order by 1";
     let rows = rows(&mut bank.world.superuser("bank").await, text).await;
     rows.iter().map(|row| row["it"].as_str().expect("a text").to_owned()).collect()
 }

@@ -39,7 +39,7 @@ spec:
       rowLevelSecurity: {none: true}
   shared:
     permissions:
-      - {entity: accounts, actions: [read, create, update, delete], fields: {include: ['*']}}
+      - {entity: accounts, actions: [read, create, update], fields: {include: ['*']}}
       - {entity: moves, actions: [read], fields: {include: ['*']}}
       - {entity: quiet, actions: [read], fields: {include: ['*']}}
 ---
@@ -57,16 +57,6 @@ spec:
   scope:
     permissions:
       - {entity: accounts, actions: [read], fields: {include: [id, region, balance]}}
----
-apiVersion: rowgate.dev/v1alpha1
-kind: ApiKey
-metadata: {name: keyless}
-spec:
-  tenantRef: {name: bank}
-  claims: {region: north}
-  scope:
-    permissions:
-      - {entity: accounts, actions: [read], fields: {include: [region, balance]}}
 ";
 
 pub(super) struct Bank {

@@ -167,7 +167,11 @@ create function dl.capture() returns trigger
         when 'DELETE' then
             insert into dl.outbox (slot, rel, op, image) select today, root, 'd', row_to_json(r.*) from old_rows r;
         when 'TRUNCATE' then
-            insert into dl.outbox (slot, rel, op) values (today, root, 't');
+            -- of a partitioned table it runs for each partition as well
+            insert into dl.outbox (slot, rel, op) select today, root, 't'
+            where 't' is distinct from (
+                select o.op from dl.outbox o where o.xid = pg_current_xact_id() and o.rel = root order by o.seq desc limit 1
+            );
         else
             if not exists (
                 select dl.key_of(row_to_json(r.*), tg_argv) from new_rows r except all select dl.key_of(row_to_json(r.*), tg_argv) from old_rows r
