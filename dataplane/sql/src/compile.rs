@@ -12,7 +12,6 @@ mod page;
 mod predicate;
 mod select;
 mod value;
-mod value_probe;
 mod write;
 
 use std::collections::BTreeSet;
@@ -28,7 +27,7 @@ pub use call::{CompiledCall, call};
 use nested::{Belonging, Join, Lists};
 pub use nested::{CompiledLevel, ListPlan};
 pub use select::Member;
-pub use value_probe::{ValueDiagnosis, ValueProbe};
+pub use value::probe::{ValueDiagnosis, ValueProbe};
 pub use write::{CompiledWrite, Effect, Verb, delete, insert, upsert};
 
 /// A read: rows, and where the next page begins.

@@ -394,8 +394,6 @@ async fn every_route_refuses_every_key_that_must_not_work_with_one_answer() {
     ] {
         assert_eq!(replies[0].json()["error"]["code"], code);
         assert_eq!(replies[0].header("www-authenticate").is_some(), code == "Unauthorized");
-        for other in &replies {
-            assert_eq!(*other, replies[0]);
-        }
+        replies.iter().for_each(|other| assert_eq!(*other, replies[0]));
     }
 }

@@ -1,5 +1,7 @@
 //! Terms as SQL. A text of the caller is only ever searched for, never a pattern.
 
+pub(super) mod probe;
+
 use super::column_of;
 use super::predicate::{Row, related};
 use crate::query::{Cast, Value};

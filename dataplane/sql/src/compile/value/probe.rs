@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::CompiledWrite;
 use crate::catalog::{Entity, Field, TypeKind};
+use crate::compile::CompiledWrite;
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::{Bind, Format, Sql, quoted};
 
