@@ -12,7 +12,7 @@ async fn triggers(bank: &Bank) -> Vec<String> {
     rows.iter().map(|row| row["it"].as_str().expect("a text").to_owned()).collect()
 }
 
-/// Seen to fail without triggers on partitions.
+/// Into a partition, past `session_replication_role`, with another key, and by TRUNCATE.
 #[tokio::test]
 async fn changes_are_captured_whatever_way_they_come() {
     let bank = Bank::open().await;

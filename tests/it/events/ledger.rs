@@ -58,8 +58,7 @@ fn replay(events: &[Value]) -> BTreeMap<i64, Value> {
     table
 }
 
-/// Seen to fail where a reader goes on behind the largest `seq` that it saw, and where an update that changes keys is taken for one that
-/// does not.
+/// Beside a transaction that is open all the while, with a reader that stops after each page.
 #[tokio::test]
 async fn each_committed_change_is_given_once_and_in_the_order_of_its_row() {
     let bank = Bank::open().await;

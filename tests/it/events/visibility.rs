@@ -4,7 +4,7 @@ use rowgate_tests::wait::until;
 
 use super::fixture::{Bank, told};
 
-/// Seen to fail where the stored row is not asked about, where the live row is not, and where deletes are given to all.
+/// The stored row is asked about, the live row too, and deletes by the stored row alone.
 #[tokio::test]
 async fn a_key_is_given_what_its_role_may_see() {
     let bank = Bank::open().await;
@@ -63,7 +63,7 @@ async fn a_key_is_given_what_its_role_may_see() {
     .await;
 }
 
-/// Seen to fail where a column that the stored row lacks counts as NULL.
+/// A column that the stored row lacks does not count as NULL.
 #[tokio::test]
 async fn a_row_that_was_stored_without_a_column_of_a_policy_is_withheld() {
     let bank = Bank::open().await;
