@@ -175,7 +175,8 @@ async fn nothing_of_a_protection_is_left() {
     shop.tenant["spec"]["entities"].as_array_mut().expect("a list").push(part);
     let triggers = async |world: &mut World| {
         let (_, db) = world.look().await;
-        db.relations.values().map(|relation| relation.triggers.len()).sum::<usize>()
+        let triggers = db.relations.values().flat_map(|relation| relation.triggers.values());
+        triggers.filter(|trigger| trigger.function.starts_with("dl.protect")).count()
     };
     for (script, generation, wanted) in [
         ("select", 2, 4 + 4 + 4 + 4),
