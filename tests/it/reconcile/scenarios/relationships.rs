@@ -153,7 +153,10 @@ async fn a_relationship_follows_the_database_and_opens_what_links_its_ends(on: O
     // as the version before left it
     stage.stop().await;
     execute(&mut superuser, "drop table dl.relationships").await;
-    execute(&mut superuser, "delete from dl.migrations where number = 9").await;
+    let events = "drop function dl.capture(), dl.permitted, dl.retire, dl.key_of, dl.events, dl.tick, dl.has_news, dl.history;
+        drop table dl.outbox, dl.ticks, dl.event_log; drop sequence dl.outbox_seq";
+    execute(&mut superuser, events).await;
+    execute(&mut superuser, "delete from dl.migrations where number in (9, 10)").await;
     stage.start().await;
     until("the upgrade", async || {
         let made = one::<bool>(&mut superuser, "select to_regclass('dl.relationships') is not null").await;
