@@ -1,7 +1,7 @@
 //! `/api/ddl/aggregates/{entity}`: what groups of rows come to. A POST, because its question is a body; it only reads.
 
 mod answer;
-pub(crate) mod wording;
+mod wording;
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! Capture of row changes: four triggers of a table, and of each of its partitions, that run `dl.capture` for each statement.
 
+use super::triggers;
 use crate::text::{Ident, Sql};
 
 /// One trigger of a captured table.
@@ -40,15 +41,10 @@ pub fn create(schema: &Ident, table: &Ident, trigger: &Trigger, key: &[Ident]) -
         create.lit(if n == 0 { "" } else { ", " }).literal(column.as_str());
     }
     create.lit(")");
-    let mut enable = Sql::new();
-    enable.lit("alter table ").ident(schema).lit(".").ident(table);
-    enable.lit(" enable always trigger \"").lit(trigger.name).lit("\"");
-    [create, enable]
+    [create, triggers::enable_always(schema, table, trigger.name)]
 }
 
 #[must_use]
 pub fn drop(schema: &Ident, table: &Ident, trigger: &Trigger) -> Sql {
-    let mut sql = Sql::new();
-    sql.lit("drop trigger \"").lit(trigger.name).lit("\" on ").ident(schema).lit(".").ident(table);
-    sql
+    triggers::drop(schema, table, trigger.name)
 }

@@ -8,3 +8,4 @@ pub mod policies;
 pub mod protection;
 pub mod records;
 pub mod roles;
+pub mod triggers;

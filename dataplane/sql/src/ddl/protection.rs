@@ -5,6 +5,7 @@
 //! [`STAMP`], which runs next for every update, refuses what is not NULL. Their names come after those of a tenant's own
 //! triggers, which thus see what the caller wrote, and cannot set the column unseen.
 
+use super::triggers;
 use crate::catalog::EXPECTED_TS;
 use crate::text::{Ident, Sql};
 
@@ -157,16 +158,12 @@ pub fn create(schema: &Ident, table: &Ident, trigger: &Trigger, flag: &Ident) ->
         (true, Some(open)) => create.lit(open).literal(flag.as_str()).lit(")"),
         _ => create.lit(trigger.function),
     };
-    let mut enable = alter(schema, table);
-    enable.lit(" enable always trigger \"").lit(trigger.name).lit("\"");
-    [create, enable]
+    [create, triggers::enable_always(schema, table, trigger.name)]
 }
 
 #[must_use]
 pub fn drop(schema: &Ident, table: &Ident, trigger: &Trigger) -> Sql {
-    let mut sql = Sql::new();
-    sql.lit("drop trigger \"").lit(trigger.name).lit("\" on ").ident(schema).lit(".").ident(table);
-    sql
+    triggers::drop(schema, table, trigger.name)
 }
 
 fn alter(schema: &Ident, table: &Ident) -> Sql {

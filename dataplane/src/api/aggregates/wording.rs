@@ -4,7 +4,7 @@ use crate::api::rest::wording;
 use crate::execute::wording::Wording;
 
 /// Of those that a read can have; the rest is never said.
-pub(crate) static WORDING: Wording = Wording {
+pub(super) static WORDING: Wording = Wording {
     too_much_memory: "the statement needs more memory than one session may use; use fewer functions on long texts in filter and \
                       having, and fewer aggregations of distinct values",
     long_row: "a group is longer than 64 MiB as JSON; name fewer fields and aggregations",

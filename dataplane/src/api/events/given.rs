@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::cursor;
 use super::request::{Source, op_name, readable};
-use crate::api::aggregates::wording::WORDING;
+use crate::api::rest::wording::WORDING;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
@@ -74,7 +74,7 @@ impl Attempt for Images<'_> {
         let (catalog, scope) = (&context.snapshot.catalog, context.snapshot.scope(&context.key));
         let found = catalog.entities.get(&self.source.entity);
         let found = found.filter(|entity| entity.relations.first() == Some(&self.source.table));
-        let open = found.and_then(|entity| Some((entity, readable(entity, &scope)?)));
+        let open = found.and_then(|entity| Some((entity, readable(catalog, &scope, entity)?)));
         let Some((entity, fields)) = open else {
             let problem = rest::not_found(catalog, &scope, self.source.entity.as_str());
             return Err(RetryReason::Refused(problem));

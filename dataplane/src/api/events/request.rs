@@ -5,7 +5,7 @@ use std::time::Duration;
 use rowgate_core::name::EntityName;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::tenant::events::Position;
-use rowgate_sql::catalog::{Entity, EntityKind, Scope};
+use rowgate_sql::catalog::{Catalog, Entity, EntityKind, Scope};
 use rowgate_sql::rest::query_string;
 
 use crate::auth::key_context::KeyContext;
@@ -79,23 +79,22 @@ fn bad(what: &str) -> Problem {
 }
 
 /// The fields of the entity that the scope may read, if its events are the scope's to have: a reader tells rows apart by their keys.
-pub(crate) fn readable(entity: &Entity, scope: &Scope) -> Option<Vec<usize>> {
+pub(crate) fn readable(catalog: &Catalog, scope: &Scope, entity: &Entity) -> Option<Vec<usize>> {
     let rights = scope.entities.get(&entity.name)?;
     let is_read = |field: &usize| rights.read.get(*field).copied().unwrap_or_default();
     let is_table = entity.kind == EntityKind::Table && entity.events && scope.serves(entity);
-    let is_open = is_table && !entity.key.is_empty() && entity.key.iter().all(is_read);
+    let is_guarded = !catalog.unguarded.contains(&entity.name);
+    let is_open = is_table && is_guarded && !entity.key.is_empty() && entity.key.iter().all(is_read);
     is_open.then(|| (0..entity.fields.len()).filter(is_read).collect())
 }
 
 fn sources(context: &KeyContext, scope: &Scope, tables: Option<&str>) -> Result<Vec<Source>, Problem> {
     let catalog = &context.snapshot.catalog;
-    let is_guarded = |entity: &&Entity| !catalog.unguarded.contains(&entity.name);
     let readable: Vec<&Entity> = catalog
         .entities
         .values()
         .map(|entity| &**entity)
-        .filter(is_guarded)
-        .filter(|entity| readable(entity, scope).is_some())
+        .filter(|entity| readable(catalog, scope, entity).is_some())
         .collect();
     let named = |name: &str| {
         let is_it = |entity: &&&Entity| {

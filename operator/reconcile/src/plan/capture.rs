@@ -6,7 +6,7 @@ use rowgate_core::name::EntityName;
 use rowgate_crds::Reason;
 use rowgate_pg::introspect::actual::{QName, Relation, RelationKind, TenantDb, Trigger};
 use rowgate_sql::catalog::EntityKind;
-use rowgate_sql::ddl::capture as ddl;
+use rowgate_sql::ddl::{capture as ddl, triggers};
 use rowgate_sql::text::Ident;
 
 use super::accept::{Accepted, qname};
@@ -106,11 +106,10 @@ pub(super) fn changes(
 }
 
 fn is_the(there: &Trigger, wanted: &ddl::Trigger, key: &[Ident]) -> bool {
-    let bytes = key.iter().flat_map(|column| column.as_str().bytes().chain([0]));
     there.kind == wanted.kind
         && there.columns.is_empty()
         && there.function == ddl::FUNCTION
-        && there.arguments == bytes.map(|byte| format!("{byte:02x}")).collect::<String>()
+        && there.arguments == triggers::arguments(key.iter().map(Ident::as_str))
         && !there.conditional
         && there.enabled == "A"
 }

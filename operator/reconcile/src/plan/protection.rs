@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rowgate_crds::Reason;
 use rowgate_pg::introspect::actual::{Column, QName, Relation, RelationKind, TenantDb, Trigger};
 use rowgate_sql::catalog::{EXPECTED_TS, EntityKind};
-use rowgate_sql::ddl::{protection as ddl, records};
+use rowgate_sql::ddl::{protection as ddl, records, triggers};
 use rowgate_sql::text::{Ident, Sql};
 use serde::{Deserialize, Serialize};
 
@@ -374,10 +374,7 @@ pub(super) fn partitions<'a>(db: &'a TenantDb, name: &QName) -> Vec<&'a QName> {
 }
 
 fn is_the(there: &Trigger, wanted: &ddl::Trigger, flag: &Ident) -> bool {
-    let arguments = match wanted.takes_flag {
-        true => flag.as_str().bytes().chain([0]).map(|byte| format!("{byte:02x}")).collect(),
-        false => String::new(),
-    };
+    let arguments = triggers::arguments(wanted.takes_flag.then_some(flag.as_str()));
     there.kind == wanted.kind
         && there.columns == wanted.columns
         && there.function == wanted.function

@@ -11,9 +11,7 @@ use crate::api::openapi::sections::Sections;
 const PAGE: &str = "rowgate.events";
 
 pub(in crate::api::openapi) fn add(catalog: &Catalog, scope: &Scope, sections: &mut Sections) {
-    let is_guarded = |name| !catalog.unguarded.contains(name);
-    let entities = catalog.entities.values().filter(|entity| is_guarded(&entity.name));
-    let entities = entities.filter(|entity| readable(entity, scope).is_some());
+    let entities = catalog.entities.values().filter(|entity| readable(catalog, scope, entity).is_some());
     let names: Vec<&str> = entities.map(|entity| entity.name.as_str()).collect();
     if names.is_empty() {
         return;
