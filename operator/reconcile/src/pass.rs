@@ -290,8 +290,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let (converged, held_before) = (self.memory.converged.clone(), self.memory.held.clone());
         self.keys(state, &mut desired, &db).await?;
         let unfinished = keys::unfinished(&desired, &db);
-        let (mut outcome, mut db) =
-            self.converge(&desired, (cluster, db), Closed::default(), logins, state).await?;
+        let (mut outcome, mut db) = self.converge(&desired, (cluster, db), logins, state).await?;
         let mut rotated = keys::finished(unfinished, &db);
         // begun only where nothing else is left to do: between its two steps the Secret holds a key that does not work yet
         let now = introspect::clock(logins.get(As::Owner).await?).await?;
@@ -299,7 +298,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             let unfinished = keys::unfinished(&desired, &db);
             let name = desired.database.as_str();
             let cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, name).await?;
-            (outcome, db) = self.converge(&desired, (cluster, db), Closed::default(), logins, state).await?;
+            (outcome, db) = self.converge(&desired, (cluster, db), logins, state).await?;
             rotated.extend(keys::finished(unfinished, &db));
         }
         if desired.entities.iter().any(|entity| entity.events) {

@@ -29,7 +29,6 @@ impl<S: ResourceSource> Pass<'_, S> {
         &mut self,
         desired: &Desired,
         (mut cluster, mut db): (Cluster, TenantDb),
-        mut closed: Closed,
         logins: &mut Logins<'_>,
         state: &mut TenantState,
     ) -> Result<(Outcome, TenantDb), PassError> {
@@ -38,6 +37,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             self.memory.converged.as_ref().is_some_and(|before| is_unchanged(before, &generations));
         self.memory.converged = None;
         let (mut n_applied, mut n_moved) = (0, 0);
+        let mut closed = Closed::default();
         loop {
             let operator = self.installation.operator().role;
             let plan = |closed| plan::contents(desired, &cluster, &db, closed, &operator, &mut entropy::ulid);
