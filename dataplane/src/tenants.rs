@@ -3,6 +3,7 @@
 pub(crate) mod availability;
 pub(crate) mod built_cache;
 pub(crate) mod call_activity;
+pub(crate) mod event_tail;
 pub mod freshness;
 pub(crate) mod load_backoff;
 pub(crate) mod long_lists;

@@ -1,7 +1,9 @@
 //! A caller that keeps its connections, and what it is answered, headers included.
 
+pub mod sse;
+
 use reqwest::header::HeaderMap;
-use reqwest::{Method, RequestBuilder, StatusCode};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
 use crate::sweep;
@@ -36,16 +38,21 @@ impl Client {
 
     /// As [`Client::ask`], with a body unless it is empty.
     pub async fn send(&self, method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+        let response = self.open(method, url, headers, body).await;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.text().await.unwrap_or_else(|error| panic!("{url}: {error:?}"));
+        sweep::answer(url, &format!("{headers:?}"), &body);
+        Reply { status, headers, body }
+    }
+
+    /// As [`Client::send`], for an answer that is read piece by piece.
+    pub async fn open(&self, method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> Response {
         let method = Method::from_bytes(method.as_bytes()).expect("a method");
         let request = self.0.request(method, url);
         let request = if body.is_empty() { request } else { request.body(body.to_owned()) };
         let add = |request: RequestBuilder, (name, value): &(&str, &str)| request.header(*name, *value);
         let answered = headers.iter().fold(request, add).send().await;
-        let response = answered.unwrap_or_else(|error| panic!("{url}: {error:?}"));
-        let (status, headers) = (response.status(), response.headers().clone());
-        let body = response.text().await.unwrap_or_else(|error| panic!("{url}: {error:?}"));
-        sweep::answer(url, &format!("{headers:?}"), &body);
-        Reply { status, headers, body }
+        answered.unwrap_or_else(|error| panic!("{url}: {error:?}"))
     }
 }
 

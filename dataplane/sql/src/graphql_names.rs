@@ -81,8 +81,17 @@ pub const SCALARS: [&str; 14] = [
 ];
 /// The filter of values that are compared as texts.
 pub const TEXT_FORM_FILTER: &str = "TextFormFilterInput";
-const RESERVED: [&str; 7] =
-    ["Query", "Mutation", "Subscription", "OrderBy", "HavingInput", "HavingValueInput", "ID"];
+const RESERVED: [&str; 9] = [
+    "Query",
+    "Mutation",
+    "Subscription",
+    "RowEvent",
+    "Op",
+    "OrderBy",
+    "HavingInput",
+    "HavingValueInput",
+    "ID",
+];
 
 /// The names of a schema that something has.
 pub struct Taken {

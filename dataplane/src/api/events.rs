@@ -1,7 +1,9 @@
 //! `GET /api/ddl/events`: row changes in the order in which they became visible, as pages that go on behind a cursor.
 
+pub(crate) mod follow;
 mod given;
 pub(crate) mod request;
+pub(crate) mod stream;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::tenant::events::{self, Page, Position, Tick};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep_until};
 
 use crate::api::rest::target::RequestTarget;
 use crate::app::App;
@@ -20,10 +22,8 @@ use crate::auth::credential::Caller;
 use crate::execute::retry;
 use crate::server::respond::Refusal;
 use given::Given;
-use request::{After, EventsRequest};
+use request::{After, EventsRequest, Source};
 
-/// Between two looks for a change while a request waits.
-const LOOK: Duration = Duration::from_millis(250);
 /// Between two looks whether the key of a request that waits still lives.
 const CHECK: Duration = Duration::from_secs(1);
 
@@ -35,12 +35,13 @@ pub(crate) async fn page(
 ) -> Result<Response, Refusal> {
     let parsed = |context: &_| EventsRequest::parse(context, target.query());
     let context = retry::may(&caller, |context| parsed(context).map(drop)).await?;
-    let EventsRequest { sources, ops, after, limit, wait } = parsed(&context)?;
+    let EventsRequest { sources, ops, after, limit, wait, .. } = parsed(&context)?;
     let (mut checked, deadline) = (Instant::now(), Instant::now() + wait);
-    let tables: Vec<u32> = sources.iter().map(|source| source.table).collect();
+    let mut ticks = None;
     let (mut tick, mut from) = begin(&caller, after).await?;
+    let generation = tick.generation;
     loop {
-        let page = read(&caller, from, &tables, &ops, limit).await?;
+        let page = read(&caller, from, &sources, &ops, limit).await?;
         let has_more = page.next.tick <= tick.number;
         from = page.next;
         let given = Given::ask(&caller, &sources, &page, tick.generation).await?;
@@ -48,13 +49,14 @@ pub(crate) async fn page(
         if !given.is_empty() || has_more || is_over {
             return Ok(answer(&given, cursor(tick.generation, from), has_more));
         }
+        let ticks = ticks.get_or_insert_with(|| caller.tenant.ticks());
+        let newer = ticks.wait_for(|newest| newest.is_some_and(|newest| from.tick <= newest.number));
         tokio::select! {
-            () = sleep(LOOK.min(deadline.saturating_duration_since(Instant::now()))) => {}
+            Ok(newest) = newer => tick = newest.unwrap_or(tick),
+            () = sleep_until(deadline.min(checked + CHECK)) => {}
             () = app.draining.cancelled() => {}
         }
-        let before = tick.generation;
-        tick = make_tick(&caller).await?;
-        if tick.generation != before {
+        if tick.generation != generation {
             return Err(gone().into());
         }
         // the key may have died meanwhile, or lost its rights
@@ -68,7 +70,7 @@ pub(crate) async fn page(
 
 /// The newest tick, and where the reader goes on.
 async fn begin(caller: &Caller, after: After) -> Result<(Tick, Position), Problem> {
-    let tick = make_tick(caller).await?;
+    let tick = caller.tenant.make_tick().await?;
     let from = match after {
         After::Now => Position { tick: tick.number + 1, seq: 0 },
         After::Start => Position { tick: tick.floor + 1, seq: 0 },
@@ -89,24 +91,15 @@ fn gone() -> Problem {
     Problem::new(Code::InvalidCursor, what)
 }
 
-async fn make_tick(caller: &Caller) -> Result<Tick, Problem> {
-    let pool = caller.tenant.look_ups.clone();
-    let look = async move {
-        let mut conn = pool.acquire().await?;
-        let tick = events::tick(&mut conn).await;
-        conn.done(tick)
-    };
-    caller.tenant.run_detached(look).await
-}
-
 async fn read(
     caller: &Caller,
     from: Position,
-    tables: &[u32],
+    sources: &[Source],
     ops: &[String],
     limit: i32,
 ) -> Result<Page, Problem> {
-    let (pool, tables, ops) = (caller.tenant.look_ups.clone(), tables.to_vec(), ops.to_vec());
+    let tables: Vec<u32> = sources.iter().map(|source| source.table).collect();
+    let (pool, ops) = (caller.tenant.look_ups.clone(), ops.to_vec());
     let look = async move {
         let mut conn = pool.acquire().await?;
         let page = events::page(&mut conn, from, &tables, &ops, limit).await;

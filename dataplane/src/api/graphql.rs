@@ -9,6 +9,8 @@ pub(crate) mod persisted;
 mod query;
 mod request;
 pub(crate) mod schema;
+mod stream;
+mod subscription;
 mod wording;
 
 use std::sync::Arc;
@@ -27,6 +29,7 @@ use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::server::respond::{MediaType as Label, Refusal};
 use error::GraphQlError;
+use query::{Carries, Prepared};
 use request::{GraphQlRequest, MediaType};
 
 /// What a request came to.
@@ -36,7 +39,13 @@ struct Answer {
     errors: Vec<GraphQlError>,
 }
 
-/// `GET /auth/{tenant}/graphql`: a query.
+/// What a request asked for.
+enum Outcome {
+    Answered(Answer),
+    Subscribes(Prepared),
+}
+
+/// `GET /auth/{tenant}/graphql`: a query, or a subscription as server-sent events.
 pub(crate) async fn get(
     caller: Caller,
     State(app): State<Arc<App>>,
@@ -45,11 +54,13 @@ pub(crate) async fn get(
     let media_type = MediaType::of(&parts.headers);
     let context = caller.authenticate().await?;
     let request = GraphQlRequest::of_query(parts.uri.query().unwrap_or_default());
-    let answer = run(&caller, &app, context, request, None).await?;
-    Ok(answer.into_response(media_type))
+    match run(&caller, &app, context, request, None, media_type).await? {
+        Outcome::Answered(answer) => Ok(answer.into_response(media_type)),
+        Outcome::Subscribes(prepared) => stream::respond(caller, app, &prepared).await,
+    }
 }
 
-/// `POST /auth/{tenant}/graphql`: a query or a mutation.
+/// `POST /auth/{tenant}/graphql`: any operation, a subscription as server-sent events.
 pub(crate) async fn post(
     caller: Caller,
     State(app): State<Arc<App>>,
@@ -64,8 +75,13 @@ pub(crate) async fn post(
     let context = caller.reauthenticate().await?;
     let request = body.body().and_then(GraphQlRequest::of_body);
     let reserve = |n| body.reserve(n);
-    let answer = run(&caller, &app, context, request, Some(&reserve)).await?;
-    Ok(answer.into_response(media_type))
+    match run(&caller, &app, context, request, Some(&reserve), media_type).await? {
+        Outcome::Answered(answer) => Ok(answer.into_response(media_type)),
+        Outcome::Subscribes(prepared) => {
+            drop(body);
+            stream::respond(caller, app, &prepared).await
+        }
+    }
 }
 
 /// Takes memory for a statement of so many bytes; `None`: the method is one that reads.
@@ -77,13 +93,17 @@ async fn run(
     context: KeyContext,
     request: Result<GraphQlRequest, Problem>,
     writes: Writes<'_>,
-) -> Result<Answer, Problem> {
-    let prepared = match query::run(caller, app, context, request, writes.is_some()).await? {
-        query::Outcome::Answered(answer) => return Ok(answer),
+    media_type: MediaType,
+) -> Result<Outcome, Problem> {
+    let subscriptions = media_type == MediaType::EventStream;
+    let carries = Carries { mutations: writes.is_some(), subscriptions };
+    let prepared = match query::run(caller, app, context, request, carries).await? {
+        query::Outcome::Answered(answer) => return Ok(Outcome::Answered(answer)),
+        query::Outcome::Subscribes(prepared) => return Ok(Outcome::Subscribes(prepared)),
         query::Outcome::Mutates(prepared) => prepared,
     };
     match writes {
-        Some(reserve) => mutation::run(caller, app, prepared, reserve).await,
+        Some(reserve) => mutation::run(caller, app, prepared, reserve).await.map(Outcome::Answered),
         None => Err(Problem::internal()),
     }
 }
@@ -94,6 +114,9 @@ impl Answer {
     }
 
     fn into_response(self, media_type: MediaType) -> Response {
+        if media_type == MediaType::EventStream {
+            return stream::respond_once(&self);
+        }
         let status = match (&self.data, media_type) {
             (None, MediaType::GraphQlResponse) => StatusCode::BAD_REQUEST,
             (None, MediaType::Json) if self.errors.iter().any(|error| error.is_of_request) => {
@@ -127,17 +150,18 @@ fn is_of_http(code: Code) -> bool {
 }
 
 /// Why a kind of operation is not run here; `None`: it is.
-fn not_run(ty: OperationType, writes: bool) -> Option<GraphQlError> {
+fn not_run(ty: OperationType, carries: Carries) -> Option<GraphQlError> {
     match ty {
         OperationType::Query => None,
-        OperationType::Mutation if writes => None,
+        OperationType::Mutation if carries.mutations => None,
         OperationType::Mutation => {
             let problem = Problem::new(Code::MethodNotAllowed, "a mutation is sent with POST");
             Some(GraphQlError::from(Problem { allow: Some("POST, OPTIONS"), ..problem }))
         }
+        OperationType::Subscription if carries.subscriptions => None,
         OperationType::Subscription => Some(GraphQlError::new(
             Code::BadRequest,
-            "subscriptions are not served here; send a query or a mutation",
+            "a subscription is sent with Accept: text/event-stream, or over WebSocket with the subprotocol graphql-transport-ws",
         )),
     }
 }

@@ -28,7 +28,7 @@ pub struct Route {
     handler: fn() -> MethodRouter<Arc<App>>,
 }
 
-static ROUTES: [Route; 14] = [
+static ROUTES: [Route; 15] = [
     Route {
         method: "GET",
         path: "/auth/{tenant}/api",
@@ -112,6 +112,13 @@ static ROUTES: [Route; 14] = [
         needs_key: true,
         surface: Surface::Ddl,
         handler: || get(events::page),
+    },
+    Route {
+        method: "GET",
+        path: "/api/ddl/events/stream",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || get(events::stream::open),
     },
     Route {
         method: "POST",

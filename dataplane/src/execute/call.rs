@@ -40,6 +40,7 @@ pub(crate) async fn attempt(
     };
     let asked = Instant::now();
     let answered = caller.tenant.calls.call(check, call).await;
+    caller.tenant.event_tail.note_write();
     note(caller, context, freshness, asked, answered.is_ok());
     let outcome = answered.map_err(|failure| refused(caller, context, wording, compiled, failure))?;
     let _first = caller.trace.rows.set(outcome.n_rows);

@@ -190,6 +190,7 @@ pub(crate) async fn write(
     let (ask, check) = question(caller, context, watches, statement);
     let asked = Instant::now();
     let answered = caller.tenant.request_pool.write(ask).await;
+    caller.tenant.event_tail.note_write();
     note(caller, context, check, asked, answered.is_ok());
     answered
 }

@@ -24,6 +24,7 @@ use crate::auth::rate_limit::RateLimits;
 use crate::server::metrics::RequestMetrics;
 use crate::tenants::availability::Availability;
 use crate::tenants::call_activity::CallActivity;
+use crate::tenants::event_tail::EventTail;
 use crate::tenants::freshness::Freshness;
 use crate::tenants::load_backoff::LoadBackoff;
 use crate::tenants::long_lists::LongLists;
@@ -56,7 +57,8 @@ pub struct Tenant {
     /// They outlive catalogs: a new catalog refills no bucket.
     pub(crate) rate_limits: RateLimits,
     pub last_used: LastUsedTimes,
-    tasks: Tasks,
+    pub(crate) event_tail: EventTail,
+    pub(super) tasks: Tasks,
     /// Notified whenever another catalog is served.
     loaded: Arc<Notify>,
     snapshot: RwLock<Option<Arc<Snapshot>>>,
@@ -133,6 +135,7 @@ impl Tenant {
             lookup_limiter: LookupLimiter::default(),
             rate_limits: RateLimits::default(),
             last_used: LastUsedTimes::default(),
+            event_tail: EventTail::default(),
             tasks,
             loaded,
             snapshot: RwLock::default(),

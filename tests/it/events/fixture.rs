@@ -1,5 +1,6 @@
 //! A tenant whose tables are captured, and a reader of its events.
 
+use rowgate_tests::client::sse::EventStream;
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::servers::postgres::execute;
 use rowgate_tests::world::World;
@@ -61,7 +62,7 @@ spec:
 
 pub(super) struct Bank {
     pub(super) world: World,
-    client: Client,
+    pub(super) client: Client,
 }
 
 impl Bank {
@@ -84,6 +85,23 @@ impl Bank {
         let reply = self.ask(key, query).await;
         assert_eq!(reply.status, 200, "{key} {query}: {reply:?}");
         reply.json()
+    }
+
+    pub(super) async fn stream(&self, key: &str, query: &str, headers: &[(&str, &str)]) -> EventStream {
+        self.stream_of(&self.world.url(), key, query, headers).await
+    }
+
+    /// Of another replica.
+    pub(super) async fn stream_of(
+        &self,
+        replica: &str,
+        key: &str,
+        query: &str,
+        headers: &[(&str, &str)],
+    ) -> EventStream {
+        let (url, key) = (format!("{replica}/api/ddl/events/stream{query}"), self.world.key(key));
+        let headers = [&[("X-API-Key", key.as_str())], headers].concat();
+        EventStream::new(self.client.open("GET", &url, &headers, "").await)
     }
 
     /// All events of a key from a cursor on, and the cursor behind them.

@@ -4,4 +4,6 @@ mod capture;
 mod fixture;
 mod ledger;
 mod requests;
+mod stream;
+mod subscription;
 mod visibility;

@@ -42,7 +42,10 @@ fn n_requests(printed: &str) -> u64 {
 #[tokio::test]
 async fn schemathesis_finds_no_answer_that_is_not_documented() {
     let fixture = Fixture::open().await;
-    let document = fixture.document("shop", "shop-admin").await;
+    let mut document = fixture.document("shop", "shop-admin").await;
+    // the answer to a request that is right never ends
+    let stream = document["paths"].as_object_mut().and_then(|paths| paths.remove("/api/ddl/events/stream"));
+    assert!(stream.is_some(), "the shop has events");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cases: u64 = std::env::var("ROWGATE_CASES").map_or(1_000, |text| text.parse().expect("a number"));
     // The two phases that draw nothing make 3,000 requests; drawn ones take ten times the time.
@@ -57,7 +60,6 @@ async fn schemathesis_finds_no_answer_that_is_not_documented() {
     assert!(cases.min(10_000) <= n_requests(&printed), "{printed}");
 
     // the same look finds a status that the document lacks
-    let mut document = document;
     let path = "/auth/shop/api/customers/id/{id}";
     let responses = document["paths"][path]["delete"]["responses"].as_object_mut().expect("an object");
     responses.remove("400").expect("it is documented");

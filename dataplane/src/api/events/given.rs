@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rowgate_core::problem::Problem;
-use rowgate_pg::tenant::events::{Change, Page};
+use rowgate_pg::tenant::events::{Change, Page, Position};
 use rowgate_pg::wire::{Failure, Piece, ReadPage};
 use rowgate_sql::catalog::Entity;
 use rowgate_sql::compile::image;
@@ -22,8 +22,8 @@ use crate::execute::retry::{self, Attempt, RetryReason};
 /// Images in one statement.
 const MAX_IMAGES: usize = 250;
 
-/// Events as JSON, in their order.
-pub(super) struct Given(Vec<String>);
+/// Events as JSON, in their order, with their positions.
+pub(super) struct Given(Vec<(Position, String)>);
 
 impl Given {
     pub(super) async fn ask(
@@ -43,7 +43,8 @@ impl Given {
                 given.extend(retry::run(caller, context, &wanted).await?);
             }
         }
-        Ok(Given(given.into_values().collect()))
+        let at = |n: usize| page.changes.get(n).map(|change| change.at);
+        Ok(Given(given.into_iter().filter_map(|(n, event)| Some((at(n)?, event))).collect()))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -51,7 +52,11 @@ impl Given {
     }
 
     pub(super) fn json(&self) -> String {
-        self.0.join(",")
+        self.events().map(|(_, event)| event).collect::<Vec<_>>().join(",")
+    }
+
+    pub(super) fn events(&self) -> impl Iterator<Item = (Position, &str)> {
+        self.0.iter().map(|(at, event)| (*at, event.as_str()))
     }
 }
 

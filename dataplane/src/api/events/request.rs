@@ -14,9 +14,12 @@ const DEFAULT_LIMIT: i32 = 500;
 const MAX_LIMIT: i32 = 1000;
 const MAX_WAIT: u64 = 30;
 /// As callers write them, and as they are stored.
-const OPS: [(&str, &str); 4] = [("insert", "i"), ("update", "u"), ("delete", "d"), ("truncate", "t")];
+pub(crate) const OPS: [(&str, &str); 4] =
+    [("insert", "i"), ("update", "u"), ("delete", "d"), ("truncate", "t")];
 
 pub(super) struct EventsRequest {
+    /// As they are named.
+    pub(super) tables: Option<String>,
     /// No two of one table.
     pub(super) sources: Vec<Source>,
     /// As they are stored.
@@ -28,37 +31,52 @@ pub(super) struct EventsRequest {
 
 /// A table of which events are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Source {
+pub(crate) struct Source {
     pub(super) entity: EntityName,
     /// Its oid.
     pub(super) table: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum After {
+pub(crate) enum After {
     Now,
     Start,
     Position { generation: i32, at: Position },
 }
 
 impl EventsRequest {
+    /// Of a request for a page.
     pub(super) fn parse(context: &KeyContext, query: &str) -> Result<EventsRequest, Problem> {
+        EventsRequest::of(context, query, &["tables", "ops", "after", "limit", "wait"])
+    }
+
+    /// Of a stream, which goes on behind what its reader has.
+    pub(super) fn of_stream(
+        context: &KeyContext,
+        query: &str,
+        last: Option<&str>,
+    ) -> Result<EventsRequest, Problem> {
+        let mut request = EventsRequest::of(context, query, &["tables", "ops", "after"])?;
+        if last.is_some() {
+            request.after = position(last)?;
+        }
+        Ok(request)
+    }
+
+    fn of(context: &KeyContext, query: &str, names: &[&str]) -> Result<EventsRequest, Problem> {
         let scope = context.snapshot.scope(&context.key);
         let (mut tables, mut ops, mut after, mut limit, mut wait) = (None, None, None, None, None);
         for parameter in query_string::parameters(query) {
             let (name, value) = parameter?;
             let place = match name.as_str() {
+                other if !names.contains(&other) => {
+                    return Err(bad(&format!("{other:?} is not a parameter here; use {}", names.join(", "))));
+                }
                 "tables" => &mut tables,
                 "ops" => &mut ops,
                 "after" => &mut after,
                 "limit" => &mut limit,
-                "wait" => &mut wait,
-                other => {
-                    let what = format!(
-                        "{other:?} is not a parameter of events; use tables, ops, after, limit and wait"
-                    );
-                    return Err(bad(&what));
-                }
+                _ => &mut wait,
             };
             if place.replace(value).is_some() {
                 return Err(bad(&format!("{name} is given twice; give it once")));
@@ -66,6 +84,7 @@ impl EventsRequest {
         }
         Ok(EventsRequest {
             sources: sources(context, &scope, tables.as_deref())?,
+            tables,
             ops: stored(ops.as_deref())?,
             after: position(after.as_deref())?,
             limit: number(limit.as_deref(), "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?,
@@ -88,7 +107,11 @@ pub(crate) fn readable(catalog: &Catalog, scope: &Scope, entity: &Entity) -> Opt
     is_open.then(|| (0..entity.fields.len()).filter(is_read).collect())
 }
 
-fn sources(context: &KeyContext, scope: &Scope, tables: Option<&str>) -> Result<Vec<Source>, Problem> {
+pub(super) fn sources(
+    context: &KeyContext,
+    scope: &Scope,
+    tables: Option<&str>,
+) -> Result<Vec<Source>, Problem> {
     let catalog = &context.snapshot.catalog;
     let readable: Vec<&Entity> = catalog
         .entities
@@ -134,7 +157,7 @@ fn sources(context: &KeyContext, scope: &Scope, tables: Option<&str>) -> Result<
     Ok(sources)
 }
 
-fn stored(ops: Option<&str>) -> Result<Vec<String>, Problem> {
+pub(crate) fn stored(ops: Option<&str>) -> Result<Vec<String>, Problem> {
     let Some(ops) = ops else { return Ok(OPS.iter().map(|(_, stored)| (*stored).to_owned()).collect()) };
     let one = |op: &str| {
         let found = OPS.iter().find(|(name, _)| *name == op.trim());
@@ -152,7 +175,7 @@ pub(super) fn op_name(stored: &str) -> &'static str {
     OPS.iter().find(|(_, it)| *it == stored).map_or("update", |(name, _)| name)
 }
 
-fn position(after: Option<&str>) -> Result<After, Problem> {
+pub(crate) fn position(after: Option<&str>) -> Result<After, Problem> {
     let text = match after {
         None => return Ok(After::Now),
         Some("start") => return Ok(After::Start),

@@ -231,7 +231,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The arguments of a field, as their types take them; null counts as absent.
-    fn arguments(&self, ty: &str, selected: &Selected<'_>) -> Lowered<Vec<(String, Value)>> {
+    pub(crate) fn arguments(&self, ty: &str, selected: &Selected<'_>) -> Lowered<Vec<(String, Value)>> {
         let mut arguments = self.given(ty, selected)?;
         arguments.retain(|(_, value)| *value != Value::Null);
         Ok(arguments)

@@ -35,17 +35,25 @@ pub(super) struct Prepared {
 pub(super) enum Outcome {
     Answered(Answer),
     Mutates(Prepared),
+    Subscribes(Prepared),
 }
 
-/// Runs a query. A mutation is given back when nothing is wrong with it.
+/// What a transport can carry beside queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Carries {
+    pub(super) mutations: bool,
+    pub(super) subscriptions: bool,
+}
+
+/// Runs a query. Another operation is given back when nothing is wrong with it.
 pub(super) async fn run(
     caller: &Caller,
     app: &App,
     context: KeyContext,
     request: Result<GraphQlRequest, Problem>,
-    writes: bool,
+    carries: Carries,
 ) -> Result<Outcome, Problem> {
-    let read = Read { app, request, writes, is_counted: AtomicBool::new(false), errors: Mutex::default() };
+    let read = Read { app, request, carries, is_counted: AtomicBool::new(false), errors: Mutex::default() };
     let outcome = retry::run(caller, context, &read).await;
     let errors = read.errors.into_inner();
     match outcome {
@@ -65,7 +73,7 @@ pub(super) async fn run(
 struct Read<'a> {
     app: &'a App,
     request: Result<GraphQlRequest, Problem>,
-    writes: bool,
+    carries: Carries,
     /// Its cost was counted, in this try or in one before: who overdraws the limit still gets this answer.
     is_counted: AtomicBool,
     /// What was wrong with the request in the last try: the problem beside them says only that something was.
@@ -93,7 +101,7 @@ impl Attempt for Read<'_> {
         let text = self.app.persisted.text(tenant, request).map_err(|error| self.refused(vec![error]))?;
         let operation = schema.operation(&text, request.operation_name.as_deref()).await;
         let operation = operation.map_err(|errors| self.refused(errors))?;
-        if let Some(error) = not_run(operation.ty(), self.writes) {
+        if let Some(error) = not_run(operation.ty(), self.carries) {
             return Err(match error.problem.code {
                 Code::MethodNotAllowed => RetryReason::Refused(error.into_problem()),
                 _ => self.refused(vec![error]),
@@ -117,7 +125,14 @@ impl Attempt for Read<'_> {
                 }
                 Ok(Outcome::Mutates(prepared))
             }
-            _ => self.query(caller, context, &prepared, is_last).await.map(Outcome::Answered),
+            OperationType::Subscription => {
+                prepared.roots().map_err(|error| self.refused(vec![error]))?;
+                confirm(caller, context).await?;
+                Ok(Outcome::Subscribes(prepared))
+            }
+            OperationType::Query => {
+                self.query(caller, context, &prepared, is_last).await.map(Outcome::Answered)
+            }
         }
     }
 }

@@ -128,6 +128,8 @@ pub(crate) enum MediaType {
     Json,
     /// A request that was not executed is an error of HTTP, too.
     GraphQlResponse,
+    /// Server-sent events, as a subscription needs.
+    EventStream,
 }
 
 impl MediaType {
@@ -139,6 +141,7 @@ impl MediaType {
             let mut parts = range.split(';').map(str::trim);
             let media_type = match parts.next().map(str::to_ascii_lowercase).map(Cow::Owned).as_deref() {
                 Some("application/graphql-response+json") => MediaType::GraphQlResponse,
+                Some("text/event-stream") => MediaType::EventStream,
                 Some("application/json" | "application/*" | "*/*") => MediaType::Json,
                 _ => continue,
             };

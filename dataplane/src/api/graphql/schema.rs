@@ -7,6 +7,7 @@ mod groups;
 pub(crate) mod mutations;
 pub(crate) mod names;
 pub(crate) mod scalars;
+mod subscriptions;
 mod validate;
 
 use std::collections::{HashMap, HashSet};
@@ -29,6 +30,8 @@ pub(crate) struct Schema {
     pub(crate) scope: Arc<Scope>,
     queries: HashMap<String, Query>,
     mutations: HashMap<String, (Verb, EntityName)>,
+    /// Their fields have the names of those lists.
+    subscriptions: HashMap<String, EntityName>,
     /// What the types of rows are called.
     types: HashMap<EntityName, String>,
     /// And those of their filters.
@@ -56,10 +59,14 @@ impl Schema {
             Problem::internal()
         })?;
         let (mut queries, mut mutations) = (HashMap::new(), HashMap::new());
+        let mut subscriptions = HashMap::new();
         let (mut types, mut filters) = (HashMap::new(), HashSet::new());
         for (name, named) in entities {
             types.insert(name.clone(), named.ty.clone());
             filters.insert(named.with("FilterInput"));
+            if subscriptions::has(catalog, &scope, &named) {
+                subscriptions.insert(named.root.clone(), name.clone());
+            }
             mutations.extend(
                 mutations::verbs(&named).into_iter().map(|(field, verb)| (field, (verb, name.clone()))),
             );
@@ -72,7 +79,17 @@ impl Schema {
         }
         let n_bytes = executable.registry().types.len() * BYTES_PER_TYPE;
         let documents = Documents::default();
-        Ok(Schema { executable, scope, queries, mutations, types, filters, documents, n_bytes })
+        Ok(Schema {
+            executable,
+            scope,
+            queries,
+            mutations,
+            subscriptions,
+            types,
+            filters,
+            documents,
+            n_bytes,
+        })
     }
 
     pub(crate) fn registry(&self) -> &Registry {
@@ -85,6 +102,10 @@ impl Schema {
 
     pub(crate) fn mutation(&self, field: &str) -> Option<&(Verb, EntityName)> {
         self.mutations.get(field)
+    }
+
+    pub(crate) fn subscription(&self, field: &str) -> Option<&EntityName> {
+        self.subscriptions.get(field)
     }
 
     /// The type of a row of the entity.

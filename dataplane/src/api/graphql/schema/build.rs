@@ -12,7 +12,7 @@ use rowgate_sql::graphql_names::{capital, is_name};
 
 use super::names::Named;
 use super::scalars;
-use super::{groups, mutations};
+use super::{groups, mutations, subscriptions};
 use crate::api::graphql::document::value::Value;
 use crate::api::openapi::access::Rows;
 
@@ -49,8 +49,17 @@ pub(super) fn executable(
         query = query.field(field("_empty", TypeRef::named(TypeRef::BOOLEAN)));
     }
     let mutation = (0 < n_mutations).then_some(mutation);
-    let mut builder = Schema::build("Query", mutation.as_ref().map(|_| "Mutation"), None);
+    let followed = entities.values().filter(|named| subscriptions::has(catalog, scope, named));
+    let subscription = subscriptions::subscription(&mut types, followed);
+    let mut builder = Schema::build(
+        "Query",
+        mutation.as_ref().map(|_| "Mutation"),
+        subscription.as_ref().map(|_| "Subscription"),
+    );
     builder = scalars_and_filters(builder).register(query);
+    if let Some(subscription) = subscription {
+        builder = builder.register(subscription);
+    }
     if let Some(mutation) = mutation {
         builder = builder.register(mutation);
     }

@@ -1,0 +1,173 @@
+//! One reader that stays: what each transport sends, and the key looked at again while it does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rowgate_core::problem::{Code, Problem};
+use rowgate_pg::tenant::events::{Position, Tick};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::given::Given;
+use super::request::{After, Source, sources};
+use super::{CHECK, begin, cursor, read};
+use crate::app::App;
+use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
+
+/// Events in one look; they wait in memory until the reader has taken them.
+const AT_ONCE: i32 = 200;
+/// A reader hears at least this often that its connection lives.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Between two tries while the database does not answer.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// A reader, which is asked for its next step when it has sent the one before.
+pub(crate) struct Follower {
+    caller: Caller,
+    app: Arc<App>,
+    tables: Option<String>,
+    sources: Vec<Source>,
+    ops: Vec<String>,
+    ticks: watch::Receiver<Option<Tick>>,
+    generation: i32,
+    from: Position,
+    checked: Instant,
+    /// When the last step was made, and the position that the reader has since.
+    last_step: Instant,
+    known: Position,
+}
+
+/// What happened.
+pub(crate) enum Step {
+    Events(Events),
+    /// Events were lost; those that are left begin behind this cursor.
+    Reset(String),
+    /// Nothing for a while. The cursor is behind the events of others that were passed over.
+    Quiet(Option<String>),
+    /// The replica goes away.
+    Draining,
+    /// The key may read no more.
+    Ended(Problem),
+}
+
+/// Events of one generation.
+pub(crate) struct Events {
+    given: Given,
+    generation: i32,
+}
+
+impl Events {
+    /// Cursors, and the events as JSON.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (String, &str)> {
+        self.given.events().map(|(at, event)| (cursor(self.generation, at), event))
+    }
+}
+
+impl Follower {
+    /// `tables` as a reader names them. With `false`: `after` is no longer kept, and what is left comes first.
+    pub(crate) async fn open(
+        caller: Caller,
+        app: Arc<App>,
+        context: &KeyContext,
+        tables: Option<String>,
+        ops: Vec<String>,
+        after: After,
+    ) -> Result<(Follower, bool), Problem> {
+        let sources = sources(context, &context.snapshot.scope(&context.key), tables.as_deref())?;
+        let ticks = caller.tenant.ticks();
+        let (is_kept, (tick, from)) = match begin(&caller, after).await {
+            Err(problem) if problem.code == Code::InvalidCursor => {
+                (false, begin(&caller, After::Start).await?)
+            }
+            begun => (true, begun?),
+        };
+        let now = Instant::now();
+        let follower = Follower {
+            caller,
+            app,
+            tables,
+            sources,
+            ops,
+            ticks,
+            generation: tick.generation,
+            from,
+            checked: now,
+            last_step: now,
+            known: from,
+        };
+        Ok((follower, is_kept))
+    }
+
+    /// Where it goes on.
+    pub(crate) fn cursor(&self) -> String {
+        cursor(self.generation, self.from)
+    }
+
+    /// What happens next.
+    pub(crate) async fn next(&mut self) -> Step {
+        let step = loop {
+            if self.app.draining.is_cancelled() {
+                break Step::Draining;
+            }
+            match self.look().await {
+                Ok(Some(step)) => break step,
+                Ok(None) => {}
+                // the reader keeps its connection; without an answer nothing is given to it
+                Err(problem) if is_passing(&problem) => sleep(PAUSE).await,
+                Err(problem) => break Step::Ended(problem),
+            }
+            if HEARTBEAT <= self.last_step.elapsed() {
+                let has_moved = self.known != self.from;
+                self.known = self.from;
+                break Step::Quiet(has_moved.then(|| self.cursor()));
+            }
+        };
+        self.last_step = Instant::now();
+        step
+    }
+
+    /// What there is, or nothing after waiting for a while.
+    async fn look(&mut self) -> Result<Option<Step>, Problem> {
+        if CHECK <= self.checked.elapsed() {
+            let context = self.caller.tenant.authenticate_fresh(&self.caller.credential).await?;
+            let scope = context.snapshot.scope(&context.key);
+            self.sources = sources(&context, &scope, self.tables.as_deref())?;
+            self.checked = Instant::now();
+        }
+        let newest = *self.ticks.borrow_and_update();
+        let Some(tick) =
+            newest.filter(|tick| tick.generation != self.generation || self.from.tick <= tick.number)
+        else {
+            self.wait().await;
+            return Ok(None);
+        };
+        if tick.generation != self.generation || self.from.tick <= tick.floor {
+            self.generation = tick.generation;
+            self.from = Position { tick: tick.floor + 1, seq: 0 };
+            self.known = self.from;
+            return Ok(Some(Step::Reset(self.cursor())));
+        }
+        let page = read(&self.caller, self.from, &self.sources, &self.ops, AT_ONCE).await?;
+        let given = Given::ask(&self.caller, &self.sources, &page, self.generation).await?;
+        self.from = page.next;
+        let Some((last, _)) = given.events().last() else { return Ok(None) };
+        self.known = last;
+        Ok(Some(Step::Events(Events { given, generation: self.generation })))
+    }
+
+    /// Until there is a tick, or something to do for the reader.
+    async fn wait(&mut self) {
+        let due = (self.checked + CHECK).min(self.last_step + HEARTBEAT);
+        tokio::select! {
+            _ = self.ticks.changed() => {}
+            () = sleep_until(due) => {}
+            () = self.app.draining.cancelled() => {}
+        }
+    }
+}
+
+/// Whether the database may answer in a moment.
+fn is_passing(problem: &Problem) -> bool {
+    matches!(problem.code, Code::Unavailable | Code::StatementTimeout)
+}

@@ -1,0 +1,154 @@
+//! `GET /api/ddl/events/stream`: what a reader is sent while it stays, and where it goes on after that.
+
+use nix::sys::signal::Signal;
+use rowgate_tests::client::sse::{Block, EventStream};
+use serde_json::{Value, json};
+
+use super::fixture::{Bank, told};
+
+const INSERT: &str = "insert into bank.accounts values";
+
+/// A `change`, whose id is that of its event.
+fn change(block: &Block) -> Value {
+    let event: Value = serde_json::from_str(&block.data).expect("an event is JSON");
+    assert_eq!(
+        (block.event.as_str(), Some(block.id.as_str())),
+        ("change", event["EventId"].as_str()),
+        "{block:?}"
+    );
+    event
+}
+
+async fn changes(stream: &mut EventStream, n: usize) -> Vec<Value> {
+    let mut events = Vec::new();
+    while events.len() < n {
+        events.push(change(&stream.next().await.expect("the stream goes on")));
+    }
+    events
+}
+
+/// The same events as a page has, at once, with pages and on another replica, each once.
+#[tokio::test]
+async fn a_stream_gives_each_event_once_on_whatever_replica_it_goes_on() {
+    let bank = Bank::open().await;
+    let replica = bank.world.replica().await;
+    let start = bank.now("all").await;
+    let mut stream = bank.stream("all", "?tables=accounts,moves", &[]).await;
+    let first = stream.block().await.expect("the stream begins");
+    assert_eq!((first.retry, first.comments), (Some(1000), vec!["open".to_owned()]));
+    let mut seen = Vec::new();
+    for id in 1..=3 {
+        bank.sql(&format!("{INSERT} ({id}, 'north', 1, E'a\\nb', 'r', 3)")).await;
+        seen.extend(changes(&mut stream, 1).await);
+    }
+    bank.sql(&format!("{INSERT} (4, 'south', 1), (5, 'north', 1); update bank.accounts set balance = 2 where id = 1; delete from bank.accounts where id = 2")).await;
+    // the other replica goes on in the middle of a transaction
+    seen.extend(changes(&mut stream, 1).await);
+    drop(stream);
+    let last = seen[3]["EventId"].as_str().expect("an id").to_owned();
+    let mut stream = bank.stream_of(replica.url(), "all", "?after=start", &[("Last-Event-ID", &last)]).await;
+    seen.extend(changes(&mut stream, 3).await);
+    bank.sql("insert into bank.moves values (9, '2024-05-05', 1, 1)").await;
+    seen.extend(changes(&mut stream, 1).await);
+    let names =
+        ["insert 1", "insert 2", "insert 3", "insert 4", "insert 5", "update 1", "delete 2", "insert 9"];
+    assert_eq!(told(&seen), names);
+    let (events, _) = bank.all("all", "accounts,moves", &start).await;
+    // a reader that comes later is given no row that is gone
+    let later: Vec<&Value> =
+        seen.iter().filter(|event| !(event["op"] == "insert" && event["key"]["id"] == 2)).collect();
+    assert_eq!(events.iter().collect::<Vec<_>>(), later);
+}
+
+/// A key is sent what it may see, and beyond the events of others it goes on without reading them again.
+#[tokio::test]
+async fn a_stream_has_what_its_key_may_see_and_moves_on_behind_the_rest() {
+    let bank = Bank::open().await;
+    let mut stream = bank.stream("north", "?ops=insert,delete", &[]).await;
+    bank.sql(&format!("{INSERT} (1, 'south', 1, 'secret'), (2, 'north', 5, 'secret')")).await;
+    let event = changes(&mut stream, 1).await.remove(0);
+    assert_eq!(event["data"], json!({"id": 2, "region": "north", "balance": 5}));
+    bank.sql("update bank.accounts set balance = 6").await;
+    bank.sql(&format!("{INSERT} (3, 'south', 1)")).await;
+    // by the next heartbeat at the latest
+    let position = stream.next().await.expect("the stream goes on");
+    assert_eq!((position.event.as_str(), position.data.as_str()), ("position", "{}"));
+    let (events, _) = bank.all("all", "accounts", event["EventId"].as_str().expect("an id")).await;
+    assert_eq!(told(&events), ["update 1", "update 2", "insert 3"]);
+    assert_eq!(bank.all("all", "accounts", &position.id).await.0, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_begin_is_refused() {
+    let bank = Bank::open().await;
+    for (query, last, code, part) in [
+        ("?limit=3", "", "BadRequest", "use tables, ops, after"),
+        ("?wait=3", "", "BadRequest", "use tables, ops, after"),
+        ("?tables=nothing", "", "BadRequest", "\"nothing\""),
+        ("", "x", "InvalidCursor", "EventId"),
+        ("", "1.2.3.4", "InvalidCursor", "EventId"),
+    ] {
+        let key = bank.world.key("all");
+        let headers = [("X-API-Key", key.as_str()), ("Last-Event-ID", last)];
+        let reply =
+            bank.client.get(&format!("{}/api/ddl/events/stream{query}", bank.world.url()), &headers).await;
+        let error = &reply.json()["error"];
+        assert_eq!((reply.status.as_u16(), error["code"].as_str()), (400, Some(code)), "{query}: {reply:?}");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(part)), "{query}: {error}");
+    }
+}
+
+/// Events that are gone are never passed over in silence: neither when a reader comes back, nor while it stays.
+#[tokio::test]
+async fn a_reader_that_lost_events_is_sent_a_reset() {
+    let bank = Bank::open().await;
+    bank.sql(&format!("{INSERT} (1, 'north', 1)")).await;
+    let mut stream = bank.stream("all", "", &[("Last-Event-ID", "7.1.1")]).await;
+    let reset = stream.next().await.expect("the stream goes on");
+    assert_eq!((reset.event.as_str(), reset.data), ("reset", format!("{{\"floor\":\"{}\"}}", reset.id)));
+    assert_eq!(told(&changes(&mut stream, 1).await), ["insert 1"]);
+    // the database is another's copy from now on
+    bank.sql("update dl.event_log set history = 'another'").await;
+    let reset = stream.next().await.expect("the stream goes on");
+    assert_eq!((reset.event.as_str(), reset.id.starts_with("2.")), ("reset", true), "{reset:?}");
+    bank.sql(&format!("{INSERT} (2, 'north', 1)")).await;
+    let ids = told(&changes(&mut stream, 2).await);
+    assert_eq!(ids, ["insert 1", "insert 2"]);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_rights_of_its_key() {
+    let bank = Bank::open().await;
+    let mut revoked = bank.stream("north", "", &[]).await;
+    let mut narrowed = bank.stream("all", "?tables=accounts,moves", &[]).await;
+    let mut stays = bank.stream("all", "?tables=accounts", &[]).await;
+    bank.world.edit(
+        "bank.yaml",
+        "  tenantRef: {name: bank}\n",
+        "  tenantRef: {name: bank}\n  revoked: true\n",
+    );
+    bank.world.edit("bank.yaml", "      - {entity: moves, actions: [read], fields: {include: ['*']}}\n", "");
+    assert_eq!((revoked.next().await, narrowed.next().await), (None, None));
+    assert_eq!(bank.ask("north", "").await.status, 401);
+    bank.sql(&format!("{INSERT} (2, 'north', 1)")).await;
+    assert_eq!(told(&changes(&mut stays, 1).await), ["insert 2"]);
+}
+
+/// A replica that goes away says when to connect again, and another one goes on without a gap.
+#[tokio::test]
+async fn a_replica_hands_its_streams_to_another() {
+    let bank = Bank::open().await;
+    let going = bank.world.replica().await;
+    let mut stream = bank.stream_of(going.url(), "all", "", &[]).await;
+    bank.sql(&format!("{INSERT} (1, 'north', 1)")).await;
+    let mut seen = changes(&mut stream, 1).await;
+    let (status, last) = tokio::join!(going.end(Signal::SIGTERM), stream.block());
+    assert!(status.success(), "{status}");
+    let draining = Block { retry: Some(100), comments: vec!["draining".to_owned()], ..Block::default() };
+    assert_eq!((last, stream.block().await), (Some(draining), None));
+    bank.sql(&format!("{INSERT} (2, 'north', 1)")).await;
+    let last = seen[0]["EventId"].as_str().expect("an id").to_owned();
+    let mut stream = bank.stream("all", "", &[("Last-Event-ID", &last)]).await;
+    seen.extend(changes(&mut stream, 1).await);
+    assert_eq!(told(&seen), ["insert 1", "insert 2"]);
+}
