@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::api::console::Console;
 use crate::api::graphql::persisted::PersistedOperations;
 use crate::api::graphql::schema::cache::SchemaCache;
+use crate::api::graphql::websocket::Sockets;
 use crate::api::openapi::cache::DocumentCache;
 use crate::api::surface::Surfaces;
 use crate::api::{probes, service};
@@ -72,6 +73,7 @@ pub struct App {
     pub persisted: PersistedOperations,
     /// In standalone mode only.
     pub console: Option<Console>,
+    pub sockets: Sockets,
     /// What this replica serves.
     pub surfaces: Surfaces,
     /// Cancelled when draining begins.
@@ -147,6 +149,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         persisted: PersistedOperations::default(),
         documents: DocumentCache::new(settings.surfaces),
         console,
+        sockets: Sockets::new(connections.clone(), cut.clone()),
         surfaces: settings.surfaces,
         draining: shutdown.clone(),
     });

@@ -11,13 +11,14 @@ mod request;
 pub(crate) mod schema;
 mod stream;
 mod subscription;
+pub(crate) mod websocket;
 mod wording;
 
 use std::sync::Arc;
 
 use async_graphql::parser::types::OperationType;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{FromRequestParts as _, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
@@ -45,12 +46,12 @@ enum Outcome {
     Subscribes(Prepared),
 }
 
-/// `GET /auth/{tenant}/graphql`: a query, or a subscription as server-sent events.
-pub(crate) async fn get(
-    caller: Caller,
-    State(app): State<Arc<App>>,
-    parts: Parts,
-) -> Result<Response, Refusal> {
+/// `GET /auth/{tenant}/graphql`: a query, a subscription as server-sent events, or a WebSocket.
+pub(crate) async fn get(State(app): State<Arc<App>>, mut parts: Parts) -> Result<Response, Refusal> {
+    if websocket::is_asked_for(&parts.headers) {
+        return websocket::accept(app, parts).await;
+    }
+    let caller = Caller::from_request_parts(&mut parts, &app).await?;
     let media_type = MediaType::of(&parts.headers);
     let context = caller.authenticate().await?;
     let request = GraphQlRequest::of_query(parts.uri.query().unwrap_or_default());

@@ -188,6 +188,7 @@ mod tests {
     use super::*;
     use crate::api::graphql::persisted::PersistedOperations;
     use crate::api::graphql::schema::cache::SchemaCache;
+    use crate::api::graphql::websocket::Sockets;
     use crate::api::openapi::cache::DocumentCache;
     use crate::api::service::{Api, answer};
     use crate::app::Tasks;
@@ -221,6 +222,7 @@ mod tests {
             persisted: PersistedOperations::default(),
             documents: DocumentCache::new(Surfaces::ALL),
             console: None,
+            sockets: Sockets::new(Tasks::default(), CancellationToken::new()),
             surfaces: Surfaces::ALL,
             draining: CancellationToken::new(),
         })

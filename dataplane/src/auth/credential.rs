@@ -27,6 +27,7 @@ const X_MS_API_ROLE: HeaderName = HeaderName::from_static("x-ms-api-role");
 ///
 /// A key of a tenant that does not exist is a caller, too, so that all that is done for it is what is done for others: it is
 /// looked for in another tenant, as a credential that is never found.
+#[derive(Clone)]
 pub struct Caller {
     pub tenant: Arc<Tenant>,
     pub credential: Credential,
@@ -44,6 +45,7 @@ struct Presented {
 }
 
 /// The header `X-MS-API-ROLE`. It is compared and never used.
+#[derive(Clone)]
 enum SaidRole {
     None,
     One(String),

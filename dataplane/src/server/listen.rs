@@ -91,13 +91,14 @@ async fn connection<S>(
     signals: ShutdownSignals,
 ) -> Result<(), hyper::Error>
 where
-    S: HttpService<Incoming, ResBody = axum::body::Body, Error = Infallible>,
+    S: HttpService<Incoming, ResBody = axum::body::Body, Error = Infallible> + Send,
 {
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(limits::MAX_READ_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let mut serving = pin!(serving);
     tokio::select! {
         ended = serving.as_mut() => return ended,

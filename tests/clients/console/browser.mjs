@@ -50,7 +50,9 @@ async function open(colorScheme) {
 // What the browser got: no secret is in it.
 async function look(response) {
   answers += 1;
-  const body = await response.body().catch(() => Buffer.alloc(0));
+  // the body of a stream has no end
+  const isStream = response.headers()["content-type"] === "text/event-stream";
+  const body = isStream ? Buffer.alloc(0) : await response.body().catch(() => Buffer.alloc(0));
   const text = `${JSON.stringify(response.headers())}\n${body.toString("latin1")}`;
   if (keys.some((key) => text.includes(key.slice(key.indexOf("dlk_") + 16, -6)))) leaks.add(response.url());
   const policy = response.headers()["content-security-policy"] ?? "";
@@ -110,6 +112,25 @@ async function completes(page) {
   await page.keyboard.press("Escape");
 }
 
+// What is written while the page is open appears in it.
+async function events(page) {
+  await tab(page, "Events");
+  await page.getByText("appear here as they happen").waitFor();
+  const answered = await page.evaluate(async () => {
+    const order = { customer: 7, lines: [{ product: 3, quantity: 2 }] };
+    const headers = { "Content-Type": "application/json" };
+    const address = "/console/proxy/shop/shop-admin/auth/shop/api/place_order";
+    const response = await fetch(address, { method: "POST", headers, body: JSON.stringify(order) });
+    await response.text();
+    return response.status;
+  });
+  const newest = page.getByRole("list", { name: "Events" }).getByRole("listitem").first();
+  await newest.getByText('"customer_id": 7').waitFor();
+  const op = await newest.locator(".operation").textContent();
+  await picture(page, "events");
+  return { answered, op };
+}
+
 async function reference(page) {
   await tab(page, "API reference");
   const operation = page.locator("#operations-customers-list_customers");
@@ -130,6 +151,7 @@ async function reference(page) {
 const page = await open("light");
 const seen = { entities: await entities(page), graphql: await graphql(page) };
 await completes(page);
+seen.events = await events(page);
 seen.reference = await reference(page);
 
 // The same in the dark, by the keyboard alone, and by the address that the page has kept.
@@ -141,7 +163,7 @@ await dark.getByRole("tab", { name: "Entities" }).focus();
 await dark.keyboard.press("ArrowRight");
 await dark.locator(".graphiql-query-editor .view-line").getByText("groupBy").first().waitFor();
 seen.hash = new URL(dark.url()).hash;
-await dark.keyboard.press("ArrowRight");
+await dark.keyboard.press("End");
 await dark.locator(".swagger-ui .opblock").first().waitFor();
 
 // Another page on this machine gets nothing of it.

@@ -48,6 +48,7 @@ async fn a_person_asks_the_shop_in_a_browser() {
         .map(|it| it["aggregations"]["count"].as_i64().expect("a number"))
         .sum();
     assert_eq!(counts, 300, "{orders}");
+    assert_eq!(seen["events"], json!({"answered": 201, "op": "insert"}));
     let reference = &seen["reference"];
     assert_eq!((&reference["status"], &reference["rows"]), (&json!(200), &json!(3)), "{reference}");
     assert_eq!(reference["sent"], "/console/proxy/shop/shop-admin/auth/shop/api/customers");

@@ -92,12 +92,12 @@ impl Reply {
 }
 
 /// The files of the console; bundles them the first time.
-pub(super) fn files() -> PathBuf {
+pub(crate) fn files() -> PathBuf {
     path_from("console.sh")
 }
 
 /// What a script of `tests/setup` prints, which puts there first what is not there yet.
-pub(super) fn path_from(script: &str) -> PathBuf {
+pub(crate) fn path_from(script: &str) -> PathBuf {
     let output = Command::new(tests().join("setup").join(script)).stderr(Stdio::inherit()).output();
     let output = output.expect("bash runs");
     assert!(output.status.success(), "tests/setup/{script} failed; what it said stands above");

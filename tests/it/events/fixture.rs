@@ -1,5 +1,7 @@
 //! A tenant whose tables are captured, and a reader of its events.
 
+use std::process::Command;
+
 use rowgate_tests::client::sse::EventStream;
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::servers::postgres::execute;
@@ -67,8 +69,13 @@ pub(super) struct Bank {
 
 impl Bank {
     pub(super) async fn open() -> Bank {
+        Bank::open_with(|_| ()).await
+    }
+
+    /// With further flags.
+    pub(super) async fn open_with(change: impl FnOnce(&mut Command)) -> Bank {
         let mut world = World::new(&[("bank.yaml", TENANT)]).await;
-        world.start().await;
+        world.start_with(change).await;
         Bank { world, client: Client::new() }
     }
 

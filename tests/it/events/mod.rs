@@ -1,6 +1,7 @@
 //! `GET /api/ddl/events`: row changes, from the transaction that makes them to those who may see them.
 
 mod capture;
+mod clients;
 mod fixture;
 mod ledger;
 mod requests;

@@ -76,7 +76,7 @@ pub(crate) fn node(script: &str, work: &Path, arguments: &[&str], input: &str) -
     serde_json::from_slice(&run(&mut command, input).stdout).expect("it prints JSON")
 }
 
-fn run(command: &mut Command, input: &str) -> Output {
+pub(crate) fn run(command: &mut Command, input: &str) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

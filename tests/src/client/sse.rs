@@ -30,6 +30,7 @@ impl EventStream {
     pub fn new(response: Response) -> EventStream {
         assert_eq!(response.status(), 200, "{response:?}");
         assert_eq!(response.headers()["content-type"], "text/event-stream", "{response:?}");
+        assert_eq!(response.headers()["cache-control"], "private, no-store", "{response:?}");
         EventStream { response, text: String::new() }
     }
 

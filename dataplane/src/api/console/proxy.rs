@@ -20,7 +20,7 @@ use crate::server::trace::Trace;
 pub(super) const PREFIX: &str = "/console/proxy/";
 
 /// What the API gets of a page's headers: no credential, cookie or `Origin`, and nothing of proxies.
-const FORWARDED: [HeaderName; 10] = [
+const FORWARDED: [HeaderName; 11] = [
     HOST,
     ACCEPT,
     CONTENT_TYPE,
@@ -30,6 +30,7 @@ const FORWARDED: [HeaderName; 10] = [
     IF_MATCH,
     IF_NONE_MATCH,
     X_REQUEST_ID,
+    HeaderName::from_static("last-event-id"),
     HeaderName::from_static("prefer"),
 ];
 

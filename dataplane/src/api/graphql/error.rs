@@ -116,6 +116,12 @@ pub(crate) fn body(data: Option<&[u8]>, errors: &[GraphQlError]) -> Vec<u8> {
     out
 }
 
+/// The errors of an answer as a list.
+pub(crate) fn list(errors: &[GraphQlError]) -> String {
+    let sent: Vec<_> = errors.iter().map(sent).collect();
+    serde_json::to_string(&sent).expect("errors are JSON")
+}
+
 fn sent(error: &GraphQlError) -> ErrorObject<'_> {
     let Problem { message, details, .. } = &error.problem;
     let code = error.word.map_or_else(|| format!("{:?}", error.problem.code), str::to_owned);

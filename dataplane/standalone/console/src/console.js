@@ -1,8 +1,11 @@
 // The frame of the console: which key, which view, and what the address bar says of both.
 import * as entities from "./entities.js";
+import * as events from "./events.js";
 import { element, get } from "./page.js";
 
-const VIEWS = ["entities", "graphql", "reference"];
+const VIEWS = ["entities", "graphql", "events", "reference"];
+// those of this script; the others are loaded when they are looked at
+const OWN = { entities, events };
 // how often the keys are asked for again, so that a revoked one disappears
 const REFRESH_MS = 5000;
 
@@ -70,12 +73,13 @@ async function draw() {
   const what = `${key.tenant}/${key.name}/${view}`;
   if (shown === what) return;
   shown = what;
+  events.close();
   say("Loading.");
   const container = document.getElementById(view);
   try {
     const document_ = await get(`${proxy(key)}/auth/${encodeURIComponent(key.tenant)}/openapi.json`);
     if (shown !== what) return;
-    const module = view === "entities" ? entities : await load(view);
+    const module = OWN[view] ?? (await load(view));
     if (shown !== what) return;
     await module.draw(container, { key, proxy: proxy(key), document: document_ });
     say("");

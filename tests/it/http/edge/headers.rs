@@ -34,6 +34,8 @@ async fn every_answer_of_every_route_is_private_and_varies() {
     let (client, key) = (Client::new(), world.key("shop-admin"));
     let elsewhere = ["/", "/auth/shop/api/", "/auth/shop/api/absentee"].map(str::to_owned);
     let row = |path: &str| path.replace("{entity}", "orders").replace("{*key}", "id/1");
+    // the answer to a good request never ends; its headers are looked at elsewhere
+    let row = |path: &str| row(path).replace("events/stream", "events/stream?ops=none");
     let paths = routes().iter().map(|route| row(&route.path.replace("{tenant}", "shop"))).chain(elsewhere);
     for path in paths {
         let url = format!("{}{path}", world.url());
