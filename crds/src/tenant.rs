@@ -226,6 +226,10 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::definition::positive_int::<1_000_000_000>")]
     pub graphql_cost_per_second: Option<u32>,
+    /// Streams of events, GraphQL subscriptions among them, that each replica serves at a time. Default: 1000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::definition::positive_int::<100_000>")]
+    pub streams: Option<u32>,
 }
 
 /// Browsers of which sites may call this tenant's API.

@@ -47,12 +47,26 @@ impl Client {
 
     /// As [`Client::send`], for an answer that is read piece by piece.
     pub async fn open(&self, method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> Response {
+        let answered = self.try_open(method, url, headers, body).await;
+        answered.unwrap_or_else(|error| panic!("{url}: {error:?}"))
+    }
+
+    /// As [`Client::open`], of a server that may be away.
+    ///
+    /// # Errors
+    /// The connection is refused or breaks.
+    pub async fn try_open(
+        &self,
+        method: &str,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> reqwest::Result<Response> {
         let method = Method::from_bytes(method.as_bytes()).expect("a method");
         let request = self.0.request(method, url);
         let request = if body.is_empty() { request } else { request.body(body.to_owned()) };
         let add = |request: RequestBuilder, (name, value): &(&str, &str)| request.header(*name, *value);
-        let answered = headers.iter().fold(request, add).send().await;
-        answered.unwrap_or_else(|error| panic!("{url}: {error:?}"))
+        headers.iter().fold(request, add).send().await
     }
 }
 

@@ -168,6 +168,15 @@ impl Problem {
         Problem { retry_after: Some(retry_after), ..Problem::new(Code::RateLimited, message) }
     }
 
+    /// As many streams of events as the tenant lets a replica serve.
+    #[must_use]
+    pub fn streams_exceeded(most: u32) -> Problem {
+        let message = format!(
+            "this replica serves as many streams and subscriptions of the tenant as limits.streams of the Tenant allows, {most}; close some, or read pages"
+        );
+        Problem { retry_after: Some(5), ..Problem::new(Code::RateLimited, message) }
+    }
+
     /// The requests of one key hold all that one key may hold of the memory for request bodies.
     #[must_use]
     pub fn body_share_exceeded() -> Problem {

@@ -15,7 +15,11 @@ pub struct Count(AtomicU64);
 
 impl Count {
     pub fn add_one(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.add(1);
+    }
+
+    pub fn add(&self, n: u64) {
+        self.0.fetch_add(n, Ordering::Relaxed);
     }
 
     #[must_use]

@@ -56,6 +56,9 @@ pub struct Limits {
     /// Rows that the GraphQL operations of one key may ask for in a second, of each replica; `None`: as many as it wants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graphql_cost_per_second: Option<u32>,
+    /// Streams of events that a replica serves at a time.
+    #[serde(skip_serializing_if = "is_default_streams")]
+    pub streams: u32,
     /// `scheme://host[:port]` as browsers write it, or `*`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cors_origins: Vec<String>,
@@ -68,6 +71,7 @@ pub struct Limits {
 }
 
 const DEFAULT_GRAPHQL_COST: u64 = 2_000_000;
+const DEFAULT_STREAMS: u32 = 1_000;
 
 impl Limits {
     /// Whether anything that a key does is counted by time.
@@ -81,6 +85,10 @@ fn is_default_cost(cost: &u64) -> bool {
     *cost == DEFAULT_GRAPHQL_COST
 }
 
+fn is_default_streams(streams: &u32) -> bool {
+    *streams == DEFAULT_STREAMS
+}
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
@@ -88,6 +96,7 @@ impl Default for Limits {
             statement_timeout_ms: 30_000,
             requests_per_second: None,
             graphql_cost_per_second: None,
+            streams: DEFAULT_STREAMS,
             cors_origins: Vec::new(),
             graphql_cost: DEFAULT_GRAPHQL_COST,
             graphql_introspection: true,

@@ -29,7 +29,12 @@ pub struct AccessLogEntry {
     bytes: u64,
     /// The connection has taken all that there is.
     is_whole: bool,
+    is_endless: bool,
 }
+
+/// Marks an answer that goes on until its reader has enough: where the reader leaves, it is whole.
+#[derive(Clone)]
+pub struct Endless;
 
 /// A body of unknown length, and the entry to write at its end.
 struct LoggedBody {
@@ -39,12 +44,22 @@ struct LoggedBody {
 
 impl AccessLogEntry {
     pub fn new(app: Arc<App>, trace: Arc<Trace>, method: Method, began: Instant) -> AccessLogEntry {
-        AccessLogEntry { trace, app, method, began, answered: None, bytes: 0, is_whole: false }
+        AccessLogEntry {
+            trace,
+            app,
+            method,
+            began,
+            answered: None,
+            bytes: 0,
+            is_whole: false,
+            is_endless: false,
+        }
     }
 
     /// Ends here where the length of the answer is known, because then all of it is at hand, and with the body where not.
     pub fn follow(mut self, response: Response, refused: Option<Code>) -> Response {
         self.answered = Some((response.status(), refused));
+        self.is_endless = response.extensions().get::<Endless>().is_some();
         let size = match self.method == Method::HEAD {
             // The connection drops its body, whatever it is.
             true => Some(0),
@@ -63,6 +78,7 @@ impl Drop for AccessLogEntry {
         let gone = || (StatusCode::from_u16(CLIENT_CLOSED_REQUEST).expect("three digits"), None);
         let (status, refused) = self.answered.unwrap_or_else(gone);
         let AccessLogEntry { ref method, bytes, is_whole, .. } = *self;
+        let is_whole = is_whole || self.is_endless;
         let took = self.began.elapsed();
         self.trace.end(&self.app.metrics, &RequestEnd { method, status, refused, took, bytes, is_whole });
     }

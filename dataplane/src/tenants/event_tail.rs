@@ -9,6 +9,7 @@ use rowgate_pg::tenant::events::{self, Tick};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use crate::server::metrics::Count;
 use crate::tenants::tenant::Tenant;
 
 /// Between two looks while rows change, and after minutes of quiet.
@@ -23,11 +24,32 @@ pub(crate) struct EventTail {
     is_looking: Mutex<bool>,
     /// Rows were written through this replica.
     written: Notify,
+    streams: Arc<()>,
+    pub(crate) counts: EventCounts,
 }
+
+/// What keys were given, and what they were not.
+#[derive(Default)]
+pub(crate) struct EventCounts {
+    pub(crate) given: Count,
+    /// Row-level security does not show the row, as it was or as it is now.
+    pub(crate) hidden: Count,
+    /// PostgreSQL refused to decide.
+    pub(crate) undecided: Count,
+}
+
+/// Held by a stream as long as it lives.
+pub(crate) struct StreamSlot(#[expect(dead_code, reason = "it is counted")] Arc<()>);
 
 impl Default for EventTail {
     fn default() -> EventTail {
-        EventTail { newest: watch::Sender::new(None), is_looking: Mutex::default(), written: Notify::new() }
+        EventTail {
+            newest: watch::Sender::new(None),
+            is_looking: Mutex::default(),
+            written: Notify::new(),
+            streams: Arc::default(),
+            counts: EventCounts::default(),
+        }
     }
 }
 
@@ -37,6 +59,21 @@ impl EventTail {
         if self.newest.receiver_count() != 0 {
             self.written.notify_one();
         }
+    }
+
+    /// A place for one more stream. `None`: there are `most` already.
+    pub(crate) fn stream_slot(&self, most: u32) -> Option<StreamSlot> {
+        let slot = StreamSlot(self.streams.clone());
+        (self.n_streams() <= u64::from(most)).then_some(slot)
+    }
+
+    pub(crate) fn n_streams(&self) -> u64 {
+        Arc::strong_count(&self.streams) as u64 - 1
+    }
+
+    /// Requests that wait for events, streams among them.
+    pub(crate) fn n_readers(&self) -> u64 {
+        self.newest.receiver_count() as u64
     }
 
     /// Two looks may end in another order than that of their ticks. A restored database may be of any generation.

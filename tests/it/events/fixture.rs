@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rowgate_tests::client::sse::EventStream;
 use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::servers::postgres::execute;
+use rowgate_tests::servers::postgres::{Server, execute};
 use rowgate_tests::world::World;
 use serde_json::Value;
 
@@ -79,6 +79,13 @@ impl Bank {
         Bank { world, client: Client::new() }
     }
 
+    /// On a server that the test can kill.
+    pub(super) async fn on(server: &Server) -> Bank {
+        let mut world = World::on(server, &[("bank.yaml", TENANT)]);
+        world.start().await;
+        Bank { world, client: Client::new() }
+    }
+
     pub(super) async fn sql(&self, script: &str) {
         execute(&mut self.world.superuser("bank").await, script).await;
     }
@@ -106,9 +113,21 @@ impl Bank {
         query: &str,
         headers: &[(&str, &str)],
     ) -> EventStream {
+        self.try_stream_of(replica, key, query, headers).await.expect("the replica answers")
+    }
+
+    /// `None`: the replica, or PostgreSQL behind it, is away.
+    pub(super) async fn try_stream_of(
+        &self,
+        replica: &str,
+        key: &str,
+        query: &str,
+        headers: &[(&str, &str)],
+    ) -> Option<EventStream> {
         let (url, key) = (format!("{replica}/api/ddl/events/stream{query}"), self.world.key(key));
         let headers = [&[("X-API-Key", key.as_str())], headers].concat();
-        EventStream::new(self.client.open("GET", &url, &headers, "").await)
+        let response = self.client.try_open("GET", &url, &headers, "").await.ok()?;
+        (response.status() != 503).then(|| EventStream::new(response))
     }
 
     /// All events of a key from a cursor on, and the cursor behind them.

@@ -2,6 +2,7 @@
 
 use nix::sys::signal::Signal;
 use rowgate_tests::client::sse::{Block, EventStream};
+use rowgate_tests::wait::until;
 use serde_json::{Value, json};
 
 use super::fixture::{Bank, told};
@@ -68,6 +69,14 @@ async fn a_stream_has_what_its_key_may_see_and_moves_on_behind_the_rest() {
     bank.sql(&format!("{INSERT} (1, 'south', 1, 'secret'), (2, 'north', 5, 'secret')")).await;
     let event = changes(&mut stream, 1).await.remove(0);
     assert_eq!(event["data"], json!({"id": 2, "region": "north", "balance": 5}));
+    let metrics = bank.client.get(&format!("{}/metrics", bank.world.probes_url()), &[]).await.body;
+    for sample in [
+        "rowgate_event_streams{tenant=\"bank\"} 1\n",
+        "rowgate_events_given_total{tenant=\"bank\"} 1\n",
+        "rowgate_events_withheld_total{tenant=\"bank\",reason=\"hidden\"} 1\n",
+    ] {
+        assert!(metrics.contains(sample), "{sample}{metrics}");
+    }
     bank.sql("update bank.accounts set balance = 6").await;
     bank.sql(&format!("{INSERT} (3, 'south', 1)")).await;
     // by the next heartbeat at the latest
@@ -96,6 +105,21 @@ async fn a_stream_that_cannot_begin_is_refused() {
         assert_eq!((reply.status.as_u16(), error["code"].as_str()), (400, Some(code)), "{query}: {reply:?}");
         assert!(error["message"].as_str().is_some_and(|message| message.contains(part)), "{query}: {error}");
     }
+}
+
+#[tokio::test]
+async fn a_tenant_has_as_many_streams_as_its_limit() {
+    let bank = Bank::open().await;
+    bank.world.edit("bank.yaml", "  shared:\n", "  limits: {streams: 1}\n  shared:\n");
+    let (url, key) = (format!("{}/api/ddl/events/stream", bank.world.url()), bank.world.key("all"));
+    let stream = bank.stream("all", "", &[]).await;
+    let open = async || bank.client.open("GET", &url, &[("X-API-Key", &key)], "").await;
+    let refused = until("the limit", async || Some(open().await).filter(|it| it.status() == 429)).await;
+    assert!(refused.headers().contains_key("retry-after"), "{refused:?}");
+    let text = refused.text().await.expect("an answer");
+    assert!(text.contains("limits.streams of the Tenant allows, 1;"), "{text}");
+    drop(stream);
+    until("a free place", async || (open().await.status() == 200).then_some(())).await;
 }
 
 /// Events that are gone are never passed over in silence: neither when a reader comes back, nor while it stays.

@@ -14,6 +14,7 @@ use super::{CHECK, begin, cursor, read};
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
+use crate::tenants::event_tail::StreamSlot;
 
 /// Events in one look; they wait in memory until the reader has taken them.
 const AT_ONCE: i32 = 200;
@@ -36,6 +37,7 @@ pub(crate) struct Follower {
     /// When the last step was made, and the position that the reader has since.
     last_step: Instant,
     known: Position,
+    _slot: StreamSlot,
 }
 
 /// What happened.
@@ -75,6 +77,9 @@ impl Follower {
         after: After,
     ) -> Result<(Follower, bool), Problem> {
         let sources = sources(context, &context.snapshot.scope(&context.key), tables.as_deref())?;
+        let most = context.snapshot.catalog.limits.streams;
+        let slot = caller.tenant.event_tail.stream_slot(most);
+        let slot = slot.ok_or_else(|| Problem::streams_exceeded(most))?;
         let ticks = caller.tenant.ticks();
         let (is_kept, (tick, from)) = match begin(&caller, after).await {
             Err(problem) if problem.code == Code::InvalidCursor => {
@@ -95,6 +100,7 @@ impl Follower {
             checked: now,
             last_step: now,
             known: from,
+            _slot: slot,
         };
         Ok((follower, is_kept))
     }

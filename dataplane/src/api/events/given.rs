@@ -43,6 +43,8 @@ impl Given {
                 given.extend(retry::run(caller, context, &wanted).await?);
             }
         }
+        let counts = &caller.tenant.event_tail.counts;
+        counts.given.add(given.len() as u64);
         let at = |n: usize| page.changes.get(n).map(|change| change.at);
         Ok(Given(given.into_iter().filter_map(|(n, event)| Some((at(n)?, event))).collect()))
     }
@@ -96,12 +98,14 @@ impl Attempt for Images<'_> {
         while let Some(rows) = todo.pop() {
             match ask(caller, context, entity, &fields, rows, !is_last).await {
                 Ok(data) => {
+                    caller.tenant.event_tail.counts.hidden.add(rows.len().saturating_sub(data.len()) as u64);
                     for (i, data) in data {
                         let Some((n, change)) = rows.get(i) else { continue };
                         answer.push((*n, self.event(entity, change, Some(&data))));
                     }
                 }
                 Err(Failure::Invalid(_) | Failure::Internal(_)) if rows.len() == 1 => {
+                    caller.tenant.event_tail.counts.undecided.add_one();
                     caller.trace.fault("an event was withheld", "PostgreSQL refused its image");
                 }
                 Err(Failure::Invalid(_) | Failure::Internal(_)) => {

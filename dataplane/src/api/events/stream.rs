@@ -17,6 +17,7 @@ use crate::api::rest::target::RequestTarget;
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::execute::retry;
+use crate::server::access_log::Endless;
 use crate::server::compress::Uncompressed;
 use crate::server::respond::{MediaType, Refusal};
 
@@ -99,6 +100,7 @@ pub(crate) fn respond(
     let mut response = Response::new(Body::from_stream(pieces));
     // compression would hold events back
     response.extensions_mut().insert(Uncompressed);
+    response.extensions_mut().insert(Endless);
     response.extensions_mut().insert(EVENT_STREAM);
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));

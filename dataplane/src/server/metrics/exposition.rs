@@ -27,6 +27,7 @@ fn page(app: &App) -> String {
     requests(&mut text, app, &tenants);
     databases(&mut text, &tenants);
     servers(&mut text, app);
+    events(&mut text, &tenants);
     catalogs(&mut text, &tenants);
     process::tell(&mut text);
     text.finish()
@@ -148,6 +149,26 @@ fn databases(text: &mut Text, tenants: &[Arc<Tenant>]) {
         ];
         for (of, n) in of {
             text.sample(&[("tenant", tenant.slug.as_str()), ("of", of)], n.get());
+        }
+    }
+}
+
+fn events(text: &mut Text, tenants: &[Arc<Tenant>]) {
+    let help = "Streams of events, GraphQL subscriptions among them.";
+    gauge(text, tenants, "rowgate_event_streams", help, |tenant| Some(tenant.event_tail.n_streams()));
+    let help = "Requests that wait for events, streams among them.";
+    gauge(text, tenants, "rowgate_event_readers", help, |tenant| Some(tenant.event_tail.n_readers()));
+    let help = "Events given to keys; one event counts for each reader.";
+    text.family("rowgate_events_given_total", Kind::Counter, help);
+    for tenant in tenants {
+        text.sample(&[("tenant", tenant.slug.as_str())], tenant.event_tail.counts.given.get());
+    }
+    let help = "Events that a key was not given, by reason.";
+    text.family("rowgate_events_withheld_total", Kind::Counter, help);
+    for tenant in tenants {
+        let counts = &tenant.event_tail.counts;
+        for (reason, n) in [("hidden", &counts.hidden), ("undecided", &counts.undecided)] {
+            text.sample(&[("tenant", tenant.slug.as_str()), ("reason", reason)], n.get());
         }
     }
 }
