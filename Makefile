@@ -42,6 +42,7 @@ soaks := writes::protection::writers::of_writers_with_one_version_exactly_one_wi
   reads::paging::terms::a_filter_finds_what_an_oracle_finds \
   http::fault_injection::aborts::clients_that_go_away_leave_nobody_their_rows \
   events::ledger::each_committed_change_is_given_once_and_in_the_order_of_its_row \
+  reads::differential::events::a_key_is_given_the_events_that_the_manifest_means \
   graphql::random::random_queries_give_what_rest_gives_and_nothing_else \
   openapi::requests::schemathesis_finds_no_answer_that_is_not_documented
 

@@ -13,6 +13,7 @@ mod asking;
 mod changing;
 mod comparing;
 mod draw;
+mod events;
 mod leaks;
 mod manifest;
 mod model;

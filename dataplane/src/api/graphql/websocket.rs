@@ -81,7 +81,7 @@ pub(super) async fn accept(app: Arc<App>, mut parts: Parts) -> Result<Response, 
         drop(slot);
     });
     Ok(upgrade.on_upgrade(async move |socket| {
-        let _nobody_waits_at_the_end = give.send(socket);
+        let _session_ended = give.send(socket);
     }))
 }
 

@@ -259,7 +259,7 @@ pub(super) fn named(relation: &Relation, values: &[Option<String>]) -> String {
 }
 
 /// A column so that `to_json` writes it as the contract says.
-fn json_of(column: &Column) -> String {
+pub(super) fn json_of(column: &Column) -> String {
     let name = format!("r.{}", column.name);
     match column.writing {
         Writing::Bytes => format!("replace(encode({name}, 'base64'), E'\\n', '')"),

@@ -95,7 +95,15 @@ pub(super) fn draw(seed: u64) -> Drawn {
         }
     }
     let shared = granted(rng, &relations, &entities, true);
-    Drawn { slug: format!("d{seed}"), relations, entities, shared, shared_claims: claims(rng), keys }
+    Drawn {
+        slug: format!("d{seed}"),
+        relations,
+        entities,
+        shared,
+        shared_claims: claims(rng),
+        keys,
+        captures: false,
+    }
 }
 
 fn key(rng: &mut StdRng, i: usize) -> Key {

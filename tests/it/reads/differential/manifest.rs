@@ -72,6 +72,9 @@ fn entity(drawn: &Drawn, entity: &Entity) -> Value {
     let relation = drawn.relation(entity);
     let mut value = json!({"name": entity.name, "source": {"schema": "app", "object": relation.name},
         "mappings": entity.mappings, "rest": {"enabled": entity.rest}});
+    if is_captured(drawn, entity) {
+        value["events"] = json!(true);
+    }
     match &relation.body {
         Body::View(_) => {
             value["kind"] = json!("View");
@@ -91,6 +94,13 @@ fn entity(drawn: &Drawn, entity: &Entity) -> Value {
         Body::Table { .. } => {}
     }
     value
+}
+
+/// Of several entities over a table the one that says its security.
+pub(super) fn is_captured(drawn: &Drawn, entity: &Entity) -> bool {
+    let body = &drawn.relation(entity).body;
+    let is_guarded = |security: &Security| !matches!(security, Security::LeftOut);
+    drawn.captures && entity.declares && matches!(body, Body::Table { security, .. } if is_guarded(security))
 }
 
 fn policy(drawn: &Drawn, entity: &Entity, table: &str, policy: &Policy) -> Value {

@@ -17,6 +17,8 @@ pub(super) struct Drawn {
     pub(super) shared: Vec<Permission>,
     pub(super) shared_claims: Claims,
     pub(super) keys: Vec<Key>,
+    /// Whether the changes of its tables are events.
+    pub(super) captures: bool,
 }
 
 /// A table or a view of the schema `app`.

@@ -152,7 +152,16 @@ async fn ready_waits_until_requests_are_answered_and_says_what_to_change(on: On)
     told(&stage, DONE).await;
 
     let full = Full::new(&stage.server, &mut superuser).await;
-    answers(&url, &web, 503).await;
+    until_ok("no connection for requests", async || {
+        let answer = get(&format!("{url}{NOTES}"), &web).await;
+        if answer.status == 503 {
+            return Ok(());
+        }
+        // the replica was faster than the crowd
+        cut(&mut superuser).await;
+        Err(format!("{answer:?}"))
+    })
+    .await;
     let status = told(&stage, "DatabaseUnavailable").await;
     let message = ready(&status).1;
     assert!(holds(&status, "Reconciling") && message.contains("raise max_connections"), "{message}");
