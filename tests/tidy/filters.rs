@@ -10,7 +10,8 @@ fn tests() -> BTreeSet<String> {
     let mut tests = BTreeSet::new();
     for (path, text) in rust() {
         let Ok(path) = path.strip_prefix("tests/it") else { continue };
-        let module = path.with_extension("").display().to_string().replace('/', "::");
+        let file = path.with_extension("").display().to_string();
+        let module = file.strip_suffix("/mod").unwrap_or(&file).replace('/', "::");
         let bodies = text.split("#[test]").chain(text.split("#[tokio::test")).skip(1);
         for body in bodies {
             let Some((_, after)) = body.split_once("fn ") else { continue };

@@ -99,14 +99,17 @@ pub(super) async fn write(login: &Login, writer: usize, progress: &Progress) {
                 Some(conn) => conn,
                 None => begin_again(login, writer).await,
             };
-            match attempt(&mut connected, &script).await {
-                Ok(()) => conn = Some(connected),
-                // its changes are lost with it, or were committed; either way the rows know
-                Err(error)
-                    if error
-                        .as_database_error()
-                        .is_none_or(|it| it.code().is_some_and(|code| code.starts_with("57P"))) => {}
-                Err(error) => panic!("{error}: {script}"),
+            let Err(error) = attempt(&mut connected, &script).await else {
+                conn = Some(connected);
+                continue;
+            };
+            let code = error.as_database_error().and_then(|error| error.code()).unwrap_or_default();
+            match &*code {
+                // the connection is gone: what it had not committed is lost, and the rows know
+                "" | "57P01" | "57P02" | "57P03" => {}
+                // what was prepared was ended when this writer connected again
+                "42704" => conn = Some(connected),
+                _ => panic!("{error}: {script}"),
             }
         }
         progress.n_events.fetch_add(EVENTS_PER_ROUND, Ordering::Relaxed);
