@@ -140,6 +140,16 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
     if accepted.values().any(|entity| entity.record.events) {
         want(routine("dl.tick()"), &auth, "EXECUTE");
         want(routine("dl.events(bigint,bigint,oid[],text[],integer)"), &auth, "EXECUTE");
+        for table in ["subscriptions", "subscription_secrets", "dead_letters", "deliveries", "backlog"] {
+            for privilege in ["SELECT", "INSERT", "UPDATE", "DELETE"] {
+                want(dl(table), &auth, privilege);
+            }
+        }
+        for (table, privilege) in
+            [("delivery", "SELECT"), ("delivery", "UPDATE"), ("audit", "SELECT"), ("audit", "INSERT")]
+        {
+            want(dl(table), &auth, privilege);
+        }
     }
     for privilege in ["SELECT", "INSERT", "DELETE"] {
         want(dl("backends"), &auth, privilege);
