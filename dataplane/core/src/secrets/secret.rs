@@ -29,6 +29,8 @@ pub enum Credential {
     Secret(KeyDigest),
     /// Of a token whose signature was checked.
     Token { key: Ulid, secret: Ulid },
+    /// Of a key in whose name the data plane itself delivers, which shows no secret. No request makes one.
+    Owner(Ulid),
 }
 
 impl Credential {
@@ -41,6 +43,7 @@ impl Credential {
                 // the time in it is none at which a secret was made
                 Credential::Token { key, secret: Ulid::from_parts(0, [0; 10]) }
             }
+            Credential::Owner(_) => Credential::Owner(Ulid::from_parts(0, [0; 10])),
         }
     }
 }

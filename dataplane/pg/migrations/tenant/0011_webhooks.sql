@@ -145,3 +145,33 @@ create table dl.audit (
     n                         bigint
 );
 create index on dl.audit (at);
+
+-- Changes behind a position that a subscription has not delivered, in their order: first those that the log gave up, then the log.
+-- As of dl.events the last row has no op and says where the next page begins.
+create function dl.pending(of_subscription text, after_tick bigint, after_seq bigint, rels oid[], ops text[], max_rows integer)
+    returns table (tick bigint, seq bigint, at timestamptz, rel oid, op "char", cause bigint, image text)
+    language plpgsql stable security definer
+    set search_path = pg_catalog
+    as $$
+    declare
+        log_floor bigint := (select l.floor from dl.event_log l);
+        n integer;
+    begin
+        if after_tick > log_floor then
+            return query select * from dl.events(after_tick, after_seq, rels, ops, max_rows);
+            return;
+        end if;
+        return query
+            select b.tick, b.seq, b.at, b.rel, b.op, b.cause, b.image::text from dl.backlog b
+            where b.subscription = of_subscription and (b.tick, b.seq) > (after_tick, after_seq)
+                and b.rel = any (pending.rels) and b.op::text = any (pending.ops)
+            order by b.tick, b.seq limit max_rows;
+        get diagnostics n = row_count;
+        -- the caller knows the last row of a full page, from which it goes on
+        tick := case when n = max_rows then after_tick else log_floor + 1 end;
+        seq := 0;
+        op := null; at := null; rel := null; cause := null; image := null;
+        return next;
+    end
+    $$;
+revoke all on function dl.pending from public;

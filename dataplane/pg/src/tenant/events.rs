@@ -44,8 +44,9 @@ pub struct Page {
     pub next: Position,
 }
 
+/// A row of `dl.events` or of `dl.pending`.
 #[derive(sqlx::FromRow)]
-struct Row {
+pub(crate) struct Row {
     tick: i64,
     seq: i64,
     occurred_at: Option<String>,
@@ -81,6 +82,11 @@ pub async fn page(
     .bind(max)
     .fetch_all(conn)
     .await?;
+    Ok(paged(rows.into_iter(), after, max))
+}
+
+/// A page of at most `max` changes behind `after`.
+pub(crate) fn paged(rows: impl ExactSizeIterator<Item = Row>, after: Position, max: i32) -> Page {
     let mut page = Page { changes: Vec::with_capacity(rows.len()), next: after };
     for row in rows {
         let at = Position { tick: row.tick, seq: row.seq };
@@ -96,7 +102,7 @@ pub async fn page(
         let table = u32::try_from(rel).unwrap_or_default();
         page.changes.push(Change { at, occurred_at, table, op, cause, image });
     }
-    Ok(page)
+    page
 }
 
 /// Empties the days that are over; as the owner. It looks at one row where there is none.

@@ -22,7 +22,7 @@ pub(crate) struct Form {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Prepared {
     /// By [`Form::number`].
-    forms: [bool; 4],
+    forms: [bool; 5],
     pub(crate) watch: bool,
     pub(crate) guard: bool,
     pub(crate) rewritten: bool,
@@ -87,7 +87,7 @@ macro_rules! write {
     };
 }
 
-static FORMS: [Form; 4] = [
+static FORMS: [Form; 5] = [
     Form { number: 0, name: "key", text: read!("digest operator(pg_catalog.=) $2"), types: &[TEXT, BYTEA] },
     Form {
         number: 1,
@@ -107,6 +107,8 @@ static FORMS: [Form; 4] = [
         text: write!("id operator(pg_catalog.=) $3 and secret operator(pg_catalog.=) $4"),
         types: &[TEXT, NAME, TEXT, TEXT],
     },
+    // any secret of a key will do, and one row
+    Form { number: 4, name: "owner", text: read!("id operator(pg_catalog.=) $2 limit 1"), types: &[TEXT, TEXT] },
 ];
 
 /// The form that finds the credential of `ask` for what it does.
@@ -115,7 +117,9 @@ pub(crate) fn form(ask: &Asked) -> &'static Form {
         (false, Credential::Secret(_)) => &FORMS[0],
         (false, Credential::Token { .. }) => &FORMS[1],
         (true, Credential::Secret(_)) => &FORMS[2],
-        (true, Credential::Token { .. }) => &FORMS[3],
+        // a delivery writes nothing: as a token without a secret its key is never found
+        (true, Credential::Token { .. } | Credential::Owner(_)) => &FORMS[3],
+        (false, Credential::Owner(_)) => &FORMS[4],
     }
 }
 
@@ -141,6 +145,10 @@ pub(crate) fn execute(name: &str, ask: &Asked, out: &mut BytesMut) -> std::io::R
         Credential::Secret(digest) => [Some((1, Some(&digest.0[..]))), None],
         Credential::Token { key, secret } => {
             [key.as_str(), secret.as_str()].map(|text| Some((0, Some(text.as_bytes()))))
+        }
+        Credential::Owner(key) => {
+            let none: &[u8] = b"";
+            [Some((0, Some(key.as_str().as_bytes()))), ask.is_write().then_some((0, Some(none)))]
         }
     };
     let values = [Some(timeout), role].into_iter().chain(rest).flatten();
