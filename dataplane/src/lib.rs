@@ -9,6 +9,7 @@ pub mod config;
 
 pub mod api;
 pub mod auth;
+pub mod delivery;
 pub mod execute;
 pub mod server;
 pub mod tenants;

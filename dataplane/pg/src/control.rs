@@ -7,4 +7,5 @@ pub mod migrate;
 pub mod replicas;
 pub mod retained;
 pub mod signing;
+pub mod subscriptions;
 pub mod tenants;

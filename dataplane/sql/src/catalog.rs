@@ -68,6 +68,14 @@ pub struct Limits {
     /// Whether a key may ask GraphQL for its schema.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub graphql_introspection: bool,
+    /// Whether webhooks may be sent without TLS.
+    #[serde(skip_serializing_if = "is_false")]
+    pub webhooks_allow_http: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 const DEFAULT_GRAPHQL_COST: u64 = 2_000_000;
@@ -100,6 +108,7 @@ impl Default for Limits {
             cors_origins: Vec::new(),
             graphql_cost: DEFAULT_GRAPHQL_COST,
             graphql_introspection: true,
+            webhooks_allow_http: false,
         }
     }
 }

@@ -7,7 +7,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use rowgate_core::jwt::Claims;
-use rowgate_core::name::TenantSlug;
+use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_core::secret::{Credential, PresentedKey};
 
@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::auth::key_context::KeyContext;
 use crate::server::body_memory::{BodyMemory, BodyReservation};
 use crate::server::path;
-use crate::server::respond::Refusal;
+use crate::server::respond::{Refusal, RequestId};
 use crate::server::trace::Trace;
 use crate::tenants::registry::TenantMatch;
 use crate::tenants::tenant::Tenant;
@@ -79,6 +79,14 @@ impl FromRequestParts<Arc<App>> for Caller {
 }
 
 impl Caller {
+    /// The data plane itself, in the name of a key.
+    pub(crate) fn owner(tenant: &Arc<Tenant>, key: Ulid, body_memory: Arc<BodyMemory>) -> Caller {
+        let trace = Arc::new(Trace::new(RequestId::now()));
+        let _first = trace.tenant.set(tenant.clone());
+        let (credential, tenant) = (Credential::Owner(key), tenant.clone());
+        Caller { tenant, credential, trace, role: SaidRole::None, is_named: true, body_memory }
+    }
+
     /// The caller's key, remembered or looked up, with this request counted against its rate limit.
     pub async fn authenticate(&self) -> Result<KeyContext, Problem> {
         let context = self.tenant.authenticate(&self.credential).await?;

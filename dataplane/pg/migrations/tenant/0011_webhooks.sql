@@ -175,3 +175,20 @@ create function dl.pending(of_subscription text, after_tick bigint, after_seq bi
     end
     $$;
 revoke all on function dl.pending from public;
+
+-- The tables of which events became visible in these ticks.
+create function dl.changed(first_tick bigint, last_tick bigint) returns oid[]
+    language sql stable security definer
+    set search_path = pg_catalog
+    begin atomic
+        select coalesce(array_agg(distinct o.rel), '{}')
+        from dl.ticks before
+        join dl.ticks present on present.number = last_tick
+        cross join lateral (
+            select a.rel, a.xid from dl.outbox a where a.xid >= pg_snapshot_xmax(before.snapshot) and a.xid < pg_snapshot_xmax(present.snapshot)
+            union all
+            select a.rel, a.xid from dl.outbox a where a.xid = any (array(select pg_snapshot_xip(before.snapshot)))
+        ) o
+        where before.number = first_tick - 1 and pg_visible_in_snapshot(o.xid, present.snapshot);
+    end;
+revoke all on function dl.changed from public;

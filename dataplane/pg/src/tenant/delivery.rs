@@ -77,25 +77,24 @@ macro_rules! claimed {
     };
 }
 
-/// Takes the subscriptions for which something may be there, at most `most`: events up to the tick `newest` (of the tables
-/// `changed`; `None`: of any), a batch whose time has come, or a dead letter that is to be sent again. `lease` is a new random
-/// text. Of those that were delivered to longest ago first. As `t<id>_auth`.
+/// Takes the subscriptions for which something may be there, at most `most`: events up to the tick `newest` (`since`: where
+/// an event of their tables became visible in it or in the ticks from `since` on), a batch whose time has come, or a dead letter
+/// that is to be sent again. `lease` is a new random text. Those that were delivered to longest ago come first. As `t<id>_auth`.
 pub async fn claim(
     conn: &mut PgConnection,
     lease: &Ulid,
     newest: i64,
-    changed: Option<&[u32]>,
+    since: Option<i64>,
     most: i64,
 ) -> Result<Vec<Claimed>, PgError> {
     let query = sqlx::query_as(claimed!(
         "not suspend and not owner_inactive and (
              state = 'enabled' and case when batch_id is not null then next_at <= clock_timestamp()
-                 else cursor_tick <= $4 and (rels is null or $5::oid[] is null or rels && $5::oid[]) end
-             or $5::oid[] is null and exists (
+                 else cursor_tick <= $4 and (rels is null or $5::bigint is null or rels && (select dl.changed($5, $4))) end
+             or $5 is null and exists (
                  select from dl.dead_letters d where d.subscription = subscriptions.id and d.redrive_at is not null))"
     ));
-    let changed = changed.map(|rels| rels.iter().map(|oid| Oid(*oid)).collect::<Vec<_>>());
-    let query = query.bind(lease.as_str()).bind(LEASE_MS).bind(most).bind(newest).bind(changed);
+    let query = query.bind(lease.as_str()).bind(LEASE_MS).bind(most).bind(newest).bind(since);
     Ok(query.fetch_all(conn).await?)
 }
 
@@ -113,6 +112,17 @@ pub async fn release(conn: &mut PgConnection, id: &str, lease: &Ulid) -> Result<
     let update =
         sqlx::query("update dl.subscriptions set lease = null, lease_until = null where id = $1 and lease = $2");
     update.bind(id).bind(lease.as_str()).execute(conn).await?;
+    Ok(())
+}
+
+/// Moves on the subscriptions that have read all up to the tick before `since`, where no event of their tables is in the ticks
+/// from there to `newest`, so that they need not be claimed to find nothing.
+pub async fn pass_over(conn: &mut PgConnection, since: i64, newest: i64) -> Result<(), PgError> {
+    let update = sqlx::query(
+        "update dl.subscriptions set cursor_tick = $2 + 1, cursor_seq = 0
+         where cursor_tick between $1 and $2 and lease is null and batch_id is null and not rels && (select dl.changed($1, $2))",
+    );
+    update.bind(since).bind(newest).execute(conn).await?;
     Ok(())
 }
 

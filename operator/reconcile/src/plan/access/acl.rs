@@ -141,6 +141,7 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
         want(routine("dl.tick()"), &auth, "EXECUTE");
         want(routine("dl.events(bigint,bigint,oid[],text[],integer)"), &auth, "EXECUTE");
         want(routine("dl.pending(text,bigint,bigint,oid[],text[],integer)"), &auth, "EXECUTE");
+        want(routine("dl.changed(bigint,bigint)"), &auth, "EXECUTE");
         for table in ["subscriptions", "subscription_secrets", "dead_letters", "deliveries", "backlog"] {
             for privilege in ["SELECT", "INSERT", "UPDATE", "DELETE"] {
                 want(dl(table), &auth, privilege);
