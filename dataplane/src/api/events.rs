@@ -1,7 +1,7 @@
 //! `GET /api/ddl/events`: row changes in the order in which they became visible, as pages that go on behind a cursor.
 
 pub(crate) mod follow;
-mod given;
+pub(crate) mod given;
 pub(crate) mod request;
 pub(crate) mod stream;
 
@@ -109,7 +109,7 @@ async fn read(
 }
 
 /// The position as callers write it. That of an event is its EventId.
-fn cursor(generation: i32, at: Position) -> String {
+pub(crate) fn cursor(generation: i32, at: Position) -> String {
     format!("{generation}.{}.{}", at.tick, at.seq)
 }
 

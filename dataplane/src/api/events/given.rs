@@ -23,10 +23,10 @@ use crate::execute::retry::{self, Attempt, RetryReason};
 const MAX_IMAGES: usize = 250;
 
 /// Events as JSON, in their order, with their positions.
-pub(super) struct Given(Vec<(Position, String)>);
+pub(crate) struct Given(Vec<(Position, String)>);
 
 impl Given {
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         caller: &Caller,
         sources: &[Source],
         page: &Page,
@@ -57,7 +57,7 @@ impl Given {
         self.events().map(|(_, event)| event).collect::<Vec<_>>().join(",")
     }
 
-    pub(super) fn events(&self) -> impl Iterator<Item = (Position, &str)> {
+    pub(crate) fn events(&self) -> impl Iterator<Item = (Position, &str)> {
         self.0.iter().map(|(at, event)| (*at, event.as_str()))
     }
 }

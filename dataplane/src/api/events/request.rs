@@ -32,9 +32,9 @@ pub(super) struct EventsRequest {
 /// A table of which events are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
-    pub(super) entity: EntityName,
+    pub(crate) entity: EntityName,
     /// Its oid.
-    pub(super) table: u32,
+    pub(crate) table: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
