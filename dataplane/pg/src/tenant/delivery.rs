@@ -110,8 +110,9 @@ pub async fn renew(conn: &mut PgConnection, leases: &[String]) -> Result<(), PgE
 
 /// Gives back what was not begun, so that another replica takes it at once.
 pub async fn release(conn: &mut PgConnection, id: &str, lease: &Ulid) -> Result<(), PgError> {
-    let update =
-        sqlx::query("update dl.subscriptions set lease = null, lease_until = null where id = $1 and lease = $2");
+    let update = sqlx::query(
+        "update dl.subscriptions set lease = null, lease_until = null where id = $1 and lease = $2",
+    );
     update.bind(id).bind(lease.as_str()).execute(conn).await?;
     Ok(())
 }
@@ -146,7 +147,7 @@ pub async fn pending(
 ) -> Result<Pending, PgError> {
     let tables: Vec<Oid> = tables.iter().map(|oid| Oid(*oid)).collect();
     let rows = sqlx::query_as(concat!(
-        "select tick, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') as occurred_at, ",
+        "select tick, seq, generation, to_char(at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') as occurred_at, ",
         "rel::int8 as rel, op::text as op, cause, image, (select floor from dl.event_log) as floor ",
         "from dl.pending($1, $2, $3, $4, $5, $6)"
     ));

@@ -50,10 +50,12 @@ pub(crate) fn tenant(
             requests_per_second: limits.requests_per_second,
             graphql_cost_per_second: limits.graphql_cost_per_second,
             streams: limits.streams.unwrap_or(defaults.streams),
+            max_outbox_bytes: limits.max_outbox_bytes.unwrap_or(defaults.max_outbox_bytes),
             cors_origins: spec.cors.clone().unwrap_or_default().origins,
             graphql_cost: limits.graphql_cost.map_or(defaults.graphql_cost, u64::from),
             graphql_introspection: spec.graphql.clone().unwrap_or_default().introspection != Some(false),
-            webhooks_allow_http: spec.webhooks.as_ref().and_then(|webhooks| webhooks.allow_http) == Some(true),
+            webhooks_allow_http: spec.webhooks.as_ref().and_then(|webhooks| webhooks.allow_http)
+                == Some(true),
         },
         shared: permissions(&shared.permissions),
         shared_claims: shared.claims,
