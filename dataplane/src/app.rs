@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use rowgate_core::derive::{CursorKey, Pepper, Root};
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::control::installation::InstallationError;
+use rowgate_pg::wire::QueryLimits;
 use rowgate_program::entropy;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -132,6 +133,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         replica: id.clone(),
         request_limits: settings.request_limits,
         calls: settings.calls,
+        queries: QueryLimits::new(settings.calls.size, settings.calls.queue),
         per_server: settings.per_server,
         pooler,
     };

@@ -8,7 +8,7 @@ use rowgate_sql::text::Format;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Connection;
-use crate::wire::call_sessions::{Call, CallOutcome};
+use crate::wire::key_sessions::{Call, CallOutcome};
 use crate::wire::connection::frames::Fields;
 use crate::wire::exchange::batch;
 use crate::wire::exchange::rows::{self, Rows};
@@ -213,7 +213,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    async fn say(&mut self, write: impl FnOnce(&mut BytesMut) -> io::Result<()>) -> Result<(), Stop> {
+    pub(super) async fn say(&mut self, write: impl FnOnce(&mut BytesMut) -> io::Result<()>) -> Result<(), Stop> {
         self.out.clear();
         write(&mut self.out)?;
         self.put().await
@@ -232,7 +232,7 @@ fn broken(stop: Stop) -> Called {
     Called { answer: Err(stop.call_failure()), is_whole: false }
 }
 
-fn code(format: Format) -> i16 {
+pub(super) fn code(format: Format) -> i16 {
     match format {
         Format::Text => 0,
         Format::Binary => 1,

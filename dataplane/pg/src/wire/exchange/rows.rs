@@ -42,6 +42,11 @@ impl Rows {
         Rows { full: usize::MAX, ..Rows::new(shape, take) }
     }
 
+    /// As many rows of a query of the key's own as are taken, and not much more than `full` bytes of them.
+    pub(crate) fn of_query(shape: &Shape, take: usize, full: usize) -> Rows {
+        Rows { full, ..Rows::new(shape, take) }
+    }
+
     pub(crate) fn new(shape: &Shape, take: usize) -> Rows {
         let last = vec![None; shape.position.len()];
         let (json, is_left_out) = (Vec::new(), false);
