@@ -11,7 +11,9 @@ use rowgate_core::problem::Problem;
 use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::control::installation::DataplaneInstallation;
 use rowgate_pg::control::tenants::TenantRow;
-use rowgate_pg::wire::{CallLimits, KeyLogins, Limits, QueryLimits, RequestPool, Server, ServerLoad, Sessions};
+use rowgate_pg::wire::{
+    CallLimits, KeyLogins, Limits, QueryLimits, RequestPool, Server, ServerLoad, Sessions,
+};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;

@@ -14,9 +14,7 @@ use rowgate_pg::control::replicas::{Report, Served};
 use rowgate_pg::control::tenants::TenantRow;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::LookUps;
-use rowgate_pg::wire::{
-    CallLimits, Calls, KeyLogins, KeySessions, Queries, QueryLimits, RequestPool, Share,
-};
+use rowgate_pg::wire::{CallLimits, Calls, KeyLogins, KeySessions, Queries, QueryLimits, RequestPool, Share};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
@@ -128,8 +126,7 @@ impl Tenant {
     ) -> Tenant {
         let TenantPools { login, request_pool, logins, calls, queries, replica, share } = pools;
         let look_ups = LookUps::new(login.clone(), LOOKUP_CONNECTIONS, &share);
-        let key_sessions =
-            KeySessions::new(logins, request_pool.clone(), look_ups.clone(), replica, &share);
+        let key_sessions = KeySessions::new(logins, request_pool.clone(), look_ups.clone(), replica, &share);
         Tenant {
             id,
             slug,

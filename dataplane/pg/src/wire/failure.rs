@@ -186,7 +186,15 @@ impl Failure {
 impl Cause {
     pub(super) fn ours(message: impl Into<String>) -> Cause {
         let (sqlstate, message) = (None, message.into());
-        Cause { sqlstate, message, parameter: None, column: None, rule: None, is_inside: false, position: None }
+        Cause {
+            sqlstate,
+            message,
+            parameter: None,
+            column: None,
+            rule: None,
+            is_inside: false,
+            position: None,
+        }
     }
 }
 

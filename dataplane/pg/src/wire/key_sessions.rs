@@ -92,8 +92,7 @@ impl KeySessions {
         replica: Ulid,
         share: &Share,
     ) -> KeySessions {
-        let (sessions, outage, counters) =
-            (SessionCache::new(share), Outage::default(), Counters::default());
+        let (sessions, outage, counters) = (SessionCache::new(share), Outage::default(), Counters::default());
         KeySessions {
             shared: Arc::new(Shared { logins, pool, registry, replica, sessions, outage, counters }),
         }

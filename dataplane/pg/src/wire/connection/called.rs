@@ -8,11 +8,11 @@ use rowgate_sql::text::Format;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Connection;
-use crate::wire::key_sessions::{Call, CallOutcome};
 use crate::wire::connection::frames::Fields;
 use crate::wire::exchange::batch;
 use crate::wire::exchange::rows::{self, Rows};
 use crate::wire::failure::{CallFailure, Cause, Failure, Malformed, Part, ServerError, Stop};
+use crate::wire::key_sessions::{Call, CallOutcome};
 
 /// How a call went.
 pub(in crate::wire) struct Called {
@@ -213,7 +213,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    pub(super) async fn say(&mut self, write: impl FnOnce(&mut BytesMut) -> io::Result<()>) -> Result<(), Stop> {
+    pub(super) async fn say(
+        &mut self,
+        write: impl FnOnce(&mut BytesMut) -> io::Result<()>,
+    ) -> Result<(), Stop> {
         self.out.clear();
         write(&mut self.out)?;
         self.put().await

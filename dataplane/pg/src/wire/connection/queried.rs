@@ -139,8 +139,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let read = self.collect(&mut collected).await;
         if let Ok(false) = read {
             return match query.values {
-                Values::Rows { .. } => Ok(Ok((collected.outcome(), false))),
-                Values::One => Err((Stop::TooLong, Part::Data)),
+                Values::Rows { .. } if 0 < collected.rows.n_rows => Ok(Ok((collected.outcome(), false))),
+                Values::Rows { .. } | Values::One => Err((Stop::TooLong, Part::Data)),
             };
         }
         let read = self.unless_broken(read, Part::Data).await?;
@@ -163,7 +163,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 (backend::COMMAND_COMPLETE_TAG | backend::PORTAL_SUSPENDED_TAG, _) => return Ok(true),
                 _ => return Err(Malformed("a message that is not a row").into()),
             }
-            if collected.is_too_long() {
+            if collected.is_too_long {
                 return Ok(false);
             }
         }
@@ -203,6 +203,8 @@ struct Collected {
     /// The value where one is wanted.
     one: Option<Vec<u8>>,
     max_bytes: usize,
+    /// A row was left out, or the value is cut.
+    is_too_long: bool,
 }
 
 impl Collected {
@@ -219,15 +221,21 @@ impl Collected {
         let columns = described.iter().map(column).collect();
         let shape = Shape { columns, position: Vec::new(), count: None };
         Ok(Collected {
-            rows: Rows::of_query(&shape, query.values.max_rows(), query.max_bytes),
+            rows: Rows::new(&shape, query.values.max_rows()),
             columns: described.into_iter().map(|(column, _)| column).collect(),
             shape,
             one: is_one.then(Vec::new),
             max_bytes: query.max_bytes,
+            is_too_long: false,
         })
     }
 
     fn add(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        let n_bytes = self.one.as_ref().map_or(self.rows.n_bytes(), Vec::len);
+        if self.max_bytes < n_bytes + body.len() {
+            self.is_too_long = true;
+            return Ok(());
+        }
         let Some(one) = &mut self.one else { return self.rows.add(&self.shape, body) };
         self.rows.n_rows += 1;
         match Fields::of_row(body)?.value()? {
@@ -237,15 +245,8 @@ impl Collected {
         }
     }
 
-    fn is_too_long(&self) -> bool {
-        match &self.one {
-            Some(one) => self.max_bytes < one.len(),
-            None => self.rows.is_over(),
-        }
-    }
-
     fn outcome(self) -> QueryOutcome {
-        let (n_rows, more) = (self.rows.n_rows, self.rows.more);
+        let (n_rows, more) = (self.rows.n_rows, self.rows.more || self.is_too_long);
         QueryOutcome {
             columns: self.columns,
             json: self.one.unwrap_or_else(|| self.rows.whole()),
@@ -272,8 +273,7 @@ fn begin(query: &Query, out: &mut BytesMut) -> io::Result<()> {
 /// Writes what binds the values, each NULL where the statement is only prepared, and what runs it.
 fn run(query: &Query, step: Step, shape: &Shape, out: &mut BytesMut) -> io::Result<()> {
     let is_run = step == Step::Run;
-    let values =
-        query.binds.iter().map(|bind| (code(bind.format), bind.value.as_deref().filter(|_| is_run)));
+    let values = query.binds.iter().map(|bind| (code(bind.format), bind.value.as_deref().filter(|_| is_run)));
     batch::bind("", values, shape.columns.iter().map(|column| code(column.encoding.format())), out)?;
     if is_run {
         // One more than is taken says whether there are more.

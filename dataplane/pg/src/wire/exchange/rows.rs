@@ -42,11 +42,6 @@ impl Rows {
         Rows { full: usize::MAX, ..Rows::new(shape, take) }
     }
 
-    /// As many rows of a query of the key's own as are taken, and not much more than `full` bytes of them.
-    pub(crate) fn of_query(shape: &Shape, take: usize, full: usize) -> Rows {
-        Rows { full, ..Rows::new(shape, take) }
-    }
-
     pub(crate) fn new(shape: &Shape, take: usize) -> Rows {
         let last = vec![None; shape.position.len()];
         let (json, is_left_out) = (Vec::new(), false);
@@ -112,6 +107,11 @@ impl Rows {
         self.more && self.is_full()
     }
 
+    /// How long it is so far, as JSON.
+    pub(crate) fn n_bytes(&self) -> usize {
+        self.n_bytes_cut + self.json.len()
+    }
+
     /// Whether what was kept takes more memory than one answer may.
     pub(crate) fn is_long(&self) -> bool {
         FULL < self.json.len()
@@ -126,7 +126,7 @@ impl Rows {
 
     /// Whether the page holds no further row.
     fn is_full(&self) -> bool {
-        self.full <= self.n_bytes_cut + self.json.len()
+        self.full <= self.n_bytes()
     }
 
     /// What was written since the last cut.

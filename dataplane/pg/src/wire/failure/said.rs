@@ -101,7 +101,9 @@ impl ServerError {
             ("53200" | "53400", _) => QueryFault::Resources,
             (state, _) if class(state) == "54" => QueryFault::Resources,
             (state, _) if class(state) == "53" => return Failure::Unavailable(self.to_string()).into(),
-            (state, _) if ["58", "XX"].contains(&class(state)) => return Failure::Internal(self.into()).into(),
+            (state, _) if ["58", "XX"].contains(&class(state)) => {
+                return Failure::Internal(self.into()).into();
+            }
             ("42601", Part::DataParse) if is_grammar => QueryFault::Syntax,
             (_, Part::DataParse) | ("42501", _) => QueryFault::Unfit,
             ("25006", _) => QueryFault::Writes,

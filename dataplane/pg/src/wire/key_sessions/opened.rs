@@ -61,7 +61,9 @@ impl Shared {
         let connected = connect_with(&login, Sessions::Own, &settings).await;
         let mut connection = connected.map_err(|error| match error {
             ConnectError::NoLogin(cause) => Attempted::Altered(Unopened::NoLogin(cause.to_string())),
-            ConnectError::Refused(cause) => Attempted::Altered(Failure::Unavailable(cause.to_string()).into()),
+            ConnectError::Refused(cause) => {
+                Attempted::Altered(Failure::Unavailable(cause.to_string()).into())
+            }
             error => Attempted::Failed(Failure::Unavailable(error.to_string()).into()),
         })?;
         let own = connection.introduce().await;

@@ -50,8 +50,7 @@ pub(super) async fn run(
     }
     let began = Instant::now();
     let (answer, is_whole) = ran(&sessions, &mut session, &query, step, &mut caller).await;
-    let is_doubtful =
-        matches!(answer, Err(QueryFailure::Any(Failure::Unavailable(_) | Failure::Timeout)));
+    let is_doubtful = matches!(answer, Err(QueryFailure::Any(Failure::Unavailable(_) | Failure::Timeout)));
     let answer = match is_doubtful || LONG <= began.elapsed() {
         true => still(&sessions, check, answer).await,
         false => answer,
