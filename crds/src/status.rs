@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::permission::Action;
 
-/// The conditions that every kind has (kstatus reads them).
+/// The conditions that every kind has (kstatus reads them), and one of a single kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ConditionType {
     /// Applied to the database and served by every live replica.
@@ -15,6 +15,8 @@ pub enum ConditionType {
     Reconciling,
     /// It cannot go on until a person changes something.
     Stalled,
+    /// Of a WebhookSubscription only: events reach the receiver.
+    Delivering,
 }
 
 macro_rules! reasons {
@@ -116,6 +118,18 @@ reasons! {
     Expired,
     /// The object is being deleted, and what it stands for in the database is not gone yet.
     Deleting,
+    /// The ApiKey that a WebhookSubscription names does not exist.
+    OwnerNotFound,
+    /// Events are delivered.
+    Delivering,
+    /// Nothing is delivered, as `spec.suspend` asks for.
+    Suspended,
+    /// Deliveries failed for good, so that nothing is delivered before a replay or a re-enabling.
+    Disabled,
+    /// The owner's key is revoked, expired or gone.
+    OwnerInactive,
+    /// The last delivery failed and is tried again.
+    Failing,
 }
 
 impl Reason {
@@ -149,6 +163,7 @@ impl Reason {
             | Reason::ForeignKeyNotFound
             | Reason::NotUnique
             | Reason::LoginRefused
+            | Reason::OwnerNotFound
             | Reason::SecretInvalid => true,
             Reason::Served
             | Reason::Done
@@ -163,6 +178,11 @@ impl Reason {
             | Reason::SecretUnavailable
             | Reason::Revoked
             | Reason::Expired
+            | Reason::Delivering
+            | Reason::Suspended
+            | Reason::Disabled
+            | Reason::OwnerInactive
+            | Reason::Failing
             | Reason::Deleting => false,
         }
     }
