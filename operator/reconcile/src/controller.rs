@@ -162,7 +162,7 @@ enum Done {
     Retired(String, Result<(), PgError>),
     /// A key without a Tenant was released, by uid.
     OrphanReleased(String, Result<bool, String>),
-    /// A Relationship without a Tenant was released.
+    /// An object without a Tenant was released.
     Released,
     Polled(Result<(PgConnection, ReplicaPoll), PgError>),
     Listed(Result<Vec<tenants::Record>, PgError>),
@@ -305,7 +305,9 @@ impl<S: ResourceSource + 'static> Controller<S> {
             let (keys, snapshot) = (entry.inputs.keys.clone(), self.snapshot.clone());
             let (slow, cut) = (entry.slow, entry.begin());
             let relationships = entry.inputs.relationships.clone();
-            let job = Job { shared, snapshot, tenant, keys, relationships, probe, slow, cut, memory };
+            let subscriptions = entry.inputs.subscriptions.clone();
+            let job =
+                Job { shared, snapshot, tenant, keys, relationships, subscriptions, probe, slow, cut, memory };
             self.jobs.spawn(async move { Done::Passed(Box::new(Box::pin(job.run()).await)) });
         }
         for (uid, orphan) in self.orphans.iter_mut().filter(|(_, it)| it.due.is_some_and(|due| due <= now)) {

@@ -17,6 +17,7 @@ mod api_key;
 mod cache;
 pub(crate) mod object_status;
 mod relationship;
+mod subscription;
 pub(crate) mod report;
 pub(crate) mod reporter;
 mod tenant;
@@ -25,6 +26,7 @@ mod transitions;
 pub(crate) use api_key::{ApiKeyFacts, KeyState};
 pub(crate) use cache::StatusCache;
 pub(crate) use relationship::{RelationshipFacts, RelationshipState};
+pub(crate) use subscription::{Fact, SubscriptionFacts, SubscriptionState};
 pub(crate) use tenant::{TenantFacts, TenantState};
 pub(crate) use transitions::Transitions;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rowgate_crds::{ApiKey, Reason, Relationship, Tenant};
+use rowgate_crds::{ApiKey, Reason, Relationship, Tenant, WebhookSubscription};
 use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::{leader, replicas, tenants};
@@ -41,6 +41,7 @@ pub(crate) struct Job<S> {
     pub(crate) tenant: Arc<Tenant>,
     pub(crate) keys: Vec<Arc<ApiKey>>,
     pub(crate) relationships: Vec<Arc<Relationship>>,
+    pub(crate) subscriptions: Vec<Arc<WebhookSubscription>>,
     pub(crate) probe: bool,
     /// The last pass took long, or its database did not answer.
     pub(crate) slow: bool,
@@ -63,7 +64,9 @@ impl<S: ResourceSource> Job<S> {
         let began = Instant::now();
         let keys: Vec<&ApiKey> = self.keys.iter().map(|key| &**key).collect();
         let relationships: Vec<&Relationship> = self.relationships.iter().map(|it| &**it).collect();
-        let mut before = report::known(&self.tenant, &keys, &relationships, self.memory.last());
+        let subscriptions: Vec<&WebhookSubscription> = self.subscriptions.iter().map(|it| &**it).collect();
+        let beside = (&keys[..], &relationships[..], &subscriptions[..]);
+        let mut before = report::known(&self.tenant, beside, self.memory.last());
         let statuses = self.memory.statuses();
         let (shared, cut) = (self.shared.clone(), self.cut.clone());
         // a failure is reported already, and every pass retries it
@@ -100,7 +103,7 @@ impl<S: ResourceSource> Job<S> {
                 &self.shared,
                 &self.snapshot,
                 &self.tenant,
-                (&self.keys, &self.relationships),
+                (&self.keys, &self.relationships, &self.subscriptions),
                 self.probe,
                 &mut self.memory,
             ));
@@ -139,13 +142,15 @@ async fn pass<S: ResourceSource>(
     shared: &Shared<S>,
     snapshot: &Snapshot,
     tenant: &Tenant,
-    (keys, relationships): (&[Arc<ApiKey>], &[Arc<Relationship>]),
+    (keys, relationships, subscriptions): (&[Arc<ApiKey>], &[Arc<Relationship>], &[Arc<WebhookSubscription>]),
     probe: bool,
     memory: &mut Memory,
 ) -> Arc<TenantState> {
     let (deleting, keys) = keys.iter().map(|key| &**key).partition(|key| is_deleting(&key.metadata));
     let (leaving, relationships): (Vec<_>, Vec<_>) =
         relationships.iter().map(|it| &**it).partition(|it: &&Relationship| is_deleting(&it.metadata));
+    let (parting, subscriptions): (Vec<_>, Vec<_>) =
+        subscriptions.iter().map(|it| &**it).partition(|it: &&WebhookSubscription| is_deleting(&it.metadata));
     let pass = Pass {
         source: &*shared.source,
         installation: &shared.installation,
@@ -157,6 +162,7 @@ async fn pass<S: ResourceSource>(
         keys,
         deleting,
         relationships,
+        subscriptions,
         probe,
         versions: BTreeMap::new(),
         announced: None,
@@ -168,6 +174,14 @@ async fn pass<S: ResourceSource>(
         let object = ObjectRef::from(relationship);
         if let Err(error) = shared.source.release(&object).await {
             tracing::warn!(%object, %error, "cannot release the Relationship; retrying");
+        }
+    }
+    // one that still stands in the database goes on delivering, so that its object stays until it does not
+    let is_gone = state.done || is_deleting(&tenant.metadata) && state.gone;
+    for subscription in parting.into_iter().filter(|it| is_gone || is_forced(&it.metadata)) {
+        let object = ObjectRef::from(subscription);
+        if let Err(error) = shared.source.release(&object).await {
+            tracing::warn!(%object, %error, "cannot release the WebhookSubscription; retrying");
         }
     }
     state

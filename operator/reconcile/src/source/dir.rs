@@ -166,10 +166,9 @@ impl Folder {
             }
         }
         let there: BTreeSet<_> = self.secrets.iter().filter_map(|path| secrets::name_of(path)).collect();
-        let named = snapshot
-            .api_keys
-            .iter()
-            .map(|key| (key.metadata.namespace.clone().unwrap_or_default(), key.secret_name().to_owned()));
+        let of_keys = snapshot.api_keys.iter().map(|it| (&it.metadata, it.secret_name().to_owned()));
+        let named = of_keys.chain(snapshot.subscriptions.iter().map(|it| (&it.metadata, it.secret_name())));
+        let named = named.map(|(metadata, name)| (metadata.namespace.clone().unwrap_or_default(), name));
         snapshot.missing = named.filter(|name| !there.contains(name)).collect();
         snapshot
     }

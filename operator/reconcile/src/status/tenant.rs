@@ -7,7 +7,9 @@ use rowgate_core::name::Ulid;
 use rowgate_crds::{ResolvedPermission, TenantStatus};
 use rowgate_pg::connect::login_failure::LoginFailure;
 
-use super::{Findings, KeyState, RelationshipState, Replicas, Transitions, Verdict, serving, verdict};
+use super::{
+    Findings, KeyState, RelationshipState, Replicas, SubscriptionState, Transitions, Verdict, serving, verdict,
+};
 use crate::public_urls::PublicUrls;
 use crate::source::ObjectRef;
 
@@ -33,6 +35,7 @@ pub(crate) struct TenantState {
     pub(crate) shared: Arc<[ResolvedPermission]>,
     pub(crate) keys: Vec<KeyState>,
     pub(crate) relationships: Vec<RelationshipState>,
+    pub(crate) subscriptions: Vec<SubscriptionState>,
     /// As they stand in the object.
     pub(crate) transitions: Transitions,
     /// Why the data plane's login could not get into the tenant's database from here, when that was last tried.

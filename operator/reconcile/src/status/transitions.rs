@@ -11,6 +11,7 @@ pub(crate) struct Transitions {
     ready: Option<(bool, Timestamp)>,
     reconciling: Option<(bool, Timestamp)>,
     stalled: Option<(bool, Timestamp)>,
+    delivering: Option<(bool, Timestamp)>,
 }
 
 impl Transitions {
@@ -29,6 +30,7 @@ impl Transitions {
             ready: of(ConditionType::Ready),
             reconciling: of(ConditionType::Reconciling),
             stalled: of(ConditionType::Stalled),
+            delivering: of(ConditionType::Delivering),
         }
     }
 
@@ -38,6 +40,7 @@ impl Transitions {
             ConditionType::Ready => self.ready,
             ConditionType::Reconciling => self.reconciling,
             ConditionType::Stalled => self.stalled,
+            ConditionType::Delivering => self.delivering,
         };
         turned.filter(|(before, _)| *before == status).map(|(_, since)| since)
     }

@@ -45,8 +45,8 @@ impl Statuses {
             .filter(|status| status.is_object())
     }
 
-    /// Writes a status, unless it says what stands there already but for the times at which conditions turned; with it an
-    /// event where the object turns `Stalled`. Returns whether it was written.
+    /// Writes a status, unless it says what stands there already but for the times at which conditions turned; with it the
+    /// events of what happened. Returns whether it was written.
     pub(super) fn report(
         &mut self,
         object: &ObjectRef,
@@ -55,12 +55,12 @@ impl Statuses {
     ) -> Result<bool, SourceError> {
         let mut document = self.document(object);
         let there = Status::read(object.kind, &document["status"]);
-        let stalls = status.stalls(there.as_ref());
+        let events = status.events(there.as_ref());
         let new = there.map_or_else(|| Some(status.clone()), |there| status.over(&there));
         let path = self.path(object.kind.as_str(), &object.namespace, &object.name);
         let Some(new) = new.or_else(|| (!path.exists()).then(|| status.clone())) else { return Ok(false) };
         document["status"] = new.to_value();
-        stalls.into_iter().for_each(|event| add(&mut document, &event, now));
+        events.into_iter().for_each(|event| add(&mut document, &event, now));
         self.write(object, document)?;
         Ok(true)
     }
