@@ -12,8 +12,8 @@ use kube::runtime::watcher;
 use kube::{Client, Resource};
 use rowgate_crds::{ApiKey, Kind, Relationship, Tenant, WebhookSubscription};
 use rowgate_reconcile::source::{
-    Described, Event, Found, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem,
-    StatusReport, Version,
+    Described, Event, Found, Mirror, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError,
+    SourceProblem, StatusReport, Version,
 };
 use tokio::sync::{Notify, watch as watch_channel};
 use tokio::task::JoinSet;
@@ -27,6 +27,7 @@ use rowgate_reconcile::with_kind;
 mod config_maps;
 mod events;
 mod finalizer;
+mod mirrors;
 mod secrets;
 mod status;
 mod watch;
@@ -310,6 +311,10 @@ impl ResourceSource for KubeSource {
 
     async fn release(&self, object: &ObjectRef) -> Result<(), SourceError> {
         with_kind!(object.kind, T => finalizer::release::<T>(&self.client, object).await)
+    }
+
+    async fn show(&self, wanted: &[Mirror]) -> Result<(), SourceError> {
+        mirrors::show(self, wanted).await
     }
 
     async fn event(&self, object: &ObjectRef, event: Event) -> Result<(), SourceError> {

@@ -7,8 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use rowgate_core::name::Ulid;
-use rowgate_crds::{ApiKey, DeletionPolicy, Kind, NotServedYet as _, Part, Reason, Relationship, Tenant, WebhookSubscription};
+use rowgate_crds::{
+    ApiKey, DeletionPolicy, Kind, NotServedYet as _, Part, Reason, Relationship, Tenant, WebhookSubscription,
+};
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::{last_used, leader, replicas, tenants};
@@ -102,6 +105,8 @@ pub(crate) struct Pass<'a, S> {
     pub(crate) connections: &'a ConnectionCache,
     /// What the fence of the control database is asked with.
     pub(crate) lead: i64,
+    /// Networks that webhooks may reach although they are no public ones.
+    pub(crate) webhook_ranges: &'a [IpNet],
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) tenant: &'a Tenant,
     /// Those that are to live.

@@ -23,6 +23,7 @@ mod relationships;
 mod removal;
 mod roles_and_database;
 mod rows;
+pub mod subscriptions;
 
 pub use closed::{Closed, Of};
 pub use contents::{CLOSE_KEYS, Outcome, contents};

@@ -13,6 +13,7 @@ use std::time::Duration;
 use rowgate_crds::{ApiKey, Kind, Relationship, Tenant, WebhookSubscription};
 
 pub use self::kinds::Described;
+pub use crate::mirrors::Mirror;
 pub use crate::status::object_status::Status;
 
 pub mod dir;
@@ -74,6 +75,10 @@ pub trait ResourceSource: Send + Sync {
     /// All is done for an object that is being deleted: it may go. Said again and again until it is gone; an object that is
     /// gone already, or that nothing holds, is no error.
     fn release(&self, object: &ObjectRef) -> impl Future<Output = Result<(), SourceError>> + Send;
+
+    /// Makes the objects that show what the API made these, and no others: one that was changed or removed by hand is as it
+    /// was again.
+    fn show(&self, wanted: &[Mirror]) -> impl Future<Output = Result<(), SourceError>> + Send;
 
     /// Publishes something that happened.
     fn event(&self, object: &ObjectRef, event: Event)

@@ -17,9 +17,9 @@ mod api_key;
 mod cache;
 pub(crate) mod object_status;
 mod relationship;
-mod subscription;
 pub(crate) mod report;
 pub(crate) mod reporter;
+mod subscription;
 mod tenant;
 mod transitions;
 

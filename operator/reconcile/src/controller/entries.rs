@@ -150,7 +150,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
             relationships.entry(tenant).or_default().push(relationship.clone());
         }
         let mut subscriptions: HashMap<(&str, &str), Vec<Arc<WebhookSubscription>>> = HashMap::new();
-        for it in snapshot.subscriptions.iter().filter(|it| !self.mirrors.is_one(it)) {
+        for it in snapshot.subscriptions.iter().filter(|it| !self.is_shown(it)) {
             let namespace = it.metadata.namespace.as_deref().unwrap_or_default();
             subscriptions.entry((namespace, &it.spec.tenant_ref.name)).or_default().push(it.clone());
         }
@@ -210,6 +210,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
         self.without_tenant(&without);
         self.subscriptions_without_tenant(&deserted);
         let before = std::mem::replace(&mut self.snapshot, Arc::new(snapshot));
+        self.subscriptions.compare();
         let now = &self.snapshot;
         if lost(&now.tenants, &before.tenants, |it| &it.metadata)
             || lost(&now.api_keys, &before.api_keys, |it| &it.metadata)

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use rowgate_crds::{ApiKey, Reason, Relationship, Tenant, WebhookSubscription};
 use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::Installation;
@@ -32,6 +33,8 @@ pub(crate) struct Shared<S> {
     pub(crate) connections: ConnectionCache,
     /// What the fence of the control database is asked with.
     pub(crate) lead: i64,
+    /// Networks that webhooks may reach although they are no public ones.
+    pub(crate) webhook_ranges: Vec<IpNet>,
 }
 
 /// A pass over one Tenant.
@@ -138,11 +141,14 @@ impl<S: ResourceSource> Job<S> {
     }
 }
 
+/// What belongs to a Tenant.
+type Beside<'a> = (&'a [Arc<ApiKey>], &'a [Arc<Relationship>], &'a [Arc<WebhookSubscription>]);
+
 async fn pass<S: ResourceSource>(
     shared: &Shared<S>,
     snapshot: &Snapshot,
     tenant: &Tenant,
-    (keys, relationships, subscriptions): (&[Arc<ApiKey>], &[Arc<Relationship>], &[Arc<WebhookSubscription>]),
+    (keys, relationships, subscriptions): Beside<'_>,
     probe: bool,
     memory: &mut Memory,
 ) -> Arc<TenantState> {
@@ -157,6 +163,7 @@ async fn pass<S: ResourceSource>(
         reporter: &shared.reporter,
         connections: &shared.connections,
         lead: shared.lead,
+        webhook_ranges: &shared.webhook_ranges,
         snapshot,
         tenant,
         keys,

@@ -28,7 +28,7 @@ use self::scan::{DELETION_GRACE, Emptied, Memory};
 use self::status::Statuses;
 use crate::entropy;
 use crate::source::{
-    Described as _, Event, Found, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem,
+    Described as _, Event, Found, Mirror, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem,
     StatusReport, Version,
 };
 use crate::with_kind;
@@ -260,6 +260,11 @@ impl ResourceSource for DirSource {
     /// A manifest that was removed is gone at once: nothing holds it.
     async fn release(&self, _object: &ObjectRef) -> Result<(), SourceError> {
         Ok(())
+    }
+
+    async fn show(&self, wanted: &[Mirror]) -> Result<(), SourceError> {
+        let wanted = wanted.to_vec();
+        self.blocking(move |folder| folder.statuses.show(&wanted)).await
     }
 
     async fn event(&self, object: &ObjectRef, event: Event) -> Result<(), SourceError> {

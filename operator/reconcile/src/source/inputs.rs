@@ -72,7 +72,9 @@ impl Inputs {
             let named = names.map(|name| (namespace.clone(), name));
             missing.extend(named.filter(|name| snapshot.missing.contains(name)).map(|(_, name)| name));
         }
-        let unread = [Kind::ApiKey, Kind::Relationship, Kind::WebhookSubscription].into_iter().flat_map(|kind| snapshot.unread_of(kind));
+        let unread = [Kind::ApiKey, Kind::Relationship, Kind::WebhookSubscription]
+            .into_iter()
+            .flat_map(|kind| snapshot.unread_of(kind));
         let unread = unread.filter(|object| object.namespace == namespace).map(|it| it.uid.clone()).collect();
         Inputs { tenant: Some(tenant.clone()), keys, relationships, subscriptions, script, missing, unread }
     }

@@ -102,6 +102,13 @@ impl StatusCache {
         })
     }
 
+    /// The status of what shows it where no object does.
+    pub(crate) fn mirror_status(&self, mirror: &SubscriptionState) -> Status {
+        let fact = self.fact(mirror);
+        let facts = SubscriptionFacts::of_mirror(mirror, fact.as_deref());
+        Status::WebhookSubscription(Box::new(facts.status(Transitions::default(), now())))
+    }
+
     /// What a data plane said of a subscription; `None`: it is gone.
     pub(crate) fn note(&self, id: &str, fact: Option<Fact>) {
         let mut facts = self.facts.lock();

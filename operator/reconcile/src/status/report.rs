@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use rowgate_core::name::Ulid;
-use rowgate_crds::{self as crds, ApiKey, Reason, Relationship, ResolvedPermission, Tenant, WebhookSubscription};
+use rowgate_crds::{
+    self as crds, ApiKey, Reason, Relationship, ResolvedPermission, Tenant, WebhookSubscription,
+};
 use rowgate_pg::introspect::actual::{Key, TenantDb};
 use rowgate_sql::catalog::{Action, PermissionRecord};
 

@@ -8,7 +8,8 @@ use rowgate_crds::{ResolvedPermission, TenantStatus};
 use rowgate_pg::connect::login_failure::LoginFailure;
 
 use super::{
-    Findings, KeyState, RelationshipState, Replicas, SubscriptionState, Transitions, Verdict, serving, verdict,
+    Findings, KeyState, RelationshipState, Replicas, SubscriptionState, Transitions, Verdict, serving,
+    verdict,
 };
 use crate::public_urls::PublicUrls;
 use crate::source::ObjectRef;
