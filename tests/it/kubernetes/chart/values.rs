@@ -157,9 +157,15 @@ fn the_networks_that_webhooks_may_reach_stand_in_the_flags_and_in_the_policy() {
     let cidrs: Vec<&str> = blocks.iter().filter_map(|block| block["cidr"].as_str()).collect();
     assert_eq!(cidrs, ["0.0.0.0/0", "2000::/3", "10.20.0.0/16", "fd00:1::/32"]);
     let except = super::list(&blocks[0], "except");
-    for network in
-        ["10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"]
-    {
+    for network in [
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "168.63.129.16/32",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+    ] {
         assert!(except.iter().any(|it| it == network), "{network}");
     }
     for deployment in ["rowgate-dataplane", "rowgate-operator"] {
@@ -175,6 +181,13 @@ fn the_networks_that_webhooks_may_reach_stand_in_the_flags_and_in_the_policy() {
         "169.254.169.254/32",
         "fe80::/10",
         "FE80::/64",
+        "169.0.0.0/8",
+        "160.0.0.0/4",
+        "fe00::/8",
+        "fc00::/6",
+        "::ffff:169.254.0.0/112",
+        "0:0:0:0:0:ffff:a9fe:0/112",
+        "2002:a9fe::/32",
         "0.0.0.0/0",
         "::/0",
         "10.0.0.1",
