@@ -7,3 +7,5 @@ pub mod keys;
 pub mod locks;
 pub mod lookups;
 pub mod read_limits;
+pub mod replay;
+pub mod subscriptions;

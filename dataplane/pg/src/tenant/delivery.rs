@@ -109,8 +109,9 @@ pub async fn renew(conn: &mut PgConnection, leases: &[String]) -> Result<(), PgE
 
 /// Gives back what was not begun, so that another replica takes it at once.
 pub async fn release(conn: &mut PgConnection, id: &str, lease: &Ulid) -> Result<(), PgError> {
-    let update =
-        sqlx::query("update dl.subscriptions set lease = null, lease_until = null where id = $1 and lease = $2");
+    let update = sqlx::query(
+        "update dl.subscriptions set lease = null, lease_until = null where id = $1 and lease = $2",
+    );
     update.bind(id).bind(lease.as_str()).execute(conn).await?;
     Ok(())
 }

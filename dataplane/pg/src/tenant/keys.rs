@@ -59,7 +59,8 @@ pub async fn find(conn: &mut PgConnection, credential: &Credential) -> Result<Op
             sqlx::query_as(look_up!("id = $1 and secret = $2")).bind(key.as_str()).bind(secret.as_str())
         }
         Credential::Owner(key) => {
-            sqlx::query_as(look_up!("id = $1 order by expires_at desc nulls first limit 1")).bind(key.as_str())
+            sqlx::query_as(look_up!("id = $1 order by expires_at desc nulls first limit 1"))
+                .bind(key.as_str())
         }
     };
     let found = within("dl.live", async { Ok(query.fetch_optional(conn).await?) }).await;

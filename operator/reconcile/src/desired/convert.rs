@@ -53,7 +53,8 @@ pub(crate) fn tenant(
             cors_origins: spec.cors.clone().unwrap_or_default().origins,
             graphql_cost: limits.graphql_cost.map_or(defaults.graphql_cost, u64::from),
             graphql_introspection: spec.graphql.clone().unwrap_or_default().introspection != Some(false),
-            webhooks_allow_http: spec.webhooks.as_ref().and_then(|webhooks| webhooks.allow_http) == Some(true),
+            webhooks_allow_http: spec.webhooks.as_ref().and_then(|webhooks| webhooks.allow_http)
+                == Some(true),
         },
         shared: permissions(&shared.permissions),
         shared_claims: shared.claims,

@@ -108,7 +108,12 @@ static FORMS: [Form; 5] = [
         types: &[TEXT, NAME, TEXT, TEXT],
     },
     // any secret of a key will do, and one row
-    Form { number: 4, name: "owner", text: read!("id operator(pg_catalog.=) $2 limit 1"), types: &[TEXT, TEXT] },
+    Form {
+        number: 4,
+        name: "owner",
+        text: read!("id operator(pg_catalog.=) $2 limit 1"),
+        types: &[TEXT, TEXT],
+    },
 ];
 
 /// The form that finds the credential of `ask` for what it does.
