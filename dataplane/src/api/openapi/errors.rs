@@ -148,7 +148,9 @@ fn message(code: Code) -> &'static str {
         Code::SerializationFailure => {
             "this row is being created and deleted concurrently, and nothing was written; retry"
         }
-        Code::ManagedByKubernetes => "a WebhookSubscription in Kubernetes declares this subscription; change it there",
+        Code::ManagedByKubernetes => {
+            "a WebhookSubscription in Kubernetes declares this subscription; change it there"
+        }
         Code::ConstraintViolation => "a check of the table forbids these values; change them",
         Code::ProcedureError => "what the routine says",
         Code::PreconditionFailed => "the row's version is not the one that If-Match names",
