@@ -19,9 +19,8 @@ use crate::server::respond::Refusal;
 /// `GET /api/ddl/events/webhooks/{id}/deliveries?limit=&before=`
 pub(crate) async fn deliveries(caller: Caller, target: RequestTarget) -> Result<Response, Refusal> {
     let context = asked(&caller).await?;
-    let id = id(&target)?;
+    let ((limit, before), id) = (page(&target)?, id(&target)?);
     owned(&caller, &context, &id).await?;
-    let (limit, before) = page(&target)?;
     let wrong = || bad("before takes the id of a delivery");
     let before: Option<i64> = before.map(|text| text.parse().map_err(|_| wrong())).transpose()?;
     let look = async move |conn: &mut _| past::deliveries(conn, &id, before, limit + 1).await;
@@ -34,9 +33,8 @@ pub(crate) async fn deliveries(caller: Caller, target: RequestTarget) -> Result<
 /// `GET /api/ddl/events/webhooks/{id}/dead-letters?limit=&before=`
 pub(crate) async fn dead_letters(caller: Caller, target: RequestTarget) -> Result<Response, Refusal> {
     let context = asked(&caller).await?;
-    let id = id(&target)?;
+    let ((limit, before), id) = (page(&target)?, id(&target)?);
     owned(&caller, &context, &id).await?;
-    let (limit, before) = page(&target)?;
     let look =
         async move |conn: &mut _| past::dead_letters(conn, &id, None, before.as_deref(), limit + 1).await;
     let mut found = caller.tenant.on_deliveries(look).await?;

@@ -1,0 +1,3 @@
+//! Webhooks: subscriptions, from the request that makes them to what receivers get.
+
+mod api;
