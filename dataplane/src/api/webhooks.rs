@@ -11,6 +11,9 @@ pub(crate) mod secret;
 pub(crate) mod trial;
 
 use rowgate_core::problem::{Code, Problem};
+use futures_util::future::BoxFuture;
+use rowgate_pg::failure::PgError;
+use rowgate_pg::tenant::lookups::PgConnection;
 use rowgate_pg::tenant::subscriptions::{self, Subscription};
 use rowgate_sql::rest::query_string;
 
@@ -62,6 +65,29 @@ fn is_served(context: &KeyContext) -> bool {
     context.snapshot.catalog.entities.values().any(|entity| entity.events)
 }
 
+/// Passes a question on as it is, with the lifetimes that [`on`] wants.
+fn asking<T, F>(ask: F) -> F
+where
+    F: for<'c> FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, PgError>>,
+{
+    ask
+}
+
+/// Asks the tables of subscriptions, in a task that outlives the caller.
+async fn on<T, F>(caller: &Caller, ask: F) -> Result<T, Problem>
+where
+    T: Send + 'static,
+    F: for<'c> FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, PgError>> + Send + 'static,
+{
+    let pool = caller.tenant.deliveries.connections.clone();
+    let exchange = async move {
+        let mut conn = pool.acquire().await?;
+        let answer = ask(&mut conn).await;
+        conn.done(answer)
+    };
+    caller.tenant.run_detached(exchange).await
+}
+
 /// The key of now, which may ask.
 async fn asked(caller: &Caller) -> Result<KeyContext, Problem> {
     caller.authenticate_fresh().await
@@ -91,8 +117,8 @@ async fn found(caller: &Caller, context: &KeyContext, id: &str) -> Result<Subscr
     }
     let newest = caller.tenant.make_tick().await?.number;
     let (owner, id) = (context.key.id.clone(), id.to_owned());
-    let find = async move |conn: &mut _| subscriptions::find(conn, owner.as_str(), &id, newest).await;
-    caller.tenant.on_deliveries(find).await?.ok_or_else(not_found)
+    let find = asking(|conn| Box::pin(async move { subscriptions::find(conn, owner.as_str(), &id, newest).await }));
+    on(caller, find).await?.ok_or_else(not_found)
 }
 
 /// Refuses what is not the key's.
@@ -101,8 +127,8 @@ async fn owned(caller: &Caller, context: &KeyContext, id: &str) -> Result<(), Pr
         return Err(not_found());
     }
     let (owner, id) = (context.key.id.clone(), id.to_owned());
-    let exists = async move |conn: &mut _| subscriptions::exists(conn, owner.as_str(), &id).await;
-    match caller.tenant.on_deliveries(exists).await? {
+    let exists = asking(|conn| Box::pin(async move { subscriptions::exists(conn, owner.as_str(), &id).await }));
+    match on(caller, exists).await? {
         true => Ok(()),
         false => Err(not_found()),
     }

@@ -16,7 +16,9 @@ use serde_json::json;
 
 use super::answer::{Shown, json as answered, secret_json};
 use super::draft::Draft;
-use super::{asked, check, found, id, is_served, managed, no_options, not_found, received, secret};
+use super::{
+    asked, asking, check, found, id, is_served, managed, no_options, not_found, on, received, secret,
+};
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::UnreadBody;
 use crate::app::App;
@@ -42,11 +44,13 @@ pub(crate) async fn create(
     let start = Position { tick: tick.number + 1, seq: 0 };
     let most = context.snapshot.catalog.limits.subscriptions;
     let (new_id, key) = (made.clone(), owner.clone());
-    let create = async move |conn: &mut _| {
-        let new = New { id: &new_id, owner: &key, spec: &spec, rels: &rels, start, secret: stored };
-        change::create(conn, &new, most).await
-    };
-    if !caller.tenant.on_deliveries(create).await? {
+    let create = asking(|conn| {
+        Box::pin(async move {
+            let new = New { id: &new_id, owner: &key, spec: &spec, rels: &rels, start, secret: stored };
+            change::create(conn, &new, most).await
+        })
+    });
+    if !on(&caller, create).await? {
         return Err(Problem::subscriptions_exceeded(most).into());
     }
     caller.tenant.note_subscriptions_changed();
@@ -67,8 +71,10 @@ pub(crate) async fn list(caller: Caller, target: RequestTarget) -> Result<Respon
         true => {
             let newest = caller.tenant.make_tick().await?.number;
             let owner = context.key.id.clone();
-            let list = async move |conn: &mut _| subscriptions::list(conn, owner.as_str(), newest).await;
-            caller.tenant.on_deliveries(list).await?
+            let list = asking(|conn| {
+                Box::pin(async move { subscriptions::list(conn, owner.as_str(), newest).await })
+            });
+            on(&caller, list).await?
         }
     };
     let shown: Vec<Shown<'_>> = subscriptions.iter().map(|it| Shown::of(it, None)).collect();
@@ -110,12 +116,14 @@ pub(crate) async fn patch(
     }
     let enables = draft.suspend == Some(false) && state == "disabled";
     let (owner, subject) = (context.key.id.clone(), id.clone());
-    let update = async move |conn: &mut _| {
-        let action = if enables { "enable" } else { "update" };
-        let of = Audit { key: &owner, action, subject: &subject, n: None };
-        change::update(conn, &subject, version, &spec, rels.as_deref(), enables, of).await
-    };
-    if !caller.tenant.on_deliveries(update).await? {
+    let update = asking(|conn| {
+        Box::pin(async move {
+            let action = if enables { "enable" } else { "update" };
+            let of = Audit { key: &owner, action, subject: &subject, n: None };
+            change::update(conn, &subject, version, &spec, rels.as_deref(), enables, of).await
+        })
+    });
+    if !on(&caller, update).await? {
         let what = "the subscription was changed or deleted by another request at the same time; read it again, and retry";
         return Err(Problem::new(Code::SerializationFailure, what).into());
     }
@@ -134,11 +142,13 @@ pub(crate) async fn delete(caller: Caller, target: RequestTarget) -> Result<Resp
         return Err(managed().into());
     }
     let (owner, subject) = (context.key.id.clone(), id.clone());
-    let delete = async move |conn: &mut _| {
-        let of = Audit { key: &owner, action: "delete", subject: &subject, n: None };
-        change::delete(conn, &subject, of).await
-    };
-    if !caller.tenant.on_deliveries(delete).await? {
+    let delete = asking(|conn| {
+        Box::pin(async move {
+            let of = Audit { key: &owner, action: "delete", subject: &subject, n: None };
+            change::delete(conn, &subject, of).await
+        })
+    });
+    if !on(&caller, delete).await? {
         return Err(not_found().into());
     }
     caller.tenant.note_subscriptions_changed();

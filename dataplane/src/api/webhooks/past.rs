@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::answer::{ShownDeadLetter, ShownDelivery, json as answered};
 use super::body::{Members, bad};
-use super::{asked, dead_letter_id, id, no_dead_letter, no_options, owned, page, received};
+use super::{asked, asking, dead_letter_id, id, no_dead_letter, no_options, on, owned, page, received};
 use crate::api::events::request::op_name;
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::UnreadBody;
@@ -23,8 +23,8 @@ pub(crate) async fn deliveries(caller: Caller, target: RequestTarget) -> Result<
     owned(&caller, &context, &id).await?;
     let wrong = || bad("before takes the id of a delivery");
     let before: Option<i64> = before.map(|text| text.parse().map_err(|_| wrong())).transpose()?;
-    let look = async move |conn: &mut _| past::deliveries(conn, &id, before, limit + 1).await;
-    let mut found = caller.tenant.on_deliveries(look).await?;
+    let look = asking(|conn| Box::pin(async move { past::deliveries(conn, &id, before, limit + 1).await }));
+    let mut found = on(&caller, look).await?;
     let has_more = has_more(&mut found, limit);
     let shown: Vec<ShownDelivery<'_>> = found.iter().map(ShownDelivery::of).collect();
     Ok(answered(StatusCode::OK, &json!({"deliveries": shown, "hasMore": has_more})))
@@ -35,9 +35,10 @@ pub(crate) async fn dead_letters(caller: Caller, target: RequestTarget) -> Resul
     let context = asked(&caller).await?;
     let ((limit, before), id) = (page(&target)?, id(&target)?);
     owned(&caller, &context, &id).await?;
-    let look =
-        async move |conn: &mut _| past::dead_letters(conn, &id, None, before.as_deref(), limit + 1).await;
-    let mut found = caller.tenant.on_deliveries(look).await?;
+    let look = asking(|conn| {
+        Box::pin(async move { past::dead_letters(conn, &id, None, before.as_deref(), limit + 1).await })
+    });
+    let mut found = on(&caller, look).await?;
     let has_more = has_more(&mut found, limit);
     let shown: Vec<ShownDeadLetter<'_>> = found.iter().map(|it| ShownDeadLetter::of(it, None)).collect();
     Ok(answered(StatusCode::OK, &json!({"deadLetters": shown, "hasMore": has_more})))
@@ -50,15 +51,17 @@ pub(crate) async fn dead_letter(caller: Caller, target: RequestTarget) -> Result
     no_options(&target)?;
     let (id, one) = (id(&target)?, dead_letter_id(&target)?);
     owned(&caller, &context, &id).await?;
-    let look = async move |conn: &mut _| {
-        let found = past::dead_letters(conn, &id, Some(&one), None, 1).await?.pop();
-        let changes = match &found {
-            Some(found) => past::changes(conn, &found.id).await?,
-            None => Vec::new(),
-        };
-        Ok((found, changes))
-    };
-    let (found, changes): (Option<DeadLetter>, Vec<Given>) = caller.tenant.on_deliveries(look).await?;
+    let look = asking(|conn| {
+        Box::pin(async move {
+            let found = past::dead_letters(conn, &id, Some(&one), None, 1).await?.pop();
+            let changes = match &found {
+                Some(found) => past::changes(conn, &found.id).await?,
+                None => Vec::new(),
+            };
+            Ok((found, changes))
+        })
+    });
+    let (found, changes): (Option<DeadLetter>, Vec<Given>) = on(&caller, look).await?;
     let found = found.ok_or_else(no_dead_letter)?;
     let generation = found.first_event.split('.').next().unwrap_or_default();
     let catalog = &context.snapshot.catalog;
@@ -111,23 +114,25 @@ async fn send_again(
     owned(&caller, &context, &id).await?;
     Members::read(request.body_if_any()?, &[])?;
     let (owner, subject) = (context.key.id.clone(), id.clone());
-    let redrive = async move |conn: &mut _| {
-        if let Some(one) = &one {
-            let found = past::dead_letters(conn, &subject, Some(one), None, 1).await?.pop();
-            match found.map(|found| found.delivered_at.is_some()) {
-                None => return Ok(Err(no_dead_letter())),
-                Some(true) => {
-                    return Ok(Err(bad(
-                        "this dead letter was delivered; to send its events once more, replay from its first event",
-                    )));
+    let redrive = asking(|conn| {
+        Box::pin(async move {
+            if let Some(one) = &one {
+                let found = past::dead_letters(conn, &subject, Some(one), None, 1).await?.pop();
+                match found.map(|found| found.delivered_at.is_some()) {
+                    None => return Ok(Err(no_dead_letter())),
+                    Some(true) => {
+                        return Ok(Err(bad(
+                            "this dead letter was delivered; to send its events once more, replay from its first event",
+                        )));
+                    }
+                    Some(false) => {}
                 }
-                Some(false) => {}
             }
-        }
-        let of = Audit { key: &owner, action: "redrive", subject: &subject, n: None };
-        change::redrive(conn, &subject, one.as_deref(), of).await.map(Ok)
-    };
-    let n = caller.tenant.on_deliveries(redrive).await??;
+            let of = Audit { key: &owner, action: "redrive", subject: &subject, n: None };
+            change::redrive(conn, &subject, one.as_deref(), of).await.map(Ok)
+        })
+    });
+    let n = on(&caller, redrive).await??;
     caller.tenant.note_subscriptions_changed();
     tracing::info!(tenant = %caller.tenant.slug, key = %context.key.id, subscription = id, n, "dead letters are to be sent again");
     Ok(answered(StatusCode::ACCEPTED, &json!({"deadLetters": n})))

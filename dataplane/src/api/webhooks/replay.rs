@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::answer::json as answered;
 use super::body::{Members, bad};
-use super::{id, not_found, owned, received};
+use super::{asking, id, not_found, on, owned, received};
 use crate::api::events::request::{After, position};
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::UnreadBody;
@@ -32,19 +32,22 @@ pub(crate) async fn replay(
     // what was changed up to now is counted
     caller.tenant.make_tick().await?;
     let (owner, subject) = (context.key.id.clone(), id.clone());
-    let set_back = async move |conn: &mut _| {
-        let replayed = match replay::replay(conn, &subject, &from, dry_run).await {
-            Ok(replayed) => replayed,
-            Err(ReplayError::Pg(error)) => return Err(error),
-            Err(refusal) => return Ok(Err(refusal)),
-        };
-        if !dry_run {
-            let of = Audit { key: &owner, action: "replay", subject: &subject, n: Some(replayed.n_events) };
-            change::audit(conn, of).await?;
-        }
-        Ok(Ok(replayed))
-    };
-    let replayed: Replayed = caller.tenant.on_deliveries(set_back).await?.map_err(|error| refused(&error))?;
+    let set_back = asking(|conn| {
+        Box::pin(async move {
+            let replayed = match replay::replay(conn, &subject, &from, dry_run).await {
+                Ok(replayed) => replayed,
+                Err(ReplayError::Pg(error)) => return Err(error),
+                Err(refusal) => return Ok(Err(refusal)),
+            };
+            if !dry_run {
+                let of =
+                    Audit { key: &owner, action: "replay", subject: &subject, n: Some(replayed.n_events) };
+                change::audit(conn, of).await?;
+            }
+            Ok(Ok(replayed))
+        })
+    });
+    let replayed: Replayed = on(&caller, set_back).await?.map_err(|error| refused(&error))?;
     if !dry_run {
         caller.tenant.note_subscriptions_changed();
         let n = replayed.n_events;

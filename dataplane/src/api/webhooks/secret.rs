@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::answer::secret_json;
 use super::body::Members;
-use super::{id, owned, received};
+use super::{asking, id, on, owned, received};
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::UnreadBody;
 use crate::app::App;
@@ -45,11 +45,13 @@ pub(crate) async fn rotate(
     Members::read(request.body_if_any()?, &[])?;
     let (secret, stored) = of(&app, &id);
     let (owner, subject) = (context.key.id.clone(), id.clone());
-    let rotate = async move |conn: &mut _| {
-        let of = Audit { key: &owner, action: "rotate", subject: &subject, n: None };
-        change::rotate(conn, &subject, &stored, of).await
-    };
-    if !caller.tenant.on_deliveries(rotate).await? {
+    let rotate = asking(|conn| {
+        Box::pin(async move {
+            let of = Audit { key: &owner, action: "rotate", subject: &subject, n: None };
+            change::rotate(conn, &subject, &stored, of).await
+        })
+    });
+    if !on(&caller, rotate).await? {
         let what = format!(
             "{MAX_SECRETS} secrets of this subscription sign already; each stops {OVERLAP_HOURS} hours after it was replaced, so rotate later"
         );

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::answer::json as answered;
 use super::body::Members;
-use super::{check, found, id, received};
+use super::{asking, check, found, id, on, received};
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::UnreadBody;
 use crate::app::App;
@@ -37,12 +37,14 @@ pub(crate) async fn send(
     let subscription = found(&caller, &context, &id).await?;
     Members::read(request.body_if_any()?, &[])?;
     let (owner, subject) = (context.key.id.clone(), id.clone());
-    let look = async move |conn: &mut _| {
-        let of = Audit { key: &owner, action: "test", subject: &subject, n: None };
-        change::audit(conn, of).await?;
-        subscriptions::secrets(conn, &subject).await
-    };
-    let sealed = caller.tenant.on_deliveries(look).await?;
+    let look = asking(|conn| {
+        Box::pin(async move {
+            let of = Audit { key: &owner, action: "test", subject: &subject, n: None };
+            change::audit(conn, of).await?;
+            subscriptions::secrets(conn, &subject).await
+        })
+    });
+    let sealed = on(&caller, look).await?;
     let secrets: Option<Vec<WebhookSecret>> =
         sealed.iter().map(|sealed| app.sealing_key.open(&id, sealed)).collect();
     let secrets = secrets.filter(|secrets| !secrets.is_empty()).ok_or_else(Problem::internal)?;
