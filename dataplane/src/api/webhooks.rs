@@ -28,12 +28,12 @@ const MAX_PAGE: i64 = 100;
 const DEFAULT_PAGE: i64 = 20;
 
 /// The subscription that the path names.
-pub(super) fn id(target: &RequestTarget) -> Result<String, Problem> {
+fn id(target: &RequestTarget) -> Result<String, Problem> {
     path::decode(target.path().split('/').nth(5).unwrap_or_default())
 }
 
 /// The dead letter that the path names.
-pub(super) fn dead_letter_id(target: &RequestTarget) -> Result<String, Problem> {
+fn dead_letter_id(target: &RequestTarget) -> Result<String, Problem> {
     path::decode(target.path().split('/').nth(7).unwrap_or_default())
 }
 
@@ -117,7 +117,7 @@ async fn found(caller: &Caller, context: &KeyContext, id: &str) -> Result<Subscr
     }
     let newest = caller.tenant.make_tick().await?.number;
     let (owner, id) = (context.key.id.clone(), id.to_owned());
-    let find = asking(|conn| Box::pin(async move { subscriptions::find(conn, owner.as_str(), &id, newest).await }));
+    let find = asking(move |conn| Box::pin(async move { subscriptions::find(conn, owner.as_str(), &id, newest).await }));
     on(caller, find).await?.ok_or_else(not_found)
 }
 
@@ -127,7 +127,7 @@ async fn owned(caller: &Caller, context: &KeyContext, id: &str) -> Result<(), Pr
         return Err(not_found());
     }
     let (owner, id) = (context.key.id.clone(), id.to_owned());
-    let exists = asking(|conn| Box::pin(async move { subscriptions::exists(conn, owner.as_str(), &id).await }));
+    let exists = asking(move |conn| Box::pin(async move { subscriptions::exists(conn, owner.as_str(), &id).await }));
     match on(caller, exists).await? {
         true => Ok(()),
         false => Err(not_found()),

@@ -44,7 +44,7 @@ pub(crate) async fn create(
     let start = Position { tick: tick.number + 1, seq: 0 };
     let most = context.snapshot.catalog.limits.subscriptions;
     let (new_id, key) = (made.clone(), owner.clone());
-    let create = asking(|conn| {
+    let create = asking(move |conn| {
         Box::pin(async move {
             let new = New { id: &new_id, owner: &key, spec: &spec, rels: &rels, start, secret: stored };
             change::create(conn, &new, most).await
@@ -71,7 +71,7 @@ pub(crate) async fn list(caller: Caller, target: RequestTarget) -> Result<Respon
         true => {
             let newest = caller.tenant.make_tick().await?.number;
             let owner = context.key.id.clone();
-            let list = asking(|conn| {
+            let list = asking(move |conn| {
                 Box::pin(async move { subscriptions::list(conn, owner.as_str(), newest).await })
             });
             on(&caller, list).await?
@@ -116,7 +116,7 @@ pub(crate) async fn patch(
     }
     let enables = draft.suspend == Some(false) && state == "disabled";
     let (owner, subject) = (context.key.id.clone(), id.clone());
-    let update = asking(|conn| {
+    let update = asking(move |conn| {
         Box::pin(async move {
             let action = if enables { "enable" } else { "update" };
             let of = Audit { key: &owner, action, subject: &subject, n: None };
@@ -142,7 +142,7 @@ pub(crate) async fn delete(caller: Caller, target: RequestTarget) -> Result<Resp
         return Err(managed().into());
     }
     let (owner, subject) = (context.key.id.clone(), id.clone());
-    let delete = asking(|conn| {
+    let delete = asking(move |conn| {
         Box::pin(async move {
             let of = Audit { key: &owner, action: "delete", subject: &subject, n: None };
             change::delete(conn, &subject, of).await

@@ -23,7 +23,8 @@ pub(crate) async fn deliveries(caller: Caller, target: RequestTarget) -> Result<
     owned(&caller, &context, &id).await?;
     let wrong = || bad("before takes the id of a delivery");
     let before: Option<i64> = before.map(|text| text.parse().map_err(|_| wrong())).transpose()?;
-    let look = asking(|conn| Box::pin(async move { past::deliveries(conn, &id, before, limit + 1).await }));
+    let look =
+        asking(move |conn| Box::pin(async move { past::deliveries(conn, &id, before, limit + 1).await }));
     let mut found = on(&caller, look).await?;
     let has_more = has_more(&mut found, limit);
     let shown: Vec<ShownDelivery<'_>> = found.iter().map(ShownDelivery::of).collect();
@@ -35,7 +36,7 @@ pub(crate) async fn dead_letters(caller: Caller, target: RequestTarget) -> Resul
     let context = asked(&caller).await?;
     let ((limit, before), id) = (page(&target)?, id(&target)?);
     owned(&caller, &context, &id).await?;
-    let look = asking(|conn| {
+    let look = asking(move |conn| {
         Box::pin(async move { past::dead_letters(conn, &id, None, before.as_deref(), limit + 1).await })
     });
     let mut found = on(&caller, look).await?;
@@ -51,7 +52,7 @@ pub(crate) async fn dead_letter(caller: Caller, target: RequestTarget) -> Result
     no_options(&target)?;
     let (id, one) = (id(&target)?, dead_letter_id(&target)?);
     owned(&caller, &context, &id).await?;
-    let look = asking(|conn| {
+    let look = asking(move |conn| {
         Box::pin(async move {
             let found = past::dead_letters(conn, &id, Some(&one), None, 1).await?.pop();
             let changes = match &found {
@@ -114,7 +115,7 @@ async fn send_again(
     owned(&caller, &context, &id).await?;
     Members::read(request.body_if_any()?, &[])?;
     let (owner, subject) = (context.key.id.clone(), id.clone());
-    let redrive = asking(|conn| {
+    let redrive = asking(move |conn| {
         Box::pin(async move {
             if let Some(one) = &one {
                 let found = past::dead_letters(conn, &subject, Some(one), None, 1).await?.pop();

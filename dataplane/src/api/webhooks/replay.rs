@@ -32,7 +32,7 @@ pub(crate) async fn replay(
     // what was changed up to now is counted
     caller.tenant.make_tick().await?;
     let (owner, subject) = (context.key.id.clone(), id.clone());
-    let set_back = asking(|conn| {
+    let set_back = asking(move |conn| {
         Box::pin(async move {
             let replayed = match replay::replay(conn, &subject, &from, dry_run).await {
                 Ok(replayed) => replayed,

@@ -45,7 +45,7 @@ pub(crate) async fn rotate(
     Members::read(request.body_if_any()?, &[])?;
     let (secret, stored) = of(&app, &id);
     let (owner, subject) = (context.key.id.clone(), id.clone());
-    let rotate = asking(|conn| {
+    let rotate = asking(move |conn| {
         Box::pin(async move {
             let of = Audit { key: &owner, action: "rotate", subject: &subject, n: None };
             change::rotate(conn, &subject, &stored, of).await

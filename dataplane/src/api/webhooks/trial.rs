@@ -37,7 +37,7 @@ pub(crate) async fn send(
     let subscription = found(&caller, &context, &id).await?;
     Members::read(request.body_if_any()?, &[])?;
     let (owner, subject) = (context.key.id.clone(), id.clone());
-    let look = asking(|conn| {
+    let look = asking(move |conn| {
         Box::pin(async move {
             let of = Audit { key: &owner, action: "test", subject: &subject, n: None };
             change::audit(conn, of).await?;
