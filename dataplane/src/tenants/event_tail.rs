@@ -61,6 +61,11 @@ impl EventTail {
         }
     }
 
+    /// The newest tick that this replica knows.
+    pub(crate) fn newest(&self) -> Option<Tick> {
+        *self.newest.borrow()
+    }
+
     /// A place for one more stream. `None`: there are `most` already.
     pub(crate) fn stream_slot(&self, most: u32) -> Option<StreamSlot> {
         let slot = StreamSlot(self.streams.clone());
@@ -115,6 +120,14 @@ impl Tenant {
         let tick = self.run_detached(look).await?;
         self.event_tail.note_tick(tick);
         Ok(tick)
+    }
+
+    /// The generation of the events that are read now.
+    pub(crate) async fn event_generation(&self) -> Result<i32, Problem> {
+        match self.event_tail.newest() {
+            Some(tick) => Ok(tick.generation),
+            None => Ok(self.make_tick().await?.generation),
+        }
     }
 
     /// The newest tick from now on: it changes when there may be events. `None` before the first look.

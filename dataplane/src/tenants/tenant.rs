@@ -21,6 +21,7 @@ use crate::app::Tasks;
 use crate::auth::last_used::LastUsedTimes;
 use crate::auth::lookup_limiter::{LookupLimiter, MAX_CONCURRENT_LOOKUPS};
 use crate::auth::rate_limit::RateLimits;
+use crate::delivery::tenant::{CONNECTIONS, Deliveries};
 use crate::server::metrics::RequestMetrics;
 use crate::tenants::availability::Availability;
 use crate::tenants::call_activity::CallActivity;
@@ -58,6 +59,7 @@ pub struct Tenant {
     pub(crate) rate_limits: RateLimits,
     pub last_used: LastUsedTimes,
     pub(crate) event_tail: EventTail,
+    pub(crate) deliveries: Deliveries,
     pub(super) tasks: Tasks,
     /// Notified whenever another catalog is served.
     loaded: Arc<Notify>,
@@ -122,6 +124,7 @@ impl Tenant {
     ) -> Tenant {
         let TenantPools { login, request_pool, logins, calls, replica, share } = pools;
         let look_ups = LookUps::new(login.clone(), LOOKUP_CONNECTIONS, &share);
+        let deliveries = Deliveries::new(LookUps::new(login.clone(), CONNECTIONS, &share));
         Tenant {
             id,
             slug,
@@ -136,6 +139,7 @@ impl Tenant {
             rate_limits: RateLimits::default(),
             last_used: LastUsedTimes::default(),
             event_tail: EventTail::default(),
+            deliveries,
             tasks,
             loaded,
             snapshot: RwLock::default(),
@@ -205,6 +209,7 @@ impl Tenant {
     pub fn close_idle(&self) {
         self.request_pool.trim(IDLE_TIMEOUT);
         self.look_ups.trim(IDLE_TIMEOUT);
+        self.deliveries.connections.trim(IDLE_TIMEOUT);
         self.calls.trim(IDLE_TIMEOUT);
     }
 
@@ -297,6 +302,7 @@ impl Tenant {
     /// Closes the idle connections, and gives none for look-ups any more.
     pub fn close(&self) {
         self.look_ups.close();
+        self.deliveries.connections.close();
         self.request_pool.trim(Duration::ZERO);
         self.calls.trim(Duration::ZERO);
     }
@@ -304,6 +310,7 @@ impl Tenant {
     /// Closes all connections, once what runs on them has ended. Nothing is answered any more.
     pub async fn end(&self) {
         self.look_ups.close();
+        self.deliveries.connections.close();
         tokio::join!(self.request_pool.close(), self.calls.close());
     }
 

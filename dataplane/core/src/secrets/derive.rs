@@ -9,6 +9,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::jwt::SigningKey;
+use crate::webhook::secret::SealingKey;
 
 /// A root secret of 32 bytes: the operator's (owner and keys logins) or the data plane's (everything else).
 /// Where it is missing or short the process refuses to start.
@@ -73,6 +74,12 @@ impl Root {
     #[must_use]
     pub fn cursor_key(&self) -> CursorKey {
         CursorKey(self.bytes("cursor/1"))
+    }
+
+    /// The key that seals the secrets of webhook subscriptions.
+    #[must_use]
+    pub fn sealing_key(&self) -> SealingKey {
+        SealingKey::new(self.bytes("sealing/1"))
     }
 
     /// The key that signs tokens; another `generation` gives another. Every replica derives the same.

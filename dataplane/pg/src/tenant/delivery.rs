@@ -8,6 +8,7 @@ use crate::failure::PgError;
 use crate::tenant::events::{self, Page, Position};
 
 pub mod commit;
+pub mod dead_letters;
 pub mod facts;
 
 /// How long a claim holds without being renewed.

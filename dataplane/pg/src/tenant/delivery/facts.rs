@@ -16,6 +16,9 @@ pub struct Fact {
     pub id: String,
     pub origin: String,
     pub uid: Option<String>,
+    pub state: String,
+    /// Events that are not delivered, [`MAX_LAG`] at most.
+    pub lag: i64,
     /// JSON: what a mirror shows.
     pub spec: String,
     /// JSON: what a status shows.
@@ -76,7 +79,7 @@ pub(crate) use lag;
 /// All subscriptions. `newest`: of the tenant's ticks; one whose position is behind it has nothing to deliver.
 pub async fn all(conn: &mut PgConnection, newest: i64) -> Result<Vec<Fact>, PgError> {
     let query = sqlx::query_as(concat!(
-        "select s.id, s.origin, s.uid,
+        "select s.id, s.origin, s.uid, s.state, coalesce(lag.n, 0)::bigint as lag,
              json_build_object('name', s.name, 'url', s.url, 'ownerKey', s.owner_key, 'tables', s.tables,
                  'ops', array(select case op when 'i' then 'insert' when 'u' then 'update' when 'd' then 'delete' else 'truncate' end
                               from unnest(s.ops) op),
