@@ -81,6 +81,21 @@ pub async fn replay(
     dry_run: bool,
 ) -> Result<Replayed, ReplayError> {
     let mut open = conn.begin().await?;
+    let replayed = within(&mut open, id, from, dry_run).await;
+    // not left to the drop, which sends it with what is asked next, and a look-up connection may rest for a minute
+    match &replayed {
+        Ok(_) if !dry_run => open.commit().await?,
+        _ => open.rollback().await?,
+    }
+    replayed
+}
+
+async fn within(
+    open: &mut PgConnection,
+    id: &str,
+    from: &From,
+    dry_run: bool,
+) -> Result<Replayed, ReplayError> {
     let present: Option<Present> = sqlx::query_as(
         "select s.rels, s.ops, s.cursor_tick, s.cursor_seq, l.generation, l.floor, (select max(number) from dl.ticks) as newest
          from dl.subscriptions s cross join dl.event_log l where s.id = $1 for update of s",
@@ -94,15 +109,14 @@ pub async fn replay(
         From::RetentionStart => Position { tick: present.floor + 1, seq: 0 },
         From::EventId { generation, tick, seq } => {
             let at = Position { tick: *tick, seq: *seq };
-            event(&mut open, id, &present, *generation, at).await?
+            event(open, id, &present, *generation, at).await?
         }
-        From::Utc(utc) => time(&mut open, &present, *utc).await?,
+        From::Utc(utc) => time(open, &present, *utc).await?,
     };
     let to = asked.min(cursor);
-    let n_events = count(&mut open, id, &present, to).await?;
+    let n_events = count(open, id, &present, to).await?;
     if !dry_run {
-        set_back(&mut open, id, to, (to < cursor).then_some(cursor)).await?;
-        open.commit().await?;
+        set_back(open, id, to, (to < cursor).then_some(cursor)).await?;
     }
     Ok(Replayed { generation: present.generation, from: to, n_events })
 }

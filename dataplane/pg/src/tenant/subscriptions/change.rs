@@ -61,6 +61,7 @@ pub async fn create(conn: &mut PgConnection, new: &New<'_>, most: u32) -> Result
         .await?;
     let n: i64 = sqlx::query_scalar("select count(*) from dl.subscriptions").fetch_one(&mut *open).await?;
     if i64::from(most) <= n {
+        open.rollback().await?;
         return Ok(false);
     }
     let Spec { name, url, tables, ops, payload_query, headers, .. } = new.spec;
@@ -153,6 +154,7 @@ pub async fn update(
         open.commit().await?;
         return Ok(true);
     }
+    open.rollback().await?;
     Ok(false)
 }
 
@@ -161,6 +163,7 @@ pub async fn delete(conn: &mut PgConnection, id: &str, of: Audit<'_>) -> Result<
     let mut open = conn.begin().await?;
     let done = sqlx::query("delete from dl.subscriptions where id = $1 and origin = 'api'");
     if done.bind(id).execute(&mut *open).await?.rows_affected() == 0 {
+        open.rollback().await?;
         return Ok(false);
     }
     audit(&mut open, of).await?;
@@ -190,6 +193,7 @@ pub async fn rotate(
     );
     let n = n.bind(id).bind(OVERLAP_HOURS).execute(&mut *open).await?.rows_affected();
     if i64::try_from(n).is_ok_and(|n| MAX_SECRETS <= n) {
+        open.rollback().await?;
         return Ok(false);
     }
     insert_secret(&mut open, id, secret).await?;
