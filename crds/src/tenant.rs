@@ -236,6 +236,10 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::definition::outbox_bytes")]
     pub max_outbox_bytes: Option<u64>,
+    /// Webhook subscriptions that the tenant has at a time, those that Kubernetes declares among them. Default: 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::definition::positive_int::<10_000>")]
+    pub subscriptions: Option<u32>,
 }
 
 /// Browsers of which sites may call this tenant's API.

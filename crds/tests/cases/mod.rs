@@ -2,7 +2,6 @@
 //! `tests/it/kubernetes/cluster/admission.rs` to an API server. Each reads this file.
 
 mod relationships;
-mod subscriptions;
 
 use rowgate_crds::Kind;
 use serde_json::{Value, json};
@@ -18,8 +17,7 @@ pub(crate) struct Case {
 }
 
 pub(crate) fn all() -> Vec<Case> {
-    [tenants(), entities(), keys(), relationships::cases(), subscriptions::cases(), changes(), texts()]
-        .concat()
+    [tenants(), entities(), keys(), relationships::cases(), changes(), texts()].concat()
 }
 
 /// The object `shop` with this spec, in YAML.
@@ -113,7 +111,7 @@ fn tenants() -> Vec<Case> {
             ("{databse: {}}", "spec.databse: unknown field; did you mean database?"),
             (
                 "{limits: {colour: 1}}",
-                "spec.limits.colour: unknown field; known fields: graphqlCost, graphqlCostPerSecond, maxExportRows, maxPageSize, requestsPerSecond, statementTimeout, streams",
+                "spec.limits.colour: unknown field; known fields: graphqlCost, graphqlCostPerSecond, maxExportRows, maxOutboxBytes, maxPageSize, requestsPerSecond, statementTimeout, streams, subscriptions",
             ),
             ("{limits: {maxPageSize: 0}}", "spec.limits.maxPageSize: must be at least 1"),
             ("{limits: {maxPageSize: 1.5}}", "spec.limits.maxPageSize: must be a whole number, not 1.5"),

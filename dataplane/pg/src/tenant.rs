@@ -9,3 +9,4 @@ pub mod locks;
 pub mod lookups;
 pub mod read_limits;
 pub mod replay;
+pub mod subscriptions;

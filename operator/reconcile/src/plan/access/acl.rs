@@ -150,9 +150,14 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
                 want(dl(table), &auth, privilege);
             }
         }
-        for (table, privilege) in
-            [("delivery", "SELECT"), ("delivery", "UPDATE"), ("audit", "SELECT"), ("audit", "INSERT")]
-        {
+        for (table, privilege) in [
+            ("delivery", "SELECT"),
+            ("delivery", "UPDATE"),
+            ("audit", "SELECT"),
+            ("audit", "INSERT"),
+            ("ticks", "SELECT"),
+            ("event_log", "SELECT"),
+        ] {
             want(dl(table), &auth, privilege);
         }
     }
