@@ -125,6 +125,14 @@ impl Walk<'_> {
                     quote(name)?;
                     arg
                 }
+                FunctionArg::ExprNamed {
+                    name: Expr::Identifier(name),
+                    arg,
+                    operator: FunctionArgOperator::RightArrow,
+                } => {
+                    quote(name)?;
+                    arg
+                }
                 FunctionArg::Unnamed(arg) => arg,
                 _ => return self.refuse("argument", "a named argument is written name => value"),
             };

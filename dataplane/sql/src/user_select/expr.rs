@@ -132,14 +132,7 @@ impl Walk<'_> {
                 self.expr(expr)?;
                 self.field(field)
             }
-            Expr::Ceil { .. } | Expr::Floor { .. } | Expr::Substring { special: false, .. } => {
-                self.as_function(expr)
-            }
-            Expr::Substring { expr, substring_from, substring_for, special: true, shorthand: _ } => {
-                self.expr(expr)?;
-                self.exprs(substring_from.as_deref_mut())?;
-                self.exprs(substring_for.as_deref_mut())
-            }
+            Expr::Ceil { .. } | Expr::Floor { .. } | Expr::Substring { .. } => self.as_function(expr),
             Expr::Position { expr, r#in } => self.exprs([expr.as_mut(), r#in.as_mut()]),
             Expr::Trim { trim_where: _, trim_what, expr, trim_characters } => {
                 self.exprs(trim_what.as_deref_mut())?;
@@ -240,7 +233,7 @@ impl Walk<'_> {
         }
     }
 
-    /// CEIL, FLOOR and SUBSTRING(a, b, c) are plain functions, which PostgreSQL looks up by the search path.
+    /// CEIL, FLOOR and SUBSTRING are functions, which PostgreSQL would look up by the search path.
     fn as_function(&mut self, expr: &mut Expr) -> Checked {
         let function = match replace(expr, Expr::value(Value::Null)) {
             Expr::Ceil { expr, field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) } => {
@@ -250,7 +243,9 @@ impl Walk<'_> {
                 call::of("floor", [*expr])
             }
             Expr::Substring { expr, substring_from, substring_for, .. } => {
-                let rest = substring_from.into_iter().chain(substring_for).map(|it| *it);
+                let from = substring_from
+                    .unwrap_or_else(|| Box::new(Expr::value(Value::Number("1".to_owned(), false))));
+                let rest = std::iter::once(from).chain(substring_for).map(|it| *it);
                 call::of("substring", std::iter::once(*expr).chain(rest))
             }
             _ => return self.refuse("function", "CEIL and FLOOR take one value"),

@@ -156,7 +156,7 @@ impl Walk<'_> {
         self.alias(&mut inner)?;
         let ordinality = if ordinality { " WITH ORDINALITY" } else { "" };
         let text =
-            format!("SELECT * FROM LATERAL (SELECT * FROM {call}{ordinality} AS {inner}) AS {}", inner.name);
+            format!("SELECT * FROM LATERAL (SELECT * FROM {call}{ordinality} {inner}) AS {}", inner.name);
         let refusal = || Refusal::new("from", at, "this function cannot stand in FROM as it is written");
         let query =
             super::parser().try_with_sql(&text).and_then(|mut parser: Parser<'_>| parser.parse_query());

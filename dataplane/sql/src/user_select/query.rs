@@ -159,6 +159,9 @@ impl Walk<'_> {
             flavor,
         } = select;
         self.at = Place::from(select_token.0.span).or(self.at);
+        if let Some(into) = into {
+            self.at = into.targets.first().map(|it| Place::from(it.span())).unwrap_or_default().or(self.at);
+        }
         self.need(into.is_none(), "into", "SELECT ... INTO makes a table and is not allowed")?;
         self.need(top.is_none(), "top", "TOP is not PostgreSQL: write limit 10 at the end of the SELECT")?;
         let is_plain = optimizer_hints.is_empty()

@@ -14,6 +14,9 @@ pub const MAX_NESTING: usize = 32;
 /// Keywords and operators: each may be a level of the tree, as in `a or a or a`.
 pub const MAX_OPERATORS: usize = 2_000;
 
+/// What follows FOR in a locking clause.
+const LOCKS: [&str; 4] = ["update", "share", "no", "key"];
+
 /// The parameters that a text may name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Parameters<'a> {
@@ -108,6 +111,13 @@ fn check_habits(tokens: &[TokenWithSpan]) -> Checked {
             Token::Word(word) if word.keyword == Keyword::OPERATOR && after == Some(&Token::LParen) => {
                 let message = "OPERATOR(...) is not allowed here: write the operator itself";
                 return Err(Refusal::new("operator", *span, message));
+            }
+            Token::Word(word)
+                if word.keyword == Keyword::FOR
+                    && matches!(after, Some(Token::Word(it)) if LOCKS.iter().any(|lock| is(it, lock))) =>
+            {
+                let message = "FOR UPDATE and FOR SHARE are not allowed: a SELECT here only reads";
+                return Err(Refusal::new("locking", *span, message));
             }
             Token::Placeholder(name) => {
                 let message = format!("{name} is not a parameter here: write @name");
