@@ -13,4 +13,5 @@ pub(crate) mod postgres;
 pub(crate) mod programs;
 pub(crate) mod reads;
 pub(crate) mod reconcile;
+mod webhooks;
 mod writes;

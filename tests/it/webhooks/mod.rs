@@ -1,0 +1,3 @@
+//! Webhooks end to end.
+
+mod for_json;
