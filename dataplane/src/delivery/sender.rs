@@ -49,7 +49,7 @@ pub struct Sender {
 
 /// What became of one request.
 #[derive(Debug)]
-pub struct Sent {
+pub struct Posted {
     pub took: Duration,
     pub result: Result<Answer, SendFailure>,
 }
@@ -108,10 +108,10 @@ impl Sender {
         policy: &Policy,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Sent {
+    ) -> Posted {
         let begun = Instant::now();
         let result = timeout(self.deadline, self.exchange(destination, policy, headers, body)).await;
-        Sent { took: begun.elapsed(), result: result.unwrap_or(Err(SendFailure::TimedOut)) }
+        Posted { took: begun.elapsed(), result: result.unwrap_or(Err(SendFailure::TimedOut)) }
     }
 
     async fn exchange(

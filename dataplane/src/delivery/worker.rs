@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::batch::{Batch, Hindrance};
 use super::message::Message;
-use super::sender::{SendFailure, Sent};
+use super::sender::{Posted, SendFailure};
 use super::{claimed as convert, redrive};
 use crate::app::App;
 use crate::auth::credential::Caller;
@@ -139,7 +139,7 @@ impl Worker {
         let policy = Policy { allow_http, ranges: self.app.sender.ranges().to_vec() };
         let sent = match Destination::parse(&self.claimed.url, &policy) {
             Err(refusal) => {
-                Sent { took: Duration::ZERO, result: Err(SendFailure::Refused(refusal.to_string())) }
+                Posted { took: Duration::ZERO, result: Err(SendFailure::Refused(refusal.to_string())) }
             }
             Ok(destination) => {
                 let post = self.app.sender.post(&destination, &policy, headers, body.clone());
@@ -273,7 +273,7 @@ impl Worker {
 }
 
 /// The failure, its words, the status and the beginning of an answer.
-fn judged(sent: &Sent) -> (Option<Failure>, Option<String>, Option<i32>, Option<String>) {
+fn judged(sent: &Posted) -> (Option<Failure>, Option<String>, Option<i32>, Option<String>) {
     match &sent.result {
         Ok(answer) => {
             let status = answer.status;

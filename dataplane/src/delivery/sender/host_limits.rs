@@ -102,7 +102,7 @@ impl HostLimits {
 }
 
 impl Host {
-    /// The next request that somebody still waits for: of the tenant whose turn it is, which goes to the end of the row.
+    /// The next request that is still awaited: of the tenant whose turn it is, which goes to the end of the row.
     fn next(&mut self) -> Option<oneshot::Sender<HostPermit>> {
         loop {
             let (tenant, mut requests) = self.waiting.pop_front()?;
