@@ -106,6 +106,11 @@ pub(crate) fn positive_int<const MAX: u32>(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": MAX })
 }
 
+/// From 1 MiB to 1 PiB.
+pub(crate) fn outbox_bytes(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "format": "int64", "minimum": 1 << 20, "maximum": 1_i64 << 50 })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

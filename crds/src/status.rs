@@ -15,6 +15,8 @@ pub enum ConditionType {
     Reconciling,
     /// It cannot go on until a person changes something.
     Stalled,
+    /// Of a Tenant whose row changes are captured: all of them are, and kept for their time.
+    EventsHealthy,
 }
 
 macro_rules! reasons {
@@ -114,6 +116,16 @@ reasons! {
     Revoked,
     /// The key has expired.
     Expired,
+    /// Row changes are captured, and kept for 7 days.
+    EventsKept,
+    /// Row changes of a table are not captured.
+    CaptureMissing,
+    /// The log of row changes could not be emptied of days that are over.
+    RetentionLate,
+    /// Row changes are kept for fewer than 7 days, as the log has reached its limit of bytes.
+    HistoryShortened,
+    /// The log of row changes takes more than its limit of bytes.
+    OutboxFull,
     /// The object is being deleted, and what it stands for in the database is not gone yet.
     Deleting,
 }
@@ -160,6 +172,11 @@ impl Reason {
             | Reason::TenantNotReady
             | Reason::DatabaseUnavailable
             | Reason::Drifted
+            | Reason::EventsKept
+            | Reason::CaptureMissing
+            | Reason::RetentionLate
+            | Reason::HistoryShortened
+            | Reason::OutboxFull
             | Reason::SecretUnavailable
             | Reason::Revoked
             | Reason::Expired

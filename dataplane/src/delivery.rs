@@ -11,6 +11,7 @@ pub(crate) mod follow;
 pub(crate) mod message;
 mod redrive;
 mod runner;
+pub mod sender;
 mod sweep;
 pub(crate) mod tenant;
 mod worker;

@@ -1,4 +1,4 @@
-//! Webhooks without IO: secrets and signatures, where a webhook may go, when it is tried again, and what becomes of a subscription.
+//! Webhooks as values: secrets, signatures, where they may be sent, and what becomes of a subscription. Nothing here sends.
 
 pub mod destination;
 pub mod retry;

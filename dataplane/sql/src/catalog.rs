@@ -62,6 +62,9 @@ pub struct Limits {
     /// Webhook subscriptions that the tenant has at a time.
     #[serde(skip_serializing_if = "is_default_subscriptions")]
     pub subscriptions: u32,
+    /// What the log of row changes may take on disk.
+    #[serde(skip_serializing_if = "is_default_outbox")]
+    pub max_outbox_bytes: u64,
     /// `scheme://host[:port]` as browsers write it, or `*`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cors_origins: Vec<String>,
@@ -84,6 +87,7 @@ fn is_false(flag: &bool) -> bool {
 const DEFAULT_GRAPHQL_COST: u64 = 2_000_000;
 const DEFAULT_STREAMS: u32 = 1_000;
 const DEFAULT_SUBSCRIPTIONS: u32 = 100;
+const DEFAULT_OUTBOX_BYTES: u64 = 10 << 30;
 
 impl Limits {
     /// Whether anything that a key does is counted by time.
@@ -105,6 +109,10 @@ fn is_default_subscriptions(subscriptions: &u32) -> bool {
     *subscriptions == DEFAULT_SUBSCRIPTIONS
 }
 
+fn is_default_outbox(bytes: &u64) -> bool {
+    *bytes == DEFAULT_OUTBOX_BYTES
+}
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
@@ -114,6 +122,7 @@ impl Default for Limits {
             graphql_cost_per_second: None,
             streams: DEFAULT_STREAMS,
             subscriptions: DEFAULT_SUBSCRIPTIONS,
+            max_outbox_bytes: DEFAULT_OUTBOX_BYTES,
             cors_origins: Vec::new(),
             graphql_cost: DEFAULT_GRAPHQL_COST,
             graphql_introspection: true,

@@ -284,6 +284,8 @@ mod tests {
     use crate::api::service::{Api, answer};
     use crate::app::Tasks;
     use crate::auth::token_keys::TokenKeys;
+    use crate::delivery::facts::SubscriptionFacts;
+    use crate::delivery::sender::Sender;
     use crate::server::body_memory::BodyMemory;
     use crate::server::metrics::RequestMetrics;
     use crate::server::proxies::TrustedProxies;
@@ -314,6 +316,9 @@ mod tests {
             documents: DocumentCache::new(Surfaces::ALL),
             console: None,
             sockets: Sockets::new(Tasks::default(), CancellationToken::new()),
+            sender: Sender::new(Vec::new()),
+            sealing_key: root.sealing_key(),
+            subscription_facts: SubscriptionFacts::default(),
             surfaces: Surfaces::ALL,
             draining: CancellationToken::new(),
         })

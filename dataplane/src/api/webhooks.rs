@@ -10,8 +10,8 @@ pub(crate) mod replay;
 pub(crate) mod secret;
 pub(crate) mod trial;
 
-use rowgate_core::problem::{Code, Problem};
 use futures_util::future::BoxFuture;
+use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::PgConnection;
 use rowgate_pg::tenant::subscriptions::{self, Subscription};
@@ -39,12 +39,16 @@ fn dead_letter_id(target: &RequestTarget) -> Result<String, Problem> {
 
 /// One answer for a subscription that is absent and for one of another key.
 fn not_found() -> Problem {
-    let what = "this API key has no such webhook subscription; GET /api/ddl/events/webhooks lists those that it has";
+    let what =
+        "this API key has no such webhook subscription; GET /api/ddl/events/webhooks lists those that it has";
     Problem::new(Code::NotFound, what)
 }
 
 fn no_dead_letter() -> Problem {
-    Problem::new(Code::NotFound, "the subscription has no such dead letter; GET its dead-letters lists those that it has")
+    Problem::new(
+        Code::NotFound,
+        "the subscription has no such dead letter; GET its dead-letters lists those that it has",
+    )
 }
 
 /// Of one that Kubernetes declares.
@@ -65,27 +69,12 @@ fn is_served(context: &KeyContext) -> bool {
     context.snapshot.catalog.entities.values().any(|entity| entity.events)
 }
 
-/// Passes a question on as it is, with the lifetimes that [`on`] wants.
+/// Passes a question on as it is, with the lifetimes that `Tenant::on_deliveries` wants.
 fn asking<T, F>(ask: F) -> F
 where
     F: for<'c> FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, PgError>>,
 {
     ask
-}
-
-/// Asks the tables of subscriptions, in a task that outlives the caller.
-async fn on<T, F>(caller: &Caller, ask: F) -> Result<T, Problem>
-where
-    T: Send + 'static,
-    F: for<'c> FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, PgError>> + Send + 'static,
-{
-    let pool = caller.tenant.deliveries.connections.clone();
-    let exchange = async move {
-        let mut conn = pool.acquire().await?;
-        let answer = ask(&mut conn).await;
-        conn.done(answer)
-    };
-    caller.tenant.run_detached(exchange).await
 }
 
 /// The key of now, which may ask.
@@ -117,8 +106,10 @@ async fn found(caller: &Caller, context: &KeyContext, id: &str) -> Result<Subscr
     }
     let newest = caller.tenant.make_tick().await?.number;
     let (owner, id) = (context.key.id.clone(), id.to_owned());
-    let find = asking(move |conn| Box::pin(async move { subscriptions::find(conn, owner.as_str(), &id, newest).await }));
-    on(caller, find).await?.ok_or_else(not_found)
+    let find = asking(move |conn| {
+        Box::pin(async move { subscriptions::find(conn, owner.as_str(), &id, newest).await })
+    });
+    caller.tenant.on_deliveries(find).await?.ok_or_else(not_found)
 }
 
 /// Refuses what is not the key's.
@@ -127,8 +118,9 @@ async fn owned(caller: &Caller, context: &KeyContext, id: &str) -> Result<(), Pr
         return Err(not_found());
     }
     let (owner, id) = (context.key.id.clone(), id.to_owned());
-    let exists = asking(move |conn| Box::pin(async move { subscriptions::exists(conn, owner.as_str(), &id).await }));
-    match on(caller, exists).await? {
+    let exists =
+        asking(move |conn| Box::pin(async move { subscriptions::exists(conn, owner.as_str(), &id).await }));
+    match caller.tenant.on_deliveries(exists).await? {
         true => Ok(()),
         false => Err(not_found()),
     }

@@ -79,7 +79,9 @@ impl Batch {
         let rels: Vec<u32> = sources.iter().map(|source| source.table).collect();
         let (id, ops, tables) = (claimed.id.clone(), claimed.ops.clone(), rels.clone());
         let pending = tenant
-            .on_deliveries(async move |conn| delivery::pending(conn, &id, from, &tables, &ops, PAGE).await);
+            .on_deliveries(move |conn| {
+                Box::pin(async move { delivery::pending(conn, &id, from, &tables, &ops, PAGE).await })
+            });
         let Pending { mut page, floor } = pending.await?;
         if page.changes.iter().any(|change| change.image.is_none()) {
             // nothing is asked of the database about a truncate, so that the key is

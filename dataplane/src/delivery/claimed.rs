@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rowgate_core::webhook::retry::Schedule;
-use rowgate_core::webhook::step::{Batch, DisabledReason, State, Status};
+use rowgate_core::webhook::step::{Batch, Config, DisabledReason, State, Status};
 use rowgate_pg::tenant::delivery::Claimed;
 use rowgate_pg::tenant::delivery::commit::{Written, WrittenBatch};
 use rowgate_pg::tenant::events::Position;
@@ -54,14 +54,15 @@ pub(super) fn state(claimed: &Claimed, now: Timestamp) -> State<Position> {
     }
 }
 
-/// When a batch of it is tried again.
-pub(super) fn schedule(claimed: &Claimed) -> Schedule {
+/// What of its settings decides.
+pub(super) fn config(claimed: &Claimed) -> Config {
     let seconds = |number: i32| Duration::from_secs(count(number).into());
-    Schedule {
+    let schedule = Schedule {
         max_attempts: count(claimed.max_attempts),
         initial: seconds(claimed.initial_seconds),
         max: seconds(claimed.max_seconds),
-    }
+    };
+    Config { schedule, disable_on_gone: claimed.disable_on_gone, max_events: count(claimed.max_events) }
 }
 
 /// The state as it is written, of a batch of `rels`.

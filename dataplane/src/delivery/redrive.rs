@@ -22,7 +22,9 @@ pub(super) async fn all(worker: &Worker) {
 
 async fn next(worker: &Worker) -> Option<Redrive> {
     let id = worker.claimed.id.clone();
-    let next = worker.tenant.on_deliveries(async move |conn| dead_letters::next(conn, &id).await);
+    let next = worker
+        .tenant
+        .on_deliveries(move |conn| Box::pin(async move { dead_letters::next(conn, &id).await }));
     next.await.ok().flatten()
 }
 
@@ -46,8 +48,10 @@ async fn one(worker: &Worker, redrive: Redrive) -> Option<()> {
     let attempted = outcome.map(|outcome| outcome.attempted);
     let (id, lease, subscription) =
         (redrive.id.clone(), worker.lease.clone(), worker.claimed.id.clone());
-    let noted = worker.tenant.on_deliveries(async move |conn| {
-        dead_letters::sent(conn, &subscription, &lease, &id, is_delivered, attempted.as_ref()).await
+    let noted = worker.tenant.on_deliveries(move |conn| {
+        Box::pin(async move {
+            dead_letters::sent(conn, &subscription, &lease, &id, is_delivered, attempted.as_ref()).await
+        })
     });
     let is_noted = noted.await.unwrap_or_default();
     (is_noted && !refused).then_some(())

@@ -89,7 +89,9 @@ async fn claim(
         let lease = entropy::ulid();
         let (token, n) = (lease.clone(), i64::try_from(most).unwrap_or_default());
         let claimed =
-            tenant.on_deliveries(async move |conn| delivery::claim(conn, &token, newest, since, n).await);
+            tenant.on_deliveries(move |conn| {
+                Box::pin(async move { delivery::claim(conn, &token, newest, since, n).await })
+            });
         // of a failure the tenant took note, and the next round is another try
         let Ok(claimed) = claimed.await else { return false };
         let n_claimed = claimed.len();
@@ -123,8 +125,9 @@ impl Active {
     async fn renew(&self, tenant: &Tenant) {
         let leases: Vec<String> = self.0.lock().keys().cloned().collect();
         if !leases.is_empty() {
-            let renew = async move |conn: &mut _| delivery::renew(conn, &leases).await;
-            let _prolonged = tenant.on_deliveries(renew).await;
+            let renewed = tenant
+                .on_deliveries(move |conn| Box::pin(async move { delivery::renew(conn, &leases).await }));
+            let _prolonged = renewed.await;
         }
     }
 }

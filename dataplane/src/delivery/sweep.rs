@@ -17,22 +17,25 @@ impl Sweep {
     /// Sweeps, if that is this replica's to do. A failure is another one's turn, or the next round's.
     pub(super) async fn run(&mut self, app: &App, tenant: &Tenant) {
         let replica = app.tenants.replica().clone();
-        let takes = async move |conn: &mut _| facts::takes_sweep(conn, &replica).await;
-        if !tenant.on_deliveries(takes).await.unwrap_or_default() {
+        let takes = tenant
+            .on_deliveries(move |conn| Box::pin(async move { facts::takes_sweep(conn, &replica).await }));
+        if !takes.await.unwrap_or_default() {
             self.newest = None;
             return;
         }
         let Some(newest) = tenant.event_tail.newest().map(|tick| tick.number) else { return };
         let since = self.newest.map(|newest| newest + 1).filter(|since| *since <= newest);
-        let look = async move |conn: &mut _| {
-            facts::note_owners(conn).await?;
-            let disabled = facts::disable_undelivered(conn).await?;
-            if let Some(since) = since {
-                delivery::pass_over(conn, since, newest).await?;
-            }
-            Ok((disabled, facts::all(conn, newest).await?))
-        };
-        let Ok((disabled, facts)) = tenant.on_deliveries(look).await else { return };
+        let look = tenant.on_deliveries(move |conn| {
+            Box::pin(async move {
+                facts::note_owners(conn).await?;
+                let disabled = facts::disable_undelivered(conn).await?;
+                if let Some(since) = since {
+                    delivery::pass_over(conn, since, newest).await?;
+                }
+                Ok((disabled, facts::all(conn, newest).await?))
+            })
+        });
+        let Ok((disabled, facts)) = look.await else { return };
         self.newest = Some(newest);
         for subscription in disabled {
             let tenant = &tenant.slug;

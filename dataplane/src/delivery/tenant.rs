@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use futures_util::future::BoxFuture;
 use rowgate_core::problem::Problem;
+use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::{LookUps, PgConnection};
 use tokio::sync::Notify;
 
@@ -61,7 +63,7 @@ impl Tenant {
     /// Asks something of the tables of subscriptions, in a task that outlives its caller.
     pub(crate) async fn on_deliveries<T: Send + 'static>(
         &self,
-        ask: impl AsyncFnOnce(&mut PgConnection) -> Result<T, rowgate_pg::failure::PgError> + Send + 'static,
+        ask: impl for<'c> FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, PgError>> + Send + 'static,
     ) -> Result<T, Problem> {
         let pool = self.deliveries.connections.clone();
         let exchange = async move {

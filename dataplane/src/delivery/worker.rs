@@ -8,7 +8,7 @@ use rowgate_core::name::Ulid;
 use rowgate_core::webhook::destination::{Destination, Policy};
 use rowgate_core::webhook::secret::WebhookSecret;
 use rowgate_core::webhook::step::{Effect, Failure, Input, State, Status, step};
-use rowgate_pg::tenant::delivery::Claimed;
+use rowgate_pg::tenant::delivery::{self, Claimed};
 use rowgate_pg::tenant::delivery::commit::{self, Attempted, DeadLetter, Standing, Written};
 use rowgate_pg::tenant::events::Position;
 use rowgate_program::entropy;
@@ -110,12 +110,12 @@ impl Worker {
         };
         let n_events = u32::try_from(batch.events.len()).unwrap_or(u32::MAX);
         let input = match &outcome.failure {
-            None => Input::Delivered { to: batch.to, n_events },
+            None => Input::Delivered { to: batch.to },
             Some(failure) => Input::Failed {
                 id,
                 to: batch.to,
                 n_events,
-                failure: failure.clone(),
+                failure: *failure,
                 now: Timestamp::now(),
                 jitter: entropy::fraction(),
             },
@@ -264,17 +264,20 @@ impl Worker {
         let (id, lease) = (self.claimed.id.clone(), self.lease.clone());
         let written = self
             .tenant
-            .on_deliveries(async move |conn| commit::commit(conn, &id, &lease, read, &written).await);
+            .on_deliveries(move |conn| {
+                Box::pin(async move { commit::commit(conn, &id, &lease, read, &written).await })
+            });
         // without an answer the lease runs out, and the batch is sent again under the same EventIds
         written.await.ok().flatten()
     }
 
     async fn give_back(&self) {
         let (id, lease) = (self.claimed.id.clone(), self.lease.clone());
-        let release =
-            async move |conn: &mut _| rowgate_pg::tenant::delivery::release(conn, &id, &lease).await;
+        let released = self
+            .tenant
+            .on_deliveries(move |conn| Box::pin(async move { delivery::release(conn, &id, &lease).await }));
         // else it runs out
-        let _released = self.tenant.on_deliveries(release).await;
+        let _given_back = released.await;
     }
 }
 

@@ -301,10 +301,14 @@ impl<S: ResourceSource> Pass<'_, S> {
             (outcome, db) = self.converge(&desired, (cluster, db), logins, state).await?;
             rotated.extend(keys::finished(unfinished, &db));
         }
-        if desired.entities.iter().any(|entity| entity.events) {
-            events::retire(logins.get(As::Owner).await?).await?;
-        }
         report::outcome(state, &desired, &outcome, &db, now);
+        state.events = None;
+        if desired.entities.iter().any(|entity| entity.events) {
+            let owner = logins.get(As::Owner).await?;
+            let retired = events::retire(&mut *owner, desired.limits.max_outbox_bytes).await?;
+            let undecidable = events::undecidable(owner).await?;
+            report::events(state, &desired, &db, &retired, &undecidable);
+        }
         report::uses(state, &last_used::of(logins.get(As::Operator).await?, &record.id).await?);
         self.report_rotated(state, &rotated).await?;
         self.report_held(state, logins, held_before).await?;

@@ -24,6 +24,7 @@ mod removal;
 mod roles_and_database;
 mod rows;
 
+pub(crate) use capture::missing as uncaptured;
 pub use closed::{Closed, Of};
 pub use contents::{CLOSE_KEYS, Outcome, contents};
 pub use differences::drift;

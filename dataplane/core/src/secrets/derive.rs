@@ -142,8 +142,15 @@ impl CursorKey {
 }
 
 pub(crate) fn mac(key: &[u8], text: &[u8]) -> [u8; 32] {
+    mac_of_parts(key, &[text])
+}
+
+/// HMAC-SHA-256 of the parts behind each other.
+pub(crate) fn mac_of_parts(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
-    mac.update(text);
+    for part in parts {
+        mac.update(part);
+    }
     mac.finalize().into_bytes().into()
 }
 

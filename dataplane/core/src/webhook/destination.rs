@@ -1,185 +1,171 @@
-//! Where a webhook may go: the form of its URL, and the addresses that its host stands for.
+//! Where webhooks may go: the rules of a URL, and the one judgement of addresses, made when it is saved and at every connect.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use ipnet::IpNet;
 use url::{Host, Url};
 
-mod addresses;
+mod address;
+#[cfg(test)]
+mod forms;
 
-/// Bytes of a URL at most.
-const MAX_URL: usize = 2048;
+pub use address::AddressKind;
 
-/// What an installation and a tenant allow.
+/// How long a URL may be, in bytes.
+pub const MAX_URL_LEN: usize = 2048;
+const MAX_HOST_LEN: usize = 253;
+
+/// What is allowed beside public addresses by https.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// The tenant: webhooks without TLS.
+    /// The tenant allows plain http.
     pub allow_http: bool,
-    /// The installation: networks beside the public internet. Link-local and metadata addresses are none of them, ever.
+    /// Ranges that the installation allows, private ones too; never a tenant. Link-local addresses and those of metadata
+    /// services are refused all the same.
     pub ranges: Vec<IpNet>,
 }
 
-/// A URL in a form to which webhooks may go. Its host's addresses are judged when they are known: at each connect.
+/// A URL that may be sent to, as far as can be said without looking up its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
     url: Url,
 }
 
-/// Why not: a sentence that says what to change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal(String);
+/// Why nothing is sent there. The texts hold neither the URL nor the address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the URL is longer than {MAX_URL_LEN} bytes")]
+    TooLong,
+    #[error("the URL cannot be parsed")]
+    Unreadable,
+    #[error("the URL must begin with https://")]
+    Scheme,
+    #[error("the tenant does not allow plain http; use https://, or set allowHttp on the Tenant")]
+    PlainHttp,
+    #[error("the URL must not hold a user name or a password")]
+    UserInfo,
+    #[error("the URL must not name port 0")]
+    Port,
+    #[error("the host name is not valid")]
+    HostName,
+    #[error(
+        "the host name belongs to a local network, and the installation allows no ranges of addresses there"
+    )]
+    LocalName,
+    #[error("the address of the host is {0}, and nothing is sent there")]
+    Address(AddressKind),
+}
+
+/// The last labels of names that local networks use, and that no public host has.
+const LOCAL: [&str; 11] = [
+    "localhost",
+    "localdomain",
+    "local",
+    "internal",
+    "intranet",
+    "private",
+    "lan",
+    "home",
+    "corp",
+    "svc",
+    "home.arpa",
+];
 
 impl Destination {
-    /// Judges the form, and the host where it is an address. Spellings of an address (`127.1`, `0x7f000001`, full-width digits)
-    /// are what browsers read in them.
-    ///
-    /// # Errors
-    /// Says what to change.
+    /// Reads a URL and judges all of it but the addresses behind a name. A fragment is dropped: it is never sent.
     pub fn parse(text: &str, policy: &Policy) -> Result<Destination, Refusal> {
-        if MAX_URL < text.len() {
-            return refuse(format!("the URL is longer than {MAX_URL} bytes"));
+        if MAX_URL_LEN < text.len() {
+            return Err(Refusal::TooLong);
         }
-        if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
-            return refuse("the URL holds a space, a control character or a backslash; percent-encode it");
+        let after_scheme = after_scheme(text, policy)?;
+        // The parser forgives what others read otherwise: white space within, backslashes, more slashes.
+        let is_forgiven = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
+        if text.contains(is_forgiven) || after_scheme.starts_with('/') {
+            return Err(Refusal::Unreadable);
         }
-        let Ok(url) = Url::parse(text) else {
-            return refuse("this is not a URL; write it like https://example.com/hooks");
-        };
-        match url.scheme() {
-            "https" => {}
-            "http" if policy.allow_http => {}
-            "http" => {
-                return refuse(
-                    "the URL must begin with https://; the Tenant can allow http with webhooks.allowHttp: true",
-                );
-            }
-            _ => return refuse("the URL must begin with https://"),
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return refuse("the URL holds a user name or password; send credentials as a header of the subscription");
-        }
-        if url.fragment().is_some() {
-            return refuse("the URL holds a fragment (#...), which is never sent; leave it out");
+        let mut url = Url::parse(text).map_err(|_| Refusal::Unreadable)?;
+        let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            return Err(Refusal::UserInfo);
         }
         if url.port() == Some(0) {
-            return refuse("there is no port 0");
+            return Err(Refusal::Port);
         }
-        match url.host() {
-            None => return refuse("the URL names no host"),
-            Some(Host::Ipv4(address)) => address_allowed(address.into(), policy)?,
-            Some(Host::Ipv6(address)) => address_allowed(address.into(), policy)?,
-            Some(Host::Domain(name)) => name_allowed(name, policy)?,
+        match url.host().ok_or(Refusal::HostName)? {
+            Host::Ipv4(ip) => address_allowed(ip.into(), policy)?,
+            Host::Ipv6(ip) => address_allowed(ip.into(), policy)?,
+            Host::Domain(name) => {
+                let name = name.strip_suffix('.').unwrap_or(name).to_owned();
+                judge_name(&name, policy)?;
+                url.set_host(Some(&name)).map_err(|_| Refusal::HostName)?;
+            }
         }
+        url.set_fragment(None);
         Ok(Destination { url })
     }
 
-    /// The URL as it is requested.
     #[must_use]
-    pub fn as_str(&self) -> &str {
-        self.url.as_str()
+    pub fn url(&self) -> &Url {
+        &self.url
     }
 
-    /// As it stands in the URL: a name, or an address, that of IPv6 in brackets.
+    /// A name, or an address whose IPv6 form stands in brackets.
     #[must_use]
     pub fn host(&self) -> &str {
-        self.url.host_str().unwrap_or_default()
+        self.url.host_str().expect("parse requires a host")
     }
 
-    /// The name to resolve, or the address itself.
+    /// The address, where the host is one: it needs no look-up.
     #[must_use]
-    pub fn name_or_address(&self) -> Result<&str, IpAddr> {
-        match self.url.host() {
-            Some(Host::Ipv4(address)) => Err(address.into()),
-            Some(Host::Ipv6(address)) => Err(address.into()),
-            Some(Host::Domain(name)) => Ok(name),
-            None => Ok(""),
+    pub fn address(&self) -> Option<IpAddr> {
+        match self.url.host()? {
+            Host::Ipv4(ip) => Some(ip.into()),
+            Host::Ipv6(ip) => Some(ip.into()),
+            Host::Domain(_) => None,
         }
     }
 
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.url.port_or_known_default().unwrap_or(443)
+        self.url.port_or_known_default().expect("http and https have one")
     }
 
     #[must_use]
-    pub fn is_tls(&self) -> bool {
+    pub fn is_https(&self) -> bool {
         self.url.scheme() == "https"
     }
+}
 
-    /// Path and query.
-    #[must_use]
-    pub fn target(&self) -> String {
-        let query = self.url.query().map(|query| format!("?{query}")).unwrap_or_default();
-        format!("{}{query}", self.url.path())
-    }
+/// Judges an address that a host has: at creation where the URL holds it, and at every connect.
+pub fn address_allowed(ip: IpAddr, policy: &Policy) -> Result<(), Refusal> {
+    address::judge(ip, &policy.ranges).map_err(Refusal::Address)
+}
 
-    /// The `Host` header: the port only where it is not the scheme's.
-    #[must_use]
-    pub fn authority(&self) -> String {
-        let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
-        format!("{}{port}", self.host())
+fn after_scheme<'a>(text: &'a str, policy: &Policy) -> Result<&'a str, Refusal> {
+    let (scheme, after) = text.split_once("://").ok_or(Refusal::Scheme)?;
+    match scheme.to_ascii_lowercase().as_str() {
+        "https" => Ok(after),
+        "http" if policy.allow_http => Ok(after),
+        "http" => Err(Refusal::PlainHttp),
+        _ => Err(Refusal::Scheme),
     }
 }
 
-/// Whether webhooks may be sent to the address.
-///
-/// # Errors
-/// Says what the address is; never more than was asked.
-pub fn address_allowed(address: IpAddr, policy: &Policy) -> Result<(), Refusal> {
-    let listed = |address: IpAddr| policy.ranges.iter().any(|range| range.contains(&address));
-    let v4 = |address: Ipv4Addr| match addresses::v4_never(address) {
-        Some(what) => refuse_address(what),
-        None if listed(address.into()) => Ok(()),
-        None => addresses::v4(address).map_or(Ok(()), refuse_address),
+/// Judges a name as the parser spells it: lower case and Punycode. Where the installation allows ranges, its local names are
+/// judged by their addresses alone.
+fn judge_name(name: &str, policy: &Policy) -> Result<(), Refusal> {
+    let is_label = |label: &str| {
+        let fits = !label.is_empty() && label.len() <= 63;
+        fits && label.bytes().all(|c| matches!(c, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
     };
-    let v6 = |address: Ipv6Addr| match addresses::v6_never(address) {
-        Some(what) => refuse_address(what),
-        None if listed(address.into()) => Ok(()),
-        None => addresses::v6(address).map_or(Ok(()), refuse_address),
-    };
-    match address {
-        IpAddr::V4(address) => v4(address),
-        IpAddr::V6(address) => match addresses::carried(address) {
-            // the same host as the address in it
-            Some(inner) => v4(inner),
-            None => v6(address),
-        },
+    if MAX_HOST_LEN < name.len() || !name.split('.').all(is_label) {
+        return Err(Refusal::HostName);
     }
-}
-
-/// Names that stand for this machine or this network whatever they resolve to. Where networks are allowed, the address decides.
-fn name_allowed(name: &str, policy: &Policy) -> Result<(), Refusal> {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    if name.is_empty() || name.ends_with('.') {
-        return refuse("the URL names no host");
+    let ends =
+        |suffix: &&str| name.strip_suffix(*suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let is_local = !name.contains('.') || LOCAL.iter().any(ends);
+    if is_local && policy.ranges.is_empty() {
+        return Err(Refusal::LocalName);
     }
-    let last = name.rsplit('.').next().unwrap_or(name);
-    if last == "localhost" && !policy.ranges.iter().any(|range| range.contains(&IpAddr::from(Ipv4Addr::LOCALHOST))) {
-        return refuse_address("a loopback address");
-    }
-    let is_ours = name == last || matches!(last, "local" | "internal" | "localdomain" | "arpa");
-    match is_ours && policy.ranges.is_empty() {
-        true => refuse("the host is a name of a private network; webhooks go to public hosts"),
-        false => Ok(()),
-    }
+    Ok(())
 }
-
-fn refuse<T>(why: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal(why.into()))
-}
-
-fn refuse_address<T>(what: &str) -> Result<T, Refusal> {
-    refuse(format!("the host is {what}; webhooks go to public hosts, and to networks that the installation allows"))
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-#[cfg(test)]
-mod tests;

@@ -16,9 +16,7 @@ use serde_json::json;
 
 use super::answer::{Shown, json as answered, secret_json};
 use super::draft::Draft;
-use super::{
-    asked, asking, check, found, id, is_served, managed, no_options, not_found, on, received, secret,
-};
+use super::{asked, asking, check, found, id, is_served, managed, no_options, not_found, received, secret};
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::UnreadBody;
 use crate::app::App;
@@ -50,7 +48,7 @@ pub(crate) async fn create(
             change::create(conn, &new, most).await
         })
     });
-    if !on(&caller, create).await? {
+    if !caller.tenant.on_deliveries(create).await? {
         return Err(Problem::subscriptions_exceeded(most).into());
     }
     caller.tenant.note_subscriptions_changed();
@@ -74,7 +72,7 @@ pub(crate) async fn list(caller: Caller, target: RequestTarget) -> Result<Respon
             let list = asking(move |conn| {
                 Box::pin(async move { subscriptions::list(conn, owner.as_str(), newest).await })
             });
-            on(&caller, list).await?
+            caller.tenant.on_deliveries(list).await?
         }
     };
     let shown: Vec<Shown<'_>> = subscriptions.iter().map(|it| Shown::of(it, None)).collect();
@@ -123,7 +121,7 @@ pub(crate) async fn patch(
             change::update(conn, &subject, version, &spec, rels.as_deref(), enables, of).await
         })
     });
-    if !on(&caller, update).await? {
+    if !caller.tenant.on_deliveries(update).await? {
         let what = "the subscription was changed or deleted by another request at the same time; read it again, and retry";
         return Err(Problem::new(Code::SerializationFailure, what).into());
     }
@@ -148,7 +146,7 @@ pub(crate) async fn delete(caller: Caller, target: RequestTarget) -> Result<Resp
             change::delete(conn, &subject, of).await
         })
     });
-    if !on(&caller, delete).await? {
+    if !caller.tenant.on_deliveries(delete).await? {
         return Err(not_found().into());
     }
     caller.tenant.note_subscriptions_changed();

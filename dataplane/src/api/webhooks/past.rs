@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::answer::{ShownDeadLetter, ShownDelivery, json as answered};
 use super::body::{Members, bad};
-use super::{asked, asking, dead_letter_id, id, no_dead_letter, no_options, on, owned, page, received};
+use super::{asked, asking, dead_letter_id, id, no_dead_letter, no_options, owned, page, received};
 use crate::api::events::request::op_name;
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::UnreadBody;
@@ -25,7 +25,7 @@ pub(crate) async fn deliveries(caller: Caller, target: RequestTarget) -> Result<
     let before: Option<i64> = before.map(|text| text.parse().map_err(|_| wrong())).transpose()?;
     let look =
         asking(move |conn| Box::pin(async move { past::deliveries(conn, &id, before, limit + 1).await }));
-    let mut found = on(&caller, look).await?;
+    let mut found = caller.tenant.on_deliveries(look).await?;
     let has_more = has_more(&mut found, limit);
     let shown: Vec<ShownDelivery<'_>> = found.iter().map(ShownDelivery::of).collect();
     Ok(answered(StatusCode::OK, &json!({"deliveries": shown, "hasMore": has_more})))
@@ -39,7 +39,7 @@ pub(crate) async fn dead_letters(caller: Caller, target: RequestTarget) -> Resul
     let look = asking(move |conn| {
         Box::pin(async move { past::dead_letters(conn, &id, None, before.as_deref(), limit + 1).await })
     });
-    let mut found = on(&caller, look).await?;
+    let mut found = caller.tenant.on_deliveries(look).await?;
     let has_more = has_more(&mut found, limit);
     let shown: Vec<ShownDeadLetter<'_>> = found.iter().map(|it| ShownDeadLetter::of(it, None)).collect();
     Ok(answered(StatusCode::OK, &json!({"deadLetters": shown, "hasMore": has_more})))
@@ -62,7 +62,7 @@ pub(crate) async fn dead_letter(caller: Caller, target: RequestTarget) -> Result
             Ok((found, changes))
         })
     });
-    let (found, changes): (Option<DeadLetter>, Vec<Given>) = on(&caller, look).await?;
+    let (found, changes): (Option<DeadLetter>, Vec<Given>) = caller.tenant.on_deliveries(look).await?;
     let found = found.ok_or_else(no_dead_letter)?;
     let generation = found.first_event.split('.').next().unwrap_or_default();
     let catalog = &context.snapshot.catalog;
@@ -133,7 +133,7 @@ async fn send_again(
             change::redrive(conn, &subject, one.as_deref(), of).await.map(Ok)
         })
     });
-    let n = on(&caller, redrive).await??;
+    let n = caller.tenant.on_deliveries(redrive).await??;
     caller.tenant.note_subscriptions_changed();
     tracing::info!(tenant = %caller.tenant.slug, key = %context.key.id, subscription = id, n, "dead letters are to be sent again");
     Ok(answered(StatusCode::ACCEPTED, &json!({"deadLetters": n})))

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::answer::json as answered;
 use super::body::{Members, bad};
-use super::{asking, id, not_found, on, owned, received};
+use super::{asking, id, not_found, owned, received};
 use crate::api::events::request::{After, position};
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::UnreadBody;
@@ -47,7 +47,7 @@ pub(crate) async fn replay(
             Ok(Ok(replayed))
         })
     });
-    let replayed: Replayed = on(&caller, set_back).await?.map_err(|error| refused(&error))?;
+    let replayed: Replayed = caller.tenant.on_deliveries(set_back).await?.map_err(|error| refused(&error))?;
     if !dry_run {
         caller.tenant.note_subscriptions_changed();
         let n = replayed.n_events;

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::answer::secret_json;
 use super::body::Members;
-use super::{asking, id, on, owned, received};
+use super::{asking, id, owned, received};
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::UnreadBody;
 use crate::app::App;
@@ -51,7 +51,7 @@ pub(crate) async fn rotate(
             change::rotate(conn, &subject, &stored, of).await
         })
     });
-    if !on(&caller, rotate).await? {
+    if !caller.tenant.on_deliveries(rotate).await? {
         let what = format!(
             "{MAX_SECRETS} secrets of this subscription sign already; each stops {OVERLAP_HOURS} hours after it was replaced, so rotate later"
         );

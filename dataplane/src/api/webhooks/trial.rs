@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::answer::json as answered;
 use super::body::Members;
-use super::{asking, check, found, id, on, received};
+use super::{asking, check, found, id, received};
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::UnreadBody;
 use crate::app::App;
@@ -44,7 +44,7 @@ pub(crate) async fn send(
             subscriptions::secrets(conn, &subject).await
         })
     });
-    let sealed = on(&caller, look).await?;
+    let sealed = caller.tenant.on_deliveries(look).await?;
     let secrets: Option<Vec<WebhookSecret>> =
         sealed.iter().map(|sealed| app.sealing_key.open(&id, sealed)).collect();
     let secrets = secrets.filter(|secrets| !secrets.is_empty()).ok_or_else(Problem::internal)?;

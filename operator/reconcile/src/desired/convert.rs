@@ -51,6 +51,7 @@ pub(crate) fn tenant(
             graphql_cost_per_second: limits.graphql_cost_per_second,
             streams: limits.streams.unwrap_or(defaults.streams),
             subscriptions: limits.subscriptions.unwrap_or(defaults.subscriptions),
+            max_outbox_bytes: limits.max_outbox_bytes.unwrap_or(defaults.max_outbox_bytes),
             cors_origins: spec.cors.clone().unwrap_or_default().origins,
             graphql_cost: limits.graphql_cost.map_or(defaults.graphql_cost, u64::from),
             graphql_introspection: spec.graphql.clone().unwrap_or_default().introspection != Some(false),

@@ -11,6 +11,7 @@ pub(crate) struct Transitions {
     ready: Option<(bool, Timestamp)>,
     reconciling: Option<(bool, Timestamp)>,
     stalled: Option<(bool, Timestamp)>,
+    events_healthy: Option<(bool, Timestamp)>,
 }
 
 impl Transitions {
@@ -29,6 +30,7 @@ impl Transitions {
             ready: of(ConditionType::Ready),
             reconciling: of(ConditionType::Reconciling),
             stalled: of(ConditionType::Stalled),
+            events_healthy: of(ConditionType::EventsHealthy),
         }
     }
 
@@ -38,6 +40,7 @@ impl Transitions {
             ConditionType::Ready => self.ready,
             ConditionType::Reconciling => self.reconciling,
             ConditionType::Stalled => self.stalled,
+            ConditionType::EventsHealthy => self.events_healthy,
         };
         turned.filter(|(before, _)| *before == status).map(|(_, since)| since)
     }

@@ -139,6 +139,9 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
     want(routine("dl.revoke(text)"), &auth, "EXECUTE");
     if accepted.values().any(|entity| entity.record.events) {
         want(routine("dl.tick()"), &auth, "EXECUTE");
+        want(routine("dl.holds(integer,bigint,bigint)"), &auth, "EXECUTE");
+        want(routine("dl.generation_of(bigint)"), &auth, "EXECUTE");
+        want(routine("dl.log_size()"), &auth, "EXECUTE");
         want(routine("dl.events(bigint,bigint,oid[],text[],integer)"), &auth, "EXECUTE");
         want(routine("dl.pending(text,bigint,bigint,oid[],text[],integer)"), &auth, "EXECUTE");
         want(routine("dl.changed(bigint,bigint)"), &auth, "EXECUTE");
