@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::permission::Action;
 
-/// The conditions that every kind has (kstatus reads them).
+/// The conditions that every kind has (kstatus reads them), and one of a single kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ConditionType {
     /// Applied to the database and served by every live replica.
@@ -17,6 +17,8 @@ pub enum ConditionType {
     Stalled,
     /// Of a Tenant whose row changes are captured: all of them are, and kept for their time.
     EventsHealthy,
+    /// Of a WebhookSubscription only: events reach the receiver.
+    Delivering,
 }
 
 macro_rules! reasons {
@@ -128,6 +130,18 @@ reasons! {
     OutboxFull,
     /// The object is being deleted, and what it stands for in the database is not gone yet.
     Deleting,
+    /// The ApiKey that a WebhookSubscription names does not exist.
+    OwnerNotFound,
+    /// Events are delivered.
+    Delivering,
+    /// Nothing is delivered, as `spec.suspend` asks for.
+    Suspended,
+    /// Deliveries failed for good, so that nothing is delivered before a replay or a re-enabling.
+    Disabled,
+    /// The owner's key is revoked, expired or gone.
+    OwnerInactive,
+    /// The last delivery failed and is tried again.
+    Failing,
 }
 
 impl Reason {
@@ -161,6 +175,7 @@ impl Reason {
             | Reason::ForeignKeyNotFound
             | Reason::NotUnique
             | Reason::LoginRefused
+            | Reason::OwnerNotFound
             | Reason::SecretInvalid => true,
             Reason::Served
             | Reason::Done
@@ -180,6 +195,11 @@ impl Reason {
             | Reason::SecretUnavailable
             | Reason::Revoked
             | Reason::Expired
+            | Reason::Delivering
+            | Reason::Suspended
+            | Reason::Disabled
+            | Reason::OwnerInactive
+            | Reason::Failing
             | Reason::Deleting => false,
         }
     }

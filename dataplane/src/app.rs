@@ -10,6 +10,7 @@ use rowgate_core::derive::{CursorKey, Pepper, Root};
 use rowgate_core::webhook::secret::SealingKey;
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::control::installation::InstallationError;
+use rowgate_pg::wire::QueryLimits;
 use rowgate_program::entropy;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -141,6 +142,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         replica: id.clone(),
         request_limits: settings.request_limits,
         calls: settings.calls,
+        queries: QueryLimits::new(settings.calls.size, settings.calls.queue),
         per_server: settings.per_server,
         pooler,
     };

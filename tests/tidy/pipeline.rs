@@ -5,8 +5,10 @@ use std::path::Path;
 use super::rust;
 
 /// Each module of the crate and what it may name. `catalog`, `shape` and `text` are the values that every stage works with.
-const MAY_KNOW: [(&str, &[&str]); 10] = [
-    ("text", &[]),
+const MAY_KNOW: [(&str, &[&str]); 12] = [
+    ("text", &["user_select"]),
+    ("user_select", &["text"]),
+    ("for_json", &["text", "user_select"]),
     ("shape", &["catalog", "text"]),
     ("catalog", &["shape", "text"]),
     ("ddl", &["catalog", "shape", "text"]),

@@ -1,6 +1,7 @@
 //! The tables of schema `dl` in the database of a tenant, and the sessions that stand there.
 
 pub mod backends;
+pub mod declared;
 pub mod delivery;
 pub mod events;
 pub mod keys;

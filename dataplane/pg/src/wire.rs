@@ -3,29 +3,32 @@
 //! Read in this order: `ask` what goes in and comes out, `request_pool` the connections of a tenant, `pool` the slots and the queue before them,
 //! `budget` what all pools of a server share, `exchange` the task that holds a connection while it answers, with the bytes of
 //! its batch, the statement that checks the key and what a long answer's caller holds; `connection` the socket, the login and
-//! the frames; `nested` answers of several statements. `call_sessions` run routines of the tenant's. `encode` writes values.
+//! the frames; `nested` answers of several statements. `key_sessions` run routines of the tenant's and SQL of keys. `encode` writes values.
 
 mod ask;
 pub(crate) mod budget;
-mod call_sessions;
 mod check;
 mod connection;
 mod counters;
 pub(crate) mod encode;
 mod exchange;
 mod failure;
+mod key_sessions;
 mod nested;
 pub(crate) mod pool;
 pub(crate) mod request_pool;
 
 pub use ask::{Ask, KeyRow, ReadPage, WriteOutcome};
 pub use budget::{Server, ServerLoad, Share};
-pub use call_sessions::{Call, CallLimits, CallLogins, CallOutcome, Calls};
 pub(crate) use check::dial_for_sqlx;
 pub use check::try_login;
 pub(crate) use connection::transport::Socket;
 pub use counters::Counters;
 pub use exchange::row_stream::{End, Piece, RowStream};
-pub use failure::{CallFailure, Cause, Failure, Rule, WriteFailure};
+pub use failure::{CallFailure, Cause, Failure, QueryFailure, QueryFault, Refused, Rule, WriteFailure};
+pub use key_sessions::{
+    Call, CallLimits, CallOutcome, Calls, KeyLogins, KeySessions, Queries, Query, QueryColumn, QueryLimits,
+    QueryOutcome, Values,
+};
 pub use nested::Nested;
 pub use request_pool::{Limits, Load, RequestPool, Sessions};

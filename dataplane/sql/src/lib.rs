@@ -2,11 +2,13 @@
 //! text is made from anything but a literal.
 //!
 //! [`rest`] (text to [`request`]) → [`resolve`] (names to references) → [`query`] (the IR) → [`compile`] → [`text::Sql`].
+//! A SELECT that a caller wrote takes its own way: [`user_select`] checks it, [`for_json`] translates a payloadQuery.
 
 pub mod aggregates;
 pub mod catalog;
 pub mod compile;
 pub mod ddl;
+pub mod for_json;
 pub mod graphql_names;
 pub mod query;
 pub mod request;
@@ -14,6 +16,7 @@ pub mod resolve;
 pub mod rest;
 pub mod shape;
 pub mod text;
+pub mod user_select;
 
 #[cfg(test)]
 mod tests;

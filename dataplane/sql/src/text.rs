@@ -1,9 +1,11 @@
 //! SQL text with its binds. What goes in is a literal of ours (`lit`, `statement`), a number (`number`), a quoted identifier
-//! (`ident`), the name of a built-in type (`built_in`) or a bound value (`bind`). [`crate::ddl`] alone also writes quoted
-//! constants (`literal`) and SQL of the tenant's owner (`owners`). `tests/tidy/pipeline.rs` fails for any other way in.
+//! (`ident`), the name of a built-in type (`built_in`), a bound value (`bind`) or a caller's SELECT that was checked (`checked`).
+//! [`crate::ddl`] alone also writes quoted constants (`literal`) and SQL of the tenant's owner (`owners`). `tests/tidy/pipeline.rs` fails for any other way in.
 
 use std::fmt;
 use std::sync::Arc;
+
+use crate::user_select::CheckedText;
 
 /// A name that the database or a manifest told us. It is quoted wherever it is written, so a wrong one is a wrong
 /// name and never an injection.
@@ -159,6 +161,13 @@ impl Sql {
     /// in as that owner and nowhere else. Only [`crate::ddl`] writes it.
     pub(crate) fn owners(&mut self, text: &str) -> &mut Sql {
         self.parts().text.push_str(text);
+        self
+    }
+
+    /// A SELECT of an API caller, written from the tree that [`crate::user_select`] checked. It runs in a query session and
+    /// nowhere else.
+    pub(crate) fn checked(&mut self, text: &CheckedText) -> &mut Sql {
+        self.parts().text.push_str(text.as_str());
         self
     }
 

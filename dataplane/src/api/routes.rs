@@ -273,7 +273,7 @@ mod tests {
     use rowgate_core::derive::Root;
     use rowgate_core::name::Ulid;
     use rowgate_core::secret::{ApiKeySecret, ENTROPY_LEN};
-    use rowgate_pg::wire::{CallLimits, Limits};
+    use rowgate_pg::wire::{CallLimits, Limits, QueryLimits};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -299,6 +299,7 @@ mod tests {
             replica: Ulid::from_parts(1, [1; 10]),
             request_limits,
             calls,
+            queries: QueryLimits::new(1, 1),
             per_server: 4,
             pooler: None,
         };

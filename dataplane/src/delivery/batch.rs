@@ -5,7 +5,6 @@ use rowgate_pg::tenant::delivery::{self, Claimed, Pending};
 use rowgate_pg::tenant::events::{Change, Position};
 use rowgate_sql::catalog::Entity;
 
-use crate::api::events::cursor;
 use crate::api::events::given::Given;
 use crate::api::events::request::{Source, readable};
 use crate::auth::credential::Caller;
@@ -92,11 +91,10 @@ impl Batch {
             page.changes.retain(|change| change.at <= end);
             to = to.min(end);
         }
-        let generation = tenant.event_generation().await?;
-        let given = Given::ask(caller, &sources, &page, generation).await?;
+        let given = Given::ask(caller, &sources, &page).await?;
         let (mut events, mut n_bytes, mut last) = (Vec::new(), 0, from);
         let max_bytes = usize::try_from(claimed.max_bytes).unwrap_or_default();
-        for (at, event) in given.events() {
+        for ((at, event), (event_id, _)) in given.events().zip(given.each()) {
             n_bytes += event.len();
             // one event goes alone, however long it is; a batch that is tried again keeps its bounds
             let is_full = limit <= events.len() || (max_bytes < n_bytes && !events.is_empty());
@@ -106,7 +104,7 @@ impl Batch {
                 break;
             }
             last = at;
-            events.push((cursor(generation, at), event.to_owned()));
+            events.push((event_id, event.to_owned()));
         }
         let read = (floor < from.tick).then_some(from);
         Ok(Batch { events, to, changes: page.changes, read, rels })
@@ -122,10 +120,10 @@ impl Batch {
     pub(super) fn captured(&self) -> String {
         let raw = |image: &Option<String>| image.clone().unwrap_or_else(|| "null".to_owned());
         let change = |change: &Change| {
-            let Change { at, occurred_at, table, op, cause, image } = change;
+            let Change { at, generation, occurred_at, table, op, cause, image } = change;
             let cause = cause.map_or_else(|| "null".to_owned(), |cause| cause.to_string());
             format!(
-                "{{\"tick\":{},\"seq\":{},\"at\":\"{occurred_at}\",\"rel\":{table},\"op\":\"{op}\",\"cause\":{cause},\"image\":{}}}",
+                "{{\"tick\":{},\"seq\":{},\"generation\":{generation},\"at\":\"{occurred_at}\",\"rel\":{table},\"op\":\"{op}\",\"cause\":{cause},\"image\":{}}}",
                 at.tick, at.seq, raw(image)
             )
         };

@@ -7,7 +7,6 @@ use rowgate_pg::tenant::events::Page;
 
 use super::batch;
 use super::worker::{Cut, Worker};
-use crate::api::events::cursor;
 use crate::api::events::given::Given;
 
 /// Sends those that are asked for. What the key may not read any more is left out, and where nothing is left the dead letter
@@ -61,10 +60,9 @@ async fn events(worker: &Worker, redrive: &Redrive) -> Option<Vec<(String, Strin
     let caller = &worker.caller;
     let context = caller.tenant.authenticate_fresh(&caller.credential).await.ok()?;
     let sources = batch::sources(&context, worker.claimed.tables.as_deref());
-    let generation = caller.tenant.event_generation().await.ok()?;
     let changes = redrive.changes.clone();
-    let next = changes.last()?.at;
-    let page = Page { changes, next };
-    let given = Given::ask(caller, &sources, &page, generation).await.ok()?;
-    Some(given.events().map(|(at, event)| (cursor(generation, at), event.to_owned())).collect())
+    let (next, generation) = changes.last().map(|last| (last.at, last.generation))?;
+    let page = Page { changes, next, generation };
+    let given = Given::ask(caller, &sources, &page).await.ok()?;
+    Some(given.each().map(|(id, event)| (id, event.to_owned())).collect())
 }

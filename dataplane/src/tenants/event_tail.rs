@@ -183,14 +183,6 @@ impl Tenant {
         Ok(tick)
     }
 
-    /// The generation of the events that are read now.
-    pub(crate) async fn event_generation(&self) -> Result<i32, Problem> {
-        match self.event_tail.newest() {
-            Some(tick) => Ok(tick.generation),
-            None => Ok(self.make_tick().await?.generation),
-        }
-    }
-
     /// The newest tick from now on: it changes when there may be events. `None` before the first look.
     pub(crate) fn ticks(self: &Arc<Self>) -> watch::Receiver<Option<Tick>> {
         let ticks = self.event_tail.newest.subscribe();

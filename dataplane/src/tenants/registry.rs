@@ -11,7 +11,9 @@ use rowgate_core::problem::Problem;
 use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::control::installation::DataplaneInstallation;
 use rowgate_pg::control::tenants::TenantRow;
-use rowgate_pg::wire::{CallLimits, CallLogins, Limits, RequestPool, Server, ServerLoad, Sessions};
+use rowgate_pg::wire::{
+    CallLimits, KeyLogins, Limits, QueryLimits, RequestPool, Server, ServerLoad, Sessions,
+};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
@@ -30,6 +32,7 @@ pub struct PoolConfig {
     pub replica: Ulid,
     pub request_limits: Limits,
     pub calls: CallLimits,
+    pub queries: QueryLimits,
     /// Connections to one server, or to the pooler, at most.
     pub per_server: usize,
     /// A PgBouncer, which only the request pool goes through: a call needs a session that is the key's own.
@@ -167,10 +170,10 @@ impl TenantRegistry {
             let sql = installation.sql(&id, location.endpoint.as_ref(), &location.database);
             let key =
                 move |role: &str| installation.key(role, location.endpoint.as_ref(), &location.database);
-            CallLogins { key: Box::new(key), sql, verifier }
+            KeyLogins { key: Box::new(key), sql, verifier }
         };
-        let (calls, replica) = (self.pools.calls, self.pools.replica.clone());
-        let pools = TenantPools { login, request_pool, logins, calls, replica, share };
+        let (calls, queries, replica) = (self.pools.calls, self.pools.queries, self.pools.replica.clone());
+        let pools = TenantPools { login, request_pool, logins, calls, queries, replica, share };
         Arc::new(Tenant::new(id, slug, location, pools, self.tasks.clone(), self.wake.clone()))
     }
 

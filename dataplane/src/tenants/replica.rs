@@ -180,7 +180,7 @@ impl Replica {
     async fn exchange_call_activity(&mut self, app: &App) -> Result<(), PgError> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let tenants = app.tenants.sorted();
-        let calling = tenants.iter().filter(|it| it.call_activity.is_here() || it.calls.is_in_use());
+        let calling = tenants.iter().filter(|it| it.call_activity.is_here() || it.has_key_sessions());
         let calling: BTreeSet<Ulid> = calling.map(|tenant| tenant.id.clone()).collect();
         if calling != self.calling {
             replicas::calling(&mut open.conn, &self.id, &calling).await?;

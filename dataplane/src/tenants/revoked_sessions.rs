@@ -1,5 +1,5 @@
-//! Calls of keys that are revoked or expired end within two seconds, whichever replica began them: each looks at every database
-//! in which calls may run, twice a second. So do reads and writes under way, which the replica that began them ends. In the same
+//! Calls and queries of keys that are revoked or expired end within two seconds, whichever replica began them: each looks at every database
+//! in which they may run, twice a second. So do reads and writes under way, which the replica that began them ends. In the same
 //! round idle connections are closed.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub async fn follow(app: Arc<App>, tasks: Tasks, done: CancellationToken) {
                 let tenant = tenant.clone();
                 tasks.start(async move { tenant.end_revoked_requests().await });
             }
-            if tenant.call_activity.may_be(tenant.calls.is_in_use()) {
+            if tenant.call_activity.may_be(tenant.has_key_sessions()) {
                 tasks.start(async move { tenant.end_revoked_calls().await });
             }
         }
@@ -40,22 +40,22 @@ pub async fn follow(app: Arc<App>, tasks: Tasks, done: CancellationToken) {
 }
 
 impl Tenant {
-    /// Ends the calls of dead keys in this tenant's database, if there may be any, here or elsewhere.
+    /// Ends the calls and queries of dead keys in this tenant's database, if there may be any, here or elsewhere.
     pub async fn end_revoked_calls(&self) {
-        if !self.call_activity.begin_to_look(self.calls.is_in_use()) {
+        if !self.call_activity.begin_to_look(self.has_key_sessions()) {
             return;
         }
-        let looked = tokio::time::timeout(LOOKUP_TIMEOUT, self.calls.end_dead()).await;
+        let looked = tokio::time::timeout(LOOKUP_TIMEOUT, self.key_sessions.end_dead()).await;
         match &looked {
             Ok(Ok(0)) => {}
             Ok(Ok(n_ended)) => {
-                tracing::info!(tenant = %self.slug, n_ended, "ended the calls of keys that are dead");
+                tracing::info!(tenant = %self.slug, n_ended, "ended the calls and queries of keys that are dead");
             }
             Ok(Err(error)) => {
-                tracing::debug!(tenant = %self.slug, %error, "cannot look for calls of dead keys");
+                tracing::debug!(tenant = %self.slug, %error, "cannot look for calls and queries of dead keys");
             }
             Err(_) => {
-                tracing::debug!(tenant = %self.slug, "the search for calls of dead keys took too long")
+                tracing::debug!(tenant = %self.slug, "the search for calls and queries of dead keys took too long")
             }
         }
         self.call_activity.looked(matches!(looked, Ok(Ok(0))));

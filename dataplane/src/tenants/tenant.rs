@@ -14,7 +14,7 @@ use rowgate_pg::control::replicas::{Report, Served};
 use rowgate_pg::control::tenants::TenantRow;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::LookUps;
-use rowgate_pg::wire::{CallLimits, CallLogins, Calls, RequestPool, Share};
+use rowgate_pg::wire::{CallLimits, Calls, KeyLogins, KeySessions, Queries, QueryLimits, RequestPool, Share};
 use tokio::sync::Notify;
 
 use crate::app::Tasks;
@@ -48,7 +48,10 @@ pub struct Tenant {
     pub slug: TenantSlug,
     pub location: DatabaseLocation,
     pub request_pool: RequestPool,
+    /// Of calls and queries.
+    pub(crate) key_sessions: KeySessions,
     pub calls: Calls,
+    pub(crate) queries: Queries,
     pub call_activity: CallActivity,
     pub metrics: RequestMetrics,
     /// PostgreSQL itself, whatever way requests take.
@@ -103,8 +106,9 @@ pub struct TenantPools {
     /// `t<id>_auth`, for look-ups.
     pub login: Login,
     pub request_pool: RequestPool,
-    pub logins: CallLogins,
+    pub logins: KeyLogins,
     pub calls: CallLimits,
+    pub queries: QueryLimits,
     /// Who we are there.
     pub replica: Ulid,
     /// The tenant's connections to PostgreSQL itself.
@@ -122,14 +126,17 @@ impl Tenant {
         tasks: Tasks,
         loaded: Arc<Notify>,
     ) -> Tenant {
-        let TenantPools { login, request_pool, logins, calls, replica, share } = pools;
+        let TenantPools { login, request_pool, logins, calls, queries, replica, share } = pools;
         let look_ups = LookUps::new(login.clone(), LOOKUP_CONNECTIONS, &share);
         let deliveries = Deliveries::new(LookUps::new(login.clone(), CONNECTIONS, &share));
+        let key_sessions = KeySessions::new(logins, request_pool.clone(), look_ups.clone(), replica, &share);
         Tenant {
             id,
             slug,
             location,
-            calls: Calls::new(logins, request_pool.clone(), look_ups.clone(), replica, calls, &share),
+            calls: Calls::new(key_sessions.clone(), calls),
+            queries: Queries::new(key_sessions.clone(), queries),
+            key_sessions,
             call_activity: CallActivity::default(),
             endpoint: login.endpoint,
             look_ups,
@@ -210,7 +217,7 @@ impl Tenant {
         self.request_pool.trim(IDLE_TIMEOUT);
         self.look_ups.trim(IDLE_TIMEOUT);
         self.deliveries.connections.trim(IDLE_TIMEOUT);
-        self.calls.trim(IDLE_TIMEOUT);
+        self.key_sessions.trim(IDLE_TIMEOUT);
     }
 
     /// Whether pages of this origin may call it; no origin may before the first catalog.
@@ -304,14 +311,19 @@ impl Tenant {
         self.look_ups.close();
         self.deliveries.connections.close();
         self.request_pool.trim(Duration::ZERO);
-        self.calls.trim(Duration::ZERO);
+        self.key_sessions.trim(Duration::ZERO);
     }
 
     /// Closes all connections, once what runs on them has ended. Nothing is answered any more.
     pub async fn end(&self) {
         self.look_ups.close();
         self.deliveries.connections.close();
-        tokio::join!(self.request_pool.close(), self.calls.close());
+        tokio::join!(self.request_pool.close(), self.calls.close(), self.queries.close());
+    }
+
+    /// Whether a session of a key is open here, or was a moment ago.
+    pub fn has_key_sessions(&self) -> bool {
+        self.calls.is_in_use() || self.queries.is_in_use()
     }
 
     pub(crate) async fn current_or_loaded(&self) -> Result<Arc<Snapshot>, Problem> {

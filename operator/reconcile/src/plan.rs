@@ -23,6 +23,7 @@ mod relationships;
 mod removal;
 mod roles_and_database;
 mod rows;
+pub mod subscriptions;
 
 pub(crate) use capture::missing as uncaptured;
 pub use closed::{Closed, Of};

@@ -9,5 +9,6 @@ mod keys;
 mod long;
 mod nested;
 mod nested_batch;
+mod queries;
 mod session;
 mod writes;

@@ -23,6 +23,7 @@ pub(crate) mod channel_binding;
 pub(crate) mod connect;
 pub(crate) mod frames;
 mod nested;
+pub(super) mod queried;
 pub(crate) mod statements;
 mod streaming;
 pub(crate) mod transport;

@@ -95,6 +95,48 @@ pub enum CallFailure {
     Any(#[from] Failure),
 }
 
+/// Why SQL of a key gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum QueryFailure {
+    /// The role of the key may not log in: not any more, or not yet. Nothing was done.
+    #[error("the role of the API key may not log in")]
+    NoLogin(String),
+    /// The statement itself, its values or its result are why.
+    #[error("the query is refused")]
+    Refused(Refused),
+    #[error(transparent)]
+    Any(#[from] Failure),
+}
+
+/// What is wrong with SQL of a key. Names, rights and types are one case: who learns which of them it was learns which tables and
+/// columns there are that the key may not use.
+#[derive(Debug)]
+pub struct Refused {
+    pub why: QueryFault,
+    /// In characters of the statement's text, from 1; of a [`QueryFault::Syntax`] alone.
+    pub position: Option<usize>,
+    /// For the log: it may hold names and values that the key may not see.
+    pub cause: Cause,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueryFault {
+    /// It is not one statement of SQL.
+    Syntax,
+    /// A name is unknown or not granted, or what it names does not fit where it stands.
+    Unfit,
+    /// It gives no columns, or not the one that was wanted, so that nothing of it has run; or more rows than that.
+    Result,
+    /// It would write.
+    Writes,
+    /// A value does not fit a type, a range or a function.
+    Value,
+    /// It needs more memory or space than it may have, or is too complex.
+    Resources,
+    /// A routine or a policy failed, by its own word.
+    Raised,
+}
+
 impl From<WriteFailure> for Failure {
     /// Of a statement that writes nothing: what only a write is told is an unexpected error there.
     fn from(failure: WriteFailure) -> Failure {
@@ -121,6 +163,8 @@ pub struct Cause {
     pub rule: Option<Box<Rule>>,
     /// It was raised in a statement of a trigger, of a cascade, or of another routine.
     pub is_inside: bool,
+    /// Where in the statement's text, in characters from 1.
+    pub position: Option<usize>,
 }
 
 /// A rule of a relation. What is not said is empty.
@@ -142,7 +186,15 @@ impl Failure {
 impl Cause {
     pub(super) fn ours(message: impl Into<String>) -> Cause {
         let (sqlstate, message) = (None, message.into());
-        Cause { sqlstate, message, parameter: None, column: None, rule: None, is_inside: false }
+        Cause {
+            sqlstate,
+            message,
+            parameter: None,
+            column: None,
+            rule: None,
+            is_inside: false,
+            position: None,
+        }
     }
 }
 
@@ -201,6 +253,14 @@ impl Stop {
     pub(super) fn call_failure(self) -> CallFailure {
         match self {
             Stop::Server(error) => error.call_failure(),
+            stop => stop.of_connection().into(),
+        }
+    }
+
+    /// As [`Stop::failure`], while SQL of a key is parsed or runs.
+    pub(super) fn query_failure(self, part: Part) -> QueryFailure {
+        match self {
+            Stop::Server(error) => error.query_failure(part),
             stop => stop.of_connection().into(),
         }
     }

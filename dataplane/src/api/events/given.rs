@@ -23,7 +23,7 @@ use crate::execute::retry::{self, Attempt, RetryReason};
 const MAX_IMAGES: usize = 250;
 
 /// Events as JSON, in their order, with their generations and positions.
-pub(super) struct Given(Vec<(i32, Position, String)>);
+pub(crate) struct Given(Vec<(i32, Position, String)>);
 
 impl Given {
     pub(crate) async fn ask(caller: &Caller, sources: &[Source], page: &Page) -> Result<Given, Problem> {
@@ -53,12 +53,12 @@ impl Given {
         self.events().map(|(_, event)| event).collect::<Vec<_>>().join(",")
     }
 
-    pub(super) fn events(&self) -> impl Iterator<Item = (Position, &str)> {
+    pub(crate) fn events(&self) -> impl Iterator<Item = (Position, &str)> {
         self.0.iter().map(|(_, at, event)| (*at, event.as_str()))
     }
 
     /// Cursors, and the events.
-    pub(super) fn each(&self) -> impl Iterator<Item = (String, &str)> {
+    pub(crate) fn each(&self) -> impl Iterator<Item = (String, &str)> {
         self.0.iter().map(|(generation, at, event)| (cursor(*generation, *at), event.as_str()))
     }
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use rowgate_core::name::Ulid;
-use rowgate_crds::{self as crds, ApiKey, ConditionType, Reason, Relationship, ResolvedPermission, Tenant};
+use rowgate_crds::{
+    self as crds, ApiKey, ConditionType, Reason, Relationship, ResolvedPermission, Tenant, WebhookSubscription,
+};
 use rowgate_pg::introspect::actual::{Key, TenantDb};
 use rowgate_pg::tenant::events::{Retired, Undecidable};
 use rowgate_sql::catalog::{Action, PermissionRecord};
@@ -17,15 +19,14 @@ use crate::desired::{Desired, KeySpec};
 use crate::plan::{self, Finding, Outcome};
 use crate::secrets::rotation;
 use crate::status::{
-    Finding as StatusFinding, Findings, KeyState, RelationshipState, TenantState, Transitions,
+    Finding as StatusFinding, Findings, KeyState, RelationshipState, SubscriptionState, TenantState, Transitions,
 };
 
 /// A Tenant before a pass: what the pass before found out, or else what its status says, stands until this one knows
 /// better.
 pub(crate) fn known(
     tenant: &Tenant,
-    keys: &[&ApiKey],
-    relationships: &[&Relationship],
+    (keys, relationships, subscriptions): (&[&ApiKey], &[&Relationship], &[&WebhookSubscription]),
     last: Option<&TenantState>,
 ) -> TenantState {
     let status = tenant.status.clone().unwrap_or_default();
@@ -45,6 +46,7 @@ pub(crate) fn known(
         shared: status.shared.into(),
         keys: Vec::new(),
         relationships: Vec::new(),
+        subscriptions: Vec::new(),
         transitions: Transitions::of(&status.conditions),
         login_failure: None,
         next_due: None,
@@ -63,6 +65,12 @@ pub(crate) fn known(
     known.relationships = relationships
         .iter()
         .map(|it| known_relationship(it, it.metadata.uid.as_ref().and_then(|uid| before.remove(uid))))
+        .collect();
+    let mut before: BTreeMap<String, SubscriptionState> =
+        std::mem::take(&mut known.subscriptions).into_iter().map(|it| (it.object.uid.clone(), it)).collect();
+    known.subscriptions = subscriptions
+        .iter()
+        .map(|it| known_subscription(it, it.metadata.uid.as_ref().and_then(|uid| before.remove(uid))))
         .collect();
     TenantState {
         generation: tenant.metadata.generation.unwrap_or(0),
@@ -132,6 +140,37 @@ pub(crate) fn known_relationship(
         findings: Findings::default(),
         ..known
     }
+}
+
+/// The same of a subscription.
+pub(crate) fn known_subscription(
+    subscription: &WebhookSubscription,
+    last: Option<SubscriptionState>,
+) -> SubscriptionState {
+    let status = subscription.status.clone().unwrap_or_default();
+    let known = last.unwrap_or_else(|| SubscriptionState {
+        object: subscription.into(),
+        generation: 0,
+        findings: Findings::default(),
+        gone: false,
+        id: status.id.as_deref().and_then(|id| id.parse().ok()),
+        last_replay: status.last_replay,
+        secret_name: String::new(),
+        transitions: Transitions::of(&status.conditions),
+    });
+    SubscriptionState {
+        generation: subscription.metadata.generation.unwrap_or(0),
+        findings: Findings::default(),
+        secret_name: subscription.secret_name(),
+        ..known
+    }
+}
+
+/// A subscription whose Tenant is not there.
+pub(crate) fn orphan_subscription(subscription: &WebhookSubscription) -> SubscriptionState {
+    let mut state = known_subscription(subscription, None);
+    state.findings.stalled.push((Reason::TenantNotFound, no_tenant(&subscription.spec.tenant_ref.name)));
+    state
 }
 
 /// A relationship whose Tenant is not there.

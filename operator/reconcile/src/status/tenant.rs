@@ -9,7 +9,8 @@ use rowgate_crds::{ConditionType, ResolvedPermission, TenantStatus, condition};
 use rowgate_pg::connect::login_failure::LoginFailure;
 
 use super::{
-    Finding, Findings, KeyState, RelationshipState, Replicas, Transitions, Verdict, serving, verdict,
+    Finding, Findings, KeyState, RelationshipState, Replicas, SubscriptionState, Transitions, Verdict, serving,
+    verdict,
 };
 use crate::public_urls::PublicUrls;
 use crate::source::ObjectRef;
@@ -38,6 +39,7 @@ pub(crate) struct TenantState {
     pub(crate) shared: Arc<[ResolvedPermission]>,
     pub(crate) keys: Vec<KeyState>,
     pub(crate) relationships: Vec<RelationshipState>,
+    pub(crate) subscriptions: Vec<SubscriptionState>,
     /// As they stand in the object.
     pub(crate) transitions: Transitions,
     /// Why the data plane's login could not get into the tenant's database from here, when that was last tried.

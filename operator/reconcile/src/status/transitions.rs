@@ -12,6 +12,7 @@ pub(crate) struct Transitions {
     reconciling: Option<(bool, Timestamp)>,
     stalled: Option<(bool, Timestamp)>,
     events_healthy: Option<(bool, Timestamp)>,
+    delivering: Option<(bool, Timestamp)>,
 }
 
 impl Transitions {
@@ -31,6 +32,7 @@ impl Transitions {
             reconciling: of(ConditionType::Reconciling),
             stalled: of(ConditionType::Stalled),
             events_healthy: of(ConditionType::EventsHealthy),
+            delivering: of(ConditionType::Delivering),
         }
     }
 
@@ -41,6 +43,7 @@ impl Transitions {
             ConditionType::Reconciling => self.reconciling,
             ConditionType::Stalled => self.stalled,
             ConditionType::EventsHealthy => self.events_healthy,
+            ConditionType::Delivering => self.delivering,
         };
         turned.filter(|(before, _)| *before == status).map(|(_, since)| since)
     }

@@ -134,7 +134,7 @@ pub(crate) fn pass_over(way: &str, not: &[&str]) {
     let program = std::env::current_exe().expect("a running test has a path");
     let mut command = Command::new(program);
     command.arg("wire::").env(OVER, way);
-    for test in ["connections::tls::", "connections::pooler::"].iter().chain(not) {
+    for test in ["connections::tls::", "connections::pooler::", "queries::"].iter().chain(not) {
         command.args(["--skip", test]);
     }
     let output = command.output().expect("it runs");

@@ -28,6 +28,7 @@ struct Row {
 struct Captured {
     tick: i64,
     seq: i64,
+    generation: i32,
     at: String,
     rel: u32,
     op: String,
@@ -48,6 +49,7 @@ pub async fn next(conn: &mut PgConnection, subscription: &str) -> Result<Option<
     let changes: Vec<Captured> = serde_json::from_str(&changes).map_err(unreadable)?;
     let change = |it: Captured| Change {
         at: Position { tick: it.tick, seq: it.seq },
+        generation: it.generation,
         occurred_at: it.at,
         table: it.rel,
         op: it.op,

@@ -8,11 +8,11 @@ use rowgate_sql::text::Format;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Connection;
-use crate::wire::call_sessions::{Call, CallOutcome};
 use crate::wire::connection::frames::Fields;
 use crate::wire::exchange::batch;
 use crate::wire::exchange::rows::{self, Rows};
 use crate::wire::failure::{CallFailure, Cause, Failure, Malformed, Part, ServerError, Stop};
+use crate::wire::key_sessions::{Call, CallOutcome};
 
 /// How a call went.
 pub(in crate::wire) struct Called {
@@ -213,7 +213,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    async fn say(&mut self, write: impl FnOnce(&mut BytesMut) -> io::Result<()>) -> Result<(), Stop> {
+    pub(super) async fn say(
+        &mut self,
+        write: impl FnOnce(&mut BytesMut) -> io::Result<()>,
+    ) -> Result<(), Stop> {
         self.out.clear();
         write(&mut self.out)?;
         self.put().await
@@ -232,7 +235,7 @@ fn broken(stop: Stop) -> Called {
     Called { answer: Err(stop.call_failure()), is_whole: false }
 }
 
-fn code(format: Format) -> i16 {
+pub(super) fn code(format: Format) -> i16 {
     match format {
         Format::Text => 0,
         Format::Binary => 1,

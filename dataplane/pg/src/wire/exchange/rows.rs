@@ -107,6 +107,11 @@ impl Rows {
         self.more && self.is_full()
     }
 
+    /// How long it is so far, as JSON.
+    pub(crate) fn n_bytes(&self) -> usize {
+        self.n_bytes_cut + self.json.len()
+    }
+
     /// Whether what was kept takes more memory than one answer may.
     pub(crate) fn is_long(&self) -> bool {
         FULL < self.json.len()
@@ -121,7 +126,7 @@ impl Rows {
 
     /// Whether the page holds no further row.
     fn is_full(&self) -> bool {
-        self.full <= self.n_bytes_cut + self.json.len()
+        self.full <= self.n_bytes()
     }
 
     /// What was written since the last cut.

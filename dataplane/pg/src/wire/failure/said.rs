@@ -2,13 +2,18 @@
 
 use std::fmt;
 
-use super::{CallFailure, Cause, Failure, Malformed, Part, Rule, WriteFailure};
+use super::{
+    CallFailure, Cause, Failure, Malformed, Part, QueryFailure, QueryFault, Refused, Rule, WriteFailure,
+};
 use crate::connect::login_failure::LoginCause;
 use crate::wire::connection::frames::Fields;
 use crate::wire::exchange::fingerprint_check;
 
 /// As much of a routine's error as a caller is told, in characters.
 const RAISED: usize = 1_000;
+
+/// The C functions that raise what is wrong with the text of a statement, whatever its names are.
+const GRAMMAR: [&str; 3] = ["scanner_yyerror", "base_yyparse", "exec_parse_message"];
 
 /// An ErrorResponse.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +26,7 @@ pub(in crate::wire) struct ServerError {
     /// As Bind's own context names it: `unnamed portal parameter $2 = ...`, the words in any language.
     parameter: Option<usize>,
     column: Option<String>,
+    position: Option<usize>,
     /// It has a context: while a statement runs, that of a function of the tenant's.
     is_inside: bool,
     /// Its context has several lines.
@@ -49,6 +55,7 @@ impl ServerError {
                     error.is_deep = text.contains('\n');
                     error.parameter = text.lines().last().and_then(parameter);
                 }
+                b'P' => error.position = text.parse().ok(),
                 b'c' => error.column = Some(text.into_owned()),
                 b's' => error.rule.get_or_insert_default().schema = text.into_owned(),
                 b't' => error.rule.get_or_insert_default().table = text.into_owned(),
@@ -77,6 +84,35 @@ impl ServerError {
             state if ["58", "XX"].contains(&class(state)) => Failure::Internal(self.into()).into(),
             _ => CallFailure::Routine(self.into()),
         }
+    }
+
+    /// What a caller is told of it where SQL of a key was parsed or ran. Before it runs, only what the grammar itself says comes
+    /// before PostgreSQL looks at a name: all else is one answer.
+    pub(in crate::wire) fn query_failure(self, part: Part) -> QueryFailure {
+        if part == Part::Key {
+            return Failure::from(self.failure(part)).into();
+        }
+        let state = self.sqlstate.as_str();
+        let is_grammar = GRAMMAR.contains(&self.routine.as_str());
+        let why = match (state, part) {
+            _ if self.fatal => return Failure::Unavailable(self.to_string()).into(),
+            ("57014", _) => return Failure::Timeout.into(),
+            ("40001" | "40P01" | "55P03", _) => return Failure::Unavailable(self.to_string()).into(),
+            ("53200" | "53400", _) => QueryFault::Resources,
+            (state, _) if class(state) == "54" => QueryFault::Resources,
+            (state, _) if class(state) == "53" => return Failure::Unavailable(self.to_string()).into(),
+            (state, _) if ["58", "XX"].contains(&class(state)) => {
+                return Failure::Internal(self.into()).into();
+            }
+            ("42601", Part::DataParse) if is_grammar => QueryFault::Syntax,
+            (_, Part::DataParse) | ("42501", _) => QueryFault::Unfit,
+            ("25006", _) => QueryFault::Writes,
+            (state, _) if class(state) == "42" && !self.is_inside => QueryFault::Unfit,
+            (state, _) if ["22", "21", "23"].contains(&class(state)) => QueryFault::Value,
+            _ => QueryFault::Raised,
+        };
+        let position = self.position.filter(|_| why == QueryFault::Syntax);
+        QueryFailure::Refused(Refused { why, position, cause: self.into() })
     }
 
     /// Whether it says that there is no such routine, or another one, where a call was parsed.
@@ -187,6 +223,7 @@ impl From<ServerError> for Cause {
             parameter: error.parameter,
             column: error.column,
             is_inside: error.is_inside,
+            position: error.position,
             // A domain's constraint has no table.
             rule: error.rule.filter(|rule| !rule.table.is_empty()),
         }
@@ -285,6 +322,37 @@ mod tests {
         let told = cleaned("no\nsuch\u{1b}[31m order");
         assert_eq!(told, "no such [31m order");
         assert_eq!(cleaned(&"x".repeat(5_000)).chars().count(), RAISED + 1);
+    }
+
+    #[test]
+    fn an_error_of_a_query_tells_of_no_name() {
+        use Part::{Data, DataBind, DataParse};
+        for (sqlstate, routine, part, expected) in [
+            ("42601", "scanner_yyerror", DataParse, "Syntax Some(3)"),
+            ("42601", "transformSetOperationTree", DataParse, "Unfit None"),
+            ("42P01", "parserOpenTable", DataParse, "Unfit None"),
+            ("42703", "errorMissingColumn", DataParse, "Unfit None"),
+            ("22P02", "pg_strtoint32_safe", DataParse, "Unfit None"),
+            ("42501", "aclcheck_error", DataBind, "Unfit None"),
+            ("42501", "aclcheck_error", Data, "Unfit None"),
+            ("25006", "PreventCommandIfReadOnly", Data, "Writes None"),
+            ("22012", "int4div", DataBind, "Value None"),
+            ("53400", "FileWrite", Data, "Resources None"),
+            ("54001", "check_stack_depth", DataParse, "Resources None"),
+            ("P0001", "exec_stmt_raise", Data, "Raised None"),
+            ("57014", "ProcessInterrupts", Data, "Timeout"),
+            ("40001", "any", Data, "Unavailable"),
+            ("53300", "any", Data, "Unavailable"),
+            ("XX000", "any", Data, "Internal"),
+        ] {
+            let body = format!("VERROR\0C{sqlstate}\0Mno\0R{routine}\0P3\0\0");
+            let error = ServerError::parse(body.as_bytes()).expect("well-formed");
+            let shown = match error.query_failure(part) {
+                QueryFailure::Refused(Refused { why, position, .. }) => format!("{why:?} {position:?}"),
+                failure => variant(&format!("{failure:?}")),
+            };
+            assert_eq!(shown, expected, "{sqlstate} {routine} {part:?}");
+        }
     }
 
     #[test]

@@ -1,38 +1,23 @@
 //! Calls of routines of one tenant, each in a session that is logged in as the key's own role. Tenant code runs there
-//! that may do what it wants with its session, and even end transactions: behind a role that is switched, as in the request pool, it
-//! would go on as the login.
-//!
-//! A session belongs to one key, from its login to its end. `call_queue` says whose call is next, `opened` makes its session, `session_cache` has
-//! the sessions between calls, `task` is one call from its session to its answer.
+//! that may do what it wants with its session, and even end transactions.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rowgate_core::name::Ulid;
-use rowgate_core::role::SHARED_ROLE;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
-use super::ask::Ask;
-use super::budget::Share;
-use super::counters::Counters;
-use super::failure::{CallFailure, Cause, Failure};
-use super::pool::NoSlot;
-use super::request_pool::outage::Outage;
-use super::request_pool::{Load, RequestPool};
-use crate::connect::login::Login;
-use crate::failure::PgError;
-use crate::tenant::backends;
-use crate::tenant::lookups::LookUps;
-use call_queue::CallQueue;
-use session_cache::SessionCache;
+use super::KeySessions;
+use super::key_queue::KeyQueue;
+use crate::wire::ask::Ask;
+use crate::wire::counters::Counters;
+use crate::wire::failure::{CallFailure, Cause, Failure};
+use crate::wire::pool::NoSlot;
+use crate::wire::request_pool::Load;
 
-mod call_queue;
-mod opened;
-mod session_cache;
 mod task;
 
 /// One call in the name of one API key.
@@ -68,20 +53,8 @@ pub struct CallLimits {
     pub queue: usize,
     /// For the call to begin.
     pub wait: Duration,
-    /// For the server to accept a new session.
-    pub connect: Duration,
     /// Beyond the statement timeout: a routine that traps it is ended then.
     pub grace: Duration,
-}
-
-/// How sessions log in: it must be PostgreSQL itself, since a pooler shares sessions.
-pub struct CallLogins {
-    /// The role of a scoped key.
-    pub key: Box<dyn Fn(&str) -> Login + Send + Sync>,
-    /// `t<id>_sql`, for unscoped keys.
-    pub sql: Login,
-    /// The SCRAM verifier of such a role's password, to set it again.
-    pub verifier: Box<dyn Fn(&str) -> String + Send + Sync>,
 }
 
 /// A cheap handle; clones share the sessions.
@@ -90,18 +63,10 @@ pub struct Calls {
     shared: Arc<Shared>,
 }
 
-pub(super) struct Shared {
-    logins: CallLogins,
-    /// Where keys are asked for before each call.
-    pool: RequestPool,
-    /// `t<id>_auth`, for `dl.backends`.
-    registry: LookUps,
-    replica: Ulid,
+struct Shared {
+    sessions: KeySessions,
     limits: CallLimits,
-    queue: CallQueue,
-    sessions: SessionCache,
-    outage: Outage<String>,
-    counters: Counters,
+    queue: KeyQueue,
     tasks: TaskTracker,
 }
 
@@ -110,37 +75,16 @@ impl CallLimits {
     #[must_use]
     pub fn new(size: usize, queue: usize) -> CallLimits {
         let wait = Duration::from_secs(5);
-        CallLimits { size, queue, wait, connect: wait, grace: Duration::from_secs(2) }
+        CallLimits { size, queue, wait, grace: Duration::from_secs(2) }
     }
 }
 
 impl Calls {
-    /// No session is opened yet. `pool` checks keys, `registry` logs in as `t<id>_auth`, `replica` is who opens sessions, and
-    /// these are among the connections of `share`.
+    /// In sessions that queries may use too.
     #[must_use]
-    pub fn new(
-        logins: CallLogins,
-        pool: RequestPool,
-        registry: LookUps,
-        replica: Ulid,
-        limits: CallLimits,
-        share: &Share,
-    ) -> Calls {
-        let queue = CallQueue::new(limits.size, limits.queue);
-        Calls {
-            shared: Arc::new(Shared {
-                logins,
-                pool,
-                registry,
-                replica,
-                limits,
-                queue,
-                sessions: SessionCache::new(share),
-                outage: Outage::default(),
-                counters: Counters::default(),
-                tasks: TaskTracker::new(),
-            }),
-        }
+    pub fn new(sessions: KeySessions, limits: CallLimits) -> Calls {
+        let queue = KeyQueue::new(limits.size, limits.queue);
+        Calls { shared: Arc::new(Shared { sessions, limits, queue, tasks: TaskTracker::new() }) }
     }
 
     /// Calls at most once. `check` asks the request pool for the key alone, right before. Nothing was done where it fails with
@@ -166,32 +110,20 @@ impl Calls {
     /// Whether a session is open, or was a moment ago.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        0 < self.shared.queue.load().0 || 0 < self.shared.sessions.len()
-    }
-
-    /// Ends what dead keys still run in this database, whoever opened it, and says how many sessions that were.
-    pub async fn end_dead(&self) -> Result<usize, PgError> {
-        let mut auth = self.shared.registry.acquire().await?;
-        let ended = backends::end_dead(&mut auth, 0).await;
-        auth.done(ended).map(|(n_ended, _)| n_ended)
-    }
-
-    /// Closes the sessions that nobody has used for `age`; to be called now and then.
-    pub fn trim(&self, age: Duration) {
-        self.shared.sessions.trim(age);
+        0 < self.shared.queue.load().0 || 0 < self.shared.sessions.n_idle()
     }
 
     /// What it does at this moment.
     #[must_use]
     pub fn load(&self) -> Load {
         let (in_use, waiting) = self.shared.queue.load();
-        Load { size: self.shared.limits.size, in_use, idle: self.shared.sessions.len(), waiting }
+        Load { size: self.shared.limits.size, in_use, idle: self.shared.sessions.n_idle(), waiting }
     }
 
     /// Of sessions and calls.
     #[must_use]
     pub fn counters(&self) -> &Counters {
-        &self.shared.counters
+        self.shared.sessions.counters()
     }
 
     /// Waits for calls under way and closes all sessions.
@@ -199,21 +131,5 @@ impl Calls {
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
         self.shared.sessions.trim(Duration::ZERO);
-    }
-}
-
-impl Shared {
-    /// How the role logs in, and the role that its session has then.
-    fn login(&self, role: &str) -> (Login, &'static str) {
-        match role {
-            SHARED_ROLE => (self.logins.sql.clone(), SHARED_ROLE),
-            role => ((self.logins.key)(role), "none"),
-        }
-    }
-}
-
-impl fmt::Debug for CallLogins {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CallLogins({:?})", self.sql)
     }
 }

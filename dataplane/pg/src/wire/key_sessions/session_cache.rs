@@ -1,4 +1,4 @@
-//! SessionCache between calls. Each is one key's, and nobody else ever has it. To open one more needs a permit of the server.
+//! Sessions between statements. Each is one key's, and nobody else ever has it. To open one more needs a permit of the server.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -31,7 +31,7 @@ pub(super) struct Of {
     pub(super) statement_timeout_ms: u32,
 }
 
-/// The sessions of one tenant that no call uses.
+/// The sessions of one tenant that no statement uses.
 pub(super) struct SessionCache(Arc<Shared>);
 
 struct Shared {
@@ -49,7 +49,7 @@ struct State {
     wants: bool,
 }
 
-/// A call that waits for a permit, until it is dropped.
+/// A statement that waits for a permit, until it is dropped.
 struct PermitRequest<'a> {
     number: u64,
     shared: &'a Shared,
@@ -177,7 +177,7 @@ impl Lender for Shared {
         drop(left);
     }
 
-    /// A call may not be ended for others.
+    /// What runs is not ended for others.
     fn cut(&self) -> bool {
         false
     }

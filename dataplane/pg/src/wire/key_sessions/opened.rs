@@ -1,32 +1,32 @@
-//! Opening a session of a key: logged in as its role, with nothing that a call of before gave that role, and noted.
+//! Opening a session of a key: logged in as its role, with nothing that a statement of before gave that role, and noted.
 
-use super::Shared;
 use super::session_cache::{Of, Session};
+use super::{Shared, Unopened};
 use crate::failure::PgError;
 use crate::tenant::backends::{self, Backend};
 use crate::wire::budget::Permit;
 use crate::wire::connection::Connection;
 use crate::wire::connection::connect::{ConnectError, connect_with};
 use crate::wire::connection::transport::Socket;
-use crate::wire::failure::{CallFailure, Failure, Part};
+use crate::wire::failure::{Failure, Part};
 use crate::wire::request_pool::Sessions;
 
-/// Why there is no session.
-enum Unopened {
+/// How an attempt failed.
+enum Attempted {
     /// The role may be another than it was made: a key may change its own password and settings.
-    Altered(CallFailure),
-    Failed(CallFailure),
+    Altered(Unopened),
+    Failed(Unopened),
 }
 
 impl Shared {
-    /// Logs in as the key's role, and notes the session where everybody finds it. A role that a call has changed is brought
+    /// Logs in as the key's role, and notes the session where everybody finds it. A role that a statement has changed is brought
     /// back, once.
-    pub(super) async fn open(&self, of: Of, permit: Permit) -> Result<Session, CallFailure> {
+    pub(super) async fn open(&self, of: Of, permit: Permit) -> Result<Session, Unopened> {
         let session = |(connection, backend)| Session { connection, of: of.clone(), backend, permit };
         let failure = match self.try_open(&of).await {
             Ok(opened) => return Ok(session(opened)),
-            Err(Unopened::Failed(failure)) => return Err(failure),
-            Err(Unopened::Altered(failure)) => failure,
+            Err(Attempted::Failed(failure)) => return Err(failure),
+            Err(Attempted::Altered(failure)) => failure,
         };
         match self.mend(&of, &failure).await {
             Ok(true) => {}
@@ -38,10 +38,10 @@ impl Shared {
             }
         }
         let opened = self.try_open(&of).await;
-        opened.map(session).map_err(|(Unopened::Altered(failure) | Unopened::Failed(failure))| failure)
+        opened.map(session).map_err(|(Attempted::Altered(failure) | Attempted::Failed(failure))| failure)
     }
 
-    async fn try_open(&self, of: &Of) -> Result<(Connection<Socket>, Backend), Unopened> {
+    async fn try_open(&self, of: &Of) -> Result<(Connection<Socket>, Backend), Attempted> {
         let (login, role) = self.login(&of.role);
         let timeout_ms = of.statement_timeout_ms.to_string();
         let settings = [
@@ -60,12 +60,14 @@ impl Shared {
         ];
         let connected = connect_with(&login, Sessions::Own, &settings).await;
         let mut connection = connected.map_err(|error| match error {
-            ConnectError::NoLogin(cause) => Unopened::Altered(CallFailure::NoLogin(cause.to_string())),
-            ConnectError::Refused(cause) => Unopened::Altered(Failure::Unavailable(cause.to_string()).into()),
-            error => Unopened::Failed(Failure::Unavailable(error.to_string()).into()),
+            ConnectError::NoLogin(cause) => Attempted::Altered(Unopened::NoLogin(cause.to_string())),
+            ConnectError::Refused(cause) => {
+                Attempted::Altered(Failure::Unavailable(cause.to_string()).into())
+            }
+            error => Attempted::Failed(Failure::Unavailable(error.to_string()).into()),
         })?;
         let own = connection.introduce().await;
-        let own = own.map_err(|stop| Unopened::Altered(Failure::from(stop.failure(Part::Key)).into()))?;
+        let own = own.map_err(|stop| Attempted::Altered(Failure::from(stop.failure(Part::Key)).into()))?;
         let backend = Backend { pid: own.pid, since: own.since, login: login.role };
         let noted = async {
             let mut auth = self.registry.acquire().await?;
@@ -76,22 +78,22 @@ impl Shared {
             Ok(true) => Ok((connection, backend)),
             Ok(false) => {
                 let failure = Failure::Unavailable("the role has settings of its own".to_owned());
-                Err(Unopened::Altered(failure.into()))
+                Err(Attempted::Altered(failure.into()))
             }
             Err(error) => {
                 let told = format!("a session could not be recorded: {error}");
-                Err(Unopened::Failed(Failure::Unavailable(told).into()))
+                Err(Attempted::Failed(Failure::Unavailable(told).into()))
             }
         }
     }
 
     /// Brings the role of a key back to what it was made, and says whether that may have been what was in the way.
-    async fn mend(&self, of: &Of, failure: &CallFailure) -> Result<bool, PgError> {
+    async fn mend(&self, of: &Of, failure: &Unopened) -> Result<bool, PgError> {
         let (login, _) = self.login(&of.role);
         let mut auth = self.registry.acquire().await?;
         let mended = async {
             // Of a password nothing is seen. A server that is short of something is not helped by work.
-            if !matches!(failure, CallFailure::NoLogin(_))
+            if !matches!(failure, Unopened::NoLogin(_))
                 && !backends::has_settings(&mut auth, &login.role).await?
             {
                 return Ok(false);

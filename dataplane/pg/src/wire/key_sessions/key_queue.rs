@@ -1,4 +1,4 @@
-//! Whose call is next: so many at once for a tenant, and never all of them for one key.
+//! Whose statement is next: so many at once for a tenant, and never all of them for one key.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::wire::pool::NoSlot;
 
 /// A cheap handle; clones share the queue.
 #[derive(Debug, Clone)]
-pub(super) struct CallQueue {
+pub(super) struct KeyQueue {
     shared: Arc<Shared>,
 }
 
-/// The right to one call, given back when it is dropped.
+/// The right to run one, given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct CallPermit {
+pub(super) struct KeyPermit {
     key: Ulid,
     shared: Arc<Shared>,
 }
@@ -55,15 +55,15 @@ struct Queued {
     receiver: oneshot::Receiver<()>,
 }
 
-impl CallQueue {
+impl KeyQueue {
     /// `size` calls at once and `queue` that wait. One key gets all but one of the first, and half of the second.
-    pub(super) fn new(size: usize, queue: usize) -> CallQueue {
-        CallQueue { shared: Arc::new(Shared { size, queue, state: Mutex::default() }) }
+    pub(super) fn new(size: usize, queue: usize) -> KeyQueue {
+        KeyQueue { shared: Arc::new(Shared { size, queue, state: Mutex::default() }) }
     }
 
     /// The right to a call of `key`, at once or after waiting for it.
-    pub(super) async fn take(&self, key: &Ulid, wait: Duration) -> Result<CallPermit, NoSlot> {
-        let permit = || CallPermit { key: key.clone(), shared: self.shared.clone() };
+    pub(super) async fn take(&self, key: &Ulid, wait: Duration) -> Result<KeyPermit, NoSlot> {
+        let permit = || KeyPermit { key: key.clone(), shared: self.shared.clone() };
         let Some((number, receiver)) = self.shared.enter(key)? else { return Ok(permit()) };
         let mut queued = Queued { number, key: key.clone(), shared: self.shared.clone(), receiver };
         match timeout(wait, &mut queued.receiver).await {
@@ -149,7 +149,7 @@ impl State {
     }
 }
 
-impl Drop for CallPermit {
+impl Drop for KeyPermit {
     fn drop(&mut self) {
         self.shared.end(&self.key);
     }
@@ -177,7 +177,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_key_never_holds_all_permits_and_fills_half_of_the_queue() {
-        let queue = CallQueue::new(3, 4);
+        let queue = KeyQueue::new(3, 4);
         let first = queue.take(&key(1), MAX_WAIT).await.expect("free");
         let second = queue.take(&key(1), MAX_WAIT).await.expect("free");
         assert!(
@@ -211,7 +211,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_permit_for_a_caller_who_has_gone_goes_to_the_next() {
-        let queue = CallQueue::new(1, 8);
+        let queue = KeyQueue::new(1, 8);
         let held = queue.take(&key(1), MAX_WAIT).await.expect("free");
         let second = key(2);
         let mut gone = Box::pin(queue.take(&second, Duration::from_secs(60)));

@@ -1,0 +1,307 @@
+//! SQL of a key, in a session of the key's own role: one statement in a read-only transaction that never commits.
+
+use std::io;
+
+use bytes::BytesMut;
+use postgres_protocol::message::{backend, frontend};
+use rowgate_sql::catalog::TypeKind;
+use rowgate_sql::shape::{Column, Encoding, Shape, label};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::Connection;
+use super::called::code;
+use crate::wire::connection::frames::Fields;
+use crate::wire::encode::json;
+use crate::wire::exchange::batch;
+use crate::wire::exchange::rows::Rows;
+use crate::wire::failure::{Cause, Malformed, Part, QueryFailure, QueryFault, Refused, Stop};
+use crate::wire::key_sessions::{Query, QueryColumn, QueryOutcome, Values};
+
+/// How a query went.
+pub(in crate::wire) struct Queried {
+    pub(in crate::wire) answer: Result<QueryOutcome, QueryFailure>,
+    /// Its transaction is rolled back, and the session may be used again.
+    pub(in crate::wire) is_whole: bool,
+}
+
+/// What is done with a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::wire) enum Step {
+    /// PostgreSQL resolves its names, checks the rights and plans it. No row is read.
+    Prepare,
+    Run,
+}
+
+/// The transaction that reads cannot be made to write once it has a snapshot, which [`SETTINGS`] takes.
+const BEGIN: &str = "begin isolation level read committed, read only";
+
+/// The rest is what the session began with. `$2`: a statement outlives its replica by this much at most.
+const SETTINGS: &str = "select pg_catalog.num_nonnulls(pg_catalog.set_config('search_path', $1, true), \
+    pg_catalog.set_config('statement_timeout', $2, true))";
+
+const TEXT: u32 = 25;
+const JSON: u32 = 114;
+const JSONB: u32 = 3802;
+
+/// What an exchange within the transaction gives: the inner error is one after which the session goes on.
+type Asked<T> = Result<Result<T, QueryFailure>, (Stop, Part)>;
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// One statement, in a transaction that is rolled back whatever comes of it. First PostgreSQL says what it would give: of one that
+    /// gives no columns, such as SET or DO, nothing runs.
+    ///
+    /// Not to be dropped half-way unless the connection is dropped with it.
+    pub(in crate::wire) async fn query(&mut self, query: &Query, step: Step) -> Queried {
+        match self.queried(query, step).await {
+            Ok((answer, is_whole)) => Queried { answer, is_whole },
+            Err((stop, part)) => Queried { answer: Err(stop.query_failure(part)), is_whole: false },
+        }
+    }
+
+    async fn queried(
+        &mut self,
+        query: &Query,
+        step: Step,
+    ) -> Result<(Result<QueryOutcome, QueryFailure>, bool), (Stop, Part)> {
+        let of_ours = |stop| (stop, Part::Key);
+        // Taken for an answer it would be somebody else's.
+        if !self.inbox.is_drained() {
+            return Err(of_ours(Stop::unasked()));
+        }
+        if query.text.contains('\0') {
+            return Ok((Err(refused(QueryFault::Syntax, "a NUL character")), true));
+        }
+        self.say(|out| begin(query, out)).await.map_err(of_ours)?;
+        self.begun().await.map_err(of_ours)?;
+        let answer = match self.described_query().await? {
+            Ok(columns) => match Collected::new(query, columns) {
+                Ok(collected) => match self.ran(query, step, collected).await? {
+                    // The rest of the rows is not read.
+                    Ok((outcome, false)) => return Ok((Ok(outcome), false)),
+                    ran => ran.map(|(outcome, _)| outcome),
+                },
+                Err(failure) => Err(failure),
+            },
+            Err(failure) => Err(failure),
+        };
+        self.rolled_back().await.map_err(of_ours)?;
+        Ok((answer, true))
+    }
+
+    /// Reads that the transaction has begun, with its settings.
+    async fn begun(&mut self) -> Result<(), Stop> {
+        self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+        self.still_open().await?;
+        for tag in [
+            backend::PARSE_COMPLETE_TAG,
+            backend::BIND_COMPLETE_TAG,
+            backend::DATA_ROW_TAG,
+            backend::COMMAND_COMPLETE_TAG,
+        ] {
+            self.expect(tag).await?;
+        }
+        self.still_open().await
+    }
+
+    /// Reads what the statement would give.
+    async fn described_query(&mut self) -> Asked<Vec<(QueryColumn, u32)>> {
+        let described = async {
+            self.expect(backend::PARSE_COMPLETE_TAG).await?;
+            self.expect(backend::PARAMETER_DESCRIPTION_TAG).await?;
+            match self.answer().await? {
+                (backend::ROW_DESCRIPTION_TAG, body) => Ok(Some(columns(body)?)),
+                (backend::NO_DATA_TAG, _) => Ok(None),
+                _ => Err(Malformed("a message that is not a description").into()),
+            }
+        };
+        let described = described.await;
+        self.unless_broken(described, Part::DataParse).await.map(|described| {
+            described.and_then(|columns| {
+                columns.ok_or_else(|| refused(QueryFault::Result, "the statement gives no columns"))
+            })
+        })
+    }
+
+    /// Binds the values, and runs the statement where that is the step. False: its rows are too long to be read to their end.
+    async fn ran(
+        &mut self,
+        query: &Query,
+        step: Step,
+        mut collected: Collected,
+    ) -> Asked<(QueryOutcome, bool)> {
+        let written = self.say(|out| run(query, step, &collected.shape, out)).await;
+        written.map_err(|stop| (stop, Part::Data))?;
+        let bound = self.expect(backend::BIND_COMPLETE_TAG).await.map(drop);
+        if bound.is_err() || step == Step::Prepare {
+            let bound = self.unless_broken(bound, Part::DataBind).await?;
+            return Ok(bound.map(|()| (collected.outcome(), true)));
+        }
+        let read = self.collect(&mut collected).await;
+        if let Ok(false) = read {
+            return match query.values {
+                Values::Rows { .. } if 0 < collected.rows.n_rows => Ok(Ok((collected.outcome(), false))),
+                Values::Rows { .. } | Values::One => Err((Stop::TooLong, Part::Data)),
+            };
+        }
+        let read = self.unless_broken(read, Part::Data).await?;
+        Ok(read.and_then(|_| {
+            let outcome = collected.outcome();
+            match query.values {
+                Values::One if 1 < outcome.n_rows => {
+                    Err(refused(QueryFault::Result, "the statement gives several rows"))
+                }
+                Values::One | Values::Rows { .. } => Ok((outcome, true)),
+            }
+        }))
+    }
+
+    /// Reads rows up to the last that was asked for. False: they are too long to be read to their end.
+    async fn collect(&mut self, collected: &mut Collected) -> Result<bool, Stop> {
+        loop {
+            match self.answer().await? {
+                (backend::DATA_ROW_TAG, body) => collected.add(body)?,
+                (backend::COMMAND_COMPLETE_TAG | backend::PORTAL_SUSPENDED_TAG, _) => return Ok(true),
+                _ => return Err(Malformed("a message that is not a row").into()),
+            }
+            if collected.is_too_long {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Reads up to the end of what was asked, where PostgreSQL has not ended the session.
+    async fn unless_broken<T>(&mut self, read: Result<T, Stop>, part: Part) -> Asked<T> {
+        let answer = match read {
+            Ok(value) => Ok(value),
+            Err(Stop::Server(error)) if !error.fatal => Err(error.query_failure(part)),
+            Err(stop) => return Err((stop, part)),
+        };
+        self.still_open().await.map_err(|stop| (stop, part))?;
+        Ok(answer)
+    }
+
+    /// The end of an exchange within the transaction. One that has left it is not met by another statement.
+    async fn still_open(&mut self) -> Result<(), Stop> {
+        match self.expect(backend::READY_FOR_QUERY_TAG).await? {
+            b"T" | b"E" => Ok(()),
+            _ => Err(Malformed("ReadyForQuery outside of the transaction").into()),
+        }
+    }
+
+    async fn rolled_back(&mut self) -> Result<(), Stop> {
+        self.say(|out| frontend::query("rollback", out)).await?;
+        self.expect(backend::COMMAND_COMPLETE_TAG).await?;
+        self.ready().await
+    }
+}
+
+/// What has come of a query so far.
+struct Collected {
+    columns: Vec<QueryColumn>,
+    shape: Shape,
+    rows: Rows,
+    /// The value where one is wanted.
+    one: Option<Vec<u8>>,
+    max_bytes: usize,
+    /// A row was left out, or the value is cut.
+    is_too_long: bool,
+}
+
+impl Collected {
+    /// Nothing yet; a failure where these columns are not what is wanted.
+    fn new(query: &Query, described: Vec<(QueryColumn, u32)>) -> Result<Collected, QueryFailure> {
+        let is_one = query.values == Values::One;
+        if is_one && !matches!(described[..], [(_, JSON | JSONB)]) {
+            return Err(refused(QueryFault::Result, "the statement does not give one column of json"));
+        }
+        let column = |(column, oid): &(QueryColumn, u32)| Column {
+            label: Some(label(&column.name)),
+            encoding: Encoding::scalar(TypeKind::Base, *oid),
+        };
+        let columns = described.iter().map(column).collect();
+        let shape = Shape { columns, position: Vec::new(), count: None };
+        Ok(Collected {
+            rows: Rows::new(&shape, query.values.max_rows()),
+            columns: described.into_iter().map(|(column, _)| column).collect(),
+            shape,
+            one: is_one.then(Vec::new),
+            max_bytes: query.max_bytes,
+            is_too_long: false,
+        })
+    }
+
+    fn add(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        let n_bytes = self.one.as_ref().map_or(self.rows.n_bytes(), Vec::len);
+        if self.max_bytes < n_bytes + body.len() {
+            self.is_too_long = true;
+            return Ok(());
+        }
+        let Some(one) = &mut self.one else { return self.rows.add(&self.shape, body) };
+        self.rows.n_rows += 1;
+        match Fields::of_row(body)?.value()? {
+            // NULL is as good as no row.
+            None => Ok(()),
+            Some(value) => json::write(&self.shape.columns[0].encoding, value, one),
+        }
+    }
+
+    fn outcome(self) -> QueryOutcome {
+        let (n_rows, more) = (self.rows.n_rows, self.rows.more || self.is_too_long);
+        QueryOutcome {
+            columns: self.columns,
+            json: self.one.unwrap_or_else(|| self.rows.whole()),
+            n_rows,
+            more,
+        }
+    }
+}
+
+/// Writes what begins the transaction and has PostgreSQL parse the statement in it.
+fn begin(query: &Query, out: &mut BytesMut) -> io::Result<()> {
+    frontend::query(BEGIN, out)?;
+    frontend::parse("", SETTINGS, [TEXT, TEXT], out)?;
+    let (path, timeout_ms) = (query.search_path(), query.timeout_of_server().to_string());
+    batch::bind("", [(0, Some(path.as_bytes())), (0, Some(timeout_ms.as_bytes()))], [0], out)?;
+    frontend::execute("", 0, out)?;
+    frontend::sync(out);
+    frontend::parse("", &query.text, query.binds.iter().map(|bind| bind.oid), out)?;
+    frontend::describe(b'S', "", out)?;
+    frontend::sync(out);
+    Ok(())
+}
+
+/// Writes what binds the values, each NULL where the statement is only prepared, and what runs it.
+fn run(query: &Query, step: Step, shape: &Shape, out: &mut BytesMut) -> io::Result<()> {
+    let is_run = step == Step::Run;
+    let values = query.binds.iter().map(|bind| (code(bind.format), bind.value.as_deref().filter(|_| is_run)));
+    batch::bind("", values, shape.columns.iter().map(|column| code(column.encoding.format())), out)?;
+    if is_run {
+        // One more than is taken says whether there are more.
+        let n_rows = query.values.max_rows().saturating_add(1);
+        frontend::execute("", i32::try_from(n_rows).unwrap_or(i32::MAX), out)?;
+    }
+    frontend::sync(out);
+    Ok(())
+}
+
+/// Names and types of the columns of a RowDescription.
+fn columns(description: &[u8]) -> Result<Vec<(QueryColumn, u32)>, Malformed> {
+    let mut fields = Fields::new(description);
+    let n_columns = u16::from_be_bytes(fields.bytes()?);
+    let mut columns = Vec::with_capacity(n_columns.into());
+    for _ in 0..n_columns {
+        let name = std::str::from_utf8(fields.text()?).map_err(|_| Malformed("a name that is not UTF-8"))?;
+        let name = name.to_owned();
+        // Table, number of its column; type; length, modifier, format.
+        let _: [u8; 6] = fields.bytes()?;
+        let oid = u32::from_be_bytes(fields.bytes()?);
+        let _: [u8; 8] = fields.bytes()?;
+        columns.push((QueryColumn { name }, oid));
+    }
+    Ok(columns)
+}
+
+/// A refusal of ours.
+fn refused(why: QueryFault, message: &str) -> QueryFailure {
+    QueryFailure::Refused(Refused { why, position: None, cause: Cause::ours(message) })
+}

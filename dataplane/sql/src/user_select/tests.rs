@@ -1,0 +1,136 @@
+//! What is allowed, what is refused and where, and that nothing panics.
+
+use super::{MAX_BYTES, MAX_NESTING, MAX_OPERATORS, Rules, check, parse, tokens, write};
+
+/// Texts that must not reach a database; the test of query sessions runs the same ones unparsed.
+const ESCAPES: &str = include_str!("../../../../tests/it/webhooks/escapes.sql");
+const ALLOWED: &str = include_str!("tests/allowed.sql");
+const REFUSED: &str = include_str!("tests/refused.sql");
+
+#[test]
+fn texts_that_would_escape_are_refused_by_their_rule() {
+    let mut misses = Vec::new();
+    for line in ESCAPES.lines() {
+        let (rule, text) = line.split_once('\t').expect("a rule and a text");
+        for rules in [Rules::SqlEndpoint, Rules::PayloadQuery] {
+            match check(text, rules) {
+                Err(refusal) if refusal.rule == rule && refusal.line == 1 => {}
+                other => misses.push(format!("{text}\n  {:?}", other.map(|it| it.sql()))),
+            }
+        }
+    }
+    assert!(60 <= ESCAPES.lines().count());
+    assert!(misses.is_empty(), "{}", misses.join("\n"));
+}
+
+#[test]
+fn refusals_say_the_place() {
+    let mut misses = Vec::new();
+    for line in REFUSED.lines() {
+        let (expected, text) = line.split_once('\t').expect("a refusal and a text");
+        let found = match check(&text.replace("\\n", "\n"), Rules::PayloadQuery) {
+            Ok(select) => format!("allowed as {}", select.sql().as_str()),
+            Err(it) => format!("{} {}:{}", it.rule, it.line, it.column),
+        };
+        if found != expected {
+            misses.push(format!("{text}\n  {found}"));
+        }
+    }
+    assert!(misses.is_empty(), "{}", misses.join("\n"));
+}
+
+/// Each line of the list is allowed; what is written from it reads back as itself, to the letter.
+#[test]
+fn what_is_allowed_is_written_as_it_was_read() {
+    let mut misses = Vec::new();
+    for text in ALLOWED.lines() {
+        match check(text, Rules::SqlEndpoint) {
+            Err(refusal) => misses.push(format!("{text}\n  {refusal}")),
+            Ok(select) => assert_eq!(again(select.sql().as_str()), select.sql().as_str(), "{text}"),
+        }
+    }
+    assert!(misses.is_empty(), "{}", misses.join("\n"));
+}
+
+fn again(sql: &str) -> String {
+    let tokens = tokens::tokens_of(sql).expect("it was written by us");
+    let query = parse(tokens).expect("it was read before");
+    write(&query).expect("it was written before").as_str().to_owned()
+}
+
+#[test]
+fn functions_in_from_become_rows() {
+    let select =
+        check("select g from generate_series(1, @n) as g", Rules::PayloadQuery).expect("it is allowed");
+    assert_eq!(
+        select.sql().as_str(),
+        "SELECT \"g\" FROM LATERAL (SELECT * FROM \"pg_catalog\".\"generate_series\"(1, $1) AS \"g\") AS \"g\""
+    );
+    assert_eq!(select.parameters, ["n"]);
+}
+
+#[test]
+fn recursion_and_the_views_of_the_catalog_are_the_endpoints() {
+    for text in [
+        "with recursive x as (select 1 as n union all select n + 1 from x) select n from x limit 9",
+        "select column_name from information_schema.columns",
+    ] {
+        assert!(check(text, Rules::SqlEndpoint).is_ok(), "{text}");
+        assert!(check(text, Rules::PayloadQuery).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn long_and_deep_texts_are_refused_before_the_parser() {
+    let deep = format!("select {}1{}", "(".repeat(MAX_NESTING + 1), ")".repeat(MAX_NESTING + 1));
+    let long = format!("select {}", "a or ".repeat(MAX_OPERATORS));
+    let large = format!("select '{}'", "x".repeat(MAX_BYTES));
+    for (text, rule) in [(deep, "nesting"), (long, "length"), (large, "size")] {
+        assert_eq!(check(&text, Rules::SqlEndpoint).map_err(|it| it.rule).err(), Some(rule));
+    }
+}
+
+/// Each chain that the bounds let through is read, checked, written and dropped on the stack of a thread of the server.
+#[test]
+fn the_longest_chains_fit_the_stack() {
+    let n = MAX_OPERATORS - 8;
+    let chains = [
+        format!("select a{}", " or a".repeat(n)),
+        format!("select a{}", " + 1".repeat(n)),
+        format!("select a{}", "::text".repeat(n / 2)),
+        format!("select a{}", " is null".repeat(n / 2)),
+        format!("select 1{}", " union select 1".repeat(n / 2)),
+        format!("select {}a", "not ".repeat(n)),
+        format!("select {}a", "- ".repeat(n)),
+        format!("select {}1{}", "(".repeat(MAX_NESTING), ")".repeat(MAX_NESTING)),
+        format!("select {}1{}", "(select ".repeat(MAX_NESTING), ")".repeat(MAX_NESTING)),
+        format!("select {}1{}", "case when a then ".repeat(n / 4), " end".repeat(n / 4)),
+        format!("select {}1{}", "lower(".repeat(MAX_NESTING), ")".repeat(MAX_NESTING)),
+    ];
+    let thread = std::thread::Builder::new().stack_size(2 << 20);
+    let thread = thread.spawn(move || chains.map(|text| check(&text, Rules::SqlEndpoint).is_ok()));
+    let allowed = thread.expect("a thread").join().expect("no chain overflows the stack");
+    assert!(allowed.first().is_some_and(|it| *it), "a flat chain is an ordinary text");
+}
+
+/// Words of SQL in a random order never panic, and what is allowed by chance is written as it was read.
+#[test]
+fn random_words_never_panic() {
+    let words: Vec<&str> = ALLOWED.split_whitespace().chain(ESCAPES.split_whitespace()).collect();
+    let mut state = 20_u64;
+    let mut next = |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    };
+    for _ in 0..20_000 {
+        let n_words = 1 + next(24);
+        let mut text = String::from("select ");
+        for _ in 0..n_words {
+            text.push_str(words[next(words.len())]);
+            text.push_str(if next(4) == 0 { "" } else { " " });
+        }
+        if let Ok(select) = check(&text, Rules::SqlEndpoint) {
+            assert_eq!(again(select.sql().as_str()), select.sql().as_str(), "{text}");
+        }
+    }
+}

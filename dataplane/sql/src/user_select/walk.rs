@@ -1,0 +1,59 @@
+//! The walk over the tree. Every struct is taken apart field by field and every enum by its allowed variants, so that a new field or
+//! variant of sqlparser does not slip through.
+
+use std::collections::BTreeSet;
+
+use sqlparser::ast::{DataType, Expr, ForClause, Query};
+
+use super::Rules;
+use super::names::Relation;
+use super::refusal::{Checked, Place, Refusal};
+
+/// What becomes of a scalar sub-select with FOR JSON, of JSON_QUERY and of parameters: the part of the translation that has to happen
+/// while the tree is walked.
+pub(crate) struct ForJson<'a> {
+    /// Of `$n` at n - 1.
+    pub(crate) types: &'a [DataType],
+    /// The keys of a SELECT, read before its names are folded.
+    pub(crate) keys: fn(&Query, &ForClause) -> Checked<Vec<String>>,
+    /// A sub-select that passed the checks becomes an expression.
+    pub(crate) nested: fn(&Query, &[String], &ForClause, Place) -> Checked<Expr>,
+}
+
+pub(crate) struct Walk<'a> {
+    pub(super) rules: Rules,
+    pub(super) for_json: Option<ForJson<'a>>,
+    /// The names of common table expressions in sight, of each query around.
+    pub(super) ctes: Vec<Vec<String>>,
+    /// The last place that was known.
+    pub(super) at: Place,
+    pub(super) relations: BTreeSet<Relation>,
+    pub(super) functions: BTreeSet<String>,
+    pub(super) operators: BTreeSet<String>,
+    pub(super) types: BTreeSet<String>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(rules: Rules, for_json: Option<ForJson<'a>>) -> Walk<'a> {
+        Walk {
+            rules,
+            for_json,
+            ctes: Vec::new(),
+            at: Place { line: 1, column: 1 },
+            relations: BTreeSet::new(),
+            functions: BTreeSet::new(),
+            operators: BTreeSet::new(),
+            types: BTreeSet::new(),
+        }
+    }
+
+    /// A refusal at the last known place.
+    pub(super) fn refuse<T>(&self, rule: &'static str, message: impl Into<String>) -> Checked<T> {
+        Err(Refusal::new(rule, self.at, message))
+    }
+
+    /// Refuses with this rule and message unless `holds`.
+    pub(super) fn need(&self, holds: bool, rule: &'static str, message: &'static str) -> Checked {
+        if holds { Ok(()) } else { self.refuse(rule, message) }
+    }
+}

@@ -1,0 +1,41 @@
+//! Statements that a function runs, as a function of the tenant's that takes SQL would: `app.runs` says what they gave, or the
+//! SQLSTATE with which they failed.
+
+use super::attempts::Attempt;
+
+pub(super) const INSIDE: [Attempt; 34] = [
+    ("select current_user::text", "me"),
+    ("set role wq_b", "42501"),
+    ("set role wq_auth", "42501"),
+    ("set local role wq_b", "42501"),
+    ("set session authorization wq_b", "42501"),
+    ("reset role", "ran"),
+    ("set role none", "ran"),
+    ("reset all", "ran"),
+    ("set transaction read write", "25001"),
+    ("set session characteristics as transaction read write", "ran"),
+    ("set default_transaction_read_only = off", "ran"),
+    ("set row_security = off", "ran"),
+    ("commit", "0A000"),
+    ("rollback", "0A000"),
+    ("start transaction read write", "0A000"),
+    ("discard all", "25001"),
+    ("prepare left_behind as select 1", "ran"),
+    ("declare left_behind cursor with hold for select 1", "ran"),
+    ("listen left_behind", "ran"),
+    ("notify left_behind, 'x'", "ran"),
+    ("do 'begin insert into app.open values (1); end'", "25006"),
+    ("insert into app.open values (1)", "25006"),
+    ("insert into app.open values (1) returning n", "25006"),
+    ("select nextval('app.counter')::text", "25006"),
+    ("lock table app.open in access exclusive mode", "25006"),
+    ("create temporary table left_behind (n integer)", "42501"),
+    ("create table app.left_behind (n integer)", "25006"),
+    ("copy (select 1) to program 'touch /tmp/left_behind'", "42501"),
+    ("copy app.open from program 'echo 1'", "25006"),
+    ("alter role current_user password 'x'", "25006"),
+    ("alter role current_user set TimeZone = 'Asia/Tokyo'", "25006"),
+    ("alter default privileges grant select on tables to public", "25006"),
+    ("select word from app.secrets", "42501"),
+    ("select pg_advisory_lock(7)::text", ""),
+];
