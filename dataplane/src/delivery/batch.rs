@@ -77,10 +77,9 @@ impl Batch {
         let sources = sources(&context, claimed.tables.as_deref());
         let rels: Vec<u32> = sources.iter().map(|source| source.table).collect();
         let (id, ops, tables) = (claimed.id.clone(), claimed.ops.clone(), rels.clone());
-        let pending = tenant
-            .on_deliveries(move |conn| {
-                Box::pin(async move { delivery::pending(conn, &id, from, &tables, &ops, PAGE).await })
-            });
+        let pending = tenant.on_deliveries(move |conn| {
+            Box::pin(async move { delivery::pending(conn, &id, from, &tables, &ops, PAGE).await })
+        });
         let Pending { mut page, floor } = pending.await?;
         if page.changes.iter().any(|change| change.image.is_none()) {
             // nothing is asked of the database about a truncate, so that the key is
@@ -124,7 +123,9 @@ impl Batch {
             let cause = cause.map_or_else(|| "null".to_owned(), |cause| cause.to_string());
             format!(
                 "{{\"tick\":{},\"seq\":{},\"generation\":{generation},\"at\":\"{occurred_at}\",\"rel\":{table},\"op\":\"{op}\",\"cause\":{cause},\"image\":{}}}",
-                at.tick, at.seq, raw(image)
+                at.tick,
+                at.seq,
+                raw(image)
             )
         };
         format!("[{}]", self.changes.iter().map(change).collect::<Vec<_>>().join(","))

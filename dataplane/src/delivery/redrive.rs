@@ -6,7 +6,7 @@ use rowgate_pg::tenant::delivery::dead_letters::{self, Redrive};
 use rowgate_pg::tenant::events::Page;
 
 use super::batch;
-use super::worker::{Cut, Worker};
+use super::worker::{OwnerDied, Worker};
 use crate::api::events::given::Given;
 
 /// Sends those that are asked for. What the key may not read any more is left out, and where nothing is left the dead letter
@@ -21,9 +21,8 @@ pub(super) async fn all(worker: &Worker) {
 
 async fn next(worker: &Worker) -> Option<Redrive> {
     let id = worker.claimed.id.clone();
-    let next = worker
-        .tenant
-        .on_deliveries(move |conn| Box::pin(async move { dead_letters::next(conn, &id).await }));
+    let next =
+        worker.tenant.on_deliveries(move |conn| Box::pin(async move { dead_letters::next(conn, &id).await }));
     next.await.ok().flatten()
 }
 
@@ -38,15 +37,14 @@ async fn one(worker: &Worker, redrive: Redrive) -> Option<()> {
             let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
             match worker.send(&id, attempt, true, &events).await {
                 Ok(outcome) => Some(outcome),
-                Err(Cut::OwnerInactive | Cut::Draining) => return None,
+                Err(OwnerDied) => return None,
             }
         }
     };
     let is_delivered = outcome.as_ref().is_none_or(|outcome| outcome.failure.is_none());
     let refused = outcome.as_ref().is_some_and(|outcome| matches!(outcome.failure, Some(Failure::Refused)));
     let attempted = outcome.map(|outcome| outcome.attempted);
-    let (id, lease, subscription) =
-        (redrive.id.clone(), worker.lease.clone(), worker.claimed.id.clone());
+    let (id, lease, subscription) = (redrive.id.clone(), worker.lease.clone(), worker.claimed.id.clone());
     let noted = worker.tenant.on_deliveries(move |conn| {
         Box::pin(async move {
             dead_letters::sent(conn, &subscription, &lease, &id, is_delivered, attempted.as_ref()).await

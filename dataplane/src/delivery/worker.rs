@@ -8,8 +8,8 @@ use rowgate_core::name::Ulid;
 use rowgate_core::webhook::destination::{Destination, Policy};
 use rowgate_core::webhook::secret::WebhookSecret;
 use rowgate_core::webhook::step::{Effect, Failure, Input, State, Status, step};
-use rowgate_pg::tenant::delivery::{self, Claimed};
 use rowgate_pg::tenant::delivery::commit::{self, Attempted, DeadLetter, Standing, Written};
+use rowgate_pg::tenant::delivery::{self, Claimed};
 use rowgate_pg::tenant::events::Position;
 use rowgate_program::entropy;
 use tokio::time::sleep;
@@ -43,11 +43,8 @@ pub(super) struct Outcome {
     pub(super) failure: Option<Failure>,
 }
 
-/// Why there is no outcome: the key died while the request was under way, or the replica ends.
-pub(super) enum Cut {
-    OwnerInactive,
-    Draining,
-}
+/// There is no outcome: the key died while the request was under way.
+pub(super) struct OwnerDied;
 
 impl Worker {
     pub(super) fn new(app: Arc<App>, tenant: Arc<Tenant>, lease: Ulid, claimed: Claimed) -> Option<Worker> {
@@ -102,11 +99,7 @@ impl Worker {
         let replay = state.replay_until.is_some_and(|until| batch.to <= until);
         let outcome = match self.send(&id, attempt, replay, &batch.events).await {
             Ok(outcome) => outcome,
-            Err(Cut::OwnerInactive) => return self.stop_for_owner(state).await,
-            Err(Cut::Draining) => {
-                self.give_back().await;
-                return None;
-            }
+            Err(OwnerDied) => return self.stop_for_owner(state).await,
         };
         let n_events = u32::try_from(batch.events.len()).unwrap_or(u32::MAX);
         let input = match &outcome.failure {
@@ -130,7 +123,7 @@ impl Worker {
         attempt: u32,
         replay: bool,
         events: &[(String, String)],
-    ) -> Result<Outcome, Cut> {
+    ) -> Result<Outcome, OwnerDied> {
         let now = Timestamp::now();
         let message = Message {
             id: id.as_str(),
@@ -152,7 +145,7 @@ impl Worker {
                 let post = self.app.sender.post(&destination, &policy, headers, body.clone());
                 tokio::select! {
                     sent = post => sent,
-                    () = self.owner_died() => return Err(Cut::OwnerInactive),
+                    () = self.owner_died() => return Err(OwnerDied),
                 }
             }
         };
@@ -262,11 +255,9 @@ impl Worker {
 
     async fn commit(&self, read: Option<Position>, written: Written) -> Option<Standing> {
         let (id, lease) = (self.claimed.id.clone(), self.lease.clone());
-        let written = self
-            .tenant
-            .on_deliveries(move |conn| {
-                Box::pin(async move { commit::commit(conn, &id, &lease, read, &written).await })
-            });
+        let written = self.tenant.on_deliveries(move |conn| {
+            Box::pin(async move { commit::commit(conn, &id, &lease, read, &written).await })
+        });
         // without an answer the lease runs out, and the batch is sent again under the same EventIds
         written.await.ok().flatten()
     }
