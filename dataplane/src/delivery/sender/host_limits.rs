@@ -134,7 +134,7 @@ mod tests {
     }
 
     /// All that are free of one host.
-    async fn take_all(limits: &Arc<HostLimits>) -> Vec<HostPermit> {
+    fn take_all(limits: &Arc<HostLimits>) -> Vec<HostPermit> {
         let mut taken = Vec::new();
         while let Some(permit) = limits.permit("a", &tenant(1)).now_or_never() {
             taken.push(permit);
@@ -147,9 +147,9 @@ mod tests {
         let limits = HostLimits::new();
         for (n_live, expected) in [(1, 16), (2, 8), (3, 5), (16, 1), (40, 1), (0, 16)] {
             limits.set_replicas(n_live);
-            assert_eq!(take_all(&limits).await.len(), expected, "{n_live} replicas");
+            assert_eq!(take_all(&limits).len(), expected, "{n_live} replicas");
         }
-        let _taken = take_all(&limits).await;
+        let _taken = take_all(&limits);
         assert!(limits.permit("b", &tenant(1)).now_or_never().is_some(), "another host has its own");
         assert!(limits.permit("a", &tenant(2)).now_or_never().is_none());
     }
