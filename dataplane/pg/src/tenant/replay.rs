@@ -25,6 +25,7 @@ pub enum From {
 /// Where a subscription begins again, and how much it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replayed {
+    /// Of the position.
     pub generation: i32,
     /// Events behind it are sent.
     pub from: Position,
@@ -67,7 +68,6 @@ struct Present {
     ops: Vec<String>,
     cursor_tick: i64,
     cursor_seq: i64,
-    generation: i32,
     floor: i64,
     newest: i64,
 }
@@ -97,7 +97,7 @@ async fn within(
     dry_run: bool,
 ) -> Result<Replayed, ReplayError> {
     let present: Option<Present> = sqlx::query_as(
-        "select s.rels, s.ops, s.cursor_tick, s.cursor_seq, l.generation, l.floor, (select max(number) from dl.ticks) as newest
+        "select s.rels, s.ops, s.cursor_tick, s.cursor_seq, l.floor, (select max(number) from dl.ticks) as newest
          from dl.subscriptions s cross join dl.event_log l where s.id = $1 for update of s",
     )
     .bind(id)
@@ -118,7 +118,13 @@ async fn within(
     if !dry_run {
         set_back(open, id, to, (to < cursor).then_some(cursor)).await?;
     }
-    Ok(Replayed { generation: present.generation, from: to, n_events })
+    let generation = generation(open, if to.seq == 0 { to.tick - 1 } else { to.tick }).await?;
+    Ok(Replayed { generation: generation.unwrap_or_default(), from: to, n_events })
+}
+
+/// Of a tick, also of one that is no longer kept.
+async fn generation(conn: &mut PgConnection, tick: i64) -> Result<Option<i32>, PgError> {
+    Ok(sqlx::query_scalar("select dl.generation_of($1)").bind(tick).fetch_one(conn).await?)
 }
 
 /// The position before an event.
@@ -126,14 +132,12 @@ async fn event(
     conn: &mut PgConnection,
     id: &str,
     present: &Present,
-    generation: i32,
+    of: i32,
     at: Position,
 ) -> Result<Position, ReplayError> {
     let before = Position { seq: at.seq - 1, ..at };
-    if generation < present.generation {
-        return Err(ReplayError::ExpiredEvent);
-    }
-    if generation != present.generation || present.newest < at.tick || at.seq < 1 {
+    let is_of = generation(conn, at.tick).await? == Some(of);
+    if !is_of || present.newest < at.tick || at.seq < 1 {
         return Err(ReplayError::UnknownEvent);
     }
     let is_kept = present.floor < at.tick;
@@ -192,7 +196,7 @@ async fn count(
     let most = i64::from(MAX_LAG);
     let mut n_events = 0;
     for _ in 0..MAX_PAGES {
-        let (n, tick, seq): (i64, i64, i64) = sqlx::query_as(
+        let page: Option<(i64, i64, i64)> = sqlx::query_as(
             "with page as (select tick, seq, op from dl.pending($1, $2, $3, $4, $5, $6))
              select (select count(op) from page), tick, seq from page order by tick desc, seq desc limit 1",
         )
@@ -202,8 +206,10 @@ async fn count(
         .bind(present.rels.as_deref().unwrap_or_default())
         .bind(&present.ops)
         .bind(MAX_LAG)
-        .fetch_one(&mut *conn)
+        .fetch_optional(&mut *conn)
         .await?;
+        // none: the log gave up what was counted
+        let Some((n, tick, seq)) = page else { break };
         n_events += n;
         from = from.max(Position { tick, seq });
         if most <= n_events || present.newest < from.tick {

@@ -64,7 +64,7 @@ macro_rules! subscriptions {
             "select s.id, s.origin, s.owner_key, s.name, s.url, s.tables, s.ops, s.payload_query, s.headers::text as headers,
                  s.max_events, s.max_bytes, s.max_attempts, s.initial_seconds, s.max_seconds, s.disable_on_gone, s.suspend,
                  s.version, s.state, s.reason, s.owner_inactive, s.batch_id is not null as is_failing,
-                 concat_ws('.', (select generation from dl.event_log), s.cursor_tick, s.cursor_seq) as cursor,
+                 concat_ws('.', dl.generation_of(case s.cursor_seq when 0 then s.cursor_tick - 1 else s.cursor_tick end), s.cursor_tick, s.cursor_seq) as cursor,
                  s.consecutive_dead_letters,
                  (select count(*) from dl.dead_letters d where d.subscription = s.id and d.delivered_at is null) as dead_letters,
                  coalesce(lag.n, 0)::bigint as lag_events, lag.oldest as oldest_undelivered,

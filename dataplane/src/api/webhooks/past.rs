@@ -64,7 +64,6 @@ pub(crate) async fn dead_letter(caller: Caller, target: RequestTarget) -> Result
     });
     let (found, changes): (Option<DeadLetter>, Vec<Given>) = caller.tenant.on_deliveries(look).await?;
     let found = found.ok_or_else(no_dead_letter)?;
-    let generation = found.first_event.split('.').next().unwrap_or_default();
     let catalog = &context.snapshot.catalog;
     let scope = context.snapshot.scope(&context.key);
     let shown: Vec<Value> = changes
@@ -75,7 +74,7 @@ pub(crate) async fn dead_letter(caller: Caller, target: RequestTarget) -> Result
                     && scope.entities.contains_key(&entity.name)
             });
             json!({
-                "EventId": format!("{generation}.{}.{}", change.tick, change.seq),
+                "EventId": format!("{}.{}.{}", change.generation, change.tick, change.seq),
                 "op": op_name(&change.op),
                 "occurredAt": change.at,
                 "entity": entities.next().map(|entity| entity.name.as_str()),

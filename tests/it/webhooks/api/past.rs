@@ -40,7 +40,7 @@ async fn dead_letters_say_which_changes_they_hold_and_are_sent_again_when_they_a
     let id = id(&mill.subscribed("one", URL).await);
     mill.sql(
         "insert into dl.dead_letters (id, subscription, n_events, attempts, first_event, last_event, changes, last_status, last_error)
-         select 'd' || n, s.id, 1, 10, '1.1.1', '1.1.1', json_build_array(json_build_object('tick', 1, 'seq', 1,
+         select 'd' || n, s.id, 1, 10, '1.1.1', '1.1.1', json_build_array(json_build_object('tick', 1, 'seq', 1, 'generation', 1,
              'at', '2026-11-25T00:00:00Z', 'rel', 'mill.orders'::regclass::oid::bigint, 'op', 'i', 'cause', null,
              'image', json_build_object('id', 1, 'note', 'hidden'))), 500, 'the receiver answered 500'
          from dl.subscriptions s, generate_series(1, 3) n;

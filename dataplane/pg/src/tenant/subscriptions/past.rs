@@ -42,6 +42,7 @@ pub struct DeadLetter {
 pub struct Given {
     pub tick: i64,
     pub seq: i64,
+    pub generation: i32,
     pub at: String,
     pub rel: i64,
     pub op: String,
@@ -87,7 +88,7 @@ pub async fn dead_letters(
 /// The changes of a dead letter, in their order.
 pub async fn changes(conn: &mut PgConnection, dead_letter: &str) -> Result<Vec<Given>, PgError> {
     let query = sqlx::query_as(
-        "select (c.of ->> 'tick')::bigint as tick, (c.of ->> 'seq')::bigint as seq, c.of ->> 'at' as at,
+        "select (c.of ->> 'tick')::bigint as tick, (c.of ->> 'seq')::bigint as seq, (c.of ->> 'generation')::integer as generation, c.of ->> 'at' as at,
              (c.of ->> 'rel')::bigint as rel, c.of ->> 'op' as op
          from dl.dead_letters d cross join lateral json_array_elements(d.changes) with ordinality c(of, n)
          where d.id = $1 order by c.n",
