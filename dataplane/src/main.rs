@@ -61,8 +61,9 @@ fn main() -> ExitCode {
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
         Command::Standalone(flags) => match flags.settings() {
-            Ok((server, console, settings)) => {
+            Ok((server, console, mut settings)) => {
                 log::start(server.log_format);
+                settings.webhook_ranges.clone_from(&server.webhook_ranges);
                 rowgate_standalone::run(settings, async || standalone::Bound::new(server, console).await)
             }
             Err(mistakes) => failed(&mistakes, MISTAKE),

@@ -2,6 +2,7 @@
 //! `tests/it/kubernetes/cluster/admission.rs` to an API server. Each reads this file.
 
 mod relationships;
+mod subscriptions;
 
 use rowgate_crds::Kind;
 use serde_json::{Value, json};
@@ -17,7 +18,8 @@ pub(crate) struct Case {
 }
 
 pub(crate) fn all() -> Vec<Case> {
-    [tenants(), entities(), keys(), relationships::cases(), changes(), texts()].concat()
+    [tenants(), entities(), keys(), relationships::cases(), subscriptions::cases(), changes(), texts()]
+        .concat()
 }
 
 /// The object `shop` with this spec, in YAML.

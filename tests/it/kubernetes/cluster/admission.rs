@@ -117,6 +117,7 @@ fn plural(kind: Kind) -> &'static str {
         Kind::ApiKey => "apikeys",
         Kind::Relationship => "relationships",
         Kind::WebhookSubscription => "webhooksubscriptions",
+        Kind::WebhookSubscription => "webhooksubscriptions",
     }
 }
 
