@@ -1,9 +1,10 @@
-// Uses the console of the shop in Chromium, as a person does: picks a key, runs the query with which GraphiQL begins, and sends
-// a request from the API reference.
+// Uses the console of the shop in Chromium, as a person does: picks a key, runs the query with which GraphiQL begins, looks after
+// a webhook whose receiver fails first, and sends a request from the API reference.
 // Arguments: the folder of the packages, the address, Chromium. Standard input: JSON with the texts of the
 // keys, which must not appear in anything that the browser gets, and `pictures`, a folder for pictures, or null.
 // It prints what it saw as JSON; a look that fails ends it.
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
@@ -20,6 +21,8 @@ const complaints = [];
 const foreign = new Set();
 const leaks = new Set();
 const bodies = [];
+// what the page must not get: of each key and secret the part that is random
+const secrets = keys.map((key) => key.slice(key.indexOf("dlk_") + 16, -6));
 let answers = 0;
 
 async function open(colorScheme) {
@@ -32,7 +35,9 @@ async function open(colorScheme) {
   );
   const page = await context.newPage();
   page.on("console", (line) => {
-    if (["error", "warning"].includes(line.type())) complaints.push(`${line.type()}: ${line.text()}`);
+    // the one that a page may not make
+    const isRefused = line.location().url.endsWith("/api/ddl/events/webhooks") && line.text().includes("403");
+    if (["error", "warning"].includes(line.type()) && !isRefused) complaints.push(`${line.type()}: ${line.text()}`);
   });
   page.on("pageerror", (error) => complaints.push(`thrown: ${error.message}`));
   page.on("websocket", (socket) => foreign.add(socket.url()));
@@ -54,7 +59,7 @@ async function look(response) {
   const isStream = response.headers()["content-type"] === "text/event-stream";
   const body = isStream ? Buffer.alloc(0) : await response.body().catch(() => Buffer.alloc(0));
   const text = `${JSON.stringify(response.headers())}\n${body.toString("latin1")}`;
-  if (keys.some((key) => text.includes(key.slice(key.indexOf("dlk_") + 16, -6)))) leaks.add(response.url());
+  if (secrets.some((secret) => text.includes(secret))) leaks.add(response.url());
   const policy = response.headers()["content-security-policy"] ?? "";
   if (!policy.startsWith("default-src 'self'; ")) complaints.push(`no policy: ${response.url()}`);
 }
@@ -112,18 +117,24 @@ async function completes(page) {
   await page.keyboard.press("Escape");
 }
 
+const ORDER = { customer: 7, lines: [{ product: 3, quantity: 2 }] };
+
+// The status of a request that a script of the page makes.
+function post(page, path, body) {
+  const send = async ([address, body]) => {
+    const headers = { "Content-Type": "application/json" };
+    const response = await fetch(address, { method: "POST", headers, body: JSON.stringify(body) });
+    await response.text();
+    return response.status;
+  };
+  return page.evaluate(send, [`/console/proxy/shop/shop-admin${path}`, body]);
+}
+
 // What is written while the page is open appears in it.
 async function events(page) {
   await tab(page, "Events");
   await page.getByText("appear here as they happen").waitFor();
-  const answered = await page.evaluate(async () => {
-    const order = { customer: 7, lines: [{ product: 3, quantity: 2 }] };
-    const headers = { "Content-Type": "application/json" };
-    const address = "/console/proxy/shop/shop-admin/auth/shop/api/place_order";
-    const response = await fetch(address, { method: "POST", headers, body: JSON.stringify(order) });
-    await response.text();
-    return response.status;
-  });
+  const answered = await post(page, "/auth/shop/api/place_order", ORDER);
   const newest = page.getByRole("list", { name: "Events" }).getByRole("listitem").first();
   await newest.getByText('"customer_id": 7').waitFor();
   const op = await newest.locator(".operation").textContent();
@@ -131,46 +142,72 @@ async function events(page) {
   return { answered, op };
 }
 
-// One whose receiver is away, so that the first batch is a dead letter at once.
-async function subscribe(page) {
-  return page.evaluate(async () => {
-    const url = "https://127.0.0.1:1/hooks";
-    const body = { name: "to nowhere", url, filter: { tables: ["orders"] }, retry: { maxAttempts: 1 } };
-    const headers = { "Content-Type": "application/json" };
-    const address = "/console/proxy/shop/shop-admin/api/ddl/events/webhooks";
-    const response = await fetch(address, { method: "POST", headers, body: JSON.stringify(body) });
-    return { status: response.status, secret: (await response.json()).secret?.slice(0, 6) };
+// A receiver that refuses everything until `accepts` says otherwise, and the types of what it got.
+async function receiver() {
+  const it = { accepts: false, received: [] };
+  it.server = createServer(async (request, response) => {
+    let text = "";
+    for await (const piece of request) text += piece;
+    it.received.push(JSON.parse(text).type);
+    response.writeHead(it.accepts ? 204 : 500).end(it.accepts ? undefined : "out of paper");
   });
+  await new Promise((resolve) => it.server.listen(0, "127.0.0.1", resolve));
+  it.url = `http://127.0.0.1:${it.server.address().port}/hooks`;
+  return it;
 }
 
+// The subscription is made with the key, outside of the page; its receiver fails, is repaired, and gets what it missed.
 async function webhooks(page) {
+  const target = await receiver();
+  const draft = { name: "new orders", url: target.url, filter: { tables: ["orders"], ops: ["insert"] }, retry: { maxAttempts: 1 } };
+  const headers = { "X-API-Key": keys[1], "Content-Type": "application/json" };
+  const made = await fetch(`${url}/api/ddl/events/webhooks`, { method: "POST", headers, body: JSON.stringify(draft) });
+  const { secret } = await made.json();
+  secrets.push(secret.slice("whsec_".length));
   await tab(page, "Webhooks");
-  const card = page.getByRole("article", { name: "to nowhere" });
-  await card.getByRole("heading", { name: "to nowhere" }).waitFor();
-  // asked for until the first batch was given up
-  const listed = async (name) => {
-    const items = card.getByRole("list", { name }).getByRole("listitem");
-    for (;;) {
-      const answered = page.waitForResponse((response) => response.url().endsWith(name.toLowerCase().replace(" ", "-")));
-      await card.getByRole("button", { name, exact: true }).click();
-      if ((await (await answered).text()).includes('"attempt')) break;
-    }
-    await items.first().waitFor();
-    return items.first();
-  };
-  const delivery = await listed("Deliveries");
-  await delivery.getByText("Request", { exact: true }).click();
-  await delivery.locator("pre").getByText("row.batch").waitFor();
-  const letter = await listed("Dead letters");
+  const refused = await post(page, "/api/ddl/events/webhooks", draft);
+  const card = page.getByRole("article", { name: "new orders" });
+  const outcome = card.getByRole("status");
+  const click = (name) => card.getByRole("button", { name, exact: true }).click();
+
+  await click("Send a test");
+  await outcome.getByText("was not taken").waitFor();
+  const test = await outcome.textContent();
+  await post(page, "/auth/shop/api/place_order", ORDER);
+  await card.getByText("1, 1 in a row").waitFor();
+  await click("Deliveries");
+  const delivery = card.getByRole("list", { name: "Deliveries" }).getByRole("listitem").first();
+  await delivery.getByText("the receiver answered 500").click();
+  const { events } = JSON.parse(await delivery.getByLabel("Request").textContent());
+  const response = await delivery.getByLabel("Response").textContent();
   await picture(page, "webhooks");
+
+  target.accepts = true;
+  await click("Dead letters");
+  const letter = card.getByRole("list", { name: "Dead letters" }).getByRole("listitem").first();
+  await letter.getByText("the receiver answered 500").click();
+  await letter.getByText("insert of orders").waitFor();
   await letter.getByRole("button", { name: "Send again" }).click();
-  const said = card.getByRole("status");
-  await said.getByText("Dead letters that are sent again: 1.").waitFor();
-  await card.getByRole("button", { name: "Count", exact: true }).click();
-  await said.getByText("A replay would send").waitFor();
-  await card.getByRole("button", { name: "Replay", exact: true }).click();
-  await said.filter({ hasText: "A replay would send" }).waitFor({ state: "detached" });
-  return (await card.locator("code").first().textContent()) ?? "";
+  await outcome.getByText("sent again").waitFor();
+  const redriven = await outcome.textContent();
+  await letter.getByText("delivered since").waitFor();
+
+  await click("Replay");
+  await card.getByLabel("Replay from").selectOption("fromEventId");
+  await card.getByLabel("Event or time").fill(events[0].EventId);
+  await click("Count the events");
+  await outcome.getByText("would send").waitFor();
+  const counted = await outcome.textContent();
+  await click("Send them again");
+  await outcome.getByText("has begun").waitFor();
+  await click("Deliveries");
+  // the redrive, and the replay
+  await card.getByRole("list", { name: "Deliveries" }).getByText("delivered: 204").nth(1).waitFor();
+  await click("Suspend");
+  await card.getByRole("button", { name: "Resume" }).waitFor();
+  target.server.close();
+  const request = [events[0].type, events[0].data.customer_id];
+  return { refused, test, request, response, redriven, counted, received: target.received };
 }
 
 async function reference(page) {
@@ -193,7 +230,6 @@ async function reference(page) {
 const page = await open("light");
 const seen = { entities: await entities(page), graphql: await graphql(page) };
 await completes(page);
-seen.subscribed = await subscribe(page);
 seen.events = await events(page);
 seen.webhooks = await webhooks(page);
 seen.reference = await reference(page);

@@ -205,3 +205,20 @@ async fn a_key_with_a_new_secret_goes_on() {
     until("rows with the new secret", async || (shop.page(rows, &[], "").await.status == 200).then_some(()))
         .await;
 }
+
+/// Seen to fail with a proxy that passes every request on.
+#[tokio::test]
+async fn a_page_gets_no_secret_of_a_webhook() {
+    let shop = Shop::open().await;
+    let json = ("Content-Type", "application/json");
+    let draft = r#"{"name": "orders", "url": "https://example.com/hooks"}"#;
+    let why = "the answer to this request holds a secret, which the console gives to no page; send the request with curl and the \
+               header X-API-Key";
+    for path in ["", "/", "/01k0000000000000000000000a/secret/rotate"] {
+        let line = format!("POST /console/proxy/shop/shop-admin/api/ddl/events/webhooks{path}");
+        let reply = shop.page(&line, &[json], draft).await;
+        assert_eq!((reply.status, reply.json()["error"]["message"].as_str()), (403, Some(why)), "{line}");
+    }
+    let list = shop.page("GET /console/proxy/shop/shop-admin/api/ddl/events/webhooks", &[], "").await;
+    assert_eq!((list.status, list.json()), (200, json!({"subscriptions": []})));
+}

@@ -8,7 +8,7 @@ use axum::http::header::{
     ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, IF_MATCH, IF_NONE_MATCH, TRANSFER_ENCODING,
 };
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, Uri};
+use axum::http::{HeaderName, HeaderValue, Method, Uri};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_standalone::LiveKeys;
 
@@ -46,6 +46,13 @@ struct Target<'a> {
 /// The request for the API.
 pub(super) fn forwarded(keys: &LiveKeys, parts: Parts, body: Body) -> Result<Request, Problem> {
     let target = target(parts.uri.path())?;
+    if shows_secret(&parts.method, target.path) {
+        return Err(Problem::new(
+            Code::Forbidden,
+            "the answer to this request holds a secret, which the console gives to no page; send the request with curl and the \
+             header X-API-Key",
+        ));
+    }
     let key = keys.find(target.tenant, &target.key).ok_or_else(|| {
         let what = "this key does not work any more, or there is none of this name; choose another one";
         Problem::new(Code::NotFound, what)
@@ -92,6 +99,18 @@ fn target(path: &str) -> Result<Target<'_>, Problem> {
         return Err(outside());
     }
     Ok(Target { tenant, key: path::decode(key).map_err(|_| outside())?, path })
+}
+
+/// Whether the API answers with the secret of a webhook subscription: when one is made, and when it gets a new secret. It shows each
+/// secret once; a page would keep it where scripts, extensions and the browser's tools read it.
+fn shows_secret(method: &Method, path: &str) -> bool {
+    let parts: Vec<String> = path.split('/').filter_map(|part| path::decode(part).ok()).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    let is_of_secrets = matches!(
+        parts[..],
+        ["api", "ddl", "events", "webhooks"] | ["api", "ddl", "events", "webhooks", _, "secret", ..]
+    );
+    is_of_secrets && *method != Method::GET
 }
 
 fn outside() -> Problem {
@@ -154,6 +173,24 @@ mod tests {
         ] {
             let refused = target(&format!("{PREFIX}{path}")).expect_err(path);
             assert_eq!(refused.code, Code::Forbidden, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_answered_with_a_secret_is_not_forwarded() {
+        for (method, path, shows) in [
+            (Method::POST, "/api/ddl/events/webhooks", true),
+            (Method::POST, "/api/ddl/events/webhooks/", true),
+            (Method::POST, "/api/ddl//events/%77ebhooks", true),
+            (Method::POST, "/api/ddl/events/webhooks/01k/secret/rotate", true),
+            (Method::PUT, "/api/ddl/events/webhooks/01k/%73ecret", true),
+            (Method::GET, "/api/ddl/events/webhooks", false),
+            (Method::PATCH, "/api/ddl/events/webhooks/01k", false),
+            (Method::POST, "/api/ddl/events/webhooks/01k/replay", false),
+            (Method::POST, "/api/ddl/events/webhooks/01k/dead-letters/redrive", false),
+            (Method::POST, "/auth/shop/api/webhooks", false),
+        ] {
+            assert_eq!(shows_secret(&method, path), shows, "{method} {path}");
         }
     }
 }

@@ -75,6 +75,7 @@ async function draw() {
   if (shown === what) return;
   shown = what;
   events.close();
+  webhooks.close();
   say("Loading.");
   const container = document.getElementById(view);
   try {

@@ -7,25 +7,25 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-export function get(address) {
-  return ask("GET", address);
+export function button(text, act, attributes = {}) {
+  const made = element("button", { type: "button", ...attributes }, text);
+  made.addEventListener("click", act);
+  return made;
 }
 
-// With a body of JSON, if any.
+export const get = (address) => ask("GET", address);
+
+// Without a body where none is given.
 export async function ask(method, address, body) {
+  const headers = body === undefined ? {} : { "Content-Type": "application/json" };
   let response;
-  const options = { method };
-  if (body !== undefined) {
-    options.headers = { "Content-Type": "application/json" };
-    options.body = JSON.stringify(body);
-  }
   try {
-    response = await fetch(address, options);
+    response = await fetch(address, { method, headers, body: JSON.stringify(body) });
   } catch {
     throw new Error("Rowgate does not answer. Does it still run?");
   }
-  const body = await response.json().catch(() => undefined);
-  if (response.ok) return body;
+  const answer = await response.json().catch(() => undefined);
+  if (response.ok) return answer;
   if (response.status === 401) throw new Error("This key does not work any more.");
-  throw new Error(body?.error?.message ?? `Rowgate answered ${response.status}.`);
+  throw new Error(answer?.error?.message ?? `Rowgate answered ${response.status}.`);
 }

@@ -6,6 +6,8 @@ import { element } from "./page.js";
 
 // The proxy gives out no token: a page must not hold one. Swagger UI shows an answer at its end, which a stream has not.
 const NOT_SENT = ["/api/auth/", "/.well-known/", "/api/ddl/events/stream"];
+// Their answers hold a secret, which a page must not hold either: the method of an address.
+const SECRET = { "/api/ddl/events/webhooks": "post", "/api/ddl/events/webhooks/{id}/secret/rotate": "post" };
 // The addresses that are of no entity, which come last.
 const OWN_TAG = "rowgate";
 
@@ -36,7 +38,10 @@ export function draw(container, { proxy, document }) {
 // Without the keys, which the program adds. Examples of options stand in their descriptions: as values, all of them would be
 // sent with the first request.
 function shown(document) {
-  const paths = Object.entries(document.paths).filter(([path]) => !NOT_SENT.some((it) => path.startsWith(it)));
+  const paths = Object.entries(document.paths)
+    .filter(([path]) => !NOT_SENT.some((it) => path.startsWith(it)))
+    .map(([path, { [SECRET[path]]: _secret, ...item }]) => [path, item])
+    .filter(([, item]) => Object.keys(item).length > 0);
   const { securitySchemes, parameters, ...components } = document.components;
   components.parameters = Object.fromEntries(Object.entries(parameters).map(([name, it]) => [name, described(it)]));
   return { ...document, paths: Object.fromEntries(paths), components, security: [], servers: [{ url: location.origin }] };
