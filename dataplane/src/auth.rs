@@ -3,6 +3,7 @@
 pub mod credential;
 pub(crate) mod key_cache;
 pub mod key_context;
+pub(crate) mod key_query;
 pub(crate) mod last_used;
 pub(crate) mod lookup;
 pub(crate) mod lookup_limiter;

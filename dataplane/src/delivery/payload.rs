@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rowgate_core::secret::Credential;
-use rowgate_pg::wire::{Failure, Query, QueryFailure, QueryFault, Refused, Values};
+use rowgate_pg::wire::{Ask, Failure, Query, QueryFailure, QueryFault, Refused, Values};
+use rowgate_sql::for_json::PayloadQuery;
 use rowgate_sql::text::Bind;
+use rowgate_sql::user_select::Relation;
 
 use crate::auth::key_context::KeyContext;
 use crate::tenants::tenant::Tenant;
@@ -15,12 +17,8 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// What is sent in the place of one event's `data`, in bytes.
 const MAX_BYTES: usize = 256 << 10;
 
-/// A payload query in PostgreSQL's words, with the values of its variables.
-#[derive(Clone)]
-pub struct PayloadQuery {
-    pub text: Arc<str>,
-    pub binds: Vec<Bind>,
-}
+/// `$n` is cast to the type of its variable.
+const TEXT: u32 = 25;
 
 /// Why a payload query gave nothing. What is displayed is for the owner of the subscription.
 #[derive(Debug, thiserror::Error)]
@@ -33,23 +31,23 @@ pub enum PayloadError {
     OwnerChanged,
     /// The query itself, or the event's values, are why.
     #[error("{0}")]
-    Query(&'static str),
-    /// The grammar fails at this character of [`PayloadQuery::text`], from 1.
-    #[error("the payload query is not valid SQL at character {0}")]
-    Syntax(usize),
+    Query(String),
     /// The database does not answer, or too many ask it; the text is for the log.
     #[error("the database is not available for the payload query; the delivery is tried again")]
     Unavailable(String),
 }
 
-/// What the query makes of one event; `None`: nothing, so that the event's own data is sent.
+/// What the query makes of one event; `None`: nothing, so that the event's own data is sent. `value` gives the variables, each in
+/// the text form of its type.
 pub async fn run(
     tenant: &Arc<Tenant>,
     context: &KeyContext,
     query: &PayloadQuery,
+    value: impl Fn(&str) -> Option<String> + Send,
 ) -> Result<Option<String>, PayloadError> {
-    let outcome = tenant.queries.run(check_of_owner(context), query_of(context, query)).await;
-    let json = outcome.map_err(|failure| error(tenant, failure))?.json;
+    let asked = query_of(context, query, value)?;
+    let outcome = tenant.queries.run(check_of_owner(context), asked).await;
+    let json = outcome.map_err(|failure| error(tenant, context, query, failure))?.json;
     let text = String::from_utf8(json)
         .map_err(|_| PayloadError::Unavailable("PostgreSQL sent text that is not UTF-8".to_owned()))?;
     Ok((!text.is_empty()).then_some(text))
@@ -61,61 +59,89 @@ pub async fn check(
     context: &KeyContext,
     query: &PayloadQuery,
 ) -> Result<(), PayloadError> {
-    let prepared = tenant.queries.prepare(check_of_owner(context), query_of(context, query)).await;
-    prepared.map(|_| ()).map_err(|failure| error(tenant, failure))
+    let asked = query_of(context, query, |_| None)?;
+    let prepared = tenant.queries.prepare(check_of_owner(context), asked).await;
+    prepared.map(|_| ()).map_err(|failure| error(tenant, context, query, failure))
 }
 
 /// The key is asked for by its id: which of its secrets lives does not matter.
-fn check_of_owner(context: &KeyContext) -> rowgate_pg::wire::Ask {
+fn check_of_owner(context: &KeyContext) -> Ask {
     context.check(&Credential::Owner(context.key.id.clone()))
 }
 
-fn query_of(context: &KeyContext, query: &PayloadQuery) -> Query {
-    let PayloadQuery { text, binds } = query.clone();
-    Query { limit: LIMIT, values: Values::One, max_bytes: MAX_BYTES, ..context.query(text, binds) }
+fn query_of(
+    context: &KeyContext,
+    query: &PayloadQuery,
+    value: impl Fn(&str) -> Option<String>,
+) -> Result<Query, PayloadError> {
+    if context.names_unguarded(query.select()) {
+        let what = "a table of the payload query has its row-level security off, so that nothing reads it";
+        return Err(PayloadError::Query(what.to_owned()));
+    }
+    let bind = |name: &String| match value(name) {
+        Some(value) => Bind::text(TEXT, value),
+        None => Bind { value: None, ..Bind::text(TEXT, "") },
+    };
+    let binds = query.parameters().iter().map(bind).collect();
+    Ok(Query {
+        limit: LIMIT,
+        max_bytes: MAX_BYTES,
+        values: Values::One,
+        ..context.query(query.select(), binds)
+    })
 }
 
 /// In our own words, without one of the database's.
-fn error(tenant: &Tenant, failure: QueryFailure) -> PayloadError {
+fn error(tenant: &Tenant, context: &KeyContext, query: &PayloadQuery, failure: QueryFailure) -> PayloadError {
+    let failed = |what: &str| PayloadError::Query(what.to_owned());
     let failure = match failure {
-        QueryFailure::Refused(refused) => return of_refused(tenant, &refused),
+        QueryFailure::Refused(refused) => {
+            return of_refused(tenant, &refused, context.unreadable(query.select()));
+        }
         QueryFailure::NoLogin(_) => return PayloadError::OwnerChanged,
         QueryFailure::Any(failure) => failure,
     };
     match failure {
         Failure::DeadKey | Failure::Ended => PayloadError::OwnerInactive,
         Failure::WrongRole(_) | Failure::Changed(_) => PayloadError::OwnerChanged,
-        Failure::Timeout => PayloadError::Query("the payload query took longer than 5 s and was canceled"),
-        Failure::TooLong => PayloadError::Query("the payload query gives more than 256 KiB"),
+        Failure::Timeout => failed("the payload query took longer than 5 s and was canceled"),
+        Failure::TooLong => failed("the payload query gives more than 256 KiB"),
         Failure::Busy(cause) | Failure::Unavailable(cause) | Failure::NoConnection(cause) => {
             PayloadError::Unavailable(cause)
         }
         Failure::Denied(cause) | Failure::Invalid(cause) | Failure::Internal(cause) => {
             tracing::warn!(tenant = %tenant.slug, sqlstate = cause.sqlstate, "a payload query failed unexpectedly");
-            PayloadError::Query("the payload query failed")
+            failed("the payload query failed")
         }
-        Failure::ListsCut => PayloadError::Query("the payload query failed"),
+        Failure::ListsCut => failed("the payload query failed"),
     }
 }
 
-fn of_refused(tenant: &Tenant, refused: &Refused) -> PayloadError {
+/// `unreadable`: a table that it names and that the key may not read, which is likely why.
+fn of_refused(tenant: &Tenant, refused: &Refused, unreadable: Option<&Relation>) -> PayloadError {
     // Its message may hold values of rows.
     tracing::debug!(tenant = %tenant.slug, sqlstate = refused.cause.sqlstate, why = ?refused.why, "a payload query is refused");
-    PayloadError::Query(match (refused.why, refused.position) {
-        (QueryFault::Syntax, Some(position)) => return PayloadError::Syntax(position),
-        (QueryFault::Syntax, None) => "the payload query is not one statement of SQL",
-        (QueryFault::Unfit, _) => {
-            "the payload query names a table, column or function that does not exist or that the owner key may not use, \
-             or what it names does not fit where it stands"
+    let what = match (refused.why, unreadable) {
+        (QueryFault::Unfit, Some(relation)) => {
+            let name = relation.schema.iter().chain([&relation.name]).cloned().collect::<Vec<_>>().join(".");
+            return PayloadError::Query(format!(
+                "the payload query names {name}, which does not exist or which the owner key may not read"
+            ));
         }
+        (QueryFault::Unfit, None) => {
+            "the payload query names a column that does not exist or that the owner key may not read, or a value's type does \
+             not fit where it stands"
+        }
+        (QueryFault::Syntax, _) => "the payload query is not one statement of SQL",
         (QueryFault::Result, _) => "the payload query does not give one row with one column of JSON",
         (QueryFault::Writes, _) => "the payload query would write; it may only read",
         (QueryFault::Value, _) => {
-            "a value of the payload query does not fit its type or a range, or something is divided by zero"
+            "a value of the payload query does not fit its type or a range, or several rows stand where one is expected"
         }
         (QueryFault::Resources, _) => {
             "the payload query needs more memory than it may use, or is too complex"
         }
         (QueryFault::Raised, _) => "a function or a policy that the payload query uses failed",
-    })
+    };
+    PayloadError::Query(what.to_owned())
 }
