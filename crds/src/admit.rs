@@ -19,10 +19,11 @@ pub enum Kind {
     Tenant,
     ApiKey,
     Relationship,
+    WebhookSubscription,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 3] = [Kind::Tenant, Kind::ApiKey, Kind::Relationship];
+    pub const ALL: [Kind; 4] = [Kind::Tenant, Kind::ApiKey, Kind::Relationship, Kind::WebhookSubscription];
 
     /// The word after `kind:`.
     #[must_use]
@@ -31,6 +32,7 @@ impl Kind {
             Kind::Tenant => "Tenant",
             Kind::ApiKey => "ApiKey",
             Kind::Relationship => "Relationship",
+            Kind::WebhookSubscription => "WebhookSubscription",
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::admit::Kind;
 use crate::tenant::root_rules;
-use crate::{ApiKey, Relationship, Tenant};
+use crate::{ApiKey, Relationship, Tenant, WebhookSubscription};
 
 /// The CustomResourceDefinition of a kind, as JSON.
 ///
@@ -21,6 +21,7 @@ pub fn definition(kind: Kind) -> Value {
         Kind::Tenant => serde_json::to_value(Tenant::crd()),
         Kind::ApiKey => serde_json::to_value(ApiKey::crd()),
         Kind::Relationship => serde_json::to_value(Relationship::crd()),
+        Kind::WebhookSubscription => serde_json::to_value(WebhookSubscription::crd()),
     };
     let mut crd = crd.expect("a derived definition is JSON");
     let root = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
@@ -62,10 +63,10 @@ fn without_nul(schema: &mut Value) {
             if map.contains_key("additionalProperties") {
                 // No pattern reaches the names of a mapping.
                 let rule = r"self.all(name, name.matches('^[^\\x00]*$'))";
-                map.insert(
-                    "x-kubernetes-validations".to_owned(),
-                    json!([{ "rule": rule, "message": HOLDS_NUL }]),
-                );
+                let rules = map.entry("x-kubernetes-validations").or_insert_with(|| json!([]));
+                if let Value::Array(rules) = rules {
+                    rules.push(json!({ "rule": rule, "message": HOLDS_NUL }));
+                }
             }
             map.values_mut().for_each(without_nul);
         }
@@ -104,6 +105,11 @@ fn paragraphs(text: &str) -> String {
 /// A whole number from 1 to `MAX`.
 pub(crate) fn positive_int<const MAX: u32>(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": MAX })
+}
+
+/// From 1 MiB to 1 PiB.
+pub(crate) fn outbox_bytes(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "format": "int64", "minimum": 1 << 20, "maximum": 1_i64 << 50 })
 }
 
 #[cfg(test)]

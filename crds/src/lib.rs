@@ -14,6 +14,7 @@ mod relationship;
 mod span;
 mod status;
 mod tenant;
+mod webhook_subscription;
 
 pub use admit::not_served::{NotServed, NotServedYet, Part};
 pub use admit::{FieldError, Kind, admit};
@@ -30,6 +31,10 @@ pub use tenant::{
     Bootstrap, ConfigMapKeyRef, Cors, Database, DeletionPolicy, Endpoints, Limits, SecretKeyRef, Shared,
     Tenant, TenantGraphQl, TenantSpec, TenantStatus, Webhooks,
 };
+pub use webhook_subscription::{
+    Batch, EventOp, Filter, OwnerRef, Retry, WebhookSubscription, WebhookSubscriptionSpec,
+    WebhookSubscriptionStatus,
+};
 
 /// Group and version of every kind.
 pub const API_VERSION: &str = "rowgate.dev/v1alpha1";
@@ -44,3 +49,7 @@ pub const MODE: &str = "rowgate.dev/mode";
 pub const ROTATE: &str = "rowgate.dev/rotate";
 /// Annotation: `"true"` frees the finalizer of an object whose database is gone.
 pub const FORCE_RELEASE: &str = "rowgate.dev/force-release";
+/// Annotation of a WebhookSubscription: each new value sends past events again, once.
+pub const REPLAY: &str = "rowgate.dev/replay";
+/// Label: `api` on a WebhookSubscription that shows what was made through the API, which stays its owner.
+pub const ORIGIN: &str = "rowgate.dev/origin";

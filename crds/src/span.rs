@@ -81,6 +81,15 @@ pub(crate) fn period_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "maxLength": 8, "pattern": "^[1-9][0-9]{0,6}[smhd]$" })
 }
 
+/// Up to 24 hours, or their like in smaller units.
+pub(crate) fn delay_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "maxLength": 6,
+        "pattern": "^([1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|([1-9]|1[0-9]|2[0-4])h)$",
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::permission::Action;
 
-/// The conditions that every kind has (kstatus reads them).
+/// The conditions that every kind has (kstatus reads them), and one of a single kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ConditionType {
     /// Applied to the database and served by every live replica.
@@ -15,6 +15,10 @@ pub enum ConditionType {
     Reconciling,
     /// It cannot go on until a person changes something.
     Stalled,
+    /// Of a Tenant whose row changes are captured: all of them are, and kept for their time.
+    EventsHealthy,
+    /// Of a WebhookSubscription only: events reach the receiver.
+    Delivering,
 }
 
 macro_rules! reasons {
@@ -114,8 +118,30 @@ reasons! {
     Revoked,
     /// The key has expired.
     Expired,
+    /// Row changes are captured, and kept for 7 days.
+    EventsKept,
+    /// Row changes of a table are not captured.
+    CaptureMissing,
+    /// The log of row changes could not be emptied of days that are over.
+    RetentionLate,
+    /// Row changes are kept for fewer than 7 days, as the log has reached its limit of bytes.
+    HistoryShortened,
+    /// The log of row changes takes more than its limit of bytes.
+    OutboxFull,
     /// The object is being deleted, and what it stands for in the database is not gone yet.
     Deleting,
+    /// The ApiKey that a WebhookSubscription names does not exist.
+    OwnerNotFound,
+    /// Events are delivered.
+    Delivering,
+    /// Nothing is delivered, as `spec.suspend` asks for.
+    Suspended,
+    /// Deliveries failed for good, so that nothing is delivered before a replay or a re-enabling.
+    Disabled,
+    /// The owner's key is revoked, expired or gone.
+    OwnerInactive,
+    /// The last delivery failed and is tried again.
+    Failing,
 }
 
 impl Reason {
@@ -149,6 +175,7 @@ impl Reason {
             | Reason::ForeignKeyNotFound
             | Reason::NotUnique
             | Reason::LoginRefused
+            | Reason::OwnerNotFound
             | Reason::SecretInvalid => true,
             Reason::Served
             | Reason::Done
@@ -160,9 +187,19 @@ impl Reason {
             | Reason::TenantNotReady
             | Reason::DatabaseUnavailable
             | Reason::Drifted
+            | Reason::EventsKept
+            | Reason::CaptureMissing
+            | Reason::RetentionLate
+            | Reason::HistoryShortened
+            | Reason::OutboxFull
             | Reason::SecretUnavailable
             | Reason::Revoked
             | Reason::Expired
+            | Reason::Delivering
+            | Reason::Suspended
+            | Reason::Disabled
+            | Reason::OwnerInactive
+            | Reason::Failing
             | Reason::Deleting => false,
         }
     }

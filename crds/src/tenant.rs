@@ -230,6 +230,16 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::definition::positive_int::<100_000>")]
     pub streams: Option<u32>,
+    /// Bytes on disk that the log of row changes may take, at least 1 MiB. Beyond it whole days are given up before their 7 days are over,
+    /// from the oldest on; writers never fail, today stays, and what webhook subscriptions have not delivered is kept. Default:
+    /// 10737418240 (10 GiB).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::definition::outbox_bytes")]
+    pub max_outbox_bytes: Option<u64>,
+    /// Webhook subscriptions that the tenant has at a time, those that Kubernetes declares among them. Default: 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::definition::positive_int::<10_000>")]
+    pub subscriptions: Option<u32>,
 }
 
 /// Browsers of which sites may call this tenant's API.

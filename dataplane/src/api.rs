@@ -12,3 +12,4 @@ pub mod routes;
 pub mod service;
 pub mod surface;
 pub(crate) mod tokens;
+pub(crate) mod webhooks;

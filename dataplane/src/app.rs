@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use rowgate_core::derive::{CursorKey, Pepper, Root};
+use rowgate_core::webhook::secret::SealingKey;
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::control::installation::InstallationError;
 use rowgate_pg::wire::QueryLimits;
@@ -25,6 +26,9 @@ use crate::api::surface::Surfaces;
 use crate::api::{probes, service};
 use crate::auth::token_keys::TokenKeys;
 use crate::config::ServerSettings;
+use crate::delivery;
+use crate::delivery::facts::SubscriptionFacts;
+use crate::delivery::sender::Sender;
 use crate::server::body_memory::BodyMemory;
 use crate::server::listen;
 use crate::server::metrics::{RequestMetrics, UnparsedRequests};
@@ -75,6 +79,11 @@ pub struct App {
     /// In standalone mode only.
     pub console: Option<Console>,
     pub sockets: Sockets,
+    /// Sends webhooks.
+    pub sender: Sender,
+    /// Opens the secrets that sign them.
+    pub sealing_key: SealingKey,
+    pub subscription_facts: SubscriptionFacts,
     /// What this replica serves.
     pub surfaces: Surfaces,
     /// Cancelled when draining begins.
@@ -152,6 +161,9 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         documents: DocumentCache::new(settings.surfaces),
         console,
         sockets: Sockets::new(connections.clone(), cut.clone()),
+        sender: Sender::new(settings.webhook_ranges),
+        sealing_key: root.sealing_key(),
+        subscription_facts: SubscriptionFacts::default(),
         surfaces: settings.surfaces,
         draining: shutdown.clone(),
     });
@@ -179,6 +191,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     background.start(looks);
     let replica = Replica::new(id, address, control, root, settings.last_used_interval);
     background.start(revoked_sessions::follow(app.clone(), background.clone(), done.clone()));
+    background.start(delivery::follow::run(app.clone(), background.clone(), shutdown.clone()));
     let following = background.start(replica.follow(app.clone(), background.clone(), shutdown.clone()));
 
     // It ends early only where no later try can help, such as with another installation's root.

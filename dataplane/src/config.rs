@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use ipnet::IpNet;
 use rowgate_core::derive::Root;
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::connect::tls::Tls;
@@ -56,6 +57,10 @@ pub struct ServerFlags {
     /// Time after which a client that reads nothing of its response is disconnected [default: 10] [example: 30]
     #[arg(long, env = "ROWGATE_CLIENT_TIMEOUT_SECONDS", value_name = "SECONDS")]
     pub client_timeout_seconds: Option<String>,
+    /// Networks to which webhooks may be sent beside the public internet, separated by commas; link-local addresses are refused
+    /// always [default: none] [example: 10.20.0.0/16]
+    #[arg(long, env = "ROWGATE_WEBHOOK_RANGES", value_name = "NETWORKS")]
+    pub webhook_ranges: Option<String>,
     /// Format of log lines: json or text [default: text on a terminal, else json]
     #[arg(long, env = "ROWGATE_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,
@@ -112,6 +117,8 @@ pub struct ServerSettings {
     pub probes: SocketAddr,
     pub trusted_proxies: TrustedProxies,
     pub surfaces: Surfaces,
+    /// To which webhooks may be sent, beside the public internet.
+    pub webhook_ranges: Vec<IpNet>,
     /// Of each tenant's database.
     pub request_limits: Limits,
     /// Of each tenant's functions and procedures.
@@ -219,6 +226,7 @@ impl ServerFlags {
             });
         let proxies = given.or("trusted-proxies", self.trusted_proxies.as_deref(), "", TrustedProxies::parse);
         let surfaces = given.or("surfaces", self.surfaces.as_deref(), "data,auth,ddl", Surfaces::parse);
+        let ranges = given.or("webhook-ranges", self.webhook_ranges.as_deref(), "", networks);
         let queue = given.or("queue-per-tenant", self.queue_per_tenant.as_deref(), "256", |text| {
             between(text, 0, 100_000)
         });
@@ -239,6 +247,7 @@ impl ServerFlags {
             probes: probes?,
             trusted_proxies: proxies?,
             surfaces: surfaces?,
+            webhook_ranges: ranges?,
             request_limits: Limits::new(usize::try_from(connections?).expect("at most 1000"), queue),
             calls: CallLimits::new(usize::try_from(calls?).expect("at most 1000"), queue),
             body_memory: usize::try_from(bodies? << 20).expect("at most 64 GiB"),
@@ -249,6 +258,14 @@ impl ServerFlags {
             last_used_interval: Duration::from_secs(last_used?),
         })
     }
+}
+
+/// Networks, separated by commas.
+fn networks(text: &str) -> Result<Vec<IpNet>, String> {
+    let network = |part: &str| {
+        part.trim().parse().map_err(|_| format!("{part:?} is not a network; write it like 10.20.0.0/16"))
+    };
+    text.split(',').filter(|part| !part.trim().is_empty()).map(network).collect()
 }
 
 /// The root secret in a file.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
+use ipnet::IpNet;
 use rowgate_pg::connect::login::Login;
 use rowgate_program::database_url;
 use rowgate_program::log::{self, LogFormat};
@@ -57,6 +58,10 @@ pub struct Flags {
     /// [default: rowgate-dataplane-root]
     #[arg(long, env = "ROWGATE_DATAPLANE_ROOT_SECRET", value_name = "NAME")]
     pub dataplane_root_secret: Option<String>,
+    /// Networks, in CIDR notation and separated by commas, that webhooks may reach although they are no public ones; the data
+    /// planes' --webhook-ranges [default: none]
+    #[arg(long, env = "ROWGATE_WEBHOOK_RANGES", value_name = "CIDRS")]
+    pub webhook_ranges: Option<String>,
     /// Format of log lines: json or text [default: text on a terminal, else json]
     #[arg(long, env = "ROWGATE_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,
@@ -79,6 +84,7 @@ pub struct Settings {
     pub identity: String,
     pub root_secret: String,
     pub dataplane_root_secret: String,
+    pub webhook_ranges: Vec<IpNet>,
     pub log_format: LogFormat,
 }
 
@@ -118,6 +124,7 @@ impl Flags {
         let root = named("root-secret", &self.root_secret, "rowgate-operator-root");
         let dataplane = named("dataplane-root-secret", &self.dataplane_root_secret, "rowgate-dataplane-root");
         let identity = given.or("identity", self.identity.as_deref(), &own_name(), |it| Ok(it.to_owned()));
+        let ranges = given.or("webhook-ranges", self.webhook_ranges.as_deref(), "", networks);
         let format = given.or("log-format", self.log_format.as_deref(), log::default_format(), log::format);
         given.finish()?;
         let sure = "no mistake was noted";
@@ -137,9 +144,16 @@ impl Flags {
             identity: identity.expect(sure),
             root_secret: root.expect(sure),
             dataplane_root_secret: dataplane.expect(sure),
+            webhook_ranges: ranges.expect(sure),
             log_format: format.expect(sure),
         })
     }
+}
+
+/// Networks; the empty text holds none.
+fn networks(text: &str) -> Result<Vec<IpNet>, String> {
+    let parts = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+    parts.map(|it| it.parse().map_err(|_| format!("{it:?} is not a network, such as 10.20.0.0/16"))).collect()
 }
 
 /// Names of namespaces, each once; the empty text holds none.

@@ -9,7 +9,7 @@ use crate::api::Progress;
 use crate::source::KubeSource;
 
 /// The kinds that are watched, as their plurals; of Secrets the metadata only.
-const WATCHES: [&str; 4] = ["tenants", "apikeys", "relationships", "secrets"];
+const WATCHES: [&str; 5] = ["tenants", "apikeys", "relationships", "webhooksubscriptions", "secrets"];
 
 /// Everything that is counted.
 #[derive(Default)]

@@ -127,7 +127,11 @@ async fn lead(
         tracing::warn!("a DBA may run: {line}");
     }
     tracing::info!(installation = %installation.id, database = %installation.endpoint, "reconciling");
-    let reconciling = rowgate_reconcile::Settings { resync: settings.resync, urls: settings.urls.clone() };
+    let reconciling = rowgate_reconcile::Settings {
+        resync: settings.resync,
+        urls: settings.urls.clone(),
+        webhook_ranges: settings.webhook_ranges.clone(),
+    };
     match Box::pin(rowgate_reconcile::run(source, installation, reconciling, shutdown)).await {
         Ended::Shutdown => {
             // what a pass left running is ended while this operator still leads

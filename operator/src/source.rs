@@ -6,14 +6,14 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::api::Api;
+use kube::api::{Api, ObjectMeta};
 use kube::core::NamespaceResourceScope;
 use kube::runtime::watcher;
 use kube::{Client, Resource};
-use rowgate_crds::{ApiKey, Kind, Relationship, Tenant};
+use rowgate_crds::{ApiKey, Kind, Relationship, Tenant, WebhookSubscription};
 use rowgate_reconcile::source::{
-    Described, Event, Found, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem,
-    StatusReport, Version,
+    Described, Event, Found, Mirror, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError,
+    SourceProblem, StatusReport, Version,
 };
 use tokio::sync::{Notify, watch as watch_channel};
 use tokio::task::JoinSet;
@@ -21,11 +21,13 @@ use tokio::time::Instant;
 
 use crate::api::{Progress, REQUEST_TIMEOUT};
 use crate::meter::Meter;
+use rowgate_reconcile::mirrors::is_mirror;
 use rowgate_reconcile::with_kind;
 
 mod config_maps;
 mod events;
 mod finalizer;
+mod mirrors;
 mod secrets;
 mod status;
 mod watch;
@@ -73,6 +75,14 @@ impl Declared for Relationship {
     }
 }
 
+impl Declared for WebhookSubscription {
+    const IS_LATER: bool = true;
+
+    fn stores(source: &KubeSource) -> &Stores<WebhookSubscription> {
+        &source.subscriptions
+    }
+}
+
 /// What the tasks of the watches share with the source.
 pub(crate) struct Shared {
     /// Something may be new. Kept until a task waits for it.
@@ -90,6 +100,7 @@ pub struct KubeSource {
     tenants: Stores<Tenant>,
     api_keys: Stores<ApiKey>,
     relationships: Stores<Relationship>,
+    subscriptions: Stores<WebhookSubscription>,
     secrets: secrets::Watched,
     config_maps: config_maps::ConfigMaps,
     events: events::Events,
@@ -119,6 +130,7 @@ impl KubeSource {
             tenants: Stores::new(namespaces),
             api_keys: Stores::new(namespaces),
             relationships: Stores::new(namespaces),
+            subscriptions: Stores::new(namespaces),
             secrets: secrets::Watched::new(namespaces),
             config_maps: config_maps::ConfigMaps::new(client.clone()),
             events: events::Events::new(client.clone(), identity, shared.meter.clone()),
@@ -172,9 +184,9 @@ impl KubeSource {
     }
 }
 
-/// Where a key's Secret is, by its manifest: namespace and name.
-fn secret_of(key: &Arc<ApiKey>) -> (&str, &str) {
-    (key.metadata.namespace.as_deref().unwrap_or_default(), key.secret_name())
+/// Where an object's Secret is, by its manifest: namespace and name.
+fn secret_of(metadata: &ObjectMeta, name: impl Into<String>) -> (String, String) {
+    (metadata.namespace.clone().unwrap_or_default(), name.into())
 }
 
 fn config(lasts: Duration) -> watcher::Config {
@@ -239,6 +251,7 @@ impl ResourceSource for KubeSource {
         let tenants = finalizer::objects(&self.client, &self.tenants).await?;
         let api_keys = finalizer::objects(&self.client, &self.api_keys).await?;
         let relationships = finalizer::objects(&self.client, &self.relationships).await?;
+        let subscriptions = finalizer::objects(&self.client, &self.subscriptions).await?;
         let config_maps = self.config_maps.read(&tenants).await?;
         let (mut problems, mut unread) = (Vec::new(), BTreeSet::new());
         for kind in Kind::ALL {
@@ -248,8 +261,22 @@ impl ResourceSource for KubeSource {
             });
         }
         self.shared.meter.looks.observe(began.elapsed());
-        let missing = self.secrets.missing(api_keys.iter().map(secret_of));
-        Ok(Snapshot { tenants, api_keys, relationships, config_maps, missing, problems, unread })
+        let of_keys = api_keys.iter().map(|it| secret_of(&it.metadata, it.secret_name()));
+        let declared = subscriptions.iter().filter(|it| !is_mirror(&it.metadata));
+        let named: Vec<(String, String)> =
+            of_keys.chain(declared.map(|it| secret_of(&it.metadata, it.secret_name()))).collect();
+        let named = named.iter().map(|(namespace, name)| (namespace.as_str(), name.as_str()));
+        let missing = self.secrets.missing(named);
+        Ok(Snapshot {
+            tenants,
+            api_keys,
+            relationships,
+            subscriptions,
+            config_maps,
+            missing,
+            problems,
+            unread,
+        })
     }
 
     async fn read_secret(&self, namespace: &str, name: &str) -> Result<Option<Found>, SourceError> {
@@ -284,6 +311,10 @@ impl ResourceSource for KubeSource {
 
     async fn release(&self, object: &ObjectRef) -> Result<(), SourceError> {
         with_kind!(object.kind, T => finalizer::release::<T>(&self.client, object).await)
+    }
+
+    async fn show(&self, wanted: &[Mirror]) -> Result<(), SourceError> {
+        mirrors::show(self, wanted).await
     }
 
     async fn event(&self, object: &ObjectRef, event: Event) -> Result<(), SourceError> {

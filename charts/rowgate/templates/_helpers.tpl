@@ -77,3 +77,14 @@ nodeSelector: {{- toYaml . | nindent 2 }}
 tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
+
+{{/* Networks within 0.0.0.0/0 that no webhook reaches by itself: private, shared, loopback, link-local, reserved, multicast,
+of protocols, and the host of a cloud. dataplane/core/src/webhook/destination/addresses.rs holds the same ones. */}}
+{{- define "rowgate.notPublic4" -}}
+["0.0.0.0/8","10.0.0.0/8","100.64.0.0/10","127.0.0.0/8","168.63.129.16/32","169.254.0.0/16","172.16.0.0/12","192.0.0.0/24","192.0.2.0/24","192.31.196.0/24","192.52.193.0/24","192.88.99.0/24","192.168.0.0/16","192.175.48.0/24","198.18.0.0/15","198.51.100.0/24","203.0.113.0/24","224.0.0.0/4","240.0.0.0/4"]
+{{- end -}}
+
+{{/* The same within 2000::/3, with those that hide an IPv4 address. */}}
+{{- define "rowgate.notPublic6" -}}
+["2001::/23","2001:db8::/32","2002::/16","2620:4f:8000::/48","3fff::/20"]
+{{- end -}}

@@ -42,8 +42,6 @@ impl NotServedYet for TenantSpec {
         if let Some(limits) = &self.limits {
             found.leave_out(limits.max_export_rows.is_some(), "limits.maxExportRows");
         }
-        let allow_http = self.webhooks.as_ref().and_then(|webhooks| webhooks.allow_http);
-        found.leave_out(allow_http == Some(true), "webhooks.allowHttp");
         found.list
     }
 }
@@ -95,7 +93,6 @@ mod tests {
                 "database.create: false; leave it out and let Rowgate make the database",
             ),
             ("{limits: {maxExportRows: 5}}", "limits.maxExportRows; leave it out"),
-            ("{webhooks: {allowHttp: true}}", "webhooks.allowHttp; leave it out"),
         ] {
             assert_eq!(tenant(yaml), [format!("not served yet: {message}")], "{yaml}");
         }
@@ -112,7 +109,7 @@ mod tests {
             spec.not_served_yet().into_iter().map(|found| found.part).collect()
         };
         assert_eq!(
-            parts("{database: {create: false}, webhooks: {allowHttp: true}}"),
+            parts("{database: {create: false}, limits: {maxExportRows: 5}}"),
             [Part::Database, Part::Field]
         );
     }
@@ -121,7 +118,7 @@ mod tests {
     fn defaults_and_served_fields_are_silent() {
         let served = "{slug: a, database: {name: b, deletionPolicy: Delete, bootstrap: {configMapRef: {name: c}}},
             limits: {maxPageSize: 5, statementTimeout: 5s, requestsPerSecond: 5}, shared: {permissions: [{entity: o, actions: [read, delete]}, {entity: p, actions: [execute]}]},
-            cors: {origins: ['https://a']},
+            cors: {origins: ['https://a']}, webhooks: {allowHttp: true},
             entities: [{name: o, source: {object: o}, rest: {enabled: false}, events: true, graphql: {enabled: false},
                 concurrencyProtection: {softDeleteColumn: gone}, hideSoftDeleted: true},
                 {name: p, kind: Procedure, source: {object: p}, allowDefiner: true}]}";

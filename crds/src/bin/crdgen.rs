@@ -8,7 +8,7 @@ use rowgate_crds::{Kind, yaml};
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     if let Some(unknown) = wanted.iter().find(|name| Kind::ALL.iter().all(|kind| !named(*kind, name))) {
-        let _ = writeln!(std::io::stderr(), "unknown kind {unknown}; the kinds are tenant and apikey");
+        let _ = writeln!(std::io::stderr(), "unknown kind {unknown}; the kinds are {}", names().join(", "));
         return ExitCode::from(2);
     }
     let kinds = Kind::ALL
@@ -19,6 +19,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+fn names() -> Vec<String> {
+    Kind::ALL.into_iter().map(|kind| kind.as_str().to_lowercase()).collect()
 }
 
 fn named(kind: Kind, name: &str) -> bool {

@@ -6,6 +6,12 @@ use std::time::Duration;
 /// The share of a pause that chance decides.
 const SPREAD: f64 = 0.25;
 
+/// The pause behind `n` earlier ones, not yet spread: for those who count attempts instead of keeping a [`Backoff`].
+#[must_use]
+pub fn nth(initial: Duration, max: Duration, n: u32) -> Duration {
+    1_u32.checked_shl(n).and_then(|factor| initial.checked_mul(factor)).map_or(max, |pause| pause.min(max))
+}
+
 /// One for each thing that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
@@ -50,6 +56,14 @@ mod tests {
         backoff.reset();
         assert_eq!(backoff.pause(MAX, 0.0), INITIAL);
         assert_eq!(Backoff::new(INITIAL).pause(INITIAL / 2, 0.0), INITIAL / 2);
+    }
+
+    #[test]
+    fn the_nth_pause_is_the_one_that_n_pauses_lead_to() {
+        let mut backoff = Backoff::new(INITIAL);
+        for n in 0..70 {
+            assert_eq!(nth(INITIAL, MAX, n), backoff.pause(MAX, 0.0), "{n}");
+        }
     }
 
     #[test]

@@ -15,4 +15,5 @@ pub mod nearest;
 pub mod percent;
 pub mod problem;
 pub mod rate;
+pub mod webhook;
 pub mod yaml;

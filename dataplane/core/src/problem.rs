@@ -12,6 +12,8 @@ pub enum Code {
     UnknownField,
     InvalidValue,
     ReadOnlyColumn,
+    InvalidPayloadQuery,
+    InvalidDestination,
     Unauthorized,
     RoleMismatch,
     Forbidden,
@@ -24,6 +26,7 @@ pub enum Code {
     UniqueViolation,
     ForeignKeyViolation,
     SerializationFailure,
+    ManagedByKubernetes,
     ConstraintViolation,
     ProcedureError,
     PreconditionFailed,
@@ -40,7 +43,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 32] = [
+    pub const ALL: [Code; 35] = [
         Code::BadRequest,
         Code::InvalidFilter,
         Code::InvalidOrderBy,
@@ -48,6 +51,8 @@ impl Code {
         Code::UnknownField,
         Code::InvalidValue,
         Code::ReadOnlyColumn,
+        Code::InvalidPayloadQuery,
+        Code::InvalidDestination,
         Code::Unauthorized,
         Code::RoleMismatch,
         Code::Forbidden,
@@ -60,6 +65,7 @@ impl Code {
         Code::UniqueViolation,
         Code::ForeignKeyViolation,
         Code::SerializationFailure,
+        Code::ManagedByKubernetes,
         Code::ConstraintViolation,
         Code::ProcedureError,
         Code::PreconditionFailed,
@@ -85,6 +91,8 @@ impl Code {
             | Code::InvalidCursor
             | Code::UnknownField
             | Code::InvalidValue
+            | Code::InvalidDestination
+            | Code::InvalidPayloadQuery
             | Code::ReadOnlyColumn => 400,
             Code::Unauthorized => 401,
             Code::RoleMismatch | Code::Forbidden => 403,
@@ -93,7 +101,8 @@ impl Code {
             Code::StaleRow
             | Code::UniqueViolation
             | Code::ForeignKeyViolation
-            | Code::SerializationFailure => 409,
+            | Code::SerializationFailure
+            | Code::ManagedByKubernetes => 409,
             Code::ConstraintViolation | Code::ProcedureError => 422,
             Code::PreconditionFailed => 412,
             Code::ExpectedTsRequired => 428,
@@ -175,6 +184,15 @@ impl Problem {
             "this replica serves as many streams and subscriptions of the tenant as limits.streams of the Tenant allows, {most}; close some, or read pages"
         );
         Problem { retry_after: Some(5), ..Problem::new(Code::RateLimited, message) }
+    }
+
+    /// As many subscriptions as the tenant may have.
+    #[must_use]
+    pub fn subscriptions_exceeded(most: u32) -> Problem {
+        let message = format!(
+            "the tenant has as many webhook subscriptions as limits.subscriptions of the Tenant allows, {most}; delete some, or raise the limit"
+        );
+        Problem { retry_after: Some(60), ..Problem::new(Code::RateLimited, message) }
     }
 
     /// The requests of one key hold all that one key may hold of the memory for request bodies.

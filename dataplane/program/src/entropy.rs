@@ -14,3 +14,9 @@ pub fn ulid() -> Ulid {
 pub fn fraction() -> f64 {
     rand::random()
 }
+
+/// Random bytes, for secrets and nonces.
+#[must_use]
+pub fn bytes<const N: usize>() -> [u8; N] {
+    rand::random()
+}

@@ -59,6 +59,12 @@ pub struct Limits {
     /// Streams of events that a replica serves at a time.
     #[serde(skip_serializing_if = "is_default_streams")]
     pub streams: u32,
+    /// What the log of row changes may take on disk.
+    #[serde(skip_serializing_if = "is_default_outbox")]
+    pub max_outbox_bytes: u64,
+    /// Webhook subscriptions that the tenant has at a time.
+    #[serde(skip_serializing_if = "is_default_subscriptions")]
+    pub subscriptions: u32,
     /// `scheme://host[:port]` as browsers write it, or `*`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cors_origins: Vec<String>,
@@ -80,6 +86,8 @@ fn is_false(flag: &bool) -> bool {
 
 const DEFAULT_GRAPHQL_COST: u64 = 2_000_000;
 const DEFAULT_STREAMS: u32 = 1_000;
+const DEFAULT_OUTBOX_BYTES: u64 = 10 << 30;
+const DEFAULT_SUBSCRIPTIONS: u32 = 100;
 
 impl Limits {
     /// Whether anything that a key does is counted by time.
@@ -97,6 +105,14 @@ fn is_default_streams(streams: &u32) -> bool {
     *streams == DEFAULT_STREAMS
 }
 
+fn is_default_outbox(bytes: &u64) -> bool {
+    *bytes == DEFAULT_OUTBOX_BYTES
+}
+
+fn is_default_subscriptions(subscriptions: &u32) -> bool {
+    *subscriptions == DEFAULT_SUBSCRIPTIONS
+}
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
@@ -105,6 +121,8 @@ impl Default for Limits {
             requests_per_second: None,
             graphql_cost_per_second: None,
             streams: DEFAULT_STREAMS,
+            max_outbox_bytes: DEFAULT_OUTBOX_BYTES,
+            subscriptions: DEFAULT_SUBSCRIPTIONS,
             cors_origins: Vec::new(),
             graphql_cost: DEFAULT_GRAPHQL_COST,
             graphql_introspection: true,

@@ -1,7 +1,7 @@
 //! `GET /api/ddl/events`: row changes in the order in which they became visible, as pages that go on behind a cursor.
 
 pub(crate) mod follow;
-mod given;
+pub(crate) mod given;
 pub(crate) mod request;
 pub(crate) mod stream;
 
@@ -13,7 +13,9 @@ use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
 use rowgate_core::problem::{Code, Problem};
+use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::events::{self, Page, Position, Tick};
+use rowgate_pg::tenant::lookups::Acquired;
 use tokio::time::{Instant, sleep_until};
 
 use crate::api::rest::target::RequestTarget;
@@ -38,26 +40,31 @@ pub(crate) async fn page(
     let EventsRequest { sources, ops, after, limit, wait, .. } = parsed(&context)?;
     let (mut checked, deadline) = (Instant::now(), Instant::now() + wait);
     let mut ticks = None;
-    let (mut tick, mut from) = begin(&caller, after).await?;
-    let generation = tick.generation;
+    let (mut tick, _, mut from) = begin(&caller, after).await?;
+    let mut newest = tick.generation;
     loop {
-        let page = read(&caller, from, &sources, &ops, limit).await?;
+        let page = read(&caller, from, &sources, &ops, limit).await?.ok_or_else(gone)?;
         let has_more = page.next.tick <= tick.number;
+        let generation = page.generation;
         from = page.next;
-        let given = Given::ask(&caller, &sources, &page, tick.generation).await?;
+        let given = Given::ask(&caller, &sources, &page).await?;
         let is_over = deadline <= Instant::now() || app.draining.is_cancelled();
         if !given.is_empty() || has_more || is_over {
-            return Ok(answer(&given, cursor(tick.generation, from), has_more));
+            return Ok(answer(&given, cursor(generation, from), has_more));
         }
         let ticks = ticks.get_or_insert_with(|| caller.tenant.ticks());
-        let newer = ticks.wait_for(|newest| newest.is_some_and(|newest| from.tick <= newest.number));
+        let is_newer = |tick: &Tick| tick.generation != newest || from.tick <= tick.number;
+        let newer = ticks.wait_for(|tick| tick.as_ref().is_some_and(is_newer));
         tokio::select! {
-            Ok(newest) = newer => tick = newest.unwrap_or(tick),
+            Ok(newer) = newer => tick = newer.unwrap_or(tick),
             () = sleep_until(deadline.min(checked + CHECK)) => {}
             () = app.draining.cancelled() => {}
         }
-        if tick.generation != generation {
-            return Err(gone().into());
+        if tick.generation != newest {
+            if !holds(&caller, generation, from).await? {
+                return Err(gone().into());
+            }
+            newest = tick.generation;
         }
         // the key may have died meanwhile, or lost its rights
         if CHECK <= checked.elapsed() {
@@ -68,21 +75,42 @@ pub(crate) async fn page(
     }
 }
 
-/// The newest tick, and where the reader goes on.
-async fn begin(caller: &Caller, after: After) -> Result<(Tick, Position), Problem> {
+/// The newest tick, and where the reader goes on: the generation of that position, and the position.
+async fn begin(caller: &Caller, after: After) -> Result<(Tick, i32, Position), Problem> {
     let tick = caller.tenant.make_tick().await?;
-    let from = match after {
-        After::Now => Position { tick: tick.number + 1, seq: 0 },
-        After::Start => Position { tick: tick.floor + 1, seq: 0 },
-        After::Position { generation, at } => {
-            let is_known = generation == tick.generation && at.tick <= tick.number + 1;
-            if !is_known || at.tick <= tick.floor {
-                return Err(gone());
-            }
-            at
+    let (generation, from) = match after {
+        After::Now => (tick.generation, Position { tick: tick.number + 1, seq: 0 }),
+        After::Start => {
+            look(caller, move |mut conn| async move {
+                let start = events::start(&mut conn, tick).await;
+                conn.done(start)
+            })
+            .await?
         }
+        After::Position { generation, at } if holds(caller, generation, at).await? => (generation, at),
+        After::Position { .. } => return Err(gone()),
     };
-    Ok((tick, from))
+    Ok((tick, generation, from))
+}
+
+/// Whether a reader goes on exactly behind this position.
+async fn holds(caller: &Caller, generation: i32, at: Position) -> Result<bool, Problem> {
+    look(caller, move |mut conn| async move {
+        let holds = events::holds(&mut conn, generation, at).await;
+        conn.done(holds)
+    })
+    .await
+}
+
+async fn look<T: Send + 'static, F>(
+    caller: &Caller,
+    ask: impl FnOnce(Acquired) -> F + Send + 'static,
+) -> Result<T, Problem>
+where
+    F: Future<Output = Result<T, PgError>> + Send,
+{
+    let pool = caller.tenant.look_ups.clone();
+    caller.tenant.run_detached(async move { ask(pool.acquire().await?).await }).await
 }
 
 fn gone() -> Problem {
@@ -97,19 +125,18 @@ async fn read(
     sources: &[Source],
     ops: &[String],
     limit: i32,
-) -> Result<Page, Problem> {
+) -> Result<Option<Page>, Problem> {
     let tables: Vec<u32> = sources.iter().map(|source| source.table).collect();
-    let (pool, ops) = (caller.tenant.look_ups.clone(), ops.to_vec());
-    let look = async move {
-        let mut conn = pool.acquire().await?;
+    let ops = ops.to_vec();
+    look(caller, move |mut conn| async move {
         let page = events::page(&mut conn, from, &tables, &ops, limit).await;
         conn.done(page)
-    };
-    caller.tenant.run_detached(look).await
+    })
+    .await
 }
 
 /// The position as callers write it. That of an event is its EventId.
-fn cursor(generation: i32, at: Position) -> String {
+pub(crate) fn cursor(generation: i32, at: Position) -> String {
     format!("{generation}.{}.{}", at.tick, at.seq)
 }
 

@@ -12,7 +12,7 @@ use rowgate_core::problem::{Code, Problem};
 
 use crate::api::rest::{read, write};
 use crate::api::surface::{Surface, Surfaces};
-use crate::api::{aggregates, events, graphql, openapi, options, tokens};
+use crate::api::{aggregates, events, graphql, openapi, options, tokens, webhooks};
 use crate::app::App;
 use crate::server::respond::Refusal;
 
@@ -28,7 +28,7 @@ pub struct Route {
     handler: fn() -> MethodRouter<Arc<App>>,
 }
 
-static ROUTES: [Route; 15] = [
+static ROUTES: [Route; 28] = [
     Route {
         method: "GET",
         path: "/auth/{tenant}/api",
@@ -122,6 +122,97 @@ static ROUTES: [Route; 15] = [
     },
     Route {
         method: "POST",
+        path: "/api/ddl/events/webhooks",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || post(webhooks::manage::create),
+    },
+    Route {
+        method: "GET",
+        path: "/api/ddl/events/webhooks",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || get(webhooks::manage::list),
+    },
+    Route {
+        method: "GET",
+        path: "/api/ddl/events/webhooks/{id}",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || get(webhooks::manage::get),
+    },
+    Route {
+        method: "PATCH",
+        path: "/api/ddl/events/webhooks/{id}",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || patch(webhooks::manage::patch),
+    },
+    Route {
+        method: "DELETE",
+        path: "/api/ddl/events/webhooks/{id}",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || delete(webhooks::manage::delete),
+    },
+    Route {
+        method: "GET",
+        path: "/api/ddl/events/webhooks/{id}/deliveries",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || get(webhooks::past::deliveries),
+    },
+    Route {
+        method: "GET",
+        path: "/api/ddl/events/webhooks/{id}/dead-letters",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || get(webhooks::past::dead_letters),
+    },
+    Route {
+        method: "GET",
+        path: "/api/ddl/events/webhooks/{id}/dead-letters/{dl}",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || get(webhooks::past::dead_letter),
+    },
+    Route {
+        method: "POST",
+        path: "/api/ddl/events/webhooks/{id}/dead-letters/{dl}/redrive",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || post(webhooks::past::redrive),
+    },
+    Route {
+        method: "POST",
+        path: "/api/ddl/events/webhooks/{id}/dead-letters/redrive",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || post(webhooks::past::redrive_all),
+    },
+    Route {
+        method: "POST",
+        path: "/api/ddl/events/webhooks/{id}/secret/rotate",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || post(webhooks::secret::rotate),
+    },
+    Route {
+        method: "POST",
+        path: "/api/ddl/events/webhooks/{id}/replay",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || post(webhooks::replay::replay),
+    },
+    Route {
+        method: "POST",
+        path: "/api/ddl/events/webhooks/{id}/test",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || post(webhooks::trial::send),
+    },
+    Route {
+        method: "POST",
         path: "/api/auth/apikeys/exchange",
         needs_key: true,
         surface: Surface::Auth,
@@ -193,6 +284,8 @@ mod tests {
     use crate::api::service::{Api, answer};
     use crate::app::Tasks;
     use crate::auth::token_keys::TokenKeys;
+    use crate::delivery::facts::SubscriptionFacts;
+    use crate::delivery::sender::Sender;
     use crate::server::body_memory::BodyMemory;
     use crate::server::metrics::RequestMetrics;
     use crate::server::proxies::TrustedProxies;
@@ -224,6 +317,9 @@ mod tests {
             documents: DocumentCache::new(Surfaces::ALL),
             console: None,
             sockets: Sockets::new(Tasks::default(), CancellationToken::new()),
+            sender: Sender::new(Vec::new()),
+            sealing_key: root.sealing_key(),
+            subscription_facts: SubscriptionFacts::default(),
             surfaces: Surfaces::ALL,
             draining: CancellationToken::new(),
         })

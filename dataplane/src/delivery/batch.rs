@@ -1,31 +1,28 @@
 //! What of the log a subscription is sent next: read behind its position, seen as its owner key sees it, and bounded.
 
-use std::sync::Arc;
-
 use rowgate_core::problem::{Code, Problem};
-use rowgate_pg::tenant::delivery::{self, Claimed};
+use rowgate_pg::tenant::delivery::{self, Claimed, Pending};
 use rowgate_pg::tenant::events::{Change, Position};
+use rowgate_sql::catalog::Entity;
 
-use super::payload;
 use crate::api::events::given::Given;
 use crate::api::events::request::{Source, readable};
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
-use crate::tenants::tenant::Tenant;
 
 /// Changes that are read at a time. A batch is at most one page.
 const PAGE: i32 = 250;
 
 /// What is sent, or the position behind that of which nothing is.
 pub(super) struct Batch {
-    /// With their EventIds, in their order, as JSON.
+    /// EventIds, and the events as JSON, in their order.
     pub(super) events: Vec<(String, String)>,
     /// All of it was read up to here.
     pub(super) to: Position,
-    /// The changes as they were captured, for one that is given up.
+    /// The changes as they were captured, for a batch that is given up.
     pub(super) changes: Vec<Change>,
     /// Where it was read from the log and not from the backlog.
-    pub(super) from_log: Option<Position>,
+    pub(super) read: Option<Position>,
     pub(super) rels: Vec<u32>,
 }
 
@@ -34,31 +31,26 @@ pub(super) enum Hindrance {
     /// The owner key does not live.
     OwnerInactive,
     /// The database does not answer, or the catalog is behind.
-    Passing(Problem),
-    /// The payload query failed on an event of a batch of so many, up to this position.
-    Payload { batch: Box<Batch>, error: String },
+    Passing,
 }
 
 impl From<Problem> for Hindrance {
     fn from(problem: Problem) -> Hindrance {
         match problem.code {
             Code::Unauthorized => Hindrance::OwnerInactive,
-            _ => Hindrance::Passing(problem),
+            _ => Hindrance::Passing,
         }
     }
 }
 
-/// The tables of the subscription whose events the key may read by now: those that are named, or all.
+/// The tables of a subscription whose events the key may read by now: those that are named, or all.
 pub(super) fn sources(context: &KeyContext, tables: Option<&[String]>) -> Vec<Source> {
     let (catalog, scope) = (&context.snapshot.catalog, context.snapshot.scope(&context.key));
-    let is_named = |entity: &rowgate_sql::catalog::Entity| {
-        tables.is_none_or(|tables| {
-            tables.iter().any(|name| {
-                name == entity.name.as_str()
-                    || name.split_once('.') == Some((entity.schema.as_str(), entity.object.as_str()))
-            })
-        })
+    let is_it = |name: &String, entity: &Entity| {
+        name == entity.name.as_str()
+            || name.split_once('.') == Some((entity.schema.as_str(), entity.object.as_str()))
     };
+    let is_named = |entity: &Entity| tables.is_none_or(|names| names.iter().any(|name| is_it(name, entity)));
     let mut sources: Vec<Source> = Vec::new();
     for entity in catalog.entities.values() {
         let Some(table) = entity.relations.first().copied() else { continue };
@@ -71,45 +63,70 @@ pub(super) fn sources(context: &KeyContext, tables: Option<&[String]>) -> Vec<So
     sources
 }
 
-/// Reads what comes next. `bounds`: of a batch that is tried again, its end.
-pub(super) async fn next(
-    caller: &Caller,
-    claimed: &Claimed,
-    from: Position,
-    bounds: Option<Position>,
-    limit: usize,
-) -> Result<Batch, Hindrance> {
-    let tenant = &caller.tenant;
-    let context = tenant.authenticate_fresh(&caller.credential).await?;
-    let sources = sources(&context, claimed.tables.as_deref());
-    let rels: Vec<u32> = sources.iter().map(|source| source.table).collect();
-    let delivery::Pending { mut page, floor } = read(tenant, claimed, from, &rels).await?;
-    let is_whole = bounds.is_none_or(|end| page.next <= end);
-    if let Some(end) = bounds {
-        page.changes.retain(|change| change.at <= end);
-    }
-    let tick = tenant.make_tick_if_unknown().await?;
-    let given = Given::ask(caller, &sources, &page, tick.generation).await?;
-    let mut batch = Batch {
-        events: Vec::new(),
-        to: bounds.filter(|_| !is_whole).unwrap_or(page.next),
-        changes: page.changes,
-        from_log: (floor < from.tick).then_some(from),
-        rels,
-    };
-    let mut n_bytes = 0;
-    let most = usize::try_from(claimed.max_bytes).unwrap_or_default();
-    for (at, event) in given.events() {
-        n_bytes += event.len();
-        // one event goes alone, however long it is
-        let is_full = limit <= batch.events.len() || (most < n_bytes && !batch.events.is_empty());
-        if is_full && bounds.is_none() {
-            let last = batch.last_given.unwrap_or(from);
-            batch.to = last;
-            batch.changes.retain(|change| change.at <= last);
-            break;
+impl Batch {
+    /// Reads what comes behind `from`: at most `limit` events, or up to `end`, that of a batch that is tried again.
+    pub(super) async fn next(
+        caller: &Caller,
+        claimed: &Claimed,
+        from: Position,
+        end: Option<Position>,
+        limit: usize,
+    ) -> Result<Batch, Hindrance> {
+        let tenant = &caller.tenant;
+        let context = tenant.authenticate(&caller.credential).await?;
+        let sources = sources(&context, claimed.tables.as_deref());
+        let rels: Vec<u32> = sources.iter().map(|source| source.table).collect();
+        let (id, ops, tables) = (claimed.id.clone(), claimed.ops.clone(), rels.clone());
+        let pending = tenant
+            .on_deliveries(move |conn| {
+                Box::pin(async move { delivery::pending(conn, &id, from, &tables, &ops, PAGE).await })
+            });
+        let Pending { mut page, floor } = pending.await?;
+        if page.changes.iter().any(|change| change.image.is_none()) {
+            // nothing is asked of the database about a truncate, so that the key is
+            tenant.authenticate_fresh(&caller.credential).await?;
         }
-        batch.events.push((event_id(event), event.to_owned()));
+        let mut to = page.next;
+        if let Some(end) = end {
+            page.changes.retain(|change| change.at <= end);
+            to = to.min(end);
+        }
+        let given = Given::ask(caller, &sources, &page).await?;
+        let (mut events, mut n_bytes, mut last) = (Vec::new(), 0, from);
+        let max_bytes = usize::try_from(claimed.max_bytes).unwrap_or_default();
+        for ((at, event), (event_id, _)) in given.events().zip(given.each()) {
+            n_bytes += event.len();
+            // one event goes alone, however long it is; a batch that is tried again keeps its bounds
+            let is_full = limit <= events.len() || (max_bytes < n_bytes && !events.is_empty());
+            if end.is_none() && is_full {
+                to = last;
+                page.changes.retain(|change| change.at <= last);
+                break;
+            }
+            last = at;
+            events.push((event_id, event.to_owned()));
+        }
+        let read = (floor < from.tick).then_some(from);
+        Ok(Batch { events, to, changes: page.changes, read, rels })
     }
-    Ok(batch)
+
+    /// EventIds of the first and the last.
+    pub(super) fn range(&self) -> (String, String) {
+        let id = |event: Option<&(String, String)>| event.map(|(id, _)| id.clone()).unwrap_or_default();
+        (id(self.events.first()), id(self.events.last()))
+    }
+
+    /// The changes as they were captured, of those that are sent, as a JSON array.
+    pub(super) fn captured(&self) -> String {
+        let raw = |image: &Option<String>| image.clone().unwrap_or_else(|| "null".to_owned());
+        let change = |change: &Change| {
+            let Change { at, generation, occurred_at, table, op, cause, image } = change;
+            let cause = cause.map_or_else(|| "null".to_owned(), |cause| cause.to_string());
+            format!(
+                "{{\"tick\":{},\"seq\":{},\"generation\":{generation},\"at\":\"{occurred_at}\",\"rel\":{table},\"op\":\"{op}\",\"cause\":{cause},\"image\":{}}}",
+                at.tick, at.seq, raw(image)
+            )
+        };
+        format!("[{}]", self.changes.iter().map(change).collect::<Vec<_>>().join(","))
+    }
 }

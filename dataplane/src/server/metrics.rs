@@ -23,9 +23,9 @@ pub const NONE: &str = "-";
 const OTHER: &str = "other";
 const METHODS: [&str; 10] =
     ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", OTHER];
-const STATUSES: [&str; 28] = [
-    "101", "200", "201", "204", "206", "304", "400", "401", "403", "404", "405", "406", "409", "410", "412",
-    "413", "414", "415", "422", "428", "429", "431", "499", "500", "501", "503", "504", OTHER,
+const STATUSES: [&str; 29] = [
+    "101", "200", "201", "202", "204", "206", "304", "400", "401", "403", "404", "405", "406", "409", "410",
+    "412", "413", "414", "415", "422", "428", "429", "431", "499", "500", "501", "503", "504", OTHER,
 ];
 
 /// The meter of one tenant, or of the requests that belong to none.
@@ -34,7 +34,7 @@ pub struct RequestMetrics {
     /// In the order of [`routes`], and last what matched none. Made when a route is first asked for.
     routes: Routes,
     /// In the order of [`Code::ALL`].
-    refusals: [AtomicU64; Code::ALL.len()],
+    refusals: Refusals,
     /// Responses that were cut short, and requests whose clients disconnected first.
     pub cut: Count,
     pub exchanges: Histogram,
@@ -43,6 +43,8 @@ pub struct RequestMetrics {
     pub look_ups_of_known_keys: Count,
     pub look_ups_of_unknown_keys: Count,
 }
+
+struct Refusals([AtomicU64; Code::ALL.len()]);
 
 struct Routes(Box<[OnceLock<Box<RouteMetrics>>]>);
 
@@ -71,6 +73,12 @@ pub struct UnparsedRequests {
     pub too_large: Count,
 }
 
+impl Default for Refusals {
+    fn default() -> Refusals {
+        Refusals(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
 impl Default for Routes {
     fn default() -> Routes {
         Routes((0..=routes().len()).map(|_| OnceLock::new()).collect())
@@ -90,7 +98,7 @@ impl RequestMetrics {
             self.cut.add_one();
         }
         if let Some(code) = request.refused {
-            self.refusals[code as usize].fetch_add(1, Ordering::Relaxed);
+            self.refusals.0[code as usize].fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -113,7 +121,7 @@ impl RequestMetrics {
     }
 
     fn each_refusal(&self, mut tell: impl FnMut(Code, u64)) {
-        for (code, n) in Code::ALL.into_iter().zip(&self.refusals) {
+        for (code, n) in Code::ALL.into_iter().zip(&self.refusals.0) {
             match n.load(Ordering::Relaxed) {
                 0 => {}
                 n => tell(code, n),

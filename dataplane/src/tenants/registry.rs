@@ -93,6 +93,11 @@ impl TenantRegistry {
         Ok(Some(TenantMatch { tenant: named.unwrap_or(stand_in).clone(), is_named: named.is_some() }))
     }
 
+    /// Who this replica is in the control database.
+    pub(crate) fn replica(&self) -> &Ulid {
+        &self.pools.replica
+    }
+
     /// All of them, by slug.
     pub fn sorted(&self) -> Vec<Arc<Tenant>> {
         self.all().map(|all| all.sorted.clone()).unwrap_or_default()

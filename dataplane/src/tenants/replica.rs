@@ -10,7 +10,7 @@ use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::control::installation::{self, DataplaneInstallation, InstallationError};
 use rowgate_pg::control::last_used::{self, KeyUse};
 use rowgate_pg::control::replicas::{self, Report, Wakes};
-use rowgate_pg::control::{signing, tenants};
+use rowgate_pg::control::{subscriptions, signing, tenants};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::PgConnection;
 use tokio_util::sync::CancellationToken;
@@ -169,6 +169,7 @@ impl Replica {
             replicas::wake_reconciler(&mut open.conn).await?;
         }
         self.exchange_call_activity(app).await?;
+        self.exchange_subscriptions(app).await?;
         if self.last_used_interval <= self.last_used_written.elapsed() {
             self.write_last_used(app).await?;
         }
@@ -187,6 +188,22 @@ impl Replica {
         }
         let elsewhere = replicas::called_elsewhere(&mut open.conn, &self.id).await?;
         tenants.iter().for_each(|tenant| tenant.call_activity.note_elsewhere(elsewhere.contains(&tenant.id)));
+        Ok(())
+    }
+
+    /// Hears which tenants have subscriptions and how many replicas deliver, and says what was found of subscriptions.
+    async fn exchange_subscriptions(&mut self, app: &App) -> Result<(), PgError> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        app.subscription_facts.list(subscriptions::tenants(&mut open.conn).await?);
+        app.sender.set_replicas(replicas::n_live(&mut open.conn).await?);
+        let (now, mut is_news) = (Instant::now(), false);
+        for (tenant, facts, present) in app.subscription_facts.due(now) {
+            is_news |= subscriptions::write(&mut open.conn, &tenant, &facts, &present).await?;
+            app.subscription_facts.written(&tenant, facts, now);
+        }
+        if is_news {
+            replicas::wake_reconciler(&mut open.conn).await?;
+        }
         Ok(())
     }
 

@@ -21,6 +21,7 @@ use crate::app::Tasks;
 use crate::auth::last_used::LastUsedTimes;
 use crate::auth::lookup_limiter::{LookupLimiter, MAX_CONCURRENT_LOOKUPS};
 use crate::auth::rate_limit::RateLimits;
+use crate::delivery::tenant::{CONNECTIONS, Deliveries};
 use crate::server::metrics::RequestMetrics;
 use crate::tenants::availability::Availability;
 use crate::tenants::call_activity::CallActivity;
@@ -61,6 +62,7 @@ pub struct Tenant {
     pub(crate) rate_limits: RateLimits,
     pub last_used: LastUsedTimes,
     pub(crate) event_tail: EventTail,
+    pub(crate) deliveries: Deliveries,
     pub(super) tasks: Tasks,
     /// Notified whenever another catalog is served.
     loaded: Arc<Notify>,
@@ -126,6 +128,7 @@ impl Tenant {
     ) -> Tenant {
         let TenantPools { login, request_pool, logins, calls, queries, replica, share } = pools;
         let look_ups = LookUps::new(login.clone(), LOOKUP_CONNECTIONS, &share);
+        let deliveries = Deliveries::new(LookUps::new(login.clone(), CONNECTIONS, &share));
         let key_sessions = KeySessions::new(logins, request_pool.clone(), look_ups.clone(), replica, &share);
         Tenant {
             id,
@@ -143,6 +146,7 @@ impl Tenant {
             rate_limits: RateLimits::default(),
             last_used: LastUsedTimes::default(),
             event_tail: EventTail::default(),
+            deliveries,
             tasks,
             loaded,
             snapshot: RwLock::default(),
@@ -212,6 +216,7 @@ impl Tenant {
     pub fn close_idle(&self) {
         self.request_pool.trim(IDLE_TIMEOUT);
         self.look_ups.trim(IDLE_TIMEOUT);
+        self.deliveries.connections.trim(IDLE_TIMEOUT);
         self.key_sessions.trim(IDLE_TIMEOUT);
     }
 
@@ -304,6 +309,7 @@ impl Tenant {
     /// Closes the idle connections, and gives none for look-ups any more.
     pub fn close(&self) {
         self.look_ups.close();
+        self.deliveries.connections.close();
         self.request_pool.trim(Duration::ZERO);
         self.key_sessions.trim(Duration::ZERO);
     }
@@ -311,6 +317,7 @@ impl Tenant {
     /// Closes all connections, once what runs on them has ended. Nothing is answered any more.
     pub async fn end(&self) {
         self.look_ups.close();
+        self.deliveries.connections.close();
         tokio::join!(self.request_pool.close(), self.calls.close(), self.queries.close());
     }
 

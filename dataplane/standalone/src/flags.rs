@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use ipnet::IpNet;
 use rowgate_pg::connect::login::Login;
 use rowgate_program::database_url;
 use rowgate_program::settings::{Mistakes, renamed_variable, url};
@@ -67,6 +68,8 @@ pub struct StandaloneSettings {
     pub resync: Duration,
     pub urls: GivenUrls,
     pub ready_file: Option<PathBuf>,
+    /// Networks that webhooks may reach although they are no public ones: the data plane's setting.
+    pub webhook_ranges: Vec<IpNet>,
 }
 
 /// The public addresses, as far as they were given.
@@ -136,6 +139,7 @@ impl StandaloneFlags {
                     resync: Duration::from_secs(resync),
                     urls,
                     ready_file: self.ready_file,
+                    webhook_ranges: Vec::new(),
                 })
             }
             _ => Err(Mistakes(mistakes)),

@@ -140,7 +140,11 @@ impl<D: DataPlane> Running<D> {
         let reconciling = rowgate_reconcile::run(
             Arc::new(narrator),
             self.installation.clone(),
-            rowgate_reconcile::Settings { resync: self.settings.resync, urls: self.settings.urls.at(&url) },
+            rowgate_reconcile::Settings {
+                resync: self.settings.resync,
+                urls: self.settings.urls.at(&url),
+                webhook_ranges: self.settings.webhook_ranges.clone(),
+            },
             shutdown.clone(),
         );
         let serving = self.data_plane.serve(

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use rowgate_core::backoff::Backoff;
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::connect::session;
@@ -37,8 +38,10 @@ pub(crate) mod job;
 pub(crate) mod pass_slots;
 pub(crate) mod replica_poll;
 mod results;
+mod said;
 
 use entries::{Entry, Orphan};
+use said::Subscriptions;
 
 /// The settings of the loop.
 #[derive(Debug, Clone)]
@@ -48,6 +51,8 @@ pub struct Settings {
     pub resync: Duration,
     /// For `status.endpoints`.
     pub urls: PublicUrls,
+    /// Networks that webhooks may reach although they are no public ones.
+    pub webhook_ranges: Vec<IpNet>,
 }
 
 /// Why the loop ended.
@@ -89,6 +94,7 @@ pub async fn run<S: ResourceSource + 'static>(
         pass_slots,
         connections: ConnectionCache::default(),
         lead,
+        webhook_ranges: settings.webhook_ranges.clone(),
     });
     let served = Arc::new(Notify::new());
     let mut controller = Controller {
@@ -106,6 +112,8 @@ pub async fn run<S: ResourceSource + 'static>(
         queue_fills: false,
         replicas: None,
         tables: SeenTables::default(),
+        subscriptions: Subscriptions::default(),
+        said_asked: None,
         polling: false,
         login_tried: None,
         polls_again: false,
@@ -162,8 +170,10 @@ enum Done {
     Retired(String, Result<(), PgError>),
     /// A key without a Tenant was released, by uid.
     OrphanReleased(String, Result<bool, String>),
-    /// A Relationship without a Tenant was released.
+    /// An object without a Tenant was released.
     Released,
+    /// The objects that show what the API made are what they should be.
+    Shown(bool),
     Polled(Result<(PgConnection, ReplicaPoll), PgError>),
     Listed(Result<Vec<tenants::Record>, PgError>),
 }
@@ -191,6 +201,9 @@ struct Controller<S> {
     /// `None`: nothing is known yet, so nothing is reported.
     replicas: Option<Replicas>,
     tables: SeenTables,
+    subscriptions: Subscriptions,
+    /// When what is said of them was last asked for.
+    said_asked: Option<Instant>,
     polling: bool,
     /// When the data plane's login was last tried, for want of a replica that does.
     login_tried: Option<Instant>,
@@ -259,6 +272,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
     /// Starts the jobs that are due.
     fn start(&mut self) {
         let now = Instant::now();
+        self.show_said();
         if !self.polling && self.next_poll <= now {
             self.polling = true;
             let (installation, conn) = (self.shared.installation.clone(), self.control.take());
@@ -266,8 +280,14 @@ impl<S: ResourceSource + 'static> Controller<S> {
             if tries {
                 self.login_tried = Some(now);
             }
-            self.jobs
-                .spawn(async move { Done::Polled(Box::pin(poll_replicas(installation, conn, tries)).await) });
+            let asks = self.said_asked.is_none_or(|at| said::LOOK_INTERVAL <= at.elapsed());
+            let mark = asks.then(|| self.subscriptions.mark.clone());
+            if asks {
+                self.said_asked = Some(now);
+            }
+            self.jobs.spawn(async move {
+                Done::Polled(Box::pin(poll_replicas(installation, conn, tries, mark)).await)
+            });
         }
         if !self.listing && self.next_list <= now {
             self.listing = true;
@@ -305,7 +325,19 @@ impl<S: ResourceSource + 'static> Controller<S> {
             let (keys, snapshot) = (entry.inputs.keys.clone(), self.snapshot.clone());
             let (slow, cut) = (entry.slow, entry.begin());
             let relationships = entry.inputs.relationships.clone();
-            let job = Job { shared, snapshot, tenant, keys, relationships, probe, slow, cut, memory };
+            let subscriptions = entry.inputs.subscriptions.clone();
+            let job = Job {
+                shared,
+                snapshot,
+                tenant,
+                keys,
+                relationships,
+                subscriptions,
+                probe,
+                slow,
+                cut,
+                memory,
+            };
             self.jobs.spawn(async move { Done::Passed(Box::new(Box::pin(job.run()).await)) });
         }
         for (uid, orphan) in self.orphans.iter_mut().filter(|(_, it)| it.due.is_some_and(|due| due <= now)) {

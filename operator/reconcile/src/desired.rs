@@ -10,6 +10,7 @@ use rowgate_core::role::DbRole;
 use rowgate_crds::{ApiKey, Relationship, Tenant};
 use rowgate_pg::control::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, GraphQlNames, Limits, Protection};
+use rowgate_sql::ddl::subscriptions::Settings;
 use rowgate_sql::text::Ident;
 
 pub(crate) mod annotations;
@@ -144,6 +145,20 @@ pub struct RelationshipSpec {
     pub assume_unique: bool,
     /// Beside the fields of `to`.
     pub inverse: Option<String>,
+}
+
+/// One WebhookSubscription.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubscriptionSpec {
+    pub uid: String,
+    /// Of the object, for messages.
+    pub object: String,
+    /// The name of the ApiKey in whose name it delivers.
+    pub owner: String,
+    /// All but the owner's id, which the database knows.
+    pub settings: Settings,
+    /// The annotation `rowgate.dev/replay`.
+    pub replay: Option<String>,
 }
 
 /// One end of a relationship.

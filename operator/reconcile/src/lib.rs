@@ -7,6 +7,7 @@
 //! No Kubernetes client and no HTTP in here. [`plan`] and `status` are pure; `apply`, `pass` and `controller` await.
 
 pub mod desired;
+pub mod mirrors;
 pub mod plan;
 pub mod removal;
 pub mod source;

@@ -7,8 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use rowgate_core::name::Ulid;
-use rowgate_crds::{ApiKey, DeletionPolicy, Kind, NotServedYet as _, Part, Reason, Relationship, Tenant};
+use rowgate_crds::{
+    ApiKey, DeletionPolicy, Kind, NotServedYet as _, Part, Reason, Relationship, Tenant, WebhookSubscription,
+};
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::{last_used, leader, replicas, tenants};
@@ -36,6 +39,7 @@ mod keys;
 mod provision;
 mod release;
 mod revoke;
+mod subscriptions;
 
 use converge::Generations;
 pub(crate) use error::PassError;
@@ -101,6 +105,8 @@ pub(crate) struct Pass<'a, S> {
     pub(crate) connections: &'a ConnectionCache,
     /// What the fence of the control database is asked with.
     pub(crate) lead: i64,
+    /// Networks that webhooks may reach although they are no public ones.
+    pub(crate) webhook_ranges: &'a [IpNet],
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) tenant: &'a Tenant,
     /// Those that are to live.
@@ -109,6 +115,8 @@ pub(crate) struct Pass<'a, S> {
     pub(crate) deleting: Vec<&'a ApiKey>,
     /// Those that are to be served, and not those that are being deleted.
     pub(crate) relationships: Vec<&'a Relationship>,
+    /// The same; none that only shows what was made through the API.
+    pub(crate) subscriptions: Vec<&'a WebhookSubscription>,
     /// Whether the passwords of all logins are tried, too.
     pub(crate) probe: bool,
     /// Of the Secrets that this pass has read, written or known, by uid of the key.
@@ -147,10 +155,15 @@ impl<S: ResourceSource> Pass<'_, S> {
         state
     }
 
+    /// What is known before the pass.
+    pub(super) fn known(&self) -> TenantState {
+        let beside = (&self.keys[..], &self.relationships[..], &self.subscriptions[..]);
+        report::known(self.tenant, beside, self.memory.last.as_deref())
+    }
+
     /// What became of the Tenant; and if the pass came to its end, the uids of the keys that live in the database.
     async fn follow(&mut self) -> (TenantState, Option<BTreeSet<String>>) {
-        let mut state =
-            report::known(self.tenant, &self.keys, &self.relationships, self.memory.last.as_deref());
+        let mut state = self.known();
         if annotations::value(&self.tenant.metadata, rowgate_crds::PAUSED) == Some("true") {
             let message = "paused by the annotation rowgate.dev/paused; nothing changes until it is removed";
             state.findings.retry = Some((Reason::Paused, message.to_owned()));
@@ -301,10 +314,15 @@ impl<S: ResourceSource> Pass<'_, S> {
             (outcome, db) = self.converge(&desired, (cluster, db), logins, state).await?;
             rotated.extend(keys::finished(unfinished, &db));
         }
-        if desired.entities.iter().any(|entity| entity.events) {
-            events::retire(logins.get(As::Owner).await?).await?;
-        }
         report::outcome(state, &desired, &outcome, &db, now);
+        state.events = None;
+        if desired.entities.iter().any(|entity| entity.events) {
+            let owner = logins.get(As::Owner).await?;
+            let retired = events::retire(&mut *owner, desired.limits.max_outbox_bytes).await?;
+            let undecidable = events::undecidable(owner).await?;
+            report::events(state, &desired, &db, &retired, &undecidable);
+        }
+        self.subscriptions(state, &desired, &outcome.entities, &db, logins).await?;
         report::uses(state, &last_used::of(logins.get(As::Operator).await?, &record.id).await?);
         self.report_rotated(state, &rotated).await?;
         self.report_held(state, logins, held_before).await?;

@@ -23,7 +23,9 @@ mod relationships;
 mod removal;
 mod roles_and_database;
 mod rows;
+pub mod subscriptions;
 
+pub(crate) use capture::missing as uncaptured;
 pub use closed::{Closed, Of};
 pub use contents::{CLOSE_KEYS, Outcome, contents};
 pub use differences::drift;

@@ -15,6 +15,7 @@ use crate::entropy;
 use crate::source::{Event, Found, ObjectRef, ResourceSource, SourceError, Version};
 
 pub(crate) mod rotation;
+pub(crate) mod webhook;
 
 /// What the entries of the Secret are called.
 const API_KEY: &str = "apiKey";

@@ -10,9 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rowgate_crds::{ApiKey, Kind, Relationship, Tenant};
+use rowgate_crds::{ApiKey, Kind, Relationship, Tenant, WebhookSubscription};
 
 pub use self::kinds::Described;
+pub use crate::mirrors::Mirror;
 pub use crate::status::object_status::Status;
 
 pub mod dir;
@@ -75,6 +76,10 @@ pub trait ResourceSource: Send + Sync {
     /// gone already, or that nothing holds, is no error.
     fn release(&self, object: &ObjectRef) -> impl Future<Output = Result<(), SourceError>> + Send;
 
+    /// Makes the objects that show what the API made these, and no others: one that was changed or removed by hand is as it
+    /// was again.
+    fn show(&self, wanted: &[Mirror]) -> impl Future<Output = Result<(), SourceError>> + Send;
+
     /// Publishes something that happened.
     fn event(&self, object: &ObjectRef, event: Event)
     -> impl Future<Output = Result<(), SourceError>> + Send;
@@ -87,10 +92,11 @@ pub struct Snapshot {
     pub tenants: Vec<Arc<Tenant>>,
     pub api_keys: Vec<Arc<ApiKey>>,
     pub relationships: Vec<Arc<Relationship>>,
+    pub subscriptions: Vec<Arc<WebhookSubscription>>,
     /// By namespace and name.
     pub config_maps: BTreeMap<(String, String), Arc<BTreeMap<String, String>>>,
-    /// Namespace and name of the Secrets that keys name and that are not there: when a key's Secret vanishes, a new one
-    /// is issued at once.
+    /// Namespace and name of the Secrets that keys and subscriptions name and that are not there: when one vanishes, a
+    /// new one is issued at once.
     pub missing: BTreeSet<(String, String)>,
     /// What could not be read or accepted; its last good version, if any, is among the objects.
     pub problems: Vec<SourceProblem>,

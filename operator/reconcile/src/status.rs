@@ -19,12 +19,14 @@ pub(crate) mod object_status;
 mod relationship;
 pub(crate) mod report;
 pub(crate) mod reporter;
+mod subscription;
 mod tenant;
 mod transitions;
 
 pub(crate) use api_key::{ApiKeyFacts, KeyState};
 pub(crate) use cache::StatusCache;
 pub(crate) use relationship::{RelationshipFacts, RelationshipState};
+pub(crate) use subscription::{Fact, SubscriptionFacts, SubscriptionState};
 pub(crate) use tenant::{TenantFacts, TenantState};
 pub(crate) use transitions::Transitions;
 

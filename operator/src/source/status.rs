@@ -57,13 +57,17 @@ pub(crate) async fn write(source: &KubeSource, reports: &[StatusReport]) -> Resu
     let refused = Mutex::new(None);
     let refused = &refused;
     stream::iter(news.into_iter().map(Ok))
-        .try_for_each_concurrent(MAX_CONCURRENT, |(object, News { status, stalls })| async move {
+        .try_for_each_concurrent(MAX_CONCURRENT, |(object, News { status, events })| async move {
             let written = with_kind!(object.kind, T => one::<T>(source, object, status).await?);
-            match (written, stalls) {
-                // only now: a status that is tried again brings its Event again
-                (Ok(true), Some(event)) => source.events.publish(object, event).await,
-                (Ok(_), _) => {}
-                (Err(refusal), _) => drop(refused.lock().replace(refusal)),
+            match written {
+                // only now: a status that is tried again brings its Events again
+                Ok(true) => {
+                    for event in events {
+                        source.events.publish(object, event).await;
+                    }
+                }
+                Ok(false) => {}
+                Err(refusal) => drop(refused.lock().replace(refusal)),
             }
             Ok::<_, SourceError>(())
         })
@@ -75,8 +79,8 @@ pub(crate) async fn write(source: &KubeSource, reports: &[StatusReport]) -> Resu
 /// What is to be written.
 struct News {
     status: Status,
-    /// The object turns `Stalled` with it.
-    stalls: Option<Event>,
+    /// What happened, as it says.
+    events: Vec<Event>,
 }
 
 /// The status to write, if the one that stands there says something else.
@@ -88,9 +92,9 @@ fn news<T: Declared>(source: &KubeSource, report: &StatusReport) -> Option<News>
     });
     let object = there.flatten()?;
     let there = source.shared.statuses.of(uid).or_else(|| object?.status());
-    let stalls = report.status.stalls(there.as_ref());
+    let events = report.status.events(there.as_ref());
     let status = there.map_or_else(|| Some(report.status.clone()), |there| report.status.over(&there));
-    status.map(|status| News { status, stalls })
+    status.map(|status| News { status, events })
 }
 
 /// Writes one. The inner error is a refusal of this one alone; false: the object is gone.

@@ -1,5 +1,6 @@
 //! Benchmarks that run by themselves only: each sets a stage of its own.
 
+pub(crate) mod events;
 pub(crate) mod reconcile;
 pub(crate) mod revoked;
 pub(crate) mod schemas;

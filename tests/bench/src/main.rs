@@ -17,7 +17,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use serde_json::Value;
 
-use alone::{reconcile, revoked, schemas, unknown_tenants};
+use alone::{events, reconcile, revoked, schemas, unknown_tenants};
 use peer::{Ask, Peer};
 use rounds::{Contestant, Work};
 use stage::Stage;
@@ -31,7 +31,7 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or reconcile, revoked, schemas and unknown-tenants, each of which runs by itself only
+    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or events, reconcile, revoked, schemas and unknown-tenants, each of which runs by itself only
     #[arg(long)]
     only: Option<String>,
     /// How many objects there are while reconciling is measured, and how many permission sets with schemas
@@ -64,6 +64,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(Role::Control { uri, port }) => control::serve(uri, *port).await,
         None if cli.only.as_deref() == Some("reconcile") => {
             reconcile::run(cli.objects).await;
+            Ok(())
+        }
+        None if cli.only.as_deref() == Some("events") => {
+            events::run().await;
             Ok(())
         }
         None if cli.only.as_deref() == Some("revoked") => {

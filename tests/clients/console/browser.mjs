@@ -131,6 +131,48 @@ async function events(page) {
   return { answered, op };
 }
 
+// One whose receiver is away, so that the first batch is a dead letter at once.
+async function subscribe(page) {
+  return page.evaluate(async () => {
+    const url = "https://127.0.0.1:1/hooks";
+    const body = { name: "to nowhere", url, filter: { tables: ["orders"] }, retry: { maxAttempts: 1 } };
+    const headers = { "Content-Type": "application/json" };
+    const address = "/console/proxy/shop/shop-admin/api/ddl/events/webhooks";
+    const response = await fetch(address, { method: "POST", headers, body: JSON.stringify(body) });
+    return { status: response.status, secret: (await response.json()).secret?.slice(0, 6) };
+  });
+}
+
+async function webhooks(page) {
+  await tab(page, "Webhooks");
+  const card = page.getByRole("article", { name: "to nowhere" });
+  await card.getByRole("heading", { name: "to nowhere" }).waitFor();
+  // asked for until the first batch was given up
+  const listed = async (name) => {
+    const items = card.getByRole("list", { name }).getByRole("listitem");
+    for (;;) {
+      const answered = page.waitForResponse((response) => response.url().endsWith(name.toLowerCase().replace(" ", "-")));
+      await card.getByRole("button", { name, exact: true }).click();
+      if ((await (await answered).text()).includes('"attempt')) break;
+    }
+    await items.first().waitFor();
+    return items.first();
+  };
+  const delivery = await listed("Deliveries");
+  await delivery.getByText("Request", { exact: true }).click();
+  await delivery.locator("pre").getByText("row.batch").waitFor();
+  const letter = await listed("Dead letters");
+  await picture(page, "webhooks");
+  await letter.getByRole("button", { name: "Send again" }).click();
+  const said = card.getByRole("status");
+  await said.getByText("Dead letters that are sent again: 1.").waitFor();
+  await card.getByRole("button", { name: "Count", exact: true }).click();
+  await said.getByText("A replay would send").waitFor();
+  await card.getByRole("button", { name: "Replay", exact: true }).click();
+  await said.filter({ hasText: "A replay would send" }).waitFor({ state: "detached" });
+  return (await card.locator("code").first().textContent()) ?? "";
+}
+
 async function reference(page) {
   await tab(page, "API reference");
   const operation = page.locator("#operations-customers-list_customers");
@@ -151,7 +193,9 @@ async function reference(page) {
 const page = await open("light");
 const seen = { entities: await entities(page), graphql: await graphql(page) };
 await completes(page);
+seen.subscribed = await subscribe(page);
 seen.events = await events(page);
+seen.webhooks = await webhooks(page);
 seen.reference = await reference(page);
 
 // The same in the dark, by the keyboard alone, and by the address that the page has kept.

@@ -17,7 +17,11 @@ use crate::keys::tokens::clients::{packages, tests};
 #[tokio::test]
 async fn a_person_asks_the_shop_in_a_browser() {
     let mut world = World::shop().await;
-    world.start_with(|command| _ = command.arg("--console").arg(files())).await;
+    world
+        .start_with(|command| {
+            command.arg("--console").arg(files()).env("ROWGATE_WEBHOOK_RANGES", "127.0.0.0/8");
+        })
+        .await;
     let keys = ["north", "shop-admin", "south"].map(|name| world.key(name));
     let pictures = std::env::var_os("ROWGATE_PICTURES").map(|folder| tests().join("..").join(folder));
     let input = json!({"keys": keys, "pictures": pictures.as_deref().map(Path::to_string_lossy)});
@@ -49,6 +53,8 @@ async fn a_person_asks_the_shop_in_a_browser() {
         .sum();
     assert_eq!(counts, 300, "{orders}");
     assert_eq!(seen["events"], json!({"answered": 201, "op": "insert"}));
+    assert_eq!(seen["subscribed"], json!({"status": 201, "secret": "whsec_"}));
+    assert_eq!(seen["webhooks"], "https://127.0.0.1:1/hooks");
     let reference = &seen["reference"];
     assert_eq!((&reference["status"], &reference["rows"]), (&json!(200), &json!(3)), "{reference}");
     assert_eq!(reference["sent"], "/console/proxy/shop/shop-admin/auth/shop/api/customers");

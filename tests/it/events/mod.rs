@@ -2,9 +2,12 @@
 
 mod capture;
 mod clients;
+mod failover;
 mod fixture;
 mod ledger;
+mod replication;
 mod requests;
+mod retention;
 mod stream;
 mod subscription;
 mod visibility;

@@ -65,12 +65,25 @@ const NOWHERE: [(&str, &str, u16, Option<&str>); 9] = [
 ];
 
 /// The same for the routes that name no tenant; `tests/it/keys/tokens` tells what they answer to those who may ask.
-const ELSEWHERE: [(&str, &str); 5] = [
+const ELSEWHERE: [(&str, &str); 18] = [
     ("POST", "/api/auth/apikeys/exchange"),
     ("GET", "/.well-known/jwks.json"),
     ("POST", "/api/ddl/aggregates/{entity}"),
     ("GET", "/api/ddl/events"),
     ("GET", "/api/ddl/events/stream"),
+    ("POST", "/api/ddl/events/webhooks"),
+    ("GET", "/api/ddl/events/webhooks"),
+    ("GET", "/api/ddl/events/webhooks/{id}"),
+    ("PATCH", "/api/ddl/events/webhooks/{id}"),
+    ("DELETE", "/api/ddl/events/webhooks/{id}"),
+    ("GET", "/api/ddl/events/webhooks/{id}/deliveries"),
+    ("GET", "/api/ddl/events/webhooks/{id}/dead-letters"),
+    ("GET", "/api/ddl/events/webhooks/{id}/dead-letters/{dl}"),
+    ("POST", "/api/ddl/events/webhooks/{id}/dead-letters/{dl}/redrive"),
+    ("POST", "/api/ddl/events/webhooks/{id}/dead-letters/redrive"),
+    ("POST", "/api/ddl/events/webhooks/{id}/secret/rotate"),
+    ("POST", "/api/ddl/events/webhooks/{id}/replay"),
+    ("POST", "/api/ddl/events/webhooks/{id}/test"),
 ];
 
 const MORE: &str = "apiVersion: rowgate.dev/v1alpha1

@@ -38,6 +38,7 @@ mod relationships;
 mod routines;
 mod serving;
 mod shop;
+mod subscriptions;
 
 /// What every key of `acme` may read.
 pub(crate) const NOTES: &str = "/auth/acme/api/notes?$first=1";

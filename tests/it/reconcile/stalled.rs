@@ -6,6 +6,7 @@ mod cases;
 mod protection;
 mod relationships;
 mod routines;
+mod subscriptions;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -51,6 +52,7 @@ const TELLS: &[&str] = &[
     "transfer ",
     "test current_user",
     "change ",
+    "write ",
 ];
 
 /// Name and text of a Secret that somebody else has made.
@@ -102,6 +104,7 @@ async fn every_message_of_a_stalled_object_says_what_to_change() {
             Object::Tenant => ("tenant", case.name),
             Object::ApiKey => ("apikey", case.name),
             Object::Relationship => ("relationship", case.name),
+            Object::WebhookSubscription => ("webhooksubscription", case.name),
         };
         let reason = case.reason.as_str();
         let status = until_ok(&format!("{reason} for {kind} {name}"), async || {

@@ -1,3 +1,4 @@
-//! Webhooks end to end.
+//! Webhooks: subscriptions, from the request that makes them to what receivers get.
 
+mod api;
 mod for_json;

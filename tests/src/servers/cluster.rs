@@ -83,7 +83,7 @@ impl Cluster {
 
     /// For a moment after it has taken a definition, and after its own start, the server asks to come later.
     async fn serves_our_kinds(&self) {
-        for kind in ["tenants", "apikeys", "relationships"] {
+        for kind in ["tenants", "apikeys", "relationships", "webhooksubscriptions"] {
             let path = format!("/apis/rowgate.dev/v1alpha1/{kind}");
             let look =
                 async || self.send(Method::GET, &path, &Value::Null).await.0.is_success().then_some(());

@@ -9,6 +9,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::jwt::SigningKey;
+use crate::webhook::secret::SealingKey;
 
 /// A root secret of 32 bytes: the operator's (owner and keys logins) or the data plane's (everything else).
 /// Where it is missing or short the process refuses to start.
@@ -75,6 +76,12 @@ impl Root {
         CursorKey(self.bytes("cursor/1"))
     }
 
+    /// The key that seals the secrets of webhook subscriptions.
+    #[must_use]
+    pub fn sealing_key(&self) -> SealingKey {
+        SealingKey::new(self.bytes("sealing/1"))
+    }
+
     /// The key that signs tokens; another `generation` gives another. Every replica derives the same.
     #[must_use]
     pub fn signing_key(&self, generation: u32) -> SigningKey {
@@ -135,8 +142,15 @@ impl CursorKey {
 }
 
 pub(crate) fn mac(key: &[u8], text: &[u8]) -> [u8; 32] {
+    mac_of_parts(key, &[text])
+}
+
+/// HMAC-SHA-256 of the parts behind each other.
+pub(crate) fn mac_of_parts(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
-    mac.update(text);
+    for part in parts {
+        mac.update(part);
+    }
     mac.finalize().into_bytes().into()
 }
 

@@ -30,7 +30,8 @@ const CONTROL: &[Migration] = series!(
 const TENANT: &[Migration] = series!(
     "tenant": 1 "0001_start", 2 "0002_rotation", 3 "0003_key_uses", 4 "0004_stand", 5 "0005_own_claims",
     6 "0006_live", 7 "0007_routines", 8 "0008_stand_patience", 9 "0009_relationships",
-    10 "0010_events", 11 "0011_webhooks",
+    10 "0010_events", 11 "0011_webhooks", 12 "0012_event_ids",
+    13 "0013_event_log",
 );
 
 /// "migrate" in ASCII.

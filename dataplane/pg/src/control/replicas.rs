@@ -52,6 +52,15 @@ pub async fn beat(conn: &mut PgConnection, id: &Ulid) -> Result<bool, PgError> {
     Ok(update.bind(id.as_str()).execute(conn).await?.rows_affected() == 1)
 }
 
+/// How many replicas live: at least one, the one that asks.
+pub async fn n_live(conn: &mut PgConnection) -> Result<usize, PgError> {
+    let query = sqlx::query_scalar(
+        "select count(*) from control.replicas where beat_at > clock_timestamp() - interval '6 s'",
+    );
+    let n: i64 = query.fetch_one(conn).await?;
+    Ok(usize::try_from(n).unwrap_or_default().max(1))
+}
+
 /// What a replica answers from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Served {

@@ -48,3 +48,72 @@ pub async fn write(
     let upsert = upsert.bind(uids).bind(column(|fact| &fact.spec)).bind(column(|fact| &fact.status));
     Ok(!upsert.bind(present).fetch_all(conn).await?.is_empty())
 }
+
+/// Says which subscriptions Kubernetes declares for a tenant, by id and uid, so that data planes learn of them. True where
+/// something has changed.
+pub async fn declare(
+    conn: &mut PgConnection,
+    tenant: &Ulid,
+    declared: &[(String, String)],
+) -> Result<bool, PgError> {
+    let (ids, uids): (Vec<String>, Vec<String>) = declared.iter().cloned().unzip();
+    let statement = sqlx::query(
+        "with gone as (
+             delete from control.subscriptions where tenant = $1 and origin = 'kubernetes' and not (id = any($2)) returning 1
+         ),
+         written as (
+             insert into control.subscriptions (tenant, id, origin, uid)
+             select $1, id, 'kubernetes', uid from unnest($2::text[], $3::text[]) d (id, uid)
+             on conflict (tenant, id) do nothing
+             returning 1
+         )
+         select from gone union all select from written",
+    );
+    let changed = statement.bind(tenant.as_str()).bind(ids).bind(uids).fetch_all(conn).await?;
+    Ok(!changed.is_empty())
+}
+
+/// A tenant that is served no more has none.
+pub async fn forget(conn: &mut PgConnection, tenant: &Ulid) -> Result<(), PgError> {
+    sqlx::query("delete from control.subscriptions where tenant = $1")
+        .bind(tenant.as_str())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// What is said of one subscription.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    pub tenant: Ulid,
+    pub id: Ulid,
+    /// Made through the API, and not declared in Kubernetes.
+    pub is_of_api: bool,
+    /// JSON.
+    pub spec: String,
+    /// JSON.
+    pub status: String,
+}
+
+/// When something was said last, and how many subscriptions there are: the same as before means that nothing has changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mark {
+    at: Option<String>,
+    n: i64,
+}
+
+/// All that is said, unless that is what it was at `mark`.
+pub async fn said(conn: &mut PgConnection, mark: &Mark) -> Result<Option<(Mark, Vec<Said>)>, PgError> {
+    let query = "select max(changed_at)::text, count(*) from control.subscriptions";
+    let (at, n) = sqlx::query_as(query).fetch_one(&mut *conn).await?;
+    let now = Mark { at, n };
+    if now == *mark {
+        return Ok(None);
+    }
+    let query = "select tenant, id, origin = 'api', spec::text, status::text from control.subscriptions order by tenant, id";
+    let rows: Vec<(String, String, bool, String, String)> = sqlx::query_as(query).fetch_all(conn).await?;
+    let read = |(tenant, id, is_of_api, spec, status): (String, String, bool, String, String)| {
+        Some(Said { tenant: tenant.parse().ok()?, id: id.parse().ok()?, is_of_api, spec, status })
+    };
+    Ok(Some((now, rows.into_iter().filter_map(read).collect())))
+}

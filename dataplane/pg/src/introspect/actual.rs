@@ -186,6 +186,8 @@ pub struct Relation {
     /// What it inherits from: for a partition the partitioned table.
     pub parents: BTreeSet<QName>,
     pub is_partition: bool,
+    /// A subscription of logical replication writes it.
+    pub is_replicated: bool,
 }
 
 /// Its columns equal those of a row of another table.
@@ -235,6 +237,8 @@ pub struct Column {
     pub domain_over: Option<String>,
     pub not_null: bool,
     pub generated: bool,
+    /// Generated at each read, and not stored.
+    pub is_virtual: bool,
     /// `GENERATED ALWAYS AS IDENTITY`.
     pub identity_always: bool,
     pub acl: Acl,

@@ -18,6 +18,7 @@ struct Row {
     domain_over: Option<String>,
     not_null: bool,
     generated: bool,
+    is_virtual: bool,
     identity_always: bool,
     default_value: Option<String>,
     needed_by: Option<String>,
@@ -31,7 +32,7 @@ pub(super) async fn columns(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<
         "select a.attrelid::int8 as relation, a.attname::text as name, a.atttypid::int8 as type_oid, \
                 format_type(a.atttypid, a.atttypmod) as type_name, \
                 case y.typtype when 'd' then format_type(y.typbasetype, null) end as domain_over, a.attnotnull as not_null, \
-                a.attgenerated <> '' as generated, a.attidentity = 'a' as identity_always, \
+                a.attgenerated <> '' as generated, a.attgenerated = 'v' as is_virtual, a.attidentity = 'a' as identity_always, \
                 v.default_value, v.needed_by, \
                 case when a.attacl is null then '{}' else ",
         acl!("a.attacl", "'c'", "c.relowner"),
@@ -62,6 +63,7 @@ pub(super) async fn columns(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<
             domain_over: row.domain_over,
             not_null: row.not_null,
             generated: row.generated,
+            is_virtual: row.is_virtual,
             identity_always: row.identity_always,
             acl: row.acl.0,
             default: row.default_value,

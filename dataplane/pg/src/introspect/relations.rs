@@ -32,6 +32,7 @@ struct Row {
     rls_forced: bool,
     rule: Option<i64>,
     is_partition: bool,
+    is_replicated: bool,
     acl: Json<Acl>,
 }
 
@@ -46,6 +47,7 @@ pub(super) async fn relations(
         "select c.oid::int8, n.nspname::text as schema, c.relname::text as name, c.relkind::text as kind, \
                 pg_get_userbyid(c.relowner)::text as owner, c.relrowsecurity as rls_enabled, \
                 c.relforcerowsecurity as rls_forced, c.relispartition as is_partition, \
+                exists (select from pg_subscription_rel s where s.srrelid = c.oid) as is_replicated, \
                 (select max(w.xmin::text::int8) from pg_rewrite w where w.ev_class = c.oid) as rule, ",
         acl!("c.relacl", "case c.relkind when 'S' then 's' else 'r' end::\"char\"", "c.relowner"),
         " as acl from pg_class c join pg_namespace n on n.oid = c.relnamespace \
@@ -92,6 +94,7 @@ pub(super) async fn relations(
                 triggers: triggers.remove(&id).unwrap_or_default(),
                 parents: parents.remove(&id).unwrap_or_default(),
                 is_partition: row.is_partition,
+                is_replicated: row.is_replicated,
             };
             Ok(((row.schema, row.name), relation))
         })

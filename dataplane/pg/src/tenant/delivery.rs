@@ -8,6 +8,7 @@ use crate::failure::PgError;
 use crate::tenant::events::{self, Page, Position};
 
 pub mod commit;
+pub mod dead_letters;
 pub mod facts;
 
 /// How long a claim holds without being renewed.
@@ -146,7 +147,7 @@ pub async fn pending(
 ) -> Result<Pending, PgError> {
     let tables: Vec<Oid> = tables.iter().map(|oid| Oid(*oid)).collect();
     let rows = sqlx::query_as(concat!(
-        "select tick, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') as occurred_at, ",
+        "select tick, seq, generation, to_char(at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') as occurred_at, ",
         "rel::int8 as rel, op::text as op, cause, image, (select floor from dl.event_log) as floor ",
         "from dl.pending($1, $2, $3, $4, $5, $6)"
     ));

@@ -1,6 +1,7 @@
-//! Capture of row changes: four triggers of a table, and of each of its partitions, that run `dl.capture` for each statement.
+//! Capture of row changes: four triggers of a table, and of each of its partitions, that run `dl.capture` for each statement; and
+//! where a subscription of logical replication writes the table, one for each row, as its apply worker runs no others.
 
-use super::triggers;
+use super::triggers::{self, Firing};
 use crate::text::{Ident, Sql};
 
 /// One trigger of a captured table.
@@ -9,24 +10,56 @@ pub struct Trigger {
     pub name: &'static str,
     /// `pg_trigger.tgtype`.
     pub kind: i16,
+    /// What it runs, by `regprocedure` text.
+    pub function: &'static str,
     when: &'static str,
+    /// For each statement or row.
+    each: &'static str,
 }
 
-/// What they run, by `regprocedure` text.
-pub const FUNCTION: &str = "dl.capture()";
+const fn each_statement(name: &'static str, kind: i16, when: &'static str) -> Trigger {
+    let each = " for each statement execute function dl.capture(";
+    Trigger { name, kind, function: "dl.capture()", when, each }
+}
 
 /// A trigger with transition tables is for one kind of command. Their names come last, though all of them run after the rows are
 /// written: those of a tenant may still write other rows, which is a statement of its own.
 pub const TRIGGERS: [Trigger; 4] = [
-    Trigger { name: "~dl_capture_insert", kind: 4, when: " after insert on " },
-    Trigger { name: "~dl_capture_update", kind: 16, when: " after update on " },
-    Trigger { name: "~dl_capture_delete", kind: 8, when: " after delete on " },
-    Trigger { name: "~dl_capture_truncate", kind: 32, when: " after truncate on " },
+    each_statement("~dl_capture_insert", 4, " after insert on "),
+    each_statement("~dl_capture_update", 16, " after update on "),
+    each_statement("~dl_capture_delete", 8, " after delete on "),
+    each_statement("~dl_capture_truncate", 32, " after truncate on "),
 ];
 
-/// Makes one trigger, which fires whatever `session_replication_role` says. `key`: the columns of the primary key.
+/// PostgreSQL makes it for each partition as well.
+pub const OF_ROWS: Trigger = Trigger {
+    name: "~dl_capture_row",
+    kind: 29,
+    function: "dl.capture_row()",
+    when: " after insert or update or delete on ",
+    each: " for each row execute function dl.capture_row(",
+};
+
+/// When it fires. Where rows that are replicated have a trigger of their own, those of their statements leave them to it, so that
+/// no change is captured twice; a truncate has no rows.
 #[must_use]
-pub fn create(schema: &Ident, table: &Ident, trigger: &Trigger, key: &[Ident]) -> [Sql; 2] {
+pub fn firing(trigger: &Trigger, is_replicated: bool) -> Firing {
+    match (trigger.kind, is_replicated) {
+        (29, _) => Firing::Replica,
+        (32, _) | (_, false) => Firing::Always,
+        (_, true) => Firing::Origin,
+    }
+}
+
+/// Makes one trigger. `key`: the columns of the primary key.
+#[must_use]
+pub fn create(
+    schema: &Ident,
+    table: &Ident,
+    trigger: &Trigger,
+    key: &[Ident],
+    is_replicated: bool,
+) -> Vec<Sql> {
     let mut create = Sql::new();
     create.lit("create trigger \"").lit(trigger.name).lit("\"").lit(trigger.when);
     create.ident(schema).lit(".").ident(table);
@@ -36,12 +69,21 @@ pub fn create(schema: &Ident, table: &Ident, trigger: &Trigger, key: &[Ident]) -
         8 => " referencing old table as old_rows",
         _ => "",
     });
-    create.lit(" for each statement execute function dl.capture(");
+    create.lit(trigger.each);
     for (n, column) in key.iter().enumerate() {
         create.lit(if n == 0 { "" } else { ", " }).literal(column.as_str());
     }
     create.lit(")");
-    [create, triggers::enable_always(schema, table, trigger.name)]
+    match firing(trigger, is_replicated) {
+        Firing::Origin => vec![create],
+        firing => vec![create, triggers::enable(schema, table, trigger.name, firing)],
+    }
+}
+
+/// Makes a trigger that is there fire when it should.
+#[must_use]
+pub fn enable(schema: &Ident, table: &Ident, trigger: &Trigger, is_replicated: bool) -> Sql {
+    triggers::enable(schema, table, trigger.name, firing(trigger, is_replicated))
 }
 
 #[must_use]

@@ -8,4 +8,5 @@ pub mod policies;
 pub mod protection;
 pub mod records;
 pub mod roles;
+pub mod subscriptions;
 pub mod triggers;

@@ -225,7 +225,7 @@ pub fn recorded_policy(
     [permissive, command, &roles.join(","), using.unwrap_or(""), check.unwrap_or("")].join("|")
 }
 
-fn with(text: &'static str, values: &[Option<&str>]) -> Sql {
+pub(super) fn with(text: &'static str, values: &[Option<&str>]) -> Sql {
     let mut sql = Sql::new();
     sql.statement(
         text,

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::given::Given;
 use super::request::{After, Source, sources};
-use super::{CHECK, begin, cursor, read};
+use super::{CHECK, begin, cursor, holds, read};
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
@@ -31,13 +31,16 @@ pub(crate) struct Follower {
     sources: Vec<Source>,
     ops: Vec<String>,
     ticks: watch::Receiver<Option<Tick>>,
+    /// Of the newest tick for which `from` was found to hold.
+    newest: i32,
+    /// Of `from`.
     generation: i32,
     from: Position,
     checked: Instant,
     /// When the last step was made, and the position that the reader has since.
     last_step: Instant,
     known: Position,
-    _slot: StreamSlot,
+    slot: StreamSlot,
 }
 
 /// What happened.
@@ -53,16 +56,13 @@ pub(crate) enum Step {
     Ended(Problem),
 }
 
-/// Events of one generation.
-pub(crate) struct Events {
-    given: Given,
-    generation: i32,
-}
+/// What was given of a page.
+pub(crate) struct Events(Given);
 
 impl Events {
     /// Cursors, and the events as JSON.
     pub(crate) fn each(&self) -> impl Iterator<Item = (String, &str)> {
-        self.given.events().map(|(at, event)| (cursor(self.generation, at), event))
+        self.0.each()
     }
 }
 
@@ -81,7 +81,7 @@ impl Follower {
         let slot = caller.tenant.event_tail.stream_slot(most);
         let slot = slot.ok_or_else(|| Problem::streams_exceeded(most))?;
         let ticks = caller.tenant.ticks();
-        let (is_kept, (tick, from)) = match begin(&caller, after).await {
+        let (is_kept, (tick, generation, from)) = match begin(&caller, after).await {
             Err(problem) if problem.code == Code::InvalidCursor => {
                 (false, begin(&caller, After::Start).await?)
             }
@@ -95,12 +95,13 @@ impl Follower {
             sources,
             ops,
             ticks,
-            generation: tick.generation,
+            newest: tick.generation,
+            generation,
             from,
             checked: now,
             last_step: now,
             known: from,
-            _slot: slot,
+            slot,
         };
         Ok((follower, is_kept))
     }
@@ -142,24 +143,29 @@ impl Follower {
             self.checked = Instant::now();
         }
         let newest = *self.ticks.borrow_and_update();
-        let Some(tick) =
-            newest.filter(|tick| tick.generation != self.generation || self.from.tick <= tick.number)
-        else {
+        let newer = |tick: &Tick| tick.generation != self.newest || self.from.tick <= tick.number;
+        let Some(tick) = newest.filter(newer) else {
             self.wait().await;
             return Ok(None);
         };
-        if tick.generation != self.generation || self.from.tick <= tick.floor {
-            self.generation = tick.generation;
-            self.from = Position { tick: tick.floor + 1, seq: 0 };
-            self.known = self.from;
+        let is_kept = tick.generation == self.newest && tick.floor < self.from.tick;
+        let is_kept = is_kept || holds(&self.caller, self.generation, self.from).await?;
+        let page = match is_kept {
+            true => read(&self.caller, self.from, &self.sources, &self.ops, AT_ONCE).await?,
+            false => None,
+        };
+        let Some(page) = page else {
+            let (tick, generation, from) = begin(&self.caller, After::Start).await?;
+            (self.newest, self.generation, self.from, self.known) = (tick.generation, generation, from, from);
             return Ok(Some(Step::Reset(self.cursor())));
-        }
-        let page = read(&self.caller, self.from, &self.sources, &self.ops, AT_ONCE).await?;
-        let given = Given::ask(&self.caller, &self.sources, &page, self.generation).await?;
-        self.from = page.next;
+        };
+        self.newest = tick.generation;
+        let given = Given::ask(&self.caller, &self.sources, &page).await?;
+        (self.generation, self.from) = (page.generation, page.next);
+        self.slot.note_lag(tick.number - self.from.tick + 1);
         let Some((last, _)) = given.events().last() else { return Ok(None) };
         self.known = last;
-        Ok(Some(Step::Events(Events { given, generation: self.generation })))
+        Ok(Some(Step::Events(Events(given))))
     }
 
     /// Until there is a tick, or something to do for the reader.

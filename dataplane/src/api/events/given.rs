@@ -22,16 +22,11 @@ use crate::execute::retry::{self, Attempt, RetryReason};
 /// Images in one statement.
 const MAX_IMAGES: usize = 250;
 
-/// Events as JSON, in their order, with their positions.
-pub(super) struct Given(Vec<(Position, String)>);
+/// Events as JSON, in their order, with their generations and positions.
+pub(crate) struct Given(Vec<(i32, Position, String)>);
 
 impl Given {
-    pub(super) async fn ask(
-        caller: &Caller,
-        sources: &[Source],
-        page: &Page,
-        generation: i32,
-    ) -> Result<Given, Problem> {
+    pub(crate) async fn ask(caller: &Caller, sources: &[Source], page: &Page) -> Result<Given, Problem> {
         let mut given: BTreeMap<usize, String> = BTreeMap::new();
         for source in sources {
             let of_it = page.changes.iter().enumerate().filter(|(_, change)| change.table == source.table);
@@ -39,14 +34,15 @@ impl Given {
             for changes in changes.chunks(MAX_IMAGES) {
                 // the key as it is known by now: it may have died since the page was read
                 let context = caller.reauthenticate().await?;
-                let wanted = Images { source, changes, generation };
+                let wanted = Images { source, changes };
                 given.extend(retry::run(caller, context, &wanted).await?);
             }
         }
         let counts = &caller.tenant.event_tail.counts;
         counts.given.add(given.len() as u64);
-        let at = |n: usize| page.changes.get(n).map(|change| change.at);
-        Ok(Given(given.into_iter().filter_map(|(n, event)| Some((at(n)?, event))).collect()))
+        let at = |n: usize| page.changes.get(n).map(|change| (change.generation, change.at));
+        let placed = |(n, event)| at(n).map(|(generation, at)| (generation, at, event));
+        Ok(Given(given.into_iter().filter_map(placed).collect()))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -57,8 +53,13 @@ impl Given {
         self.events().map(|(_, event)| event).collect::<Vec<_>>().join(",")
     }
 
-    pub(super) fn events(&self) -> impl Iterator<Item = (Position, &str)> {
-        self.0.iter().map(|(at, event)| (*at, event.as_str()))
+    pub(crate) fn events(&self) -> impl Iterator<Item = (Position, &str)> {
+        self.0.iter().map(|(_, at, event)| (*at, event.as_str()))
+    }
+
+    /// Cursors, and the events.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (String, &str)> {
+        self.0.iter().map(|(generation, at, event)| (cursor(*generation, *at), event.as_str()))
     }
 }
 
@@ -66,7 +67,6 @@ impl Given {
 struct Images<'a> {
     source: &'a Source,
     changes: &'a [(usize, &'a Change)],
-    generation: i32,
 }
 
 impl Attempt for Images<'_> {
@@ -164,7 +164,7 @@ impl Images<'_> {
         let op = op_name(&change.op);
         let name = entity.name.as_str();
         let mut event = json!({
-            "EventId": cursor(self.generation, change.at),
+            "EventId": cursor(change.generation, change.at),
             "type": format!("{name}.{op}"),
             "op": op,
             "schema": entity.schema.as_str(),

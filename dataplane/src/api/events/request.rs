@@ -32,9 +32,9 @@ pub(super) struct EventsRequest {
 /// A table of which events are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
-    pub(super) entity: EntityName,
+    pub(crate) entity: EntityName,
     /// Its oid.
-    pub(super) table: u32,
+    pub(crate) table: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub(crate) fn readable(catalog: &Catalog, scope: &Scope, entity: &Entity) -> Opt
     is_open.then(|| (0..entity.fields.len()).filter(is_read).collect())
 }
 
-pub(super) fn sources(
+pub(crate) fn sources(
     context: &KeyContext,
     scope: &Scope,
     tables: Option<&str>,
@@ -171,7 +171,7 @@ pub(crate) fn stored(ops: Option<&str>) -> Result<Vec<String>, Problem> {
 }
 
 /// What callers call an op.
-pub(super) fn op_name(stored: &str) -> &'static str {
+pub(crate) fn op_name(stored: &str) -> &'static str {
     OPS.iter().find(|(_, it)| *it == stored).map_or("update", |(name, _)| name)
 }
 

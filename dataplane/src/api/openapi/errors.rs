@@ -130,6 +130,8 @@ fn message(code: Code) -> &'static str {
         Code::UnknownField => "there is no field of that name",
         Code::InvalidValue => "the value is not a valid integer",
         Code::ReadOnlyColumn => "the field is set by the database; leave it out",
+        Code::InvalidDestination => "url: the URL must begin with https://",
+        Code::InvalidPayloadQuery => "payloadQuery: the text is not one SELECT with FOR JSON",
         Code::RoleMismatch => "X-MS-API-ROLE is not the role of this API key",
         Code::Forbidden => "the policies of the table do not let this API key change the row",
         Code::RowNotFound => "no row with this key is visible to this API key",
@@ -145,6 +147,9 @@ fn message(code: Code) -> &'static str {
         Code::ForeignKeyViolation => "the row refers to a row that does not exist",
         Code::SerializationFailure => {
             "this row is being created and deleted concurrently, and nothing was written; retry"
+        }
+        Code::ManagedByKubernetes => {
+            "a WebhookSubscription in Kubernetes declares this subscription; change it there"
         }
         Code::ConstraintViolation => "a check of the table forbids these values; change them",
         Code::ProcedureError => "what the routine says",

@@ -5,6 +5,7 @@ mod events;
 mod graphql;
 mod rest;
 mod tokens;
+mod webhooks;
 
 use rowgate_core::name::TenantSlug;
 use rowgate_sql::catalog::{Catalog, Scope};
@@ -25,6 +26,7 @@ pub(super) fn add(
     if served.has(Surface::Ddl) {
         aggregates::add(catalog, scope, sections);
         events::add(catalog, scope, sections);
+        webhooks::add(catalog, scope, sections);
     }
     if served.has(Surface::Auth) {
         tokens::add(sections);

@@ -158,6 +158,23 @@ fn events(text: &mut Text, tenants: &[Arc<Tenant>]) {
     gauge(text, tenants, "rowgate_event_streams", help, |tenant| Some(tenant.event_tail.n_streams()));
     let help = "Requests that wait for events, streams among them.";
     gauge(text, tenants, "rowgate_event_readers", help, |tenant| Some(tenant.event_tail.n_readers()));
+    let help = "Ticks that the stream furthest behind has not read.";
+    gauge(text, tenants, "rowgate_event_stream_lag_ticks", help, |tenant| Some(tenant.event_tail.lag().0));
+    let help = "Seconds for which the stream furthest behind has not read all ticks.";
+    gauge(text, tenants, "rowgate_event_stream_lag_seconds", help, |tenant| Some(tenant.event_tail.lag().1));
+    let log = |tenant: &Tenant| tenant.event_tail.log_size();
+    let help =
+        "Bytes on disk of the log of row changes, as looked at every minute while requests wait for events.";
+    gauge(text, tenants, "rowgate_event_log_bytes", help, |tenant| Some(log(tenant)?.bytes));
+    let help = "Beginning of the first day that the log of row changes holds, in seconds since 1970.";
+    gauge(text, tenants, "rowgate_event_log_oldest_timestamp_seconds", help, |tenant| {
+        Some(log(tenant)?.oldest)
+    });
+    let help = "Ticks, in which row changes become visible, that came while requests waited for events.";
+    text.family("rowgate_event_ticks_total", Kind::Counter, help);
+    for tenant in tenants {
+        text.sample(&[("tenant", tenant.slug.as_str())], tenant.event_tail.ticks.get());
+    }
     let help = "Events given to keys; one event counts for each reader.";
     text.family("rowgate_events_given_total", Kind::Counter, help);
     for tenant in tenants {

@@ -2,10 +2,11 @@
 import * as entities from "./entities.js";
 import * as events from "./events.js";
 import { element, get } from "./page.js";
+import * as webhooks from "./webhooks.js";
 
-const VIEWS = ["entities", "graphql", "events", "reference"];
+const VIEWS = ["entities", "graphql", "events", "webhooks", "reference"];
 // those of this script; the others are loaded when they are looked at
-const OWN = { entities, events };
+const OWN = { entities, events, webhooks };
 // how often the keys are asked for again, so that a revoked one disappears
 const REFRESH_MS = 5000;
 

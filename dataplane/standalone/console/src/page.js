@@ -7,10 +7,20 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-export async function get(address) {
+export function get(address) {
+  return ask("GET", address);
+}
+
+// With a body of JSON, if any.
+export async function ask(method, address, body) {
   let response;
+  const options = { method };
+  if (body !== undefined) {
+    options.headers = { "Content-Type": "application/json" };
+    options.body = JSON.stringify(body);
+  }
   try {
-    response = await fetch(address);
+    response = await fetch(address, options);
   } catch {
     throw new Error("Rowgate does not answer. Does it still run?");
   }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rowgate_crds::{ApiKey, Kind, Tenant};
 use rowgate_reconcile::source::{
-    Event, Found, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem, StatusReport,
-    Version,
+    Event, Found, Mirror, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem,
+    StatusReport, Version,
 };
 use serde_json::{Value, json};
 
@@ -324,6 +324,10 @@ impl<S: ResourceSource> ResourceSource for Narrator<S> {
 
     async fn release(&self, object: &ObjectRef) -> Result<(), SourceError> {
         self.source.release(object).await
+    }
+
+    async fn show(&self, wanted: &[Mirror]) -> Result<(), SourceError> {
+        self.source.show(wanted).await
     }
 
     async fn event(&self, object: &ObjectRef, event: Event) -> Result<(), SourceError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rowgate_core::backoff::Backoff;
-use rowgate_crds::{ApiKey, Kind, Reason, Relationship, Tenant};
+use rowgate_crds::{ApiKey, Kind, Reason, Relationship, Tenant, WebhookSubscription};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -149,7 +149,13 @@ impl<S: ResourceSource + 'static> Controller<S> {
             let tenant = (namespace, relationship.spec.tenant_ref.name.as_str());
             relationships.entry(tenant).or_default().push(relationship.clone());
         }
+        let mut subscriptions: HashMap<(&str, &str), Vec<Arc<WebhookSubscription>>> = HashMap::new();
+        for it in snapshot.subscriptions.iter().filter(|it| !self.is_shown(it)) {
+            let namespace = it.metadata.namespace.as_deref().unwrap_or_default();
+            subscriptions.entry((namespace, &it.spec.tenant_ref.name)).or_default().push(it.clone());
+        }
         let (mut present, mut deleting, mut without) = (BTreeSet::new(), Vec::new(), Vec::new());
+        let mut deserted = Vec::new();
         for tenant in &snapshot.tenants {
             let metadata = &tenant.metadata;
             let uid = metadata.uid.clone().unwrap_or_default();
@@ -159,7 +165,8 @@ impl<S: ResourceSource + 'static> Controller<S> {
             );
             let keys = keys.remove(&name).unwrap_or_default();
             let relationships = relationships.remove(&name).unwrap_or_default();
-            let inputs = Inputs::of(tenant, keys, relationships, &snapshot);
+            let subscriptions = subscriptions.remove(&name).unwrap_or_default();
+            let inputs = Inputs::of(tenant, keys, relationships, subscriptions, &snapshot);
             let statuses = self.statuses.clone();
             let entry = self.entries.entry(uid.clone()).or_insert_with(|| Entry::new(Memory::new(statuses)));
             if entry.tenant.is_none() || inputs.differ(&entry.inputs) {
@@ -183,8 +190,11 @@ impl<S: ResourceSource + 'static> Controller<S> {
             deleting.extend(keys.into_iter().filter(|key| is_deleting(&key.metadata)));
             let held = relationships.remove(&(tenant.namespace.as_str(), tenant.name.as_str()));
             without.extend(held.into_iter().flatten().filter(|it| is_deleting(&it.metadata)));
+            let held = subscriptions.remove(&(tenant.namespace.as_str(), tenant.name.as_str()));
+            deserted.extend(held.into_iter().flatten().filter(|it| is_deleting(&it.metadata)));
             present.insert(tenant.uid.clone());
         }
+        deserted.extend(subscriptions.into_values().flatten());
         without.extend(relationships.into_values().flatten());
         for (_, entry) in self.entries.iter_mut().filter(|(uid, _)| !present.contains(*uid)) {
             if entry.tenant.take().is_some() || entry.spared.take().is_some() {
@@ -198,33 +208,56 @@ impl<S: ResourceSource + 'static> Controller<S> {
         }
         self.adopt(keys.into_values().flatten().chain(deleting));
         self.without_tenant(&without);
+        self.subscriptions_without_tenant(&deserted);
         let before = std::mem::replace(&mut self.snapshot, Arc::new(snapshot));
+        self.subscriptions.compare();
         let now = &self.snapshot;
         if lost(&now.tenants, &before.tenants, |it| &it.metadata)
             || lost(&now.api_keys, &before.api_keys, |it| &it.metadata)
             || lost(&now.relationships, &before.relationships, |it| &it.metadata)
+            || lost(&now.subscriptions, &before.subscriptions, |it| &it.metadata)
         {
             let tenants = now.tenants.iter().map(|it| &it.metadata);
             let all = tenants.chain(now.api_keys.iter().map(|it| &it.metadata));
             let all = all.chain(now.relationships.iter().map(|it| &it.metadata));
+            let all = all.chain(now.subscriptions.iter().map(|it| &it.metadata));
             let uids: HashSet<&str> = all.filter_map(|metadata| metadata.uid.as_deref()).collect();
             self.statuses.retain(&uids);
             self.shared.reporter.retain(&uids);
         }
     }
 
+    /// As [`Controller::without_tenant`], of subscriptions.
+    fn subscriptions_without_tenant(&mut self, subscriptions: &[Arc<WebhookSubscription>]) {
+        for subscription in subscriptions {
+            match is_deleting(&subscription.metadata) {
+                true => self.release(ObjectRef::from(&**subscription)),
+                false => {
+                    let state = report::orphan_subscription(subscription);
+                    let report = self.statuses.orphan_subscription(&state);
+                    self.shared.reporter.push(report.into_iter().collect());
+                }
+            }
+        }
+    }
+
+    /// Lets go of an object that nothing in a database stands for, in a job of its own.
+    fn release(&mut self, object: ObjectRef) {
+        let shared = self.shared.clone();
+        self.jobs.spawn(async move {
+            while let Err(error) = shared.source.release(&object).await {
+                tracing::warn!(%object, %error, "cannot release the object; retrying");
+                sleep(RETRY_DELAY).await;
+            }
+            Done::Released
+        });
+    }
+
     /// Relationships whose Tenant is not there; of one that cannot be read, those that are being deleted.
     fn without_tenant(&mut self, relationships: &[Arc<Relationship>]) {
         for relationship in relationships {
             if is_deleting(&relationship.metadata) {
-                let (shared, object) = (self.shared.clone(), ObjectRef::from(&**relationship));
-                self.jobs.spawn(async move {
-                    while let Err(error) = shared.source.release(&object).await {
-                        tracing::warn!(%object, %error, "cannot release the Relationship; retrying");
-                        sleep(RETRY_DELAY).await;
-                    }
-                    Done::Released
-                });
+                self.release(ObjectRef::from(&**relationship));
             } else {
                 let state = report::orphan_relationship(relationship);
                 self.shared.reporter.push(self.statuses.orphan_relationship(&state).into_iter().collect());

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rowgate_crds::{ApiKey, Reason, Relationship, Tenant};
+use ipnet::IpNet;
+use rowgate_crds::{ApiKey, Reason, Relationship, Tenant, WebhookSubscription};
 use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::{leader, replicas, tenants};
@@ -32,6 +33,8 @@ pub(crate) struct Shared<S> {
     pub(crate) connections: ConnectionCache,
     /// What the fence of the control database is asked with.
     pub(crate) lead: i64,
+    /// Networks that webhooks may reach although they are no public ones.
+    pub(crate) webhook_ranges: Vec<IpNet>,
 }
 
 /// A pass over one Tenant.
@@ -41,6 +44,7 @@ pub(crate) struct Job<S> {
     pub(crate) tenant: Arc<Tenant>,
     pub(crate) keys: Vec<Arc<ApiKey>>,
     pub(crate) relationships: Vec<Arc<Relationship>>,
+    pub(crate) subscriptions: Vec<Arc<WebhookSubscription>>,
     pub(crate) probe: bool,
     /// The last pass took long, or its database did not answer.
     pub(crate) slow: bool,
@@ -63,7 +67,9 @@ impl<S: ResourceSource> Job<S> {
         let began = Instant::now();
         let keys: Vec<&ApiKey> = self.keys.iter().map(|key| &**key).collect();
         let relationships: Vec<&Relationship> = self.relationships.iter().map(|it| &**it).collect();
-        let mut before = report::known(&self.tenant, &keys, &relationships, self.memory.last());
+        let subscriptions: Vec<&WebhookSubscription> = self.subscriptions.iter().map(|it| &**it).collect();
+        let beside = (&keys[..], &relationships[..], &subscriptions[..]);
+        let mut before = report::known(&self.tenant, beside, self.memory.last());
         let statuses = self.memory.statuses();
         let (shared, cut) = (self.shared.clone(), self.cut.clone());
         // a failure is reported already, and every pass retries it
@@ -100,7 +106,7 @@ impl<S: ResourceSource> Job<S> {
                 &self.shared,
                 &self.snapshot,
                 &self.tenant,
-                (&self.keys, &self.relationships),
+                (&self.keys, &self.relationships, &self.subscriptions),
                 self.probe,
                 &mut self.memory,
             ));
@@ -135,28 +141,35 @@ impl<S: ResourceSource> Job<S> {
     }
 }
 
+/// What belongs to a Tenant.
+type Beside<'a> = (&'a [Arc<ApiKey>], &'a [Arc<Relationship>], &'a [Arc<WebhookSubscription>]);
+
 async fn pass<S: ResourceSource>(
     shared: &Shared<S>,
     snapshot: &Snapshot,
     tenant: &Tenant,
-    (keys, relationships): (&[Arc<ApiKey>], &[Arc<Relationship>]),
+    (keys, relationships, subscriptions): Beside<'_>,
     probe: bool,
     memory: &mut Memory,
 ) -> Arc<TenantState> {
     let (deleting, keys) = keys.iter().map(|key| &**key).partition(|key| is_deleting(&key.metadata));
     let (leaving, relationships): (Vec<_>, Vec<_>) =
         relationships.iter().map(|it| &**it).partition(|it: &&Relationship| is_deleting(&it.metadata));
+    let (parting, subscriptions): (Vec<_>, Vec<_>) =
+        subscriptions.iter().map(|it| &**it).partition(|it: &&WebhookSubscription| is_deleting(&it.metadata));
     let pass = Pass {
         source: &*shared.source,
         installation: &shared.installation,
         reporter: &shared.reporter,
         connections: &shared.connections,
         lead: shared.lead,
+        webhook_ranges: &shared.webhook_ranges,
         snapshot,
         tenant,
         keys,
         deleting,
         relationships,
+        subscriptions,
         probe,
         versions: BTreeMap::new(),
         announced: None,
@@ -168,6 +181,14 @@ async fn pass<S: ResourceSource>(
         let object = ObjectRef::from(relationship);
         if let Err(error) = shared.source.release(&object).await {
             tracing::warn!(%object, %error, "cannot release the Relationship; retrying");
+        }
+    }
+    // one that still stands in the database goes on delivering, so that its object stays until it does not
+    let is_gone = state.done || is_deleting(&tenant.metadata) && state.gone;
+    for subscription in parting.into_iter().filter(|it| is_gone || is_forced(&it.metadata)) {
+        let object = ObjectRef::from(subscription);
+        if let Err(error) = shared.source.release(&object).await {
+            tracing::warn!(%object, %error, "cannot release the WebhookSubscription; retrying");
         }
     }
     state

@@ -8,6 +8,7 @@ use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::leader;
 use rowgate_pg::control::replicas::{self, Seen, Serving};
+use rowgate_pg::control::subscriptions::{self, Mark, Said};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::wire::try_login;
 use sqlx::PgConnection;
@@ -19,16 +20,19 @@ pub(crate) struct ReplicaPoll {
     /// Why no data plane can log in to the control database, where none lives and it was tried.
     pub(crate) control: Option<Result<(), LoginFailure>>,
     pub(crate) seen: Seen,
+    /// What the data planes say of subscriptions, if that was asked for and is not what it was.
+    pub(crate) said: Option<(Mark, Vec<Said>)>,
     /// Who reconciles now.
     pub(crate) lead: leader::Look,
 }
 
 /// The connection is kept: this is asked many times a second while a replica is waited for. `tries`: where no replica
-/// lives the data plane's login is tried as replicas do, from here.
+/// lives the data plane's login is tried as replicas do, from here. `mark`: what is said of subscriptions is asked for, if it is not what it was then.
 pub(crate) async fn poll_replicas(
     installation: Installation,
     conn: Option<PgConnection>,
     tries: bool,
+    mark: Option<Mark>,
 ) -> Result<(PgConnection, ReplicaPoll), PgError> {
     let mut conn = match conn {
         Some(conn) => conn,
@@ -40,8 +44,12 @@ pub(crate) async fn poll_replicas(
         false => None,
     };
     let seen = replicas::seen(&mut conn).await?;
+    let said = match mark {
+        Some(mark) => subscriptions::said(&mut conn, &mark).await?,
+        None => None,
+    };
     let lead = leader::look(&mut conn).await?;
-    Ok((conn, ReplicaPoll { live, control, seen, lead }))
+    Ok((conn, ReplicaPoll { live, control, seen, said, lead }))
 }
 
 /// What the tables of each tenant were seen to be, last.

@@ -37,6 +37,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
             },
             Done::OrphanReleased(uid, orphan_released) => self.orphan_released(&uid, orphan_released),
             Done::Released => {}
+            Done::Shown(is_done) => self.subscriptions.compared(is_done),
             Done::Polled(Ok((conn, poll))) => {
                 self.control = Some(conn);
                 return self.polled(poll);
@@ -145,6 +146,10 @@ impl<S: ResourceSource + 'static> Controller<S> {
             return true;
         }
         self.note_queue(poll.lead.queue);
+        if let Some((mark, said)) = poll.said {
+            self.subscriptions.take(mark, said);
+        }
+        self.note_said();
         self.heard = Instant::now();
         self.shared.connections.tidy();
         let changed: BTreeSet<_> = self.tables.changed(&poll.seen).into_iter().collect();

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::TenantLogin;
-use rowgate_crds::{self as crds, ApiKey, Claims, Relationship, Tenant};
+use rowgate_crds::{self as crds, ApiKey, Claims, Relationship, Tenant, WebhookSubscription};
 use rowgate_pg::control::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, GraphQlNames, Limits, Protection};
+use rowgate_sql::ddl::subscriptions::Settings;
 use rowgate_sql::text::Ident;
 
 use crate::desired::annotations;
 use crate::desired::{
     Desired, EndSpec, EntitySpec, KeySpec, Permission, PolicySpec, RelationshipSpec, RotationSpec, RowsSpec,
-    Scope, SecretSpec, Security, ThroughSpec,
+    Scope, SecretSpec, Security, SubscriptionSpec, ThroughSpec,
 };
 use crate::secrets::rotation;
 
@@ -50,6 +51,8 @@ pub(crate) fn tenant(
             requests_per_second: limits.requests_per_second,
             graphql_cost_per_second: limits.graphql_cost_per_second,
             streams: limits.streams.unwrap_or(defaults.streams),
+            max_outbox_bytes: limits.max_outbox_bytes.unwrap_or(defaults.max_outbox_bytes),
+            subscriptions: limits.subscriptions.unwrap_or(defaults.subscriptions),
             cors_origins: spec.cors.clone().unwrap_or_default().origins,
             graphql_cost: limits.graphql_cost.map_or(defaults.graphql_cost, u64::from),
             graphql_introspection: spec.graphql.clone().unwrap_or_default().introspection != Some(false),
@@ -131,6 +134,51 @@ pub(crate) fn relationship(relationship: &Relationship) -> Option<RelationshipSp
         assume_unique: spec.assume_unique == Some(true),
         inverse: spec.inverse.clone(),
     })
+}
+
+/// What is left out is what the contract says.
+pub(crate) fn subscription(subscription: &WebhookSubscription) -> SubscriptionSpec {
+    let spec = &subscription.spec;
+    let filter = spec.filter.clone().unwrap_or_default();
+    let (batch, retry) = (spec.batch.clone().unwrap_or_default(), spec.retry.clone().unwrap_or_default());
+    let number = |n: Option<u32>, or: i32| n.and_then(|n| i32::try_from(n).ok()).unwrap_or(or);
+    let seconds = |it: Option<crds::Span>, or: i32| {
+        it.map_or(or, |it| i32::try_from(it.duration().as_secs()).unwrap_or(or))
+    };
+    let mut ops = filter.ops;
+    if ops.is_empty() {
+        ops = vec![crds::EventOp::Insert, crds::EventOp::Update, crds::EventOp::Delete];
+    }
+    ops.sort_unstable();
+    let op = |op: crds::EventOp| match op {
+        crds::EventOp::Insert => "i",
+        crds::EventOp::Update => "u",
+        crds::EventOp::Delete => "d",
+        crds::EventOp::Truncate => "t",
+    };
+    let (initial, longest) = (seconds(retry.initial_delay, 5), seconds(retry.max_delay, 3600));
+    SubscriptionSpec {
+        uid: subscription.metadata.uid.clone().unwrap_or_default(),
+        object: subscription.metadata.name.clone().unwrap_or_default(),
+        owner: spec.owner_ref.name.clone(),
+        settings: Settings {
+            name: subscription.metadata.name.clone().unwrap_or_default(),
+            owner_key: String::new(),
+            url: spec.url.clone(),
+            tables: (!filter.tables.is_empty()).then_some(filter.tables),
+            ops: ops.into_iter().map(|it| op(it).to_owned()).collect(),
+            payload_query: spec.payload_query.clone().filter(|query| !query.trim().is_empty()),
+            headers: spec.headers.clone(),
+            max_events: number(batch.max_events, 100),
+            max_bytes: number(batch.max_bytes, 262_144),
+            max_attempts: number(retry.max_attempts, 10),
+            initial_seconds: initial.min(longest),
+            max_seconds: longest,
+            disable_on_gone: retry.disable_on_gone == Some(true),
+            suspend: spec.suspend == Some(true),
+        },
+        replay: annotations::value(&subscription.metadata, crds::REPLAY).map(str::to_owned),
+    }
 }
 
 /// `None`: a name that PostgreSQL cannot hold.

@@ -17,12 +17,10 @@ use crate::removal::retained::{self, Removal};
 use crate::removal::revocation;
 use crate::source::{Event, ResourceSource};
 use crate::status::TenantState;
-use crate::status::report;
 
 impl<S: ResourceSource> Pass<'_, S> {
     pub(super) async fn delete(&mut self) -> Arc<TenantState> {
-        let mut state =
-            report::known(self.tenant, &self.keys, &self.relationships, self.memory.last.as_deref());
+        let mut state = self.known();
         let ended = self.end(&mut state).await;
         let forced = is_forced(&self.tenant.metadata);
         if let Err(error) = &ended

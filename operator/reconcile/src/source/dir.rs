@@ -28,7 +28,7 @@ use self::scan::{DELETION_GRACE, Emptied, Memory};
 use self::status::Statuses;
 use crate::entropy;
 use crate::source::{
-    Described as _, Event, Found, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem,
+    Described as _, Event, Found, Mirror, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem,
     StatusReport, Version,
 };
 use crate::with_kind;
@@ -166,10 +166,9 @@ impl Folder {
             }
         }
         let there: BTreeSet<_> = self.secrets.iter().filter_map(|path| secrets::name_of(path)).collect();
-        let named = snapshot
-            .api_keys
-            .iter()
-            .map(|key| (key.metadata.namespace.clone().unwrap_or_default(), key.secret_name().to_owned()));
+        let of_keys = snapshot.api_keys.iter().map(|it| (&it.metadata, it.secret_name().to_owned()));
+        let named = of_keys.chain(snapshot.subscriptions.iter().map(|it| (&it.metadata, it.secret_name())));
+        let named = named.map(|(metadata, name)| (metadata.namespace.clone().unwrap_or_default(), name));
         snapshot.missing = named.filter(|name| !there.contains(name)).collect();
         snapshot
     }
@@ -261,6 +260,11 @@ impl ResourceSource for DirSource {
     /// A manifest that was removed is gone at once: nothing holds it.
     async fn release(&self, _object: &ObjectRef) -> Result<(), SourceError> {
         Ok(())
+    }
+
+    async fn show(&self, wanted: &[Mirror]) -> Result<(), SourceError> {
+        let wanted = wanted.to_vec();
+        self.blocking(move |folder| folder.statuses.show(&wanted)).await
     }
 
     async fn event(&self, object: &ObjectRef, event: Event) -> Result<(), SourceError> {

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use kube_core::ObjectMeta;
-use rowgate_crds::{ApiKey, Kind, Relationship, Tenant};
+use rowgate_crds::{ApiKey, Kind, Relationship, Tenant, WebhookSubscription};
 
 use crate::source::Snapshot;
 
@@ -17,11 +17,13 @@ pub(crate) struct Inputs {
     pub(crate) keys: Vec<Arc<ApiKey>>,
     /// The same.
     pub(crate) relationships: Vec<Arc<Relationship>>,
+    /// The same.
+    pub(crate) subscriptions: Vec<Arc<WebhookSubscription>>,
     /// Of the bootstrap script.
     script: Option<u64>,
-    /// The Secrets that keys name and that are not there.
+    /// The Secrets that keys and subscriptions name and that are not there.
     missing: BTreeSet<String>,
-    /// ApiKeys and Relationships beside the Tenant that cannot be read, by uid: whose they are is not known.
+    /// Objects of other kinds beside the Tenant that cannot be read, by uid: whose they are is not known.
     unread: BTreeSet<String>,
 }
 
@@ -47,11 +49,12 @@ impl Revision {
 }
 
 impl Inputs {
-    /// `keys`, `relationships`: those that name the Tenant.
+    /// `keys` and the others: those that name the Tenant.
     pub(crate) fn of(
         tenant: &Arc<Tenant>,
         keys: Vec<Arc<ApiKey>>,
         relationships: Vec<Arc<Relationship>>,
+        subscriptions: Vec<Arc<WebhookSubscription>>,
         snapshot: &Snapshot,
     ) -> Inputs {
         let namespace = tenant.metadata.namespace.clone().unwrap_or_default();
@@ -64,12 +67,16 @@ impl Inputs {
         });
         let mut missing = BTreeSet::new();
         if !snapshot.missing.is_empty() {
-            let named = keys.iter().map(|key| (namespace.clone(), key.secret_name().to_owned()));
+            let of_keys = keys.iter().map(|key| key.secret_name().to_owned());
+            let names = of_keys.chain(subscriptions.iter().map(|it| it.secret_name()));
+            let named = names.map(|name| (namespace.clone(), name));
             missing.extend(named.filter(|name| snapshot.missing.contains(name)).map(|(_, name)| name));
         }
-        let unread = [Kind::ApiKey, Kind::Relationship].into_iter().flat_map(|kind| snapshot.unread_of(kind));
+        let unread = [Kind::ApiKey, Kind::Relationship, Kind::WebhookSubscription]
+            .into_iter()
+            .flat_map(|kind| snapshot.unread_of(kind));
         let unread = unread.filter(|object| object.namespace == namespace).map(|it| it.uid.clone()).collect();
-        Inputs { tenant: Some(tenant.clone()), keys, relationships, script, missing, unread }
+        Inputs { tenant: Some(tenant.clone()), keys, relationships, subscriptions, script, missing, unread }
     }
 
     /// Whether a Secret was not there.
@@ -93,11 +100,15 @@ impl Inputs {
         let tenants = || self.tenant.iter().zip(&before.tenant);
         let keys = || self.keys.iter().zip(&before.keys);
         let relationships = || self.relationships.iter().zip(&before.relationships);
-        let counts = |it: &Inputs| (it.tenant.is_some(), it.keys.len(), it.relationships.len());
+        let subscriptions = || self.subscriptions.iter().zip(&before.subscriptions);
+        let counts = |it: &Inputs| {
+            (it.tenant.is_some(), it.keys.len(), it.relationships.len(), it.subscriptions.len())
+        };
         counts(self) != counts(before)
             || tenants().any(|(now, before)| !asks_the_same(now, before, |it| &it.metadata))
             || keys().any(|(now, before)| !asks_the_same(now, before, |it| &it.metadata))
             || relationships().any(|(now, before)| !asks_the_same(now, before, |it| &it.metadata))
+            || subscriptions().any(|(now, before)| !asks_the_same(now, before, |it| &it.metadata))
             || self.script != before.script
             || self.unread != before.unread
             || !self.missing.is_subset(&before.missing)
@@ -148,7 +159,7 @@ mod tests {
         if !secrets.contains(&key.secret_name()) {
             snapshot.missing.insert(("a".to_owned(), key.secret_name().to_owned()));
         }
-        Inputs::of(&tenant, vec![key], Vec::new(), &snapshot)
+        Inputs::of(&tenant, vec![key], Vec::new(), Vec::new(), &snapshot)
     }
 
     #[test]

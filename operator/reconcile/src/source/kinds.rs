@@ -17,6 +17,7 @@ use super::{ObjectRef, Snapshot, Status};
 mod api_key;
 mod relationship;
 mod tenant;
+mod webhook_subscription;
 
 /// A kind of resource.
 pub trait Described: DeserializeOwned + Clone + fmt::Debug + Send + Sync + 'static {
@@ -49,6 +50,10 @@ macro_rules! with_kind {
             }
             ::rowgate_crds::Kind::Relationship => {
                 type $type = ::rowgate_crds::Relationship;
+                $do
+            }
+            ::rowgate_crds::Kind::WebhookSubscription => {
+                type $type = ::rowgate_crds::WebhookSubscription;
                 $do
             }
         }

@@ -11,8 +11,8 @@ use crate::entropy;
 use crate::public_urls::PublicUrls;
 use crate::source::{ObjectRef, Status, StatusReport};
 use crate::status::{
-    ApiKeyFacts, KeyState, RelationshipFacts, RelationshipState, Replicas, TenantFacts, TenantState,
-    Transitions,
+    ApiKeyFacts, Fact, KeyState, RelationshipFacts, RelationshipState, Replicas, SubscriptionFacts,
+    SubscriptionState, TenantFacts, TenantState, Transitions,
 };
 
 /// What was last reported of each object, so that a time says when a status turned, and nothing is said twice.
@@ -22,6 +22,8 @@ pub(crate) struct StatusCache {
     reported: Arc<Mutex<HashMap<Box<str>, Reported>>>,
     /// Tenants of which a pass has found that the last one's state does not hold any more, until it ends; by uid.
     revised: Arc<Mutex<BTreeSet<String>>>,
+    /// What the data planes said last of each subscription, by its id.
+    facts: Arc<Mutex<HashMap<Box<str>, Arc<Fact>>>>,
     /// For `status.endpoints`.
     pub(crate) urls: PublicUrls,
 }
@@ -35,7 +37,7 @@ struct Reported {
 
 impl StatusCache {
     pub(crate) fn new(urls: PublicUrls) -> StatusCache {
-        StatusCache { reported: Arc::default(), revised: Arc::default(), urls }
+        StatusCache { urls, ..StatusCache::default() }
     }
 
     /// The state of the last pass over the Tenant is outdated and not reported again, until
@@ -64,6 +66,9 @@ impl StatusCache {
         for relationship in tenant.relationships.iter().filter(|it| !it.gone) {
             reports.extend(self.relationship(relationship, Some(tenant), replicas, all, now));
         }
+        for subscription in tenant.subscriptions.iter().filter(|it| !it.gone) {
+            reports.extend(self.subscription(subscription, Some(tenant), replicas, all, now));
+        }
         if !tenant.gone {
             let facts = TenantFacts::of(tenant, replicas, &self.urls);
             reports.extend(self.one(&tenant.object, tenant.transitions, all, &facts, |before| {
@@ -81,6 +86,40 @@ impl StatusCache {
     /// The same of a relationship.
     pub(crate) fn orphan_relationship(&self, relationship: &RelationshipState) -> Option<StatusReport> {
         self.relationship(relationship, None, &Replicas::default(), false, now())
+    }
+
+    /// The same of a subscription.
+    pub(crate) fn orphan_subscription(&self, subscription: &SubscriptionState) -> Option<StatusReport> {
+        self.subscription(subscription, None, &Replicas::default(), false, now())
+    }
+
+    /// The status of an object that shows what the API made, if it is another one than before.
+    pub(crate) fn mirror(&self, mirror: &SubscriptionState) -> Option<StatusReport> {
+        let (fact, now) = (self.fact(mirror), now());
+        let facts = SubscriptionFacts::of_mirror(mirror, fact.as_deref());
+        self.one(&mirror.object, mirror.transitions, false, &facts, |before| {
+            Status::WebhookSubscription(Box::new(facts.status(before, now)))
+        })
+    }
+
+    /// The status of what shows it where no object does.
+    pub(crate) fn mirror_status(&self, mirror: &SubscriptionState) -> Status {
+        let fact = self.fact(mirror);
+        let facts = SubscriptionFacts::of_mirror(mirror, fact.as_deref());
+        Status::WebhookSubscription(Box::new(facts.status(Transitions::default(), now())))
+    }
+
+    /// What a data plane said of a subscription; `None`: it is gone.
+    pub(crate) fn note(&self, id: &str, fact: Option<Fact>) {
+        let mut facts = self.facts.lock();
+        match fact {
+            Some(fact) => drop(facts.insert(id.into(), Arc::new(fact))),
+            None => drop(facts.remove(id)),
+        }
+    }
+
+    fn fact(&self, subscription: &SubscriptionState) -> Option<Arc<Fact>> {
+        self.facts.lock().get(subscription.id.as_ref()?.as_str()).cloned()
     }
 
     /// Forgets the objects that are there no more.
@@ -116,6 +155,21 @@ impl StatusCache {
         let facts = RelationshipFacts::of(relationship, tenant, replicas);
         self.one(&relationship.object, relationship.transitions, all, &facts, |before| {
             Status::Relationship(Box::new(facts.status(before, now)))
+        })
+    }
+
+    fn subscription(
+        &self,
+        subscription: &SubscriptionState,
+        tenant: Option<&TenantState>,
+        replicas: &Replicas,
+        all: bool,
+        now: Timestamp,
+    ) -> Option<StatusReport> {
+        let fact = self.fact(subscription);
+        let facts = SubscriptionFacts::of(subscription, tenant, replicas, fact.as_deref());
+        self.one(&subscription.object, subscription.transitions, all, &facts, |before| {
+            Status::WebhookSubscription(Box::new(facts.status(before, now)))
         })
     }
 

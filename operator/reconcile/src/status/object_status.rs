@@ -1,7 +1,7 @@
 //! The whole `status` of one object, on its way to where it stands.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use rowgate_crds::{ApiKeyStatus, Kind, RelationshipStatus, TenantStatus};
+use rowgate_crds::{ApiKeyStatus, Kind, RelationshipStatus, TenantStatus, WebhookSubscriptionStatus};
 use serde_json::Value;
 
 use crate::source::{Described as _, Event};
@@ -13,6 +13,7 @@ pub enum Status {
     Tenant(Box<TenantStatus>),
     ApiKey(Box<ApiKeyStatus>),
     Relationship(Box<RelationshipStatus>),
+    WebhookSubscription(Box<WebhookSubscriptionStatus>),
 }
 
 /// Evaluates an expression with the status of whichever kind.
@@ -22,6 +23,7 @@ macro_rules! of_each {
             Status::Tenant($it) => $do,
             Status::ApiKey($it) => $do,
             Status::Relationship($it) => $do,
+            Status::WebhookSubscription($it) => $do,
         }
     };
 }
@@ -66,12 +68,47 @@ impl Status {
         is_new.then_some(Event { reason: now.0, note: now.1, warning: true })
     }
 
+    /// The Events of what happened between `there`, the status that it has, and this one.
+    #[must_use]
+    pub fn events(&self, there: Option<&Status>) -> Vec<Event> {
+        let mut events: Vec<Event> = self.stalls(there).into_iter().collect();
+        if let (Status::WebhookSubscription(now), Some(Status::WebhookSubscription(before))) = (self, there) {
+            events.extend(delivery_events(now, before));
+        }
+        events
+    }
+
     /// As it is written.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let value = of_each!(self, status => serde_json::to_value(status));
         value.expect("a status is plain values")
     }
+}
+
+/// What became of deliveries. Of an object that has no status yet nothing has happened.
+fn delivery_events(now: &WebhookSubscriptionStatus, before: &WebhookSubscriptionStatus) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut push = |reason: &str, note: String, warning: bool| {
+        events.push(Event { reason: reason.to_owned(), note, warning });
+    };
+    let error = || now.last_error.as_deref().unwrap_or("no error is known");
+    if before.dead_letters.unwrap_or(0) < now.dead_letters.unwrap_or(0) {
+        let note = format!("a delivery was given up and kept as a dead letter: {}", error());
+        push("DeadLetter", note, true);
+    }
+    let is_disabled = |it: &WebhookSubscriptionStatus| it.state.as_deref() == Some("disabled");
+    if is_disabled(now) && !is_disabled(before) {
+        let why = now.reason.as_deref().unwrap_or("Disabled");
+        push("Disabled", format!("the subscription was disabled ({why}): {}", error()), true);
+    }
+    if !is_disabled(now) && is_disabled(before) && now.state.is_some() {
+        push("Enabled", "the subscription was enabled again".to_owned(), false);
+    }
+    if let Some(replay) = now.last_replay.as_ref().filter(|_| now.last_replay != before.last_replay) {
+        push("Replayed", format!("past events are sent again: {replay}"), false);
+    }
+    events
 }
 
 #[cfg(test)]

@@ -5,23 +5,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use rowgate_core::name::Ulid;
-use rowgate_crds::{self as crds, ApiKey, Reason, Relationship, ResolvedPermission, Tenant};
+use rowgate_crds::{
+    self as crds, ApiKey, ConditionType, Reason, Relationship, ResolvedPermission, Tenant, WebhookSubscription,
+};
 use rowgate_pg::introspect::actual::{Key, TenantDb};
+use rowgate_pg::tenant::events::{Retired, Undecidable};
 use rowgate_sql::catalog::{Action, PermissionRecord};
 
 use crate::desired::convert::exposed;
 use crate::desired::{Desired, KeySpec};
-use crate::plan::{Finding, Outcome};
+use crate::plan::{self, Finding, Outcome};
 use crate::secrets::rotation;
-use crate::status::{Findings, KeyState, RelationshipState, TenantState, Transitions};
+use crate::status::{
+    Finding as StatusFinding, Findings, KeyState, RelationshipState, SubscriptionState, TenantState, Transitions,
+};
 
 /// A Tenant before a pass: what the pass before found out, or else what its status says, stands until this one knows
 /// better.
 pub(crate) fn known(
     tenant: &Tenant,
-    keys: &[&ApiKey],
-    relationships: &[&Relationship],
+    (keys, relationships, subscriptions): (&[&ApiKey], &[&Relationship], &[&WebhookSubscription]),
     last: Option<&TenantState>,
 ) -> TenantState {
     let status = tenant.status.clone().unwrap_or_default();
@@ -29,6 +34,7 @@ pub(crate) fn known(
         object: tenant.into(),
         generation: 0,
         findings: Findings::default(),
+        events: reported_events(&status.conditions),
         done: false,
         gone: false,
         replaced: false,
@@ -40,6 +46,7 @@ pub(crate) fn known(
         shared: status.shared.into(),
         keys: Vec::new(),
         relationships: Vec::new(),
+        subscriptions: Vec::new(),
         transitions: Transitions::of(&status.conditions),
         login_failure: None,
         next_due: None,
@@ -59,6 +66,12 @@ pub(crate) fn known(
         .iter()
         .map(|it| known_relationship(it, it.metadata.uid.as_ref().and_then(|uid| before.remove(uid))))
         .collect();
+    let mut before: BTreeMap<String, SubscriptionState> =
+        std::mem::take(&mut known.subscriptions).into_iter().map(|it| (it.object.uid.clone(), it)).collect();
+    known.subscriptions = subscriptions
+        .iter()
+        .map(|it| known_subscription(it, it.metadata.uid.as_ref().and_then(|uid| before.remove(uid))))
+        .collect();
     TenantState {
         generation: tenant.metadata.generation.unwrap_or(0),
         findings: Findings::default(),
@@ -68,6 +81,13 @@ pub(crate) fn known(
         next_due: None,
         ..known
     }
+}
+
+fn reported_events(conditions: &[Condition]) -> Option<(bool, StatusFinding)> {
+    let kind = format!("{:?}", ConditionType::EventsHealthy);
+    let condition = conditions.iter().find(|condition| condition.type_ == kind)?;
+    let reason = Reason::ALL.iter().find(|reason| reason.as_str() == condition.reason)?;
+    Some((condition.status == "True", (*reason, condition.message.clone())))
 }
 
 /// The same of a key.
@@ -122,6 +142,37 @@ pub(crate) fn known_relationship(
     }
 }
 
+/// The same of a subscription.
+pub(crate) fn known_subscription(
+    subscription: &WebhookSubscription,
+    last: Option<SubscriptionState>,
+) -> SubscriptionState {
+    let status = subscription.status.clone().unwrap_or_default();
+    let known = last.unwrap_or_else(|| SubscriptionState {
+        object: subscription.into(),
+        generation: 0,
+        findings: Findings::default(),
+        gone: false,
+        id: status.id.as_deref().and_then(|id| id.parse().ok()),
+        last_replay: status.last_replay,
+        secret_name: String::new(),
+        transitions: Transitions::of(&status.conditions),
+    });
+    SubscriptionState {
+        generation: subscription.metadata.generation.unwrap_or(0),
+        findings: Findings::default(),
+        secret_name: subscription.secret_name(),
+        ..known
+    }
+}
+
+/// A subscription whose Tenant is not there.
+pub(crate) fn orphan_subscription(subscription: &WebhookSubscription) -> SubscriptionState {
+    let mut state = known_subscription(subscription, None);
+    state.findings.stalled.push((Reason::TenantNotFound, no_tenant(&subscription.spec.tenant_ref.name)));
+    state
+}
+
 /// A relationship whose Tenant is not there.
 pub(crate) fn orphan_relationship(relationship: &Relationship) -> RelationshipState {
     let mut state = known_relationship(relationship, None);
@@ -138,6 +189,45 @@ pub(crate) fn orphan(key: &ApiKey) -> KeyState {
     let mut state = known_key(key, None);
     state.findings.stalled.push((Reason::TenantNotFound, no_tenant(&key.spec.tenant_ref.name)));
     state
+}
+
+/// Fills in what became of row changes. `retired`: once days that are over were emptied.
+pub(crate) fn events(
+    state: &mut TenantState,
+    desired: &Desired,
+    db: &TenantDb,
+    retired: &Retired,
+    undecidable: &[Undecidable],
+) {
+    let missing = plan::uncaptured(desired, db);
+    let (bytes, most) = (retired.bytes, desired.limits.max_outbox_bytes);
+    let finding = if !missing.is_empty() {
+        let what = "changes are not captured until what the status says of the entity is resolved";
+        (Reason::CaptureMissing, format!("{}: {what}", missing.join(", ")))
+    } else if retired.is_late {
+        let what = "could not be emptied of days that are over, as a session holds it; end transactions that have been open for days";
+        (
+            Reason::RetentionLate,
+            format!("the log of row changes holds events since {} and {what}", retired.oldest),
+        )
+    } else if i64::try_from(most).is_ok_and(|most| most < bytes) {
+        let what = "takes more than limits.maxOutboxBytes with the events of today alone; raise the limit";
+        (Reason::OutboxFull, format!("the log of row changes {what}"))
+    } else if let Some(day) = &retired.cut_day {
+        let what = "as the log has reached limits.maxOutboxBytes; raise it to keep events for 7 days";
+        (Reason::HistoryShortened, format!("events are kept since {day} only, {what}"))
+    } else {
+        (Reason::EventsKept, "row changes are captured and kept for 7 days".to_owned())
+    };
+    state.events = Some((finding.0 == Reason::EventsKept, finding));
+    state.findings.warnings.extend(undecidable.iter().map(|it| {
+        let Undecidable { schema, table, policy, code } = it;
+        let why = match code.as_str() {
+            "42703" => "names a system column, such as ctid or tableoid, which a captured row lacks".to_owned(),
+            code => format!("cannot be evaluated over a captured row (SQLSTATE {code})"),
+        };
+        format!("no key is given events of {schema}.{table}: its policy {policy} {why}; write it over the table's own columns")
+    }));
 }
 
 /// Fills in what a converged plan says. `now` is the database's clock.

@@ -168,7 +168,7 @@ mod tests {
         queue.push(Queued { not_before: now + RETRY_DELAY, report: report("later", 1) });
         let number = |it: StatusReport| match it.status {
             Status::ApiKey(status) => (it.object.name, status.observed_generation),
-            Status::Tenant(_) | Status::Relationship(_) => (it.object.name, 0),
+            _ => (it.object.name, 0),
         };
         let taken: Vec<(String, i64)> = queue.take(now).into_iter().map(number).collect();
         assert_eq!(taken, [("a".to_owned(), 1), ("b".to_owned(), 2), ("c".to_owned(), 1)]);

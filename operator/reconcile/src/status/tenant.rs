@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rowgate_core::name::Ulid;
-use rowgate_crds::{ResolvedPermission, TenantStatus};
+use rowgate_crds::{ConditionType, ResolvedPermission, TenantStatus, condition};
 use rowgate_pg::connect::login_failure::LoginFailure;
 
-use super::{Findings, KeyState, RelationshipState, Replicas, Transitions, Verdict, serving, verdict};
+use super::{
+    Finding, Findings, KeyState, RelationshipState, Replicas, SubscriptionState, Transitions, Verdict, serving,
+    verdict,
+};
 use crate::public_urls::PublicUrls;
 use crate::source::ObjectRef;
 
@@ -16,6 +20,8 @@ pub(crate) struct TenantState {
     pub(crate) object: ObjectRef,
     pub(crate) generation: i64,
     pub(crate) findings: Findings,
+    /// Of the log of row changes, where some are captured: whether all is well, and why.
+    pub(crate) events: Option<(bool, Finding)>,
     /// Whether the pass came to its end: the database is what the manifests say, as far as they can be followed. What is
     /// known of a pass that did not is what an earlier one found.
     pub(crate) done: bool,
@@ -33,6 +39,7 @@ pub(crate) struct TenantState {
     pub(crate) shared: Arc<[ResolvedPermission]>,
     pub(crate) keys: Vec<KeyState>,
     pub(crate) relationships: Vec<RelationshipState>,
+    pub(crate) subscriptions: Vec<SubscriptionState>,
     /// As they stand in the object.
     pub(crate) transitions: Transitions,
     /// Why the data plane's login could not get into the tenant's database from here, when that was last tried.
@@ -65,6 +72,7 @@ pub(crate) struct TenantFacts<'a> {
     n_serving: usize,
     shared: &'a [ResolvedPermission],
     warnings: &'a [String],
+    events: Option<&'a (bool, Finding)>,
 }
 
 impl<'a> TenantFacts<'a> {
@@ -81,13 +89,20 @@ impl<'a> TenantFacts<'a> {
             n_serving: serving(state, replicas),
             shared: &state.shared,
             warnings: &state.findings.warnings,
+            events: state.events.as_ref(),
         }
     }
 
     pub(crate) fn status(&self, before: Transitions, now: Timestamp) -> TenantStatus {
+        let events = self.events.map(|(is_healthy, (reason, message))| {
+            let kind = ConditionType::EventsHealthy;
+            let since = before.since(kind, *is_healthy).unwrap_or(now);
+            condition(kind, *is_healthy, *reason, message.as_str(), self.generation, Time(since))
+        });
+        let conditions = self.verdict.conditions(self.generation, before, now);
         TenantStatus {
             observed_generation: self.generation,
-            conditions: self.verdict.conditions(self.generation, before, now),
+            conditions: conditions.into_iter().chain(events).collect(),
             tenant_id: self.id.map(Ulid::to_string),
             slug: Some(self.slug.to_owned()),
             database: Some(self.database.to_owned()).filter(|name| !name.is_empty()),

@@ -11,6 +11,8 @@ pub(crate) struct Transitions {
     ready: Option<(bool, Timestamp)>,
     reconciling: Option<(bool, Timestamp)>,
     stalled: Option<(bool, Timestamp)>,
+    events_healthy: Option<(bool, Timestamp)>,
+    delivering: Option<(bool, Timestamp)>,
 }
 
 impl Transitions {
@@ -29,6 +31,8 @@ impl Transitions {
             ready: of(ConditionType::Ready),
             reconciling: of(ConditionType::Reconciling),
             stalled: of(ConditionType::Stalled),
+            events_healthy: of(ConditionType::EventsHealthy),
+            delivering: of(ConditionType::Delivering),
         }
     }
 
@@ -38,6 +42,8 @@ impl Transitions {
             ConditionType::Ready => self.ready,
             ConditionType::Reconciling => self.reconciling,
             ConditionType::Stalled => self.stalled,
+            ConditionType::EventsHealthy => self.events_healthy,
+            ConditionType::Delivering => self.delivering,
         };
         turned.filter(|(before, _)| *before == status).map(|(_, since)| since)
     }

@@ -8,9 +8,9 @@ use kube::api::ObjectMeta;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 use serde_json::{Map, Value};
 
-/// What is kept of an object's metadata. The rest is most of a small object, and never asked for: `managedFields`, labels, what
-/// others note in annotations.
-const KEPT: [&str; 8] = [
+/// What is kept of an object's metadata. The rest is most of a small object, and never asked for: `managedFields`, what
+/// others note in labels and annotations.
+const KEPT: [&str; 9] = [
     "name",
     "namespace",
     "uid",
@@ -19,8 +19,9 @@ const KEPT: [&str; 8] = [
     "deletionTimestamp",
     "finalizers",
     "annotations",
+    "labels",
 ];
-/// The annotations that are kept.
+/// The labels and annotations that are kept.
 const OURS: &str = "rowgate.dev/";
 
 /// An object whose fields this version may not understand. One that cannot be read must not hide the others, nor look as
@@ -38,11 +39,13 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Listed<T> {
         let mut value = Value::deserialize(deserializer)?;
         if let Some(metadata) = value["metadata"].as_object_mut() {
             metadata.retain(|name, _| KEPT.contains(&name.as_str()));
-            if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-                annotations.retain(|name, _| name.starts_with(OURS));
-            }
-            if metadata.get("annotations").and_then(Value::as_object).is_some_and(Map::is_empty) {
-                metadata.remove("annotations");
+            for field in ["annotations", "labels"] {
+                if let Some(notes) = metadata.get_mut(field).and_then(Value::as_object_mut) {
+                    notes.retain(|name, _| name.starts_with(OURS));
+                }
+                if metadata.get(field).and_then(Value::as_object).is_some_and(Map::is_empty) {
+                    metadata.remove(field);
+                }
             }
         }
         let meta = ObjectMeta::deserialize(&value["metadata"]).map_err(D::Error::custom)?;
@@ -93,7 +96,7 @@ mod tests {
             json!({
                 "apiVersion": "rowgate.dev/v1alpha1", "kind": "Tenant",
                 "metadata": { "name": "shop", "namespace": "n", "uid": "u", "generation": 7, "managedFields": [{}],
-                    "labels": { "a": "b" }, "creationTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["f"],
+                    "labels": { "a": "b", "rowgate.dev/origin": "api" }, "creationTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["f"],
                     "resourceVersion": "9", "deletionTimestamp": "2031-01-01T00:00:00Z",
                     "annotations": { "kubectl.kubernetes.io/last-applied-configuration": "{}", "rowgate.dev/rotate": "1" } },
                 "spec": { "limits": { "maxPageSize": max } },

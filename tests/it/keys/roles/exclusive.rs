@@ -17,7 +17,11 @@ async fn a_reconciler_that_was_replaced_ends_and_changes_nothing() {
     reconciler.told("tenant", "acme", 1, DONE).await;
     let source = DirSource::open(reconciler.manifests(), reconciler.state()).expect("the same folders");
     let shutdown = CancellationToken::new();
-    let settings = Settings { resync: Duration::from_secs(1), urls: PublicUrls::at("http://127.0.0.1:1") };
+    let settings = Settings {
+        resync: Duration::from_secs(1),
+        urls: PublicUrls::at("http://127.0.0.1:1"),
+        webhook_ranges: Vec::new(),
+    };
     let second =
         tokio::spawn(run(Arc::new(source), reconciler.installation.clone(), settings, shutdown.clone()));
     // by itself

@@ -81,6 +81,9 @@ async fn the_operator_may_do_its_work_and_nothing_beside_it() {
         "list tenants.rowgate.dev",
         "watch apikeys.rowgate.dev",
         "patch tenants.rowgate.dev",
+        "create webhooksubscriptions.rowgate.dev",
+        "delete webhooksubscriptions.rowgate.dev",
+        "patch webhooksubscriptions.rowgate.dev --subresource=status",
         "patch apikeys.rowgate.dev --subresource=status",
         "get secrets",
         "list secrets",
@@ -97,6 +100,7 @@ async fn the_operator_may_do_its_work_and_nothing_beside_it() {
     for question in [
         "create tenants.rowgate.dev",
         "delete tenants.rowgate.dev",
+        "delete apikeys.rowgate.dev",
         "update secrets",
         "deletecollection secrets",
         "list configmaps",

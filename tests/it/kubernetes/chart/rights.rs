@@ -12,13 +12,15 @@ use super::{changed_chart, chart, name, namespace, objects, of_kind, rendered};
 const TWO: &[&str] = &["namespaces={one,two}"];
 
 /// What the operator works on. Anything else is a way to become somebody else, sooner or later.
-const RESOURCES: [&str; 10] = [
+const RESOURCES: [&str; 12] = [
     "tenants",
     "apikeys",
     "relationships",
+    "webhooksubscriptions",
     "tenants/status",
     "apikeys/status",
     "relationships/status",
+    "webhooksubscriptions/status",
     "secrets",
     "configmaps",
     "events",

@@ -47,7 +47,15 @@ const OTHERS: &[(&str, &str)] = &[
     ("dataplane.resources.limits", r#"{"memory": "2Gi"}"#),
     ("dataplane.nodeSelector", r#"{"disk": "fast"}"#),
     ("dataplane.tolerations", r#"[{"key": "own", "operator": "Exists"}]"#),
+    ("webhooks.allowedRanges", r#"["10.20.0.0/16", "fd00:1::/32"]"#),
+    ("networkPolicy.enabled", "true"),
+    ("networkPolicy.postgres.port", "6432"),
+    ("networkPolicy.postgres.to", r#"[{"ipBlock": {"cidr": "10.0.5.7/32"}}]"#),
+    ("networkPolicy.objectStorage", r#"[{"ipBlock": {"cidr": "10.0.6.0/24"}}]"#),
 ];
+
+/// Switches the policy on, without which its other values change nothing.
+const POLICY: &str = "networkPolicy.enabled=true";
 
 #[test]
 fn helm_lint_is_clean() {
@@ -73,9 +81,11 @@ fn every_value_stands_in_the_schema() {
 
 #[test]
 fn every_value_changes_what_is_rendered() {
-    let before = rendered(&chart(), "home", &[]);
+    let (off, on) = (rendered(&chart(), "home", &[]), rendered(&chart(), "home", &[POLICY]));
     for (path, other) in OTHERS {
-        assert_ne!(with(&chart(), path, other), before, "{path} changes nothing");
+        let before =
+            if path.starts_with("networkPolicy.") && *path != "networkPolicy.enabled" { &on } else { &off };
+        assert_ne!(&with(&chart(), path, other), before, "{path} changes nothing");
     }
 }
 
@@ -128,11 +138,73 @@ fn a_value_that_cannot_work_is_refused_with_its_place() {
     }
 }
 
+/// The same networks reach the data plane's flag, the operator's and the policy; link-local ones, and everything, are
+/// refused.
+#[test]
+fn the_networks_that_webhooks_may_reach_stand_in_the_flags_and_in_the_policy() {
+    let all = super::objects(&rendered(
+        &chart(),
+        "home",
+        &[POLICY, "webhooks.allowedRanges={10.20.0.0/16,fd00:1::/32}"],
+    ));
+    let policies = super::of_kind(&all, "NetworkPolicy");
+    let [policy] = policies[..] else { panic!("{} policies", policies.len()) };
+    assert_eq!(policy["spec"]["policyTypes"], serde_json::json!(["Egress"]));
+    let peers = super::list(&policy["spec"], "egress")
+        .iter()
+        .flat_map(|rule| rule["to"].as_array().cloned().unwrap_or_default());
+    let blocks: Vec<Value> = peers.map(|peer| peer["ipBlock"].clone()).collect();
+    let cidrs: Vec<&str> = blocks.iter().filter_map(|block| block["cidr"].as_str()).collect();
+    assert_eq!(cidrs, ["0.0.0.0/0", "2000::/3", "10.20.0.0/16", "fd00:1::/32"]);
+    let except = super::list(&blocks[0], "except");
+    for network in [
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "168.63.129.16/32",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+    ] {
+        assert!(except.iter().any(|it| it == network), "{network}");
+    }
+    for deployment in ["rowgate-dataplane", "rowgate-operator"] {
+        let container = super::running::container(&all, deployment);
+        let given =
+            super::list(container, "args").iter().any(|it| it == "--webhook-ranges=10.20.0.0/16,fd00:1::/32");
+        assert!(given, "{deployment}");
+    }
+    let without = super::objects(&rendered(&chart(), "home", &[]));
+    assert!(super::of_kind(&without, "NetworkPolicy").is_empty(), "off unless it is asked for");
+    for range in [
+        "169.254.0.0/16",
+        "169.254.169.254/32",
+        "fe80::/10",
+        "FE80::/64",
+        "169.0.0.0/8",
+        "160.0.0.0/4",
+        "fe00::/8",
+        "fc00::/6",
+        "::ffff:169.254.0.0/112",
+        "0:0:0:0:0:ffff:a9fe:0/112",
+        "2002:a9fe::/32",
+        "0.0.0.0/0",
+        "::/0",
+        "10.0.0.1",
+        "private",
+    ] {
+        let said = refusal(&format!("webhooks.allowedRanges={{{range}}}"));
+        assert!(said.contains("at '/webhooks/allowedRanges/0'"), "{range}: {said}");
+    }
+}
+
 /// What is rendered when the value at `path` is `other`, in JSON.
 fn with(chart: &Path, path: &str, other: &str) -> String {
     let set = format!("{path}={other}");
+    let policy = path.starts_with("networkPolicy.") && path != "networkPolicy.enabled";
     let args = ["template", RELEASE, text(chart), "--include-crds", "--namespace", "home"];
-    let output = helm(&[&args[..], &["--set-json", &set]].concat());
+    let output =
+        helm(&[&args[..], if policy { &["--set", POLICY] } else { &[] }, &["--set-json", &set]].concat());
     assert!(output.status.success(), "{set}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("helm prints UTF-8")
 }

@@ -2,7 +2,7 @@
 
 use rowgate_crds::Reason;
 
-use super::{protection, relationships, routines};
+use super::{protection, relationships, routines, subscriptions};
 
 /// Whose status is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +10,7 @@ pub(super) enum Object {
     Tenant,
     ApiKey,
     Relationship,
+    WebhookSubscription,
 }
 
 pub(super) struct Case {
@@ -86,7 +87,11 @@ fn bare(name: &str, spec: &str) -> String {
 
 pub(super) fn cases() -> Vec<Case> {
     let of_resources = [of_tenants(), of_entities(), protection::cases(), relationships::cases(), of_keys()];
-    of_resources.into_iter().chain([routines::cases(), of_databases()]).flatten().collect()
+    of_resources
+        .into_iter()
+        .chain([routines::cases(), subscriptions::cases(), of_databases()])
+        .flatten()
+        .collect()
 }
 
 pub(super) fn case(

@@ -86,7 +86,7 @@ impl<'a> Namespace<'a> {
     #[must_use]
     pub fn path(&self, resource: &str) -> String {
         let group = match resource {
-            "tenants" | "apikeys" | "relationships" => "/apis/rowgate.dev/v1alpha1",
+            "tenants" | "apikeys" | "relationships" | "webhooksubscriptions" => "/apis/rowgate.dev/v1alpha1",
             "leases" => "/apis/coordination.k8s.io/v1",
             "deployments" => "/apis/apps/v1",
             "roles" | "rolebindings" => "/apis/rbac.authorization.k8s.io/v1",
@@ -166,6 +166,7 @@ pub fn plural(kind: &str) -> &'static str {
         "Tenant" => "tenants",
         "ApiKey" => "apikeys",
         "Relationship" => "relationships",
+        "WebhookSubscription" => "webhooksubscriptions",
         "ConfigMap" => "configmaps",
         "Secret" => "secrets",
         "Role" => "roles",

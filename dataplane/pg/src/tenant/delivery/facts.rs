@@ -16,6 +16,9 @@ pub struct Fact {
     pub id: String,
     pub origin: String,
     pub uid: Option<String>,
+    pub state: String,
+    /// Events that are not delivered, [`MAX_LAG`] at most.
+    pub lag: i64,
     /// JSON: what a mirror shows.
     pub spec: String,
     /// JSON: what a status shows.
@@ -61,10 +64,22 @@ pub async fn disable_undelivered(conn: &mut PgConnection) -> Result<Vec<String>,
     Ok(update.fetch_all(conn).await?)
 }
 
+/// What a subscription `s` has not delivered: `lag.n` events, of which it knows the oldest. `$1`: the newest tick, `$2`: [`MAX_LAG`].
+macro_rules! lag {
+    () => {
+        "left join lateral (
+             select least(count(*), $2) as n, to_char(min(e.at) at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as oldest
+             from dl.pending(s.id, s.cursor_tick, s.cursor_seq, s.rels, s.ops, $2) e
+             where e.op is not null
+         ) lag on s.cursor_tick <= $1 and s.rels is not null"
+    };
+}
+pub(crate) use lag;
+
 /// All subscriptions. `newest`: of the tenant's ticks; one whose position is behind it has nothing to deliver.
 pub async fn all(conn: &mut PgConnection, newest: i64) -> Result<Vec<Fact>, PgError> {
-    let query = sqlx::query_as(
-        "select s.id, s.origin, s.uid,
+    let query = sqlx::query_as(concat!(
+        "select s.id, s.origin, s.uid, s.state, coalesce(lag.n, 0)::bigint as lag,
              json_build_object('name', s.name, 'url', s.url, 'ownerKey', s.owner_key, 'tables', s.tables,
                  'ops', array(select case op when 'i' then 'insert' when 'u' then 'update' when 'd' then 'delete' else 'truncate' end
                               from unnest(s.ops) op),
@@ -81,13 +96,9 @@ pub async fn all(conn: &mut PgConnection, newest: i64) -> Result<Vec<Fact>, PgEr
                  'delivering', s.state = 'enabled' and not s.suspend and not s.owner_inactive and s.batch_id is null,
                  'deliveringReason', case when s.owner_inactive then 'OwnerInactive' when s.state = 'disabled' then 'Disabled'
                      when s.suspend then 'Suspended' when s.batch_id is not null then 'Failing' else 'Delivering' end)::text as status
-         from dl.subscriptions s
-         left join lateral (
-             select least(count(*), $2) as n, to_char(min(e.at) at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as oldest
-             from dl.pending(s.id, s.cursor_tick, s.cursor_seq, s.rels, s.ops, $2) e
-             where e.op is not null
-         ) lag on s.cursor_tick <= $1 and s.rels is not null
-         order by s.id",
-    );
+         from dl.subscriptions s ",
+        lag!(),
+        " order by s.id"
+    ));
     Ok(query.bind(newest).bind(MAX_LAG).fetch_all(conn).await?)
 }

@@ -139,6 +139,9 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
     want(routine("dl.revoke(text)"), &auth, "EXECUTE");
     if accepted.values().any(|entity| entity.record.events) {
         want(routine("dl.tick()"), &auth, "EXECUTE");
+        want(routine("dl.holds(integer,bigint,bigint)"), &auth, "EXECUTE");
+        want(routine("dl.generation_of(bigint)"), &auth, "EXECUTE");
+        want(routine("dl.log_size()"), &auth, "EXECUTE");
         want(routine("dl.events(bigint,bigint,oid[],text[],integer)"), &auth, "EXECUTE");
         want(routine("dl.pending(text,bigint,bigint,oid[],text[],integer)"), &auth, "EXECUTE");
         want(routine("dl.changed(bigint,bigint)"), &auth, "EXECUTE");
@@ -147,9 +150,14 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
                 want(dl(table), &auth, privilege);
             }
         }
-        for (table, privilege) in
-            [("delivery", "SELECT"), ("delivery", "UPDATE"), ("audit", "SELECT"), ("audit", "INSERT")]
-        {
+        for (table, privilege) in [
+            ("delivery", "SELECT"),
+            ("delivery", "UPDATE"),
+            ("audit", "SELECT"),
+            ("audit", "INSERT"),
+            ("ticks", "SELECT"),
+            ("event_log", "SELECT"),
+        ] {
             want(dl(table), &auth, privilege);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rowgate_core::nearest::nearest;
-use rowgate_crds::{ApiKey, NotServedYet, Permission, Relationship, Tenant};
+use rowgate_crds::{ApiKey, NotServedYet, Permission, Relationship, Tenant, WebhookSubscription};
 
 use super::folder::{self, ManifestFile};
 use super::objects::{FileKind, Key, Stored};
@@ -75,6 +75,12 @@ pub fn check_with(dir: &Path, further: &[(String, String)]) -> Vec<SourceProblem
                 }
                 None => messages
                     .push(format!("spec.tenantRef: there is no Tenant {name} in namespace {namespace}")),
+            }
+        }
+        if let Some(subscription) = typed::<WebhookSubscription>(stored) {
+            let name = subscription.spec.tenant_ref.name.as_str();
+            if !tenants.contains_key(&(namespace, name)) {
+                messages.push(format!("spec.tenantRef: there is no Tenant {name} in namespace {namespace}"));
             }
         }
         let problem = |message| SourceProblem {

@@ -1,16 +1,17 @@
 //! Status and events as files: `status/<kind>_<namespace>_<name>.yaml`; no name of Kubernetes holds `_`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use rowgate_core::yaml;
-use rowgate_crds::API_VERSION;
+use rowgate_crds::{API_VERSION, Kind, ORIGIN};
 use serde_json::{Value, json};
 
 use super::files::{remove, replace_unsynced};
 use super::objects::Key;
+use crate::mirrors::{API, Mirror};
 use crate::source::{Event, ObjectRef, SourceError, Status};
 
 /// Events kept per object.
@@ -45,8 +46,8 @@ impl Statuses {
             .filter(|status| status.is_object())
     }
 
-    /// Writes a status, unless it says what stands there already but for the times at which conditions turned; with it an
-    /// event where the object turns `Stalled`. Returns whether it was written.
+    /// Writes a status, unless it says what stands there already but for the times at which conditions turned; with it the
+    /// events of what happened. Returns whether it was written.
     pub(super) fn report(
         &mut self,
         object: &ObjectRef,
@@ -55,12 +56,12 @@ impl Statuses {
     ) -> Result<bool, SourceError> {
         let mut document = self.document(object);
         let there = Status::read(object.kind, &document["status"]);
-        let stalls = status.stalls(there.as_ref());
+        let events = status.events(there.as_ref());
         let new = there.map_or_else(|| Some(status.clone()), |there| status.over(&there));
         let path = self.path(object.kind.as_str(), &object.namespace, &object.name);
         let Some(new) = new.or_else(|| (!path.exists()).then(|| status.clone())) else { return Ok(false) };
         document["status"] = new.to_value();
-        stalls.into_iter().for_each(|event| add(&mut document, &event, now));
+        events.into_iter().for_each(|event| add(&mut document, &event, now));
         self.write(object, document)?;
         Ok(true)
     }
@@ -75,6 +76,41 @@ impl Statuses {
         let mut document = self.document(object);
         add(&mut document, event, now);
         self.write(object, document)
+    }
+
+    /// Makes the files that show what the API made these, and no others.
+    pub(super) fn show(&mut self, wanted: &[Mirror]) -> Result<(), SourceError> {
+        let kind = Kind::WebhookSubscription;
+        let mut others: BTreeSet<PathBuf> = self
+            .documents
+            .iter()
+            .filter(|(_, document)| document["metadata"]["labels"][ORIGIN] == API)
+            .map(|(path, _)| path.clone())
+            .collect();
+        for mirror in wanted {
+            let path = self.path(kind.as_str(), &mirror.namespace, &mirror.name);
+            others.remove(&path);
+            let there = self.documents.get(&path);
+            let status = there.and_then(|it| Status::read(kind, &it["status"]));
+            let status =
+                status.map_or_else(|| mirror.status.clone(), |it| mirror.status.over(&it).unwrap_or(it));
+            let document = json!({
+                "apiVersion": API_VERSION, "kind": kind.as_str(),
+                "metadata": { "name": mirror.name, "namespace": mirror.namespace, "labels": mirror.labels() },
+                "spec": mirror.spec, "status": status.to_value(),
+            });
+            let text = yaml::to_string(&document);
+            // a file that was changed or removed by hand is written again
+            if fs::read_to_string(&path).ok().as_ref() != Some(&text) {
+                replace_unsynced(&path, text.as_bytes())?;
+            }
+            self.documents.insert(path, document);
+        }
+        for path in others {
+            self.documents.remove(&path);
+            remove(&path)?;
+        }
+        Ok(())
     }
 
     /// Forgets a deleted object.

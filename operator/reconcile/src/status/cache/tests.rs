@@ -53,6 +53,7 @@ fn tenant() -> TenantState {
         object: object(Kind::Tenant, "t"),
         generation: 1,
         findings: Findings::default(),
+        events: None,
         done: true,
         gone: false,
         replaced: false,

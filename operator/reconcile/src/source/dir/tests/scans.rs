@@ -200,7 +200,10 @@ fn documents_that_are_no_resource_of_ours_are_named() {
     let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: 1}}";
     let mut desk = Desk::new(&[]);
     for (text, expected) in [
-        (pod, "p: kind Pod is not one Rowgate knows; Tenant, ApiKey, Relationship, ConfigMap"),
+        (
+            pod,
+            "p: kind Pod is not one Rowgate knows; Tenant, ApiKey, Relationship, WebhookSubscription, ConfigMap",
+        ),
         (&apikey, "k: kind Apikey is not one Rowgate knows; did you mean ApiKey?"),
         (&version, "ApiKey k: apiVersion must be rowgate.dev/v1alpha1"),
         (map, "line 1, ConfigMap c: data.a: must be text (put it in quotes, or use a block with |)"),

@@ -1,0 +1,68 @@
+//! Dead letters that are to be sent again: once each, in the order in which they were given up.
+
+use rowgate_core::name::Ulid;
+use rowgate_core::webhook::step::Failure;
+use rowgate_pg::tenant::delivery::dead_letters::{self, Redrive};
+use rowgate_pg::tenant::events::Page;
+
+use super::batch;
+use super::worker::{Cut, Worker};
+use crate::api::events::given::Given;
+
+/// Sends those that are asked for. What the key may not read any more is left out, and where nothing is left the dead letter
+/// counts as delivered.
+pub(super) async fn all(worker: &Worker) {
+    while let Some(redrive) = next(worker).await {
+        if one(worker, redrive).await.is_none() {
+            return;
+        }
+    }
+}
+
+async fn next(worker: &Worker) -> Option<Redrive> {
+    let id = worker.claimed.id.clone();
+    let next = worker
+        .tenant
+        .on_deliveries(move |conn| Box::pin(async move { dead_letters::next(conn, &id).await }));
+    next.await.ok().flatten()
+}
+
+/// `None`: none is sent now.
+async fn one(worker: &Worker, redrive: Redrive) -> Option<()> {
+    let _place = worker.app.sender.place(&worker.claimed.url, &worker.tenant.id).await;
+    let events = events(worker, &redrive).await?;
+    let outcome = match events.is_empty() {
+        true => None,
+        false => {
+            let (id, attempt): (Ulid, _) = (redrive.id.parse().ok()?, redrive.attempts + 1);
+            let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
+            match worker.send(&id, attempt, true, &events).await {
+                Ok(outcome) => Some(outcome),
+                Err(Cut::OwnerInactive | Cut::Draining) => return None,
+            }
+        }
+    };
+    let is_delivered = outcome.as_ref().is_none_or(|outcome| outcome.failure.is_none());
+    let refused = outcome.as_ref().is_some_and(|outcome| matches!(outcome.failure, Some(Failure::Refused)));
+    let attempted = outcome.map(|outcome| outcome.attempted);
+    let (id, lease, subscription) =
+        (redrive.id.clone(), worker.lease.clone(), worker.claimed.id.clone());
+    let noted = worker.tenant.on_deliveries(move |conn| {
+        Box::pin(async move {
+            dead_letters::sent(conn, &subscription, &lease, &id, is_delivered, attempted.as_ref()).await
+        })
+    });
+    let is_noted = noted.await.unwrap_or_default();
+    (is_noted && !refused).then_some(())
+}
+
+async fn events(worker: &Worker, redrive: &Redrive) -> Option<Vec<(String, String)>> {
+    let caller = &worker.caller;
+    let context = caller.tenant.authenticate_fresh(&caller.credential).await.ok()?;
+    let sources = batch::sources(&context, worker.claimed.tables.as_deref());
+    let changes = redrive.changes.clone();
+    let (next, generation) = changes.last().map(|last| (last.at, last.generation))?;
+    let page = Page { changes, next, generation };
+    let given = Given::ask(caller, &sources, &page).await.ok()?;
+    Some(given.each().map(|(id, event)| (id, event.to_owned())).collect())
+}

@@ -1,0 +1,311 @@
+//! One subscription while this replica holds its lease: batch after batch, until nothing is left or another one is to be waited for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rowgate_core::name::Ulid;
+use rowgate_core::webhook::destination::{Destination, Policy};
+use rowgate_core::webhook::secret::WebhookSecret;
+use rowgate_core::webhook::step::{Effect, Failure, Input, State, Status, step};
+use rowgate_pg::tenant::delivery::{self, Claimed};
+use rowgate_pg::tenant::delivery::commit::{self, Attempted, DeadLetter, Standing, Written};
+use rowgate_pg::tenant::events::Position;
+use rowgate_program::entropy;
+use tokio::time::sleep;
+
+use super::batch::{Batch, Hindrance};
+use super::message::Message;
+use super::sender::{SendFailure, Sent};
+use super::{claimed as convert, redrive};
+use crate::app::App;
+use crate::auth::credential::Caller;
+use crate::tenants::tenant::Tenant;
+
+/// Between two looks whether the owner key of a request under way still lives.
+const CHECK: Duration = Duration::from_millis(750);
+/// Of what was sent and of what was answered, this much is kept to be looked at.
+const EXCERPT: usize = 4096;
+
+pub(super) struct Worker {
+    pub(super) app: Arc<App>,
+    pub(super) tenant: Arc<Tenant>,
+    pub(super) lease: Ulid,
+    pub(super) claimed: Claimed,
+    pub(super) secrets: Vec<WebhookSecret>,
+    pub(super) caller: Caller,
+}
+
+/// What became of one request.
+pub(super) struct Outcome {
+    pub(super) attempted: Attempted,
+    /// `None`: delivered.
+    pub(super) failure: Option<Failure>,
+}
+
+/// Why there is no outcome: the key died while the request was under way, or the replica ends.
+pub(super) enum Cut {
+    OwnerInactive,
+    Draining,
+}
+
+impl Worker {
+    pub(super) fn new(app: Arc<App>, tenant: Arc<Tenant>, lease: Ulid, claimed: Claimed) -> Option<Worker> {
+        let owner: Ulid = claimed.owner_key.parse().ok()?;
+        let open = |sealed: &Vec<u8>| app.sealing_key.open(&claimed.id, sealed);
+        let secrets = claimed.secrets.iter().filter_map(open).collect();
+        let caller = Caller::owner(&tenant, owner, app.body_memory.clone());
+        Some(Worker { app, tenant, lease, claimed, secrets, caller })
+    }
+
+    /// Delivers what is there. The lease is given back with the last that is written, or runs out.
+    pub(super) async fn run(mut self) {
+        let mut state = convert::state(&self.claimed, Timestamp::now());
+        if self.claimed.redrives {
+            redrive::all(&self).await;
+        }
+        while state.status == Status::Enabled && !self.app.draining.is_cancelled() {
+            let Some(next) = self.deliver(&state).await else { return };
+            state = next;
+        }
+        self.give_back().await;
+    }
+
+    /// One batch. `None`: the lease is given back, or lost.
+    async fn deliver(&mut self, state: &State<Position>) -> Option<State<Position>> {
+        let end = state.batch.as_ref().map(|batch| batch.to);
+        let most = u32::try_from(self.claimed.max_events).unwrap_or(1);
+        let limit = state.batch_limit.map_or(most, |limit| limit.min(most)).max(1);
+        let limit = usize::try_from(limit).unwrap_or(1);
+        // a place at the receiver first: what is sent is what the key sees when it is sent
+        let place = self.app.sender.place(&self.claimed.url, &self.tenant.id);
+        let _place = tokio::select! {
+            place = place => place,
+            () = self.app.draining.cancelled() => {
+                self.give_back().await;
+                return None;
+            }
+        };
+        let batch = match Batch::next(&self.caller, &self.claimed, state.cursor, end, limit).await {
+            Ok(batch) => batch,
+            Err(Hindrance::OwnerInactive) => return self.stop_for_owner(state).await,
+            Err(Hindrance::Passing) => {
+                self.give_back().await;
+                return None;
+            }
+        };
+        if batch.events.is_empty() {
+            return self.write(state, Input::Nothing { to: batch.to }, batch, None).await;
+        }
+        let id = state.batch.as_ref().map_or_else(entropy::ulid, |batch| batch.id.clone());
+        let attempt = state.batch.as_ref().map_or(0, |batch| batch.attempts) + 1;
+        let replay = state.replay_until.is_some_and(|until| batch.to <= until);
+        let outcome = match self.send(&id, attempt, replay, &batch.events).await {
+            Ok(outcome) => outcome,
+            Err(Cut::OwnerInactive) => return self.stop_for_owner(state).await,
+            Err(Cut::Draining) => {
+                self.give_back().await;
+                return None;
+            }
+        };
+        let n_events = u32::try_from(batch.events.len()).unwrap_or(u32::MAX);
+        let input = match &outcome.failure {
+            None => Input::Delivered { to: batch.to },
+            Some(failure) => Input::Failed {
+                id,
+                to: batch.to,
+                n_events,
+                failure: *failure,
+                now: Timestamp::now(),
+                jitter: entropy::fraction(),
+            },
+        };
+        self.write(state, input, batch, Some(outcome)).await
+    }
+
+    /// Sends events, as a batch of that id, and looks meanwhile whether the owner key lives.
+    pub(super) async fn send(
+        &self,
+        id: &Ulid,
+        attempt: u32,
+        replay: bool,
+        events: &[(String, String)],
+    ) -> Result<Outcome, Cut> {
+        let now = Timestamp::now();
+        let message = Message {
+            id: id.as_str(),
+            kind: "row.batch",
+            subscription: &self.claimed.id,
+            attempt,
+            replay,
+            events: events.iter().map(|(_, event)| event.as_str()).collect(),
+        };
+        let body = message.body(now);
+        let headers = message.headers(&self.claimed.headers, &self.secrets, now, &body);
+        let allow_http = self.allow_http();
+        let policy = Policy { allow_http, ranges: self.app.sender.ranges().to_vec() };
+        let sent = match Destination::parse(&self.claimed.url, &policy) {
+            Err(refusal) => {
+                Sent { took: Duration::ZERO, result: Err(SendFailure::Refused(refusal.to_string())) }
+            }
+            Ok(destination) => {
+                let post = self.app.sender.post(&destination, &policy, headers, body.clone());
+                tokio::select! {
+                    sent = post => sent,
+                    () = self.owner_died() => return Err(Cut::OwnerInactive),
+                }
+            }
+        };
+        let range = |event: Option<&(String, String)>| event.map(|(id, _)| id.clone()).unwrap_or_default();
+        let (failure, error, status, response) = judged(&sent);
+        let counts = &self.tenant.deliveries.counts;
+        match failure {
+            None => {
+                counts.delivered.add_one();
+                counts.events.add(events.len() as u64);
+            }
+            Some(_) => counts.failed.add_one(),
+        }
+        let attempted = Attempted {
+            batch: id.clone(),
+            attempt: i32::try_from(attempt).unwrap_or(i32::MAX),
+            took_ms: i32::try_from(sent.took.as_millis()).unwrap_or(i32::MAX),
+            n_events: i32::try_from(events.len()).unwrap_or(i32::MAX),
+            n_bytes: i32::try_from(body.len()).unwrap_or(i32::MAX),
+            first_event: range(events.first()),
+            last_event: range(events.last()),
+            status,
+            request: failure.is_some().then(|| excerpt(&body)),
+            error,
+            response,
+        };
+        Ok(Outcome { attempted, failure })
+    }
+
+    pub(super) fn allow_http(&self) -> bool {
+        self.tenant.current().is_some_and(|now| now.catalog.limits.webhooks_allow_http)
+    }
+
+    /// Ends when the owner key is dead. While the database cannot be asked, nothing is known, and what is under way goes on for
+    /// as long as a request may take without its key being looked at.
+    async fn owner_died(&self) {
+        loop {
+            sleep(CHECK).await;
+            match self.tenant.authenticate_fresh(&self.caller.credential).await {
+                Ok(_) => {}
+                // cut off from the database, this replica gives nothing to anyone
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Writes what became of a batch, and gives the state to go on with.
+    async fn write(
+        &mut self,
+        state: &State<Position>,
+        input: Input<Position>,
+        batch: Batch,
+        outcome: Option<Outcome>,
+    ) -> Option<State<Position>> {
+        let config = convert::config(&self.claimed);
+        let (next, effects) = step(state.clone(), input, &config);
+        let now = Timestamp::now();
+        let mut written = convert::written(&next, batch.rels.clone(), now);
+        let attempt = outcome.map(|outcome| outcome.attempted);
+        for effect in &effects {
+            match effect {
+                Effect::DeadLetter { id, attempts, .. } => {
+                    self.tenant.deliveries.counts.dead_letters.add_one();
+                    let (first_event, last_event) = batch.range();
+                    written.dead_letter = Some(DeadLetter {
+                        id: id.clone(),
+                        n_events: i32::try_from(batch.events.len()).unwrap_or(i32::MAX),
+                        attempts: i32::try_from(*attempts).unwrap_or(i32::MAX),
+                        first_event,
+                        last_event,
+                        changes: batch.captured(),
+                        status: attempt.as_ref().and_then(|attempt| attempt.status),
+                        error: attempt.as_ref().and_then(|attempt| attempt.error.clone()),
+                    });
+                }
+                Effect::Disabled(reason) => {
+                    let (tenant, subscription) = (&self.tenant.slug, &self.claimed.id);
+                    tracing::warn!(%tenant, subscription, ?reason, "a webhook subscription was disabled");
+                }
+                Effect::ReleaseBacklog => written.releases_backlog = true,
+            }
+        }
+        written.attempt = attempt;
+        let newest = self.tenant.event_tail.newest().map_or(i64::MAX, |tick| tick.number);
+        let goes_on = next.status == Status::Enabled && next.batch.is_none() && next.cursor.tick <= newest;
+        written.keeps_lease = goes_on;
+        let standing = self.commit(batch.read, written).await?;
+        let is_same = standing.version == self.claimed.version && !standing.suspend;
+        match goes_on && is_same {
+            true => Some(next),
+            false => {
+                // what was changed meanwhile is claimed again
+                if goes_on {
+                    self.give_back().await;
+                }
+                None
+            }
+        }
+    }
+
+    async fn stop_for_owner(&mut self, state: &State<Position>) -> Option<State<Position>> {
+        let mut written = convert::written(state, Vec::new(), Timestamp::now());
+        written.owner_inactive = true;
+        self.commit(None, written).await;
+        None
+    }
+
+    async fn commit(&self, read: Option<Position>, written: Written) -> Option<Standing> {
+        let (id, lease) = (self.claimed.id.clone(), self.lease.clone());
+        let written = self
+            .tenant
+            .on_deliveries(move |conn| {
+                Box::pin(async move { commit::commit(conn, &id, &lease, read, &written).await })
+            });
+        // without an answer the lease runs out, and the batch is sent again under the same EventIds
+        written.await.ok().flatten()
+    }
+
+    async fn give_back(&self) {
+        let (id, lease) = (self.claimed.id.clone(), self.lease.clone());
+        let released = self
+            .tenant
+            .on_deliveries(move |conn| Box::pin(async move { delivery::release(conn, &id, &lease).await }));
+        // else it runs out
+        let _given_back = released.await;
+    }
+}
+
+/// The failure, its words, the status and the beginning of an answer.
+fn judged(sent: &Sent) -> (Option<Failure>, Option<String>, Option<i32>, Option<String>) {
+    match &sent.result {
+        Ok(answer) => {
+            let status = answer.status;
+            let response = Some(excerpt(&answer.body));
+            let is_delivered = (200..300).contains(&status);
+            let failure = Failure::Answered { status, retry_after: answer.retry_after };
+            let error = format!("the receiver answered {status}");
+            match is_delivered {
+                true => (None, None, Some(status.into()), response),
+                false => (Some(failure), Some(error), Some(status.into()), response),
+            }
+        }
+        Err(SendFailure::Refused(why)) => (Some(Failure::Refused), Some(why.clone()), None, None),
+        Err(SendFailure::TimedOut) => {
+            let error = "the receiver did not answer within 15 s".to_owned();
+            (Some(Failure::TimedOut), Some(error), None, None)
+        }
+        Err(SendFailure::Unreachable(why)) => (Some(Failure::Unreachable), Some(why.clone()), None, None),
+    }
+}
+
+/// The beginning, as text that PostgreSQL stores.
+fn excerpt(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(EXCERPT)]);
+    text.replace('\0', "\u{fffd}")
+}
