@@ -51,7 +51,7 @@ function	select app.f(1)
 function	select regclass('dl.keys')
 function	select * from pg_ls_dir('/') as f
 function	select * from dblink('dbname=postgres', 'select 1') as t(a int)
-function	select * from rows from (pg_sleep(1)) as x
+syntax	select * from rows from (pg_sleep(1)) as x
 length	select repeat('x', 1000000000)
 length	select lpad('x', 1000000000)
 length	select repeat('x', 10 ^ 9)
@@ -93,4 +93,4 @@ statement	copy app.t to program 'id'
 statement	explain analyze select 1
 statement	begin
 sample	select * from app.t tablesample system (1)
-table	table app.t
+syntax	table app.t

@@ -4,27 +4,52 @@
 use sqlparser::ast::{BinaryOperator as B, UnaryOperator as U};
 
 pub(super) fn is_binary_allowed(op: &B) -> bool {
-    match op {
-        B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo | B::PGExp | B::StringConcat => true,
-        B::Gt | B::Lt | B::GtEq | B::LtEq | B::Eq | B::NotEq | B::And | B::Or => true,
-        B::BitwiseOr | B::BitwiseAnd | B::PGBitwiseXor | B::PGBitwiseShiftLeft | B::PGBitwiseShiftRight => {
-            true
-        }
-        B::PGRegexMatch | B::PGRegexIMatch | B::PGRegexNotMatch | B::PGRegexNotIMatch | B::PGStartsWith => {
-            true
-        }
-        B::PGLikeMatch | B::PGILikeMatch | B::PGNotLikeMatch | B::PGNotILikeMatch => true,
-        B::Arrow | B::LongArrow | B::HashArrow | B::HashLongArrow | B::HashMinus => true,
-        B::AtArrow
-        | B::ArrowAt
-        | B::AtQuestion
-        | B::AtAt
-        | B::Question
-        | B::QuestionAnd
-        | B::QuestionPipe => true,
-        B::PGOverlap | B::Overlaps => true,
-        _ => false,
-    }
+    matches!(
+        op,
+        B::Plus
+            | B::Minus
+            | B::Multiply
+            | B::Divide
+            | B::Modulo
+            | B::PGExp
+            | B::StringConcat
+            | B::Gt
+            | B::Lt
+            | B::GtEq
+            | B::LtEq
+            | B::Eq
+            | B::NotEq
+            | B::And
+            | B::Or
+            | B::BitwiseOr
+            | B::BitwiseAnd
+            | B::PGBitwiseXor
+            | B::PGBitwiseShiftLeft
+            | B::PGBitwiseShiftRight
+            | B::PGRegexMatch
+            | B::PGRegexIMatch
+            | B::PGRegexNotMatch
+            | B::PGRegexNotIMatch
+            | B::PGStartsWith
+            | B::PGLikeMatch
+            | B::PGILikeMatch
+            | B::PGNotLikeMatch
+            | B::PGNotILikeMatch
+            | B::Arrow
+            | B::LongArrow
+            | B::HashArrow
+            | B::HashLongArrow
+            | B::HashMinus
+            | B::AtArrow
+            | B::ArrowAt
+            | B::AtQuestion
+            | B::AtAt
+            | B::Question
+            | B::QuestionAnd
+            | B::QuestionPipe
+            | B::PGOverlap
+            | B::Overlaps
+    )
 }
 
 pub(super) fn is_unary_allowed(op: &U) -> bool {

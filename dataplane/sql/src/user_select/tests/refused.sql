@@ -1,5 +1,5 @@
 brackets 1:8	select [id] from t
-brackets 2:8	select a\nfrom t [x
+syntax 2:8	select a\nfrom t [x
 top 1:8	select top 5 id from t
 top 1:17	select distinct top (5) id from t
 hint 1:23	select a from t with (nolock)
@@ -10,7 +10,7 @@ parameter 1:10	select a <@b from t
 function 1:8	select isnull(a, 1) from t
 function 2:3	select\n  getdate()
 function 1:8	select len(a) from t
-function 1:26	select a from t where b = newid()
+function 1:27	select a from t where b = newid()
 catalog 1:15	select a from pg_class
 catalog 1:15	select a from information_schema.tables
 schema 2:6	select a\nfrom dl.keys
