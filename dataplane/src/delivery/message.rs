@@ -1,7 +1,7 @@
 //! What a receiver gets: the body, and the headers with both signatures.
 
-use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use bytes::Bytes;
 use jiff::Timestamp;
 use rowgate_core::webhook::secret::WebhookSecret;

@@ -88,10 +88,9 @@ async fn claim(
         }
         let lease = entropy::ulid();
         let (token, n) = (lease.clone(), i64::try_from(most).unwrap_or_default());
-        let claimed =
-            tenant.on_deliveries(move |conn| {
-                Box::pin(async move { delivery::claim(conn, &token, newest, since, n).await })
-            });
+        let claimed = tenant.on_deliveries(move |conn| {
+            Box::pin(async move { delivery::claim(conn, &token, newest, since, n).await })
+        });
         // of a failure the tenant took note, and the next round is another try
         let Ok(claimed) = claimed.await else { return false };
         let n_claimed = claimed.len();

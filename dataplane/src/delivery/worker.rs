@@ -8,8 +8,8 @@ use rowgate_core::name::Ulid;
 use rowgate_core::webhook::destination::{Destination, Policy};
 use rowgate_core::webhook::secret::WebhookSecret;
 use rowgate_core::webhook::step::{Effect, Failure, Input, State, Status, step};
-use rowgate_pg::tenant::delivery::{self, Claimed};
 use rowgate_pg::tenant::delivery::commit::{self, Attempted, DeadLetter, Standing, Written};
+use rowgate_pg::tenant::delivery::{self, Claimed};
 use rowgate_pg::tenant::events::Position;
 use rowgate_program::entropy;
 use tokio::time::sleep;
@@ -100,7 +100,11 @@ impl Worker {
         let id = state.batch.as_ref().map_or_else(entropy::ulid, |batch| batch.id.clone());
         let attempt = state.batch.as_ref().map_or(0, |batch| batch.attempts) + 1;
         let replay = state.replay_until.is_some_and(|until| batch.to <= until);
-        let outcome = match self.send(&id, attempt, replay, &batch.events).await {
+        let sent = match &batch.payload_error {
+            None => self.send(&id, attempt, replay, &batch.events).await,
+            Some(error) => Ok(self.unsent(&id, attempt, &batch.events, error)),
+        };
+        let outcome = match sent {
             Ok(outcome) => outcome,
             Err(Cut::OwnerInactive) => return self.stop_for_owner(state).await,
             Err(Cut::Draining) => {
@@ -180,6 +184,32 @@ impl Worker {
             response,
         };
         Ok(Outcome { attempted, failure })
+    }
+
+    /// An attempt that ended before there was something to send.
+    pub(super) fn unsent(
+        &self,
+        id: &Ulid,
+        attempt: u32,
+        events: &[(String, String)],
+        error: &str,
+    ) -> Outcome {
+        self.tenant.deliveries.counts.failed.add_one();
+        let range = |event: Option<&(String, String)>| event.map(|(id, _)| id.clone()).unwrap_or_default();
+        let attempted = Attempted {
+            batch: id.clone(),
+            attempt: i32::try_from(attempt).unwrap_or(i32::MAX),
+            took_ms: 0,
+            n_events: i32::try_from(events.len()).unwrap_or(i32::MAX),
+            n_bytes: 0,
+            first_event: range(events.first()),
+            last_event: range(events.last()),
+            status: None,
+            request: None,
+            error: Some(error.to_owned()),
+            response: None,
+        };
+        Outcome { attempted, failure: Some(Failure::Payload) }
     }
 
     pub(super) fn allow_http(&self) -> bool {
@@ -262,11 +292,9 @@ impl Worker {
 
     async fn commit(&self, read: Option<Position>, written: Written) -> Option<Standing> {
         let (id, lease) = (self.claimed.id.clone(), self.lease.clone());
-        let written = self
-            .tenant
-            .on_deliveries(move |conn| {
-                Box::pin(async move { commit::commit(conn, &id, &lease, read, &written).await })
-            });
+        let written = self.tenant.on_deliveries(move |conn| {
+            Box::pin(async move { commit::commit(conn, &id, &lease, read, &written).await })
+        });
         // without an answer the lease runs out, and the batch is sent again under the same EventIds
         written.await.ok().flatten()
     }

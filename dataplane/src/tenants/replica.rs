@@ -10,7 +10,7 @@ use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::control::installation::{self, DataplaneInstallation, InstallationError};
 use rowgate_pg::control::last_used::{self, KeyUse};
 use rowgate_pg::control::replicas::{self, Report, Wakes};
-use rowgate_pg::control::{subscriptions, signing, tenants};
+use rowgate_pg::control::{signing, subscriptions, tenants};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::PgConnection;
 use tokio_util::sync::CancellationToken;

@@ -223,8 +223,12 @@ mod tests {
 
     #[test]
     fn ports_and_spellings_share_a_host() {
-        for url in ["https://Example.com/a", "https://example.com:8443/b", "http://example.com.?c", "https://example.com"]
-        {
+        for url in [
+            "https://Example.com/a",
+            "https://example.com:8443/b",
+            "http://example.com.?c",
+            "https://example.com",
+        ] {
             assert_eq!(host_of(url), "example.com", "{url}");
         }
         assert_eq!(host_of("https://[::1]:8443/"), "::1");

@@ -33,7 +33,8 @@ impl Idle {
     pub(super) fn take(&self, key: &Key, max_age: Duration) -> Option<Connection> {
         let mut idle = self.0.lock();
         let of_host = idle.get_mut(key)?;
-        let found = std::iter::from_fn(|| of_host.pop()).find_map(|mut it| usable(&mut it, max_age).then_some(it));
+        let found =
+            std::iter::from_fn(|| of_host.pop()).find_map(|mut it| usable(&mut it, max_age).then_some(it));
         if of_host.is_empty() {
             idle.remove(key);
         }

@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use rowgate_core::name::Ulid;
 use rowgate_crds::{
-    self as crds, ApiKey, ConditionType, Reason, Relationship, ResolvedPermission, Tenant, WebhookSubscription,
+    self as crds, ApiKey, ConditionType, Reason, Relationship, ResolvedPermission, Tenant,
+    WebhookSubscription,
 };
 use rowgate_pg::introspect::actual::{Key, TenantDb};
 use rowgate_pg::tenant::events::{Retired, Undecidable};
@@ -19,7 +20,8 @@ use crate::desired::{Desired, KeySpec};
 use crate::plan::{self, Finding, Outcome};
 use crate::secrets::rotation;
 use crate::status::{
-    Finding as StatusFinding, Findings, KeyState, RelationshipState, SubscriptionState, TenantState, Transitions,
+    Finding as StatusFinding, Findings, KeyState, RelationshipState, SubscriptionState, TenantState,
+    Transitions,
 };
 
 /// A Tenant before a pass: what the pass before found out, or else what its status says, stands until this one knows

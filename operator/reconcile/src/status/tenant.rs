@@ -9,8 +9,8 @@ use rowgate_crds::{ConditionType, ResolvedPermission, TenantStatus, condition};
 use rowgate_pg::connect::login_failure::LoginFailure;
 
 use super::{
-    Finding, Findings, KeyState, RelationshipState, Replicas, SubscriptionState, Transitions, Verdict, serving,
-    verdict,
+    Finding, Findings, KeyState, RelationshipState, Replicas, SubscriptionState, Transitions, Verdict,
+    serving, verdict,
 };
 use crate::public_urls::PublicUrls;
 use crate::source::ObjectRef;

@@ -63,7 +63,8 @@ async fn a_connection_is_used_again_until_it_is_old() {
 #[tokio::test]
 async fn a_receiver_that_closes_idle_connections_gets_the_next_request_on_a_new_one() {
     let text = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
-    let closes_at_once = Receiver::start(move |mut stream, _| async move { answer(&mut stream, text).await }).await;
+    let closes_at_once =
+        Receiver::start(move |mut stream, _| async move { answer(&mut stream, text).await }).await;
     // closes just as the next request comes
     let closes_late = Receiver::start(move |mut stream, _| async move {
         answer(&mut stream, text).await;
@@ -146,7 +147,8 @@ async fn a_receiver_that_breaks_off_has_not_answered() {
         ("SSH-2.0-OpenSSH_9.6\r\n\r\n", "not valid HTTP"),
         ("HTTP/1.1 2x0 OK\r\n\r\n", "not valid HTTP"),
     ] {
-        let receiver = Receiver::start(move |mut stream, _| async move { answer(&mut stream, text).await }).await;
+        let receiver =
+            Receiver::start(move |mut stream, _| async move { answer(&mut stream, text).await }).await;
         unreachable(&status(&sender, &receiver.url("/")).await, word);
     }
     let many_headers = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(101));

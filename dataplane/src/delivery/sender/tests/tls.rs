@@ -33,8 +33,9 @@ impl Authority {
 
     /// A receiver that shows a certificate of this authority, and its URL for `host`.
     async fn receiver(&self, names: &[&str], is_expired: bool) -> Receiver {
-        let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
-            .expect("names");
+        let mut params =
+            CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+                .expect("names");
         if is_expired {
             params.not_before = date_time_ymd(2020, 1, 1);
             params.not_after = date_time_ymd(2021, 1, 1);
@@ -46,7 +47,8 @@ impl Authority {
             .expect("ring knows them")
             .with_no_client_auth();
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let config = config.with_single_cert(vec![certificate.der().clone()], key).expect("they belong together");
+        let config =
+            config.with_single_cert(vec![certificate.der().clone()], key).expect("they belong together");
         let acceptor = TlsAcceptor::from(Arc::new(config));
         Receiver::start(move |stream, _| {
             let acceptor = acceptor.clone();
@@ -74,7 +76,10 @@ async fn the_certificate_must_hold_the_name_and_come_from_an_authority() {
     let good = &["hook.example", "127.0.0.1"];
     assert_eq!(post(ours.receiver(good, false).await, "hook.example").await, Ok(204));
     assert_eq!(post(ours.receiver(good, false).await, "127.0.0.1").await, Ok(204));
-    unreachable(&post(ours.receiver(good, false).await, "other.example").await, "does not hold the host name");
+    unreachable(
+        &post(ours.receiver(good, false).await, "other.example").await,
+        "does not hold the host name",
+    );
     unreachable(&post(ours.receiver(good, true).await, "hook.example").await, "has expired");
     unreachable(&post(other.receiver(good, false).await, "hook.example").await, "unknown authority");
     let (plain, _) = Receiver::answering("HTTP/1.1 204 No Content\r\n\r\n").await;
@@ -87,7 +92,8 @@ async fn the_certificate_must_hold_the_name_and_come_from_an_authority() {
 #[test]
 fn a_file_without_a_certificate_is_refused() {
     let mut file = NamedTempFile::new().expect("a file");
-    file.write_all(b"-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n").expect("it is ours");
+    file.write_all(b"-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
+        .expect("it is ours");
     assert!(Roots::with_file(file.path()).is_err());
     assert!(Roots::with_file(std::path::Path::new("/does/not/exist")).is_err());
 }

@@ -128,8 +128,7 @@ impl Driver {
 
     /// What a worker does when it finds the subscription due.
     fn deliver(&mut self) {
-        let is_due =
-            self.state.batch.as_ref().is_none_or(|batch| batch.next_at.as_second() <= self.now);
+        let is_due = self.state.batch.as_ref().is_none_or(|batch| batch.next_at.as_second() <= self.now);
         let may_send = self.state.status == Status::Enabled && !self.suspend && self.owner_lives;
         if !may_send || !is_due || self.state.cursor == self.events.len() as u64 {
             return;
@@ -137,7 +136,8 @@ impl Driver {
         let end = self.state.batch.as_ref().map(|batch| batch.to);
         let limit = self.state.batch_limit.unwrap_or(self.config.max_events).min(self.config.max_events);
         let (mut to, mut batch) = (self.state.cursor, Vec::new());
-        while to < end.unwrap_or(self.events.len() as u64) && (end.is_some() || batch.len() < limit as usize) {
+        while to < end.unwrap_or(self.events.len() as u64) && (end.is_some() || batch.len() < limit as usize)
+        {
             if self.events[to as usize].is_visible {
                 batch.push(to);
             }

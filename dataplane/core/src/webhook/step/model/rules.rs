@@ -120,7 +120,10 @@ impl Rules {
     ) {
         let n_events = events.len() as u32;
         self.check(self.status == Status::Enabled, "a disabled subscription sends nothing");
-        self.check(events.iter().all(|event| self.cursor() <= *event && *event < to), "only unsettled events are sent");
+        self.check(
+            events.iter().all(|event| self.cursor() <= *event && *event < to),
+            "only unsettled events are sent",
+        );
         self.check(events.is_sorted(), "events are sent in their order");
         self.check(!self.closed.contains(id), "the id of a settled batch is used again");
         self.check(self.due <= now, "the next attempt comes too soon");
@@ -143,7 +146,8 @@ impl Rules {
                 self.settle(to, Settled::Delivered);
                 self.close();
                 self.consecutive = 0;
-                self.limit = self.limit.map(|limit| 2 * limit).filter(|limit| *limit < self.config.max_events);
+                self.limit =
+                    self.limit.map(|limit| 2 * limit).filter(|limit| *limit < self.config.max_events);
             }
             Outcome::Failed(failure) => self.failed(id, to, n_events, failure, now),
         }
