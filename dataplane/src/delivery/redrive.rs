@@ -7,7 +7,7 @@ use rowgate_pg::tenant::events::Page;
 
 use super::batch;
 use super::payload::PayloadQueries;
-use super::worker::{Cut, Worker};
+use super::worker::{OwnerDied, Worker};
 use crate::api::events::given::Given;
 
 /// Sends those that are asked for. What the key may not read any more is left out, and where nothing is left the dead letter
@@ -42,7 +42,7 @@ async fn one(worker: &Worker, redrive: Redrive) -> Option<()> {
             };
             match sent {
                 Ok(outcome) => Some(outcome),
-                Err(Cut::OwnerInactive | Cut::Draining) => return None,
+                Err(OwnerDied) => return None,
             }
         }
     };

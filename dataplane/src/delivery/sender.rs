@@ -11,7 +11,7 @@ use axum::http::HeaderMap;
 use bytes::Bytes;
 use ipnet::IpNet;
 use rowgate_core::name::Ulid;
-use rowgate_core::webhook::destination::{Destination, Policy};
+use rowgate_core::webhook::destination::{Destination, Policy, host_of};
 use tokio::time::{Instant, timeout};
 
 mod connect;
@@ -98,7 +98,7 @@ impl Sender {
     /// Waits for one of the requests that the host of `url` gets at a time. Tenants that wait for one host take turns. The wait
     /// is no fault of the receiver and is outside the deadline.
     pub async fn place(&self, url: &str, tenant: &Ulid) -> HostPermit {
-        self.hosts.permit(&host_limits::host_of(url), tenant).await
+        self.hosts.permit(&host_of(url).unwrap_or_default(), tenant).await
     }
 
     /// Posts `body`. What the receiver answers is taken as it is, a redirect, too.

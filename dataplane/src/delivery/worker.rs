@@ -43,11 +43,8 @@ pub(super) struct Outcome {
     pub(super) failure: Option<Failure>,
 }
 
-/// Why there is no outcome: the key died while the request was under way, or the replica ends.
-pub(super) enum Cut {
-    OwnerInactive,
-    Draining,
-}
+/// There is no outcome: the key died while the request was under way.
+pub(super) struct OwnerDied;
 
 impl Worker {
     pub(super) fn new(app: Arc<App>, tenant: Arc<Tenant>, lease: Ulid, claimed: Claimed) -> Option<Worker> {
@@ -106,11 +103,7 @@ impl Worker {
         };
         let outcome = match sent {
             Ok(outcome) => outcome,
-            Err(Cut::OwnerInactive) => return self.stop_for_owner(state).await,
-            Err(Cut::Draining) => {
-                self.give_back().await;
-                return None;
-            }
+            Err(OwnerDied) => return self.stop_for_owner(state).await,
         };
         let n_events = u32::try_from(batch.events.len()).unwrap_or(u32::MAX);
         let input = match &outcome.failure {
@@ -134,7 +127,7 @@ impl Worker {
         attempt: u32,
         replay: bool,
         events: &[(String, String)],
-    ) -> Result<Outcome, Cut> {
+    ) -> Result<Outcome, OwnerDied> {
         let now = Timestamp::now();
         let message = Message {
             id: id.as_str(),
@@ -156,7 +149,7 @@ impl Worker {
                 let post = self.app.sender.post(&destination, &policy, headers, body.clone());
                 tokio::select! {
                     sent = post => sent,
-                    () = self.owner_died() => return Err(Cut::OwnerInactive),
+                    () = self.owner_died() => return Err(OwnerDied),
                 }
             }
         };

@@ -141,6 +141,14 @@ pub fn address_allowed(ip: IpAddr, policy: &Policy) -> Result<(), Refusal> {
     address::judge(ip, &policy.ranges).map_err(Refusal::Address)
 }
 
+/// The host that a URL names, in the one spelling that all its spellings share; it is not judged. None: nothing is sent there.
+#[must_use]
+pub fn host_of(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    let host = url.host_str()?;
+    Some(host.strip_suffix('.').unwrap_or(host).to_owned())
+}
+
 fn after_scheme<'a>(text: &'a str, policy: &Policy) -> Result<&'a str, Refusal> {
     let (scheme, after) = text.split_once("://").ok_or(Refusal::Scheme)?;
     match scheme.to_ascii_lowercase().as_str() {

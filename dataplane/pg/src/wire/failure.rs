@@ -116,7 +116,7 @@ pub struct Refused {
     /// In characters of the statement's text, from 1; of a [`QueryFault::Syntax`] alone.
     pub position: Option<usize>,
     /// For the log: it may hold names and values that the key may not see.
-    pub cause: Cause,
+    pub cause: Box<Cause>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,8 +163,6 @@ pub struct Cause {
     pub rule: Option<Box<Rule>>,
     /// It was raised in a statement of a trigger, of a cascade, or of another routine.
     pub is_inside: bool,
-    /// Where in the statement's text, in characters from 1.
-    pub position: Option<usize>,
 }
 
 /// A rule of a relation. What is not said is empty.
@@ -186,15 +184,7 @@ impl Failure {
 impl Cause {
     pub(super) fn ours(message: impl Into<String>) -> Cause {
         let (sqlstate, message) = (None, message.into());
-        Cause {
-            sqlstate,
-            message,
-            parameter: None,
-            column: None,
-            rule: None,
-            is_inside: false,
-            position: None,
-        }
+        Cause { sqlstate, message, parameter: None, column: None, rule: None, is_inside: false }
     }
 }
 

@@ -73,7 +73,7 @@ impl<'a> Shown<'a> {
         let delivering = match it {
             it if it.owner_inactive => "OwnerInactive",
             it if it.state == "disabled" => "Disabled",
-            it if spec.suspend => "Suspended",
+            _ if spec.suspend => "Suspended",
             it if it.is_failing => "Failing",
             _ => "Delivering",
         };

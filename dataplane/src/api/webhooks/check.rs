@@ -29,7 +29,11 @@ pub(super) fn policy(app: &App, context: &KeyContext) -> Policy {
 pub(super) async fn url(text: &str, policy: &Policy) -> Result<(), Problem> {
     let refused = |refusal: Refusal| Problem::new(Code::InvalidDestination, format!("url: {refusal}"));
     let destination = Destination::parse(text, policy).map_err(refused)?;
-    let Ok(name) = destination.name_or_address() else { return Ok(()) };
+    // an address was judged with the form
+    if destination.address().is_some() {
+        return Ok(());
+    }
+    let name = destination.host();
     let unknown = || {
         let what = "url: the host does not resolve to an address; check its spelling, or try again later";
         Problem::new(Code::InvalidDestination, what)

@@ -54,7 +54,7 @@ pub(crate) async fn create(
     caller.tenant.note_subscriptions_changed();
     tracing::info!(tenant = %caller.tenant.slug, key = %owner, subscription = %made, "a webhook subscription was created");
     let subscription = found(&caller, &context, made.as_str()).await?;
-    let mut response = secret_json(StatusCode::CREATED, &Shown::of(&subscription, Some(secret.reveal())));
+    let mut response = secret_json(StatusCode::CREATED, &Shown::of(&subscription, Some(&secret.reveal())));
     let location = HeaderValue::try_from(format!("/api/ddl/events/webhooks/{made}"));
     response.headers_mut().insert(LOCATION, location.expect("an id is letters and digits"));
     Ok(response)

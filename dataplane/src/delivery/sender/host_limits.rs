@@ -8,7 +8,7 @@ use rowgate_core::name::Ulid;
 use tokio::sync::oneshot;
 
 /// Over all replicas.
-pub const MAX_IN_FLIGHT: usize = 16;
+const MAX_IN_FLIGHT: usize = 16;
 
 pub struct HostLimits {
     state: Mutex<State>,
@@ -33,17 +33,6 @@ pub struct HostPermit {
     host: String,
 }
 
-/// The host that a URL names, in lower case: what cannot be parsed counts as one host, and is not sent to.
-pub(super) fn host_of(url: &str) -> String {
-    let after_scheme = url.split_once("://").map_or("", |(_, after)| after);
-    let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    };
-    host.trim_end_matches('.').to_ascii_lowercase()
-}
-
 impl HostLimits {
     #[must_use]
     pub fn new() -> Arc<HostLimits> {
@@ -60,7 +49,7 @@ impl HostLimits {
             self.grant(name, host, limit, &mut unwanted);
         }
         drop(state);
-        // gives back, under the lock
+        // each takes the lock to give itself back
         drop(unwanted);
     }
 
@@ -145,7 +134,7 @@ mod tests {
     }
 
     /// All that are free of one host.
-    async fn take_all(limits: &Arc<HostLimits>) -> Vec<HostPermit> {
+    fn take_all(limits: &Arc<HostLimits>) -> Vec<HostPermit> {
         let mut taken = Vec::new();
         while let Some(permit) = limits.permit("a", &tenant(1)).now_or_never() {
             taken.push(permit);
@@ -158,9 +147,9 @@ mod tests {
         let limits = HostLimits::new();
         for (n_live, expected) in [(1, 16), (2, 8), (3, 5), (16, 1), (40, 1), (0, 16)] {
             limits.set_replicas(n_live);
-            assert_eq!(take_all(&limits).await.len(), expected, "{n_live} replicas");
+            assert_eq!(take_all(&limits).len(), expected, "{n_live} replicas");
         }
-        let _taken = take_all(&limits).await;
+        let _taken = take_all(&limits);
         assert!(limits.permit("b", &tenant(1)).now_or_never().is_some(), "another host has its own");
         assert!(limits.permit("a", &tenant(2)).now_or_never().is_none());
     }
@@ -198,9 +187,10 @@ mod tests {
     async fn a_request_that_is_given_up_takes_nothing() {
         let limits = HostLimits::new();
         limits.set_replicas(16);
-        let held = limits.permit("a", &tenant(1)).await;
-        let mut granted = Box::pin(limits.permit("a", &tenant(1)));
-        let mut waiting = Box::pin(limits.permit("a", &tenant(2)));
+        let (one, two) = (tenant(1), tenant(2));
+        let held = limits.permit("a", &one).await;
+        let mut granted = Box::pin(limits.permit("a", &one));
+        let mut waiting = Box::pin(limits.permit("a", &two));
         assert!(granted.as_mut().now_or_never().is_none() && waiting.as_mut().now_or_never().is_none());
         drop(limits.permit("a", &tenant(3)).now_or_never());
         drop(held);
@@ -214,24 +204,11 @@ mod tests {
     async fn more_room_is_given_to_those_who_wait() {
         let limits = HostLimits::new();
         limits.set_replicas(16);
-        let _held = limits.permit("a", &tenant(1)).await;
-        let mut waiting = Box::pin(limits.permit("a", &tenant(2)));
+        let (one, two) = (tenant(1), tenant(2));
+        let _held = limits.permit("a", &one).await;
+        let mut waiting = Box::pin(limits.permit("a", &two));
         assert!(waiting.as_mut().now_or_never().is_none());
         limits.set_replicas(8);
         assert!(waiting.as_mut().now_or_never().is_some());
-    }
-
-    #[test]
-    fn ports_and_spellings_share_a_host() {
-        for url in [
-            "https://Example.com/a",
-            "https://example.com:8443/b",
-            "http://example.com.?c",
-            "https://example.com",
-        ] {
-            assert_eq!(host_of(url), "example.com", "{url}");
-        }
-        assert_eq!(host_of("https://[::1]:8443/"), "::1");
-        assert_eq!(host_of("nonsense"), "");
     }
 }

@@ -116,6 +116,7 @@ fn plural(kind: Kind) -> &'static str {
         Kind::Tenant => "tenants",
         Kind::ApiKey => "apikeys",
         Kind::Relationship => "relationships",
+        Kind::WebhookSubscription => "webhooksubscriptions",
     }
 }
 

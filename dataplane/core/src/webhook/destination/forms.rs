@@ -312,3 +312,20 @@ fn a_refusal_says_why_and_holds_no_address() {
         Destination::parse("https://[::ffff:10.0.0.1]/", &Policy::default()).map_err(|why| why.to_string());
     assert_eq!(text, Err("the address of the host is private, and nothing is sent there".to_owned()));
 }
+
+#[test]
+fn ports_and_spellings_share_a_host() {
+    for url in [
+        "https://example.com",
+        "https://Example.com/a",
+        "https://example.com:8443/b",
+        "http://example.com.?c",
+        "https://%65xample.com/",
+        "https://ｅxample.com/",
+    ] {
+        assert_eq!(host_of(url).as_deref(), Some("example.com"), "{url}");
+    }
+    assert_eq!(host_of("https://[0::1]:8443/").as_deref(), Some("[::1]"));
+    assert_eq!(host_of("https://2130706433/").as_deref(), Some("127.0.0.1"));
+    assert_eq!(host_of("nonsense"), None);
+}

@@ -303,5 +303,5 @@ fn columns(description: &[u8]) -> Result<Vec<(QueryColumn, u32)>, Malformed> {
 
 /// A refusal of ours.
 fn refused(why: QueryFault, message: &str) -> QueryFailure {
-    QueryFailure::Refused(Refused { why, position: None, cause: Cause::ours(message) })
+    QueryFailure::Refused(Refused { why, position: None, cause: Box::new(Cause::ours(message)) })
 }

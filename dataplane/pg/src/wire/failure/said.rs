@@ -112,7 +112,7 @@ impl ServerError {
             _ => QueryFault::Raised,
         };
         let position = self.position.filter(|_| why == QueryFault::Syntax);
-        QueryFailure::Refused(Refused { why, position, cause: self.into() })
+        QueryFailure::Refused(Refused { why, position, cause: Box::new(self.into()) })
     }
 
     /// Whether it says that there is no such routine, or another one, where a call was parsed.
@@ -223,7 +223,6 @@ impl From<ServerError> for Cause {
             parameter: error.parameter,
             column: error.column,
             is_inside: error.is_inside,
-            position: error.position,
             // A domain's constraint has no table.
             rule: error.rule.filter(|rule| !rule.table.is_empty()),
         }

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tempfile::NamedTempFile;
@@ -16,8 +16,9 @@ struct Authority {
 }
 
 impl Authority {
-    fn new() -> Authority {
+    fn new(name: &str) -> Authority {
         let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
         let pem = params.self_signed(&key).expect("a certificate").pem();
@@ -68,7 +69,7 @@ fn trusting(roots: Roots) -> Sender {
 
 #[tokio::test]
 async fn the_certificate_must_hold_the_name_and_come_from_an_authority() {
-    let (ours, other) = (Authority::new(), Authority::new());
+    let (ours, other) = (Authority::new("ours"), Authority::new("other"));
     let sender = trusting(ours.roots());
     let post = async |receiver: Receiver, host: &str| {
         status(&sender, &format!("https://{host}:{}/", receiver.address.port())).await

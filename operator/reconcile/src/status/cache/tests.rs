@@ -64,6 +64,7 @@ fn tenant() -> TenantState {
         entities: 1,
         shared: read("id"),
         relationships: Vec::new(),
+        subscriptions: Vec::new(),
         keys: vec![key()],
         transitions: Transitions::default(),
         login_failure: None,

@@ -81,7 +81,7 @@ impl Driver {
             41..44 => self.owner_lives = true,
             44 => self.rotate(),
             45 => self.rights_change(),
-            46 if self.random.percent(20) => self.now += UNDELIVERED / 2,
+            46 if self.random.percent(40) => self.now += UNDELIVERED / 2,
             47..50 => self.sweep(),
             _ => self.deliver(),
         }
@@ -184,7 +184,7 @@ impl Driver {
             2 => Outcome::Failed(Failure::Refused),
             3 => answered(429, Some(Duration::from_secs(self.random.below(2 * 3600)))),
             4 => answered(503, Some(Duration::from_secs(1))),
-            5 if self.random.percent(20) => answered(410, None),
+            5 if self.random.percent(60) => answered(410, None),
             _ => answered(500, None),
         }
     }
