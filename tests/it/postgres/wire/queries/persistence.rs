@@ -60,7 +60,6 @@ fn shown(answer: &Result<QueryOutcome, QueryFailure>, own: &str, text: &str) -> 
     HIDDEN.into_iter().filter(|it| *it != own && json.contains(it) && !text.contains(it)).collect()
 }
 
-/// Seen to fail with sessions of `wq_auth` that switch their role, and without DISCARD ALL.
 #[tokio::test]
 async fn nothing_that_is_tried_shows_rows_of_others_or_is_there_afterwards() {
     let desk = Desk::open().await;
@@ -112,7 +111,7 @@ async fn nothing_that_is_tried_shows_rows_of_others_or_is_there_afterwards() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Seen to fail without our own limit: the last one traps every cancellation.
+/// The last one traps every cancellation.
 #[tokio::test]
 async fn what_has_no_end_is_ended_and_its_session_with_it() {
     let desk = Desk::open().await;
