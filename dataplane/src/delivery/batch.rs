@@ -135,11 +135,11 @@ impl Batch {
             // the bounds of a batch that is tried again are what they were
             let is_over = end.is_none() && (is_late || limit <= events.len());
             let change = page.changes.iter().find(|change| change.at == at);
-            let mut event = event.to_owned();
+            let (mut event, mut failed) = (event.to_owned(), None);
             if let (Some(queries), Some(change), None, false) = (&queries, change, &payload_error, is_over) {
                 match payload(caller, &context, queries, change, &event).await? {
                     Ok(made) => event = made,
-                    Err(error) => payload_error = Some(error),
+                    Err(error) => failed = Some(error),
                 }
             }
             n_bytes += event.len();
@@ -151,6 +151,7 @@ impl Batch {
                 break;
             }
             last = at;
+            payload_error = payload_error.or(failed);
             events.push((event_id, event));
         }
         let read = (floor < from.tick).then_some(from);
