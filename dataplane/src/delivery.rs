@@ -9,7 +9,7 @@ mod claimed;
 pub(crate) mod facts;
 pub(crate) mod follow;
 pub(crate) mod message;
-pub mod payload;
+pub(crate) mod payload;
 mod redrive;
 mod runner;
 pub mod sender;

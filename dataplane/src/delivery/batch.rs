@@ -1,10 +1,13 @@
 //! What of the log a subscription is sent next: read behind its position, seen as its owner key sees it, and bounded.
 
+use std::time::{Duration, Instant};
+
 use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::tenant::delivery::{self, Claimed, Pending};
 use rowgate_pg::tenant::events::{Change, Position};
 use rowgate_sql::catalog::Entity;
 
+use super::payload::{PayloadError, PayloadQueries};
 use crate::api::events::given::Given;
 use crate::api::events::request::{Source, readable};
 use crate::auth::credential::Caller;
@@ -12,6 +15,8 @@ use crate::auth::key_context::KeyContext;
 
 /// Changes that are read at a time. A batch is at most one page.
 const PAGE: i32 = 250;
+/// A batch whose payload queries have taken this long goes with the events that it has.
+const MAX_PAYLOAD_TIME: Duration = Duration::from_secs(5);
 
 /// What is sent, or the position behind that of which nothing is.
 pub(super) struct Batch {
@@ -24,6 +29,8 @@ pub(super) struct Batch {
     /// Where it was read from the log and not from the backlog.
     pub(super) read: Option<Position>,
     pub(super) rels: Vec<u32>,
+    /// Why the payload query gave nothing for one of the events: none is sent.
+    pub(super) payload_error: Option<String>,
 }
 
 /// Why there is no batch.
@@ -39,6 +46,30 @@ impl From<Problem> for Hindrance {
         match problem.code {
             Code::Unauthorized => Hindrance::OwnerInactive,
             _ => Hindrance::Passing,
+        }
+    }
+}
+
+/// An event as it is sent, or why the payload query made none. Other failures are no fault of the subscription's.
+pub(super) async fn payload(
+    caller: &Caller,
+    context: &KeyContext,
+    queries: &PayloadQueries,
+    change: &Change,
+    event: &str,
+) -> Result<Result<String, String>, Hindrance> {
+    match queries.applied(&caller.tenant, context, change, event).await {
+        Ok(event) => Ok(Ok(event)),
+        Err(error @ PayloadError::Query(_)) => Ok(Err(error.to_string())),
+        Err(PayloadError::OwnerInactive) => Err(Hindrance::OwnerInactive),
+        Err(PayloadError::OwnerChanged) => {
+            // the next try has the key as it is then
+            caller.tenant.authenticate_fresh(&caller.credential).await?;
+            Err(Hindrance::Passing)
+        }
+        Err(PayloadError::Unavailable(cause)) => {
+            tracing::debug!(tenant = %caller.tenant.slug, cause, "a payload query could not be run");
+            Err(Hindrance::Passing)
         }
     }
 }
@@ -91,22 +122,40 @@ impl Batch {
             to = to.min(end);
         }
         let given = Given::ask(caller, &sources, &page).await?;
+        let (queries, mut payload_error) =
+            match PayloadQueries::new(&context, claimed.payload_query.as_deref(), &rels) {
+                Ok(queries) => (queries, None),
+                Err(error) => (None, Some(error.to_string())),
+            };
+        let began = Instant::now();
         let (mut events, mut n_bytes, mut last) = (Vec::new(), 0, from);
         let max_bytes = usize::try_from(claimed.max_bytes).unwrap_or_default();
         for ((at, event), (event_id, _)) in given.events().zip(given.each()) {
+            let is_late = MAX_PAYLOAD_TIME < began.elapsed() && !events.is_empty();
+            // the bounds of a batch that is tried again are what they were
+            let is_over = end.is_none() && (is_late || limit <= events.len());
+            let change = page.changes.iter().find(|change| change.at == at);
+            let (mut event, mut failed) = (event.to_owned(), None);
+            if let (Some(queries), Some(change), None, false) = (&queries, change, &payload_error, is_over) {
+                match payload(caller, &context, queries, change, &event).await? {
+                    Ok(made) => event = made,
+                    Err(error) => failed = Some(error),
+                }
+            }
             n_bytes += event.len();
             // one event goes alone, however long it is; a batch that is tried again keeps its bounds
-            let is_full = limit <= events.len() || (max_bytes < n_bytes && !events.is_empty());
+            let is_full = is_over || (max_bytes < n_bytes && !events.is_empty());
             if end.is_none() && is_full {
                 to = last;
                 page.changes.retain(|change| change.at <= last);
                 break;
             }
             last = at;
-            events.push((event_id, event.to_owned()));
+            payload_error = payload_error.or(failed);
+            events.push((event_id, event));
         }
         let read = (floor < from.tick).then_some(from);
-        Ok(Batch { events, to, changes: page.changes, read, rels })
+        Ok(Batch { events, to, changes: page.changes, read, rels, payload_error })
     }
 
     /// EventIds of the first and the last.

@@ -1,5 +1,7 @@
 //! Payload queries: SQL of a subscription that makes what is sent of an event, run as the key that owns the subscription.
 
+mod of_tables;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +14,8 @@ use rowgate_sql::user_select::Relation;
 use crate::auth::key_context::KeyContext;
 use crate::tenants::tenant::Tenant;
 
+pub(crate) use of_tables::PayloadQueries;
+
 /// How long a payload query may take: a batch of 100 waits for each of its own.
 const LIMIT: Duration = Duration::from_secs(5);
 /// What is sent in the place of one event's `data`, in bytes.
@@ -22,7 +26,7 @@ const TEXT: u32 = 25;
 
 /// Why a payload query gave nothing. What is displayed is for the owner of the subscription.
 #[derive(Debug, thiserror::Error)]
-pub enum PayloadError {
+pub(crate) enum PayloadError {
     /// The owner key is revoked, expired or gone.
     #[error("the API key that owns the subscription is not valid any more")]
     OwnerInactive,
@@ -39,7 +43,7 @@ pub enum PayloadError {
 
 /// What the query makes of one event; `None`: nothing, so that the event's own data is sent. `value` gives the variables, each in
 /// the text form of its type.
-pub async fn run(
+async fn run(
     tenant: &Arc<Tenant>,
     context: &KeyContext,
     query: &PayloadQuery,
@@ -54,11 +58,7 @@ pub async fn run(
 }
 
 /// Whether the query could run as this key: PostgreSQL parses and plans it, and reads no row.
-pub async fn check(
-    tenant: &Arc<Tenant>,
-    context: &KeyContext,
-    query: &PayloadQuery,
-) -> Result<(), PayloadError> {
+async fn check(tenant: &Arc<Tenant>, context: &KeyContext, query: &PayloadQuery) -> Result<(), PayloadError> {
     let asked = query_of(context, query, |_| None)?;
     let prepared = tenant.queries.prepare(check_of_owner(context), asked).await;
     prepared.map(|_| ()).map_err(|failure| error(tenant, context, query, failure))

@@ -6,6 +6,7 @@ use rowgate_pg::tenant::delivery::dead_letters::{self, Redrive};
 use rowgate_pg::tenant::events::Page;
 
 use super::batch;
+use super::payload::PayloadQueries;
 use super::worker::{OwnerDied, Worker};
 use crate::api::events::given::Given;
 
@@ -29,13 +30,17 @@ async fn next(worker: &Worker) -> Option<Redrive> {
 /// `None`: none is sent now.
 async fn one(worker: &Worker, redrive: Redrive) -> Option<()> {
     let _place = worker.app.sender.place(&worker.claimed.url, &worker.tenant.id).await;
-    let events = events(worker, &redrive).await?;
+    let (events, payload_error) = events(worker, &redrive).await?;
     let outcome = match events.is_empty() {
         true => None,
         false => {
             let (id, attempt): (Ulid, _) = (redrive.id.parse().ok()?, redrive.attempts + 1);
             let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
-            match worker.send(&id, attempt, true, &events).await {
+            let sent = match &payload_error {
+                None => worker.send(&id, attempt, true, &events).await,
+                Some(error) => Ok(worker.unsent(&id, attempt, &events, error)),
+            };
+            match sent {
                 Ok(outcome) => Some(outcome),
                 Err(OwnerDied) => return None,
             }
@@ -54,7 +59,8 @@ async fn one(worker: &Worker, redrive: Redrive) -> Option<()> {
     (is_noted && !refused).then_some(())
 }
 
-async fn events(worker: &Worker, redrive: &Redrive) -> Option<Vec<(String, String)>> {
+/// The events, and why the payload query gave nothing for one of them.
+async fn events(worker: &Worker, redrive: &Redrive) -> Option<(Vec<(String, String)>, Option<String>)> {
     let caller = &worker.caller;
     let context = caller.tenant.authenticate_fresh(&caller.credential).await.ok()?;
     let sources = batch::sources(&context, worker.claimed.tables.as_deref());
@@ -62,5 +68,23 @@ async fn events(worker: &Worker, redrive: &Redrive) -> Option<Vec<(String, Strin
     let (next, generation) = changes.last().map(|last| (last.at, last.generation))?;
     let page = Page { changes, next, generation };
     let given = Given::ask(caller, &sources, &page).await.ok()?;
-    Some(given.each().map(|(id, event)| (id, event.to_owned())).collect())
+    let tables: Vec<u32> = sources.iter().map(|source| source.table).collect();
+    let mut events: Vec<(String, String)> = given.each().map(|(id, event)| (id, event.to_owned())).collect();
+    let queries = match PayloadQueries::new(&context, worker.claimed.payload_query.as_deref(), &tables) {
+        Ok(Some(queries)) => queries,
+        Ok(None) => return Some((events, None)),
+        Err(error) => return Some((events, Some(error.to_string()))),
+    };
+    let mut error = None;
+    for ((_, event), (at, _)) in events.iter_mut().zip(given.events()) {
+        let Some(change) = page.changes.iter().find(|change| change.at == at) else { continue };
+        match batch::payload(caller, &context, &queries, change, event).await.ok()? {
+            Ok(made) => *event = made,
+            Err(why) => {
+                error = Some(why);
+                break;
+            }
+        }
+    }
+    Some((events, error))
 }

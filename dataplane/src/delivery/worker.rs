@@ -97,7 +97,11 @@ impl Worker {
         let id = state.batch.as_ref().map_or_else(entropy::ulid, |batch| batch.id.clone());
         let attempt = state.batch.as_ref().map_or(0, |batch| batch.attempts) + 1;
         let replay = state.replay_until.is_some_and(|until| batch.to <= until);
-        let outcome = match self.send(&id, attempt, replay, &batch.events).await {
+        let sent = match &batch.payload_error {
+            None => self.send(&id, attempt, replay, &batch.events).await,
+            Some(error) => Ok(self.unsent(&id, attempt, &batch.events, error)),
+        };
+        let outcome = match sent {
             Ok(outcome) => outcome,
             Err(OwnerDied) => return self.stop_for_owner(state).await,
         };
@@ -173,6 +177,32 @@ impl Worker {
             response,
         };
         Ok(Outcome { attempted, failure })
+    }
+
+    /// An attempt that ended before there was something to send.
+    pub(super) fn unsent(
+        &self,
+        id: &Ulid,
+        attempt: u32,
+        events: &[(String, String)],
+        error: &str,
+    ) -> Outcome {
+        self.tenant.deliveries.counts.failed.add_one();
+        let range = |event: Option<&(String, String)>| event.map(|(id, _)| id.clone()).unwrap_or_default();
+        let attempted = Attempted {
+            batch: id.clone(),
+            attempt: i32::try_from(attempt).unwrap_or(i32::MAX),
+            took_ms: 0,
+            n_events: i32::try_from(events.len()).unwrap_or(i32::MAX),
+            n_bytes: 0,
+            first_event: range(events.first()),
+            last_event: range(events.last()),
+            status: None,
+            request: None,
+            error: Some(error.to_owned()),
+            response: None,
+        };
+        Outcome { attempted, failure: Some(Failure::Payload) }
     }
 
     pub(super) fn allow_http(&self) -> bool {

@@ -13,6 +13,7 @@ use crate::api::events::request;
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
+use crate::delivery::payload::{PayloadError, PayloadQueries};
 use crate::execute::retry::{self, Attempt, RetryReason};
 
 /// For the addresses of a host.
@@ -46,15 +47,21 @@ pub(super) async fn url(text: &str, policy: &Policy) -> Result<(), Problem> {
     addresses.into_iter().try_for_each(|address| address_allowed(address, policy)).map_err(refused)
 }
 
-/// Refuses a payload query that cannot run.
-pub(super) fn payload_query(spec: &Spec) -> Result<(), Problem> {
-    match spec.payload_query {
-        None => Ok(()),
-        Some(_) => {
-            let what = "payloadQuery: not served yet; leave it out for the default payload";
-            Err(Problem::new(Code::InvalidPayloadQuery, what))
-        }
-    }
+/// Refuses a payload query that cannot run as the key for each of these tables.
+pub(super) async fn payload_query(
+    caller: &Caller,
+    context: &KeyContext,
+    spec: &Spec,
+    tables: &[u32],
+) -> Result<(), Problem> {
+    let problem = |error: PayloadError| match error {
+        PayloadError::OwnerInactive => Problem::unauthorized(),
+        PayloadError::OwnerChanged | PayloadError::Unavailable(_) => Problem::unavailable(),
+        PayloadError::Query(what) => Problem::new(Code::InvalidPayloadQuery, format!("payloadQuery: {what}")),
+    };
+    let text = spec.payload_query.as_deref();
+    let Some(queries) = PayloadQueries::new(context, text, tables).map_err(problem)? else { return Ok(()) };
+    queries.check(&caller.tenant, context).await.map_err(problem)
 }
 
 /// The tables of which it is sent events, by the catalog of now. All must be the key's to read.

@@ -35,7 +35,7 @@ pub(crate) async fn create(
     let spec = draft.made()?;
     let (context, rels) = check::tables(&caller, spec.tables.as_deref()).await?;
     check::url(&spec.url, &check::policy(&app, &context)).await?;
-    check::payload_query(&spec)?;
+    check::payload_query(&caller, &context, &spec, &rels).await?;
     let (made, owner) = (entropy::ulid(), context.key.id.clone());
     let (secret, stored) = secret::new(&app, &made);
     let tick = caller.tenant.make_tick().await?;
@@ -102,15 +102,14 @@ pub(crate) async fn patch(
     }
     let draft = Draft::parse(request.body()?)?;
     let spec = draft.changed(old)?;
-    let rels = match draft.names_events() {
-        true => Some(check::tables(&caller, spec.tables.as_deref()).await?.1),
-        false => None,
-    };
+    let mut rels = None;
+    if draft.names_events() || draft.payload_query.is_some() {
+        let (context, tables) = check::tables(&caller, spec.tables.as_deref()).await?;
+        check::payload_query(&caller, &context, &spec, &tables).await?;
+        rels = draft.names_events().then_some(tables);
+    }
     if draft.url.is_some() {
         check::url(&spec.url, &check::policy(&app, &context)).await?;
-    }
-    if draft.payload_query.is_some() || rels.is_some() {
-        check::payload_query(&spec)?;
     }
     let enables = draft.suspend == Some(false) && state == "disabled";
     let (owner, subject) = (context.key.id.clone(), id.clone());

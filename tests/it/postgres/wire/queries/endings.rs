@@ -54,7 +54,7 @@ async fn rows_come_with_their_types_and_bounds_and_one_value_as_it_is() {
     }
 }
 
-/// Seen to fail where the rights are not asked for: what exists and is hidden must look like what does not exist.
+/// What exists and is hidden must look like what does not exist.
 #[tokio::test]
 async fn preparing_says_where_the_grammar_fails_and_nothing_of_names() {
     let desk = Desk::open().await;
@@ -83,7 +83,6 @@ async fn preparing_says_where_the_grammar_fails_and_nothing_of_names() {
     }
 }
 
-/// Seen to fail where no key is asked for before a query.
 #[tokio::test]
 async fn a_dead_key_runs_nothing_more() {
     let mut desk = Desk::open().await;
@@ -112,7 +111,7 @@ async fn a_dead_key_runs_nothing_more() {
     assert_eq!(desk.rows("b", "select 1 as n").await, json!([{"n": 1}]));
 }
 
-/// Seen to fail with sessions that are not noted before their key is asked for. Another replica ends them.
+/// Another replica ends them.
 #[tokio::test]
 async fn a_query_ends_when_its_key_dies() {
     let mut desk = Desk::open().await;

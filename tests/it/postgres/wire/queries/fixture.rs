@@ -67,7 +67,9 @@ impl Desk {
              -- every statement that a function can run, its error trapped
              create function app.runs(how text) returns text language plpgsql as $$
              declare given text;
-             begin execute how into given; return coalesce(given, 'ran');
+             begin
+                 if how ~ '^select|returning' then execute how into given; else execute how; end if;
+                 return coalesce(given, 'ran');
              exception when others then return sqlstate; end $$;
              -- neither a cancellation nor a timeout ends it
              create function app.stubborn() returns integer language plpgsql as $$

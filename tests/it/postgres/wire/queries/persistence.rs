@@ -11,11 +11,11 @@ use super::attempts::{ENDLESS, WITH_COLUMNS, WITHOUT_COLUMNS};
 use super::attempts_inside::INSIDE;
 use super::fixture::{Desk, HIDDEN, word};
 
-/// What a session says of itself. Its process is in it: a session that was closed for what it did has another.
+/// What a session says of itself, but for settings that a library or a query has made up: they stay, without a value. Its process is in it: a session that was closed for what it did has another.
 const SESSION: &str = "\
 select current_user as me, session_user as login, current_setting('role') as role, current_setting('search_path') as path,
-    current_setting('transaction_read_only') as read_only, current_setting('mine.mark', true) as mark,
-    (select md5(string_agg(name || '=' || setting, ',' order by name)) from pg_settings) as settings,
+    current_setting('transaction_read_only') as read_only, coalesce(current_setting('mine.mark', true), '') as mark,
+    (select md5(string_agg(name || '=' || setting, ',' order by name)) from pg_settings where strpos(name, '.') = 0) as settings,
     (select count(*) from pg_prepared_statements where name <> '') as statements,
     (select count(*) from pg_cursors where name <> '') as cursors,
     (select count(*) from pg_locks where locktype = 'advisory') as locks,
@@ -60,7 +60,6 @@ fn shown(answer: &Result<QueryOutcome, QueryFailure>, own: &str, text: &str) -> 
     HIDDEN.into_iter().filter(|it| *it != own && json.contains(it) && !text.contains(it)).collect()
 }
 
-/// Seen to fail with sessions of `wq_auth` that switch their role, and without DISCARD ALL.
 #[tokio::test]
 async fn nothing_that_is_tried_shows_rows_of_others_or_is_there_afterwards() {
     let desk = Desk::open().await;
@@ -112,7 +111,7 @@ async fn nothing_that_is_tried_shows_rows_of_others_or_is_there_afterwards() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Seen to fail without our own limit: the last one traps every cancellation.
+/// The last one traps every cancellation.
 #[tokio::test]
 async fn what_has_no_end_is_ended_and_its_session_with_it() {
     let desk = Desk::open().await;
