@@ -111,6 +111,7 @@ crds: tools ## write crds/*.yaml from the Rust types, for the chart too
 	cargo run --quiet --package rowgate-crds --bin crdgen tenant > crds/tenant.yaml
 	cargo run --quiet --package rowgate-crds --bin crdgen apikey > crds/apikey.yaml
 	cargo run --quiet --package rowgate-crds --bin crdgen relationship > crds/relationship.yaml
+	cargo run --quiet --package rowgate-crds --bin crdgen webhooksubscription > crds/webhooksubscription.yaml
 	cp crds/*.yaml charts/rowgate/crds/
 
 fuzz: tools ## give the parsers what libFuzzer invents, FUZZ_SECONDS (300) for each of FUZZ_TARGETS

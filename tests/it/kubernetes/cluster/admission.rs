@@ -117,7 +117,6 @@ fn plural(kind: Kind) -> &'static str {
         Kind::ApiKey => "apikeys",
         Kind::Relationship => "relationships",
         Kind::WebhookSubscription => "webhooksubscriptions",
-        Kind::WebhookSubscription => "webhooksubscriptions",
     }
 }
 

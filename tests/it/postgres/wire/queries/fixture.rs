@@ -27,7 +27,6 @@ pub(super) const HIDDEN: [&str; 4] = ["hidden_a", "hidden_b", "hidden_u", "hidde
 pub(super) struct Desk {
     pub(super) server: Server,
     pub(super) tenant: Tenant,
-    pub(super) sessions: KeySessions,
     pub(super) queries: Queries,
 }
 
@@ -84,7 +83,7 @@ impl Desk {
         );
         execute(&mut tenant.superuser, &script).await;
         let (sessions, queries) = Desk::replica(&server, &tenant);
-        Desk { server, tenant, sessions, queries }
+        Desk { server, tenant, queries }
     }
 
     /// What a replica has: its sessions, and the queries in them.
