@@ -82,7 +82,7 @@ impl Desk {
             secret("u", "u"),
         );
         execute(&mut tenant.superuser, &script).await;
-        let (sessions, queries) = Desk::replica(&server, &tenant);
+        let (_, queries) = Desk::replica(&server, &tenant);
         Desk { server, tenant, queries }
     }
 
