@@ -1,4 +1,4 @@
-//! The one place that decides what becomes of a subscription: its state, what happens to it, and what follows (contract section 8).
+//! The one place that decides what becomes of a subscription: its state, what happens to it, and what follows.
 //!
 //! A position `P` is exclusive: everything before the cursor is settled. Each input is applied to the state on which it was decided:
 //! what stores states fences a delivery by

@@ -97,16 +97,16 @@ pub struct Said {
 
 /// When something was said last, and how many subscriptions there are: the same as before means that nothing has changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Mark {
+pub struct Version {
     at: Option<String>,
     n: i64,
 }
 
 /// All that is said, unless that is what it was at `mark`.
-pub async fn said(conn: &mut PgConnection, mark: &Mark) -> Result<Option<(Mark, Vec<Said>)>, PgError> {
+pub async fn said(conn: &mut PgConnection, mark: &Version) -> Result<Option<(Version, Vec<Said>)>, PgError> {
     let query = "select max(changed_at)::text, count(*) from control.subscriptions";
     let (at, n) = sqlx::query_as(query).fetch_one(&mut *conn).await?;
-    let now = Mark { at, n };
+    let now = Version { at, n };
     if now == *mark {
         return Ok(None);
     }

@@ -7,17 +7,17 @@ use sqlparser::ast::{
     TableWithJoins,
 };
 
-use crate::user_select::{Checked, Place, Refusal};
+use crate::user_select::{Checked, Refusal, TextPosition};
 
 struct Key {
     name: String,
-    at: Place,
+    at: TextPosition,
 }
 
 /// The key of each column, as T-SQL names it: an alias as it is written, a column's own name as PostgreSQL folds it. Runs before names are
 /// folded.
 pub(super) fn of(query: &Query, clause: &ForClause) -> Checked<Vec<String>> {
-    let here = Place::from(query.span());
+    let here = TextPosition::from(query.span());
     let ForClause::Json { for_json, root, include_null_values: _, without_array_wrapper } = clause else {
         return Err(Refusal::new(
             "for json",
@@ -52,7 +52,7 @@ fn first_select(body: &SetExpr) -> Option<&Select> {
     }
 }
 
-fn check_auto(body: &SetExpr, here: Place) -> Checked {
+fn check_auto(body: &SetExpr, here: TextPosition) -> Checked {
     let SetExpr::Select(select) = body else {
         return Err(Refusal::new(
             "auto",
@@ -75,7 +75,7 @@ fn check_auto(body: &SetExpr, here: Place) -> Checked {
     }
 }
 
-fn key(item: &SelectItem, here: Place) -> Checked<Key> {
+fn key(item: &SelectItem, here: TextPosition) -> Checked<Key> {
     let folded = |ident: &Ident| match ident.quote_style {
         None => ident.value.to_ascii_lowercase(),
         Some(_) => ident.value.clone(),
@@ -87,16 +87,16 @@ fn key(item: &SelectItem, here: Place) -> Checked<Key> {
             (parts.last().map(folded).unwrap_or_default(), item.span())
         }
         SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {
-            let at = Place::from(item.span()).or(here);
+            let at = TextPosition::from(item.span()).or(here);
             let message = "name the columns instead of *: a payload must not change when a table does";
             return Err(Refusal::new("columns", at, message));
         }
         _ => {
-            let at = Place::from(item.span()).or(here);
+            let at = TextPosition::from(item.span()).or(here);
             return Err(Refusal::new("unnamed", at, "this column has no name: write as name after it"));
         }
     };
-    Ok(Key { name, at: Place::from(at).or(here) })
+    Ok(Key { name, at: TextPosition::from(at).or(here) })
 }
 
 fn check_flat(keys: &[Key]) -> Checked {

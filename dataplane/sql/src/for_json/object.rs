@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{DataType, Expr, ForClause, ForJson, Query, SelectItem, SetExpr};
 
-use crate::user_select::{Checked, Place, Refusal};
+use crate::user_select::{Checked, Refusal, TextPosition};
 
 /// Members per `concat_ws`: PostgreSQL's functions take 100 arguments.
 const MEMBERS: usize = 50;
@@ -37,7 +37,7 @@ impl<'a> Column<'a> {
 /// An expression: json, or text for a nested FOR JSON without its array.
 pub(super) fn value(query: &Query, keys: &[String], clause: &ForClause, level: Level) -> Checked<String> {
     let ForClause::Json { for_json, root, include_null_values, without_array_wrapper } = clause else {
-        return Err(Refusal::new("for json", Place::default(), "only FOR JSON is translated"));
+        return Err(Refusal::new("for json", TextPosition::default(), "only FOR JSON is translated"));
     };
     let items = items(&query.body);
     let columns = keys.iter().enumerate().map(|(at, key)| Column {

@@ -9,7 +9,7 @@ use sqlparser::ast::{
 
 use super::names::{column, parts, quote};
 use super::operators::{is_binary_allowed, is_unary_allowed};
-use super::refusal::{Checked, Place, Refusal};
+use super::refusal::{Checked, Refusal, TextPosition};
 use super::walk::Walk;
 use super::{call, types};
 
@@ -17,11 +17,11 @@ impl Walk<'_> {
     pub(super) fn expr(&mut self, expr: &mut Expr) -> Checked {
         match expr {
             Expr::Identifier(ident) => {
-                self.at = Place::from(ident.span).or(self.at);
+                self.at = TextPosition::from(ident.span).or(self.at);
                 quote(ident).map(|_| ())
             }
             Expr::CompoundIdentifier(parts) => {
-                self.at = parts.first().map(|it| Place::from(it.span)).unwrap_or_default().or(self.at);
+                self.at = parts.first().map(|it| TextPosition::from(it.span)).unwrap_or_default().or(self.at);
                 column(parts, self.rules)
             }
             Expr::Value(_) => self.value(expr),
@@ -149,7 +149,7 @@ impl Walk<'_> {
     }
 
     fn refuse_at(&self, expr: &Expr, rule: &'static str, message: &'static str) -> Checked {
-        Err(Refusal::new(rule, Place::from(expr.span()).or(self.at), message))
+        Err(Refusal::new(rule, TextPosition::from(expr.span()).or(self.at), message))
     }
 
     pub(super) fn ty(&mut self, ty: &mut DataType) -> Checked {
@@ -160,7 +160,7 @@ impl Walk<'_> {
 
     fn value(&mut self, expr: &mut Expr) -> Checked {
         let Expr::Value(ValueWithSpan { value, span }) = expr else { return Ok(()) };
-        self.at = Place::from(*span).or(self.at);
+        self.at = TextPosition::from(*span).or(self.at);
         match value {
             Value::Number(digits, false)
                 if digits.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c)) =>
@@ -265,7 +265,7 @@ impl Walk<'_> {
     /// `JSON_QUERY(a)` is a value that is embedded as JSON, in T-SQL the mark for text that holds JSON: a cast.
     fn json_query(&mut self, expr: &mut Expr) -> Checked {
         use sqlparser::ast::{FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments};
-        let at = Place::from(expr.span()).or(self.at);
+        let at = TextPosition::from(expr.span()).or(self.at);
         let refusal = || {
             let message = "JSON_QUERY takes one value here, which is embedded as JSON; for a part of it write a -> 'name'";
             Refusal::new("json_query", at, message)
@@ -298,7 +298,7 @@ impl Walk<'_> {
         let Expr::Subquery(query) = expr else { return Ok(()) };
         let Query { for_clause: Some(_), .. } = query.as_ref() else { return self.query(query) };
         let Some(for_json) = &self.for_json else { return self.query(query) };
-        let at = Place::from(query.span()).or(self.at);
+        let at = TextPosition::from(query.span()).or(self.at);
         let (keys, nested) = (for_json.keys, for_json.nested);
         let Some(clause) = query.for_clause.take() else { return Ok(()) };
         let keys = keys(query, &clause)?;

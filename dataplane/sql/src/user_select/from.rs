@@ -8,7 +8,7 @@ use sqlparser::parser::Parser;
 
 use super::functions::IN_FROM;
 use super::names::{parts, place, quote, relation};
-use super::refusal::{Checked, Place, Refusal};
+use super::refusal::{Checked, Refusal, TextPosition};
 use super::walk::Walk;
 
 impl Walk<'_> {
@@ -182,7 +182,7 @@ impl Walk<'_> {
 
     pub(super) fn alias(&mut self, alias: &mut TableAlias) -> Checked<String> {
         let TableAlias { explicit: _, name, columns, at } = alias;
-        self.at = Place::from(name.span).or(self.at);
+        self.at = TextPosition::from(name.span).or(self.at);
         self.need(at.is_none(), "alias", "AT is not PostgreSQL")?;
         for TableAliasColumnDef { name, data_type } in columns {
             quote(name)?;

@@ -3,7 +3,7 @@
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
 use super::Rules;
-use super::refusal::{Checked, Place, Refusal};
+use super::refusal::{Checked, Refusal, TextPosition};
 
 /// A table or view, as named in the text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,7 +17,7 @@ pub struct Relation {
 const CATALOG_VIEWS: &[&str] = &["columns", "key_column_usage", "table_constraints", "tables"];
 
 pub(super) fn quote(ident: &mut Ident) -> Checked<String> {
-    let at = Place::from(ident.span);
+    let at = TextPosition::from(ident.span);
     match ident.quote_style {
         None => ident.value.make_ascii_lowercase(),
         Some('"') => {}
@@ -39,7 +39,7 @@ pub(super) fn quote(ident: &mut Ident) -> Checked<String> {
 }
 
 /// The parts of a name, each quoted.
-pub(super) fn parts(name: &mut ObjectName, at: Place) -> Checked<Vec<String>> {
+pub(super) fn parts(name: &mut ObjectName, at: TextPosition) -> Checked<Vec<String>> {
     let ident = |part: &mut ObjectNamePart| match part {
         ObjectNamePart::Identifier(ident) => quote(ident),
         ObjectNamePart::Function(_) => {
@@ -49,16 +49,16 @@ pub(super) fn parts(name: &mut ObjectName, at: Place) -> Checked<Vec<String>> {
     name.0.iter_mut().map(ident).collect()
 }
 
-pub(super) fn place(name: &ObjectName, or: Place) -> Place {
+pub(super) fn place(name: &ObjectName, or: TextPosition) -> TextPosition {
     match name.0.first() {
-        Some(ObjectNamePart::Identifier(ident)) => Place::from(ident.span).or(or),
+        Some(ObjectNamePart::Identifier(ident)) => TextPosition::from(ident.span).or(or),
         _ => or,
     }
 }
 
 /// Refuses catalogs and our own schema. PostgreSQL looks into `pg_catalog` before the search path, so a bare name with `pg_`
 /// counts as one of its own.
-pub(super) fn relation(parts: &[String], rules: Rules, at: Place) -> Checked<Relation> {
+pub(super) fn relation(parts: &[String], rules: Rules, at: TextPosition) -> Checked<Relation> {
     let (schema, name) = match parts {
         [name] => (None, name),
         [schema, name] => (Some(schema), name),
@@ -77,7 +77,7 @@ pub(super) fn relation(parts: &[String], rules: Rules, at: Place) -> Checked<Rel
     Ok(Relation { schema: schema.cloned(), name: name.clone() })
 }
 
-fn schema_allowed(schema: &str, name: &str, rules: Rules, at: Place) -> Checked {
+fn schema_allowed(schema: &str, name: &str, rules: Rules, at: TextPosition) -> Checked {
     if schema == "dl" {
         return Err(Refusal::new("schema", at, "the schema dl is closed here"));
     }
@@ -104,7 +104,7 @@ fn schema_allowed(schema: &str, name: &str, rules: Rules, at: Place) -> Checked 
 /// A column, qualified or not. PostgreSQL reads `x.f` as a call of `f(x)` where x has no such column; [`super::from`] takes scalars out of
 /// its reach, and what is left takes a whole row.
 pub(super) fn column(parts: &mut [Ident], rules: Rules) -> Checked {
-    let at = parts.first().map(|it| Place::from(it.span)).unwrap_or_default();
+    let at = parts.first().map(|it| TextPosition::from(it.span)).unwrap_or_default();
     let names = parts.iter_mut().map(quote).collect::<Checked<Vec<_>>>()?;
     match names.as_slice() {
         [_] => Ok(()),

@@ -8,7 +8,7 @@ use sqlparser::ast::{
 
 use super::Rules;
 use super::names::{parts, place, quote};
-use super::refusal::{Checked, Place, Refusal};
+use super::refusal::{Checked, Refusal, TextPosition};
 use super::walk::Walk;
 
 impl Walk<'_> {
@@ -54,7 +54,7 @@ impl Walk<'_> {
     }
 
     fn with(&mut self, With { with_token, recursive, cte_tables }: &mut With) -> Checked {
-        let at = Place::from(with_token.0.span).or(self.at);
+        let at = TextPosition::from(with_token.0.span).or(self.at);
         if *recursive && self.rules == Rules::PayloadQuery {
             return Err(Refusal::new(
                 "recursive",
@@ -120,7 +120,7 @@ impl Walk<'_> {
                 rows.iter_mut().try_for_each(|row| self.exprs(&mut row.content))
             }
             SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
-                let at = Place::from(body.span()).or(self.at);
+                let at = TextPosition::from(body.span()).or(self.at);
                 Err(Refusal::new(
                     "data change",
                     at,
@@ -158,9 +158,10 @@ impl Walk<'_> {
             value_table_mode,
             flavor,
         } = select;
-        self.at = Place::from(select_token.0.span).or(self.at);
+        self.at = TextPosition::from(select_token.0.span).or(self.at);
         if let Some(into) = into {
-            self.at = into.targets.first().map(|it| Place::from(it.span())).unwrap_or_default().or(self.at);
+            self.at =
+                into.targets.first().map(|it| TextPosition::from(it.span())).unwrap_or_default().or(self.at);
         }
         self.need(into.is_none(), "into", "SELECT ... INTO makes a table and is not allowed")?;
         self.need(top.is_none(), "top", "TOP is not PostgreSQL: write limit 10 at the end of the SELECT")?;

@@ -21,33 +21,37 @@ pub(crate) type Checked<T = ()> = Result<T, Refusal>;
 
 /// A span, or a place in the text that something without a span of its own stands near.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Place {
+pub(crate) struct TextPosition {
     pub(crate) line: u64,
     pub(crate) column: u64,
 }
 
-impl Place {
+impl TextPosition {
     /// This place, or another where a part of the tree has none.
-    pub(crate) fn or(self, other: Place) -> Place {
+    pub(crate) fn or(self, other: TextPosition) -> TextPosition {
         if self.line == 0 { other } else { self }
     }
 }
 
-impl From<Span> for Place {
-    fn from(span: Span) -> Place {
+impl From<Span> for TextPosition {
+    fn from(span: Span) -> TextPosition {
         span.start.into()
     }
 }
 
-impl From<Location> for Place {
-    fn from(Location { line, column }: Location) -> Place {
-        Place { line, column }
+impl From<Location> for TextPosition {
+    fn from(Location { line, column }: Location) -> TextPosition {
+        TextPosition { line, column }
     }
 }
 
 impl Refusal {
-    pub(crate) fn new(rule: &'static str, at: impl Into<Place>, message: impl Into<String>) -> Refusal {
-        let Place { line, column } = at.into();
+    pub(crate) fn new(
+        rule: &'static str,
+        at: impl Into<TextPosition>,
+        message: impl Into<String>,
+    ) -> Refusal {
+        let TextPosition { line, column } = at.into();
         Refusal { rule, message: message.into(), line, column }
     }
 }

@@ -5,7 +5,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer, Word};
 
-use super::refusal::{Checked, Place, Refusal};
+use super::refusal::{Checked, Refusal, TextPosition};
 
 /// Bytes of a text. At 64 KiB of `a or a or ...` sqlparser needs several megabytes of stack, hence the other bounds.
 pub const MAX_BYTES: usize = 64 * 1024;
@@ -36,10 +36,10 @@ pub(crate) struct Tokens {
 pub(crate) fn read(text: &str, allowed: Parameters<'_>) -> Checked<Tokens> {
     if MAX_BYTES < text.len() {
         let message = format!("the text has {} bytes; at most {MAX_BYTES} are allowed", text.len());
-        return Err(Refusal::new("size", Place::default(), message));
+        return Err(Refusal::new("size", TextPosition::default(), message));
     }
     if text.contains('\0') {
-        return Err(Refusal::new("character", Place::default(), "the text holds a NUL character"));
+        return Err(Refusal::new("character", TextPosition::default(), "the text holds a NUL character"));
     }
     let mut tokens = tokens_of(text)?;
     check_bounds(&tokens)?;

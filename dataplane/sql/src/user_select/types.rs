@@ -3,7 +3,7 @@
 
 use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, ObjectNamePart};
 
-use super::refusal::{Checked, Place, Refusal};
+use super::refusal::{Checked, Refusal, TextPosition};
 
 /// Types that sqlparser has no word for.
 const BY_NAME: &[&str] = &[
@@ -23,7 +23,7 @@ const BY_NAME: &[&str] = &[
 ];
 
 /// The name as it is reported, where the type is allowed.
-pub(super) fn check(ty: &mut DataType, at: Place) -> Checked<String> {
+pub(super) fn check(ty: &mut DataType, at: TextPosition) -> Checked<String> {
     use DataType as T;
     let allowed = match ty {
         T::Char(length)
@@ -84,7 +84,7 @@ pub(super) fn check(ty: &mut DataType, at: Place) -> Checked<String> {
     Ok(ty.to_string().to_lowercase())
 }
 
-fn refused(ty: &DataType, at: Place, way: &str) -> Refusal {
+fn refused(ty: &DataType, at: TextPosition, way: &str) -> Refusal {
     let name: String = ty.to_string().chars().take(80).collect();
     Refusal::new("type", at, format!("the type {name} is not allowed here; {way}"))
 }

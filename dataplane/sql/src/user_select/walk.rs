@@ -7,7 +7,7 @@ use sqlparser::ast::{DataType, Expr, ForClause, Query};
 
 use super::Rules;
 use super::names::Relation;
-use super::refusal::{Checked, Place, Refusal};
+use super::refusal::{Checked, Refusal, TextPosition};
 
 /// What becomes of a scalar sub-select with FOR JSON, of JSON_QUERY and of parameters: the part of the translation that has to happen
 /// while the tree is walked.
@@ -17,7 +17,7 @@ pub(crate) struct ForJson<'a> {
     /// The keys of a SELECT, read before its names are folded.
     pub(crate) keys: fn(&Query, &ForClause) -> Checked<Vec<String>>,
     /// A sub-select that passed the checks becomes an expression.
-    pub(crate) nested: fn(&Query, &[String], &ForClause, Place) -> Checked<Expr>,
+    pub(crate) nested: fn(&Query, &[String], &ForClause, TextPosition) -> Checked<Expr>,
 }
 
 pub(crate) struct Walk<'a> {
@@ -26,7 +26,7 @@ pub(crate) struct Walk<'a> {
     /// The names of common table expressions in sight, of each query around.
     pub(super) ctes: Vec<Vec<String>>,
     /// The last place that was known.
-    pub(super) at: Place,
+    pub(super) at: TextPosition,
     pub(super) relations: BTreeSet<Relation>,
     pub(super) functions: BTreeSet<String>,
     pub(super) operators: BTreeSet<String>,
@@ -39,7 +39,7 @@ impl<'a> Walk<'a> {
             rules,
             for_json,
             ctes: Vec::new(),
-            at: Place { line: 1, column: 1 },
+            at: TextPosition { line: 1, column: 1 },
             relations: BTreeSet::new(),
             functions: BTreeSet::new(),
             operators: BTreeSet::new(),

@@ -25,7 +25,7 @@ struct OfTable {
 
 /// What of an event stands at its end.
 #[derive(Deserialize)]
-struct Ending<'a> {
+struct EventParts<'a> {
     #[serde(borrow)]
     key: &'a RawValue,
     #[serde(borrow)]
@@ -73,7 +73,7 @@ impl PayloadQueries {
         change: &Change,
         event: &str,
     ) -> Result<String, PayloadError> {
-        let of_table = self.0.get(&change.table).zip(serde_json::from_str::<Ending<'_>>(event).ok());
+        let of_table = self.0.get(&change.table).zip(serde_json::from_str::<EventParts<'_>>(event).ok());
         // a truncate has neither key nor data
         let Some((OfTable { entity, query }, ending)) = of_table else { return Ok(event.to_owned()) };
         let image: Value =
@@ -107,11 +107,11 @@ mod tests {
     #[test]
     fn what_a_query_made_stands_in_the_place_of_the_data() {
         let event = r#"{"EventId":"1.2.3","key":{"data":",\"data\":1}"},"data":{"data":[{}]}}"#;
-        let ending: Ending<'_> = serde_json::from_str(event).expect("an event");
+        let ending: EventParts<'_> = serde_json::from_str(event).expect("an event");
         assert_eq!(
             with_data(event, ending.data, "[1, 2]"),
             r#"{"EventId":"1.2.3","key":{"data":",\"data\":1}"},"data":[1, 2]}"#
         );
-        assert!(serde_json::from_str::<Ending<'_>>(r#"{"EventId":"1.2.3"}"#).is_err());
+        assert!(serde_json::from_str::<EventParts<'_>>(r#"{"EventId":"1.2.3"}"#).is_err());
     }
 }

@@ -8,7 +8,7 @@ use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::leader;
 use rowgate_pg::control::replicas::{self, Seen, Serving};
-use rowgate_pg::control::subscriptions::{self, Mark, Said};
+use rowgate_pg::control::subscriptions::{self, Said, Version};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::wire::try_login;
 use sqlx::PgConnection;
@@ -21,7 +21,7 @@ pub(crate) struct ReplicaPoll {
     pub(crate) control: Option<Result<(), LoginFailure>>,
     pub(crate) seen: Seen,
     /// What the data planes say of subscriptions, if that was asked for and is not what it was.
-    pub(crate) said: Option<(Mark, Vec<Said>)>,
+    pub(crate) said: Option<(Version, Vec<Said>)>,
     /// Who reconciles now.
     pub(crate) lead: leader::Look,
 }
@@ -32,7 +32,7 @@ pub(crate) async fn poll_replicas(
     installation: Installation,
     conn: Option<PgConnection>,
     tries: bool,
-    mark: Option<Mark>,
+    mark: Option<Version>,
 ) -> Result<(PgConnection, ReplicaPoll), PgError> {
     let mut conn = match conn {
         Some(conn) => conn,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rowgate_core::name::Ulid;
 use rowgate_crds::Tenant;
-use rowgate_pg::control::subscriptions::{Mark, Said};
+use rowgate_pg::control::subscriptions::{Said, Version};
 use tokio::time::Instant;
 
 use super::{Controller, Done, RETRY_DELAY};
@@ -23,7 +23,7 @@ pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// What was said.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    pub(super) mark: Mark,
+    pub(super) mark: Version,
     /// By id.
     said: BTreeMap<Ulid, Said>,
     /// Those of which something is to be taken over into statuses.
@@ -42,7 +42,7 @@ pub(super) struct Subscriptions {
 
 impl Subscriptions {
     /// Takes in what is said now, of all.
-    pub(super) fn take(&mut self, mark: Mark, all: Vec<Said>) {
+    pub(super) fn take(&mut self, mark: Version, all: Vec<Said>) {
         (self.mark, self.is_known) = (mark, true);
         let all: BTreeMap<Ulid, Said> = all.into_iter().map(|it| (it.id.clone(), it)).collect();
         let changed = all.iter().filter(|(id, now)| self.said.get(*id) != Some(now)).map(|(id, _)| id);

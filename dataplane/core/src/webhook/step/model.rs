@@ -1,4 +1,4 @@
-//! Random lives of subscriptions against a model of contract section 8 in plain rules: lists of what happened, and what follows.
+//! Random lives of subscriptions against a model in plain rules: lists of what happened, and what follows.
 //!
 //! `ROWGATE_CASES` says how many steps there are in all, `ROWGATE_SEED` which life is the first.
 

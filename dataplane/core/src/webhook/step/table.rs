@@ -1,4 +1,4 @@
-//! The table of contract section 8: what happens to a subscription, one line each.
+//! A table: what happens to a subscription, one line each.
 
 use Happens::*;
 

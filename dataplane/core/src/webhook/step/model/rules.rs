@@ -1,4 +1,4 @@
-//! The rules of contract section 8 over lists of what happened. They know nothing of the step that they judge.
+//! The rules of webhooks over lists of what happened. They know nothing of the step that they judge.
 
 use super::*;
 

@@ -20,7 +20,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::text::Sql;
 use crate::user_select::walk::{ForJson, Walk};
 use crate::user_select::{
-    Checked, Parameters, Place, Refusal, Rules, UserSelect, parse, parser, read, write,
+    Checked, Parameters, Refusal, Rules, TextPosition, UserSelect, parse, parser, read, write,
 };
 
 /// A name after `@` in the text, and the type that its value is cast to.
@@ -74,7 +74,7 @@ pub fn translate(text: &str, variables: &[Variable]) -> Result<PayloadQuery, Ref
     let names: Vec<String> = variables.iter().map(|it| it.name.clone()).collect();
     let mut tokens = read(text, Parameters::Of(&names))?;
     clause::complete(&mut tokens.tokens)?;
-    let end = tokens.tokens.last().map(|it| Place::from(it.span)).unwrap_or_default();
+    let end = tokens.tokens.last().map(|it| TextPosition::from(it.span)).unwrap_or_default();
     let mut query = parse(tokens.tokens)?;
     let Some(clause) = query.for_clause.take() else {
         let message = "a payloadQuery ends with FOR JSON PATH or FOR JSON AUTO";
@@ -88,23 +88,23 @@ pub fn translate(text: &str, variables: &[Variable]) -> Result<PayloadQuery, Ref
     walk.query(&mut query)?;
     let value = object::value(&query, &keys, &clause, object::Level::Outside)?;
     let text = format!("SELECT {value} AS \"data\"");
-    let statement = parsed(&text, Place::default(), |parser| parser.parse_query().ok())?;
+    let statement = parsed(&text, TextPosition::default(), |parser| parser.parse_query().ok())?;
     Ok(PayloadQuery(UserSelect::new(write(&statement)?, tokens.parameters, walk)))
 }
 
-fn nested(query: &Query, keys: &[String], clause: &ForClause, at: Place) -> Checked<Expr> {
+fn nested(query: &Query, keys: &[String], clause: &ForClause, at: TextPosition) -> Checked<Expr> {
     let text = object::value(query, keys, clause, object::Level::Nested)?;
     parsed(&text, at, |parser| parser.parse_expr().ok())
 }
 
 fn data_type(text: &str) -> Checked<DataType> {
-    parsed(text, Place::default(), |parser| parser.parse_data_type().ok())
+    parsed(text, TextPosition::default(), |parser| parser.parse_data_type().ok())
 }
 
 /// Reads text of ours, to its end.
 fn parsed<T>(
     text: &str,
-    at: Place,
+    at: TextPosition,
     read: impl FnOnce(&mut sqlparser::parser::Parser<'static>) -> Option<T>,
 ) -> Checked<T> {
     let refusal = || {

@@ -28,7 +28,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 pub use names::Relation;
 pub use refusal::Refusal;
-pub(crate) use refusal::{Checked, Place};
+pub(crate) use refusal::{Checked, TextPosition};
 pub use tokens::{MAX_BYTES, MAX_NESTING, MAX_OPERATORS};
 pub(crate) use tokens::{Parameters, read};
 
@@ -140,7 +140,7 @@ pub(crate) fn write(query: &Query) -> Checked<CheckedText> {
     let text = query.to_string();
     let refusal = || {
         let message = "the SELECT cannot be written back unchanged; write it in a simpler form";
-        Refusal::new("round trip", Place::default(), message)
+        Refusal::new("round trip", TextPosition::default(), message)
     };
     let mut tokens = tokens::tokens_of(&text).map_err(|_| refusal())?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
