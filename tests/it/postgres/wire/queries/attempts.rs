@@ -72,11 +72,11 @@ pub(super) const WITH_COLUMNS: [Attempt; 84] = [
     ("select set_config('role', 'wq_b', false), note from app.notes", "Unfit"),
     ("select note from app.notes, (select set_config('role', 'wq_b', false) offset 0) x", "Unfit"),
     ("select set_config('role', 'wq_auth', true)", "Unfit"),
-    ("select set_config('role', 'postgres', false)", "Unfit"),
+    ("select set_config('role', 'postgres', false)", "Value"),
     ("select set_config('session_authorization', 'wq_b', false)", "Unfit"),
     ("select set_config('role', 'none', false), note from app.notes", "Ran"),
     ("select set_config('role', 'none', false) from generate_series(1, 2)", "Ran"),
-    ("select set_config('session_authorization', 'default', false)", "Ran"),
+    ("select set_config('session_authorization', 'default', false)", "Value"),
     // another session
     ("select set_config('row_security', 'off', false), note from app.notes", "Ran"),
     ("select set_config('search_path', 'evil', false)", "Ran"),

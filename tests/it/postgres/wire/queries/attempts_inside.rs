@@ -28,7 +28,7 @@ pub(super) const INSIDE: [Attempt; 34] = [
     ("insert into app.open values (1)", "25006"),
     ("insert into app.open values (1) returning n", "25006"),
     ("select nextval('app.counter')::text", "25006"),
-    ("lock table app.open in access exclusive mode", "25006"),
+    ("lock table app.open in access exclusive mode", "ran"),
     ("create temporary table left_behind (n integer)", "25006"),
     ("create table app.left_behind (n integer)", "25006"),
     ("copy (select 1) to program 'touch /tmp/left_behind'", "42501"),

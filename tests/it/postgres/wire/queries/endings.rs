@@ -15,7 +15,9 @@ async fn rows_come_with_their_types_and_bounds_and_one_value_as_it_is() {
     let desk = Desk::open().await;
     assert_eq!(
         desk.rows("a", "select * from odd").await,
-        json!([{"b": true, "n": 1.50, "t": "x\"y", "j": {"k": [1]}, "at": "2024-01-31T10:00:00.5Z"}])
+        // as PostgreSQL prints it
+        json!([{"b": true, "n": serde_json::Number::from_string_unchecked("1.50".to_owned()), "t": "x\"y", "j": {"k": [1]},
+            "at": "2024-01-31T10:00:00.5Z"}])
     );
     let bind = |oid, text: &str| Bind::text(oid, text);
     let text = "select $1 + 1 as n, upper($2) as t from notes where note = $3 limit 1";
@@ -65,7 +67,7 @@ async fn preparing_says_where_the_grammar_fails_and_nothing_of_names() {
     assert_eq!(columns.expect("no value is read").len(), 2);
     for (text, expected) in [
         ("select from from notes", "Syntax Some(13)"),
-        ("select 'ö', from from notes", "Syntax Some(18)"),
+        ("select 'ö', from from notes", "Syntax Some(13)"),
         ("select 'open", "Syntax Some(8)"),
         ("select * from secrets", "Unfit None"),
         ("select * from nowhere", "Unfit None"),
