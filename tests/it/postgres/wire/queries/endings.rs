@@ -74,7 +74,6 @@ async fn preparing_says_where_the_grammar_fails_and_nothing_of_names() {
         ("select word from secrets", "Unfit None"),
         ("select nothing from secrets", "Unfit None"),
         ("select 'x'::integer", "Unfit None"),
-        ("insert into open values (1) returning n", "Writes None"),
         ("insert into open values (1)", "Result None"),
     ] {
         let shown = match prepare(text, Vec::new()).await {
