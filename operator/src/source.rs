@@ -12,7 +12,7 @@ use kube::runtime::watcher;
 use kube::{Client, Resource};
 use rowgate_crds::{ApiKey, Kind, Relationship, Tenant, WebhookSubscription};
 use rowgate_reconcile::source::{
-    Described, Event, Found, Mirror, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError,
+    Described, Event, Found, Mirrors, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError,
     SourceProblem, StatusReport, Version,
 };
 use tokio::sync::{Notify, watch as watch_channel};
@@ -313,7 +313,7 @@ impl ResourceSource for KubeSource {
         with_kind!(object.kind, T => finalizer::release::<T>(&self.client, object).await)
     }
 
-    async fn show(&self, wanted: &[Mirror]) -> Result<(), SourceError> {
+    async fn show(&self, wanted: &Mirrors) -> Result<(), SourceError> {
         mirrors::show(self, wanted).await
     }
 

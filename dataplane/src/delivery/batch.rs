@@ -12,6 +12,7 @@ use crate::api::events::given::Given;
 use crate::api::events::request::{Source, readable};
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
+use crate::tenants::snapshot::Snapshot;
 
 /// Changes that are read at a time. A batch is at most one page.
 const PAGE: i32 = 250;
@@ -29,6 +30,8 @@ pub(super) struct Batch {
     /// Where it was read from the log and not from the backlog.
     pub(super) read: Option<Position>,
     pub(super) rels: Vec<u32>,
+    /// By which catalog and rights they were looked up.
+    pub(super) rels_of: String,
     /// Why the payload query gave nothing for one of the events: none is sent.
     pub(super) payload_error: Option<String>,
 }
@@ -94,6 +97,11 @@ pub(super) fn sources(context: &KeyContext, tables: Option<&[String]>) -> Vec<So
     sources
 }
 
+/// Tells one catalog of a tenant from another.
+pub(super) fn version(snapshot: &Snapshot) -> String {
+    format!("{} {} ", snapshot.catalog.generation, snapshot.watched.fingerprint)
+}
+
 impl Batch {
     /// Reads what comes behind `from`: at most `limit` events, or up to `end`, that of a batch that is tried again.
     pub(super) async fn next(
@@ -155,7 +163,9 @@ impl Batch {
             events.push((event_id, event));
         }
         let read = (floor < from.tick).then_some(from);
-        Ok(Batch { events, to, changes: page.changes, read, rels, payload_error })
+        let set = context.key.set_role.as_deref().unwrap_or_default();
+        let rels_of = format!("{}{set}", version(&context.snapshot));
+        Ok(Batch { events, to, changes: page.changes, read, rels, rels_of, payload_error })
     }
 
     /// EventIds of the first and the last.

@@ -66,7 +66,11 @@ pub(super) fn config(claimed: &Claimed) -> Config {
 }
 
 /// The state as it is written, of a batch of `rels`.
-pub(super) fn written(state: &State<Position>, rels: Vec<u32>, now: Timestamp) -> Written {
+pub(super) fn written(
+    state: &State<Position>,
+    (rels, rels_of): (Vec<u32>, String),
+    now: Timestamp,
+) -> Written {
     let (word, reason) = match state.status {
         Status::Enabled => ("enabled", None),
         Status::Disabled(reason) => {
@@ -90,6 +94,7 @@ pub(super) fn written(state: &State<Position>, rels: Vec<u32>, now: Timestamp) -
         batch,
         batch_limit: state.batch_limit.map(stored),
         rels,
+        rels_of,
         attempt: None,
         dead_letter: None,
         releases_backlog: false,

@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_millis(250);
 pub(crate) async fn run(app: Arc<App>, tasks: Tasks, stop: CancellationToken) {
     while !stop.is_cancelled() {
         for tenant in app.tenants.sorted() {
-            // one that has lost its last subscription goes on until the replica ends: it looks at an empty table each second
+            // one that has lost its last subscription goes on: it looks at an empty table each second
             let wanted = tenant.deliveries.take_changed() || app.subscription_facts.is_listed(&tenant.id);
             if wanted && !tenant.deliveries.is_running.swap(true, Ordering::AcqRel) {
                 tasks.start(runner::run(app.clone(), tenant, tasks.clone(), stop.clone()));

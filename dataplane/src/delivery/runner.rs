@@ -34,7 +34,7 @@ struct Busy {
     lease: String,
 }
 
-/// Delivers until `stop`, and then for as long as what is under way takes.
+/// Delivers until `stop`, or until the tenant is served no more, and then for as long as what is under way takes.
 pub(super) async fn run(app: Arc<App>, tenant: Arc<Tenant>, tasks: Tasks, stop: CancellationToken) {
     let mut ticks = tenant.ticks();
     let active = Arc::new(Active::default());
@@ -42,7 +42,7 @@ pub(super) async fn run(app: Arc<App>, tenant: Arc<Tenant>, tasks: Tasks, stop: 
     // up to here every tick led to a claim
     let mut seen: Option<i64> = None;
     let mut round = Instant::now();
-    while !stop.is_cancelled() {
+    while !stop.is_cancelled() && !tenant.deliveries.is_closed() {
         let newest = ticks.borrow_and_update().map(|tick| tick.number);
         let is_round = round <= Instant::now();
         if is_round {

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use rowgate_pg::tenant::delivery::{self, facts};
 
+use super::batch::version;
 use crate::app::App;
 use crate::tenants::tenant::Tenant;
 
@@ -24,13 +25,14 @@ impl Sweep {
             return;
         }
         let Some(newest) = tenant.event_tail.newest().map(|tick| tick.number) else { return };
+        let Some(catalog) = tenant.current().map(|snapshot| version(&snapshot)) else { return };
         let since = self.newest.map(|newest| newest + 1).filter(|since| *since <= newest);
         let look = tenant.on_deliveries(move |conn| {
             Box::pin(async move {
                 facts::note_owners(conn).await?;
                 let disabled = facts::disable_undelivered(conn).await?;
                 if let Some(since) = since {
-                    delivery::pass_over(conn, since, newest).await?;
+                    delivery::pass_over(conn, since, newest, &catalog).await?;
                 }
                 Ok((disabled, facts::all(conn, newest).await?))
             })

@@ -20,6 +20,8 @@ pub(crate) struct Deliveries {
     pub(crate) changed: Notify,
     has_changed: AtomicBool,
     pub(crate) is_running: AtomicBool,
+    /// The tenant is served no more.
+    is_closed: AtomicBool,
     pub(crate) counts: DeliveryCounts,
 }
 
@@ -43,8 +45,20 @@ impl Deliveries {
             changed: Notify::new(),
             has_changed: AtomicBool::new(false),
             is_running: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             counts: DeliveryCounts::default(),
         }
+    }
+
+    /// Nothing is delivered any more.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.connections.close();
+        self.changed.notify_one();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
     }
 
     /// Whether [`Tenant::note_subscriptions_changed`] was called since this was asked last.

@@ -309,7 +309,7 @@ impl Tenant {
     /// Closes the idle connections, and gives none for look-ups any more.
     pub fn close(&self) {
         self.look_ups.close();
-        self.deliveries.connections.close();
+        self.deliveries.close();
         self.request_pool.trim(Duration::ZERO);
         self.key_sessions.trim(Duration::ZERO);
     }
@@ -317,7 +317,7 @@ impl Tenant {
     /// Closes all connections, once what runs on them has ended. Nothing is answered any more.
     pub async fn end(&self) {
         self.look_ups.close();
-        self.deliveries.connections.close();
+        self.deliveries.close();
         tokio::join!(self.request_pool.close(), self.calls.close(), self.queries.close());
     }
 

@@ -281,20 +281,19 @@ impl<S: ResourceSource + 'static> Controller<S> {
                 self.login_tried = Some(now);
             }
             let asks = self.said_asked.is_none_or(|at| said::LOOK_INTERVAL <= at.elapsed());
-            let mark = asks.then(|| self.subscriptions.mark.clone());
+            let version = asks.then(|| self.subscriptions.version.clone());
             if asks {
                 self.said_asked = Some(now);
             }
             self.jobs.spawn(async move {
-                Done::Polled(Box::pin(poll_replicas(installation, conn, tries, mark)).await)
+                Done::Polled(Box::pin(poll_replicas(installation, conn, tries, version)).await)
             });
         }
         if !self.listing && self.next_list <= now {
             self.listing = true;
-            let installation = self.shared.installation.clone();
             let shared = self.shared.clone();
             self.jobs.spawn(async move {
-                let listed = Box::pin(listed(&installation)).await;
+                let listed = Box::pin(listed(&shared.installation)).await;
                 if let Err(error) = Box::pin(sweep(&shared)).await {
                     tracing::debug!(%error, "cannot look for roles of deleted tenants");
                 }

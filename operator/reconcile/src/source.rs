@@ -13,7 +13,7 @@ use std::time::Duration;
 use rowgate_crds::{ApiKey, Kind, Relationship, Tenant, WebhookSubscription};
 
 pub use self::kinds::Described;
-pub use crate::mirrors::Mirror;
+pub use crate::mirrors::{Mirror, Mirrors};
 pub use crate::status::object_status::Status;
 
 pub mod dir;
@@ -78,7 +78,7 @@ pub trait ResourceSource: Send + Sync {
 
     /// Makes the objects that show what the API made these, and no others: one that was changed or removed by hand is as it
     /// was again.
-    fn show(&self, wanted: &[Mirror]) -> impl Future<Output = Result<(), SourceError>> + Send;
+    fn show(&self, wanted: &Mirrors) -> impl Future<Output = Result<(), SourceError>> + Send;
 
     /// Publishes something that happened.
     fn event(&self, object: &ObjectRef, event: Event)

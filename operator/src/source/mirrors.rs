@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use rowgate_crds::{API_VERSION, WebhookSubscription, WebhookSubscriptionSpec};
-use rowgate_reconcile::mirrors::is_mirror;
-use rowgate_reconcile::source::{Described as _, Mirror, ObjectRef, SourceError};
+use rowgate_reconcile::mirrors::{SUBSCRIPTION, is_mirror};
+use rowgate_reconcile::source::{Described as _, Mirror, Mirrors, ObjectRef, SourceError};
 use serde_json::{Value, json};
 
 use super::watch::listed::Listed;
@@ -16,6 +16,7 @@ use super::{KubeSource, MANAGER, ask_unless_refused, finalizer};
 struct There {
     object: ObjectRef,
     is_mirror: bool,
+    is_undecided: bool,
     is_deleting: bool,
     /// `None`: it cannot be read.
     spec: Option<WebhookSubscriptionSpec>,
@@ -23,9 +24,9 @@ struct There {
 }
 
 /// Makes the objects these. What the watch does not show yet is made again, which changes nothing.
-pub(crate) async fn show(source: &KubeSource, wanted: &[Mirror]) -> Result<(), SourceError> {
+pub(crate) async fn show(source: &KubeSource, all: &Mirrors) -> Result<(), SourceError> {
     let wanted: HashMap<(&str, &str), &Mirror> =
-        wanted.iter().map(|it| ((it.namespace.as_str(), it.name.as_str()), it)).collect();
+        all.mirrors.iter().map(|it| ((it.namespace.as_str(), it.name.as_str()), it)).collect();
     let there = source.subscriptions.map(|held| {
         let meta = held.meta();
         let object = ObjectRef {
@@ -39,6 +40,8 @@ pub(crate) async fn show(source: &KubeSource, wanted: &[Mirror]) -> Result<(), S
         (is_mirror || mirror.is_some()).then(|| There {
             object: object.clone(),
             is_mirror,
+            is_undecided: all
+                .is_undecided(meta.labels.as_ref().and_then(|it| it.get(SUBSCRIPTION)).map(String::as_str)),
             is_deleting: meta.deletion_timestamp.is_some(),
             spec: held.problem().is_none().then(|| held.object().map(|it| it.spec.clone())).flatten(),
             has_labels: mirror.is_some_and(|it| {
@@ -60,7 +63,7 @@ pub(crate) async fn show(source: &KubeSource, wanted: &[Mirror]) -> Result<(), S
                 let spec = serde_json::to_value(&there.spec).expect("a spec is plain values");
                 put_back(source, mirror, &spec).await?;
             }
-            None if there.is_mirror => remove(source, object).await?,
+            None if there.is_mirror && !there.is_undecided => remove(source, object).await?,
             None => {}
         }
     }

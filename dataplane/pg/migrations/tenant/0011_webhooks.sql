@@ -30,6 +30,8 @@ create table dl.subscriptions (
 
     -- the tables as the delivery found them; null: not looked up yet, so any event may be one for it
     rels                      oid[],
+    -- by which catalog, and with which rights of the key, they were looked up; null: to be looked up again
+    rels_of                   text,
     state                     text not null default 'enabled' check (state in ('enabled', 'disabled')),
     -- why it is disabled
     reason                    text check (reason in ('DeadLetters', 'Undelivered', 'Gone')),

@@ -73,8 +73,8 @@ pub async fn declare(
     Ok(!changed.is_empty())
 }
 
-/// A tenant that is served no more has none.
-pub async fn forget(conn: &mut PgConnection, tenant: &Ulid) -> Result<(), PgError> {
+/// A tenant whose database is gone has none.
+pub(super) async fn forget(conn: &mut PgConnection, tenant: &Ulid) -> Result<(), PgError> {
     sqlx::query("delete from control.subscriptions where tenant = $1")
         .bind(tenant.as_str())
         .execute(conn)
@@ -95,22 +95,37 @@ pub struct Said {
     pub status: String,
 }
 
-/// When something was said last, and how many subscriptions there are: the same as before means that nothing has changed.
+/// A digest of what is said: the same as before means that nothing has changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Version {
-    at: Option<String>,
-    n: i64,
+pub struct Version(Option<String>);
+
+/// The subscriptions of tenants that are served.
+macro_rules! served {
+    ($columns:literal, $end:literal) => {
+        concat!(
+            "select ",
+            $columns,
+            " from control.subscriptions s join control.tenants t on t.id = s.tenant and t.phase <> 'retained' ",
+            $end
+        )
+    };
 }
 
-/// All that is said, unless that is what it was at `mark`.
-pub async fn said(conn: &mut PgConnection, mark: &Version) -> Result<Option<(Version, Vec<Said>)>, PgError> {
-    let query = "select max(changed_at)::text, count(*) from control.subscriptions";
-    let (at, n) = sqlx::query_as(query).fetch_one(&mut *conn).await?;
-    let now = Version { at, n };
-    if now == *mark {
+/// All that is said of tenants that are served, unless that is what it was at `version`.
+pub async fn said(
+    conn: &mut PgConnection,
+    version: &Version,
+) -> Result<Option<(Version, Vec<Said>)>, PgError> {
+    let digest = served!(
+        "md5(string_agg(concat_ws(' ', s.tenant, s.id, s.changed_at), ',' order by s.tenant, s.id))",
+        ""
+    );
+    let now = Version(sqlx::query_scalar(digest).fetch_one(&mut *conn).await?);
+    if now == *version {
         return Ok(None);
     }
-    let query = "select tenant, id, origin = 'api', spec::text, status::text from control.subscriptions order by tenant, id";
+    let query =
+        served!("s.tenant, s.id, s.origin = 'api', s.spec::text, s.status::text", "order by s.tenant, s.id");
     let rows: Vec<(String, String, bool, String, String)> = sqlx::query_as(query).fetch_all(conn).await?;
     let read = |(tenant, id, is_of_api, spec, status): (String, String, bool, String, String)| {
         Some(Said { tenant: tenant.parse().ok()?, id: id.parse().ok()?, is_of_api, spec, status })

@@ -118,13 +118,21 @@ pub async fn release(conn: &mut PgConnection, id: &str, lease: &Ulid) -> Result<
 }
 
 /// Moves on the subscriptions that have read all up to the tick before `since`, where no event of their tables is in the ticks
-/// from there to `newest`, so that they need not be claimed to find nothing.
-pub async fn pass_over(conn: &mut PgConnection, since: i64, newest: i64) -> Result<(), PgError> {
+/// from there to `newest`, so that they need not be claimed to find nothing. Only those whose tables were looked up by `catalog`
+/// and with the rights that their keys have now: for another one, an event may be there.
+pub async fn pass_over(
+    conn: &mut PgConnection,
+    since: i64,
+    newest: i64,
+    catalog: &str,
+) -> Result<(), PgError> {
     let update = sqlx::query(
-        "update dl.subscriptions set cursor_tick = $2 + 1, cursor_seq = 0
-         where cursor_tick between $1 and $2 and lease is null and batch_id is null and not rels && (select dl.changed($1, $2))",
+        "update dl.subscriptions s set cursor_tick = $2 + 1, cursor_seq = 0
+         where s.cursor_tick between $1 and $2 and s.lease is null and s.batch_id is null
+             and s.rels_of = (select $3 || coalesce(k.set_role::text, '') from dl.keys k where k.id = s.owner_key)
+             and not s.rels && (select dl.changed($1, $2))",
     );
-    update.bind(since).bind(newest).execute(conn).await?;
+    update.bind(since).bind(newest).bind(catalog).execute(conn).await?;
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rowgate_crds::{ApiKey, Kind, Tenant};
 use rowgate_reconcile::source::{
-    Event, Found, Mirror, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem,
+    Event, Found, Mirrors, ObjectRef, ResourceSource, SecretView, Snapshot, SourceError, SourceProblem,
     StatusReport, Version,
 };
 use serde_json::{Value, json};
@@ -326,7 +326,7 @@ impl<S: ResourceSource> ResourceSource for Narrator<S> {
         self.source.release(object).await
     }
 
-    async fn show(&self, wanted: &[Mirror]) -> Result<(), SourceError> {
+    async fn show(&self, wanted: &Mirrors) -> Result<(), SourceError> {
         self.source.show(wanted).await
     }
 

@@ -27,12 +27,12 @@ pub(crate) struct ReplicaPoll {
 }
 
 /// The connection is kept: this is asked many times a second while a replica is waited for. `tries`: where no replica
-/// lives the data plane's login is tried as replicas do, from here. `mark`: what is said of subscriptions is asked for, if it is not what it was then.
+/// lives the data plane's login is tried as replicas do, from here. `version`: what is said of subscriptions is asked for, if it is not what it was then.
 pub(crate) async fn poll_replicas(
     installation: Installation,
     conn: Option<PgConnection>,
     tries: bool,
-    mark: Option<Version>,
+    version: Option<Version>,
 ) -> Result<(PgConnection, ReplicaPoll), PgError> {
     let mut conn = match conn {
         Some(conn) => conn,
@@ -44,8 +44,8 @@ pub(crate) async fn poll_replicas(
         false => None,
     };
     let seen = replicas::seen(&mut conn).await?;
-    let said = match mark {
-        Some(mark) => subscriptions::said(&mut conn, &mark).await?,
+    let said = match version {
+        Some(version) => subscriptions::said(&mut conn, &version).await?,
         None => None,
     };
     let lead = leader::look(&mut conn).await?;

@@ -10,7 +10,7 @@ use rowgate_pg::control::subscriptions::{Said, Version};
 use tokio::time::Instant;
 
 use super::{Controller, Done, RETRY_DELAY};
-use crate::mirrors::{self, Mirror};
+use crate::mirrors::{self, Mirror, Mirrors};
 use crate::source::{ObjectRef, ResourceSource};
 use crate::status::report;
 use crate::status::{Fact, Findings, SubscriptionState, Transitions};
@@ -23,7 +23,7 @@ pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// What was said.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    pub(super) mark: Version,
+    pub(super) version: Version,
     /// By id.
     said: BTreeMap<Ulid, Said>,
     /// Those of which something is to be taken over into statuses.
@@ -42,8 +42,8 @@ pub(super) struct Subscriptions {
 
 impl Subscriptions {
     /// Takes in what is said now, of all.
-    pub(super) fn take(&mut self, mark: Version, all: Vec<Said>) {
-        (self.mark, self.is_known) = (mark, true);
+    pub(super) fn take(&mut self, version: Version, all: Vec<Said>) {
+        (self.version, self.is_known) = (version, true);
         let all: BTreeMap<Ulid, Said> = all.into_iter().map(|it| (it.id.clone(), it)).collect();
         let changed = all.iter().filter(|(id, now)| self.said.get(*id) != Some(now)).map(|(id, _)| id);
         let gone = self.said.keys().filter(|id| !all.contains_key(*id));
@@ -107,15 +107,21 @@ impl<S: ResourceSource + 'static> Controller<S> {
     pub(super) fn show_said(&mut self) {
         let subscriptions = &self.subscriptions;
         let waits = subscriptions.not_before.is_some_and(|at| Instant::now() < at);
+        // without a pass over its Tenant nothing is known of an object, so that none is removed either
+        let waits = waits
+            || self
+                .entries
+                .values()
+                .any(|it| it.spared.is_some() || it.tenant.is_some() && it.state.is_none());
         if !subscriptions.is_known || !subscriptions.is_due || subscriptions.is_busy || waits {
             return;
         }
         let wanted = self.wanted();
-        self.report_mirrors(&wanted);
+        self.report_mirrors(&wanted.mirrors);
         let subscriptions = &mut self.subscriptions;
         (subscriptions.is_due, subscriptions.is_busy) = (false, true);
         subscriptions.not_before = None;
-        subscriptions.wanted.clone_from(&wanted);
+        subscriptions.wanted.clone_from(&wanted.mirrors);
         let shared = self.shared.clone();
         self.jobs.spawn(async move {
             let shown = shared.source.show(&wanted).await;
@@ -127,12 +133,13 @@ impl<S: ResourceSource + 'static> Controller<S> {
     }
 
     /// An object for each subscription of the API whose Tenant is there.
-    fn wanted(&self) -> Vec<Mirror> {
-        let mut tenants: BTreeMap<&Ulid, &Tenant> = BTreeMap::new();
+    fn wanted(&self) -> Mirrors {
+        let mut tenants: BTreeMap<Ulid, &Tenant> = BTreeMap::new();
         for entry in self.entries.values() {
-            let id = entry.state.as_ref().and_then(|state| state.id.as_ref());
+            let id = entry.state.as_ref().and_then(|state| state.id.clone());
             let tenant = entry.tenant.as_deref().filter(|it| it.metadata.deletion_timestamp.is_none());
-            tenants.extend(id.zip(tenant));
+            let status = tenant.and_then(|it| it.status.as_ref()?.tenant_id.as_deref()?.parse().ok());
+            tenants.extend(id.or(status).zip(tenant));
         }
         let mut owners: HashMap<&str, &str> = HashMap::new();
         for key in &self.snapshot.api_keys {
@@ -140,7 +147,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
             owners.extend(id.zip(key.metadata.name.as_deref()));
         }
         let of_api = self.subscriptions.said.values().filter(|said| said.is_of_api);
-        let wanted = of_api.filter_map(|said| {
+        let mirror = |said: &Said| {
             let tenant = &tenants.get(&said.tenant)?.metadata;
             let (namespace, name) = (tenant.namespace.as_deref()?, tenant.name.as_deref()?);
             let row = mirrors::row(said)?;
@@ -149,8 +156,15 @@ impl<S: ResourceSource + 'static> Controller<S> {
             let (object, id) = (ObjectRef::from(*tenants.get(&said.tenant)?), Some(said.id.clone()));
             let status = self.statuses.mirror_status(&mirror_state(object, 1, id, Transitions::default()));
             Some(mirrors::mirror(said, row, (namespace, name), owner, status))
-        });
-        wanted.collect()
+        };
+        let mut wanted = Mirrors::default();
+        for said in of_api {
+            match mirror(said) {
+                Some(mirror) => wanted.mirrors.push(mirror),
+                None => drop(wanted.undecided.insert(said.id.clone())),
+            }
+        }
+        wanted
     }
 
     /// The statuses of the objects that are there.

@@ -1,7 +1,7 @@
 //! Subscriptions that were made through the API, as objects that show them. Pure: the API stays their owner, and nothing is
 //! read from an object.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube_core::ObjectMeta;
 use rowgate_core::name::Ulid;
@@ -22,6 +22,14 @@ const MAX_NAME: usize = 48;
 /// Characters of the id that it ends with, the random ones.
 const ID_LEN: usize = 12;
 
+/// What is to be shown.
+#[derive(Debug, Clone, Default)]
+pub struct Mirrors {
+    pub mirrors: Vec<Mirror>,
+    /// Subscriptions of a Tenant of which nothing is known now: an object that shows one stays as it is.
+    pub undecided: BTreeSet<Ulid>,
+}
+
 /// An object that shows a subscription.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mirror {
@@ -39,6 +47,14 @@ impl Mirror {
     pub fn labels(&self) -> BTreeMap<String, String> {
         let labels = [(ORIGIN, API), (SUBSCRIPTION, self.id.as_str())];
         labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+    }
+}
+
+impl Mirrors {
+    /// Whether an object with the label [`SUBSCRIPTION`] of this value stays as it is.
+    #[must_use]
+    pub fn is_undecided(&self, id: Option<&str>) -> bool {
+        id.is_some_and(|id| self.undecided.iter().any(|it| it.as_str() == id))
     }
 }
 
@@ -85,7 +101,6 @@ pub(crate) struct Row {
     suspend: bool,
     batch: Limits,
     retry: Schedule,
-    headers: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -136,7 +151,8 @@ pub(crate) fn mirror(
                 max_delay: span(row.retry.max_seconds),
                 disable_on_gone: row.retry.disable_on_gone,
             }),
-            headers: row.headers.unwrap_or_default(),
+            // they may hold credentials, which not everyone who reads the object may know
+            headers: BTreeMap::new(),
             secret_name: None,
         },
         status,

@@ -28,7 +28,7 @@ use self::scan::{DELETION_GRACE, Emptied, Memory};
 use self::status::Statuses;
 use crate::entropy;
 use crate::source::{
-    Described as _, Event, Found, Mirror, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem,
+    Described as _, Event, Found, Mirrors, ObjectRef, ResourceSource, Snapshot, SourceError, SourceProblem,
     StatusReport, Version,
 };
 use crate::with_kind;
@@ -262,8 +262,8 @@ impl ResourceSource for DirSource {
         Ok(())
     }
 
-    async fn show(&self, wanted: &[Mirror]) -> Result<(), SourceError> {
-        let wanted = wanted.to_vec();
+    async fn show(&self, wanted: &Mirrors) -> Result<(), SourceError> {
+        let wanted = wanted.clone();
         self.blocking(move |folder| folder.statuses.show(&wanted)).await
     }
 

@@ -23,6 +23,8 @@ pub struct Written {
     pub batch_limit: Option<i32>,
     /// The tables, as they were found for this batch.
     pub rels: Vec<u32>,
+    /// By which catalog and rights they were looked up.
+    pub rels_of: String,
     pub attempt: Option<Attempted>,
     pub dead_letter: Option<DeadLetter>,
     /// What the log gave up for it is not delivered any more.
@@ -108,7 +110,7 @@ pub async fn commit(
              update dl.subscriptions s set state = $4, reason = $5, consecutive_dead_letters = $6, cursor_tick = $7, cursor_seq = $8,
                  replay_tick = $9, replay_seq = $10, batch_id = $11, batch_tick = $12, batch_seq = $13, batch_events = $14,
                  attempts = coalesce($15, 0), next_at = clock_timestamp() + $16 * interval '1 millisecond', batch_limit = $17,
-                 rels = $18, owner_inactive = $19,
+                 rels = $18, rels_of = $44, owner_inactive = $19,
                  lease = case when $20 then s.lease end,
                  lease_until = case when $20 then clock_timestamp() + $21 * interval '1 millisecond' end,
                  last_delivery_at = case when $22 and $23::text is null then clock_timestamp() else s.last_delivery_at end,
@@ -178,6 +180,7 @@ pub async fn commit(
         .bind(of.map(|it| it.changes.as_str()))
         .bind(of.and_then(|it| it.status))
         .bind(of.and_then(|it| it.error.as_deref()))
-        .bind(written.releases_backlog);
+        .bind(written.releases_backlog)
+        .bind(&written.rels_of);
     Ok(query.fetch_optional(conn).await?)
 }

@@ -19,7 +19,7 @@ pub struct Fact {
     pub state: String,
     /// Events that are not delivered, [`MAX_LAG`] at most.
     pub lag: i64,
-    /// JSON: what a mirror shows.
+    /// JSON: what a mirror shows. Headers may hold credentials and are not in it.
     pub spec: String,
     /// JSON: what a status shows.
     pub status: String,
@@ -83,7 +83,7 @@ pub async fn all(conn: &mut PgConnection, newest: i64) -> Result<Vec<Fact>, PgEr
              json_build_object('name', s.name, 'url', s.url, 'ownerKey', s.owner_key, 'tables', s.tables,
                  'ops', array(select case op when 'i' then 'insert' when 'u' then 'update' when 'd' then 'delete' else 'truncate' end
                               from unnest(s.ops) op),
-                 'payloadQuery', s.payload_query, 'suspend', s.suspend, 'headers', s.headers,
+                 'payloadQuery', s.payload_query, 'suspend', s.suspend,
                  'batch', json_build_object('maxEvents', s.max_events, 'maxBytes', s.max_bytes),
                  'retry', json_build_object('maxAttempts', s.max_attempts, 'initialSeconds', s.initial_seconds,
                      'maxSeconds', s.max_seconds, 'disableOnGone', s.disable_on_gone))::text as spec,

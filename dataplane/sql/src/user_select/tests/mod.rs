@@ -3,9 +3,9 @@
 use super::{MAX_BYTES, MAX_NESTING, MAX_OPERATORS, Rules, check, parse, tokens, write};
 
 /// Texts that must not reach a database; the test of query sessions runs the same ones unparsed.
-const ESCAPES: &str = include_str!("../../../../tests/it/webhooks/escapes.sql");
-const ALLOWED: &str = include_str!("tests/allowed.sql");
-const REFUSED: &str = include_str!("tests/refused.sql");
+const ESCAPES: &str = include_str!("../../../../../tests/it/webhooks/escapes.sql");
+const ALLOWED: &str = include_str!("allowed.sql");
+const REFUSED: &str = include_str!("refused.sql");
 
 #[test]
 fn texts_that_would_escape_are_refused_by_their_rule() {

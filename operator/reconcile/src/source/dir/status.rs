@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::files::{remove, replace_unsynced};
 use super::objects::Key;
-use crate::mirrors::{API, Mirror};
+use crate::mirrors::{API, Mirrors, SUBSCRIPTION};
 use crate::source::{Event, ObjectRef, SourceError, Status};
 
 /// Events kept per object.
@@ -79,15 +79,18 @@ impl Statuses {
     }
 
     /// Makes the files that show what the API made these, and no others.
-    pub(super) fn show(&mut self, wanted: &[Mirror]) -> Result<(), SourceError> {
+    pub(super) fn show(&mut self, wanted: &Mirrors) -> Result<(), SourceError> {
         let kind = Kind::WebhookSubscription;
         let mut others: BTreeSet<PathBuf> = self
             .documents
             .iter()
-            .filter(|(_, document)| document["metadata"]["labels"][ORIGIN] == API)
+            .filter(|(_, document)| {
+                let labels = &document["metadata"]["labels"];
+                labels[ORIGIN] == API && !wanted.is_undecided(labels[SUBSCRIPTION].as_str())
+            })
             .map(|(path, _)| path.clone())
             .collect();
-        for mirror in wanted {
+        for mirror in &wanted.mirrors {
             let path = self.path(kind.as_str(), &mirror.namespace, &mirror.name);
             others.remove(&path);
             let there = self.documents.get(&path);
