@@ -102,6 +102,8 @@ reasons! {
     ExtensionRefused,
     /// Too many distinct permission sets.
     TooManyPermissionSets,
+    /// The Tenant has as many webhook subscriptions as its limits allow.
+    TooManySubscriptions,
     /// The tenant's database holds more than Rowgate reads of it.
     TooLarge,
     /// A relationship leaves out its fields, and the tables have no foreign key between them, or several.
@@ -171,6 +173,7 @@ impl Reason {
             | Reason::StatementRefused
             | Reason::ExtensionRefused
             | Reason::TooManyPermissionSets
+            | Reason::TooManySubscriptions
             | Reason::TooLarge
             | Reason::ForeignKeyNotFound
             | Reason::NotUnique

@@ -48,7 +48,7 @@ async fn tenant(installation: &Installation, tenant: &Ulid, database: &str) -> P
     let mut conn = session::connect(&login).await.expect("the owner's login");
     execute(&mut conn, &format!("revoke connect, temporary on database {database} from public")).await;
     execute(&mut conn, &format!("grant connect on database {database} to {auth}")).await;
-    assert_eq!(migrate::tenant(&mut conn).await.expect("a fresh database"), 10);
+    assert_eq!(migrate::tenant(&mut conn).await.expect("a fresh database"), 13);
     assert_eq!(migrate::tenant(&mut conn).await.expect("a migrated database"), 0);
     execute(
         &mut conn,

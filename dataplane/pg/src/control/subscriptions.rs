@@ -49,28 +49,31 @@ pub async fn write(
     Ok(!upsert.bind(present).fetch_all(conn).await?.is_empty())
 }
 
-/// Says which subscriptions Kubernetes declares for a tenant, by id and uid, so that data planes learn of them. True where
-/// something has changed.
+/// The subscriptions that Kubernetes declares for a tenant, by id and uid.
+pub async fn declared(conn: &mut PgConnection, tenant: &Ulid) -> Result<BTreeSet<(String, String)>, PgError> {
+    let query =
+        "select id, coalesce(uid, '') from control.subscriptions where tenant = $1 and origin = 'kubernetes'";
+    let rows: Vec<(String, String)> = sqlx::query_as(query).bind(tenant.as_str()).fetch_all(conn).await?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Says which subscriptions Kubernetes declares for a tenant, by id and uid, so that data planes learn of them.
 pub async fn declare(
     conn: &mut PgConnection,
     tenant: &Ulid,
-    declared: &[(String, String)],
-) -> Result<bool, PgError> {
+    declared: &BTreeSet<(String, String)>,
+) -> Result<(), PgError> {
     let (ids, uids): (Vec<String>, Vec<String>) = declared.iter().cloned().unzip();
     let statement = sqlx::query(
         "with gone as (
-             delete from control.subscriptions where tenant = $1 and origin = 'kubernetes' and not (id = any($2)) returning 1
-         ),
-         written as (
-             insert into control.subscriptions (tenant, id, origin, uid)
-             select $1, id, 'kubernetes', uid from unnest($2::text[], $3::text[]) d (id, uid)
-             on conflict (tenant, id) do nothing
-             returning 1
+             delete from control.subscriptions where tenant = $1 and origin = 'kubernetes' and not (id = any($2))
          )
-         select from gone union all select from written",
+         insert into control.subscriptions (tenant, id, origin, uid)
+         select $1, id, 'kubernetes', uid from unnest($2::text[], $3::text[]) d (id, uid)
+         on conflict (tenant, id) do update set origin = excluded.origin, uid = excluded.uid",
     );
-    let changed = statement.bind(tenant.as_str()).bind(ids).bind(uids).fetch_all(conn).await?;
-    Ok(!changed.is_empty())
+    statement.bind(tenant.as_str()).bind(ids).bind(uids).execute(conn).await?;
+    Ok(())
 }
 
 /// A tenant whose database is gone has none.

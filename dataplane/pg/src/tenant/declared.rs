@@ -50,6 +50,11 @@ struct Row {
     last_replay: Option<String>,
 }
 
+/// How many subscriptions a tenant has, those of the API among them.
+pub async fn count_all(conn: &mut PgConnection) -> Result<i64, PgError> {
+    Ok(sqlx::query_scalar("select count(*) from dl.subscriptions").fetch_one(conn).await?)
+}
+
 /// All of a tenant's.
 pub async fn all(conn: &mut PgConnection) -> Result<Vec<Declared>, PgError> {
     let query = sqlx::query_as(

@@ -8,13 +8,15 @@ use axum::response::Response;
 use rowgate_core::name::Ulid;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_core::webhook::secret::WebhookSecret;
-use rowgate_pg::tenant::subscriptions::change::{self, Audit, MAX_SECRETS, NewSecret, OVERLAP_HOURS};
+use rowgate_pg::tenant::subscriptions::change::{
+    self, Audit, MAX_SECRETS, NewSecret, OVERLAP_HOURS, Rotated,
+};
 use rowgate_program::entropy;
 use serde_json::json;
 
 use super::answer::secret_json;
 use super::body::Members;
-use super::{asking, id, owned, received};
+use super::{asking, id, not_found, owned, received};
 use crate::api::rest::target::RequestTarget;
 use crate::api::rest::write_request::UnreadBody;
 use crate::app::App;
@@ -51,11 +53,15 @@ pub(crate) async fn rotate(
             change::rotate(conn, &subject, &stored, of).await
         })
     });
-    if !caller.tenant.on_deliveries(rotate).await? {
-        let what = format!(
-            "{MAX_SECRETS} secrets of this subscription sign already; each stops {OVERLAP_HOURS} hours after it was replaced, so rotate later"
-        );
-        return Err(Problem { retry_after: Some(3600), ..Problem::new(Code::RateLimited, what) }.into());
+    match caller.tenant.on_deliveries(rotate).await? {
+        Rotated::Done => {}
+        Rotated::Full => {
+            let what = format!(
+                "{MAX_SECRETS} secrets of this subscription sign already; each stops {OVERLAP_HOURS} hours after it was replaced, so rotate later"
+            );
+            return Err(Problem { retry_after: Some(3600), ..Problem::new(Code::RateLimited, what) }.into());
+        }
+        Rotated::Gone => return Err(not_found().into()),
     }
     caller.tenant.note_subscriptions_changed();
     tracing::info!(tenant = %caller.tenant.slug, key = %context.key.id, subscription = id, "the secret of a webhook subscription was rotated");

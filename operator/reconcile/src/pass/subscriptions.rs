@@ -45,6 +45,8 @@ impl<S: ResourceSource> Pass<'_, S> {
             logins.apply(&[op], self.memory.epoch).await?;
             is_new = true;
         }
+        let mut room = i64::from(desired.limits.subscriptions);
+        room -= declared::count_all(logins.get(As::Owner).await?).await?;
         for (i, subscription) in self.subscriptions.clone().into_iter().enumerate() {
             let spec = convert::subscription(subscription);
             let row = present.iter().find(|row| row.uid == spec.uid);
@@ -60,6 +62,14 @@ impl<S: ResourceSource> Pass<'_, S> {
             match plan::judge(&spec, desired, served, db, &policy) {
                 Err(problems) => {
                     findings.stalled.extend(problems.into_iter().map(|it| (it.reason, it.message)));
+                }
+                Ok(_) if row.is_none() && room <= 0 => {
+                    let message = format!(
+                        "the Tenant has {} webhook subscriptions, as many as its limits.subscriptions allows; delete one, or raise \
+                         limits.subscriptions",
+                        desired.limits.subscriptions
+                    );
+                    findings.stalled.push((Reason::TooManySubscriptions, message));
                 }
                 Ok(settings) => {
                     let new = row.map_or_else(entropy::ulid, |row| row.id.clone());
@@ -79,7 +89,10 @@ impl<S: ResourceSource> Pass<'_, S> {
                             let ops: Vec<_> = op.into_iter().collect();
                             is_new |= !ops.is_empty();
                             match logins.apply(&ops, self.memory.epoch).await {
-                                Ok(()) => id = Some(new),
+                                Ok(()) => {
+                                    room -= i64::from(row.is_none());
+                                    id = Some(new);
+                                }
                                 Err(error @ ApplyError::Refused { .. }) => {
                                     let message = format!("{error}; correct in the database what refuses it");
                                     findings.stalled.push((Reason::StatementRefused, message));
@@ -155,11 +168,14 @@ impl<S: ResourceSource> Pass<'_, S> {
         let kept = kept.map(|row| (row.id.to_string(), row.uid.clone()));
         let known = state.subscriptions.iter();
         let known = known.filter_map(|it| Some((it.id.as_ref()?.to_string(), it.object.uid.clone())));
-        let declared: Vec<(String, String)> = known.chain(kept).collect();
+        let declared: BTreeSet<(String, String)> = known.chain(kept).collect();
         let operator = logins.get(As::Operator).await?;
-        let mut open = leader::fence(operator, self.lead).await?;
-        let is_other = control::declare(&mut open, tenant, &declared).await?;
-        open.commit().await.map_err(PgError::from)?;
+        let is_other = control::declared(operator, tenant).await? != declared;
+        if is_other {
+            let mut open = leader::fence(operator, self.lead).await?;
+            control::declare(&mut open, tenant, &declared).await?;
+            open.commit().await.map_err(PgError::from)?;
+        }
         if is_new || is_other {
             replicas::wake(operator).await?;
         }

@@ -24,6 +24,26 @@ fn of(
     case(Object::WebhookSubscription, (name, reason), why, names, manifest)
 }
 
+/// Of two the second by name is one too many.
+fn too_many(spec: &str) -> Case {
+    let name = "too-many";
+    let limits = "  limits: {subscriptions: 1}\n";
+    let mut manifest = format!("{}{}", tenant(name, limits, &[NOTES, SOUNDS, LOOKS]), key(name, name, ""));
+    for subscription in ["the-first", name] {
+        manifest += &format!(
+            "apiVersion: rowgate.dev/v1alpha1\nkind: WebhookSubscription\nmetadata: {{name: {subscription}}}\n\
+             spec: {{tenantRef: {{name: {name}}}, {spec}}}\n---\n"
+        );
+    }
+    case(
+        Object::WebhookSubscription,
+        (name, Reason::TooManySubscriptions),
+        "more webhooks than the Tenant's limits allow",
+        "limits.subscriptions",
+        manifest,
+    )
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let with = |name: &str, url: &str, more: &str| format!("ownerRef: {{name: {name}}}, url: '{url}'{more}");
     let public = "https://192.0.43.8/in";
@@ -49,6 +69,14 @@ pub(super) fn cases() -> Vec<Case> {
             "spec.url: ",
             ("", &with("private-url", "https://10.0.0.1/in", "")),
         ),
+        of(
+            "hook-query",
+            Reason::InvalidSpec,
+            "a payload query without FOR JSON",
+            "spec.payloadQuery: ",
+            ("", &with("hook-query", public, ", payloadQuery: select id from app.people where id = @id")),
+        ),
+        too_many(&with("too-many", public, "")),
         of(
             "hook-entity",
             Reason::EntityNotFound,

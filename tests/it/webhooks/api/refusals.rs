@@ -162,3 +162,30 @@ async fn options_and_paths_that_are_wrong_are_refused() {
         assert_eq!(told["error"]["message"], message, "{method} {path}");
     }
 }
+
+/// What exists and is hidden is refused in the words of what does not exist.
+#[tokio::test]
+async fn a_payload_query_that_cannot_run_says_why() {
+    let mill = Mill::open().await;
+    let cases = [
+        ("select id from mill.orders where id = @id", ""),
+        ("delete from mill.orders for json path", ""),
+        ("select id from mill.orders for json path; select 1", ""),
+        ("select id from mill.orders where id = @wrong for json path", ""),
+        ("select id from mill.nowhere for json path", ""),
+        ("select nothing from mill.orders for json path", ""),
+        ("select set_config('role', 'postgres', true) as a for json path", ""),
+        ("select from from mill.orders for json path", ""),
+    ];
+    let mut wrong = Vec::new();
+    for (query, message) in cases {
+        let body = with(&json!({"payloadQuery": query, "filter": {"tables": ["orders"]}}));
+        let told = mill.told("one", "POST", "", body, 400).await;
+        assert_eq!(told["error"]["code"], "InvalidPayloadQuery", "{query}: {told}");
+        let given = told["error"]["message"].as_str().unwrap_or_default();
+        if given != format!("payloadQuery: {message}") {
+            wrong.push(format!("{query}\n    {given}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -171,15 +171,29 @@ pub async fn delete(conn: &mut PgConnection, id: &str, of: Audit<'_>) -> Result<
     Ok(true)
 }
 
-/// Adds a secret; those of before sign for [`OVERLAP_HOURS`] more. False: as many sign as may.
+/// What became of a rotation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rotated {
+    Done,
+    /// As many secrets sign as may.
+    Full,
+    /// There is no such subscription any more.
+    Gone,
+}
+
+/// Adds a secret; those of before sign for [`OVERLAP_HOURS`] more.
 pub async fn rotate(
     conn: &mut PgConnection,
     id: &str,
     secret: &NewSecret,
     of: Audit<'_>,
-) -> Result<bool, PgError> {
+) -> Result<Rotated, PgError> {
     let mut open = conn.begin().await?;
-    sqlx::query("select from dl.subscriptions where id = $1 for update").bind(id).execute(&mut *open).await?;
+    let held = sqlx::query("select from dl.subscriptions where id = $1 for update").bind(id);
+    if held.fetch_optional(&mut *open).await?.is_none() {
+        open.rollback().await?;
+        return Ok(Rotated::Gone);
+    }
     sqlx::query(
         "delete from dl.subscription_secrets where subscription = $1 and expires_at <= clock_timestamp()",
     )
@@ -194,12 +208,12 @@ pub async fn rotate(
     let n = n.bind(id).bind(OVERLAP_HOURS).execute(&mut *open).await?.rows_affected();
     if i64::try_from(n).is_ok_and(|n| MAX_SECRETS <= n) {
         open.rollback().await?;
-        return Ok(false);
+        return Ok(Rotated::Full);
     }
     insert_secret(&mut open, id, secret).await?;
     audit(&mut open, of).await?;
     open.commit().await?;
-    Ok(true)
+    Ok(Rotated::Done)
 }
 
 /// Asks that dead letters be sent again: the one of this id, or all. How many are asked for now.

@@ -10,6 +10,7 @@ use rowgate_pg::introspect::actual::TenantDb;
 use rowgate_pg::tenant::declared::Declared;
 use rowgate_sql::catalog::EntityKind;
 use rowgate_sql::ddl::subscriptions::{self, Settings};
+use rowgate_sql::for_json::{Variable, translate};
 
 use super::{As, Finding, Op, Statement};
 use crate::desired::{Desired, SubscriptionSpec};
@@ -38,6 +39,14 @@ pub fn judge(
     if let Err(refusal) = Destination::parse(&spec.settings.url, policy) {
         findings.push(Finding::new(Reason::InvalidSpec, format!("spec.url: {refusal}; change spec.url")));
     }
+    if let Some(text) = spec.settings.payload_query.as_deref().filter(|text| !text.trim().is_empty())
+        && let Err(refusal) = translate(text, &variables(text))
+    {
+        findings.push(Finding::new(
+            Reason::InvalidSpec,
+            format!("spec.payloadQuery: {refusal}; change it there"),
+        ));
+    }
     let tables = spec.settings.tables.iter().flatten();
     findings.extend(tables.filter_map(|table| table_problem(table, desired, served)));
     match owner {
@@ -46,6 +55,16 @@ pub fn judge(
         }
         _ => Err(findings),
     }
+}
+
+/// What a payload query names with `@`. Which of them are key columns, and of which types, the data plane knows, which has it
+/// prepared before a delivery.
+fn variables(text: &str) -> Vec<Variable> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let names = text.split('@').skip(1).map(|rest| rest.split(|c| !is_part(c)).next().unwrap_or_default());
+    let own = Variable::of_every_event();
+    let names = names.filter(|name| !name.is_empty() && !name.starts_with("dl_")).collect::<BTreeSet<_>>();
+    own.into_iter().chain(names.into_iter().map(|name| Variable::new(name, "text"))).collect()
 }
 
 /// Why no events of this table can be sent.
