@@ -168,14 +168,38 @@ async fn options_and_paths_that_are_wrong_are_refused() {
 async fn a_payload_query_that_cannot_run_says_why() {
     let mill = Mill::open().await;
     let cases = [
-        ("select id from mill.orders where id = @id", ""),
-        ("delete from mill.orders for json path", ""),
-        ("select id from mill.orders for json path; select 1", ""),
-        ("select id from mill.orders where id = @wrong for json path", ""),
-        ("select id from mill.nowhere for json path", ""),
-        ("select nothing from mill.orders for json path", ""),
-        ("select set_config('role', 'postgres', true) as a for json path", ""),
-        ("select from from mill.orders for json path", ""),
+        (
+            "select id from mill.orders where id = @id",
+            "line 1, column 39: a payloadQuery ends with FOR JSON PATH or FOR JSON AUTO (orders)",
+        ),
+        (
+            "delete from mill.orders for json path",
+            "line 1, column 25: the text cannot be read here; one SELECT in PostgreSQL's syntax is expected (orders)",
+        ),
+        (
+            "select id from mill.orders for json path; select 1",
+            "line 1, column 43: one statement is allowed, and a second begins here (orders)",
+        ),
+        (
+            "select id from mill.orders where id = @wrong for json path",
+            "line 1, column 39: @wrong is not a variable here; the variables are @dl_op, @dl_table, @dl_schema, @dl_rowKeyJson, @id (orders)",
+        ),
+        (
+            "select id from mill.nowhere for json path",
+            "the payload query names mill.nowhere, which does not exist or which the owner key may not read",
+        ),
+        (
+            "select nothing from mill.orders for json path",
+            "the payload query names a column that does not exist or that the owner key may not read, or a value's type does not fit where it stands",
+        ),
+        (
+            "select set_config('role', 'postgres', true) as a for json path",
+            "line 1, column 8: the function set_config is not allowed here (orders)",
+        ),
+        (
+            "select from from mill.orders for json path",
+            "line 1, column 22: the text cannot be read here; one SELECT in PostgreSQL's syntax is expected (orders)",
+        ),
     ];
     let mut wrong = Vec::new();
     for (query, message) in cases {
