@@ -3,6 +3,7 @@
 //! be read before it is committed.
 
 mod cases;
+mod databases;
 mod protection;
 mod relationships;
 mod routines;
