@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rowgate_core::problem::{Code, Problem};
+use rowgate_pg::tenant::delivery::commit::Tables;
 use rowgate_pg::tenant::delivery::{self, Claimed, Pending};
 use rowgate_pg::tenant::events::{Change, Position};
 use rowgate_sql::catalog::Entity;
@@ -29,9 +30,7 @@ pub(super) struct Batch {
     pub(super) changes: Vec<Change>,
     /// Where it was read from the log and not from the backlog.
     pub(super) read: Option<Position>,
-    pub(super) rels: Vec<u32>,
-    /// By which catalog and rights they were looked up.
-    pub(super) rels_of: String,
+    pub(super) tables: Tables,
     /// Why the payload query gave nothing for one of the events: none is sent.
     pub(super) payload_error: Option<String>,
 }
@@ -165,7 +164,8 @@ impl Batch {
         let read = (floor < from.tick).then_some(from);
         let set = context.key.set_role.as_deref().unwrap_or_default();
         let rels_of = format!("{}{set}", version(&context.snapshot));
-        Ok(Batch { events, to, changes: page.changes, read, rels, rels_of, payload_error })
+        let tables = Tables { rels, rels_of };
+        Ok(Batch { events, to, changes: page.changes, read, tables, payload_error })
     }
 
     /// EventIds of the first and the last.

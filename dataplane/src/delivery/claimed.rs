@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rowgate_core::webhook::retry::Schedule;
 use rowgate_core::webhook::step::{Batch, Config, DisabledReason, State, Status};
 use rowgate_pg::tenant::delivery::Claimed;
-use rowgate_pg::tenant::delivery::commit::{Written, WrittenBatch};
+use rowgate_pg::tenant::delivery::commit::{Tables, Written, WrittenBatch};
 use rowgate_pg::tenant::events::Position;
 
 fn position(tick: Option<i64>, seq: Option<i64>) -> Option<Position> {
@@ -65,12 +65,8 @@ pub(super) fn config(claimed: &Claimed) -> Config {
     Config { schedule, disable_on_gone: claimed.disable_on_gone, max_events: count(claimed.max_events) }
 }
 
-/// The state as it is written, of a batch of `rels`.
-pub(super) fn written(
-    state: &State<Position>,
-    (rels, rels_of): (Vec<u32>, String),
-    now: Timestamp,
-) -> Written {
+/// The state as it is written, of a batch from these tables.
+pub(super) fn written(state: &State<Position>, tables: Option<Tables>, now: Timestamp) -> Written {
     let (word, reason) = match state.status {
         Status::Enabled => ("enabled", None),
         Status::Disabled(reason) => {
@@ -93,8 +89,7 @@ pub(super) fn written(
         replay: state.replay_until,
         batch,
         batch_limit: state.batch_limit.map(stored),
-        rels,
-        rels_of,
+        tables,
         attempt: None,
         dead_letter: None,
         releases_backlog: false,

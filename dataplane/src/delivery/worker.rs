@@ -233,7 +233,7 @@ impl Worker {
         let config = convert::config(&self.claimed);
         let (next, effects) = step(state.clone(), input, &config);
         let now = Timestamp::now();
-        let mut written = convert::written(&next, (batch.rels.clone(), batch.rels_of.clone()), now);
+        let mut written = convert::written(&next, Some(batch.tables.clone()), now);
         let attempt = outcome.map(|outcome| outcome.attempted);
         for effect in &effects {
             match effect {
@@ -277,7 +277,7 @@ impl Worker {
     }
 
     async fn stop_for_owner(&mut self, state: &State<Position>) -> Option<State<Position>> {
-        let mut written = convert::written(state, (Vec::new(), String::new()), Timestamp::now());
+        let mut written = convert::written(state, None, Timestamp::now());
         written.owner_inactive = true;
         self.commit(None, written).await;
         None

@@ -21,10 +21,8 @@ pub struct Written {
     /// The batch that is tried again.
     pub batch: Option<WrittenBatch>,
     pub batch_limit: Option<i32>,
-    /// The tables, as they were found for this batch.
-    pub rels: Vec<u32>,
-    /// By which catalog and rights they were looked up.
-    pub rels_of: String,
+    /// The tables, as they were found for this batch; `None`: nothing was looked up.
+    pub tables: Option<Tables>,
     pub attempt: Option<Attempted>,
     pub dead_letter: Option<DeadLetter>,
     /// What the log gave up for it is not delivered any more.
@@ -67,6 +65,14 @@ pub struct Attempted {
     pub response: Option<String>,
 }
 
+/// The tables of a subscription.
+#[derive(Debug, Clone)]
+pub struct Tables {
+    pub rels: Vec<u32>,
+    /// By which catalog, and with which rights of the key, they were looked up.
+    pub rels_of: String,
+}
+
 /// A batch that is given up.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {
@@ -101,7 +107,8 @@ pub async fn commit(
     written: &Written,
 ) -> Result<Option<Standing>, PgError> {
     let Written { batch, attempt, dead_letter, .. } = written;
-    let rels: Vec<Oid> = written.rels.iter().map(|oid| Oid(*oid)).collect();
+    let tables = written.tables.as_ref();
+    let rels: Option<Vec<Oid>> = tables.map(|it| it.rels.iter().map(|oid| Oid(*oid)).collect());
     let is_kept = dead_letter.is_some() || written.state == "disabled";
     let failed = attempt.as_ref().and_then(|attempt| attempt.error.as_deref());
     let query = sqlx::query_as(
@@ -110,7 +117,7 @@ pub async fn commit(
              update dl.subscriptions s set state = $4, reason = $5, consecutive_dead_letters = $6, cursor_tick = $7, cursor_seq = $8,
                  replay_tick = $9, replay_seq = $10, batch_id = $11, batch_tick = $12, batch_seq = $13, batch_events = $14,
                  attempts = coalesce($15, 0), next_at = clock_timestamp() + $16 * interval '1 millisecond', batch_limit = $17,
-                 rels = $18, rels_of = $44, owner_inactive = $19,
+                 rels = coalesce($18, s.rels), rels_of = coalesce($44, s.rels_of), owner_inactive = $19,
                  lease = case when $20 then s.lease end,
                  lease_until = case when $20 then clock_timestamp() + $21 * interval '1 millisecond' end,
                  last_delivery_at = case when $22 and $23::text is null then clock_timestamp() else s.last_delivery_at end,
@@ -181,6 +188,6 @@ pub async fn commit(
         .bind(of.and_then(|it| it.status))
         .bind(of.and_then(|it| it.error.as_deref()))
         .bind(written.releases_backlog)
-        .bind(&written.rels_of);
+        .bind(tables.map(|it| it.rels_of.as_str()));
     Ok(query.fetch_optional(conn).await?)
 }
