@@ -6,6 +6,7 @@ pub mod operator;
 pub mod pooler;
 pub mod ports;
 pub mod postgres;
+pub mod receiver;
 pub mod reconciler;
 pub mod recorder;
 pub mod tls;

@@ -263,6 +263,12 @@ impl World {
         DataPlane::start_of(program, &control, &self.state().join("dataplane.root")).await
     }
 
+    /// As [`World::replica`], with further flags.
+    pub async fn replica_with(&self, change: impl FnOnce(&mut Command)) -> DataPlane {
+        let control = self.control.clone().unwrap_or_else(|| self.socket());
+        DataPlane::start_with(&control, &self.state().join("dataplane.root"), change).await
+    }
+
     /// Where the PostgreSQL is that standalone uses, as `--control` takes it.
     #[must_use]
     pub fn socket(&self) -> PathBuf {

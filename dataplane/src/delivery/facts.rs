@@ -6,9 +6,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rowgate_core::name::Ulid;
 use rowgate_pg::tenant::delivery::facts::Fact;
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 
 /// What is said of one subscription changes at most this often, and within 5 s of what it speaks of.
 const INTERVAL: Duration = Duration::from_secs(4);
+
+/// For the control database to take note of a new subscription.
+const ANNOUNCE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// By tenant.
 #[derive(Default)]
@@ -16,6 +21,8 @@ pub struct SubscriptionFacts {
     found: Mutex<HashMap<Ulid, Found>>,
     /// The tenants that have subscriptions, by the control database.
     listed: Mutex<BTreeSet<Ulid>>,
+    /// Tenants and subscriptions that were made through this replica and that the control database does not know yet.
+    unannounced: watch::Sender<BTreeSet<(Ulid, Ulid)>>,
 }
 
 #[derive(Default)]
@@ -27,6 +34,26 @@ struct Found {
 }
 
 impl SubscriptionFacts {
+    /// Lets the other replicas know of a new subscription, so that it is delivered to whatever becomes of this one. Gives up waiting
+    /// for that while the control database does not answer.
+    pub(crate) async fn announce(&self, tenant: &Ulid, subscription: &Ulid, wake: &Notify) {
+        let new = (tenant.clone(), subscription.clone());
+        let mut unannounced = self.unannounced.subscribe();
+        self.unannounced.send_modify(|all| all.extend([new.clone()]));
+        wake.notify_one();
+        let announced = unannounced.wait_for(|all| !all.contains(&new));
+        let _late_or_done = timeout(ANNOUNCE_TIMEOUT, announced).await;
+    }
+
+    pub(crate) fn unannounced(&self) -> Vec<(Ulid, Ulid)> {
+        self.unannounced.borrow().iter().cloned().collect()
+    }
+
+    /// The control database knows them.
+    pub(crate) fn announced(&self, all: &[(Ulid, Ulid)]) {
+        self.unannounced.send_modify(|unannounced| unannounced.retain(|it| !all.contains(it)));
+    }
+
     /// What a sweep found in a tenant's database: all its subscriptions.
     pub(crate) fn note(&self, tenant: &Ulid, facts: Vec<Fact>) {
         let mut found = self.found.lock();

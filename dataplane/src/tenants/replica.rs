@@ -194,6 +194,11 @@ impl Replica {
     /// Hears which tenants have subscriptions and how many replicas deliver, and says what was found of subscriptions.
     async fn exchange_subscriptions(&mut self, app: &App) -> Result<(), PgError> {
         let Some(open) = &mut self.open else { return Ok(()) };
+        let unannounced = app.subscription_facts.unannounced();
+        if !unannounced.is_empty() {
+            subscriptions::announce(&mut open.conn, &unannounced).await?;
+            app.subscription_facts.announced(&unannounced);
+        }
         app.subscription_facts.list(subscriptions::tenants(&mut open.conn).await?);
         app.sender.set_replicas(replicas::n_live(&mut open.conn).await?);
         let (now, mut is_news) = (Instant::now(), false);

@@ -14,6 +14,7 @@ use rowgate_pg::control::replicas::{Report, Served};
 use rowgate_pg::control::tenants::TenantRow;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::LookUps;
+use rowgate_pg::tenant::subscriptions;
 use rowgate_pg::wire::{CallLimits, Calls, KeyLogins, KeySessions, Queries, QueryLimits, RequestPool, Share};
 use tokio::sync::Notify;
 
@@ -264,13 +265,21 @@ impl Tenant {
         let (pool, freshness) = (self.look_ups.clone(), Freshness::new(Instant::now()));
         let load = async move {
             let mut conn = pool.acquire().await?;
-            let loaded = catalog::load(&mut conn).await;
+            let loaded = match catalog::load(&mut conn).await {
+                Ok((catalog, watched)) => {
+                    // one that was made through a replica that is gone may be listed nowhere
+                    let has_events = catalog.entities.values().any(|entity| entity.events);
+                    let has_subscriptions = has_events && subscriptions::any(&mut conn).await;
+                    Ok((catalog, watched, has_subscriptions))
+                }
+                Err(error) => Err(error),
+            };
             conn.done(loaded)
         };
         let failed = |_: &Problem| self.metrics.catalog_load_failures.add_one();
         // beside it, so that a catalog that is served is one that requests get to
         let (loaded, ()) = tokio::join!(self.run_detached(load), self.request_pool.check());
-        let (catalog, watched) = loaded.inspect_err(failed)?;
+        let (catalog, watched, has_subscriptions) = loaded.inspect_err(failed)?;
         self.load_backoff.end();
         self.metrics.catalog_loads.add_one();
         let keys = self.current().map(|old| old.keys.successor()).unwrap_or_default();
@@ -279,6 +288,9 @@ impl Tenant {
         *self.snapshot.write() = Some(snapshot.clone());
         tracing::info!(tenant = %self.slug, generation = snapshot.catalog.generation, "catalog loaded");
         self.loaded.notify_one();
+        if has_subscriptions {
+            self.note_subscriptions_changed();
+        }
         Ok(snapshot)
     }
 

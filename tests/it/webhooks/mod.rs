@@ -1,4 +1,5 @@
 //! Webhooks: subscriptions, from the request that makes them to what receivers get.
 
 mod api;
+mod crash;
 mod for_json;

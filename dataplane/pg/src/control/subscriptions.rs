@@ -18,8 +18,20 @@ pub async fn tenants(conn: &mut PgConnection) -> Result<BTreeSet<Ulid>, PgError>
     Ok(tenants.into_iter().filter_map(|id| id.parse().ok()).collect())
 }
 
+/// Lets all replicas know that these tenants have these subscriptions, made through the API.
+pub async fn announce(conn: &mut PgConnection, new: &[(Ulid, Ulid)]) -> Result<(), PgError> {
+    let (tenants, ids): (Vec<&str>, Vec<&str>) =
+        new.iter().map(|(tenant, id)| (tenant.as_str(), id.as_str())).unzip();
+    let insert = sqlx::query(
+        "insert into control.subscriptions (tenant, id, origin)
+         select tenant, id, 'api' from unnest($1::text[], $2::text[]) n (tenant, id) on conflict do nothing",
+    );
+    insert.bind(tenants).bind(ids).execute(conn).await?;
+    Ok(())
+}
+
 /// Writes down what is true of some subscriptions of a tenant, and forgets those that were made through the API and are none of
-/// `present`. True where something has changed.
+/// `present`: of those that were only announced after a while, as what is true may be older. True where something has changed.
 pub async fn write(
     conn: &mut PgConnection,
     tenant: &Ulid,
@@ -29,7 +41,8 @@ pub async fn write(
     let column = |of: fn(&Fact) -> &String| facts.iter().map(of).cloned().collect::<Vec<_>>();
     let upsert = sqlx::query(
         "with gone as (
-             delete from control.subscriptions where tenant = $1 and origin = 'api' and not (id = any($7)) returning 1
+             delete from control.subscriptions where tenant = $1 and origin = 'api' and not (id = any($7))
+                 and (spec::text <> '{}' or changed_at < clock_timestamp() - interval '1 minute') returning 1
          ),
          written as (
              insert into control.subscriptions as s (tenant, id, origin, uid, spec, status)

@@ -95,6 +95,12 @@ pub async fn find(
     Ok(query.fetch_optional(conn).await?)
 }
 
+/// Whether the tenant has one. False where it cannot be asked, as before its tables are made.
+pub async fn any(conn: &mut PgConnection) -> bool {
+    let query = sqlx::query_scalar("select exists (select from dl.subscriptions)");
+    query.fetch_one(conn).await.unwrap_or_default()
+}
+
 /// Whether there is one of the key's.
 pub async fn exists(conn: &mut PgConnection, owner: &str, id: &str) -> Result<bool, PgError> {
     let query =

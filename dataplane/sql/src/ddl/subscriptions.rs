@@ -56,8 +56,8 @@ pub fn insert(id: &str, uid: &str, settings: &Settings) -> Sql {
     )
 }
 
-/// What the manifest says is another thing now. A delivery under way learns of it by the version; another owner is taken for
-/// one that lives until a delivery finds out.
+/// What the manifest says is another thing now. A delivery under way learns of it by the version, and one of other events, or as
+/// another owner, loses its lease, so that it writes nothing. Another owner is taken for one that lives until a delivery finds out.
 #[must_use]
 pub fn update(id: &str, settings: &Settings) -> Sql {
     with(
@@ -66,8 +66,12 @@ pub fn update(id: &str, settings: &Settings) -> Sql {
          max_attempts = n.max_attempts, initial_seconds = n.initial_seconds, max_seconds = n.max_seconds, \
          disable_on_gone = n.disable_on_gone, suspend = n.suspend, version = s.version + 1, \
          owner_inactive = s.owner_inactive and s.owner_key = n.owner_key, \
-         rels = case when s.tables is not distinct from n.tables and s.owner_key = n.owner_key then s.rels end \
-         from pg_catalog.json_populate_record(null::dl.subscriptions, $2::json) n where s.id = $1",
+         rels = case when o.keeps then s.rels end, lease = case when o.keeps then s.lease end, \
+         lease_until = case when o.keeps then s.lease_until end \
+         from pg_catalog.json_populate_record(null::dl.subscriptions, $2::json) n \
+         cross join lateral (select b.tables is not distinct from n.tables and b.ops = n.ops and b.owner_key = n.owner_key \
+             from dl.subscriptions b where b.id = $1) o (keeps) \
+         where s.id = $1",
         &[Some(id), Some(&settings.columns())],
     )
 }

@@ -52,6 +52,7 @@ pub(crate) async fn create(
         return Err(Problem::subscriptions_exceeded(most).into());
     }
     caller.tenant.note_subscriptions_changed();
+    app.subscription_facts.announce(&caller.tenant.id, &made, &app.tenants.wake).await;
     tracing::info!(tenant = %caller.tenant.slug, key = %owner, subscription = %made, "a webhook subscription was created");
     let subscription = found(&caller, &context, made.as_str()).await?;
     let mut response = secret_json(StatusCode::CREATED, &Shown::of(&subscription, Some(&secret.reveal())));

@@ -119,9 +119,9 @@ struct Schedule {
     disable_on_gone: Option<bool>,
 }
 
-/// What a data plane wrote of a subscription; `None`: it is not in a form of this version.
+/// What a data plane wrote of a subscription; `None`: nothing yet, or not in a form of this version.
 pub(crate) fn row(said: &Said) -> Option<Row> {
-    serde_json::from_str(&said.spec).ok()
+    serde_json::from_str(&said.spec).ok().filter(|row: &Row| !row.url.is_empty())
 }
 
 /// The object for a subscription of the Tenant `tenant`. `owner`: the ApiKey whose key owns it.
