@@ -27,6 +27,8 @@ const CHECK: Duration = Duration::from_millis(750);
 /// Of what was sent and of what was answered, this much is kept to be looked at.
 const EXCERPT: usize = 4096;
 
+const NO_SECRET: &str = "no secret of the subscription can be opened to sign with; rotate its secret";
+
 pub(super) struct Worker {
     pub(super) app: Arc<App>,
     pub(super) tenant: Arc<Tenant>,
@@ -141,10 +143,11 @@ impl Worker {
         let headers = message.headers(&self.claimed.headers, &self.secrets, now, &body);
         let allow_http = self.allow_http();
         let policy = Policy { allow_http, ranges: self.app.sender.ranges().to_vec() };
+        let refused = |why: String| Posted { took: Duration::ZERO, result: Err(SendFailure::Refused(why)) };
         let sent = match Destination::parse(&self.claimed.url, &policy) {
-            Err(refusal) => {
-                Posted { took: Duration::ZERO, result: Err(SendFailure::Refused(refusal.to_string())) }
-            }
+            Err(refusal) => refused(refusal.to_string()),
+            // nothing leaves unsigned
+            Ok(_) if self.secrets.is_empty() => refused(NO_SECRET.to_owned()),
             Ok(destination) => {
                 let post = self.app.sender.post(&destination, &policy, headers, body.clone());
                 tokio::select! {

@@ -1,7 +1,6 @@
 //! `/api/ddl/events/webhooks`: what keys make, read, change and ask of their subscriptions.
 
 mod change;
-mod fixture;
 mod past;
 mod refusals;
 mod replay;

@@ -2,4 +2,6 @@
 
 mod api;
 mod crash;
+mod delivery;
+mod fixture;
 mod for_json;

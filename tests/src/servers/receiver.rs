@@ -135,7 +135,15 @@ async fn serve(mut stream: TcpStream, noted: Arc<Mutex<Noted>>, decide: Decide) 
         noted.n_open += 1;
         noted.peak = noted.peak.max(noted.n_open);
     }
-    let _gone = answer(&mut stream, decide(request).await).await;
+    let mut rest = [0; 1];
+    let decided = tokio::select! {
+        decided = decide(request) => Some(decided),
+        // a sender that gives up closes
+        _ = stream.read(&mut rest) => None,
+    };
+    if let Some(decided) = decided {
+        let _gone = answer(&mut stream, decided).await;
+    }
     noted.lock().n_open -= 1;
 }
 

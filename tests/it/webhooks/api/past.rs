@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{Mill, id};
+use crate::webhooks::fixture::{Mill, id};
 
 const URL: &str = "http://127.0.0.1:9/hooks";
 

@@ -4,7 +4,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use super::fixture::{Mill, id, receiver};
+use crate::webhooks::fixture::{Mill, id, receiver};
 
 fn header<'a>(head: &'a str, name: &str) -> &'a str {
     let line = head.lines().find(|line| line.to_ascii_lowercase().starts_with(&format!("{name}:")));

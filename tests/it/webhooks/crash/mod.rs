@@ -3,7 +3,7 @@
 
 mod deliveries;
 mod points;
-mod works;
+pub(super) mod works;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

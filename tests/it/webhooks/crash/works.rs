@@ -51,12 +51,12 @@ metadata: {name: all}
 spec: {tenantRef: {name: works}}
 ";
 
-pub(super) const N_REPLICAS: usize = 2;
+pub(in crate::webhooks) const N_REPLICAS: usize = 2;
 /// Rows that writers insert and update.
 const ROWS: i64 = 40;
 
-pub(super) struct Works {
-    pub(super) server: Server,
+pub(in crate::webhooks) struct Works {
+    pub(in crate::webhooks) server: Server,
     world: World,
     key: String,
     replicas: Vec<Option<DataPlane>>,
@@ -68,7 +68,7 @@ fn reaches_loopback(command: &mut Command) {
 
 impl Works {
     /// What reconciles has ended; only the replicas deliver.
-    pub(super) async fn open() -> Works {
+    pub(in crate::webhooks) async fn open() -> Works {
         let server = Server::own().await;
         let mut world = World::on(&server, &[("works.yaml", TENANT)]);
         world.start_with(reaches_loopback).await;
@@ -81,7 +81,7 @@ impl Works {
     }
 
     /// Starts the replicas that are not there.
-    pub(super) async fn start(&mut self) {
+    pub(in crate::webhooks) async fn start(&mut self) {
         for replica in &mut self.replicas {
             if replica.is_none() {
                 *replica = Some(self.world.replica_with(reaches_loopback).await);
@@ -90,7 +90,7 @@ impl Works {
     }
 
     /// SIGKILL for some of them.
-    pub(super) async fn kill(&mut self, which: &[usize]) {
+    pub(in crate::webhooks) async fn kill(&mut self, which: &[usize]) {
         for i in which {
             if let Some(replica) = self.replicas[*i].take() {
                 let _killed = replica.end(Signal::SIGKILL).await;
@@ -99,7 +99,12 @@ impl Works {
     }
 
     /// The id of a new subscription.
-    pub(super) async fn subscribe(&self, table: &str, url: &str, payload_query: Option<&str>) -> String {
+    pub(in crate::webhooks) async fn subscribe(
+        &self,
+        table: &str,
+        url: &str,
+        payload_query: Option<&str>,
+    ) -> String {
         let body = json!({
             "name": table, "url": url, "filter": {"tables": [table]}, "payloadQuery": payload_query,
             "retry": {"maxAttempts": 20, "initialDelay": 1, "maxDelay": 1},
@@ -114,32 +119,32 @@ impl Works {
     }
 
     /// How a superuser reaches the tenant's database.
-    pub(super) async fn login(&self) -> Login {
+    pub(in crate::webhooks) async fn login(&self) -> Login {
         let found = rows(&mut self.sql().await, "select current_database() as name").await;
         self.server.superuser(found[0]["name"].as_str().expect("a name"))
     }
 
-    pub(super) async fn sql(&self) -> PgConnection {
+    pub(in crate::webhooks) async fn sql(&self) -> PgConnection {
         connect_to(&self.server.superuser("works")).await
     }
 }
 
 /// How far the writers may go, and how far they are.
 #[derive(Default)]
-pub(super) struct Load {
-    pub(super) allowed: AtomicUsize,
+pub(in crate::webhooks) struct Load {
+    pub(in crate::webhooks) allowed: AtomicUsize,
     written: AtomicUsize,
 }
 
 impl Load {
     /// Waits until everything is written that may be.
-    pub(super) async fn is_written(&self) {
+    pub(in crate::webhooks) async fn is_written(&self) {
         let all = || self.allowed.load(Ordering::Acquire) <= self.written.load(Ordering::Acquire);
         until("the writers", async || all().then_some(())).await;
     }
 
     /// Inserts and updates rows one by one, until it is dropped. What was committed, the database knows.
-    pub(super) async fn write(&self, login: &Login, seed: u64) {
+    pub(in crate::webhooks) async fn write(&self, login: &Login, seed: u64) {
         let mut random = StdRng::seed_from_u64(seed);
         loop {
             let mut conn = until("a connection", async || connect(login).await.ok()).await;
@@ -159,6 +164,11 @@ impl Load {
     }
 }
 
-pub(super) async fn probe(conn: &mut PgConnection, id: usize) {
+pub(in crate::webhooks) async fn probe(conn: &mut PgConnection, id: usize) {
     execute(conn, &format!("insert into works.probes values ({id}, 0)")).await;
+}
+
+/// One change of a row.
+pub(in crate::webhooks) async fn changed(works: &Works, n: i64) {
+    execute(&mut works.sql().await, &format!("insert into works.orders values ({n}, 0)")).await;
 }

@@ -65,32 +65,32 @@ spec:
       - {entity: orders, actions: [read], fields: {include: [id]}}
 ";
 
-pub(super) struct Mill {
-    pub(super) world: World,
+pub(in crate::webhooks) struct Mill {
+    pub(in crate::webhooks) world: World,
     client: Client,
 }
 
 impl Mill {
     /// Webhooks may go to this machine.
-    pub(super) async fn open() -> Mill {
+    pub(in crate::webhooks) async fn open() -> Mill {
         Mill::open_with(|command| {
             command.env("ROWGATE_WEBHOOK_RANGES", "127.0.0.0/8");
         })
         .await
     }
 
-    pub(super) async fn open_with(change: impl FnOnce(&mut Command)) -> Mill {
+    pub(in crate::webhooks) async fn open_with(change: impl FnOnce(&mut Command)) -> Mill {
         let mut world = World::new(&[("mill.yaml", TENANT)]).await;
         world.start_with(change).await;
         Mill { world, client: Client::new() }
     }
 
-    pub(super) async fn sql(&self, script: &str) {
+    pub(in crate::webhooks) async fn sql(&self, script: &str) {
         execute(&mut self.world.superuser("mill").await, script).await;
     }
 
     /// Below the address of subscriptions. `Value::Null`: no body.
-    pub(super) async fn ask(&self, key: &str, method: &str, path: &str, body: &Value) -> Reply {
+    pub(in crate::webhooks) async fn ask(&self, key: &str, method: &str, path: &str, body: &Value) -> Reply {
         let url = format!("{}/api/ddl/events/webhooks{path}", self.world.url());
         let key = self.world.key(key);
         let headers = [("X-API-Key", key.as_str()), ("Content-Type", "application/json")];
@@ -101,25 +101,32 @@ impl Mill {
     }
 
     /// What is answered with that status.
-    pub(super) async fn told(&self, key: &str, method: &str, path: &str, body: Value, status: u16) -> Value {
+    pub(in crate::webhooks) async fn told(
+        &self,
+        key: &str,
+        method: &str,
+        path: &str,
+        body: Value,
+        status: u16,
+    ) -> Value {
         let reply = self.ask(key, method, path, &body).await;
         assert_eq!(reply.status, status, "{method} {path} {body}: {reply:?}");
         if reply.body.is_empty() { Value::Null } else { reply.json() }
     }
 
     /// A subscription to what happens to orders, suspended, so that nothing is sent.
-    pub(super) async fn subscribed(&self, key: &str, url: &str) -> Value {
+    pub(in crate::webhooks) async fn subscribed(&self, key: &str, url: &str) -> Value {
         let body = json!({"name": "orders", "url": url, "filter": {"tables": ["orders"]}, "suspend": true});
         self.told(key, "POST", "", body, 201).await
     }
 }
 
-pub(super) fn id(subscription: &Value) -> String {
+pub(in crate::webhooks) fn id(subscription: &Value) -> String {
     subscription["id"].as_str().expect("an id").to_owned()
 }
 
 /// A server that answers every request with 200, and what it got: head and body.
-pub(super) async fn receiver() -> (String, UnboundedReceiver<(String, String)>) {
+pub(in crate::webhooks) async fn receiver() -> (String, UnboundedReceiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("http://{}/hooks", listener.local_addr().expect("an address"));
     let (sender, got) = unbounded_channel();
