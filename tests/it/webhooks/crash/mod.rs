@@ -56,6 +56,9 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
+/// Seen to fail where replicas learn of a subscription from the control database alone, in which a replica that is killed has not
+/// written it, and with claims that look at no lease.
+///
 /// `ROWGATE_CASES`: for each 2,000 of them a round, which `make soak` asks for.
 #[tokio::test]
 async fn every_event_is_delivered_and_in_the_order_of_its_row_whatever_is_killed() {

@@ -12,7 +12,7 @@ const MAX_OPEN: usize = 16;
 const N_SLOW: usize = 200;
 const N_CHANGES: i64 = 50;
 
-/// Seen to fail without a limit for each host, and with workers that wait for a permit in the place of others.
+/// Seen to fail without a limit for each host.
 #[tokio::test]
 async fn two_hundred_subscriptions_to_a_slow_host_hold_up_no_other_one() {
     let works = Works::open().await;

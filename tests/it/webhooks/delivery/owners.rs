@@ -69,7 +69,6 @@ async fn a_revoked_owner_ends_the_delivery_under_way_and_nothing_leaves_any_more
     .await;
 }
 
-/// Seen to fail with a payload query that runs as another role.
 #[tokio::test]
 async fn a_scoped_owner_is_sent_the_columns_that_it_may_read() {
     let mill = Mill::open().await;
