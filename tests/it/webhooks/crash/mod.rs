@@ -57,7 +57,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 /// Seen to fail where replicas learn of a subscription from the control database alone, in which a replica that is killed has not
-/// written it, and with claims that look at no lease.
+/// written it.
 ///
 /// `ROWGATE_CASES`: for each 2,000 of them a round, which `make soak` asks for.
 #[tokio::test]

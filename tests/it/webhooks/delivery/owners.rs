@@ -36,15 +36,18 @@ async fn a_revoked_owner_ends_the_delivery_under_way_and_nothing_leaves_any_more
     let key = "metadata: {name: one}\nspec: {tenantRef: {name: mill}";
     mill.world.edit("mill.yaml", key, &format!("{key}, revoked: true"));
     until("the end of the request", async || (receiver.open().0 == 0).then_some(())).await;
+    // it was ended for its owner, and not because no answer came
+    let mut superuser = mill.world.superuser("mill").await;
+    let attempts = format!("select 1 as n from dl.deliveries where subscription = '{id}'");
     mill.sql("insert into mill.orders values (2)").await;
     requests(&witness, 2).await;
-    let mut superuser = mill.world.superuser("mill").await;
     let text = format!("select state, owner_inactive, attempts from dl.subscriptions where id = '{id}'");
     until("its owner's end", async || {
         let found = rows(&mut superuser, &text).await;
         (found[0]["owner_inactive"] == true).then_some(())
     })
     .await;
+    assert!(rows(&mut superuser, &attempts).await.is_empty(), "no attempt came to its end");
     // a replay enables, and sends nothing
     mill.sql(&format!("update dl.subscriptions set state = 'enabled', cursor_tick = 1 where id = '{id}'"))
         .await;
