@@ -108,7 +108,7 @@ pub(super) async fn write(login: &Login, writer: usize, progress: &Progress) {
                 // the connection is gone: what it had not committed is lost, and the rows know
                 "" | "57P01" | "57P02" | "57P03" => {}
                 // what was prepared was ended when this writer connected again
-                "42704" => conn = Some(connected),
+                "42704" if script.contains(" prepared '") => conn = Some(connected),
                 _ => panic!("{error}: {script}"),
             }
         }
