@@ -103,9 +103,7 @@ impl Tenant {
         };
         let columns = select.as_ref().unwrap_or(&readable);
         let sql = |from: &str| {
-            let columns: Vec<String> =
-                columns.iter().map(|c| format!("{} as \"{}\"", json_of(c), entity.exposed(c.name))).collect();
-            format!("select to_json(a)::text from (select {} from {from} {rest}) a", columns.join(", "))
+            format!("select to_json(a)::text from (select {} from {from} {rest}) a", shown(entity, columns))
         };
         if readable.is_empty() {
             let reply = self.client.get(&path, &headers).await;
@@ -258,8 +256,14 @@ pub(super) fn named(relation: &Relation, values: &[Option<String>]) -> String {
     format!("where {}", all.join(" and "))
 }
 
+/// Columns of `r` under the names of the entity, so that `to_json` writes them as the contract says.
+pub(super) fn shown(entity: &Entity, columns: &[&Column]) -> String {
+    let shown = |column: &&Column| format!("{} as \"{}\"", json_of(column), entity.exposed(column.name));
+    columns.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
 /// A column so that `to_json` writes it as the contract says.
-pub(super) fn json_of(column: &Column) -> String {
+fn json_of(column: &Column) -> String {
     let name = format!("r.{}", column.name);
     match column.writing {
         Writing::Bytes => format!("replace(encode({name}, 'base64'), E'\\n', '')"),

@@ -7,7 +7,7 @@ use rowgate_tests::servers::postgres::execute;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::comparing::{Difference, Tenant, json_of, texts};
+use super::comparing::{Difference, Tenant, shown, texts};
 use super::draw::draw;
 use super::manifest::{is_captured, manifest};
 use super::model::Who;
@@ -95,8 +95,6 @@ async fn compare(tenant: &mut Tenant, (key, entity): (usize, usize)) -> Result<(
     let (name, who) = (&relation.name, Who { key, role });
     let is_open =
         entity.rest && relation.key.iter().all(|key| readable.iter().any(|column| column.name == *key));
-    let columns: Vec<String> =
-        readable.iter().map(|c| format!("{} as \"{}\"", json_of(c), entity.exposed(c.name))).collect();
     let same: Vec<String> = relation.key.iter().map(|key| format!("l.{key} = {name}.{key}")).collect();
     let sql = format!(
         "select case o.op when 'i' then 'insert' when 'u' then 'update' else 'delete' end || ' '
@@ -104,7 +102,7 @@ async fn compare(tenant: &mut Tenant, (key, entity): (usize, usize)) -> Result<(
          from dl.outbox o cross join lateral json_populate_record(null::app.{name}, o.image) {name}
          where o.rel = 'app.{name}'::regclass and ({})
             and (o.op = 'd' or exists (select from {} l where {})) order by o.seq",
-        columns.join(", "),
+        shown(entity, &readable),
         drawn.condition(name, security, who, "read"),
         drawn.visible(entity.relation, who),
         same.join(" and "),
