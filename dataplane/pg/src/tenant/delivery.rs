@@ -129,7 +129,7 @@ pub async fn pass_over(
     let update = sqlx::query(
         "update dl.subscriptions s set cursor_tick = $2 + 1, cursor_seq = 0
          where s.cursor_tick between $1 and $2 and s.lease is null and s.batch_id is null
-             and s.rels_of = (select $3 || coalesce(k.set_role::text, '') from dl.keys k where k.id = s.owner_key)
+             and s.rels_of = (select $3 || coalesce(l.set_role::text, '') from dl.live l where l.id = s.owner_key limit 1)
              and not s.rels && (select dl.changed($1, $2))",
     );
     update.bind(since).bind(newest).bind(catalog).execute(conn).await?;

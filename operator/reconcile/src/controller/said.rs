@@ -142,9 +142,8 @@ impl<S: ResourceSource + 'static> Controller<S> {
             tenants.extend(id.or(status).zip(tenant));
         }
         let mut owners: HashMap<&str, &str> = HashMap::new();
-        for key in &self.snapshot.api_keys {
-            let id = key.status.as_ref().and_then(|status| status.api_key_id.as_deref());
-            owners.extend(id.zip(key.metadata.name.as_deref()));
+        for key in self.entries.values().flat_map(|entry| &entry.state).flat_map(|state| &state.keys) {
+            owners.extend(key.id.as_ref().map(|id| (id.as_str(), key.object.name.as_str())));
         }
         let of_api = self.subscriptions.said.values().filter(|said| said.is_of_api);
         let mirror = |said: &Said| {

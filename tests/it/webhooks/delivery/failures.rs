@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rowgate_tests::servers::receiver::{Answer, Receiver};
-use rowgate_tests::wait::until;
+use rowgate_tests::wait::{until, until_ok};
 use serde_json::{Value, json};
 
 use super::{read_until, requests, subscribed, told};
@@ -166,4 +166,40 @@ async fn what_is_undelivered_for_30_days_disables_and_is_released() {
     })
     .await;
     assert_eq!(receiver.n_requests(), 0);
+}
+
+/// Ticks are made between the sweeps, whose statements differ then: one that asked a table which it may not read said nothing more.
+#[tokio::test]
+async fn what_fails_shows_in_the_object_that_mirrors_the_subscription() {
+    let mill = Mill::open().await;
+    let receiver = Receiver::good().await;
+    let (id, _) = subscribed(&mill, &receiver, &json!({})).await;
+    let name = format!("orders-{}", &id[id.len() - 12..]);
+    let delivering = async |is_so: &str, reason: &str| {
+        until_ok(reason, async || {
+            let status = mill.world.status("WebhookSubscription", &name);
+            let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+            let found = conditions.into_iter().find(|it| it["type"] == "Delivering").unwrap_or_default();
+            match (&found["status"], &found["reason"]) == (&json!(is_so), &json!(reason)) {
+                true => Ok((found, status)),
+                false => Err(status),
+            }
+        })
+        .await
+    };
+    mill.sql("insert into mill.orders values (1)").await;
+    requests(&receiver, 1).await;
+    delivering("True", "Delivering").await;
+    mill.told("one", "PATCH", &format!("/{id}"), json!({"url": "http://127.0.0.1:9/"}), 200).await;
+    for n in 2..4 {
+        mill.sql(&format!("insert into mill.orders values ({n}); insert into mill.bags values ({n})")).await;
+        read_until(&mill, &id, |read| read["lagEvents"] == n - 1).await;
+    }
+    let (condition, status) = delivering("False", "Failing").await;
+    let message = condition["message"].as_str().expect("a text");
+    assert!(message.contains("the receiver refused the connection"), "{condition}");
+    assert_eq!(status["id"], id, "{status}");
+    mill.told("one", "PATCH", &format!("/{id}"), json!({"url": receiver.url("/hooks")}), 200).await;
+    requests(&receiver, 2).await;
+    delivering("True", "Delivering").await;
 }
