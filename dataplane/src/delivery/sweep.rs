@@ -21,7 +21,9 @@ impl Sweep {
         let takes = tenant
             .on_deliveries(move |conn| Box::pin(async move { facts::takes_sweep(conn, &replica).await }));
         if !takes.await.unwrap_or_default() {
-            self.newest = None;
+            if self.newest.take().is_some() {
+                tenant.deliveries.counts.forget();
+            }
             return;
         }
         let Some(newest) = tenant.event_tail.newest().map(|tick| tick.number) else { return };

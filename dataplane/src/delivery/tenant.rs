@@ -38,6 +38,13 @@ pub(crate) struct DeliveryCounts {
     pub(crate) lag: AtomicU64,
 }
 
+impl DeliveryCounts {
+    /// Another replica sweeps now.
+    pub(crate) fn forget(&self) {
+        [&self.enabled, &self.disabled, &self.lag].into_iter().for_each(|n| n.store(0, Ordering::Relaxed));
+    }
+}
+
 impl Deliveries {
     pub(crate) fn new(connections: LookUps) -> Deliveries {
         Deliveries {

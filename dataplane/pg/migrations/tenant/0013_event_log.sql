@@ -95,7 +95,7 @@ create function dl.keep(subscription text, last_tick bigint) returns void
             ), kept as (
                 insert into dl.backlog (subscription, tick, seq, at, rel, op, cause, image)
                 select keep.subscription, p.tick, p.seq, p.at, p.rel, p.op, p.cause, p.image::json from page p
-                where p.op is not null and p.tick <= last_tick and p.at > now() - interval '30 days'
+                where p.op is not null and p.tick <= last_tick
                 on conflict do nothing
             )
             select p.tick, p.seq into from_tick, from_seq from page p order by p.tick desc, p.seq desc limit 1;
@@ -123,7 +123,6 @@ create function dl.retire(max_bytes bigint, out bytes bigint, out oldest date, o
     begin
         -- what has a bound of its own
         delete from dl.audit a where a.at < now() - interval '90 days';
-        delete from dl.backlog b where b.at < now() - interval '30 days';
         delete from dl.backlog b using dl.subscriptions s
             where s.id = b.subscription and (b.tick, b.seq) <= (s.cursor_tick, s.cursor_seq);
         delete from dl.deliveries d using (

@@ -1,6 +1,7 @@
 //! `/metrics`: all meters and what is true at this moment, as one page.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::body::Body;
 use axum::http::HeaderValue;
@@ -28,6 +29,7 @@ fn page(app: &App) -> String {
     databases(&mut text, &tenants);
     servers(&mut text, app);
     events(&mut text, &tenants);
+    webhooks(&mut text, &tenants);
     catalogs(&mut text, &tenants);
     process::tell(&mut text);
     text.finish()
@@ -188,6 +190,41 @@ fn events(text: &mut Text, tenants: &[Arc<Tenant>]) {
             text.sample(&[("tenant", tenant.slug.as_str()), ("reason", reason)], n.get());
         }
     }
+}
+
+fn webhooks(text: &mut Text, tenants: &[Arc<Tenant>]) {
+    let help = "Requests to receivers of webhooks, by outcome.";
+    text.family("rowgate_webhook_deliveries_total", Kind::Counter, help);
+    for tenant in tenants {
+        let counts = &tenant.deliveries.counts;
+        for (outcome, n) in [("delivered", &counts.delivered), ("failed", &counts.failed)] {
+            text.sample(&[("tenant", tenant.slug.as_str()), ("outcome", outcome)], n.get());
+        }
+    }
+    let help = "Events that receivers of webhooks have taken.";
+    text.family("rowgate_webhook_events_delivered_total", Kind::Counter, help);
+    for tenant in tenants {
+        text.sample(&[("tenant", tenant.slug.as_str())], tenant.deliveries.counts.events.get());
+    }
+    let help = "Batches of webhooks that were given up.";
+    text.family("rowgate_webhook_dead_letters_total", Kind::Counter, help);
+    for tenant in tenants {
+        text.sample(&[("tenant", tenant.slug.as_str())], tenant.deliveries.counts.dead_letters.get());
+    }
+    let help =
+        "Webhook subscriptions, by state, at the replica that looks after those of the tenant; 0 elsewhere.";
+    text.family("rowgate_webhook_subscriptions", Kind::Gauge, help);
+    for tenant in tenants {
+        let counts = &tenant.deliveries.counts;
+        for (state, n) in [("enabled", &counts.enabled), ("disabled", &counts.disabled)] {
+            text.sample(&[("tenant", tenant.slug.as_str()), ("state", state)], n.load(Ordering::Relaxed));
+        }
+    }
+    let help =
+        "Events that webhooks have not delivered, at most 10000 of each subscription, at that replica.";
+    gauge(text, tenants, "rowgate_webhook_undelivered_events", help, |tenant| {
+        Some(tenant.deliveries.counts.lag.load(Ordering::Relaxed))
+    });
 }
 
 fn servers(text: &mut Text, app: &App) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use rowgate_tests::servers::receiver::{Answer, Receiver};
+use rowgate_tests::servers::receiver::{Answer, Receiver, Request};
 use rowgate_tests::wait::{until, until_ok};
 use serde_json::{Value, json};
 
@@ -50,11 +50,13 @@ async fn a_batch_is_tried_again_as_it_was_until_it_is_taken() {
         assert_eq!((&message["id"], &message["attempt"]), (&got[0].json()["id"], &json!(i + 1)), "{message}");
         assert_eq!(message["replay"], false);
     }
-    let times: Vec<&String> = got[..5].iter().map(|request| &request.headers["webhook-timestamp"]).collect();
-    assert!(
-        times.windows(2).all(|pair| pair[0] < pair[1]),
-        "each attempt is signed for its own time: {times:?}"
-    );
+    // in milliseconds: half a second may lie between two attempts
+    let time = |request: &Request| request.json()["timestamp"].as_str().expect("a time").to_owned();
+    let times: Vec<String> = got[..5].iter().map(time).collect();
+    assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "each attempt has its own time: {times:?}");
+    let signed: Vec<&String> = got[..5].iter().map(|request| &request.headers["webhook-timestamp"]).collect();
+    assert!(signed.windows(2).all(|pair| pair[0] <= pair[1]), "{signed:?}");
+    assert!(signed[0] < signed[4], "each attempt is signed for its own time: {signed:?}");
     assert_eq!(told(&got[5]), ["insert 4"]);
     assert_ne!(got[5].json()["id"], got[0].json()["id"]);
 
@@ -111,6 +113,14 @@ async fn the_third_dead_letter_in_a_row_disables_and_a_patch_enables_where_it_wa
     assert_eq!((&read["reason"], &read["deadLetters"]), (&json!("DeadLetters"), &json!(3)), "{read}");
     assert_eq!((&read["delivering"], &read["lagEvents"]), (&json!("Disabled"), &json!(2)), "{read}");
     assert_eq!(receiver.n_requests(), 3);
+    let metrics = reqwest::get(format!("{}/metrics", mill.world.probes_url())).await.expect("an answer");
+    let metrics = metrics.text().await.expect("a text");
+    for line in [
+        "rowgate_webhook_deliveries_total{tenant=\"mill\",outcome=\"failed\"} 3",
+        "rowgate_webhook_dead_letters_total{tenant=\"mill\"} 3",
+    ] {
+        assert!(metrics.lines().any(|it| it == line), "{line}: {metrics}");
+    }
     is_picky.store(false, Ordering::Release);
     mill.told("one", "PATCH", &format!("/{id}"), json!({"suspend": false}), 200).await;
     let got = requests(&receiver, 5).await;
@@ -149,7 +159,8 @@ async fn what_is_undelivered_for_30_days_disables_and_is_released() {
     let keep = |days: u32| {
         format!(
             "insert into dl.backlog (subscription, tick, seq, at, rel, op, image)
-             select '{id}', 1, {days}, now() - interval '{days} days', 'mill.orders'::regclass, 'i', '{{\"id\": 1}}'"
+             select id, cursor_tick, {days}, now() - interval '{days} days', 'mill.orders'::regclass, 'i', '{{\"id\": 1}}'
+             from dl.subscriptions where id = '{id}'"
         )
     };
     mill.sql(&keep(29)).await;
