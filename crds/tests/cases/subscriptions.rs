@@ -28,7 +28,7 @@ pub(super) fn cases() -> Vec<Case> {
         (", filter: {}, batch: {}, retry: {}, headers: {}", ""),
         (
             ", filter: {ops: [upsert]}",
-            "spec.filter.ops[0]: \"upsert\" is not one of insert, update, delete, truncate",
+            "spec.filter.ops[0]: \"upsert\" is not one of insert, update, delete, truncate (did you mean insert?)",
         ),
         (", filter: {ops: [insert, insert]}", "spec.filter.ops: holds \"insert\" twice"),
         (", filter: {tables: []}", "spec.filter.tables: must have at least 1 entries, not 0"),
