@@ -1,8 +1,8 @@
 //! Sessions that are logged in as a key's own role, for statements that are not ours: routines of the tenant (`calls`) and SQL of
 //! the key itself (`queries`). Behind a role that is switched, as in the request pool, such a statement could go on as the login.
 //!
-//! A session belongs to one key, from its login to its end. `key_queue` says whose statement is next, `opened` makes its session,
-//! `session_cache` has the sessions between statements, `bounded` ends what takes too long.
+//! A session belongs to one key, from its login to its end. `turns` takes a statement from its turn to its answer: `key_queue` says
+//! whose is next, `opened` makes its session, `session_cache` has the sessions between statements, `bounded` ends what takes too long.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,9 +30,12 @@ mod key_queue;
 mod opened;
 mod queries;
 mod session_cache;
+mod turns;
 
 pub use calls::{Call, CallLimits, CallOutcome, Calls};
-pub use queries::{Queries, Query, QueryColumn, QueryLimits, QueryOutcome, Values};
+pub use queries::{
+    Described, Queries, Query, QueryColumn, QueryLimits, QueryOutcome, RowForm, Typed, Typing, Values,
+};
 
 /// For the server to accept a new session, or a request to end one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -7,18 +7,16 @@ use std::time::Duration;
 use rowgate_core::name::Ulid;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
-use tokio::sync::oneshot;
-use tokio_util::task::TaskTracker;
 
 use super::KeySessions;
-use super::key_queue::KeyQueue;
-use crate::wire::ask::Ask;
+use super::turns::{Answer, Ran, Turns, Work};
+use crate::wire::ask::{Ask, KeyRow};
+use crate::wire::connection::Connection;
+use crate::wire::connection::called::Called;
+use crate::wire::connection::transport::Socket;
 use crate::wire::counters::Counters;
 use crate::wire::failure::{CallFailure, Cause, Failure};
-use crate::wire::pool::NoSlot;
 use crate::wire::request_pool::Load;
-
-mod task;
 
 /// One call in the name of one API key.
 #[derive(Debug, Clone)]
@@ -49,7 +47,7 @@ pub struct CallOutcome {
 pub struct CallLimits {
     /// Sessions, and calls at once, at most; of one key one less.
     pub size: usize,
-    /// Calls at most that wait for one of them, half of them of one key; whoever comes beyond is refused at once.
+    /// Calls at most that wait for one of them, half of them of one key; one more is refused at once.
     pub queue: usize,
     /// For the call to begin.
     pub wait: Duration,
@@ -60,14 +58,8 @@ pub struct CallLimits {
 /// A cheap handle; clones share the sessions.
 #[derive(Clone)]
 pub struct Calls {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    sessions: KeySessions,
-    limits: CallLimits,
-    queue: KeyQueue,
-    tasks: TaskTracker,
+    turns: Turns,
+    grace: Duration,
 }
 
 impl CallLimits {
@@ -83,8 +75,8 @@ impl Calls {
     /// In sessions that queries may use too.
     #[must_use]
     pub fn new(sessions: KeySessions, limits: CallLimits) -> Calls {
-        let queue = KeyQueue::new(limits.size, limits.queue);
-        Calls { shared: Arc::new(Shared { sessions, limits, queue, tasks: TaskTracker::new() }) }
+        let CallLimits { size, queue, wait, grace } = limits;
+        Calls { turns: Turns::new(sessions, size, queue, wait), grace }
     }
 
     /// Calls at most once. `check` asks the request pool for the key alone, right before. Nothing was done where it fails with
@@ -93,43 +85,74 @@ impl Calls {
     ///
     /// It runs in a task of its own, which owns the session. One that nobody waits for any more has a second to end.
     pub async fn call(&self, check: Ask, call: Call) -> Result<CallOutcome, CallFailure> {
-        let CallLimits { queue, wait, .. } = self.shared.limits;
-        let permit = self.shared.queue.take(&call.key, wait).await.map_err(|why| match why {
-            NoSlot::Full => {
-                Failure::Busy(format!("{queue} calls are waiting already, or half as many of this key"))
-            }
-            NoSlot::Late | NoSlot::Closed => Failure::Busy("no running call ended in time".to_owned()),
-        })?;
-        let (sender, receiver) = oneshot::channel();
-        let shared = self.shared.clone();
-        self.shared.tasks.spawn(task::run(shared, permit, check, call, sender));
-        let ended = |_| Failure::Internal(Cause::ours("the task of a call ended")).into();
-        receiver.await.map_err(ended).and_then(|answer| answer)
+        let limit = Duration::from_millis(call.statement_timeout_ms.into()) + self.grace;
+        self.turns.run(check, call, limit).await
     }
 
     /// Whether a session is open, or was a moment ago.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        0 < self.shared.queue.load().0 || 0 < self.shared.sessions.n_idle()
+        self.turns.is_in_use()
     }
 
     /// What it does at this moment.
     #[must_use]
     pub fn load(&self) -> Load {
-        let (in_use, waiting) = self.shared.queue.load();
-        Load { size: self.shared.limits.size, in_use, idle: self.shared.sessions.n_idle(), waiting }
+        self.turns.load()
     }
 
     /// Of sessions and calls.
     #[must_use]
     pub fn counters(&self) -> &Counters {
-        self.shared.sessions.counters()
+        self.turns.sessions().counters()
     }
 
     /// Waits for calls under way and closes all sessions.
     pub async fn close(&self) {
-        self.shared.tasks.close();
-        self.shared.tasks.wait().await;
-        self.shared.sessions.trim(Duration::ZERO);
+        self.turns.close().await;
+    }
+}
+
+impl Work for Call {
+    type Outcome = CallOutcome;
+    type Failure = CallFailure;
+
+    const WORDS: (&'static str, &'static str) = ("call", "calls");
+
+    fn key(&self) -> &Ulid {
+        &self.key
+    }
+
+    fn role(&self) -> &str {
+        &self.role
+    }
+
+    fn statement_timeout_ms(&self) -> u32 {
+        self.statement_timeout_ms
+    }
+
+    fn may(&self, key: &KeyRow) -> Result<(), Failure> {
+        match key.id == self.key && key.generation <= self.generation {
+            true => Ok(()),
+            false => Err(Failure::Changed(Cause::ours("the call was compiled for an older catalog"))),
+        }
+    }
+
+    async fn run(&self, connection: &mut Connection<Socket>) -> Ran<Call> {
+        let Called { answer, is_whole } = connection.call(self).await;
+        (answer, is_whole)
+    }
+
+    fn judged(answer: Answer<Call>) -> (Answer<Call>, bool) {
+        let answer = answer.map_err(|failure| match failure {
+            CallFailure::Any(Failure::Unavailable(cause)) => Call::lost(cause),
+            failure => failure,
+        });
+        let is_doubtful = matches!(answer, Err(CallFailure::Lost(_) | CallFailure::Any(Failure::Timeout)));
+        (answer, is_doubtful)
+    }
+
+    fn lost(cause: String) -> CallFailure {
+        CallFailure::Lost(cause)
     }
 }

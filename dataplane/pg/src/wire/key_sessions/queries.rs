@@ -5,20 +5,23 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use rowgate_core::name::Ulid;
-use rowgate_sql::text::{Bind, Ident};
-use tokio::sync::oneshot;
-use tokio_util::task::TaskTracker;
+use rowgate_sql::shape::Encoding;
+use rowgate_sql::text::{Bind, Format, Ident};
+use tokio::sync::mpsc;
 
 use super::KeySessions;
-use super::key_queue::KeyQueue;
-use crate::wire::ask::Ask;
-use crate::wire::connection::queried::Step;
+use super::turns::{Answer, Ran, Turns, Work};
+use crate::wire::ask::{Ask, KeyRow};
+use crate::wire::connection::Connection;
+use crate::wire::connection::queried::{Queried, Step};
+use crate::wire::connection::transport::Socket;
 use crate::wire::failure::{Cause, Failure, QueryFailure};
-use crate::wire::pool::NoSlot;
 use crate::wire::request_pool::Load;
 
-mod task;
+/// By how much the server lets a statement outlive our own limit.
+const SPARE: Duration = Duration::from_secs(5);
 
 /// One statement of an API key.
 #[derive(Clone)]
@@ -35,9 +38,48 @@ pub struct Query {
     pub text: Arc<str>,
     /// The values of `$1` and so on.
     pub binds: Vec<Bind>,
+    /// Makes the binds where their types are PostgreSQL's to say, and says how rows are read. `None`: `binds` are all, and a type
+    /// that is not a scalar of PostgreSQL's own is read as text.
+    pub typing: Option<Arc<dyn Typing>>,
     pub values: Values,
     /// How long the answer may be: rows are cut there, one value is refused.
     pub max_bytes: usize,
+    /// Takes what there is of the rows whenever that has grown to a chunk; the outcome has the rest. While it takes nothing, nothing
+    /// is read from PostgreSQL. `None`: the outcome has all.
+    pub chunks: Option<mpsc::Sender<Vec<u8>>>,
+}
+
+/// Learns what a statement takes and gives, after PostgreSQL has parsed it and before it runs.
+pub trait Typing: Send + Sync {
+    /// One bind for each parameter, and how the rows are read.
+    ///
+    /// # Errors
+    /// [`QueryFailure::Declined`] where a value does not fit, or the columns do; or why types could not be looked up.
+    fn typed<'a>(&'a self, described: &'a Described) -> BoxFuture<'a, Result<Typed, QueryFailure>>;
+}
+
+/// What PostgreSQL says of a statement that it has parsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// The types of `$1` and so on, by their oids.
+    pub parameters: Vec<u32>,
+    pub columns: Vec<QueryColumn>,
+}
+
+/// How values are sent, and rows are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Typed {
+    pub binds: Vec<Bind>,
+    pub rows: RowForm,
+}
+
+/// What is made of each row; one entry for each column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowForm {
+    /// An object, joined to the next by a comma.
+    Json(Vec<Encoding>),
+    /// Its length as 4 bytes, the highest first, and the body of PostgreSQL's DataRow, with each column in this format.
+    Wire(Vec<Format>),
 }
 
 /// What is wanted of a query.
@@ -53,7 +95,8 @@ pub enum Values {
 #[derive(Debug)]
 pub struct QueryOutcome {
     pub columns: Vec<QueryColumn>,
-    /// JSON objects joined by commas, without brackets around them; or the one value, empty where it is NULL or there is no row.
+    /// JSON objects joined by commas, without brackets around them, or another [`RowForm`]; or the one value, empty where it is NULL or
+    /// there is no row. Without what [`Query::chunks`] took.
     pub json: Vec<u8>,
     pub n_rows: usize,
     /// There are more rows than were taken.
@@ -63,6 +106,10 @@ pub struct QueryOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryColumn {
     pub name: String,
+    /// Of `pg_type`; below a domain, what that is made of.
+    pub oid: u32,
+    /// `pg_attribute.atttypmod`, such as the 12 and the 2 of `numeric(12,2)`; -1 where there is none.
+    pub modifier: i32,
 }
 
 /// How many queries of a tenant run and wait at once.
@@ -70,7 +117,7 @@ pub struct QueryColumn {
 pub struct QueryLimits {
     /// Sessions, and queries at once, at most; of one key one less.
     pub size: usize,
-    /// Queries at most that wait for one of them, half of them of one key; whoever comes beyond is refused at once.
+    /// Queries at most that wait for one of them, half of them of one key; one more is refused at once.
     pub queue: usize,
     /// For the query to begin.
     pub wait: Duration,
@@ -79,14 +126,13 @@ pub struct QueryLimits {
 /// A cheap handle; clones share the queue.
 #[derive(Clone)]
 pub struct Queries {
-    shared: Arc<Shared>,
+    turns: Turns,
 }
 
-struct Shared {
-    sessions: KeySessions,
-    limits: QueryLimits,
-    queue: KeyQueue,
-    tasks: TaskTracker,
+/// A query, and what is done with it.
+struct Asked {
+    query: Query,
+    step: Step,
 }
 
 impl QueryLimits {
@@ -101,8 +147,8 @@ impl Queries {
     /// In sessions that calls may use too.
     #[must_use]
     pub fn new(sessions: KeySessions, limits: QueryLimits) -> Queries {
-        let queue = KeyQueue::new(limits.size, limits.queue);
-        Queries { shared: Arc::new(Shared { sessions, limits, queue, tasks: TaskTracker::new() }) }
+        let QueryLimits { size, queue, wait } = limits;
+        Queries { turns: Turns::new(sessions, size, queue, wait) }
     }
 
     /// Runs the query. `check` asks the request pool for the key alone, right before.
@@ -119,38 +165,66 @@ impl Queries {
     }
 
     async fn ask(&self, check: Ask, query: Query, step: Step) -> Result<QueryOutcome, QueryFailure> {
-        let QueryLimits { queue, wait, .. } = self.shared.limits;
-        let permit = self.shared.queue.take(&query.key, wait).await.map_err(|why| match why {
-            NoSlot::Full => {
-                Failure::Busy(format!("{queue} queries are waiting already, or half as many of this key"))
-            }
-            NoSlot::Late | NoSlot::Closed => Failure::Busy("no running query ended in time".to_owned()),
-        })?;
-        let (sender, receiver) = oneshot::channel();
-        let shared = self.shared.clone();
-        self.shared.tasks.spawn(task::run(shared, permit, check, query, step, sender));
-        let ended = |_| Failure::Internal(Cause::ours("the task of a query ended")).into();
-        receiver.await.map_err(ended).and_then(|answer| answer)
+        let limit = query.limit;
+        self.turns.run(check, Asked { query, step }, limit).await
     }
 
     /// Whether a session is open, or was a moment ago.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        0 < self.shared.queue.load().0 || 0 < self.shared.sessions.n_idle()
+        self.turns.is_in_use()
     }
 
     /// What it does at this moment.
     #[must_use]
     pub fn load(&self) -> Load {
-        let (in_use, waiting) = self.shared.queue.load();
-        Load { size: self.shared.limits.size, in_use, idle: self.shared.sessions.n_idle(), waiting }
+        self.turns.load()
     }
 
     /// Waits for queries under way and closes all sessions.
     pub async fn close(&self) {
-        self.shared.tasks.close();
-        self.shared.tasks.wait().await;
-        self.shared.sessions.trim(Duration::ZERO);
+        self.turns.close().await;
+    }
+}
+
+impl Work for Asked {
+    type Outcome = QueryOutcome;
+    type Failure = QueryFailure;
+
+    const WORDS: (&'static str, &'static str) = ("query", "queries");
+
+    fn key(&self) -> &Ulid {
+        &self.query.key
+    }
+
+    fn role(&self) -> &str {
+        &self.query.role
+    }
+
+    fn statement_timeout_ms(&self) -> u32 {
+        self.query.statement_timeout_ms
+    }
+
+    fn may(&self, key: &KeyRow) -> Result<(), Failure> {
+        match key.id == self.query.key {
+            true => Ok(()),
+            false => Err(Failure::Changed(Cause::ours("the credential is that of another key"))),
+        }
+    }
+
+    async fn run(&self, connection: &mut Connection<Socket>) -> Ran<Asked> {
+        let Queried { answer, is_whole } = connection.query(&self.query, self.step).await;
+        (answer, is_whole)
+    }
+
+    fn judged(answer: Answer<Asked>) -> (Answer<Asked>, bool) {
+        let is_doubtful =
+            matches!(answer, Err(QueryFailure::Any(Failure::Unavailable(_) | Failure::Timeout)));
+        (answer, is_doubtful)
+    }
+
+    fn lost(cause: String) -> QueryFailure {
+        Failure::Unavailable(cause).into()
     }
 }
 
@@ -164,7 +238,7 @@ impl Query {
 
     /// When the server ends it by itself, which matters where we are gone by then.
     pub(in crate::wire) fn timeout_of_server(&self) -> u128 {
-        (self.limit + task::SPARE).as_millis().min(i32::MAX as u128)
+        (self.limit + SPARE).as_millis().min(i32::MAX as u128)
     }
 }
 
