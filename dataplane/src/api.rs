@@ -10,6 +10,7 @@ pub mod probes;
 pub mod rest;
 pub mod routes;
 pub mod service;
+pub(crate) mod sql;
 pub mod surface;
 pub(crate) mod tokens;
 pub(crate) mod webhooks;

@@ -10,6 +10,7 @@ pub mod read;
 pub mod remaining_rows;
 pub(crate) mod retry;
 pub mod row_version;
+pub mod sql;
 pub(crate) mod value_diagnosis;
 pub mod wording;
 pub mod write;

@@ -13,5 +13,6 @@ pub(crate) mod postgres;
 pub(crate) mod programs;
 pub(crate) mod reads;
 pub(crate) mod reconcile;
+mod sql;
 mod webhooks;
 mod writes;

@@ -14,6 +14,7 @@ pub enum Code {
     ReadOnlyColumn,
     InvalidPayloadQuery,
     InvalidDestination,
+    InvalidSql,
     Unauthorized,
     RoleMismatch,
     Forbidden,
@@ -43,7 +44,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 35] = [
+    pub const ALL: [Code; 36] = [
         Code::BadRequest,
         Code::InvalidFilter,
         Code::InvalidOrderBy,
@@ -53,6 +54,7 @@ impl Code {
         Code::ReadOnlyColumn,
         Code::InvalidPayloadQuery,
         Code::InvalidDestination,
+        Code::InvalidSql,
         Code::Unauthorized,
         Code::RoleMismatch,
         Code::Forbidden,
@@ -93,6 +95,7 @@ impl Code {
             | Code::InvalidValue
             | Code::InvalidDestination
             | Code::InvalidPayloadQuery
+            | Code::InvalidSql
             | Code::ReadOnlyColumn => 400,
             Code::Unauthorized => 401,
             Code::RoleMismatch | Code::Forbidden => 403,

@@ -19,6 +19,7 @@ mod routines;
 mod structure;
 mod tables;
 mod triggers;
+pub mod types;
 mod views;
 
 pub(crate) use structure::kind;

@@ -27,8 +27,8 @@ pub use counters::Counters;
 pub use exchange::row_stream::{End, Piece, RowStream};
 pub use failure::{CallFailure, Cause, Failure, QueryFailure, QueryFault, Refused, Rule, WriteFailure};
 pub use key_sessions::{
-    Call, CallLimits, CallOutcome, Calls, KeyLogins, KeySessions, Queries, Query, QueryColumn, QueryLimits,
-    QueryOutcome, Values,
+    Call, CallLimits, CallOutcome, Calls, Described, KeyLogins, KeySessions, Queries, Query, QueryColumn,
+    QueryLimits, QueryOutcome, RowForm, Typed, Typing, Values,
 };
 pub use nested::Nested;
 pub use request_pool::{Limits, Load, RequestPool, Sessions};

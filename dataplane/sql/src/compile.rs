@@ -4,7 +4,7 @@
 mod aggregate;
 mod call;
 mod checks;
-mod encoding;
+pub(crate) mod encoding;
 mod fence;
 pub mod image;
 mod nested;

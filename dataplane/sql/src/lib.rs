@@ -2,7 +2,8 @@
 //! text is made from anything but a literal.
 //!
 //! [`rest`] (text to [`request`]) → [`resolve`] (names to references) → [`query`] (the IR) → [`compile`] → [`text::Sql`].
-//! A SELECT that a caller wrote takes its own way: [`user_select`] checks it, [`for_json`] translates a payloadQuery.
+//! A SELECT that a caller wrote takes its own way: [`user_select`] checks it, [`for_json`] translates a payloadQuery,
+//! [`sql_request`] reads what the SQL endpoint is asked.
 
 pub mod aggregates;
 pub mod catalog;
@@ -15,6 +16,7 @@ pub mod request;
 pub mod resolve;
 pub mod rest;
 pub mod shape;
+pub mod sql_request;
 pub mod text;
 pub mod user_select;
 

@@ -30,6 +30,7 @@ pub use refusal::{
     VersionRefusal, WriteRefusal,
 };
 pub use value::ValueRefusal;
+pub(crate) use value::input::bind as stored;
 pub(crate) use visible::Visible;
 pub use write::delete::delete;
 pub use write::version::Precondition;

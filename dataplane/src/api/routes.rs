@@ -12,7 +12,7 @@ use rowgate_core::problem::{Code, Problem};
 
 use crate::api::rest::{read, write};
 use crate::api::surface::{Surface, Surfaces};
-use crate::api::{aggregates, events, graphql, openapi, options, tokens, webhooks};
+use crate::api::{aggregates, events, graphql, openapi, options, sql, tokens, webhooks};
 use crate::app::App;
 use crate::server::respond::Refusal;
 
@@ -28,7 +28,7 @@ pub struct Route {
     handler: fn() -> MethodRouter<Arc<App>>,
 }
 
-static ROUTES: [Route; 28] = [
+static ROUTES: [Route; 29] = [
     Route {
         method: "GET",
         path: "/auth/{tenant}/api",
@@ -105,6 +105,13 @@ static ROUTES: [Route; 28] = [
         needs_key: true,
         surface: Surface::Ddl,
         handler: || post(aggregates::groups),
+    },
+    Route {
+        method: "POST",
+        path: "/api/ddl/sql",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || post(sql::query),
     },
     Route {
         method: "GET",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rowgate_core::secret::Credential;
 use rowgate_pg::wire::{Ask, Query, Values};
-use rowgate_sql::catalog::Entity;
+use rowgate_sql::catalog::{Entity, Rights};
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::{Bind, Ident, Sql};
 use rowgate_sql::user_select::{Relation, UserSelect};
@@ -42,8 +42,10 @@ impl KeyContext {
             schemas: self.schemas(),
             text: text.into(),
             binds,
+            typing: None,
             values: Values::One,
             max_bytes: 1 << 20,
+            chunks: None,
         }
     }
 
@@ -66,6 +68,32 @@ impl KeyContext {
         };
         let is_of_catalogs = |relation: &Relation| relation.schema.as_deref() == Some("information_schema");
         select.relations.iter().find(|relation| !is_known(relation) && !is_of_catalogs(relation))
+    }
+
+    /// The tables and views of which the key may read anything, as SQL names them.
+    pub(crate) fn readable_tables(&self) -> Vec<String> {
+        let scope = self.snapshot.scope(&self.key);
+        let is_read = |entity: &&Arc<Entity>| {
+            entity.routine.is_none()
+                && scope.entities.get(&entity.name).is_some_and(|rights| rights.read.contains(&true))
+        };
+        let entities = self.snapshot.catalog.entities.values().filter(is_read);
+        entities.map(|entity| format!("{}.{}", entity.schema.as_str(), entity.object.as_str())).collect()
+    }
+
+    /// The columns that the key may read of the tables of the SELECT, which are named as the SELECT names them.
+    pub(crate) fn readable_columns(&self, select: &UserSelect) -> Vec<(String, Vec<String>)> {
+        let columns = |(entity, rights): (&Entity, &Rights)| {
+            let fields = entity.fields.iter().zip(&rights.read).filter(|(_, may)| **may);
+            fields.map(|(field, _)| field.column.as_str().to_owned()).collect()
+        };
+        let of = |relation: &Relation| {
+            let (scope, catalog) = (self.snapshot.scope(&self.key), &self.snapshot.catalog);
+            let entity = catalog.entities.values().find(|entity| is_named(entity, relation))?;
+            let rights = scope.entities.get(&entity.name)?;
+            Some((relation.name.clone(), columns((entity, rights))))
+        };
+        select.relations.iter().filter_map(of).collect()
     }
 
     /// Where names without a schema are looked for: in `public` and then in the schemas of entities, whichever of these the key

@@ -99,6 +99,7 @@ fn error(tenant: &Tenant, context: &KeyContext, query: &PayloadQuery, failure: Q
             return of_refused(tenant, &refused, context.unreadable(query.select()));
         }
         QueryFailure::NoLogin(_) => return PayloadError::OwnerChanged,
+        QueryFailure::Declined(_) => return failed("the payload query failed"),
         QueryFailure::Any(failure) => failure,
     };
     match failure {

@@ -12,7 +12,7 @@ use crate::execute::wording::Wording;
 
 /// The problem that the failure of a read becomes. What PostgreSQL said goes to the log, where it is a fault of ours.
 /// `invalid_value` says what is wrong with the value of a parameter, where it is one of the request.
-fn problem_of_failure(
+pub(crate) fn problem_of_failure(
     caller: &Caller,
     context: &KeyContext,
     wording: &Wording,

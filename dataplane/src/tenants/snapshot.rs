@@ -11,6 +11,9 @@ use rowgate_sql::catalog::{Catalog, Scope};
 use crate::auth::key_cache::KeyCache;
 use crate::tenants::freshness::{Freshness, FreshnessCheck};
 use crate::tenants::long_lists::LongLists;
+pub(crate) use type_cache::TypeCache;
+
+mod type_cache;
 
 /// A catalog and the keys seen while it was current. Replaced as a whole, so that no key outlives its generation here.
 pub struct Snapshot {
@@ -19,6 +22,7 @@ pub struct Snapshot {
     pub(crate) freshness: Freshness,
     pub(crate) keys: KeyCache,
     pub(crate) long_lists: LongLists,
+    pub(crate) types: TypeCache,
 }
 
 impl Snapshot {
@@ -66,7 +70,8 @@ mod tests {
 
     fn snapshot(catalog: Catalog) -> Snapshot {
         let (watched, freshness) = (Arc::default(), Freshness::new(Instant::now()));
-        Snapshot { catalog, watched, freshness, keys: KeyCache::default(), long_lists: LongLists::default() }
+        let (keys, long_lists, types) = (KeyCache::default(), LongLists::default(), TypeCache::default());
+        Snapshot { catalog, watched, freshness, keys, long_lists, types }
     }
 
     #[test]

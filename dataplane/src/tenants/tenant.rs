@@ -30,7 +30,8 @@ use crate::tenants::event_tail::EventTail;
 use crate::tenants::freshness::Freshness;
 use crate::tenants::load_backoff::LoadBackoff;
 use crate::tenants::long_lists::LongLists;
-use crate::tenants::snapshot::Snapshot;
+use crate::tenants::snapshot::{Snapshot, TypeCache};
+
 
 /// Connections for key look-ups and catalogs; the requests' own are those of the request pool. One is never a stranger's.
 const LOOKUP_CONNECTIONS: usize = MAX_CONCURRENT_LOOKUPS + 1;
@@ -283,8 +284,9 @@ impl Tenant {
         self.load_backoff.end();
         self.metrics.catalog_loads.add_one();
         let keys = self.current().map(|old| old.keys.successor()).unwrap_or_default();
-        let (watched, long_lists) = (Arc::new(watched), LongLists::default());
-        let snapshot = Arc::new(Snapshot { catalog, watched, freshness, keys, long_lists });
+        let (watched, long_lists, types) =
+            (Arc::new(watched), LongLists::default(), TypeCache::default());
+        let snapshot = Arc::new(Snapshot { catalog, watched, freshness, keys, long_lists, types });
         *self.snapshot.write() = Some(snapshot.clone());
         tracing::info!(tenant = %self.slug, generation = snapshot.catalog.generation, "catalog loaded");
         self.loaded.notify_one();

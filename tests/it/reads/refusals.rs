@@ -92,6 +92,9 @@ const OF_BODIES: [Code; 2] = [Code::BodyShareExceeded, Code::BodyBudgetExceeded]
 /// Only a call is refused with it: see `calls::errors`.
 const OF_CALLS: [Code; 1] = [Code::ProcedureError];
 
+/// Only a SELECT that a caller wrote is refused with it: see `sql::refusals`.
+const OF_SQL: [Code; 1] = [Code::InvalidSql];
+
 /// Only subscriptions are refused with them: see `webhooks::api`.
 const OF_WEBHOOKS: [Code; 3] =
     [Code::InvalidDestination, Code::InvalidPayloadQuery, Code::ManagedByKubernetes];
@@ -151,7 +154,7 @@ async fn every_refusal_of_a_read_says_what_to_change() {
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!("table", table));
     for code in Code::ALL {
-        let elsewhere = [&OF_WRITES[..], &OF_BODIES, &OF_CALLS, &OF_WEBHOOKS].concat();
+        let elsewhere = [&OF_WRITES[..], &OF_BODIES, &OF_CALLS, &OF_SQL, &OF_WEBHOOKS].concat();
         let has_row = codes.contains(&code) || elsewhere.contains(&code);
         assert!(has_row, "{code:?} needs a row");
     }

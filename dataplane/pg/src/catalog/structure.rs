@@ -2,6 +2,7 @@
 
 use rowgate_sql::catalog::{Structures, TypeKind, TypeRow};
 use sqlx::PgConnection;
+use sqlx::postgres::types::Oid;
 use sqlx::types::Json;
 
 use super::tables::Tables;
@@ -20,18 +21,29 @@ struct Row {
 /// Every type that is reached from a column of a relation that an entity stands for, or from what a routine takes and
 /// gives.
 pub(super) async fn structures(conn: &mut PgConnection, tables: &Tables) -> Result<Structures, PgError> {
+    let types: Vec<Oid> = sqlx::query_scalar(
+        "select a.atttypid
+         from pg_catalog.pg_attribute a
+         where a.attrelid = any ($1) and a.attnum > 0 and not a.attisdropped
+         union
+         select a.type
+         from dl.entities e
+         join pg_catalog.pg_namespace n on n.nspname = e.definition ->> 'schema'
+         join pg_catalog.pg_proc p on p.pronamespace = n.oid and p.proname = e.definition ->> 'object'
+         cross join pg_catalog.unnest(p.prorettype || coalesce(p.proallargtypes, p.proargtypes::oid[])) a (type)
+         where e.definition ->> 'kind' = 'Procedure'",
+    )
+    .bind(tables.oids())
+    .fetch_all(&mut *conn)
+    .await?;
+    reached_from(conn, &types).await
+}
+
+/// These types and all that they are made of.
+pub(super) async fn reached_from(conn: &mut PgConnection, types: &[Oid]) -> Result<Structures, PgError> {
     let rows: Vec<Row> = sqlx::query_as(
         "with recursive reached (oid) as (
-             select a.atttypid
-             from pg_catalog.pg_attribute a
-             where a.attrelid = any ($1) and a.attnum > 0 and not a.attisdropped
-             union
-             select a.type
-             from dl.entities e
-             join pg_catalog.pg_namespace n on n.nspname = e.definition ->> 'schema'
-             join pg_catalog.pg_proc p on p.pronamespace = n.oid and p.proname = e.definition ->> 'object'
-             cross join pg_catalog.unnest(p.prorettype || coalesce(p.proallargtypes, p.proargtypes::oid[])) a (type)
-             where e.definition ->> 'kind' = 'Procedure'
+             select pg_catalog.unnest($1::oid[])
              union
              select part.oid
              from reached r
@@ -59,7 +71,7 @@ pub(super) async fn structures(conn: &mut PgConnection, tables: &Tables) -> Resu
          from reached r
          join pg_catalog.pg_type t on t.oid = r.oid",
     )
-    .bind(tables.oids())
+    .bind(types)
     .fetch_all(conn)
     .await?;
     Ok(Structures::new(rows.into_iter().map(row).collect::<Result<_, _>>()?))

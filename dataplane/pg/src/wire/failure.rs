@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rowgate_core::problem::Problem;
+
 use super::ask::KeyRow;
 
 mod said;
@@ -104,6 +106,9 @@ pub enum QueryFailure {
     /// The statement itself, its values or its result are why.
     #[error("the query is refused")]
     Refused(Refused),
+    /// A value does not fit the type that PostgreSQL gives it, or columns cannot be shown: what the caller is told.
+    #[error("a value or a column of the query is refused")]
+    Declined(Box<Problem>),
     #[error(transparent)]
     Any(#[from] Failure),
 }

@@ -2,7 +2,7 @@
 //! field; the rest PostgreSQL judges.
 
 pub(super) mod family;
-pub(super) mod input;
+pub(crate) mod input;
 pub(super) mod moment;
 
 use base64::Engine as _;

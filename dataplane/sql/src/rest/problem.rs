@@ -19,7 +19,7 @@ use crate::resolve::{
     CallRefusal, ExpandRefusal, FilterRefusal, OrderRefusal, PathRefusal, Refusal, Unknown, Visible, may_use,
 };
 pub use failed::{diagnosed, invalid_argument, invalid_condition, invalid_value, untrue, worked_out};
-use value::wanted;
+pub(crate) use value::wanted;
 pub(super) use write::too_many_values;
 
 /// Of a request to the entity, which is one of the catalog wherever the refusal says more than that there is none.

@@ -82,6 +82,14 @@ impl UserSelect {
         sql
     }
 
+    /// The statement that shows how PostgreSQL would run it, as one column of json. Nothing runs.
+    #[must_use]
+    pub fn explain(&self) -> Sql {
+        let mut sql = Sql::new();
+        sql.lit("explain (format json) ").checked(&self.text);
+        sql
+    }
+
     pub(crate) fn new(text: CheckedText, parameters: Vec<String>, walk: Walk<'_>) -> UserSelect {
         let Walk { relations, functions, operators, types, .. } = walk;
         UserSelect { text, parameters, relations, functions, operators, types }

@@ -131,6 +131,7 @@ fn message(code: Code) -> &'static str {
         Code::InvalidValue => "the value is not a valid integer",
         Code::ReadOnlyColumn => "the field is set by the database; leave it out",
         Code::InvalidDestination => "url: the URL must begin with https://",
+        Code::InvalidSql => "GETDATE() is not PostgreSQL's; write now()",
         Code::InvalidPayloadQuery => "payloadQuery: the text is not one SELECT with FOR JSON",
         Code::RoleMismatch => "X-MS-API-ROLE is not the role of this API key",
         Code::Forbidden => "the policies of the table do not let this API key change the row",

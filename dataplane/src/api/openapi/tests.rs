@@ -19,7 +19,7 @@ use crate::api::surface::Surfaces;
 use crate::auth::key_cache::KeyCache;
 use crate::tenants::freshness::Freshness;
 use crate::tenants::long_lists::LongLists;
-use crate::tenants::snapshot::Snapshot;
+use crate::tenants::snapshot::{Snapshot, TypeCache};
 
 fn ident(text: &str) -> Ident {
     Ident::new(text).expect("a name")
@@ -232,7 +232,8 @@ fn a_document_of_ten_times_the_entities_is_ten_times_as_large() {
 fn snapshot() -> (Arc<Snapshot>, Arc<Scope>) {
     let (catalog, scope) = catalog(1, &[(Action::Read, &ALL)]);
     let (watched, freshness, keys) = (Arc::default(), Freshness::new(Instant::now()), KeyCache::default());
-    (Arc::new(Snapshot { catalog, watched, freshness, keys, long_lists: LongLists::default() }), scope)
+    let (long_lists, types) = (LongLists::default(), TypeCache::default());
+    (Arc::new(Snapshot { catalog, watched, freshness, keys, long_lists, types }), scope)
 }
 
 #[tokio::test]

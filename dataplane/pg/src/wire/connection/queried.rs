@@ -5,17 +5,19 @@ use std::io;
 use bytes::BytesMut;
 use postgres_protocol::message::{backend, frontend};
 use rowgate_sql::catalog::TypeKind;
-use rowgate_sql::shape::{Column, Encoding, Shape, label};
+use rowgate_sql::shape::Encoding;
+use rowgate_sql::text::{Bind, Format};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Connection;
 use super::called::code;
 use crate::wire::connection::frames::Fields;
-use crate::wire::encode::json;
 use crate::wire::exchange::batch;
-use crate::wire::exchange::rows::Rows;
 use crate::wire::failure::{Cause, Malformed, Part, QueryFailure, QueryFault, Refused, Stop};
-use crate::wire::key_sessions::{Query, QueryColumn, QueryOutcome, Values};
+use crate::wire::key_sessions::{Described, Query, QueryColumn, QueryOutcome, RowForm, Typed, Values};
+use collected::Collected;
+
+mod collected;
 
 /// How a query went.
 pub(in crate::wire) struct Queried {
@@ -73,14 +75,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         self.say(|out| begin(query, out)).await.map_err(of_ours)?;
         self.begun().await.map_err(of_ours)?;
-        let answer = match self.described_query().await? {
-            Ok(columns) => match Collected::new(query, columns) {
-                Ok(collected) => match self.ran(query, step, collected).await? {
-                    // The rest of the rows is not read.
-                    Ok((outcome, false)) => return Ok((Ok(outcome), false)),
-                    ran => ran.map(|(outcome, _)| outcome),
-                },
-                Err(failure) => Err(failure),
+        let prepared = match self.described_query().await? {
+            Ok(described) => prepared(query, described).await,
+            Err(failure) => Err(failure),
+        };
+        let answer = match prepared {
+            Ok((binds, collected)) => match self.ran(query, step, &binds, collected).await? {
+                // The rest of the rows is not read.
+                Ok((outcome, false)) => return Ok((Ok(outcome), false)),
+                ran => ran.map(|(outcome, _)| outcome),
             },
             Err(failure) => Err(failure),
         };
@@ -103,21 +106,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.still_open().await
     }
 
-    /// Reads what the statement would give.
-    async fn described_query(&mut self) -> Asked<Vec<(QueryColumn, u32)>> {
+    /// Reads what the statement takes and would give.
+    async fn described_query(&mut self) -> Asked<Described> {
         let described = async {
             self.expect(backend::PARSE_COMPLETE_TAG).await?;
-            self.expect(backend::PARAMETER_DESCRIPTION_TAG).await?;
+            let parameters = parameters(self.expect(backend::PARAMETER_DESCRIPTION_TAG).await?)?;
             match self.answer().await? {
-                (backend::ROW_DESCRIPTION_TAG, body) => Ok(Some(columns(body)?)),
+                (backend::ROW_DESCRIPTION_TAG, body) => {
+                    Ok(Some(Described { parameters, columns: columns(body)? }))
+                }
                 (backend::NO_DATA_TAG, _) => Ok(None),
                 _ => Err(Malformed("a message that is not a description").into()),
             }
         };
         let described = described.await;
         self.unless_broken(described, Part::DataParse).await.map(|described| {
-            described.and_then(|columns| {
-                columns.ok_or_else(|| refused(QueryFault::Result, "the statement gives no columns"))
+            described.and_then(|described| {
+                described.ok_or_else(|| refused(QueryFault::Result, "the statement gives no columns"))
             })
         })
     }
@@ -127,9 +132,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         &mut self,
         query: &Query,
         step: Step,
+        binds: &[Bind],
         mut collected: Collected,
     ) -> Asked<(QueryOutcome, bool)> {
-        let written = self.say(|out| run(query, step, &collected.shape, out)).await;
+        let written = self.say(|out| run((query, step), binds, &collected.formats, out)).await;
         written.map_err(|stop| (stop, Part::Data))?;
         let bound = self.expect(backend::BIND_COMPLETE_TAG).await.map(drop);
         if bound.is_err() || step == Step::Prepare {
@@ -139,7 +145,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let read = self.collect(&mut collected).await;
         if let Ok(false) = read {
             return match query.values {
-                Values::Rows { .. } if 0 < collected.rows.n_rows => Ok(Ok((collected.outcome(), false))),
+                Values::Rows { .. } if 0 < collected.n_rows() => Ok(Ok((collected.outcome(), false))),
                 Values::Rows { .. } | Values::One => Err((Stop::TooLong, Part::Data)),
             };
         }
@@ -155,7 +161,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }))
     }
 
-    /// Reads rows up to the last that was asked for. False: they are too long to be read to their end.
+    /// Reads rows up to the last that was asked for. False: they are too long to be read to their end, or nobody takes them.
     async fn collect(&mut self, collected: &mut Collected) -> Result<bool, Stop> {
         loop {
             match self.answer().await? {
@@ -163,7 +169,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 (backend::COMMAND_COMPLETE_TAG | backend::PORTAL_SUSPENDED_TAG, _) => return Ok(true),
                 _ => return Err(Malformed("a message that is not a row").into()),
             }
-            if collected.is_too_long {
+            if collected.is_too_long || !collected.hand_over().await {
                 return Ok(false);
             }
         }
@@ -195,65 +201,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// What has come of a query so far.
-struct Collected {
-    columns: Vec<QueryColumn>,
-    shape: Shape,
-    rows: Rows,
-    /// The value where one is wanted.
-    one: Option<Vec<u8>>,
-    max_bytes: usize,
-    /// A row was left out, or the value is cut.
-    is_too_long: bool,
-}
-
-impl Collected {
-    /// Nothing yet; a failure where these columns are not what is wanted.
-    fn new(query: &Query, described: Vec<(QueryColumn, u32)>) -> Result<Collected, QueryFailure> {
-        let is_one = query.values == Values::One;
-        if is_one && !matches!(described[..], [(_, JSON | JSONB)]) {
-            return Err(refused(QueryFault::Result, "the statement does not give one column of json"));
-        }
-        let column = |(column, oid): &(QueryColumn, u32)| Column {
-            label: Some(label(&column.name)),
-            encoding: Encoding::scalar(TypeKind::Base, *oid),
-        };
-        let columns = described.iter().map(column).collect();
-        let shape = Shape { columns, position: Vec::new(), count: None };
-        Ok(Collected {
-            rows: Rows::new(&shape, query.values.max_rows()),
-            columns: described.into_iter().map(|(column, _)| column).collect(),
-            shape,
-            one: is_one.then(Vec::new),
-            max_bytes: query.max_bytes,
-            is_too_long: false,
-        })
+/// The values to send and what takes the rows, now that their types are known.
+async fn prepared(query: &Query, described: Described) -> Result<(Vec<Bind>, Collected), QueryFailure> {
+    if query.values == Values::One && !matches!(described.columns[..], [QueryColumn { oid: JSON | JSONB, .. }]) {
+        return Err(refused(QueryFault::Result, "the statement does not give one column of json"));
     }
-
-    fn add(&mut self, body: &[u8]) -> Result<(), Malformed> {
-        let n_bytes = self.one.as_ref().map_or(self.rows.n_bytes(), Vec::len);
-        if self.max_bytes < n_bytes + body.len() {
-            self.is_too_long = true;
-            return Ok(());
-        }
-        let Some(one) = &mut self.one else { return self.rows.add(&self.shape, body) };
-        self.rows.n_rows += 1;
-        match Fields::of_row(body)?.value()? {
-            // NULL is as good as no row.
-            None => Ok(()),
-            Some(value) => json::write(&self.shape.columns[0].encoding, value, one),
-        }
-    }
-
-    fn outcome(self) -> QueryOutcome {
-        let (n_rows, more) = (self.rows.n_rows, self.rows.more || self.is_too_long);
-        QueryOutcome {
-            columns: self.columns,
-            json: self.one.unwrap_or_else(|| self.rows.whole()),
-            n_rows,
-            more,
-        }
-    }
+    let scalar = |column: &QueryColumn| Encoding::scalar(TypeKind::Base, column.oid);
+    let typed = match &query.typing {
+        Some(typing) => typing.typed(&described).await?,
+        None => Typed {
+            binds: query.binds.clone(),
+            rows: RowForm::Json(described.columns.iter().map(scalar).collect()),
+        },
+    };
+    Ok((typed.binds, Collected::new(query, described.columns, typed.rows)))
 }
 
 /// Writes what begins the transaction and has PostgreSQL parse the statement in it.
@@ -271,10 +232,15 @@ fn begin(query: &Query, out: &mut BytesMut) -> io::Result<()> {
 }
 
 /// Writes what binds the values, each NULL where the statement is only prepared, and what runs it.
-fn run(query: &Query, step: Step, shape: &Shape, out: &mut BytesMut) -> io::Result<()> {
+fn run(
+    (query, step): (&Query, Step),
+    binds: &[Bind],
+    formats: &[Format],
+    out: &mut BytesMut,
+) -> io::Result<()> {
     let is_run = step == Step::Run;
-    let values = query.binds.iter().map(|bind| (code(bind.format), bind.value.as_deref().filter(|_| is_run)));
-    batch::bind("", values, shape.columns.iter().map(|column| code(column.encoding.format())), out)?;
+    let values = binds.iter().map(|bind| (code(bind.format), bind.value.as_deref().filter(|_| is_run)));
+    batch::bind("", values, formats.iter().map(|format| code(*format)), out)?;
     if is_run {
         // One more than is taken says whether there are more.
         let n_rows = query.values.max_rows().saturating_add(1);
@@ -284,19 +250,28 @@ fn run(query: &Query, step: Step, shape: &Shape, out: &mut BytesMut) -> io::Resu
     Ok(())
 }
 
+/// The types of a ParameterDescription.
+fn parameters(description: &[u8]) -> Result<Vec<u32>, Malformed> {
+    let mut fields = Fields::new(description);
+    let n_parameters = u16::from_be_bytes(fields.bytes()?);
+    (0..n_parameters).map(|_| Ok(u32::from_be_bytes(fields.bytes()?))).collect()
+}
+
 /// Names and types of the columns of a RowDescription.
-fn columns(description: &[u8]) -> Result<Vec<(QueryColumn, u32)>, Malformed> {
+fn columns(description: &[u8]) -> Result<Vec<QueryColumn>, Malformed> {
     let mut fields = Fields::new(description);
     let n_columns = u16::from_be_bytes(fields.bytes()?);
     let mut columns = Vec::with_capacity(n_columns.into());
     for _ in 0..n_columns {
         let name = std::str::from_utf8(fields.text()?).map_err(|_| Malformed("a name that is not UTF-8"))?;
         let name = name.to_owned();
-        // Table, number of its column; type; length, modifier, format.
+        // The table and the number of its column; then type, length, modifier and format.
         let _: [u8; 6] = fields.bytes()?;
         let oid = u32::from_be_bytes(fields.bytes()?);
-        let _: [u8; 8] = fields.bytes()?;
-        columns.push((QueryColumn { name }, oid));
+        let _: [u8; 2] = fields.bytes()?;
+        let modifier = i32::from_be_bytes(fields.bytes()?);
+        let _: [u8; 2] = fields.bytes()?;
+        columns.push(QueryColumn { name, oid, modifier });
     }
     Ok(columns)
 }

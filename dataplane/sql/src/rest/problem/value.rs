@@ -2,7 +2,7 @@
 
 use crate::resolve::ValueRefusal;
 
-pub(super) fn wanted(refusal: ValueRefusal) -> String {
+pub(crate) fn wanted(refusal: ValueRefusal) -> String {
     let what = match refusal {
         ValueRefusal::Integer(min, max) => return format!("write a whole number from {min} to {max}"),
         ValueRefusal::Length(max) => return format!("write text of at most {max} bytes"),

@@ -135,8 +135,10 @@ impl Desk {
             schemas: ["public", "app"].into_iter().filter_map(Ident::new).collect(),
             text: text.into(),
             binds: Vec::new(),
+            typing: None,
             values: Values::Rows { max: 1_000 },
             max_bytes: 1 << 20,
+            chunks: None,
         }
     }
 
@@ -182,6 +184,7 @@ pub(super) fn word(answer: &Result<QueryOutcome, QueryFailure>) -> String {
         Ok(_) => "Ran".to_owned(),
         Err(QueryFailure::Refused(refused)) => format!("{:?}", refused.why),
         Err(QueryFailure::NoLogin(_)) => "NoLogin".to_owned(),
+        Err(QueryFailure::Declined(_)) => "Declined".to_owned(),
         Err(QueryFailure::Any(failure)) => {
             let text = format!("{failure:?}");
             text[..text.find(['(', ' ']).unwrap_or(text.len())].to_owned()

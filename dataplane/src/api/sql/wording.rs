@@ -1,0 +1,11 @@
+//! The words of the SQL endpoint for problems that are found when the statement has run.
+
+use crate::api::rest::wording;
+use crate::execute::wording::Wording;
+
+/// Of those that a read can have; the rest is never said.
+pub(super) static WORDING: Wording = Wording {
+    too_much_memory: "the query needs more memory than one session may use; sort, group and aggregate fewer or shorter values",
+    long_row: "a row is longer than 32 MiB; select fewer or shorter columns",
+    ..wording::WORDING
+};

@@ -1,0 +1,168 @@
+//! A SELECT that an API key wrote, from its checked text to its rows: in a session of the key's own role, read only, and never
+//! longer than the tenant allows.
+
+mod problem;
+mod typing;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use futures_util::FutureExt as _;
+use rowgate_core::problem::{Code, Problem};
+use rowgate_core::role::SHARED_ROLE;
+use rowgate_pg::wire::{Query, QueryFailure, QueryOutcome, Values};
+use rowgate_sql::shape::Shape;
+use rowgate_sql::sql_request::SqlRequest;
+use rowgate_sql::text::Sql;
+use tokio::sync::mpsc;
+
+use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
+use crate::execute::remaining_rows::CutShort;
+use crate::execute::retry::{self, Attempt, RetryReason, note, question};
+use crate::execute::wording::Wording;
+use crate::server::trace::Trace;
+pub(crate) use typing::SqlColumn;
+use typing::{SqlTyping, as_json};
+
+/// Rows of an answer; what is beyond them is for an export.
+pub const MAX_ROWS: usize = 10_000;
+/// The rows of an answer as JSON.
+const MAX_BYTES: usize = 32 << 20;
+
+/// The rows that a SELECT gave, or their beginning.
+pub struct SqlAnswer {
+    pub columns: Vec<SqlColumn>,
+    /// Objects joined by commas.
+    pub json: Vec<u8>,
+    /// What follows on them; `Err`: nothing does, and whether rows were left out.
+    pub rest: Result<RemainingSql, bool>,
+}
+
+/// Rows that are still to come.
+pub struct RemainingSql {
+    chunks: mpsc::Receiver<Vec<u8>>,
+    running: Running,
+    /// How it ended, once that is known; chunks may still be waiting.
+    ended: Option<Result<QueryOutcome, QueryFailure>>,
+    trace: Arc<Trace>,
+}
+
+/// A part of them.
+pub enum SqlPart {
+    Json(Vec<u8>),
+    /// The last rows, which may be none, and whether others were left out.
+    End {
+        json: Vec<u8>,
+        truncated: bool,
+    },
+}
+
+type Running = Pin<Box<dyn Future<Output = Result<QueryOutcome, QueryFailure>> + Send>>;
+
+/// Runs the SELECT of `request`, or has PostgreSQL explain it.
+pub async fn run(caller: &Caller, wording: &Wording, request: SqlRequest) -> Result<SqlAnswer, Problem> {
+    let context = caller.reauthenticate().await?;
+    retry::run(caller, context, &Select { wording, request }).await
+}
+
+struct Select<'a> {
+    wording: &'a Wording,
+    request: SqlRequest,
+}
+
+impl Attempt for Select<'_> {
+    type Answer = SqlAnswer;
+
+    async fn attempt(
+        &self,
+        caller: &Caller,
+        context: &KeyContext,
+        _: bool,
+    ) -> Result<SqlAnswer, RetryReason> {
+        let SqlRequest { select, explain, .. } = &self.request;
+        may(context, &self.request).map_err(RetryReason::Refused)?;
+        let mut nothing = Sql::new();
+        nothing.lit("select");
+        let no_rows = Shape { columns: Vec::new(), position: Vec::new(), count: None };
+        let (check, freshness) = question(caller, context, true, (nothing, Arc::new(no_rows)));
+        let (sender, mut chunks) = mpsc::channel(1);
+        let arguments = self.request.arguments.clone();
+        let typing = Arc::new(SqlTyping::new(caller.tenant.clone(), context, arguments, as_json));
+        let text = if *explain { select.explain() } else { select.sql() }.into_parts().0;
+        let query = Query {
+            text: text.into(),
+            typing: Some(typing.clone()),
+            values: Values::Rows { max: MAX_ROWS },
+            max_bytes: MAX_BYTES,
+            chunks: Some(sender),
+            ..context.query(select, Vec::new())
+        };
+        let (queries, asked) = (caller.tenant.queries.clone(), Instant::now());
+        let mut running: Running = Box::pin(async move { queries.run(check, query).await });
+        let first = tokio::select! {
+            ended = &mut running => Err(ended),
+            Some(json) = chunks.recv() => Ok(json),
+        };
+        let is_answered = !matches!(first, Err(Err(_)));
+        note(caller, context, freshness, asked, is_answered);
+        let (json, rest) = match first {
+            Ok(json) => {
+                let trace = caller.trace.clone();
+                (json, Ok(RemainingSql { chunks, running, ended: None, trace }))
+            }
+            Err(Ok(outcome)) => {
+                let _first = caller.trace.rows.set(outcome.n_rows);
+                (outcome.json, Err(outcome.more))
+            }
+            Err(Err(failure)) => return Err(problem::of(caller, context, (select, self.wording), failure)),
+        };
+        let columns = typing.columns().ok_or_else(|| RetryReason::Final(Problem::internal()))?;
+        // A chunk that was waiting when the statement ended comes before its end.
+        Ok(SqlAnswer { columns, json, rest })
+    }
+}
+
+/// What may not run whoever asks, or by this key.
+fn may(context: &KeyContext, request: &SqlRequest) -> Result<(), Problem> {
+    if context.names_unguarded(&request.select) {
+        let what = "row-level security of a table of the query was turned off in the database, so that the table is closed; it reopens automatically once that is repaired";
+        return Err(Problem::new(Code::Unavailable, what));
+    }
+    if request.explain && context.key.role != SHARED_ROLE {
+        let what = "a plan shows how many rows there are in all, so only API keys without a scope may ask for one; leave explain out";
+        return Err(Problem::new(Code::Forbidden, what));
+    }
+    Ok(())
+}
+
+impl RemainingSql {
+    /// What comes next. Not to be asked again after the end.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<SqlPart, CutShort>> {
+        if self.ended.is_none()
+            && let Poll::Ready(ended) = self.running.poll_unpin(cx)
+        {
+            self.ended = Some(ended);
+        }
+        if let Some(json) = ready!(self.chunks.poll_recv(cx)) {
+            return Poll::Ready(Ok(SqlPart::Json(json)));
+        }
+        // Nothing more is handed over.
+        let ended = match self.ended.take() {
+            Some(ended) => ended,
+            None => ready!(self.running.poll_unpin(cx)),
+        };
+        Poll::Ready(match ended {
+            Ok(QueryOutcome { json, n_rows, more, .. }) => {
+                let _first = self.trace.rows.set(n_rows);
+                Ok(SqlPart::End { json, truncated: more })
+            }
+            Err(failure) => {
+                self.trace.fault("an answer was cut short", &problem::cause(&failure));
+                Err(CutShort)
+            }
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! How long, how large and how many: what a query may take, and that nothing is left of one that took more.
+
+use std::time::Duration;
+
+use rowgate_tests::wait::until;
+use serde_json::json;
+
+use super::fixture::Lab;
+
+/// Statements of keys that run.
+const RUNNING: &str = "select count(*) as n from pg_stat_activity where datname = 'lab' and state = 'active' \
+                       and (usename like 'key\\_%' or usename like '%\\_sql')";
+
+/// What has no end, or takes what a server has: CPU, memory, temporary files, recursion.
+const BOMBS: [&str; 16] = [
+    "select count(*) as a from generate_series(1, 1000000000000)",
+    "select count(*) as a from lab.notes a, lab.notes b, lab.notes c, lab.notes d, lab.notes e, lab.notes f",
+    "with recursive r (n) as (select 1 union all select n + 1 from r) select count(*) as a from r",
+    "with recursive r (n) as (select 'x' union all select n || n from r) select max(n) as a from r",
+    "with recursive r (n) as (select 1 union select n + 1 from r) select n from r order by n desc",
+    "select array_agg(g) as a from generate_series(1, 2000000000) g",
+    "select string_agg(repeat('x', 1000), '') as a from generate_series(1, 100000000)",
+    "select json_agg(repeat('x', 1000)) as a from generate_series(1, 100000000)",
+    "select g from generate_series(1, 2000000000) g order by md5(g::text)",
+    "select count(*) as a from (select distinct g, repeat('x', 1000) from generate_series(1, 2000000000) g) x",
+    "select count(*) as a from generate_series(1, 100000000) a join generate_series(1, 100000000) b on a % 7 = b % 7",
+    "select count(*) as a from generate_series(1, 2000000000) g where repeat('a', 100) ~ '(a*)*b'",
+    "select count(*) as a from generate_series(1, 2000000000) g where repeat('a', 1000) like '%a%a%a%a%a%a%a%a%b'",
+    "select count(*) as a from generate_series(1, 2000000000) g where length(repeat(repeat('a', 1000), 1000)) > 0",
+    "select sum(2::numeric ^ (g % 100000)) as a from generate_series(1, 2000000000) g",
+    "select percentile_cont(0.5) within group (order by g) as a from generate_series(1, 2000000000) g",
+];
+
+#[tokio::test]
+async fn rows_beyond_10000_are_said_to_be_left_out() {
+    let lab = Lab::open().await;
+    for (n, given, truncated) in [(9_999, 9_999, false), (10_000, 10_000, false), (10_001, 10_000, true), (50_000, 10_000, true)] {
+        let query = format!("select g, repeat('x', 50) as x from generate_series(1, {n}) g");
+        let told = lab.told("north", &query, json!({})).await;
+        assert_eq!(told["value"].as_array().map(Vec::len), Some(given), "{n}");
+        assert_eq!(told["truncated"], truncated, "{n}");
+        assert_eq!(told["value"][given - 1]["g"], given, "{n}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_ends_at_32_mib_and_one_row_may_not_be_longer() {
+    let lab = Lab::open().await;
+    let mib = "(select string_agg(repeat('x', 1000), '') from generate_series(1, 1000 + g * 0))";
+    let told = lab.told("north", &format!("select {mib} as a from generate_series(1, 60) g"), json!({})).await;
+    let n_rows = told["value"].as_array().map_or(0, Vec::len);
+    assert!((25..34).contains(&n_rows), "{n_rows} rows");
+    assert_eq!(told["truncated"], true);
+    let query = "select string_agg(repeat('x', 1000), '') as a from generate_series(1, 40000)";
+    let (status, code, message) = lab.refused("north", query, json!({})).await;
+    assert_eq!((status, code.as_str()), (413, "TooLarge"), "{message}");
+}
+
+#[tokio::test]
+async fn what_has_no_end_is_ended_and_nothing_of_it_is_left() {
+    let lab = Lab::with_timeout("500ms").await;
+    for key in ["north", "plain"] {
+        for query in BOMBS {
+            let (status, code, message) = lab.refused(key, query, json!({})).await;
+            let is_ended = [(504, "StatementTimeout"), (413, "TooLarge")].contains(&(status, code.as_str()));
+            assert!(is_ended, "{key}: {query}: {status} {code} {message}");
+            until("the end of the statement", async || (lab.seen(RUNNING).await[0]["n"] == 0).then_some(())).await;
+        }
+        assert_eq!(lab.rows(key, "select 1 as a").await, json!([{"a": 1}]));
+    }
+    let files = lab.seen("select count(*) as n from pg_ls_tmpdir()").await;
+    assert_eq!(files[0]["n"], 0);
+}
+
+#[tokio::test]
+async fn a_query_ends_with_the_client_that_asked_for_it() {
+    let lab = Lab::open().await;
+    let (url, key) = (format!("{}/api/ddl/sql", lab.world.url()), lab.world.key("north"));
+    for query in [
+        "select count(*) as n from generate_series(1, 1000000000000)",
+        // rows come all the time, and the client takes the first only
+        "select repeat('x', 1000) as x from generate_series(1, 9000) g, generate_series(1, 1 + g * 0) h where (select count(*) from generate_series(1, 10000 + g)) > 0",
+    ] {
+        let headers = [("X-API-Key", key.as_str()), ("Content-Type", "application/json")];
+        let body = json!({"query": query}).to_string();
+        let client = rowgate_tests::client::Client::new();
+        let asking = client.try_open("POST", &url, &headers, &body);
+        let ran = tokio::time::timeout(Duration::from_millis(700), asking).await;
+        drop(ran);
+        drop(client);
+        until("the end of the statement", async || (lab.seen(RUNNING).await[0]["n"] == 0).then_some(())).await;
+    }
+    assert_eq!(lab.rows("north", "select 1 as a").await, json!([{"a": 1}]));
+}
+
+/// One key may not take all places of its tenant, and one that waits too long is told so.
+#[tokio::test]
+async fn a_key_with_too_many_queries_waits_and_leaves_a_place_to_others() {
+    let lab = Lab::with_timeout("4s").await;
+    let slow = "select count(*) as n from generate_series(1, 1000000000000)";
+    let asked = async {
+        let all = (0..40).map(|_| lab.refused("north", slow, json!({})));
+        futures_util::future::join_all(all).await
+    };
+    let other = async {
+        until("queries of the other key", async || (lab.seen(RUNNING).await[0]["n"] != 0).then_some(())).await;
+        lab.rows("plain", "select 1 as a").await
+    };
+    let (refused, other) = tokio::join!(asked, other);
+    assert_eq!(other, json!([{"a": 1}]));
+    let codes: std::collections::BTreeSet<&str> = refused.iter().map(|(_, code, _)| code.as_str()).collect();
+    assert!(codes.contains("StatementTimeout"), "{refused:?}");
+    assert!(codes.is_subset(&["StatementTimeout", "Unavailable", "RateLimited"].into()), "{refused:?}");
+}

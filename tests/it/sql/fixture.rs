@@ -1,0 +1,86 @@
+//! A tenant with rows of two regions, a table of many types, and things that its owner made which a query must not reach.
+//! `plain` is unscoped; `north` and `south` read the rows of their region and not the column `hidden`.
+
+use rowgate_tests::client::{Client, Reply};
+use rowgate_tests::servers::postgres::{Server, execute, rows};
+use rowgate_tests::world::World;
+use serde_json::{Value, json};
+
+const TENANT: &str = include_str!("tenant.yaml");
+
+/// Made behind the back of the manifest, by a superuser: functions, operators, casts and types that would run as their owner.
+const TRAPS: &str = include_str!("traps.sql");
+
+pub(super) struct Lab {
+    pub(super) world: World,
+    pub(super) server: Server,
+    client: Client,
+}
+
+impl Lab {
+    pub(super) async fn open() -> Lab {
+        Lab::with_timeout("60s").await
+    }
+
+    /// As [`Lab::open`], with this limit of time for a statement.
+    pub(super) async fn with_timeout(limit: &str) -> Lab {
+        let server = Server::own().await;
+        let tenant = TENANT.replace("statementTimeout: 60s", &format!("statementTimeout: {limit}"));
+        let mut world = World::on(&server, &[("lab.yaml", &tenant)]);
+        world.start().await;
+        execute(&mut server.connect("lab").await, TRAPS).await;
+        Lab { world, server, client: Client::new() }
+    }
+
+    /// The answer to a body.
+    pub(super) async fn send(&self, key: &str, body: &str) -> Reply {
+        let url = format!("{}/api/ddl/sql", self.world.url());
+        let key = self.world.key(key);
+        let headers = [("X-API-Key", key.as_str()), ("Content-Type", "application/json")];
+        self.client.send("POST", &url, &headers, body).await
+    }
+
+    pub(super) async fn ask(&self, key: &str, query: &str, parameters: Value) -> Reply {
+        self.send(key, &json!({"query": query, "parameters": parameters}).to_string()).await
+    }
+
+    /// The whole answer of a query that succeeds.
+    pub(super) async fn told(&self, key: &str, query: &str, parameters: Value) -> Value {
+        let reply = self.ask(key, query, parameters).await;
+        assert_eq!(reply.status, 200, "{query}: {reply:?}");
+        reply.json()
+    }
+
+    /// Its rows.
+    pub(super) async fn rows(&self, key: &str, query: &str) -> Value {
+        self.told(key, query, json!({})).await["value"].clone()
+    }
+
+    /// Status and code of a query that is refused, and its message with all details.
+    pub(super) async fn refused(&self, key: &str, query: &str, parameters: Value) -> (u16, String, String) {
+        refusal(&self.ask(key, query, parameters).await)
+    }
+
+    pub(super) async fn get(&self, key: &str, path: &str) -> Reply {
+        let key = self.world.key(key);
+        self.client.get(&format!("{}{path}", self.world.url()), &[("X-API-Key", &key)]).await
+    }
+
+    /// As the superuser.
+    pub(super) async fn sql(&self, script: &str) {
+        execute(&mut self.server.connect("lab").await, script).await;
+    }
+
+    /// What the superuser sees.
+    pub(super) async fn seen(&self, query: &str) -> Vec<Value> {
+        rows(&mut self.server.connect("lab").await, query).await
+    }
+}
+
+pub(super) fn refusal(reply: &Reply) -> (u16, String, String) {
+    let error = &reply.json()["error"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let details = error["details"].as_array().into_iter().flatten().map(text);
+    let told: Vec<String> = std::iter::once(text(&error["message"])).chain(details).collect();
+    (reply.status.as_u16(), text(&error["code"]), told.join(" | "))
+}

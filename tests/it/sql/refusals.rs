@@ -1,0 +1,87 @@
+//! What a caller reads when a query is refused: the code, and a sentence that says what to change.
+
+use serde_json::{Value, json};
+
+use super::fixture::{Lab, refusal};
+
+#[tokio::test]
+async fn a_refusal_says_what_to_change() {
+    let lab = Lab::open().await;
+    for (query, parameters, code, part) in [
+        ("select top 5 * from lab.notes", json!({}), "InvalidSql", "write limit 10 at the end"),
+        ("select isnull(word, '') as a from lab.notes", json!({}), "InvalidSql", "coalesce(a, b)"),
+        ("select [id] from lab.notes", json!({}), "InvalidSql", "double quotes"),
+        ("select getdate() as a", json!({}), "InvalidSql", "now()"),
+        ("select id from lab.notes where word = \"n2\"", json!({}), "InvalidSql", "notes has the columns id, region, word"),
+        ("select nothing from lab.notes", json!({}), "InvalidSql", "column that does not exist"),
+        ("select * from lab.note", json!({}), "InvalidSql", "the tables that it may read are lab.kinds, lab.notes"),
+        ("select 1 as a, 2 as a", json!({}), "InvalidSql", "two columns of the query are named \"a\""),
+        ("select 1 as a where", json!({}), "InvalidSql", "line 1"),
+        ("update lab.notes set word = 'x'", json!({}), "InvalidSql", "only a SELECT is allowed"),
+        ("select 1 as a; select 2 as a", json!({}), "InvalidSql", "one statement is allowed"),
+        ("select set_config('role', 'none', false) as a", json!({}), "InvalidSql", "the function set_config is not allowed"),
+        ("select @id as a", json!({}), "InvalidSql", "add \"id\" to parameters"),
+        ("select 1 as a", json!({"id": 1}), "InvalidSql", "has no @id"),
+        ("select @a::int as a", json!({"a": "x"}), "InvalidValue", "the parameter \"a\" is integer"),
+        ("select @a::int as a", json!({"a": 3_000_000_000_u64}), "InvalidValue", "the parameter \"a\" is integer"),
+        ("select @a::numeric(3,1) as a", json!({"a": 1000}), "InvalidValue", "out of range"),
+        ("select @a::date as a", json!({"a": "2024-02-30"}), "InvalidValue", "the parameter \"a\" is date"),
+        ("select @a::int[] as a", json!({"a": 1}), "InvalidValue", "the parameter \"a\""),
+        ("select 1 / (id - 1) as a from lab.notes", json!({}), "InvalidValue", "divides by zero"),
+        ("select (select id from lab.notes) as a", json!({}), "InvalidValue", "several rows"),
+        ("", json!({}), "InvalidSql", "SELECT"),
+    ] {
+        let (status, told, message) = lab.refused("plain", query, parameters).await;
+        assert_eq!((status, told.as_str()), (400, code), "{query}: {message}");
+        assert!(message.contains(part), "{query}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_body_says_what_to_send() {
+    let lab = Lab::open().await;
+    for (body, part) in [
+        ("", "the body is not JSON"),
+        ("[1]", "the body is not an object"),
+        ("{}", "query is missing"),
+        (r#"{"sql": "select 1"}"#, "members are query, parameters, explain"),
+        (r#"{"query": "select 1 as a", "parameters": []}"#, "parameters is not an object"),
+        (r#"{"query": "select 1 as a", "query": "select 2 as a"}"#, "twice"),
+    ] {
+        let reply = lab.send("plain", body).await;
+        let (status, code, message) = refusal(&reply);
+        assert_eq!((status, code.as_str()), (400, "BadRequest"), "{body}: {message}");
+        assert!(message.contains(part), "{body}: {message}");
+    }
+    let reply = lab.get("plain", "/api/ddl/sql").await;
+    assert_eq!((reply.status.as_u16(), reply.header("allow")), (405, Some("POST, OPTIONS")), "{reply:?}");
+}
+
+/// Names that a key may not see are answered as names that nothing has.
+#[tokio::test]
+async fn what_is_hidden_and_what_is_absent_are_one_answer() {
+    let lab = Lab::open().await;
+    let same = |reply: rowgate_tests::client::Reply, name: &str| {
+        let mut answer = reply.json();
+        answer["error"]["requestId"] = Value::Null;
+        answer.to_string().replace(name, "NAME")
+    };
+    for (form, hidden, absent) in [
+        ("select * from lab.{}", "secrets", "nowhere"),
+        ("select 1 as a from lab.{} where false", "secrets", "nowhere"),
+        ("select {} from lab.notes", "hidden", "nowhere"),
+        ("select n.{} from lab.notes n", "hidden", "nowhere"),
+        ("select id from lab.notes order by {}", "hidden", "nowhere"),
+        ("select count(*) as a from lab.notes where {} = 1", "hidden", "nowhere"),
+        ("select * from {}.keys", "dl", "no"),
+        ("select 1 as a from lab.notes n join lab.notes m using ({})", "hidden", "nowhere"),
+        ("select * from lab.notes n, lab.{} s where n.id / 0 = 1", "secrets", "nowhere"),
+    ] {
+        for key in ["north", "south", "plain"] {
+            let [told, of_absent] = [hidden, absent].map(|name| form.replace("{}", name));
+            let told = same(lab.ask(key, &told, json!({})).await, hidden);
+            let of_absent = same(lab.ask(key, &of_absent, json!({})).await, absent);
+            assert_eq!(told, of_absent, "{key}: {form}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+create function lab.leak() returns text security definer language sql as 'select word from lab.secrets limit 1';
+create function lab.leak(integer) returns text security definer language sql as 'select word from lab.secrets limit 1';
+create function lab.leak(text) returns text security definer language sql as 'select word from lab.secrets limit 1';
+create function lab.leak(integer, integer) returns text security definer language sql as 'select word from lab.secrets limit 1';
+create function lab.lower(integer) returns text language sql as 'select lab.leak()';
+create function lab.abs(text) returns text language sql as 'select lab.leak()';
+create function public.abs(text) returns text language sql as 'select lab.leak()';
+create operator lab.+ (leftarg = integer, rightarg = integer, function = lab.leak);
+create operator lab.<-> (leftarg = integer, rightarg = integer, function = lab.leak);
+create operator public.<-> (leftarg = integer, rightarg = integer, function = lab.leak);
+create operator public.==> (leftarg = integer, rightarg = integer, function = lab.leak);
+create operator public.==> (rightarg = integer, function = lab.leak);
+create function lab.trapped(text) returns boolean security definer language plpgsql as
+    $$ begin raise exception '%', (select word from lab.secrets limit 1); end $$;
+create domain lab.trap as text check (lab.trapped(value));
+create domain public.trap as text check (lab.trapped(value));
+create aggregate lab.last (text) (sfunc = textcat, stype = text);
+create aggregate public.last (text) (sfunc = textcat, stype = text);
+create collation lab.mine (provider = icu, locale = 'und');
+create procedure lab.anything() language sql as '';
+create view lab.definer_view as select word from lab.secrets;
+grant usage on schema public to public;
+grant execute on all functions in schema lab, public to public;
+grant all on lab.open, lab.counter to public;
