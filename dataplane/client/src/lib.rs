@@ -1,0 +1,12 @@
+//! `rowgate`, the command line for those who use an API: rows, SQL, exports, events and webhooks over HTTP.
+
+pub mod cli;
+mod commands;
+mod context;
+mod failure;
+mod http;
+mod interrupt;
+mod notice;
+mod output;
+mod profiles;
+mod sse;
