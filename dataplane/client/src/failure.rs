@@ -13,7 +13,7 @@ pub(crate) const EXIT_CODES: &str = "Exit codes:
   3    no connection, or the server stayed unavailable after all retries
   4    the key is missing, invalid, expired or revoked
   5    a local file cannot be read or written
-  130  interrupted by Ctrl-C";
+  130  interrupted by Ctrl-C or SIGTERM";
 
 /// Why a command did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub(crate) enum Failure {
     Unavailable(String),
     #[error("{0}")]
     Local(String),
-    /// By Ctrl-C; the text says what became of the work and how to go on.
+    /// By Ctrl-C or SIGTERM; the text says what became of the work and how to go on.
     #[error("{}", .0.as_deref().unwrap_or("interrupted"))]
     Interrupted(Option<String>),
     /// The reader of standard output has left, as `head` does. It wants no more, and that is no error.

@@ -8,6 +8,7 @@ use super::{print_rows, take_rows, unexpected};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::http::address;
+use crate::http::client::Api;
 use crate::http::request::Request;
 use crate::notice::notice;
 use crate::output::rows::RowPrinter;
@@ -31,7 +32,7 @@ pub(crate) struct GetFlags {
     /// The name of the entity, as `rowgate whoami` lists it
     #[arg(value_name = "ENTITY")]
     entity: String,
-    /// One row, by the names and values of its key [example: id/7] [example: order_id/7/line/2]
+    /// One row, by its key: the value alone, or the name and the value of each key field [example: 7] [example: order_id/7/line_no/2]
     #[arg(value_name = "KEY", conflicts_with_all = ["filter", "orderby", "top", "all"])]
     key: Option<String>,
     /// A condition on the rows [example: "state eq 'open' and total gt 10"]
@@ -59,11 +60,15 @@ pub(crate) struct GetFlags {
 
 pub(crate) async fn run(flags: GetFlags, context: &mut Context) -> Result<(), Failure> {
     let connection = context.connection()?;
-    let (api, tenant) = (context.api()?, connection.tenant()?);
+    let (api, tenant) = (Api::new(&connection)?, connection.tenant()?);
     let format = Format::or_default(flags.output, context.output.is_terminal);
     if let Some(key) = &flags.key {
-        let answer = api.json(&flags.row(tenant, key).map_err(Failure::Usage)?).await?.value;
-        let Value::Object(row) = answer else { return Err(unexpected("row")) };
+        let key = named(&api, tenant, &flags.entity, key).await?;
+        let mut answer = api.json(&flags.row(tenant, &key).map_err(Failure::Usage)?).await?.value;
+        let Some(row) = take_rows(&mut answer, "value")?.pop() else {
+            let what = format!("there is no row {key} in {}, or this API key does not see it", flags.entity);
+            return Err(Failure::refused(what));
+        };
         return match format {
             Format::Json => context.output.line(&escape::pretty(&row)),
             other => print_rows(&mut context.output, other, None, &[row]),
@@ -105,6 +110,29 @@ pub(crate) async fn run(flags: GetFlags, context: &mut Context) -> Result<(), Fa
     Ok(())
 }
 
+/// A value alone is that of the only key field, whose name the server knows.
+async fn named(api: &Api, tenant: &str, entity: &str, key: &str) -> Result<String, Failure> {
+    if key.contains(['/', '=']) {
+        return Ok(key.to_owned());
+    }
+    let mut answer = api.json(&Request::get(address::path(&["auth", tenant, "api"]))).await?.value;
+    let entities = take_rows(&mut answer, "value")?;
+    let Some(found) = entities.iter().find(|row| row.get("name").is_some_and(|name| name == entity)) else {
+        let what = format!("this API key has no entity {entity:?}; `rowgate whoami` lists those that it has");
+        return Err(Failure::refused(what));
+    };
+    let fields = found.get("keyFields").and_then(Value::as_array).into_iter().flatten();
+    match fields.filter_map(Value::as_str).collect::<Vec<_>>()[..] {
+        [] => Err(Failure::refused(format!("{entity} has no key; read its rows with --filter"))),
+        [field] => Ok(format!("{field}={key}")),
+        [ref fields @ ..] => {
+            let example: Vec<String> = fields.iter().map(|field| format!("{field}=...")).collect();
+            let what = format!("{entity} has {} key fields; write {}", fields.len(), example.join(","));
+            Err(Failure::Usage(what))
+        }
+    }
+}
+
 impl GetFlags {
     /// A page, behind the cursor of the one before.
     fn page(&self, tenant: &str, after: Option<&str>) -> Request {
@@ -136,7 +164,7 @@ impl GetFlags {
         };
         if !pairs.len().is_multiple_of(2) || pairs.is_empty() || pairs.iter().any(|part| part.is_empty()) {
             return Err(format!(
-                "{key:?} is not a key; write the name and the value of each key field, such as id/7"
+                "{key:?} is not a key; write the name and the value of each key field, such as order_id/7/line_no/2"
             ));
         }
         let mut parts = vec!["auth", tenant, "api", &self.entity];

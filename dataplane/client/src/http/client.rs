@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
 };
-use hyper::{Response, StatusCode};
+use hyper::{Method, Response, StatusCode};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
@@ -30,6 +30,9 @@ const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pauses that are longer are announced.
 const QUIET_PAUSE: Duration = Duration::from_secs(2);
+
+/// Of a request that does something, and whose answer was lost.
+const IN_DOUBT: &str = "; the request may have been carried out, check before you repeat it";
 
 /// One server, and the key for it.
 pub(crate) struct Api {
@@ -157,12 +160,16 @@ impl Api {
         let built = self.build(request, &target).map_err(Failed::Final)?;
         let answered = tokio::time::timeout(self.timeout, self.http.request(built));
         let unavailable = |what: String| Failed::Again(Reason::NoAnswer, Failure::Unavailable(what));
+        let in_doubt = if request.method == Method::POST && !request.is_repeatable { IN_DOUBT } else { "" };
         match answered.await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(unavailable(unreachable(&self.base, &target, &error))),
+            Ok(Err(error)) => {
+                let in_doubt = if error.is_connect() { "" } else { in_doubt };
+                Err(unavailable(unreachable(&self.base, &target, &error) + in_doubt))
+            }
             Err(_) => {
                 let seconds = self.timeout.as_secs();
-                Err(unavailable(format!("no answer within {seconds} s; --timeout allows more")))
+                Err(unavailable(format!("no answer within {seconds} s; --timeout allows more{in_doubt}")))
             }
         }
     }

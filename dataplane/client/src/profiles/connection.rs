@@ -83,8 +83,7 @@ impl Connection {
         let (url, tenant, key, ca) = match (named, &environment.key) {
             (None, Some(key)) => {
                 let key = Key::parse(key).map_err(|why| Failure::Usage(format!("ROWGATE_KEY: {why}")))?;
-                let ca = environment.ca.as_ref().map(PathBuf::from);
-                (environment.url.clone(), environment.tenant.clone(), key, ca)
+                (environment.url.clone(), environment.tenant.clone(), key, None)
             }
             (None, None) if environment.url.is_some() => {
                 return Err(Failure::Usage(
@@ -104,7 +103,7 @@ impl Connection {
             base: url.parse().map_err(Failure::Usage)?,
             tenant: flags.tenant.clone().or(tenant),
             key,
-            ca: flags.ca.clone().or(ca),
+            ca: flags.ca.clone().or_else(|| environment.ca.as_ref().map(PathBuf::from)).or(ca),
             retries: flags.retries,
             timeout: Duration::from_secs(flags.timeout),
         })

@@ -40,9 +40,9 @@ impl Progress {
         match total {
             Some(total) => {
                 self.0.set_length(total);
-                self.style("{spinner} [{bar:30}] {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left");
+                self.style("{spinner} [{bar:30}] {decimal_bytes}/{decimal_total_bytes}  {decimal_bytes_per_sec}  {eta} left");
             }
-            None => self.style("{spinner} {msg}  {bytes}  {bytes_per_sec}"),
+            None => self.style("{spinner} {msg}  {decimal_bytes}  {decimal_bytes_per_sec}"),
         }
         self.0.set_position(have);
         self.0.reset_eta();
