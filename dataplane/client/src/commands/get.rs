@@ -125,7 +125,7 @@ async fn named(api: &Api, tenant: &str, entity: &str, key: &str) -> Result<Strin
     match fields.filter_map(Value::as_str).collect::<Vec<_>>()[..] {
         [] => Err(Failure::refused(format!("{entity} has no key; read its rows with --filter"))),
         [field] => Ok(format!("{field}={key}")),
-        [ref fields @ ..] => {
+        ref fields => {
             let example: Vec<String> = fields.iter().map(|field| format!("{field}=...")).collect();
             let what = format!("{entity} has {} key fields; write {}", fields.len(), example.join(","));
             Err(Failure::Usage(what))

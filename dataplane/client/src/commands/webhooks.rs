@@ -3,6 +3,8 @@
 mod create;
 mod requests;
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
@@ -32,6 +34,18 @@ pub(super) enum Act {
     Get(Id),
     /// Subscribe a URL; the answer has the signing secret, this once
     Create(Box<CreateFlags>),
+    /// Change the members that a file has, such as {"filter": {"ops": ["insert"]}} [example: rowgate webhooks update 01JDGW... --file change.json]
+    Update {
+        #[command(flatten)]
+        id: Id,
+        /// The members to change, as JSON; - is standard input
+        #[arg(long, value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Send nothing until the subscription is resumed [example: rowgate webhooks suspend 01JDGW...]
+    Suspend(Id),
+    /// Go on with a suspended or disabled subscription where it was [example: rowgate webhooks resume 01JDGW...]
+    Resume(Id),
     /// Delete a subscription and its dead letters [example: rowgate webhooks delete 01JDGW...]
     Delete(Id),
     /// Send a message without events; exit code 1 if it is not delivered [example: rowgate webhooks test 01JDGW...]

@@ -58,6 +58,11 @@ impl Request {
     }
 
     #[must_use]
+    pub(crate) fn patch(path: String, body: Value) -> Request {
+        Request::new(Method::PATCH, path, Some(body), false)
+    }
+
+    #[must_use]
     pub(crate) fn header(mut self, name: &'static str, value: String) -> Request {
         self.headers.push((name, value));
         self

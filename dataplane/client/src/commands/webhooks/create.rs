@@ -1,6 +1,6 @@
 //! `rowgate webhooks create`: a subscription from flags, or from a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -55,15 +55,19 @@ fn header(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A JSON object from a file.
+pub(super) fn file(path: &Path) -> Result<Value, Failure> {
+    let text = read_file(path)?;
+    let wrong = |why: String| Failure::Usage(format!("{} is not {why}", path.display()));
+    match serde_json::from_str(&text).map_err(|error| wrong(format!("JSON: {error}")))? {
+        body @ Value::Object(_) => Ok(body),
+        _ => Err(wrong("a JSON object".to_owned())),
+    }
+}
+
 impl CreateFlags {
     pub(super) fn body(&self) -> Result<Value, Failure> {
-        let Some(file) = &self.file else { return Ok(self.members()) };
-        let body: Value = serde_json::from_str(&read_file(file)?)
-            .map_err(|error| Failure::Usage(format!("{} is not JSON: {error}", file.display())))?;
-        match body.is_object() {
-            true => Ok(body),
-            false => Err(Failure::Usage(format!("{} is not a JSON object", file.display()))),
-        }
+        self.file.as_ref().map_or_else(|| Ok(self.members()), |path| file(path))
     }
 
     fn members(&self) -> Value {

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Act, Id, object};
+use super::{Act, Id, create, object};
 use crate::failure::Failure;
 use crate::http::address;
 use crate::http::request::Request;
@@ -58,6 +58,9 @@ impl Act {
             Act::List => Request::get(at(&[])),
             Act::Get(Id { id }) => Request::get(at(&[id])),
             Act::Create(flags) => Request::post(at(&[]), Some(flags.body()?)),
+            Act::Update { id, file } => Request::patch(at(&[&id.id]), create::file(file)?),
+            Act::Suspend(Id { id }) => Request::patch(at(&[id]), json!({"suspend": true})),
+            Act::Resume(Id { id }) => Request::patch(at(&[id]), json!({"suspend": false})),
             Act::Delete(Id { id }) => Request::delete(at(&[id])),
             Act::Test(Id { id }) => Request::post(at(&[id, "test"]), None),
             Act::RotateSecret(Id { id }) => Request::post(at(&[id, "secret", "rotate"]), None),
@@ -124,6 +127,8 @@ mod tests {
         for (line, request) in [
             ("list", get("")),
             ("get W", get("/W")),
+            ("suspend W", Request::patch(format!("{root}/W"), json!({"suspend": true}))),
+            ("resume W", Request::patch(format!("{root}/W"), json!({"suspend": false}))),
             ("delete W", Request::delete(format!("{root}/W"))),
             ("test W", post("/W/test", None)),
             ("rotate-secret W", post("/W/secret/rotate", None)),
