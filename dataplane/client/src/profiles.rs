@@ -3,3 +3,4 @@
 pub(crate) mod connection;
 pub(crate) mod file;
 pub(crate) mod key;
+pub(crate) mod prompt;

@@ -15,6 +15,7 @@ use crate::output::Format;
 use crate::output::rows::Row;
 use crate::profiles::file::{Profile, Profiles};
 use crate::profiles::key::Key;
+use crate::profiles::prompt;
 
 /// The flags of `profile`.
 #[derive(Debug, Clone, Args)]
@@ -97,7 +98,7 @@ pub(crate) fn run(flags: ProfileFlags, context: &mut Context) -> Result<(), Fail
 fn typed() -> Result<String, Failure> {
     let failed = |error: io::Error| Failure::Local(format!("cannot read the key: {error}"));
     if io::stdin().is_terminal() {
-        return rpassword::prompt_password("API key: ").map_err(failed);
+        return prompt::ask("API key");
     }
     let mut text = String::new();
     io::stdin().take(64 << 10).read_to_string(&mut text).map_err(failed)?;
