@@ -11,7 +11,6 @@ pub(crate) mod tail;
 pub(crate) mod webhooks;
 pub(crate) mod whoami;
 
-use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::Value;
@@ -23,13 +22,19 @@ use crate::output::stdout::Output;
 
 /// The text of a file; `-` is standard input.
 fn read_file(path: &Path) -> Result<String, Failure> {
-    let (text, name) = if path == Path::new("-") {
-        let mut text = String::new();
-        (std::io::stdin().read_to_string(&mut text).map(|_| text), "standard input".to_owned())
-    } else {
-        (std::fs::read_to_string(path), path.display().to_string())
+    let text = match is_stdin(path) {
+        true => std::io::read_to_string(std::io::stdin()),
+        false => std::fs::read_to_string(path),
     };
-    text.map_err(|error| Failure::Local(format!("cannot read {name}: {error}")))
+    text.map_err(|error| Failure::Local(format!("cannot read {}: {error}", file_name(path))))
+}
+
+fn file_name(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// Takes `name`, an array of objects, out of an answer.

@@ -26,7 +26,8 @@ const SURE_PAGE: u64 = 100;
 Examples:
   rowgate get orders --filter \"region eq 'north' and total gt 10\" --select id,total --orderby 'total desc' --top 5
   rowgate get orders --expand 'customer($select=name),lines' --all -o jsonl > orders.jsonl
-  rowgate get orders id/7"
+  rowgate get orders 7
+  rowgate get order_lines order_id=7,line_no=2"
 )]
 pub(crate) struct GetFlags {
     /// The name of the entity, as `rowgate whoami` lists it

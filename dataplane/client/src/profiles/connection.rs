@@ -20,7 +20,7 @@ pub(crate) struct ConnectionFlags {
     /// The profile to use instead of the current one [env: ROWGATE_PROFILE]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
-    /// The URL of the server, without the path of a tenant [env: ROWGATE_URL] [example: https://api.example.com]
+    /// The URL of the server, without the path of a tenant [env: ROWGATE_URL] [example: `https://api.example.com`]
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// The tenant; an API key names its own, so that only tokens need this [env: ROWGATE_TENANT]

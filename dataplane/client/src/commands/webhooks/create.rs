@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::object;
-use crate::commands::read_file;
+use crate::commands::{file_name, read_file};
 use crate::failure::Failure;
 
 /// The flags of `webhooks create`.
@@ -58,7 +58,7 @@ fn header(text: &str) -> Result<(String, String), String> {
 /// A JSON object from a file.
 pub(super) fn file(path: &Path) -> Result<Value, Failure> {
     let text = read_file(path)?;
-    let wrong = |why: String| Failure::Usage(format!("{} is not {why}", path.display()));
+    let wrong = |why: String| Failure::Usage(format!("{} is not {why}", file_name(path)));
     match serde_json::from_str(&text).map_err(|error| wrong(format!("JSON: {error}")))? {
         body @ Value::Object(_) => Ok(body),
         _ => Err(wrong("a JSON object".to_owned())),
