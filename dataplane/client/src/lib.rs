@@ -9,4 +9,6 @@ mod interrupt;
 mod notice;
 mod output;
 mod profiles;
+#[cfg(test)]
+mod script;
 mod sse;

@@ -31,8 +31,8 @@ const MAX_POLL: Duration = Duration::from_secs(2);
 /// The flags of `export`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "The file is written as FILE.part and renamed at the end. A broken download goes on where it stopped. Ctrl-C cancels the
-job while it runs; during the download it keeps the job, and says how to go on.
+    after_help = "The file is written as FILE.part and renamed at the end. A broken download goes on where it stopped.
+Ctrl-C cancels the job while it runs; during the download it keeps the job, and says how to go on.
 
 Examples:
   rowgate export orders -o orders.parquet
@@ -124,7 +124,9 @@ pub(crate) async fn run(flags: ExportFlags, context: &mut Context) -> Result<(),
         }
     };
     tokio::select! {
-        done = download::run(&api, &job, &mut part, &progress) => done.inspect_err(|_| notice(&format!("the export is kept; {how}")))?,
+        done = download::run(&api, &job, &mut part, &progress) => {
+            done.inspect_err(|_| notice(&format!("the export is kept; {how}")))?;
+        }
         () = interrupted() => {
             progress.clear();
             return Err(Failure::Interrupted(Some(format!("the export is kept; {how}"))));

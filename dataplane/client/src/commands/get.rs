@@ -20,8 +20,8 @@ const SURE_PAGE: u64 = 100;
 /// The flags of `get`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Without --top and --all one page is printed, 100 rows at most; a note on standard error says when there are more.
---all prints rows as they arrive, page by page.
+    after_help = "Without --top and --all one page is printed, 100 rows at most; a note on standard error says when
+there are more. --all prints rows as they arrive, page by page.
 
 Examples:
   rowgate get orders --filter \"region eq 'north' and total gt 10\" --select id,total --orderby 'total desc' --top 5

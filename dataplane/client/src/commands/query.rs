@@ -17,8 +17,8 @@ use crate::output::rows::RowPrinter;
 /// The flags of `query`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Values given with -p never become a part of the statement. A value that is JSON (7, true, null, \"7\", [1,2]) is that
-value; any other is a text.
+    after_help = "Values given with -p never become a part of the statement. A value that is JSON (7, true, null,
+\"7\", [1,2]) is that value; any other is a text.
 
 Examples:
   rowgate query 'select id, total from orders where region = @region' -p region=north

@@ -25,9 +25,10 @@ const LOOK: Duration = Duration::from_millis(500);
 /// The flags of `tail`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Each event is one JSON object on a line. The line {\"type\": \"reset\", \"cursor\": ...} says that events before it are no longer
-kept: read the rows again. After a broken connection the command goes on behind the last event, without a gap or a repeat. It ends
-with Ctrl-C, and then prints the cursor that --since takes, or when the reader of its output ends.
+    after_help = "Each event is one JSON object on a line. The line {\"type\": \"reset\", \"cursor\": ...} says that
+events before it are no longer kept: read the rows again. After a broken connection the command
+goes on behind the last event, without a gap or a repeat. It ends with Ctrl-C, and then prints the
+cursor that --since takes, or when the reader of its output ends.
 
 Examples:
   rowgate tail orders

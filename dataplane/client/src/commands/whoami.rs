@@ -12,8 +12,9 @@ use crate::output::rows::Row;
 use crate::output::{Format, escape};
 
 /// Examples of the command, for its help.
-pub(crate) const EXAMPLES: &str = "Prints the server, the tenant and the entities that the key reaches; one JSON object where standard output is no
-terminal. The key itself is never printed.
+pub(crate) const EXAMPLES: &str =
+    "Prints the server, the tenant and the entities that the key reaches; one JSON object where
+standard output is no terminal. The key itself is never printed.
 
 Examples:
   rowgate whoami

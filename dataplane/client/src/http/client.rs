@@ -98,10 +98,10 @@ impl Api {
     pub(crate) async fn json(&self, request: &Request) -> Result<Answer, Failure> {
         let mut n = 0;
         loop {
-            // A body that breaks off is asked for again as well.
             let failed = match self.try_once(request).await {
-                Ok(response) => match whole(response).await {
-                    Ok(answer) => return Ok(answer),
+                Ok(response) => match bytes(response.into_body()).await {
+                    Ok(bytes) => return parsed(&bytes),
+                    // a body that breaks off is asked for again as well
                     Err(failure) => Failed::Again(Reason::NoAnswer, failure),
                 },
                 Err(failed) => failed,
@@ -227,14 +227,12 @@ async fn bytes(mut body: Incoming) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-async fn whole(response: Response<Incoming>) -> Result<Answer, Failure> {
-    let bytes = bytes(response.into_body()).await?;
-    let value = match bytes.is_empty() {
-        true => Value::Null,
-        false => serde_json::from_slice(&bytes).map_err(|_| {
-            Failure::Unavailable("the answer is not JSON; is this the URL of Rowgate?".to_owned())
-        })?,
-    };
+fn parsed(bytes: &[u8]) -> Result<Answer, Failure> {
+    if bytes.is_empty() {
+        return Ok(Answer { value: Value::Null });
+    }
+    let value = serde_json::from_slice(bytes);
+    let value = value.map_err(|_| Failure::refused("the answer is not JSON; is this the URL of Rowgate?"))?;
     Ok(Answer { value })
 }
 
@@ -287,3 +285,6 @@ fn unreachable(base: &Base, target: &Target, error: &hyper_util::client::legacy:
 fn origin(link: &str) -> String {
     url::Url::parse(link).map_or_else(|_| "the server".to_owned(), |url| url.origin().ascii_serialization())
 }
+
+#[cfg(test)]
+mod tests;

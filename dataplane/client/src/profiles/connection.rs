@@ -109,6 +109,19 @@ impl Connection {
         })
     }
 
+    /// To a scripted server of a test.
+    #[cfg(test)]
+    pub(crate) fn of_test(url: &str, retries: u32) -> Connection {
+        Connection {
+            base: url.parse().expect("a URL"),
+            tenant: None,
+            key: Key::parse("shop:dlk_test").expect("a key"),
+            ca: None,
+            retries,
+            timeout: Duration::from_secs(5),
+        }
+    }
+
     /// The tenant whose rows are read.
     pub(crate) fn tenant(&self) -> Result<&str, Failure> {
         self.tenant.as_deref().or_else(|| self.key.tenant()).ok_or_else(|| {

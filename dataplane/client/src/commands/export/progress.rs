@@ -68,7 +68,7 @@ impl Drop for Progress {
 }
 
 fn steps(share: f64) -> u64 {
-    (1..=STEPS).take_while(|step| *step as f64 <= share * STEPS as f64).last().unwrap_or_default()
+    (share * STEPS as f64) as u64
 }
 
 fn message(job: &Job) -> String {

@@ -11,14 +11,13 @@ use crate::failure::Failure;
 
 /// The flags of `webhooks create`.
 #[derive(Debug, Clone, Args)]
-#[command(
-    after_help = "A file has what flags do not, such as batch and retry: {\"name\": ..., \"url\": ..., \"filter\": {\"tables\": [...]}, ...}.
-Put headers with credentials there as well, since other users of this machine see the arguments of a command.
+#[command(after_help = "A file has what flags do not, such as batch and retry:
+{\"name\": ..., \"url\": ..., \"filter\": {\"tables\": [...]}, ...}. Put headers with credentials there as
+well, since other users of this machine see the arguments of a command.
 
 Examples:
   rowgate webhooks create --name orders --to https://example.com/hooks --tables orders --ops insert,update
-  rowgate webhooks create --file subscription.json"
-)]
+  rowgate webhooks create --file subscription.json")]
 pub(in crate::commands) struct CreateFlags {
     /// A name for people
     #[arg(long, value_name = "NAME", required_unless_present = "file", conflicts_with = "file")]
