@@ -75,6 +75,7 @@ fn crates_know_only_what_stands_to_their_left() {
         ("rowgate-reconcile", &["rowgate-dataplane", "axum", "hyper", "reqwest", "kube-client"]),
         ("rowgate-program", &["rowgate-crds", "rowgate-reconcile", "axum", "hyper", "kube-core"]),
         ("rowgate-standalone", &["rowgate-dataplane", "rowgate-operator", "axum", "hyper", "kube-client"]),
+        ("rowgate-client", &["rowgate-sql", "rowgate-pg", "rowgate-program", "rowgate-crds", "axum", "sqlx"]),
         ("rowgate-operator", &["rowgate-dataplane", "rowgate-standalone", "rowgate-tests"]),
         ("rowgate-dataplane", &["kube-client", "kube-runtime", "rowgate-operator", "rowgate-tests"]),
     ] {
@@ -89,7 +90,7 @@ fn crates_know_only_what_stands_to_their_left() {
 #[test]
 fn one_rustls_provider_at_most_is_linked() {
     // Both at once make rustls panic at run time: it cannot choose.
-    for package in ["rowgate-dataplane", "rowgate-operator", "rowgate-tests"] {
+    for package in ["rowgate-client", "rowgate-dataplane", "rowgate-operator", "rowgate-tests"] {
         let tree = tree(package);
         let linked: Vec<&str> =
             ["aws-lc-rs", "ring"].into_iter().filter(|name| tree.iter().any(|have| have == name)).collect();

@@ -1,0 +1,142 @@
+//! The file of a download that is not complete: `FILE.part`, and beside it the id of the job whose bytes it has.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// Bytes from the beginning of the file, without a gap.
+#[derive(Debug)]
+pub(super) struct Part {
+    target: PathBuf,
+    path: PathBuf,
+    marker: PathBuf,
+    file: File,
+    len: u64,
+    is_done: bool,
+}
+
+impl Part {
+    /// Keeps the bytes of `resumed`, if they are that job's; other bytes are dropped.
+    pub(super) fn open(target: &Path, resumed: Option<&str>) -> Result<Part, Failure> {
+        if target.is_dir() {
+            return Err(Failure::Usage(format!("{} is a folder; name a file", target.display())));
+        }
+        let beside = |ending: &str| {
+            let mut name = target.as_os_str().to_owned();
+            name.push(OsStr::new(ending));
+            PathBuf::from(name)
+        };
+        let (path, marker) = (beside(".part"), beside(".part.job"));
+        let is_ours =
+            resumed.is_some_and(|id| fs::read_to_string(&marker).is_ok_and(|text| text.trim() == id));
+        let file = OpenOptions::new().write(true).create(true).truncate(!is_ours).open(&path);
+        let opened = file.and_then(|mut file| {
+            let len = file.seek(SeekFrom::End(0))?;
+            Ok((file, len))
+        });
+        let (file, len) = opened.map_err(|error| failed(&path, &error))?;
+        Ok(Part { target: target.to_owned(), path, marker, file, len, is_done: false })
+    }
+
+    /// Notes whose bytes these are.
+    pub(super) fn belongs_to(&mut self, id: &str) -> Result<(), Failure> {
+        fs::write(&self.marker, format!("{id}\n")).map_err(|error| failed(&self.marker, &error))
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.file.write_all(bytes).map_err(|error| failed(&self.path, &error))?;
+        self.len += u64::try_from(bytes.len()).expect("a piece fits into memory");
+        Ok(())
+    }
+
+    pub(super) fn clear(&mut self) -> Result<(), Failure> {
+        let cleared = self.file.set_len(0).and_then(|()| self.file.rewind());
+        self.len = 0;
+        cleared.map_err(|error| failed(&self.path, &error))
+    }
+
+    /// The whole file takes its name.
+    pub(super) fn finish(mut self) -> Result<u64, Failure> {
+        let done = self.file.sync_all().and_then(|()| fs::rename(&self.path, &self.target));
+        done.map_err(|error| failed(&self.target, &error))?;
+        self.is_done = true;
+        let _may_be_missing = fs::remove_file(&self.marker);
+        Ok(self.len)
+    }
+}
+
+impl Drop for Part {
+    /// Without any bytes there is nothing to go on with.
+    fn drop(&mut self) {
+        if !self.is_done && self.len == 0 {
+            let _may_be_missing = (fs::remove_file(&self.path), fs::remove_file(&self.marker));
+        }
+    }
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Local(format!("cannot write {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").file_name());
+        let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_part_goes_on_for_its_own_job_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("t.csv");
+        let mut part = Part::open(&target, None).expect("a part");
+        part.belongs_to("j1").expect("noted");
+        part.append(b"abc").expect("written");
+        drop(part);
+        assert_eq!(names(folder.path()), ["t.csv.part", "t.csv.part.job"]);
+        let mut part = Part::open(&target, Some("j1")).expect("a part");
+        assert_eq!(part.len(), 3);
+        part.append(b"d").expect("written");
+        drop(part);
+        assert_eq!(fs::read(folder.path().join("t.csv.part")).expect("a file"), b"abcd");
+        assert_eq!(Part::open(&target, Some("j2")).expect("a part").len(), 0);
+    }
+
+    #[test]
+    fn a_finished_file_stands_alone_and_replaces_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("t.csv");
+        fs::write(&target, "old").expect("written");
+        let mut part = Part::open(&target, None).expect("a part");
+        part.belongs_to("j").expect("noted");
+        part.append(b"wrong").expect("written");
+        part.clear().expect("cleared");
+        part.append(b"new").expect("written");
+        assert_eq!(part.finish().expect("finished"), 3);
+        assert_eq!(
+            (names(folder.path()), fs::read(&target).expect("a file")),
+            (vec!["t.csv".into()], b"new".into())
+        );
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_job_that_did_not_begin() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("t.csv");
+        drop(Part::open(&target, None).expect("a part"));
+        assert_eq!(names(folder.path()), Vec::<String>::new());
+        Part::open(folder.path(), None).expect_err("a folder");
+        Part::open(&folder.path().join("no/t.csv"), None).expect_err("no folder");
+    }
+}
