@@ -92,16 +92,15 @@ impl<W: Write + Send> ParquetFile<W> {
         let mut group = writer.next_row_group()?;
         for column in &mut self.columns {
             let mut into = group.next_column()?.expect("the schema has the same columns");
-            let bytes = write::column(column, &mut into)?;
-            // closed first: a dictionary refers to the bytes
+            write::column(column, &mut into)?;
             into.close()?;
-            column.reset(bytes.into());
+            column.clear();
         }
         group.close()?;
         self.output = Output::Open(writer);
         (self.n_rows, self.n_bytes) = (0, 0);
         // other columns than before may be the long ones
-        if MAX_BYTES + MAX_BYTES / 2 < self.columns.iter().map(HeldColumn::capacity).sum() {
+        if MAX_BYTES + MAX_BYTES / 2 < self.columns.iter().map(HeldColumn::n_kept).sum() {
             self.columns.iter_mut().for_each(HeldColumn::release);
         }
         Ok(())

@@ -8,31 +8,28 @@ use super::scalar::Scalar;
 use crate::Column;
 use crate::error::Reason;
 
-/// A list at least: PostgreSQL knows no more dimensions.
+/// PostgreSQL knows no more.
 const MAX_DIMENSIONS: u32 = 6;
 const LEVEL: usize = size_of::<i16>();
+
+// definition levels, by which Parquet says how much of a value is there
+const NULL: i16 = 0;
+const VALUE: i16 = 1;
+const EMPTY_LIST: i16 = 1;
+const NULL_ELEMENT: i16 = 2;
+const ELEMENT: i16 = 3;
 
 pub(super) struct HeldColumn {
     pub(super) name: String,
     pub(super) values: Scalar,
     /// The type of a list's elements, as declared; `None`: it is no list.
     pub(super) element: Option<u32>,
-    /// Of each value, whether it is NULL: see [`Levels`].
+    /// Of each value, how much of it is there.
     pub(super) definition: Vec<i16>,
     /// Of each element of a list, whether it is in the same list as the one before.
     pub(super) repetition: Vec<i16>,
     encoding: Encoding,
     modifier: i32,
-}
-
-/// Definition levels of a list, as Parquet counts them: how much of it is there.
-struct Levels;
-
-impl Levels {
-    const NULL: i16 = 0;
-    const EMPTY: i16 = 1;
-    const NULL_ELEMENT: i16 = 2;
-    const ELEMENT: i16 = 3;
 }
 
 /// Why a value cannot be added.
@@ -61,7 +58,7 @@ impl HeldColumn {
 
     /// The definition level of a value that is not NULL.
     pub(super) fn max_definition(&self) -> i16 {
-        if self.element.is_some() { Levels::ELEMENT } else { 1 }
+        if self.element.is_some() { ELEMENT } else { VALUE }
     }
 
     /// Adds the value of a row; returns how many bytes it takes.
@@ -72,11 +69,11 @@ impl HeldColumn {
         }
         match value {
             None => {
-                self.definition.push(0);
+                self.definition.push(NULL);
                 Ok(LEVEL)
             }
             Some(value) => {
-                self.definition.push(1);
+                self.definition.push(VALUE);
                 Ok(LEVEL + self.values.push(value)?)
             }
         }
@@ -85,7 +82,7 @@ impl HeldColumn {
     /// An array in its binary form: how many dimensions; whether there are NULLs; the element's type; length and lower bound of
     /// the dimension; elements.
     fn push_list(&mut self, oid: u32, value: Option<&[u8]>) -> Result<usize, Fault> {
-        let Some(value) = value else { return Ok(self.push_level(Levels::NULL, 0)) };
+        let Some(value) = value else { return Ok(self.push_level(NULL, 0)) };
         let mut fields = Fields::new(value);
         let n_dimensions = u32::from_be_bytes(fields.bytes()?);
         let _has_null: [u8; 4] = fields.bytes()?;
@@ -94,7 +91,7 @@ impl HeldColumn {
         }
         let mut n_bytes = 0;
         match n_dimensions {
-            0 => n_bytes += self.push_level(Levels::EMPTY, 0),
+            0 => n_bytes += self.push_level(EMPTY_LIST, 0),
             1 => {
                 let n_elements = u32::from_be_bytes(fields.bytes()?);
                 let _lower_bound: [u8; 4] = fields.bytes()?;
@@ -104,10 +101,8 @@ impl HeldColumn {
                 for i in 0..n_elements {
                     let repetition = i16::from(0 < i);
                     n_bytes += match fields.sized()? {
-                        None => self.push_level(Levels::NULL_ELEMENT, repetition),
-                        Some(value) => {
-                            self.push_level(Levels::ELEMENT, repetition) + self.values.push(value)?
-                        }
+                        None => self.push_level(NULL_ELEMENT, repetition),
+                        Some(value) => self.push_level(ELEMENT, repetition) + self.values.push(value)?,
                     };
                 }
             }
@@ -126,16 +121,16 @@ impl HeldColumn {
         2 * LEVEL
     }
 
-    /// Removes all values; `bytes` is the buffer that writing took, if it took one.
-    pub(super) fn reset(&mut self, bytes: Vec<u8>) {
-        self.values.reset(bytes);
+    /// Removes all values.
+    pub(super) fn clear(&mut self) {
+        self.values.clear();
         self.definition.clear();
         self.repetition.clear();
     }
 
-    /// Bytes that the buffers take, used or not.
-    pub(super) fn capacity(&self) -> usize {
-        self.values.capacity() + LEVEL * (self.definition.capacity() + self.repetition.capacity())
+    /// Bytes that the buffers keep when they are cleared.
+    pub(super) fn n_kept(&self) -> usize {
+        self.values.n_kept() + LEVEL * (self.definition.capacity() + self.repetition.capacity())
     }
 
     /// Gives all buffers back; there are no values.

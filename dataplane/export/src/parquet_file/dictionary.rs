@@ -25,14 +25,12 @@ pub(super) fn is_worth_it(values: &Scalar) -> bool {
         | Scalar::Decimal64(_, values) => repeat(values.len(), values.iter()),
         Scalar::Float4(values) => repeat(values.len(), values.iter().map(|value| value.to_bits())),
         Scalar::Float8(values) => repeat(values.len(), values.iter().map(|value| value.to_bits())),
-        Scalar::Uuid(bytes) | Scalar::DecimalFixed(_, bytes) => {
-            let width = values.width();
-            repeat(bytes.len() / width, bytes.chunks_exact(width))
-        }
-        Scalar::Bytea(strings)
+        Scalar::Uuid(strings)
+        | Scalar::DecimalFixed(_, strings)
+        | Scalar::Bytea(strings)
         | Scalar::Text(strings)
         | Scalar::Printed(_, strings)
-        | Scalar::Json(_, strings) => repeat(strings.ends().len(), strings.values()),
+        | Scalar::Json(_, strings) => repeat(strings.n_values(), strings.values()),
     }
 }
 

@@ -33,9 +33,9 @@ pub(super) enum Scalar {
     Float4(Vec<f32>),
     Float8(Vec<f64>),
     /// 16 bytes each.
-    Uuid(Vec<u8>),
+    Uuid(Strings),
     /// [`Decimal::n_bytes`] each.
-    DecimalFixed(Decimal, Vec<u8>),
+    DecimalFixed(Decimal, Strings),
     Bytea(Strings),
     Text(Strings),
     /// The text that JSON has, without its quotes.
@@ -59,10 +59,10 @@ impl Scalar {
             Encoding::Numeric => match Decimal::of(modifier) {
                 Some(decimal @ Decimal { precision: ..=9, .. }) => Scalar::Decimal32(decimal, Vec::new()),
                 Some(decimal @ Decimal { precision: ..=18, .. }) => Scalar::Decimal64(decimal, Vec::new()),
-                Some(decimal) => Scalar::DecimalFixed(decimal, Vec::new()),
+                Some(decimal) => Scalar::DecimalFixed(decimal, strings),
                 None => Scalar::Printed(Encoding::Numeric, strings),
             },
-            Encoding::Uuid => Scalar::Uuid(Vec::new()),
+            Encoding::Uuid => Scalar::Uuid(strings),
             Encoding::Bytea => Scalar::Bytea(strings),
             Encoding::Date => Scalar::Date(Vec::new()),
             Encoding::Time => Scalar::Time(Vec::new()),
@@ -98,10 +98,10 @@ impl Scalar {
             }
             Scalar::Float4(values) => values.push(f32::from_be_bytes(fixed(value)?)),
             Scalar::Float8(values) => values.push(f64::from_be_bytes(fixed(value)?)),
-            Scalar::Uuid(bytes) => bytes.extend_from_slice(&fixed::<16>(value)?),
-            Scalar::DecimalFixed(decimal, bytes) => {
+            Scalar::Uuid(strings) => return Ok(strings.push(&fixed::<16>(value)?)),
+            Scalar::DecimalFixed(decimal, strings) => {
                 let units = decimal.read(value)?.to_be_bytes();
-                bytes.extend_from_slice(&units[units.len() - decimal.n_bytes()..]);
+                return Ok(strings.push(&units[units.len() - decimal.n_bytes()..]));
             }
             Scalar::Bytea(strings) => return Ok(strings.push(value)),
             Scalar::Text(strings) => {
@@ -132,8 +132,8 @@ impl Scalar {
         }
     }
 
-    /// Removes all values; `bytes` is the buffer that writing took, if it took one.
-    pub(super) fn reset(&mut self, mut bytes: Vec<u8>) {
+    /// Removes all values; those of bytes are gone already when they are written.
+    pub(super) fn clear(&mut self) {
         match self {
             Scalar::Bool(values) => values.clear(),
             Scalar::Int2(values)
@@ -148,19 +148,17 @@ impl Scalar {
             | Scalar::Decimal64(_, values) => values.clear(),
             Scalar::Float4(values) => values.clear(),
             Scalar::Float8(values) => values.clear(),
-            Scalar::Uuid(values) | Scalar::DecimalFixed(_, values) => {
-                bytes.clear();
-                *values = bytes;
-            }
-            Scalar::Bytea(strings)
+            Scalar::Uuid(strings)
+            | Scalar::DecimalFixed(_, strings)
+            | Scalar::Bytea(strings)
             | Scalar::Text(strings)
             | Scalar::Printed(_, strings)
-            | Scalar::Json(_, strings) => strings.reset(bytes),
+            | Scalar::Json(_, strings) => drop(strings.take()),
         }
     }
 
-    /// Bytes that the buffers take, used or not.
-    pub(super) fn capacity(&self) -> usize {
+    /// Bytes that the buffers keep when they are cleared.
+    pub(super) fn n_kept(&self) -> usize {
         match self {
             Scalar::Bool(values) => values.capacity(),
             Scalar::Int2(values)
@@ -175,11 +173,8 @@ impl Scalar {
             | Scalar::Decimal64(_, values) => 8 * values.capacity(),
             Scalar::Float4(values) => 4 * values.capacity(),
             Scalar::Float8(values) => 8 * values.capacity(),
-            Scalar::Uuid(values) | Scalar::DecimalFixed(_, values) => values.capacity(),
-            Scalar::Bytea(strings)
-            | Scalar::Text(strings)
-            | Scalar::Printed(_, strings)
-            | Scalar::Json(_, strings) => strings.capacity(),
+            Scalar::Uuid(_) | Scalar::DecimalFixed(..) => 0,
+            Scalar::Bytea(_) | Scalar::Text(_) | Scalar::Printed(..) | Scalar::Json(..) => 0,
         }
     }
 }

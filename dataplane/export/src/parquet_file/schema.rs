@@ -14,6 +14,8 @@ use crate::Compression;
 use crate::error::EncodeError;
 use crate::sink::{GZIP_LEVEL, ZSTD_LEVEL};
 
+/// Bytes before they are compressed: half of what the crate takes, which holds each page up to three times.
+const PAGE: usize = 512 << 10;
 /// Of the group that repeats, and of what is in it, as the format prescribes them for lists.
 const LIST: &str = "list";
 const ELEMENT: &str = "element";
@@ -37,6 +39,7 @@ pub(super) fn properties(
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("rowgate ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(codec)
+        .set_data_page_size_limit(PAGE)
         // what stands in the footer for each page is held to the end of the file
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true);

@@ -1,6 +1,5 @@
 //! The values of a column that is held, to the column of a row group.
 
-use bytes::Bytes;
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type,
     Int64Type,
@@ -9,9 +8,10 @@ use parquet::file::writer::SerializedColumnWriter;
 
 use super::column::HeldColumn;
 use super::scalar::Scalar;
+use super::strings::Taken;
 use crate::error::EncodeError;
 
-/// How many values of any length are named at once: each name takes 32 bytes.
+/// How many values of bytes are named at once: each name takes 32 bytes.
 const BATCH: usize = 1024;
 
 /// Of one column.
@@ -24,17 +24,16 @@ struct Levels<'a> {
     max_definition: i16,
 }
 
-/// Returns the buffer of the values where they are bytes: it is free once `into` is closed.
+/// Writes all values, and removes those of bytes.
 pub(super) fn column(
     column: &mut HeldColumn,
     into: &mut SerializedColumnWriter<'_>,
-) -> Result<Bytes, EncodeError> {
+) -> Result<(), EncodeError> {
     let levels = Levels {
         max_definition: column.max_definition(),
         definition: &column.definition,
         repetition: column.element.map(|_| &column.repetition[..]),
     };
-    let width = column.values.width();
     match &mut column.values {
         Scalar::Bool(values) => whole::<BoolType>(values, levels, into),
         Scalar::Int2(values)
@@ -49,19 +48,13 @@ pub(super) fn column(
         | Scalar::Decimal64(_, values) => whole::<Int64Type>(values, levels, into),
         Scalar::Float4(values) => whole::<FloatType>(values, levels, into),
         Scalar::Float8(values) => whole::<DoubleType>(values, levels, into),
-        Scalar::Uuid(bytes) | Scalar::DecimalFixed(_, bytes) => {
-            let bytes = Bytes::from(std::mem::take(bytes));
-            sliced::<FixedLenByteArrayType>(&bytes, |i| (i + 1) * width, levels, into)?;
-            Ok(bytes)
+        Scalar::Uuid(strings) | Scalar::DecimalFixed(_, strings) => {
+            batches::<FixedLenByteArrayType>(strings.take(), levels, into)
         }
         Scalar::Bytea(strings)
         | Scalar::Text(strings)
         | Scalar::Printed(_, strings)
-        | Scalar::Json(_, strings) => {
-            let bytes = Bytes::from(strings.take_bytes());
-            sliced::<ByteArrayType>(&bytes, |i| strings.ends()[i], levels, into)?;
-            Ok(bytes)
-        }
+        | Scalar::Json(_, strings) => batches::<ByteArrayType>(strings.take(), levels, into),
     }
 }
 
@@ -69,15 +62,13 @@ fn whole<T: DataType>(
     values: &[T::T],
     levels: Levels<'_>,
     into: &mut SerializedColumnWriter<'_>,
-) -> Result<Bytes, EncodeError> {
+) -> Result<(), EncodeError> {
     into.typed::<T>().write_batch(values, Some(levels.definition), levels.repetition)?;
-    Ok(Bytes::new())
+    Ok(())
 }
 
-/// Values that lie behind each other in `bytes`; `end` says where.
-fn sliced<T: DataType>(
-    bytes: &Bytes,
-    end: impl Fn(usize) -> usize,
+fn batches<T: DataType>(
+    mut values: Taken,
     levels: Levels<'_>,
     into: &mut SerializedColumnWriter<'_>,
 ) -> Result<(), EncodeError>
@@ -85,8 +76,8 @@ where
     T::T: From<ByteArray>,
 {
     let n_levels = levels.definition.len();
-    let mut values: Vec<T::T> = Vec::with_capacity(BATCH);
-    let (mut from, mut n_values, mut start) = (0, 0, 0);
+    let mut batch: Vec<T::T> = Vec::with_capacity(BATCH);
+    let mut from = 0;
     while from < n_levels {
         let mut to = n_levels.min(from + BATCH);
         if let Some(repetition) = levels.repetition {
@@ -94,15 +85,11 @@ where
             to += repetition[to..].iter().take_while(|level| **level != 0).count();
         }
         let definition = &levels.definition[from..to];
-        values.clear();
-        for _ in definition.iter().filter(|level| **level == levels.max_definition) {
-            let end = end(n_values);
-            values.push(ByteArray::from(bytes.slice(start..end)).into());
-            n_values += 1;
-            start = end;
-        }
+        let n_values = definition.iter().filter(|level| **level == levels.max_definition).count();
+        batch.clear();
+        batch.extend(values.by_ref().take(n_values).map(|bytes| ByteArray::from(bytes).into()));
         let repetition = levels.repetition.map(|repetition| &repetition[from..to]);
-        into.typed::<T>().write_batch(&values, Some(definition), repetition)?;
+        into.typed::<T>().write_batch(&batch, Some(definition), repetition)?;
         from = to;
     }
     Ok(())
