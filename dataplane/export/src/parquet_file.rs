@@ -21,7 +21,7 @@ use crate::{Column, Compression};
 
 /// Of a row group. Readers work on one row group at a time and in parallel on several.
 pub(crate) const MAX_ROWS: usize = 128 << 10;
-/// What the columns of a row group hold together before they are encoded; it is what an export costs in memory.
+/// What the columns of a row group hold together before they are encoded: most of what an export costs in memory.
 pub(crate) const MAX_BYTES: usize = 12 << 20;
 
 pub(crate) struct ParquetFile<W: Write + Send> {

@@ -74,7 +74,7 @@ fn parquet(column: Column, values: &[Value<'_>]) -> Result<Vec<Field>, EncodeErr
 }
 
 /// The binary form of a `numeric` that is written with digits alone.
-fn numeric(text: &str) -> Vec<u8> {
+pub(crate) fn numeric(text: &str) -> Vec<u8> {
     let (sign, text) = text.strip_prefix('-').map_or((0u16, text), |text| (0x4000, text));
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let whole = format!("{}{whole}", "0".repeat((4 - whole.len() % 4) % 4));

@@ -10,6 +10,16 @@ const NEGATIVE: u16 = 0x4000;
 const MAX_PRECISION: u8 = 38;
 /// `numeric` keeps four digits in each of its own.
 const BASE: i128 = 10_000;
+/// Of ten.
+const POWERS: [i128; MAX_PRECISION as usize + 1] = {
+    let mut powers = [1; MAX_PRECISION as usize + 1];
+    let mut i = 1;
+    while i < powers.len() {
+        powers[i] = powers[i - 1] * 10;
+        i += 1;
+    }
+    powers
+};
 
 /// A decimal of so many digits, so many of them behind the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +42,20 @@ impl Decimal {
 
     /// How many bytes hold it.
     pub(super) fn n_bytes(self) -> usize {
-        (1..16).find(|n_bytes| self.limit() <= 1 << (8 * n_bytes - 1)).unwrap_or(16)
+        /// Of each precision; one bit is the sign.
+        const N_BYTES: [usize; MAX_PRECISION as usize + 1] = {
+            let mut n_bytes = [1; MAX_PRECISION as usize + 1];
+            let mut precision = 1;
+            while precision < n_bytes.len() {
+                n_bytes[precision] = n_bytes[precision - 1];
+                while n_bytes[precision] < 16 && 1 << (8 * n_bytes[precision] - 1) < POWERS[precision] {
+                    n_bytes[precision] += 1;
+                }
+                precision += 1;
+            }
+            n_bytes
+        };
+        N_BYTES[usize::from(self.precision)]
     }
 
     /// The `numeric` in its binary form: four 16-bit numbers (how many digits, weight of the first, sign, digits shown after
@@ -98,21 +121,15 @@ impl Decimal {
 
 /// `power`: 0 to 38, which 128 bits hold.
 fn ten_to(power: i32) -> i128 {
-    const POWERS: [i128; 39] = {
-        let mut powers = [1; 39];
-        let mut i = 1;
-        while i < 39 {
-            powers[i] = powers[i - 1] * 10;
-            i += 1;
-        }
-        powers
-    };
     POWERS[power as usize]
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::tests::numeric;
 
     #[test]
     fn modifiers_give_precision_and_scale() {
@@ -136,5 +153,29 @@ mod tests {
         {
             assert_eq!(Decimal { precision, scale: 0 }.n_bytes(), n_bytes, "{precision}");
         }
+    }
+    #[test]
+    fn every_number_of_units_is_read() {
+        let decimals = (1..=MAX_PRECISION).prop_flat_map(|precision| (Just(precision), 0..=precision));
+        proptest!(ProptestConfig::with_cases(5_000), |((precision, scale) in decimals, any in any::<i128>(), cut in 0..38i32)| {
+            let decimal = Decimal { precision, scale };
+            let units = any % decimal.limit() / ten_to(cut) * ten_to(cut % 7);
+            prop_assume!(units.abs() < decimal.limit());
+            let one = ten_to(scale.into()).unsigned_abs();
+            let sign = if units < 0 { "-" } else { "" };
+            let (whole, part) = (units.unsigned_abs() / one, units.unsigned_abs() % one);
+            let text = match scale {
+                0 => format!("{sign}{whole}"),
+                _ => format!("{sign}{whole}.{part:0width$}", width = usize::from(scale)),
+            };
+            prop_assert_eq!(decimal.read(&numeric(&text)), Ok(units), "{}", text);
+            // with one digit less it fits only if that digit is not needed
+            if scale < precision {
+                let fewer = Decimal { precision: precision - 1, scale };
+                let expected = if units.abs() < fewer.limit() { Ok(units) } else { Err(Fault::Unfit(Reason::TooManyDigits)) };
+                prop_assume!(0 < fewer.precision);
+                prop_assert_eq!(fewer.read(&numeric(&text)), expected, "{}", text);
+            }
+        });
     }
 }
