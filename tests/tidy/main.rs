@@ -72,6 +72,7 @@ fn crates_know_only_what_stands_to_their_left() {
         ("rowgate-sql", &["rowgate-pg", "rowgate-crds", "tokio", "rand", "sqlx", "axum"]),
         ("rowgate-crds", &["rowgate-sql", "rowgate-pg", "tokio", "sqlx", "kube-client"]),
         ("rowgate-pg", &["rowgate-crds", "rowgate-reconcile", "axum", "hyper", "kube-core", "kube-client"]),
+        ("rowgate-export", &["rowgate-program", "rowgate-crds", "axum", "hyper", "kube-core", "arrow-array"]),
         ("rowgate-reconcile", &["rowgate-dataplane", "axum", "hyper", "reqwest", "kube-client"]),
         ("rowgate-program", &["rowgate-crds", "rowgate-reconcile", "axum", "hyper", "kube-core"]),
         ("rowgate-standalone", &["rowgate-dataplane", "rowgate-operator", "axum", "hyper", "kube-client"]),

@@ -22,10 +22,14 @@ pub use ask::{Ask, KeyRow, ReadPage, WriteOutcome};
 pub use budget::{Server, ServerLoad, Share};
 pub(crate) use check::dial_for_sqlx;
 pub use check::try_login;
+pub use connection::frames::Fields;
 pub(crate) use connection::transport::Socket;
 pub use counters::Counters;
+pub use encode::json::write as write_json;
 pub use exchange::row_stream::{End, Piece, RowStream};
-pub use failure::{CallFailure, Cause, Failure, QueryFailure, QueryFault, Refused, Rule, WriteFailure};
+pub use failure::{
+    CallFailure, Cause, Failure, Malformed, QueryFailure, QueryFault, Refused, Rule, WriteFailure,
+};
 pub use key_sessions::{
     Call, CallLimits, CallOutcome, Calls, Described, KeyLogins, KeySessions, Queries, Query, QueryColumn,
     QueryLimits, QueryOutcome, RowForm, Typed, Typing, Values,

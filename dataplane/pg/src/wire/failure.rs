@@ -193,9 +193,11 @@ impl Cause {
     }
 }
 
-/// The server's message does not have the form that the protocol or our statement gives it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Malformed(pub(super) &'static str);
+/// The server's message does not have the form that the protocol or our statement gives it. The text says what was sent
+/// instead, such as `a negative length`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("PostgreSQL sent {0}")]
+pub struct Malformed(pub &'static str);
 
 /// Why reading an answer came to a stop.
 #[derive(Debug)]

@@ -154,38 +154,56 @@ fn is_aside(tag: u8) -> bool {
     )
 }
 
-/// Walks through the body of a message.
-pub(crate) struct Fields<'a> {
+/// Walks through the body of a message, or through a value that is made of others.
+pub struct Fields<'a> {
     rest: &'a [u8],
     /// Values of the row that are not read yet.
     left: usize,
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) fn new(body: &'a [u8]) -> Fields<'a> {
+    /// A body that is no DataRow, or a value.
+    #[must_use]
+    pub fn new(body: &'a [u8]) -> Fields<'a> {
         Fields { rest: body, left: 0 }
     }
 
     /// A DataRow.
-    pub(crate) fn of_row(body: &'a [u8]) -> Result<Fields<'a>, Malformed> {
+    ///
+    /// # Errors
+    ///
+    /// It does not hold its number of values.
+    #[inline]
+    pub fn of_row(body: &'a [u8]) -> Result<Fields<'a>, Malformed> {
         let mut fields = Fields::new(body);
         fields.left = usize::from(u16::from_be_bytes(fields.bytes()?));
         Ok(fields)
     }
 
     /// How many values of the row are not read yet.
-    pub(crate) fn n_values(&self) -> usize {
+    #[must_use]
+    pub fn n_values(&self) -> usize {
         self.left
     }
 
     /// The next value of the row; `None` is NULL.
-    pub(crate) fn value(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
+    ///
+    /// # Errors
+    ///
+    /// There is none, or its length is wrong.
+    #[inline]
+    pub fn value(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         self.left = self.left.checked_sub(1).ok_or(Malformed("a row with too few values"))?;
         self.sized()
     }
 
     /// A value with its length before it; `None` is NULL.
-    pub(crate) fn sized(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
+    ///
+    /// # Errors
+    ///
+    /// The length is missing, negative, or more than is there.
+    #[inline]
+    pub fn sized(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         match i32::from_be_bytes(self.bytes()?) {
             -1 => Ok(None),
             len => {
@@ -195,7 +213,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(crate) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    /// The next `N` bytes.
+    ///
+    /// # Errors
+    ///
+    /// There are fewer.
+    #[inline]
+    pub fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (head, rest) =
             self.rest.split_first_chunk::<N>().ok_or(Malformed("a message that ends early"))?;
         self.rest = rest;
@@ -214,10 +238,13 @@ impl<'a> Fields<'a> {
         Ok(text)
     }
 
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    /// What is not read yet.
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
+    #[inline]
     fn take(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
         let (head, rest) = self.rest.split_at_checked(len).ok_or(Malformed("a message that ends early"))?;
         self.rest = rest;

@@ -16,8 +16,12 @@ use crate::wire::failure::Malformed;
 /// The first byte of a jsonb.
 const JSONB_VERSION: u8 = 1;
 
-/// Appends `value` to `out`.
-pub(in crate::wire) fn write(encoding: &Encoding, value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+/// Appends `value`, which is in the format of [`Encoding::format`], to `out`.
+///
+/// # Errors
+///
+/// The bytes are no value of that type. What was appended until then stays.
+pub fn write(encoding: &Encoding, value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     match encoding {
         Encoding::Bool => match value {
             [0] => out.extend_from_slice(b"false"),
