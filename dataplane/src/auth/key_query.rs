@@ -13,6 +13,9 @@ use rowgate_sql::user_select::{Relation, UserSelect};
 
 use crate::auth::key_context::KeyContext;
 
+/// Columns that functions in FROM name, beside those that are named after the function.
+const OF_FUNCTIONS: [&str; 3] = ["key", "value", "ordinality"];
+
 impl KeyContext {
     /// Asks for nothing but the key: whether it lives and has the role that it is known with.
     pub(crate) fn check(&self, credential: &Credential) -> Ask {
@@ -68,6 +71,24 @@ impl KeyContext {
         };
         let is_of_catalogs = |relation: &Relation| relation.schema.as_deref() == Some("information_schema");
         select.relations.iter().find(|relation| !is_known(relation) && !is_of_catalogs(relation))
+    }
+
+    /// Whether the SELECT names a table or a column that the key may not read, or none that is known. PostgreSQL checks rights when it
+    /// begins to run a statement: an error before that, such as of a constant `1/0`, must not tell whether the name exists.
+    pub(crate) fn hides(&self, select: &UserSelect) -> bool {
+        if self.unreadable(select).is_some() {
+            return true;
+        }
+        let readable: BTreeSet<String> =
+            self.readable_columns(select).into_iter().flat_map(|(_, columns)| columns).collect();
+        let is_table = |name: &str| select.relations.iter().any(|relation| relation.name == name);
+        let is_known = |name: &String| {
+            readable.contains(name)
+                || select.aliases.contains(name)
+                || OF_FUNCTIONS.contains(&name.as_str())
+                || is_table(name)
+        };
+        !select.columns.iter().all(is_known)
     }
 
     /// The tables and views of which the key may read anything, as SQL names them.

@@ -96,7 +96,9 @@ fn error(tenant: &Tenant, context: &KeyContext, query: &PayloadQuery, failure: Q
     let failed = |what: &str| PayloadError::Query(what.to_owned());
     let failure = match failure {
         QueryFailure::Refused(refused) => {
-            return of_refused(tenant, &refused, context.unreadable(query.select()));
+            let unreadable = context.unreadable(query.select());
+            let why = if context.hides(query.select()) { QueryFault::Unfit } else { refused.why };
+            return of_refused(tenant, &refused, (why, unreadable));
         }
         QueryFailure::NoLogin(_) => return PayloadError::OwnerChanged,
         QueryFailure::Declined(_) => return failed("the payload query failed"),
@@ -118,11 +120,15 @@ fn error(tenant: &Tenant, context: &KeyContext, query: &PayloadQuery, failure: Q
     }
 }
 
-/// `unreadable`: a table that it names and that the key may not read, which is likely why.
-fn of_refused(tenant: &Tenant, refused: &Refused, unreadable: Option<&Relation>) -> PayloadError {
+/// `why`: what may be told of it. `unreadable`: a table that it names and that the key may not read, which is likely why.
+fn of_refused(
+    tenant: &Tenant,
+    refused: &Refused,
+    (why, unreadable): (QueryFault, Option<&Relation>),
+) -> PayloadError {
     // Its message may hold values of rows.
     tracing::debug!(tenant = %tenant.slug, sqlstate = refused.cause.sqlstate, why = ?refused.why, "a payload query is refused");
-    let what = match (refused.why, unreadable) {
+    let what = match (why, unreadable) {
         (QueryFault::Unfit, Some(relation)) => {
             let name = relation.schema.iter().chain([&relation.name]).cloned().collect::<Vec<_>>().join(".");
             return PayloadError::Query(format!(

@@ -90,6 +90,17 @@ impl Attempt for Select<'_> {
         let (check, freshness) = question(caller, context, true, (nothing, Arc::new(no_rows)));
         let (sender, mut chunks) = mpsc::channel(1);
         let arguments = self.request.arguments.clone();
+        if *explain {
+            // EXPLAIN checks no rights before it has values for its parameters.
+            let typing = SqlTyping::new(caller.tenant.clone(), context, arguments.clone(), as_json);
+            let query = Query {
+                typing: Some(Arc::new(typing)),
+                values: Values::Rows { max: MAX_ROWS },
+                ..context.query(select, Vec::new())
+            };
+            let prepared = caller.tenant.queries.prepare(check.clone(), query).await;
+            prepared.map_err(|failure| problem::of(caller, context, (select, self.wording), failure))?;
+        }
         let typing = Arc::new(SqlTyping::new(caller.tenant.clone(), context, arguments, as_json));
         let text = if *explain { select.explain() } else { select.sql() }.into_parts().0;
         let query = Query {
@@ -102,25 +113,27 @@ impl Attempt for Select<'_> {
         };
         let (queries, asked) = (caller.tenant.queries.clone(), Instant::now());
         let mut running: Running = Box::pin(async move { queries.run(check, query).await });
-        let first = tokio::select! {
-            ended = &mut running => Err(ended),
-            Some(json) = chunks.recv() => Ok(json),
+        let (first, ended) = tokio::select! {
+            // A chunk may be waiting when the statement ends; it comes before its end.
+            ended = &mut running => (chunks.try_recv().ok(), Some(ended)),
+            Some(json) = chunks.recv() => (Some(json), None),
         };
-        let is_answered = !matches!(first, Err(Err(_)));
-        note(caller, context, freshness, asked, is_answered);
-        let (json, rest) = match first {
-            Ok(json) => {
+        note(caller, context, freshness, asked, first.is_some() || matches!(ended, Some(Ok(_))));
+        let (json, rest) = match (first, ended) {
+            (Some(json), ended) => {
                 let trace = caller.trace.clone();
-                (json, Ok(RemainingSql { chunks, running, ended: None, trace }))
+                (json, Ok(RemainingSql { chunks, running, ended, trace }))
             }
-            Err(Ok(outcome)) => {
+            (None, Some(Ok(outcome))) => {
                 let _first = caller.trace.rows.set(outcome.n_rows);
                 (outcome.json, Err(outcome.more))
             }
-            Err(Err(failure)) => return Err(problem::of(caller, context, (select, self.wording), failure)),
+            (None, Some(Err(failure))) => {
+                return Err(problem::of(caller, context, (select, self.wording), failure));
+            }
+            (None, None) => return Err(RetryReason::Final(Problem::internal())),
         };
         let columns = typing.columns().ok_or_else(|| RetryReason::Final(Problem::internal()))?;
-        // A chunk that was waiting when the statement ended comes before its end.
         Ok(SqlAnswer { columns, json, rest })
     }
 }

@@ -32,7 +32,6 @@ use crate::tenants::load_backoff::LoadBackoff;
 use crate::tenants::long_lists::LongLists;
 use crate::tenants::snapshot::{Snapshot, TypeCache};
 
-
 /// Connections for key look-ups and catalogs; the requests' own are those of the request pool. One is never a stranger's.
 const LOOKUP_CONNECTIONS: usize = MAX_CONCURRENT_LOOKUPS + 1;
 /// A connection or session that has been idle for this long is closed.
@@ -284,8 +283,7 @@ impl Tenant {
         self.load_backoff.end();
         self.metrics.catalog_loads.add_one();
         let keys = self.current().map(|old| old.keys.successor()).unwrap_or_default();
-        let (watched, long_lists, types) =
-            (Arc::new(watched), LongLists::default(), TypeCache::default());
+        let (watched, long_lists, types) = (Arc::new(watched), LongLists::default(), TypeCache::default());
         let snapshot = Arc::new(Snapshot { catalog, watched, freshness, keys, long_lists, types });
         *self.snapshot.write() = Some(snapshot.clone());
         tracing::info!(tenant = %self.slug, generation = snapshot.catalog.generation, "catalog loaded");

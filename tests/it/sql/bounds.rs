@@ -24,8 +24,8 @@ const BOMBS: [&str; 16] = [
     "select g from generate_series(1, 2000000000) g order by md5(g::text)",
     "select count(*) as a from (select distinct g, repeat('x', 1000) from generate_series(1, 2000000000) g) x",
     "select count(*) as a from generate_series(1, 100000000) a join generate_series(1, 100000000) b on a % 7 = b % 7",
-    "select count(*) as a from generate_series(1, 2000000000) g where repeat('a', 100) ~ '(a*)*b'",
-    "select count(*) as a from generate_series(1, 2000000000) g where repeat('a', 1000) like '%a%a%a%a%a%a%a%a%b'",
+    "select count(*) as a from generate_series(1, 2000000000) g where lpad(g::text, 100, 'a') ~ '(a*)*b'",
+    "select count(*) as a from generate_series(1, 2000000000) g where lpad(g::text, 1000, 'a') like '%a%a%a%a%a%a%a%a%b'",
     "select count(*) as a from generate_series(1, 2000000000) g where length(repeat(repeat('a', 1000), 1000)) > 0",
     "select sum(2::numeric ^ (g % 100000)) as a from generate_series(1, 2000000000) g",
     "select percentile_cont(0.5) within group (order by g) as a from generate_series(1, 2000000000) g",
@@ -34,7 +34,9 @@ const BOMBS: [&str; 16] = [
 #[tokio::test]
 async fn rows_beyond_10000_are_said_to_be_left_out() {
     let lab = Lab::open().await;
-    for (n, given, truncated) in [(9_999, 9_999, false), (10_000, 10_000, false), (10_001, 10_000, true), (50_000, 10_000, true)] {
+    for (n, given, truncated) in
+        [(9_999, 9_999, false), (10_000, 10_000, false), (10_001, 10_000, true), (50_000, 10_000, true)]
+    {
         let query = format!("select g, repeat('x', 50) as x from generate_series(1, {n}) g");
         let told = lab.told("north", &query, json!({})).await;
         assert_eq!(told["value"].as_array().map(Vec::len), Some(given), "{n}");
@@ -47,7 +49,8 @@ async fn rows_beyond_10000_are_said_to_be_left_out() {
 async fn an_answer_ends_at_32_mib_and_one_row_may_not_be_longer() {
     let lab = Lab::open().await;
     let mib = "(select string_agg(repeat('x', 1000), '') from generate_series(1, 1000 + g * 0))";
-    let told = lab.told("north", &format!("select {mib} as a from generate_series(1, 60) g"), json!({})).await;
+    let told =
+        lab.told("north", &format!("select {mib} as a from generate_series(1, 60) g"), json!({})).await;
     let n_rows = told["value"].as_array().map_or(0, Vec::len);
     assert!((25..34).contains(&n_rows), "{n_rows} rows");
     assert_eq!(told["truncated"], true);
@@ -64,7 +67,8 @@ async fn what_has_no_end_is_ended_and_nothing_of_it_is_left() {
             let (status, code, message) = lab.refused(key, query, json!({})).await;
             let is_ended = [(504, "StatementTimeout"), (413, "TooLarge")].contains(&(status, code.as_str()));
             assert!(is_ended, "{key}: {query}: {status} {code} {message}");
-            until("the end of the statement", async || (lab.seen(RUNNING).await[0]["n"] == 0).then_some(())).await;
+            until("the end of the statement", async || (lab.seen(RUNNING).await[0]["n"] == 0).then_some(()))
+                .await;
         }
         assert_eq!(lab.rows(key, "select 1 as a").await, json!([{"a": 1}]));
     }
@@ -88,7 +92,8 @@ async fn a_query_ends_with_the_client_that_asked_for_it() {
         let ran = tokio::time::timeout(Duration::from_millis(700), asking).await;
         drop(ran);
         drop(client);
-        until("the end of the statement", async || (lab.seen(RUNNING).await[0]["n"] == 0).then_some(())).await;
+        until("the end of the statement", async || (lab.seen(RUNNING).await[0]["n"] == 0).then_some(()))
+            .await;
     }
     assert_eq!(lab.rows("north", "select 1 as a").await, json!([{"a": 1}]));
 }
@@ -103,7 +108,8 @@ async fn a_key_with_too_many_queries_waits_and_leaves_a_place_to_others() {
         futures_util::future::join_all(all).await
     };
     let other = async {
-        until("queries of the other key", async || (lab.seen(RUNNING).await[0]["n"] != 0).then_some(())).await;
+        until("queries of the other key", async || (lab.seen(RUNNING).await[0]["n"] != 0).then_some(()))
+            .await;
         lab.rows("plain", "select 1 as a").await
     };
     let (refused, other) = tokio::join!(asked, other);

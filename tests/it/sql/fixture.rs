@@ -27,7 +27,11 @@ impl Lab {
         let server = Server::own().await;
         let tenant = TENANT.replace("statementTimeout: 60s", &format!("statementTimeout: {limit}"));
         let mut world = World::on(&server, &[("lab.yaml", &tenant)]);
-        world.start().await;
+        world
+            .start_with(|command| {
+                command.env("ROWGATE_WEBHOOK_RANGES", "127.0.0.0/8");
+            })
+            .await;
         execute(&mut server.connect("lab").await, TRAPS).await;
         Lab { world, server, client: Client::new() }
     }

@@ -42,11 +42,22 @@ async fn rights_are_those_of_the_moment() {
     })
     .await;
     assert_eq!((message.0, message.1.as_str()), (400, "InvalidSql"), "{message:?}");
-    assert!(message.2.contains("names lab.kinds, which does not exist or which this API key may not read"), "{message:?}");
+    assert!(
+        message.2.contains("names lab.kinds, which does not exist or which this API key may not read"),
+        "{message:?}"
+    );
     lab.sql("alter table lab.notes disable row level security").await;
-    let reply = lab.ask("north", "select count(*) as n from lab.notes", json!({})).await;
-    // The operator repairs it; until then nothing is read.
-    if reply.status == 200 {
-        assert_eq!(reply.json()["value"], json!([{"n": 50}]));
-    }
+    // Closed as soon as it is seen, open when the operator has repaired it.
+    until("the repair", async || {
+        let is_guarded =
+            lab.seen("select relrowsecurity as a from pg_class where oid = 'lab.notes'::regclass").await;
+        (is_guarded[0]["a"] == true).then_some(())
+    })
+    .await;
+    let rows = until("the rows", async || {
+        let reply = lab.ask("north", "select count(*) as n from lab.notes", json!({})).await;
+        (reply.status == 200).then(|| reply.json()["value"].clone())
+    })
+    .await;
+    assert_eq!(rows, json!([{"n": 50}]));
 }

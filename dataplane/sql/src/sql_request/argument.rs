@@ -19,8 +19,8 @@ pub fn bind(ty: &FieldType, argument: &Argument) -> Result<Bind, Problem> {
         let name = shown(&argument.name);
         Problem::new(Code::InvalidValue, format!("the parameter {name:?} is {}: {what}", ty.name))
     };
-    let value =
-        input(argument.json.get()).map_err(|_| refused("write text whose \\u escapes are characters".to_owned()))?;
+    let value = input(argument.json.get())
+        .map_err(|_| refused("write text whose \\u escapes are characters".to_owned()))?;
     stored(ty, &value).map_err(|refusal| refused(wanted(refusal)))
 }
 

@@ -18,11 +18,15 @@ impl Walk<'_> {
         match expr {
             Expr::Identifier(ident) => {
                 self.at = TextPosition::from(ident.span).or(self.at);
-                quote(ident).map(|_| ())
+                let name = quote(ident)?;
+                self.columns.insert(name);
+                Ok(())
             }
             Expr::CompoundIdentifier(parts) => {
                 self.at = parts.first().map(|it| TextPosition::from(it.span)).unwrap_or_default().or(self.at);
-                column(parts, self.rules)
+                let name = column(parts, self.rules)?;
+                self.columns.insert(name);
+                Ok(())
             }
             Expr::Value(_) => self.value(expr),
             Expr::Nested(inner)

@@ -39,7 +39,11 @@ impl Walk<'_> {
             JoinConstraint::On(expr) => self.expr(expr),
             JoinConstraint::Using(columns) => {
                 let at = self.at;
-                columns.iter_mut().try_for_each(|column| parts(column, at).map(|_| ()))
+                columns.iter_mut().try_for_each(|column| {
+                    let name = parts(column, at)?;
+                    self.columns.extend(name.into_iter().last());
+                    Ok(())
+                })
             }
             JoinConstraint::UsingAlias(..) => self.refuse("join", "a USING clause has no alias here"),
             JoinConstraint::Natural | JoinConstraint::None => Ok(()),
@@ -185,12 +189,15 @@ impl Walk<'_> {
         self.at = TextPosition::from(name.span).or(self.at);
         self.need(at.is_none(), "alias", "AT is not PostgreSQL")?;
         for TableAliasColumnDef { name, data_type } in columns {
-            quote(name)?;
+            let column = quote(name)?;
+            self.aliases.insert(column);
             if let Some(ty) = data_type {
                 self.ty(ty)?;
             }
         }
-        quote(name)
+        let name = quote(name)?;
+        self.aliases.insert(name.clone());
+        Ok(name)
     }
 
     pub(super) fn exprs<'e>(&mut self, exprs: impl IntoIterator<Item = &'e mut Expr>) -> Checked {

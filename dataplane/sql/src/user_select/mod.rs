@@ -56,6 +56,10 @@ pub struct UserSelect {
     pub parameters: Vec<String>,
     /// What it reads, common table expressions apart.
     pub relations: BTreeSet<Relation>,
+    /// Names that stand where a column may, without the table before them.
+    pub columns: BTreeSet<String>,
+    /// Names that it gives itself, to tables, columns and values.
+    pub aliases: BTreeSet<String>,
     /// Names of `pg_catalog`, and of the grammar such as `coalesce`.
     pub functions: BTreeSet<String>,
     pub operators: BTreeSet<String>,
@@ -91,8 +95,8 @@ impl UserSelect {
     }
 
     pub(crate) fn new(text: CheckedText, parameters: Vec<String>, walk: Walk<'_>) -> UserSelect {
-        let Walk { relations, functions, operators, types, .. } = walk;
-        UserSelect { text, parameters, relations, functions, operators, types }
+        let Walk { relations, columns, aliases, functions, operators, types, .. } = walk;
+        UserSelect { text, parameters, relations, columns, aliases, functions, operators, types }
     }
 }
 

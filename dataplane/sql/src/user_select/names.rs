@@ -102,12 +102,12 @@ fn schema_allowed(schema: &str, name: &str, rules: Rules, at: TextPosition) -> C
 }
 
 /// A column, qualified or not. PostgreSQL reads `x.f` as a call of `f(x)` where x has no such column; [`super::from`] takes scalars out of
-/// its reach, and what is left takes a whole row.
-pub(super) fn column(parts: &mut [Ident], rules: Rules) -> Checked {
+/// its reach, and what is left takes a whole row. Gives its last part.
+pub(super) fn column(parts: &mut [Ident], rules: Rules) -> Checked<String> {
     let at = parts.first().map(|it| TextPosition::from(it.span)).unwrap_or_default();
     let names = parts.iter_mut().map(quote).collect::<Checked<Vec<_>>>()?;
     match names.as_slice() {
-        [_] => Ok(()),
+        [column] => Ok(column.clone()),
         [before @ .., column] if before.len() < 3 => {
             if column.starts_with("pg_") {
                 let message = format!(
@@ -115,10 +115,10 @@ pub(super) fn column(parts: &mut [Ident], rules: Rules) -> Checked {
                 );
                 return Err(Refusal::new("column", at, message));
             }
-            match before {
-                [schema, table] => relation(&[schema.clone(), table.clone()], rules, at).map(|_| ()),
-                _ => Ok(()),
+            if let [schema, table] = before {
+                relation(&[schema.clone(), table.clone()], rules, at)?;
             }
+            Ok(column.clone())
         }
         _ => Err(Refusal::new("column", at, "a column's name has at most a schema and a table before it")),
     }

@@ -207,7 +207,9 @@ impl Walk<'_> {
             SelectItem::UnnamedExpr(expr) => self.expr(expr),
             SelectItem::ExprWithAlias { expr, alias } => {
                 self.expr(expr)?;
-                quote(alias).map(|_| ())
+                let name = quote(alias)?;
+                self.aliases.insert(name);
+                Ok(())
             }
             SelectItem::ExprWithAliases { .. } => self.refuse("alias", "a column has one name"),
             SelectItem::Wildcard(options) => self.wildcard(options),

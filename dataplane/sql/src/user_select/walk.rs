@@ -28,6 +28,8 @@ pub(crate) struct Walk<'a> {
     /// The last place that was known.
     pub(super) at: TextPosition,
     pub(super) relations: BTreeSet<Relation>,
+    pub(super) columns: BTreeSet<String>,
+    pub(super) aliases: BTreeSet<String>,
     pub(super) functions: BTreeSet<String>,
     pub(super) operators: BTreeSet<String>,
     pub(super) types: BTreeSet<String>,
@@ -41,6 +43,8 @@ impl<'a> Walk<'a> {
             ctes: Vec::new(),
             at: TextPosition { line: 1, column: 1 },
             relations: BTreeSet::new(),
+            columns: BTreeSet::new(),
+            aliases: BTreeSet::new(),
             functions: BTreeSet::new(),
             operators: BTreeSet::new(),
             types: BTreeSet::new(),

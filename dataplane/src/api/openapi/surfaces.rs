@@ -4,6 +4,7 @@ mod aggregates;
 mod events;
 mod graphql;
 mod rest;
+mod sql;
 mod tokens;
 mod webhooks;
 
@@ -27,6 +28,7 @@ pub(super) fn add(
         aggregates::add(catalog, scope, sections);
         events::add(catalog, scope, sections);
         webhooks::add(catalog, scope, sections);
+        sql::add(sections);
     }
     if served.has(Surface::Auth) {
         tokens::add(sections);

@@ -16,7 +16,8 @@ use crate::execute::sql::{RemainingSql, SqlAnswer, SqlPart};
 
 /// The rows of a SELECT.
 pub(super) fn rows(answer: SqlAnswer) -> Response {
-    let column = |column: &crate::execute::sql::SqlColumn| json!({"name": column.name, "type": column.ty.name});
+    let column =
+        |column: &crate::execute::sql::SqlColumn| json!({"name": column.name, "type": column.ty.name});
     let columns = serde_json::Value::from_iter(answer.columns.iter().map(column));
     let begin = Bytes::from(format!("{{\"columns\":{columns},\"value\":["));
     match answer.rest {
@@ -66,7 +67,8 @@ impl hyper::body::Body for StreamedSql {
         match ready!(rest.poll_next(cx)) {
             Ok(SqlPart::Json(json)) => return Poll::Ready(Some(Ok(Frame::data(Bytes::from(json))))),
             Ok(SqlPart::End { json, truncated }) => {
-                self.chunks.extend([Bytes::from(json), end(truncated)].into_iter().filter(|it| !it.is_empty()));
+                self.chunks
+                    .extend([Bytes::from(json), end(truncated)].into_iter().filter(|it| !it.is_empty()));
             }
             Err(cut_short) => {
                 self.rest = None;

@@ -20,6 +20,9 @@ pub(super) fn of(
     failure: QueryFailure,
 ) -> RetryReason {
     match failure {
+        QueryFailure::Declined(_) | QueryFailure::Refused(_) if context.hides(select) => {
+            RetryReason::Denied(unfit(context, select))
+        }
         QueryFailure::Declined(problem) => RetryReason::Final(*problem),
         // The look-up that follows finds out whether it is dead, or has another role by now.
         QueryFailure::NoLogin(cause) => {
@@ -30,9 +33,7 @@ pub(super) fn of(
             context.snapshot.forget(&caller.credential);
             RetryReason::Doubtful(Problem::unavailable())
         }
-        QueryFailure::Any(failure) => {
-            problem_of_failure(caller, context, wording, failure, |_| None)
-        }
+        QueryFailure::Any(failure) => problem_of_failure(caller, context, wording, failure, |_| None),
         QueryFailure::Refused(refused) => of_refused(caller, context, (select, wording), &refused),
     }
 }

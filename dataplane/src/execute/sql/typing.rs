@@ -90,7 +90,8 @@ pub(crate) fn distinct(columns: &[SqlColumn]) -> Result<(), Problem> {
     match columns.iter().find(|column| !names.insert(column.name.as_str())) {
         None => Ok(()),
         Some(SqlColumn { name, .. }) => {
-            let what = format!("two columns of the query are named {name:?}; give one of them another name with AS");
+            let what =
+                format!("two columns of the query are named {name:?}; give one of them another name with AS");
             Err(Problem::new(Code::InvalidSql, what))
         }
     }

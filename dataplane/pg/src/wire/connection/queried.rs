@@ -76,7 +76,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.say(|out| begin(query, out)).await.map_err(of_ours)?;
         self.begun().await.map_err(of_ours)?;
         let prepared = match self.described_query().await? {
-            Ok(described) => prepared(query, described).await,
+            Ok(described) => match prepared(query, &described).await {
+                Err(QueryFailure::Declined(problem)) => {
+                    let checked = self.checked(query, described).await?;
+                    Err(checked.err().unwrap_or(QueryFailure::Declined(problem)))
+                }
+                prepared => prepared,
+            },
             Err(failure) => Err(failure),
         };
         let answer = match prepared {
@@ -125,6 +131,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 described.ok_or_else(|| refused(QueryFault::Result, "the statement gives no columns"))
             })
         })
+    }
+
+    /// Has PostgreSQL check the rights of a statement that is not to run: what it says of columns and types that the role may not read
+    /// must not be said on.
+    async fn checked(&mut self, query: &Query, described: Described) -> Asked<()> {
+        let Described { parameters, columns } = described;
+        let null = |oid: &u32| Bind { value: None, ..Bind::text(*oid, "") };
+        let nulls: Vec<Bind> = parameters.iter().map(null).collect();
+        let form = RowForm::Wire(vec![Format::Text; columns.len()]);
+        let checked = self.ran(query, Step::Prepare, &nulls, Collected::new(query, columns, form)).await?;
+        Ok(checked.map(|_| ()))
     }
 
     /// Binds the values, and runs the statement where that is the step. False: its rows are too long to be read to their end.
@@ -202,19 +219,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 }
 
 /// The values to send and what takes the rows, now that their types are known.
-async fn prepared(query: &Query, described: Described) -> Result<(Vec<Bind>, Collected), QueryFailure> {
-    if query.values == Values::One && !matches!(described.columns[..], [QueryColumn { oid: JSON | JSONB, .. }]) {
+async fn prepared(query: &Query, described: &Described) -> Result<(Vec<Bind>, Collected), QueryFailure> {
+    if query.values == Values::One
+        && !matches!(described.columns[..], [QueryColumn { oid: JSON | JSONB, .. }])
+    {
         return Err(refused(QueryFault::Result, "the statement does not give one column of json"));
     }
     let scalar = |column: &QueryColumn| Encoding::scalar(TypeKind::Base, column.oid);
     let typed = match &query.typing {
-        Some(typing) => typing.typed(&described).await?,
+        Some(typing) => typing.typed(described).await?,
         None => Typed {
             binds: query.binds.clone(),
             rows: RowForm::Json(described.columns.iter().map(scalar).collect()),
         },
     };
-    Ok((typed.binds, Collected::new(query, described.columns, typed.rows)))
+    Ok((typed.binds, Collected::new(query, described.columns.clone(), typed.rows)))
 }
 
 /// Writes what begins the transaction and has PostgreSQL parse the statement in it.

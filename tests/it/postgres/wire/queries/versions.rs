@@ -10,7 +10,7 @@ use rowgate_tests::servers::postgres::{BIN, major};
 fn pass_on(folder: &PathBuf) {
     let program = std::env::current_exe().expect("a running test has a path");
     let mut command = Command::new(program);
-    command.args(["wire::queries::persistence", "wire::queries::endings"]).env(BIN, folder);
+    command.args(["wire::queries::persistence", "wire::queries::endings", "sql::escapes"]).env(BIN, folder);
     let output = command.output().expect("it runs");
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}: {printed}", folder.display());
