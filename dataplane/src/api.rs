@@ -5,7 +5,6 @@ pub mod console;
 pub(crate) mod events;
 pub mod graphql;
 pub mod openapi;
-pub(crate) mod options;
 pub mod probes;
 pub mod rest;
 pub mod routes;
