@@ -8,6 +8,7 @@ target := $(or $(CARGO_TARGET_DIR),target)
 cache := $(or $(ROWGATE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rowgate)
 bin := $(target)/debug/rowgate-dataplane
 operator := $(target)/debug/rowgate-operator
+cli := $(target)/debug/rowgate
 
 # Where `make run` finds its manifests, keeps its state and listens: make run MANIFESTS=my-folder
 MANIFESTS ?= examples/shop
@@ -21,7 +22,7 @@ on = ROWGATE_POSTGRES_BIN="$$(tests/setup/postgres.sh $(1))"; export ROWGATE_POS
 on_postgres = $(if $(POSTGRES),$(call on,$(POSTGRES)))
 
 as_tests = export RUST_TEST_THREADS=$${RUST_TEST_THREADS-$$(($$(nproc) + 1))} PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED-2026} \
-  ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))";
+  ROWGATE_BIN="$$(realpath $(bin))" ROWGATE_OPERATOR_BIN="$$(realpath $(operator))" ROWGATE_CLI_BIN="$$(realpath $(cli))";
 
 # The part of the tests that `make test` runs on the oldest version, too, unless one was asked for.
 oldest_too = $(filter-out 16 17,$(or $(POSTGRES),installed))

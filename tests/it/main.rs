@@ -1,6 +1,7 @@
 //! One binary for every end-to-end test.
 
 mod calls;
+mod cli;
 mod console;
 mod events;
 mod graphql;

@@ -35,7 +35,7 @@ static AFTER_HELP: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
     format!(
         "Examples:
   rowgate profile add shop --url http://127.0.0.1:8080
-  rowgate get orders --filter \"state eq 'open'\" --top 10
+  rowgate get orders --filter \"state eq 'new'\" --top 10
   rowgate query 'select state, count(*) from orders group by state'
   rowgate export orders --format parquet -o orders.parquet
 

@@ -42,6 +42,15 @@ impl Failure {
         Failure::Refused(Problem::of_message(message))
     }
 
+    /// A refusal with one more line: the server speaks of HTTP, a command line has commands.
+    pub(crate) fn hinted(mut self, hint: impl FnOnce(&Problem) -> Option<String>) -> Failure {
+        if let Failure::Refused(problem) | Failure::Unauthorized(problem) = &mut self {
+            let hint = hint(problem);
+            problem.details.extend(hint);
+        }
+        self
+    }
+
     /// Of a write to standard output.
     pub(crate) fn output(error: &io::Error) -> Failure {
         match error.kind() {

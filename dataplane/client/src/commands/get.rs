@@ -1,9 +1,12 @@
 //! `rowgate get`: rows of an entity page by page, or one row.
 
+mod key;
+
 use clap::Args;
 use serde_json::Value;
 use url::Url;
 
+use self::key::RowKey;
 use super::{print_rows, take_rows, unexpected};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -24,19 +27,19 @@ const SURE_PAGE: u64 = 100;
 there are more. --all prints rows as they arrive, page by page.
 
 Examples:
-  rowgate get orders --filter \"region eq 'north' and total gt 10\" --select id,total --orderby 'total desc' --top 5
+  rowgate get orders --filter \"region eq 'north' and id gt 10\" --select id,state --orderby 'id desc' --top 5
   rowgate get orders --expand 'customer($select=name),lines' --all -o jsonl > orders.jsonl
   rowgate get orders 7
-  rowgate get order_lines order_id=7,line_no=2"
+  rowgate get order_lines order_id=7,line_no=1"
 )]
 pub(crate) struct GetFlags {
     /// The name of the entity, as `rowgate whoami` lists it
     #[arg(value_name = "ENTITY")]
     entity: String,
-    /// One row, by its key: the value alone, or the name and the value of each key field [example: 7] [example: order_id/7/line_no/2]
+    /// One row, by its key: the value alone, or the name and the value of each key field [example: 7] [example: order_id=7,line_no=2]
     #[arg(value_name = "KEY", conflicts_with_all = ["filter", "orderby", "top", "all"])]
     key: Option<String>,
-    /// A condition on the rows [example: "state eq 'open' and total gt 10"]
+    /// A condition on the rows [example: "state eq 'new' and id gt 10"]
     #[arg(long, value_name = "CONDITION")]
     filter: Option<String>,
     /// The fields to print, separated by commas [default: all that the key may read]
@@ -64,8 +67,12 @@ pub(crate) async fn run(flags: GetFlags, context: &mut Context) -> Result<(), Fa
     let (api, tenant) = (Api::new(&connection)?, connection.tenant()?);
     let format = Format::or_default(flags.output, context.output.is_terminal);
     if let Some(key) = &flags.key {
-        let key = named(&api, tenant, &flags.entity, key).await?;
-        let mut answer = api.json(&flags.row(tenant, &key).map_err(Failure::Usage)?).await?.value;
+        let key = match RowKey::parse(key).map_err(Failure::Usage)? {
+            Some(key) => key,
+            None => of_value(&api, tenant, &flags.entity, key).await?,
+        };
+        let answer = api.json(&flags.row(tenant, &key)).await;
+        let mut answer = answer.map_err(|failure| flags.hinted(tenant, failure))?.value;
         let Some(row) = take_rows(&mut answer, "value")?.pop() else {
             let what = format!("there is no row {key} in {}, or this API key does not see it", flags.entity);
             return Err(Failure::refused(what));
@@ -79,7 +86,8 @@ pub(crate) async fn run(flags: GetFlags, context: &mut Context) -> Result<(), Fa
     let mut printer = RowPrinter::new(format, None, output.is_terminal, output.width());
     let mut after = None;
     loop {
-        let mut page = api.json(&flags.page(tenant, after.as_deref())).await?.value;
+        let page = api.json(&flags.page(tenant, after.as_deref())).await;
+        let mut page = page.map_err(|failure| flags.hinted(tenant, failure))?.value;
         let mut rows = take_rows(&mut page, "value")?;
         after = cursor(&page)?;
         let left = flags.top.map(|top| top - printer.n_rows()).and_then(|left| usize::try_from(left).ok());
@@ -98,6 +106,10 @@ pub(crate) async fn run(flags: GetFlags, context: &mut Context) -> Result<(), Fa
     }
     output.write(&printer.end())?;
     output.flush()?;
+    if printer.n_rows() == 0 && matches!(format, Format::Table | Format::Csv) {
+        // which print nothing then, since rows name the columns
+        notice("no rows");
+    }
     if after.is_some() {
         notice(&format!(
             "these are the first {} rows; --all prints all, --top N as many as you name",
@@ -112,10 +124,7 @@ pub(crate) async fn run(flags: GetFlags, context: &mut Context) -> Result<(), Fa
 }
 
 /// A value alone is that of the only key field, whose name the server knows.
-async fn named(api: &Api, tenant: &str, entity: &str, key: &str) -> Result<String, Failure> {
-    if key.contains(['/', '=']) {
-        return Ok(key.to_owned());
-    }
+async fn of_value(api: &Api, tenant: &str, entity: &str, value: &str) -> Result<RowKey, Failure> {
     let mut answer = api.json(&Request::get(address::path(&["auth", tenant, "api"]))).await?.value;
     let entities = take_rows(&mut answer, "value")?;
     let Some(found) = entities.iter().find(|row| row.get("name").is_some_and(|name| name == entity)) else {
@@ -125,7 +134,7 @@ async fn named(api: &Api, tenant: &str, entity: &str, key: &str) -> Result<Strin
     let fields = found.get("keyFields").and_then(Value::as_array).into_iter().flatten();
     match fields.filter_map(Value::as_str).collect::<Vec<_>>()[..] {
         [] => Err(Failure::refused(format!("{entity} has no key; read its rows with --filter"))),
-        [field] => Ok(format!("{field}={key}")),
+        [field] => Ok(RowKey::of(field, value)),
         ref fields => {
             let example: Vec<String> = fields.iter().map(|field| format!("{field}=...")).collect();
             let what = format!("{entity} has {} key fields; write {}", fields.len(), example.join(","));
@@ -153,25 +162,22 @@ impl GetFlags {
         Request::get(address::path(&["auth", tenant, "api", &self.entity])).query(&some(options))
     }
 
-    /// One row. `id/7` and `id=7` are the same.
-    fn row(&self, tenant: &str, key: &str) -> Result<Request, String> {
-        let pairs: Vec<&str> = match key.contains('=') {
-            true => key
-                .split(',')
-                .filter_map(|pair| pair.split_once('='))
-                .flat_map(|(name, value)| [name, value])
-                .collect(),
-            false => key.split('/').collect(),
-        };
-        if !pairs.len().is_multiple_of(2) || pairs.is_empty() || pairs.iter().any(|part| part.is_empty()) {
-            return Err(format!(
-                "{key:?} is not a key; write the name and the value of each key field, such as order_id/7/line_no/2"
-            ));
-        }
-        let mut parts = vec!["auth", tenant, "api", &self.entity];
-        parts.extend(pairs);
+    fn row(&self, tenant: &str, key: &RowKey) -> Request {
+        let parts: Vec<&str> = ["auth", tenant, "api", &self.entity].into_iter().chain(key.parts()).collect();
         let options = [("$select", self.select.clone()), ("$expand", self.expand.clone())];
-        Ok(Request::get(address::path(&parts)).query(&some(options)))
+        Request::get(address::path(&parts)).query(&some(options))
+    }
+
+    /// A refusal in the words of HTTP, with what to do on a command line.
+    fn hinted(&self, tenant: &str, failure: Failure) -> Failure {
+        failure.hinted(|problem| match problem.code.as_str() {
+            "EntityNotFound" => Some("`rowgate whoami` prints that list".to_owned()),
+            "MethodNotAllowed" => {
+                let path = address::path(&["auth", tenant, "api", &self.entity]);
+                Some(format!("rowgate has no command for calls: send POST {path} with the arguments as JSON"))
+            }
+            _ => None,
+        })
     }
 }
 
@@ -222,16 +228,10 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_names_and_values() {
-        let row = |key: &str| flags(&["--select", "id"]).row("shop", key);
-        for key in ["id/7", "id=7"] {
-            assert_eq!(row(key), Ok(Request::get("/auth/shop/api/orders/id/7?$select=id".to_owned())));
-        }
-        let two = Request::get("/auth/shop/api/orders/a/1/b/x%20y?$select=id".to_owned());
-        assert_eq!(row("a=1,b=x y"), Ok(two));
-        for key in ["7", "id/", "/id/7", "id/7/", "="] {
-            row(key).expect_err(key);
-        }
+    fn a_row_has_its_key_in_the_address() {
+        let key = RowKey::parse("a=1,b=x y").expect("a key").expect("with names");
+        let row = Request::get("/auth/shop/api/orders/a/1/b/x%20y?$select=id".to_owned());
+        assert_eq!(flags(&["--select", "id"]).row("shop", &key), row);
         assert!(Line::try_parse_from(["get", "orders", "id/7", "--top", "1"]).is_err());
     }
 

@@ -9,6 +9,20 @@ pub(crate) struct Parameter {
     value: Value,
 }
 
+impl Parameter {
+    #[must_use]
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What makes a text of a value that is JSON, for the shell: `'id="7"'`. `None` of a text.
+    #[must_use]
+    pub(crate) fn as_text(&self) -> Option<String> {
+        let text = Value::String(self.value.to_string());
+        (!self.value.is_string()).then(|| format!("'{}={text}'", self.name))
+    }
+}
+
 /// `name=value`: a value that is JSON is that value, any other is a text.
 pub(crate) fn parse(text: &str) -> Result<Parameter, String> {
     let (name, value) = text.split_once('=').ok_or("write it as name=value, such as id=7")?;
@@ -57,6 +71,13 @@ mod tests {
         for text in ["id", "=7", "a b=7", "$1=7"] {
             parse(text).expect_err(text);
         }
+    }
+
+    #[test]
+    fn a_number_becomes_a_text_in_quotes() {
+        let as_text = |text: &str| parse(text).expect(text).as_text();
+        assert_eq!(as_text("id=7").as_deref(), Some("'id=\"7\"'"));
+        assert_eq!(as_text("id=x"), None);
     }
 
     #[test]

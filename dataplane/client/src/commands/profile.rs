@@ -33,6 +33,7 @@ enum Act {
   rowgate profile add shop --url http://127.0.0.1:8080
   rowgate profile add shop --url https://api.example.com < key.txt")]
     Add {
+        /// A name for people
         #[arg(value_name = "NAME", value_parser = name)]
         name: String,
     },
@@ -44,15 +45,19 @@ enum Act {
     },
     /// Make a profile the current one [example: rowgate profile use shop]
     Use {
+        /// The name, as `rowgate profile list` prints it
         #[arg(value_name = "NAME")]
         name: String,
     },
     /// Remove a profile and its key from this machine [example: rowgate profile remove shop]
     Remove {
+        /// The name, as `rowgate profile list` prints it
         #[arg(value_name = "NAME")]
         name: String,
     },
 }
+
+const NO_URL: &str = "give the URL of the server with --url, such as --url http://127.0.0.1:8080";
 
 pub(crate) fn run(flags: ProfileFlags, context: &mut Context) -> Result<(), Failure> {
     let path = context.profiles_path()?;
@@ -61,8 +66,7 @@ pub(crate) fn run(flags: ProfileFlags, context: &mut Context) -> Result<(), Fail
         Act::Add { name } => {
             let flags = &context.flags;
             let url = flags.url.as_ref();
-            let url =
-                url.ok_or_else(|| Failure::Usage("give the URL of the server with --url".to_owned()))?;
+            let url = url.ok_or_else(|| Failure::Usage(NO_URL.to_owned()))?;
             let base: Base = url.parse().map_err(Failure::Usage)?;
             let ca = flags.ca.as_ref().map(std::path::absolute).transpose();
             let ca: Option<PathBuf> = ca.map_err(|error| Failure::Usage(format!("--ca: {error}")))?;
@@ -74,7 +78,17 @@ pub(crate) fn run(flags: ProfileFlags, context: &mut Context) -> Result<(), Fail
             let key = Key::parse(&typed()?).map_err(Failure::Usage)?;
             let profile = Profile { url: base.to_string(), tenant: flags.tenant.clone(), ca, key };
             profiles.profiles.insert(name.clone(), profile);
-            profiles.current.get_or_insert(name);
+            let is_current = *profiles.current.get_or_insert(name.clone()) == name;
+            profiles.write(&path).map_err(Failure::Local)?;
+            notice(&match is_current {
+                true => {
+                    format!("saved the profile {name:?}, which is the current one; `rowgate whoami` tries it")
+                }
+                false => format!(
+                    "saved the profile {name:?}; `rowgate profile use {name}` makes it the current one"
+                ),
+            });
+            return Ok(());
         }
         Act::List { output } => {
             let format = Format::or_default(output, context.output.is_terminal);

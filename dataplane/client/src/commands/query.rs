@@ -21,7 +21,7 @@ use crate::output::rows::RowPrinter;
 \"7\", [1,2]) is that value; any other is a text.
 
 Examples:
-  rowgate query 'select id, total from orders where region = @region' -p region=north
+  rowgate query 'select id, state from orders where region = @region' -p region=north
   rowgate query --file report.sql -o csv > report.csv
   echo 'select 1 as one' | rowgate query --file -"
 )]
@@ -43,7 +43,8 @@ pub(crate) struct QueryFlags {
 pub(crate) async fn run(flags: QueryFlags, context: &mut Context) -> Result<(), Failure> {
     let api = context.api()?;
     let sql = statement(flags.sql, flags.file)?;
-    let mut answer = api.json(&request(&sql, &flags.parameters)?).await?.value;
+    let answer = api.json(&request(&sql, &flags.parameters)?).await;
+    let mut answer = answer.map_err(|failure| hinted(failure, &flags.parameters))?.value;
     let names = columns(&answer)?;
     let format = Format::or_default(flags.output, context.output.is_terminal);
     let output = &mut context.output;
@@ -61,6 +62,18 @@ pub(crate) async fn run(flags: QueryFlags, context: &mut Context) -> Result<(), 
         ));
     }
     Ok(())
+}
+
+/// A shell takes the quotes of `-p id="7"` away.
+fn hinted(failure: Failure, parameters: &[Parameter]) -> Failure {
+    failure.hinted(|problem| {
+        let named = |parameter: &&Parameter| {
+            let name = format!("the parameter {:?} ", parameter.name());
+            problem.message.starts_with(&name) && problem.message.contains("double quotes")
+        };
+        let text = parameters.iter().find(named)?.as_text()?;
+        Some(format!("a value that is JSON is no text; to send it as one, write -p {text}"))
+    })
 }
 
 /// The statement that was given as text or as a file.

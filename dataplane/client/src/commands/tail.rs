@@ -32,7 +32,7 @@ cursor that --since takes, or when the reader of its output ends.
 
 Examples:
   rowgate tail orders
-  rowgate tail orders,customers --since 1.4.17 | jq -c '{EventId, op, key}'
+  rowgate tail orders --since 1.4.17 | jq -c '{EventId, op, key}'
   rowgate tail orders --ops insert --since start -o table"
 )]
 pub(crate) struct TailFlags {
@@ -100,10 +100,15 @@ impl Follower {
         }
         let (mut n_failed, mut was_connected) = (0, false);
         loop {
-            let (failure, retry) = match api.open(&self.request(flags)).await {
+            let request = self.request(flags);
+            // Later connections are tried for as long as it takes, and by the loop here.
+            let request = if was_connected { request.once() } else { request };
+            let (failure, retry) = match api.open(&request).await {
                 Ok(response) => {
                     if 0 < n_failed {
                         notice("connected again");
+                    } else if !was_connected {
+                        notice(&format!("{}; Ctrl-C stops", self.following()));
                     }
                     (n_failed, was_connected) = (0, true);
                     let (mut body, mut parser) = (response.into_body(), SseParser::default());
@@ -125,6 +130,14 @@ impl Follower {
             let pause = backoff::nth(retry.unwrap_or(RECONNECT), MAX_RECONNECT, n_failed);
             n_failed += u32::from(failure.is_some());
             tokio::time::sleep(pause.mul_f64(1.0 - rand::random::<f64>() / 4.0)).await;
+        }
+    }
+
+    fn following(&self) -> String {
+        match self.cursor.as_deref() {
+            None => "following the events from now on".to_owned(),
+            Some("start") => "following all events that are kept".to_owned(),
+            Some(cursor) => format!("following the events after {cursor}"),
         }
     }
 

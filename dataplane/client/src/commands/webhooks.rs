@@ -90,7 +90,8 @@ type List = (&'static str, &'static [&'static str]);
 
 pub(crate) async fn run(flags: WebhooksFlags, context: &mut Context) -> Result<(), Failure> {
     let api = context.api()?;
-    let mut answer = api.json(&flags.act.request()?).await?.value;
+    let answer = api.json(&flags.act.request()?).await;
+    let mut answer = answer.map_err(hinted)?.value;
     let output = &mut context.output;
     if let Some((member, columns)) = flags.act.list() {
         let has_more = answer["hasMore"] == true;
@@ -117,6 +118,12 @@ pub(crate) async fn run(flags: WebhooksFlags, context: &mut Context) -> Result<(
         _ => {}
     }
     Ok(())
+}
+
+fn hinted(failure: Failure) -> Failure {
+    failure.hinted(|problem| {
+        (problem.code == "NotFound").then(|| "`rowgate webhooks list` prints that list".to_owned())
+    })
 }
 
 impl Act {

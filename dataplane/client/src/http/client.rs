@@ -39,6 +39,8 @@ pub(crate) struct Api {
     http: Client<Connector, Full<Bytes>>,
     base: Base,
     credential: (HeaderName, HeaderValue),
+    /// Where the key came from, in words.
+    source: String,
     retries: u32,
     timeout: Duration,
 }
@@ -79,6 +81,7 @@ impl Api {
             http,
             base: connection.base.clone(),
             credential: (credential.0, value),
+            source: connection.source.clone(),
             retries: connection.retries,
             timeout: connection.timeout,
         })
@@ -143,7 +146,13 @@ impl Api {
         let response = self.send(request).await?;
         match response.status().is_success() {
             true => Ok(response),
-            false => Err(sorted(response).await),
+            false => Err(match sorted(response).await {
+                // Of several keys it is said which one was refused.
+                Failed::Final(failure @ Failure::Unauthorized(_)) => {
+                    Failed::Final(failure.hinted(|_| Some(format!("the key is that of {}", self.source))))
+                }
+                failed => failed,
+            }),
         }
     }
 
@@ -167,9 +176,11 @@ impl Api {
                 let in_doubt = if error.is_connect() { "" } else { in_doubt };
                 Err(unavailable(unreachable(&self.base, &target, &error) + in_doubt))
             }
+            // Not again: what was slow, such as a query, would run once more beside the first.
             Err(_) => {
                 let seconds = self.timeout.as_secs();
-                Err(unavailable(format!("no answer within {seconds} s; --timeout allows more{in_doubt}")))
+                let what = format!("no answer within {seconds} s; --timeout allows more{in_doubt}");
+                Err(Failed::Final(Failure::Unavailable(what)))
             }
         }
     }

@@ -67,6 +67,8 @@ pub(crate) struct Connection {
     pub(crate) base: Base,
     tenant: Option<String>,
     pub(crate) key: Key,
+    /// Where the key came from, in words.
+    pub(crate) source: String,
     pub(crate) ca: Option<PathBuf>,
     pub(crate) retries: u32,
     pub(crate) timeout: Duration,
@@ -80,10 +82,10 @@ impl Connection {
         profiles: impl FnOnce() -> Result<Profiles, Failure>,
     ) -> Result<Connection, Failure> {
         let named = flags.profile.as_ref().or(environment.profile.as_ref());
-        let (url, tenant, key, ca) = match (named, &environment.key) {
+        let (url, tenant, key, ca, source) = match (named, &environment.key) {
             (None, Some(key)) => {
                 let key = Key::parse(key).map_err(|why| Failure::Usage(format!("ROWGATE_KEY: {why}")))?;
-                (environment.url.clone(), environment.tenant.clone(), key, None)
+                (environment.url.clone(), environment.tenant.clone(), key, None, "ROWGATE_KEY".to_owned())
             }
             (None, None) if environment.url.is_some() => {
                 return Err(Failure::Usage(
@@ -92,8 +94,9 @@ impl Connection {
                 ));
             }
             (named, _) => {
-                let Profile { url, tenant, ca, key } = chosen(profiles()?, named.map(String::as_str))?;
-                (Some(url), tenant, key, ca)
+                let (name, profile) = chosen(profiles()?, named.map(String::as_str))?;
+                let Profile { url, tenant, ca, key } = profile;
+                (Some(url), tenant, key, ca, format!("the profile {name:?}"))
             }
         };
         let url = flags.url.clone().or(url);
@@ -103,6 +106,7 @@ impl Connection {
             base: url.parse().map_err(Failure::Usage)?,
             tenant: flags.tenant.clone().or(tenant),
             key,
+            source,
             ca: flags.ca.clone().or_else(|| environment.ca.as_ref().map(PathBuf::from)).or(ca),
             retries: flags.retries,
             timeout: Duration::from_secs(flags.timeout),
@@ -116,6 +120,7 @@ impl Connection {
             base: url.parse().expect("a URL"),
             tenant: None,
             key: Key::parse("shop:dlk_test").expect("a key"),
+            source: "a test".to_owned(),
             ca: None,
             retries,
             timeout: Duration::from_secs(5),
@@ -130,7 +135,7 @@ impl Connection {
     }
 }
 
-fn chosen(mut profiles: Profiles, named: Option<&str>) -> Result<Profile, Failure> {
+fn chosen(mut profiles: Profiles, named: Option<&str>) -> Result<(String, Profile), Failure> {
     let name = match (named, profiles.current.clone()) {
         (Some(name), _) => name.to_owned(),
         (None, Some(current)) => current,
@@ -143,7 +148,7 @@ fn chosen(mut profiles: Profiles, named: Option<&str>) -> Result<Profile, Failur
             ));
         }
     };
-    profiles.profiles.remove(&name).ok_or_else(|| {
+    profiles.profiles.remove_entry(&name).ok_or_else(|| {
         let names: Vec<&str> = profiles.profiles.keys().map(String::as_str).collect();
         let there = if names.is_empty() {
             "there is none yet".to_owned()

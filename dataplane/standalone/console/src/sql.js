@@ -1,4 +1,5 @@
 // One SELECT of a key and its rows as a table. Ctrl-Enter runs it.
+import { control } from "./export.js";
 import { ask, button, element } from "./page.js";
 
 const SQL = "/api/ddl/sql";
@@ -23,23 +24,25 @@ export function draw(container, { key, proxy, document }) {
   query.value = localStorage.getItem(place) ?? FIRST;
   const state = element("p", { class: "outcome", role: "status" });
   const result = element("div", { class: "result" });
+  const say = (text, kind = "") => {
+    state.textContent = text;
+    state.classList.toggle("bad", kind === "bad");
+  };
   const send = async (explain) => {
     localStorage.setItem(place, query.value);
     const asked = (mine.asked = {});
     const is = () => shown === mine && mine.asked === asked;
-    state.textContent = "Running.";
-    state.classList.remove("bad");
+    say("Running.");
     const began = performance.now();
     try {
       const answer = await ask("POST", `${proxy}${SQL}`, { query: query.value, explain }, exact);
       if (!is()) return;
       const took = `${Math.round(performance.now() - began)} ms`;
-      state.textContent = explain ? `The plan, after ${took}.` : `${told(answer)}, after ${took}.`;
+      say(explain ? `The plan, after ${took}.` : `${told(answer)}, after ${took}.`);
       result.replaceChildren(explain ? element("pre", { tabindex: "0" }, JSON.stringify(answer.plan, null, 2)) : table(answer));
     } catch (error) {
       if (!is()) return;
-      state.textContent = error.message;
-      state.classList.add("bad");
+      say(error.message, "bad");
       result.replaceChildren();
     }
   };
@@ -51,6 +54,7 @@ export function draw(container, { key, proxy, document }) {
   const actions = element("div", { class: "actions" }, button("Run", () => send(false), { title: "Ctrl-Enter" }));
   // a plan counts rows that a scoped key does not see
   if (!key.scoped) actions.append(button("Explain", () => send(true)));
+  actions.append(...control(document, proxy, { query: () => query.value, say, isShown: () => shown === mine }));
   const form = element("div", { class: "query" }, query, actions, state);
   container.replaceChildren(form, result);
 }
