@@ -3,6 +3,7 @@
 mod calls;
 mod console;
 mod events;
+mod exports;
 mod graphql;
 pub(crate) mod http;
 pub(crate) mod keys;
