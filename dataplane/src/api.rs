@@ -6,7 +6,6 @@ pub(crate) mod events;
 pub(crate) mod exports;
 pub mod graphql;
 pub mod openapi;
-pub(crate) mod options;
 pub mod probes;
 pub mod rest;
 pub mod routes;

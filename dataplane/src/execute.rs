@@ -14,4 +14,3 @@ pub mod sql;
 pub(crate) mod value_diagnosis;
 pub mod wording;
 pub mod write;
-pub mod write_problem;

@@ -1,5 +1,7 @@
 //! Every route of the product in one table. It builds the router, and the access test walks it.
 
+mod options;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use rowgate_core::problem::{Code, Problem};
 
 use crate::api::rest::{read, write};
 use crate::api::surface::{Surface, Surfaces};
-use crate::api::{aggregates, events, exports, graphql, openapi, options, sql, tokens, webhooks};
+use crate::api::{aggregates, events, exports, graphql, openapi, sql, tokens, webhooks};
 use crate::app::App;
 use crate::server::respond::Refusal;
 

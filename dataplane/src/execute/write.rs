@@ -1,5 +1,7 @@
 //! A write from key to effect. It is asked again only where PostgreSQL has said that nothing was done.
 
+pub mod problem;
+
 use std::sync::Arc;
 
 use rowgate_core::problem::{Code, Problem};
@@ -16,7 +18,7 @@ use crate::execute::retry::{self, Attempt, RetryReason};
 use crate::execute::row_version::RowVersion;
 use crate::execute::value_diagnosis;
 use crate::execute::wording::Wording;
-use crate::execute::write_problem::{self, about, is_key, unwritable, violation};
+use problem::{about, is_key, unwritable, violation};
 
 /// What was written, and of what.
 pub struct Written {
@@ -61,15 +63,15 @@ pub async fn upsert(
         return Err(match written.effect {
             Some(Effect::Made) => return Ok((written, true)),
             Some(Effect::Changed | Effect::Untrue(_)) => return Ok((written, false)),
-            Some(Effect::PassedOver) => write_problem::passed_over(),
+            Some(Effect::PassedOver) => problem::passed_over(),
             None => match written.no_row {
                 NoRowReason::Again if n_attempts < MAX_ATTEMPTS => continue,
-                NoRowReason::Again => write_problem::unreachable_row(&written.entity),
-                NoRowReason::NotFound => write_problem::row_not_found(),
-                NoRowReason::PassedOver => write_problem::passed_over(),
+                NoRowReason::Again => problem::unreachable_row(&written.entity),
+                NoRowReason::NotFound => problem::row_not_found(),
+                NoRowReason::PassedOver => problem::passed_over(),
                 NoRowReason::Taken => Problem::new(Code::PreconditionFailed, wording.taken),
                 no_row @ (NoRowReason::Stale | NoRowReason::Unmatched) => {
-                    write_problem::stale(no_row, &written.entity, wording)
+                    problem::stale(no_row, &written.entity, wording)
                 }
             },
         });
@@ -88,8 +90,8 @@ pub async fn delete(
     });
     let written = written.await?;
     match (written.effect, written.n_affected) {
-        (Some(Effect::PassedOver), _) => Err(write_problem::kept(&written.entity)),
-        (_, 0) => Err(write_problem::row_not_found()),
+        (Some(Effect::PassedOver), _) => Err(problem::kept(&written.entity)),
+        (_, 0) => Err(problem::row_not_found()),
         _ => Ok(()),
     }
 }
@@ -181,7 +183,7 @@ pub(crate) async fn written(
     let effect = outcome.effect.and_then(Effect::of);
     match effect {
         Some(Effect::PassedOver) if compiled.guard == Guard::Seen => {
-            return Err(RetryReason::Final(write_problem::kept_by_policy(&compiled)));
+            return Err(RetryReason::Final(problem::kept_by_policy(&compiled)));
         }
         Some(Effect::Untrue(at)) => {
             if let Some(check) = compiled.checks.get(at) {
@@ -227,7 +229,7 @@ fn refused(
             let problem =
                 about(violation(&cause, context, compiled, wording), &cause, context, &compiled.entity);
             let is_own_key = compiled.may_race && is_key(&cause, &compiled.entity);
-            let problem = if is_own_key { write_problem::unreachable_row(&compiled.entity) } else { problem };
+            let problem = if is_own_key { problem::unreachable_row(&compiled.entity) } else { problem };
             match compiled.may_race && cause.sqlstate.as_deref() == Some("23505") {
                 true => RetryReason::Raced(problem),
                 false => RetryReason::Final(problem),

@@ -1,8 +1,8 @@
 //! The SQL endpoint: what a SELECT gives, what it may not be, and that nothing in its text reaches further.
 
-mod bounds;
 mod escapes;
 mod fixture;
 mod keys;
+mod limits;
 mod refusals;
 mod rows;

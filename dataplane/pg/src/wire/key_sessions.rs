@@ -1,7 +1,7 @@
 //! Sessions that are logged in as a key's own role, for statements that are not ours: routines of the tenant (`calls`) and SQL of
 //! the key itself (`queries`). Behind a role that is switched, as in the request pool, such a statement could go on as the login.
 //!
-//! A session belongs to one key, from its login to its end. `turns` takes a statement from its turn to its answer: `key_queue` says
+//! A session belongs to one key, from its login to its end. `key_statements` takes a statement from its turn to its answer: `key_queue` says
 //! whose is next, `opened` makes its session, `session_cache` has the sessions between statements, `bounded` ends what takes too long.
 
 use std::fmt;
@@ -27,10 +27,10 @@ use session_cache::{Of, Session, SessionCache};
 mod bounded;
 mod calls;
 mod key_queue;
+mod key_statements;
 mod opened;
 mod queries;
 mod session_cache;
-mod turns;
 
 pub use calls::{Call, CallLimits, CallOutcome, Calls};
 pub use queries::{

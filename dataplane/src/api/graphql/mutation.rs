@@ -29,8 +29,8 @@ use crate::auth::key_context::KeyContext;
 use crate::execute::nested;
 use crate::execute::post::{self, Posted, Statement};
 use crate::execute::retry::{self, Attempt, RetryReason};
+use crate::execute::write::problem as write_problem;
 use crate::execute::write::{self, Reserve};
-use crate::execute::write_problem;
 
 /// Runs the fields of a mutation in their order.
 pub(super) async fn run(

@@ -25,8 +25,8 @@ use crate::api::rest::write_request::{Head, UnreadBody, WriteRequest};
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::post::{self, Posted, Statement};
+use crate::execute::write::problem as write_problem;
 use crate::execute::write::{self, Written};
-use crate::execute::write_problem;
 use crate::server::respond::Refusal;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");

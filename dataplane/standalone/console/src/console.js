@@ -2,11 +2,12 @@
 import * as entities from "./entities.js";
 import * as events from "./events.js";
 import { element, get } from "./page.js";
+import * as sql from "./sql.js";
 import * as webhooks from "./webhooks.js";
 
-const VIEWS = ["entities", "graphql", "events", "webhooks", "reference"];
+const VIEWS = ["entities", "graphql", "sql", "events", "webhooks", "reference"];
 // those of this script; the others are loaded when they are looked at
-const OWN = { entities, events, webhooks };
+const OWN = { entities, events, sql, webhooks };
 // how often the keys are asked for again, so that a revoked one disappears
 const REFRESH_MS = 5000;
 
@@ -75,6 +76,7 @@ async function draw() {
   if (shown === what) return;
   shown = what;
   events.close();
+  sql.close();
   webhooks.close();
   say("Loading.");
   const container = document.getElementById(view);

@@ -15,8 +15,8 @@ export function button(text, act, attributes = {}) {
 
 export const get = (address) => ask("GET", address);
 
-// Without a body where none is given.
-export async function ask(method, address, body) {
+// Without a body where none is given. `read` makes JSON of the answer.
+export async function ask(method, address, body, read = (response) => response.json()) {
   const headers = body === undefined ? {} : { "Content-Type": "application/json" };
   let response;
   try {
@@ -24,7 +24,7 @@ export async function ask(method, address, body) {
   } catch {
     throw new Error("Rowgate does not answer. Does it still run?");
   }
-  const answer = await response.json().catch(() => undefined);
+  const answer = await read(response).catch(() => undefined);
   if (response.ok) return answer;
   if (response.status === 401) throw new Error("This key does not work any more.");
   throw new Error(answer?.error?.message ?? `Rowgate answered ${response.status}.`);

@@ -9,7 +9,7 @@ use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
 use super::KeySessions;
-use super::turns::{Answer, Ran, Turns, Work};
+use super::key_statements::{Answer, KeyStatements, Ran, Work};
 use crate::wire::ask::{Ask, KeyRow};
 use crate::wire::connection::Connection;
 use crate::wire::connection::called::Called;
@@ -58,7 +58,7 @@ pub struct CallLimits {
 /// A cheap handle; clones share the sessions.
 #[derive(Clone)]
 pub struct Calls {
-    turns: Turns,
+    key_statements: KeyStatements,
     grace: Duration,
 }
 
@@ -76,7 +76,7 @@ impl Calls {
     #[must_use]
     pub fn new(sessions: KeySessions, limits: CallLimits) -> Calls {
         let CallLimits { size, queue, wait, grace } = limits;
-        Calls { turns: Turns::new(sessions, size, queue, wait), grace }
+        Calls { key_statements: KeyStatements::new(sessions, size, queue, wait), grace }
     }
 
     /// Calls at most once. `check` asks the request pool for the key alone, right before. Nothing was done where it fails with
@@ -86,30 +86,30 @@ impl Calls {
     /// It runs in a task of its own, which owns the session. One that nobody waits for any more has a second to end.
     pub async fn call(&self, check: Ask, call: Call) -> Result<CallOutcome, CallFailure> {
         let limit = Duration::from_millis(call.statement_timeout_ms.into()) + self.grace;
-        self.turns.run(check, call, limit).await
+        self.key_statements.run(check, call, limit).await
     }
 
     /// Whether a session is open, or was a moment ago.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        self.turns.is_in_use()
+        self.key_statements.is_in_use()
     }
 
     /// What it does at this moment.
     #[must_use]
     pub fn load(&self) -> Load {
-        self.turns.load()
+        self.key_statements.load()
     }
 
     /// Of sessions and calls.
     #[must_use]
     pub fn counters(&self) -> &Counters {
-        self.turns.sessions().counters()
+        self.key_statements.sessions().counters()
     }
 
     /// Waits for calls under way and closes all sessions.
     pub async fn close(&self) {
-        self.turns.close().await;
+        self.key_statements.close().await;
     }
 }
 

@@ -12,7 +12,7 @@ use rowgate_sql::text::{Bind, Format, Ident};
 use tokio::sync::mpsc;
 
 use super::KeySessions;
-use super::turns::{Answer, Ran, Turns, Work};
+use super::key_statements::{Answer, KeyStatements, Ran, Work};
 use crate::wire::ask::{Ask, KeyRow};
 use crate::wire::connection::Connection;
 use crate::wire::connection::queried::{Queried, Step};
@@ -126,7 +126,7 @@ pub struct QueryLimits {
 /// A cheap handle; clones share the queue.
 #[derive(Clone)]
 pub struct Queries {
-    turns: Turns,
+    key_statements: KeyStatements,
 }
 
 /// A query, and what is done with it.
@@ -148,7 +148,7 @@ impl Queries {
     #[must_use]
     pub fn new(sessions: KeySessions, limits: QueryLimits) -> Queries {
         let QueryLimits { size, queue, wait } = limits;
-        Queries { turns: Turns::new(sessions, size, queue, wait) }
+        Queries { key_statements: KeyStatements::new(sessions, size, queue, wait) }
     }
 
     /// Runs the query. `check` asks the request pool for the key alone, right before.
@@ -166,24 +166,24 @@ impl Queries {
 
     async fn ask(&self, check: Ask, query: Query, step: Step) -> Result<QueryOutcome, QueryFailure> {
         let limit = query.limit;
-        self.turns.run(check, Asked { query, step }, limit).await
+        self.key_statements.run(check, Asked { query, step }, limit).await
     }
 
     /// Whether a session is open, or was a moment ago.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        self.turns.is_in_use()
+        self.key_statements.is_in_use()
     }
 
     /// What it does at this moment.
     #[must_use]
     pub fn load(&self) -> Load {
-        self.turns.load()
+        self.key_statements.load()
     }
 
     /// Waits for queries under way and closes all sessions.
     pub async fn close(&self) {
-        self.turns.close().await;
+        self.key_statements.close().await;
     }
 }
 

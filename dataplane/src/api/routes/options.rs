@@ -17,8 +17,8 @@ use axum::routing::{self, MethodRouter};
 use rowgate_core::problem::{Code, Problem};
 use rowgate_sql::rest;
 
+use super::{method_not_allowed, routes};
 use crate::api::rest::target::RequestTarget;
-use crate::api::routes::{method_not_allowed, routes};
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;

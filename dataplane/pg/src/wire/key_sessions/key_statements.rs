@@ -51,7 +51,7 @@ pub(super) type Ran<W> = (Answer<W>, bool);
 
 /// A cheap handle; clones share the queue.
 #[derive(Clone)]
-pub(super) struct Turns {
+pub(super) struct KeyStatements {
     inner: Arc<Inner>,
 }
 
@@ -64,11 +64,16 @@ struct Inner {
     tasks: TaskTracker,
 }
 
-impl Turns {
+impl KeyStatements {
     /// `size` at once and `n_waiting_max` that wait, each for `wait`, in sessions that other kinds may use too.
-    pub(super) fn new(sessions: KeySessions, size: usize, n_waiting_max: usize, wait: Duration) -> Turns {
+    pub(super) fn new(
+        sessions: KeySessions,
+        size: usize,
+        n_waiting_max: usize,
+        wait: Duration,
+    ) -> KeyStatements {
         let (queue, tasks) = (KeyQueue::new(size, n_waiting_max), TaskTracker::new());
-        Turns { inner: Arc::new(Inner { sessions, size, n_waiting_max, wait, queue, tasks }) }
+        KeyStatements { inner: Arc::new(Inner { sessions, size, n_waiting_max, wait, queue, tasks }) }
     }
 
     /// `check` asks the request pool for the key alone, right before. A statement whose caller goes has a second to end.
