@@ -3,6 +3,7 @@
 pub(crate) mod aggregates;
 pub mod console;
 pub(crate) mod events;
+pub(crate) mod exports;
 pub mod graphql;
 pub mod openapi;
 pub mod probes;

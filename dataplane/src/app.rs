@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use rowgate_core::derive::{CursorKey, Pepper, Root};
 use rowgate_core::webhook::secret::SealingKey;
 use rowgate_pg::connect::login::Endpoint;
-use rowgate_pg::control::installation::InstallationError;
+use rowgate_pg::control::installation::{self, InstallationError};
 use rowgate_pg::wire::QueryLimits;
 use rowgate_program::entropy;
 use tokio::net::TcpListener;
@@ -29,6 +29,7 @@ use crate::config::ServerSettings;
 use crate::delivery;
 use crate::delivery::facts::SubscriptionFacts;
 use crate::delivery::sender::Sender;
+use crate::export_jobs::{self, Exports};
 use crate::server::body_memory::BodyMemory;
 use crate::server::listen;
 use crate::server::metrics::{RequestMetrics, UnparsedRequests};
@@ -84,6 +85,8 @@ pub struct App {
     /// Opens the secrets that sign them.
     pub sealing_key: SealingKey,
     pub subscription_facts: SubscriptionFacts,
+    /// `None`: no folder for them is set.
+    pub exports: Option<Arc<Exports>>,
     /// What this replica serves.
     pub surfaces: Surfaces,
     /// Cancelled when draining begins.
@@ -103,6 +106,12 @@ pub enum AppError {
     Listen {
         flag: &'static str,
         address: std::net::SocketAddr,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("--exports-dir: cannot write to the folder {}: {source}; name a folder that you can write to", path.display())]
+    Exports {
+        path: std::path::PathBuf,
         #[source]
         source: std::io::Error,
     },
@@ -147,8 +156,21 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         pooler,
     };
     let tenants = Arc::new(TenantRegistry::new(pools, background.clone()));
+    let exports = match &settings.exports_dir {
+        Some(folder) => {
+            let login = installation::control_login(&control, &root);
+            let share = tenants.share(&control);
+            let link_key = root.export_link_key();
+            let folder = (folder.as_path(), settings.exports_max_rows);
+            let made = Exports::new(folder, link_key, id.clone(), (login, &share), background.clone());
+            let made = made.map_err(|source| AppError::Exports { path: folder.0.to_owned(), source })?;
+            Some(Arc::new(made))
+        }
+        None => None,
+    };
     let app = Arc::new(App {
         tenants,
+        exports,
         pepper: root.pepper(),
         cursor_key: root.cursor_key(),
         token_keys: TokenKeys::new(root.clone()),
@@ -192,6 +214,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
     let replica = Replica::new(id, address, control, root, settings.last_used_interval);
     background.start(revoked_sessions::follow(app.clone(), background.clone(), done.clone()));
     background.start(delivery::follow::run(app.clone(), background.clone(), shutdown.clone()));
+    background.start(export_jobs::follow::run(app.clone(), background.clone(), shutdown.clone()));
     let following = background.start(replica.follow(app.clone(), background.clone(), shutdown.clone()));
 
     // It ends early only where no later try can help, such as with another installation's root.

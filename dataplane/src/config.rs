@@ -15,6 +15,7 @@ use rowgate_program::settings::{Given, Mistakes, address, between, endpoint};
 use rowgate_program::tls;
 
 use crate::api::surface::Surfaces;
+use crate::export_jobs::MAX_ROWS;
 use crate::server::proxies::TrustedProxies;
 
 /// The flags that `serve` and `standalone` share, as texts, so that all mistakes can be reported together.
@@ -61,6 +62,14 @@ pub struct ServerFlags {
     /// always [default: none] [example: 10.20.0.0/16]
     #[arg(long, env = "ROWGATE_WEBHOOK_RANGES", value_name = "NETWORKS")]
     pub webhook_ranges: Option<String>,
+    /// Folder for the files of exports, of this installation alone; every replica must have the same one
+    /// [default: none, exports are off; of standalone: exports in the state folder] [example: /var/lib/rowgate/exports]
+    #[arg(long, env = "ROWGATE_EXPORTS_DIR", value_name = "FOLDER")]
+    pub exports_dir: Option<String>,
+    /// Rows of one export; what is beyond them is left out, and the export says that it is capped
+    /// [default: 50000000] [example: 1000000]
+    #[arg(long, env = "ROWGATE_EXPORTS_MAX_ROWS", value_name = "NUMBER")]
+    pub exports_max_rows: Option<String>,
     /// Format of log lines: json or text [default: text on a terminal, else json]
     #[arg(long, env = "ROWGATE_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,
@@ -119,6 +128,10 @@ pub struct ServerSettings {
     pub surfaces: Surfaces,
     /// To which webhooks may be sent, beside the public internet.
     pub webhook_ranges: Vec<IpNet>,
+    /// `None`: exports are off.
+    pub exports_dir: Option<PathBuf>,
+    /// Of one export.
+    pub exports_max_rows: usize,
     /// Of each tenant's database.
     pub request_limits: Limits,
     /// Of each tenant's functions and procedures.
@@ -227,6 +240,9 @@ impl ServerFlags {
         let proxies = given.or("trusted-proxies", self.trusted_proxies.as_deref(), "", TrustedProxies::parse);
         let surfaces = given.or("surfaces", self.surfaces.as_deref(), "data,auth,ddl", Surfaces::parse);
         let ranges = given.or("webhook-ranges", self.webhook_ranges.as_deref(), "", networks);
+        let exports = given.or("exports-dir", self.exports_dir.as_deref(), "", folder);
+        let max_rows = self.exports_max_rows.as_deref();
+        let max_rows = given.or("exports-max-rows", max_rows, "50000000", |text| between(text, 1, MAX_ROWS));
         let queue = given.or("queue-per-tenant", self.queue_per_tenant.as_deref(), "256", |text| {
             between(text, 0, 100_000)
         });
@@ -248,6 +264,8 @@ impl ServerFlags {
             trusted_proxies: proxies?,
             surfaces: surfaces?,
             webhook_ranges: ranges?,
+            exports_dir: exports?,
+            exports_max_rows: usize::try_from(max_rows?).expect("at most 50 million"),
             request_limits: Limits::new(usize::try_from(connections?).expect("at most 1000"), queue),
             calls: CallLimits::new(usize::try_from(calls?).expect("at most 1000"), queue),
             body_memory: usize::try_from(bodies? << 20).expect("at most 64 GiB"),
@@ -257,6 +275,14 @@ impl ServerFlags {
             drain: Duration::from_secs(drain?),
             last_used_interval: Duration::from_secs(last_used?),
         })
+    }
+}
+
+/// A folder by its whole path; `None` where there is none.
+fn folder(text: &str) -> Result<Option<PathBuf>, String> {
+    match Path::new(text) {
+        path if path.as_os_str().is_empty() => Ok(None),
+        path => std::path::absolute(path).map(Some).map_err(|error| error.to_string()),
     }
 }
 

@@ -11,6 +11,7 @@ pub mod api;
 pub mod auth;
 pub mod delivery;
 pub mod execute;
+pub mod export_jobs;
 pub mod server;
 pub mod tenants;
 

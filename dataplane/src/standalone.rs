@@ -54,7 +54,10 @@ impl Flags {
     /// Checks all flags and reports all mistakes at once.
     pub fn settings(self) -> Result<(ServerSettings, ConsoleSetting, StandaloneSettings), Mistakes> {
         match (self.server.settings(), self.standalone.settings()) {
-            (Ok(server), Ok(standalone)) => Ok((server, ConsoleSetting::of(self.console), standalone)),
+            (Ok(mut server), Ok(standalone)) => {
+                server.exports_dir.get_or_insert_with(|| standalone.state.join("exports"));
+                Ok((server, ConsoleSetting::of(self.console), standalone))
+            }
             (server, standalone) => {
                 let mistakes = [server.err(), standalone.err()].into_iter().flatten();
                 Err(Mistakes(mistakes.flat_map(|Mistakes(lines)| lines).collect()))

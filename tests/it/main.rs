@@ -4,6 +4,7 @@ mod calls;
 mod cli;
 mod console;
 mod events;
+mod exports;
 mod graphql;
 pub(crate) mod http;
 pub(crate) mod keys;

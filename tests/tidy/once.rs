@@ -78,9 +78,10 @@ fn sql_text_is_made_of_nothing_else() {
 #[test]
 fn tasks_are_started_by_those_who_wait_for_them() {
     // who starts a task, and what waits for it or ends it
-    const STARTS: [(&str, &str); 5] = [
+    const STARTS: [(&str, &str); 6] = [
         ("dataplane/src/tenants/built_cache.rs", "task.await"),
         ("dataplane/src/api/graphql/query.rs", "answered.await"),
+        ("dataplane/src/export_jobs/write.rs", "writing.await"),
         ("dataplane/pg/src/connect/gate.rs", "accepting"),
         ("dataplane/standalone/src/run.rs", "signals.abort()"),
         ("operator/reconcile/src/source/dir.rs", "task.await"),

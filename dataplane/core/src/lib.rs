@@ -6,7 +6,7 @@ pub mod name;
 pub mod role;
 
 mod secrets;
-pub use secrets::{derive, jwt, scram, secret, signing};
+pub use secrets::{derive, export_link, jwt, scram, secret, signing};
 
 pub mod backoff;
 pub mod cursor;

@@ -1,5 +1,6 @@
 //! The tables of the control database, a module each, and the installation that they belong to.
 
+pub mod exports;
 pub mod installation;
 pub mod last_used;
 pub mod leader;

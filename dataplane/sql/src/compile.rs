@@ -2,6 +2,7 @@
 //! values, so that the text can be the text of a prepared statement.
 
 mod aggregate;
+mod all_rows;
 mod call;
 mod checks;
 pub(crate) mod encoding;
@@ -23,6 +24,7 @@ use crate::catalog::{Entity, FieldType, Link, Operators};
 use crate::query::{Document, DocumentMember, Form, OrderTerm, Predicate, Query, ToMany};
 use crate::shape::{Column, Encoding, Shape, label};
 use crate::text::Sql;
+pub use all_rows::{CompiledRows, all_rows};
 pub use call::{CompiledCall, call};
 use nested::{Belonging, Join, Lists};
 pub use nested::{CompiledLevel, ListPlan};

@@ -16,13 +16,16 @@ use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::events::{self, Page, Position, Tick};
 use rowgate_pg::tenant::lookups::Acquired;
+use rowgate_sql::catalog::Entity;
 use tokio::time::{Instant, sleep_until};
 
 use crate::api::rest::target::RequestTarget;
 use crate::app::App;
 use crate::auth::credential::Caller;
+use crate::auth::key_context::KeyContext;
 use crate::execute::retry;
 use crate::server::respond::Refusal;
+use crate::tenants::tenant::Tenant;
 use given::Given;
 use request::{After, EventsRequest, Source};
 
@@ -133,6 +136,20 @@ async fn read(
         conn.done(page)
     })
     .await
+}
+
+/// Where the events begin that a reader of the rows of now does not have yet. `None`: the key is given none of this entity.
+pub(crate) async fn cursor_of_now(
+    tenant: &Tenant,
+    context: &KeyContext,
+    entity: &Entity,
+) -> Result<Option<String>, Problem> {
+    let scope = context.snapshot.scope(&context.key);
+    if request::readable(&context.snapshot.catalog, &scope, entity).is_none() {
+        return Ok(None);
+    }
+    let tick = tenant.make_tick().await?;
+    Ok(Some(cursor(tick.generation, Position { tick: tick.number + 1, seq: 0 })))
 }
 
 /// The position as callers write it. That of an event is its EventId.

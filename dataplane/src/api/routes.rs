@@ -14,7 +14,7 @@ use rowgate_core::problem::{Code, Problem};
 
 use crate::api::rest::{read, write};
 use crate::api::surface::{Surface, Surfaces};
-use crate::api::{aggregates, events, graphql, openapi, sql, tokens, webhooks};
+use crate::api::{aggregates, events, exports, graphql, openapi, sql, tokens, webhooks};
 use crate::app::App;
 use crate::server::respond::Refusal;
 
@@ -30,7 +30,7 @@ pub struct Route {
     handler: fn() -> MethodRouter<Arc<App>>,
 }
 
-static ROUTES: [Route; 29] = [
+static ROUTES: [Route; 34] = [
     Route {
         method: "GET",
         path: "/auth/{tenant}/api",
@@ -114,6 +114,41 @@ static ROUTES: [Route; 29] = [
         needs_key: true,
         surface: Surface::Ddl,
         handler: || post(sql::query),
+    },
+    Route {
+        method: "POST",
+        path: "/api/ddl/exports",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || post(exports::create),
+    },
+    Route {
+        method: "GET",
+        path: "/api/ddl/exports",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || get(exports::list),
+    },
+    Route {
+        method: "GET",
+        path: "/api/ddl/exports/{id}",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || get(exports::get),
+    },
+    Route {
+        method: "DELETE",
+        path: "/api/ddl/exports/{id}",
+        needs_key: true,
+        surface: Surface::Ddl,
+        handler: || delete(exports::delete),
+    },
+    Route {
+        method: "GET",
+        path: "/api/ddl/exports/{id}/file",
+        needs_key: false,
+        surface: Surface::Ddl,
+        handler: || get(exports::download::file),
     },
     Route {
         method: "GET",

@@ -35,15 +35,20 @@ impl KeyContext {
 
     /// A checked SELECT, which gives one value within the tenant's time for a statement.
     pub(crate) fn query(&self, select: &UserSelect, binds: Vec<Bind>) -> Query {
-        let statement_timeout_ms = self.snapshot.catalog.limits.statement_timeout_ms;
         let (text, _) = select.sql().into_parts();
+        self.query_of(text.into(), binds)
+    }
+
+    /// As [`KeyContext::query`], of a statement that was compiled or checked.
+    pub(crate) fn query_of(&self, text: Arc<str>, binds: Vec<Bind>) -> Query {
+        let statement_timeout_ms = self.snapshot.catalog.limits.statement_timeout_ms;
         Query {
             key: self.key.id.clone(),
             role: self.key.role.clone(),
             statement_timeout_ms,
             limit: Duration::from_millis(statement_timeout_ms.into()),
             schemas: self.schemas(),
-            text: text.into(),
+            text,
             binds,
             typing: None,
             values: Values::One,

@@ -1,7 +1,7 @@
 //! A SELECT that an API key wrote, from its checked text to its rows: in a session of the key's own role, read only, and never
 //! longer than the tenant allows.
 
-mod problem;
+pub(crate) mod problem;
 mod typing;
 
 use std::pin::Pin;
@@ -24,7 +24,7 @@ use crate::execute::remaining_rows::CutShort;
 use crate::execute::retry::{self, Attempt, RetryReason, note, question};
 use crate::execute::wording::Wording;
 use crate::server::trace::Trace;
-pub(crate) use typing::SqlColumn;
+pub(crate) use typing::{SqlColumn, distinct};
 use typing::{SqlTyping, as_json};
 
 /// Rows of an answer; what is beyond them is for an export.
@@ -139,7 +139,7 @@ impl Attempt for Select<'_> {
 }
 
 /// What may not run whoever asks, or by this key.
-fn may(context: &KeyContext, request: &SqlRequest) -> Result<(), Problem> {
+pub(crate) fn may(context: &KeyContext, request: &SqlRequest) -> Result<(), Problem> {
     if context.names_unguarded(&request.select) {
         let what = "row-level security of a table of the query was turned off in the database, so that the table is closed; it reopens automatically once that is repaired";
         return Err(Problem::new(Code::Unavailable, what));

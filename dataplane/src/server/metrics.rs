@@ -23,9 +23,9 @@ pub const NONE: &str = "-";
 const OTHER: &str = "other";
 const METHODS: [&str; 10] =
     ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", OTHER];
-const STATUSES: [&str; 29] = [
+const STATUSES: [&str; 30] = [
     "101", "200", "201", "202", "204", "206", "304", "400", "401", "403", "404", "405", "406", "409", "410",
-    "412", "413", "414", "415", "422", "428", "429", "431", "499", "500", "501", "503", "504", OTHER,
+    "412", "413", "414", "415", "416", "422", "428", "429", "431", "499", "500", "501", "503", "504", OTHER,
 ];
 
 /// The meter of one tenant, or of the requests that belong to none.

@@ -12,7 +12,7 @@ use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::control::installation::DataplaneInstallation;
 use rowgate_pg::control::tenants::TenantRow;
 use rowgate_pg::wire::{
-    CallLimits, KeyLogins, Limits, QueryLimits, RequestPool, Server, ServerLoad, Sessions,
+    CallLimits, KeyLogins, Limits, QueryLimits, RequestPool, Server, ServerLoad, Sessions, Share,
 };
 use tokio::sync::Notify;
 
@@ -186,6 +186,21 @@ impl TenantRegistry {
         let server = Server::new(self.pools.per_server);
         servers.push((endpoint.clone(), server.clone()));
         server
+    }
+
+    /// What connections to this server are shared among.
+    pub(crate) fn share(&self, endpoint: &Endpoint) -> Share {
+        self.server(endpoint).share()
+    }
+
+    /// Whether the control database was read once.
+    pub(crate) fn is_known(&self) -> bool {
+        self.all().is_some()
+    }
+
+    /// The tenant with this id, if it is served.
+    pub(crate) fn by_id(&self, id: &str) -> Option<Arc<Tenant>> {
+        self.all()?.sorted.iter().find(|tenant| tenant.id.as_str() == id).cloned()
     }
 
     /// How busy each server is, by its address.

@@ -23,6 +23,7 @@ use crate::auth::last_used::LastUsedTimes;
 use crate::auth::lookup_limiter::{LookupLimiter, MAX_CONCURRENT_LOOKUPS};
 use crate::auth::rate_limit::RateLimits;
 use crate::delivery::tenant::{CONNECTIONS, Deliveries};
+use crate::export_jobs::{self, ExportCounts};
 use crate::server::metrics::RequestMetrics;
 use crate::tenants::availability::Availability;
 use crate::tenants::call_activity::CallActivity;
@@ -53,6 +54,9 @@ pub struct Tenant {
     pub(crate) key_sessions: KeySessions,
     pub calls: Calls,
     pub(crate) queries: Queries,
+    /// In sessions of their own number, so that they take none of those of [`Tenant::queries`].
+    pub(crate) exports: Queries,
+    pub(crate) export_counts: ExportCounts,
     pub call_activity: CallActivity,
     pub metrics: RequestMetrics,
     /// PostgreSQL itself, whatever way requests take.
@@ -137,6 +141,8 @@ impl Tenant {
             location,
             calls: Calls::new(key_sessions.clone(), calls),
             queries: Queries::new(key_sessions.clone(), queries),
+            exports: Queries::new(key_sessions.clone(), export_jobs::query_limits()),
+            export_counts: ExportCounts::default(),
             key_sessions,
             call_activity: CallActivity::default(),
             endpoint: login.endpoint,
@@ -330,12 +336,17 @@ impl Tenant {
     pub async fn end(&self) {
         self.look_ups.close();
         self.deliveries.close();
-        tokio::join!(self.request_pool.close(), self.calls.close(), self.queries.close());
+        tokio::join!(
+            self.request_pool.close(),
+            self.calls.close(),
+            self.queries.close(),
+            self.exports.close()
+        );
     }
 
     /// Whether a session of a key is open here, or was a moment ago.
     pub fn has_key_sessions(&self) -> bool {
-        self.calls.is_in_use() || self.queries.is_in_use()
+        self.calls.is_in_use() || self.queries.is_in_use() || self.exports.is_in_use()
     }
 
     pub(crate) async fn current_or_loaded(&self) -> Result<Arc<Snapshot>, Problem> {

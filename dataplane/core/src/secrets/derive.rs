@@ -8,6 +8,7 @@ use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
+use crate::export_link::LinkKey;
 use crate::jwt::SigningKey;
 use crate::webhook::secret::SealingKey;
 
@@ -80,6 +81,12 @@ impl Root {
     #[must_use]
     pub fn sealing_key(&self) -> SealingKey {
         SealingKey::new(self.bytes("sealing/1"))
+    }
+
+    /// The key that signs the links to files of exports.
+    #[must_use]
+    pub fn export_link_key(&self) -> LinkKey {
+        LinkKey::new(self.bytes("export-link/1"))
     }
 
     /// The key that signs tokens; another `generation` gives another. Every replica derives the same.

@@ -194,6 +194,12 @@ impl DataplaneInstallation {
     }
 }
 
+/// The data plane's login to the control database at `control`, whether anything is installed there or not.
+#[must_use]
+pub fn control_login(control: &Endpoint, dataplane_root: &Root) -> Login {
+    dataplane(control, dataplane_root)
+}
+
 /// Opens what the operator has installed, as the data plane alone.
 pub async fn open_existing(
     control: Endpoint,

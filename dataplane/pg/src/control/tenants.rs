@@ -7,7 +7,7 @@ use sqlx::{Connection as _, PgConnection, Row as _, postgres::PgRow};
 use crate::connect::login::Endpoint;
 use crate::connect::session;
 use crate::connect::tls::Tls;
-use crate::control::{leader, subscriptions};
+use crate::control::{exports, leader, subscriptions};
 use crate::failure::PgError;
 use crate::tenant::read_limits::{of, within};
 
@@ -159,6 +159,7 @@ pub async fn forget(conn: &mut PgConnection, id: &Ulid) -> Result<(), PgError> {
         .await?;
     sqlx::query("delete from control.served where tenant = $1").bind(id.as_str()).execute(&mut *conn).await?;
     subscriptions::forget(conn, id).await?;
+    exports::forget(conn, id).await?;
     sqlx::query("delete from control.tenants where id = $1").bind(id.as_str()).execute(conn).await?;
     Ok(())
 }

@@ -104,6 +104,14 @@ pub async fn dead(conn: &mut PgConnection, keys: &[Arc<Found>]) -> Result<Vec<(S
     Ok(query.bind(ids).bind(secrets).fetch_all(conn).await?)
 }
 
+/// Which of these keys live no longer: revoked, expired or gone. As `t<id>_auth`.
+pub async fn dead_ids(conn: &mut PgConnection, ids: &[String]) -> Result<Vec<String>, PgError> {
+    let query = sqlx::query_scalar(
+        "select asked.id from unnest($1::text[]) as asked (id) where not exists (select from dl.live l where l.id = asked.id)",
+    );
+    Ok(query.bind(ids).fetch_all(conn).await?)
+}
+
 /// Revokes for good, and says when it was revoked first (RFC 3339); `None`: there is no such key. From the COMMIT on
 /// no batch of the key succeeds. As `t<id>_auth` or the owner; the writes of reconciling are `rowgate_sql::ddl::records`.
 pub async fn revoke(conn: &mut PgConnection, id: &Ulid) -> Result<Option<String>, PgError> {

@@ -43,8 +43,8 @@ pub fn parse(query_string: &str) -> Result<ReadRequest, Problem> {
     Ok(request)
 }
 
-/// Reads an option that collections, and relationships within them, both take.
-fn option(request: &mut ReadRequest, name: &str, value: &str) -> Result<(), Problem> {
+/// Reads an option that collections, relationships within them and exports take.
+pub(crate) fn option(request: &mut ReadRequest, name: &str, value: &str) -> Result<(), Problem> {
     match name {
         "$select" => request.select = Some(lists::select(value)?),
         "$filter" => request.filter = Some(filter::parse(value)?),

@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod events;
+mod exports;
 mod graphql;
 mod rest;
 mod sql;
@@ -27,6 +28,7 @@ pub(super) fn add(
     if served.has(Surface::Ddl) {
         aggregates::add(catalog, scope, sections);
         events::add(catalog, scope, sections);
+        exports::add(catalog, scope, sections);
         webhooks::add(catalog, scope, sections);
         sql::add(sections);
     }

@@ -54,6 +54,7 @@ fn app() -> Arc<App> {
         sender: Sender::new(Vec::new()),
         sealing_key: root.sealing_key(),
         subscription_facts: SubscriptionFacts::default(),
+        exports: None,
         surfaces: Surfaces::ALL,
         draining: CancellationToken::new(),
     })

@@ -13,7 +13,7 @@ use crate::execute::wording::Wording;
 /// As many columns of a table are listed.
 const MAX_LISTED: usize = 60;
 
-pub(super) fn of(
+pub(crate) fn of(
     caller: &Caller,
     context: &KeyContext,
     (select, wording): (&UserSelect, &Wording),

@@ -12,6 +12,7 @@ use rowgate_pg::wire::ServerLoad;
 use rowgate_program::metrics::{CONTENT_TYPE as MEDIA_TYPE, Count, Kind, Text, process};
 
 use crate::app::App;
+use crate::export_jobs::ExportCounts;
 use crate::server::metrics::{NONE, RequestMetrics};
 use crate::tenants::tenant::Tenant;
 
@@ -30,6 +31,7 @@ fn page(app: &App) -> String {
     servers(&mut text, app);
     events(&mut text, &tenants);
     webhooks(&mut text, &tenants);
+    exports(&mut text, &tenants);
     catalogs(&mut text, &tenants);
     process::tell(&mut text);
     text.finish()
@@ -224,6 +226,37 @@ fn webhooks(text: &mut Text, tenants: &[Arc<Tenant>]) {
         "Events that webhooks have not delivered, at most 10000 of each subscription, at that replica.";
     gauge(text, tenants, "rowgate_webhook_undelivered_events", help, |tenant| {
         Some(tenant.deliveries.counts.lag.load(Ordering::Relaxed))
+    });
+}
+
+fn exports(text: &mut Text, tenants: &[Arc<Tenant>]) {
+    let help = "Exports that ended at this replica, by outcome.";
+    text.family("rowgate_exports_total", Kind::Counter, help);
+    for tenant in tenants {
+        let counts = &tenant.export_counts;
+        let outcomes =
+            [("succeeded", &counts.succeeded), ("failed", &counts.failed), ("cancelled", &counts.cancelled)];
+        for (outcome, n) in outcomes {
+            text.sample(&[("tenant", tenant.slug.as_str()), ("outcome", outcome)], n.get());
+        }
+    }
+    for (name, help, count) in [
+        (
+            "rowgate_export_rows_total",
+            "Rows in the files of exports that succeeded.",
+            (|counts| &counts.rows) as fn(&ExportCounts) -> &Count,
+        ),
+        ("rowgate_export_bytes_total", "Bytes of the files of exports that succeeded.", |counts| {
+            &counts.bytes
+        }),
+    ] {
+        text.family(name, Kind::Counter, help);
+        for tenant in tenants {
+            text.sample(&[("tenant", tenant.slug.as_str())], count(&tenant.export_counts).get());
+        }
+    }
+    gauge(text, tenants, "rowgate_exports_running", "Exports that this replica runs.", |tenant| {
+        Some(tenant.export_counts.running.load(Ordering::Relaxed))
     });
 }
 

@@ -56,10 +56,17 @@ pub(super) const NOWHERE: [(&str, &str, u16, Option<&str>); 9] = [
 ];
 
 /// The same for the routes that name no tenant; `tests/it/keys/tokens` tells what they answer to those who may ask.
-pub(super) const ELSEWHERE: [(&str, &str); 18] = [
+pub(super) const ELSEWHERE: [(&str, &str); 24] = [
     ("POST", "/api/auth/apikeys/exchange"),
     ("GET", "/.well-known/jwks.json"),
     ("POST", "/api/ddl/aggregates/{entity}"),
+    ("POST", "/api/ddl/sql"),
+    ("POST", "/api/ddl/exports"),
+    ("GET", "/api/ddl/exports"),
+    ("GET", "/api/ddl/exports/{id}"),
+    ("DELETE", "/api/ddl/exports/{id}"),
+    // to whoever has a link: `exports::links`
+    ("GET", "/api/ddl/exports/{id}/file"),
     ("GET", "/api/ddl/events"),
     ("GET", "/api/ddl/events/stream"),
     ("POST", "/api/ddl/events/webhooks"),

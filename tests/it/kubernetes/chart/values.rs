@@ -1,6 +1,6 @@
 //! values.yaml, its schema and the templates know the same values.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -47,6 +47,10 @@ const OTHERS: &[(&str, &str)] = &[
     ("dataplane.resources.limits", r#"{"memory": "2Gi"}"#),
     ("dataplane.nodeSelector", r#"{"disk": "fast"}"#),
     ("dataplane.tolerations", r#"[{"key": "own", "operator": "Exists"}]"#),
+    ("exports.enabled", "true"),
+    ("exports.existingClaim", r#""files""#),
+    ("exports.sizeLimit", r#""1Gi""#),
+    ("exports.maxRows", "1000000"),
     ("webhooks.allowedRanges", r#"["10.20.0.0/16", "fd00:1::/32"]"#),
     ("networkPolicy.enabled", "true"),
     ("networkPolicy.postgres.port", "6432"),
@@ -56,6 +60,17 @@ const OTHERS: &[(&str, &str)] = &[
 
 /// Switches the policy on, without which its other values change nothing.
 const POLICY: &str = "networkPolicy.enabled=true";
+
+/// What the value at this path needs to mean something.
+fn needs(path: &str) -> &'static [&'static str] {
+    match path {
+        "exports.enabled" => &["dataplane.replicas=1"],
+        path if path.starts_with("exports.") => &["dataplane.replicas=1", "exports.enabled=true"],
+        "networkPolicy.enabled" => &[],
+        path if path.starts_with("networkPolicy.") => &[POLICY],
+        _ => &[],
+    }
+}
 
 #[test]
 fn helm_lint_is_clean() {
@@ -81,10 +96,10 @@ fn every_value_stands_in_the_schema() {
 
 #[test]
 fn every_value_changes_what_is_rendered() {
-    let (off, on) = (rendered(&chart(), "home", &[]), rendered(&chart(), "home", &[POLICY]));
+    let mut rendered_before: BTreeMap<&[&str], String> = BTreeMap::new();
     for (path, other) in OTHERS {
-        let before =
-            if path.starts_with("networkPolicy.") && *path != "networkPolicy.enabled" { &on } else { &off };
+        let needs = needs(path);
+        let before = rendered_before.entry(needs).or_insert_with(|| rendered(&chart(), "home", needs));
         assert_ne!(&with(&chart(), path, other), before, "{path} changes nothing");
     }
 }
@@ -199,13 +214,33 @@ fn the_networks_that_webhooks_may_reach_stand_in_the_flags_and_in_the_policy() {
     }
 }
 
+/// Two pods would not share the folder, not even while one replaces the other.
+#[test]
+fn exports_are_refused_with_several_replicas_and_mount_what_the_data_plane_writes_to() {
+    let said = refusal("exports.enabled=true");
+    assert!(said.contains("exports.enabled needs dataplane.replicas: 1"), "{said}");
+    let on = ["exports.enabled=true", "dataplane.replicas=1", "exports.existingClaim=files"];
+    let all = super::objects(&rendered(&chart(), "home", &on));
+    let container = super::running::container(&all, "rowgate-dataplane");
+    let flag = "--exports-dir=/var/lib/rowgate/exports";
+    assert!(super::list(container, "args").iter().any(|it| it == flag), "{container}");
+    assert!(
+        super::list(container, "args").iter().any(|it| it == "--exports-max-rows=50000000"),
+        "{container}"
+    );
+    let is_mounted = |it: &Value| it["name"] == "exports" && it["mountPath"] == "/var/lib/rowgate/exports";
+    assert!(super::list(container, "volumeMounts").iter().any(is_mounted), "{container}");
+    let volumes = super::list(super::running::pod(&all, "rowgate-dataplane"), "volumes");
+    assert!(volumes.iter().any(|it| it["persistentVolumeClaim"]["claimName"] == "files"), "{volumes:?}");
+}
+
 /// What is rendered when the value at `path` is `other`, in JSON.
 fn with(chart: &Path, path: &str, other: &str) -> String {
     let set = format!("{path}={other}");
-    let policy = path.starts_with("networkPolicy.") && path != "networkPolicy.enabled";
-    let args = ["template", RELEASE, text(chart), "--include-crds", "--namespace", "home"];
-    let output =
-        helm(&[&args[..], if policy { &["--set", POLICY] } else { &[] }, &["--set-json", &set]].concat());
+    let mut args = vec!["template", RELEASE, text(chart), "--include-crds", "--namespace", "home"];
+    needs(path).iter().for_each(|value| args.extend(["--set", value]));
+    args.extend(["--set-json", &set]);
+    let output = helm(&args);
     assert!(output.status.success(), "{set}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("helm prints UTF-8")
 }

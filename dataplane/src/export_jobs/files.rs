@@ -1,0 +1,133 @@
+//! The folder of the files. `<id>.<fence>.part` is being written, `<id>.<fence>` is whole; anything else in the folder is left alone.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rowgate_core::name::Ulid;
+
+const PART: &str = ".part";
+
+#[derive(Debug, Clone)]
+pub(crate) struct ExportFiles {
+    folder: PathBuf,
+}
+
+impl ExportFiles {
+    /// Makes the folder where it is missing, readable for us alone.
+    pub(super) fn open(folder: &Path) -> io::Result<ExportFiles> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        // what cannot be written to is found out now, and not with the first job
+        let probe = folder.join(format!(".probe-{}", std::process::id()));
+        File::create(&probe)?;
+        fs::remove_file(&probe)?;
+        Ok(ExportFiles { folder: folder.to_owned() })
+    }
+
+    fn whole(&self, id: &str, fence: i32) -> PathBuf {
+        self.folder.join(format!("{id}.{fence}"))
+    }
+
+    fn part(&self, id: &str, fence: i32) -> PathBuf {
+        self.folder.join(format!("{id}.{fence}{PART}"))
+    }
+
+    /// An empty file to write to.
+    pub(super) fn begin(&self, id: &str, fence: i32) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600).open(self.part(id, fence))
+    }
+
+    /// The file is whole: from here on it can be given out. Returns its length.
+    pub(super) fn finish(&self, id: &str, fence: i32, file: &File) -> io::Result<u64> {
+        file.sync_all()?;
+        fs::rename(self.part(id, fence), self.whole(id, fence))?;
+        File::open(&self.folder)?.sync_all()?;
+        Ok(file.metadata()?.len())
+    }
+
+    /// Removes what an attempt has written, if it has.
+    pub(super) fn remove(&self, id: &str, fence: i32) {
+        for path in [self.part(id, fence), self.whole(id, fence)] {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    tracing::warn!(%error, "a file of an export cannot be removed");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A whole file and its length. `None`: it is not there.
+    pub(crate) fn read(&self, id: &str, fence: i32) -> io::Result<Option<(File, u64)>> {
+        match File::open(self.whole(id, fence)) {
+            Ok(file) => {
+                let len = file.metadata()?.len();
+                Ok(Some((file, len)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ids and fences of all files, whole or not.
+    pub(super) fn list(&self) -> io::Result<HashSet<(String, i32)>> {
+        let mut found = HashSet::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let name = entry?.file_name();
+            if let Some((id, fence)) = name.to_str().and_then(parsed) {
+                found.insert((id.to_owned(), fence));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether the file was removed since it was opened.
+pub(crate) fn is_removed(file: &File) -> io::Result<bool> {
+    Ok(file.metadata()?.nlink() == 0)
+}
+
+fn parsed(name: &str) -> Option<(&str, i32)> {
+    let (id, fence) = name.strip_suffix(PART).unwrap_or(name).split_once('.')?;
+    id.parse::<Ulid>().ok()?;
+    Some((id, fence.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    const ID: &str = "00000000010000000000000000";
+
+    #[test]
+    fn a_file_is_read_once_it_is_whole_and_not_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = ExportFiles::open(&folder.path().join("new")).expect("a folder");
+        let mut part = files.begin(ID, 1).expect("a part");
+        part.write_all(b"abc").expect("written");
+        assert!(files.read(ID, 1).expect("asked").is_none());
+        assert_eq!(files.finish(ID, 1, &part).expect("whole"), 3);
+        let (file, len) = files.read(ID, 1).expect("asked").expect("there");
+        assert_eq!((len, is_removed(&file).expect("asked")), (3, false));
+        assert!(files.read(ID, 2).expect("asked").is_none(), "another attempt's");
+        files.remove(ID, 1);
+        assert!(is_removed(&file).expect("asked") && files.read(ID, 1).expect("asked").is_none());
+        files.remove(ID, 1);
+    }
+
+    #[test]
+    fn files_of_others_are_not_listed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = ExportFiles::open(folder.path()).expect("a folder");
+        drop(files.begin(ID, 7).expect("a part"));
+        for other in ["notes.txt", ".hidden", "a.1", &format!("{ID}.x"), ID, &format!("{ID}.1.tmp")] {
+            File::create(folder.path().join(other)).expect("made");
+        }
+        assert_eq!(files.list().expect("listed"), HashSet::from([(ID.to_owned(), 7)]));
+    }
+}

@@ -1,0 +1,12 @@
+//! Exports: what keys ask for, as files that are whole, theirs alone, and gone with them.
+
+mod cli;
+mod crash;
+mod events;
+mod fixture;
+mod formats;
+mod keys;
+mod links;
+mod parquet;
+mod queue;
+mod refusals;
