@@ -6,7 +6,6 @@ mod context;
 mod failure;
 mod http;
 mod interrupt;
-mod notice;
 mod output;
 mod profiles;
 #[cfg(test)]

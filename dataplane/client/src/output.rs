@@ -1,6 +1,7 @@
 //! What a command prints: rows in four formats, texts that cannot control a terminal.
 
 pub(crate) mod escape;
+pub(crate) mod notice;
 pub(crate) mod rows;
 pub(crate) mod size;
 pub(crate) mod stdout;

@@ -1,6 +1,6 @@
 //! What dies while an export runs: the data plane, PostgreSQL, a replica that comes back too late. A link leads to a whole file or to none.
 
-use rowgate_tests::wait::until;
+use rowgate_tests::wait::{until, until_ok};
 use serde_json::json;
 
 use super::fixture::{BULK, Depot, gated, url};
@@ -15,7 +15,7 @@ async fn is_whole(depot: &Depot, id: &str) {
     until("only the file of the last attempt", async || (depot.files().len() == 1).then_some(())).await;
 }
 
-/// Seen to fail where a lease that ran out is not claimed again, and where a part is given out.
+/// A part of a file is never given out, and a lease that ran out is claimed again.
 #[tokio::test]
 async fn an_export_goes_on_when_the_data_plane_was_killed() {
     let mut depot = Depot::open().await;
@@ -56,8 +56,11 @@ async fn an_export_goes_on_when_postgresql_was_killed() {
     depot.server.kill().await;
     drop(gate);
     depot.server.start_again().await;
-    until("the API again", async || {
-        (depot.ask("plain", "GET", &format!("/{id}")).await.status == 200).then_some(())
+    until_ok("the API again", async || {
+        let reply = depot.ask("plain", "GET", &format!("/{id}")).await;
+        let log = depot.world.log();
+        let tail = log.lines().rev().take(40).collect::<Vec<_>>().join("\n");
+        if reply.status == 200 { Ok(()) } else { Err(format!("{reply:?}\n{tail}")) }
     })
     .await;
     is_whole(&depot, &id).await;

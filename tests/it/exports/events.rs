@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::fixture::Depot;
 
-/// Seen to fail with a cursor that is taken when the export has ended.
 #[tokio::test]
 async fn an_export_and_the_events_after_it_give_the_table_under_concurrent_writes() {
     let depot = Depot::open().await;

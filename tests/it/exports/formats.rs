@@ -48,7 +48,6 @@ async fn every_format_holds_the_rows_of_an_entity_and_of_a_query() {
     assert_eq!(depot.text("plain", safe).await, "a,b,c\r\n'=1+1,'-2,x\r\n");
 }
 
-/// Seen to fail with a session that stays the login.
 #[tokio::test]
 async fn a_scoped_key_exports_its_rows_and_columns_only() {
     let depot = Depot::open().await;

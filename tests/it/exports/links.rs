@@ -63,7 +63,7 @@ fn said(given: &Given) -> (u16, Value, Vec<String>) {
     (given.status, body, names)
 }
 
-/// Seen to fail where the signature is not compared, where a link is good for another export, and where the key is not asked for.
+/// Seen to fail where the signature is not compared.
 #[tokio::test]
 async fn a_link_that_is_not_good_gets_one_answer_whatever_is_wrong_with_it() {
     let depot = Depot::open().await;

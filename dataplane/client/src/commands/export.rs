@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::http::client::Api;
 use crate::http::request::Request;
 use crate::interrupt::interrupted;
-use crate::notice::notice;
+use crate::output::notice::notice;
 use crate::output::size;
 
 const INITIAL_POLL: Duration = Duration::from_millis(250);

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::http::address;
 use crate::http::client::Api;
 use crate::http::request::Request;
-use crate::notice::notice;
+use crate::output::notice::notice;
 use crate::output::rows::RowPrinter;
 use crate::output::{Format, escape};
 

@@ -10,8 +10,8 @@ use super::{read_file, take_rows, unexpected};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::http::request::Request;
-use crate::notice::notice;
 use crate::output::Format;
+use crate::output::notice::notice;
 use crate::output::rows::RowPrinter;
 
 /// The flags of `query`.

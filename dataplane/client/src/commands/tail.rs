@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::http::client::{Api, piece};
 use crate::http::request::Request;
 use crate::interrupt::interrupted;
-use crate::notice::notice;
+use crate::output::notice::notice;
 use crate::output::stdout::{Output, is_closed};
 use crate::sse::{SseEvent, SseParser};
 

@@ -13,7 +13,7 @@ use self::requests::{PageFlags, ReplayFlags};
 use super::{print_rows, take_rows};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::notice::notice;
+use crate::output::notice::notice;
 use crate::output::{Format, escape};
 
 /// The flags of `webhooks`.

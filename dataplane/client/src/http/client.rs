@@ -20,7 +20,7 @@ use super::problem::Problem;
 use super::request::{At, Request};
 use super::retry::{self, Reason};
 use crate::failure::Failure;
-use crate::notice::notice;
+use crate::output::notice::notice;
 use crate::profiles::connection::Connection;
 use crate::profiles::key::Scheme;
 
