@@ -53,14 +53,14 @@ async fn an_export_goes_on_when_postgresql_was_killed() {
     let gate = depot.gate().await;
     let id = depot.started("plain", gated()).await;
     depot.at_the_gate("plain", &id).await;
+    // The servers of tests do not flush what is committed, so that a kill would lose the job.
+    depot.sql("checkpoint").await;
     depot.server.kill().await;
     drop(gate);
     depot.server.start_again().await;
     until_ok("the API again", async || {
         let reply = depot.ask("plain", "GET", &format!("/{id}")).await;
-        let log = depot.world.log();
-        let tail = log.lines().rev().take(40).collect::<Vec<_>>().join("\n");
-        if reply.status == 200 { Ok(()) } else { Err(format!("{reply:?}\n{tail}")) }
+        if reply.status == 200 { Ok(()) } else { Err(format!("{reply:?}")) }
     })
     .await;
     is_whole(&depot, &id).await;
