@@ -58,6 +58,7 @@ async fn a_person_asks_the_shop_in_a_browser() {
     assert_eq!(counts, 300, "{orders}");
     assert_eq!(seen["sql"]["cells"], json!(["1", "12345678901234567890.10", "NULL", "Bela Costa"]));
     assert_eq!(seen["sql"]["scoped"], "north");
+    assert_eq!(seen["sql"]["exported"], "{\"region\":\"north\"}\n");
     assert_eq!(seen["events"], json!({"answered": 201, "op": "insert"}));
     let expected = json!({
         "refused": 403,

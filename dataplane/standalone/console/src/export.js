@@ -38,7 +38,7 @@ export function control(document, proxy, { query, say, isShown }) {
     }
   };
   const download = ({ url, rows, capped }) => {
-    say(`${rows} rows are exported${capped ? "; there are more" : ""}.`);
+    say(`${rows === 1 ? "1 row is" : `${rows} rows are`} exported${capped ? "; there are more" : ""}.`);
     const link = element("a", { href: url, download: "" });
     link.click();
   };
