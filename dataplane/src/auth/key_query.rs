@@ -9,12 +9,9 @@ use rowgate_pg::wire::{Ask, Query, Values};
 use rowgate_sql::catalog::{Entity, Rights};
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::{Bind, Ident, Sql};
-use rowgate_sql::user_select::{Relation, UserSelect};
+use rowgate_sql::user_select::{Readable, Relation, UserSelect};
 
 use crate::auth::key_context::KeyContext;
-
-/// Columns that functions in FROM name, beside those that are named after the function.
-const OF_FUNCTIONS: [&str; 3] = ["key", "value", "ordinality"];
 
 impl KeyContext {
     /// Asks for nothing but the key: whether it lives and has the role that it is known with.
@@ -35,8 +32,12 @@ impl KeyContext {
 
     /// A checked SELECT, which gives one value within the tenant's time for a statement.
     pub(crate) fn query(&self, select: &UserSelect, binds: Vec<Bind>) -> Query {
-        let (text, _) = select.sql().into_parts();
-        self.query_of(text.into(), binds)
+        self.query_of(self.text_of(select), binds)
+    }
+
+    /// The SELECT over what the key may read of its tables.
+    pub(crate) fn text_of(&self, select: &UserSelect) -> Arc<str> {
+        select.sql(|relation| self.readable(relation)).into_parts().0.into()
     }
 
     /// As [`KeyContext::query`], of a statement that was compiled or checked.
@@ -78,22 +79,44 @@ impl KeyContext {
         select.relations.iter().find(|relation| !is_known(relation) && !is_of_catalogs(relation))
     }
 
-    /// Whether the SELECT names a table or a column that the key may not read, or none that is known. PostgreSQL checks rights when it
-    /// begins to run a statement: an error before that, such as of a constant `1/0`, must not tell whether the name exists.
-    pub(crate) fn hides(&self, select: &UserSelect) -> bool {
-        if self.unreadable(select).is_some() {
-            return true;
+    /// What stands for a table that the SELECT names; `None`: it is none of an entity.
+    pub(crate) fn readable(&self, relation: &Relation) -> Option<Readable> {
+        let scope = self.snapshot.scope(&self.key);
+        let rights = |entity: &Entity| scope.entities.get(&entity.name).filter(|it| it.read.contains(&true));
+        let entities = self.snapshot.catalog.entities.values().filter(|entity| is_named(entity, relation));
+        let mut all: Vec<(&Entity, &Rights)> =
+            entities.filter_map(|entity| Some((entity.as_ref(), rights(entity)?))).collect();
+        // as the search path has it
+        all.sort_by_key(|(entity, _)| (entity.schema.as_str() != "public", &entity.schema, &entity.name));
+        let (schema, table) =
+            all.first().map(|(entity, _)| (entity.schema.clone(), entity.object.clone()))?;
+        let same = all.into_iter().filter(|(entity, _)| entity.schema == schema);
+        let mut columns: Vec<(Ident, bool)> = Vec::new();
+        for (entity, rights) in same {
+            for (field, may) in entity.fields.iter().zip(&rights.read) {
+                match columns.iter_mut().find(|(column, _)| *column == field.column) {
+                    Some((_, is_read)) => *is_read |= *may,
+                    None => columns.push((field.column.clone(), *may)),
+                }
+            }
         }
-        let readable: BTreeSet<String> =
-            self.readable_columns(select).into_iter().flat_map(|(_, columns)| columns).collect();
-        let is_table = |name: &str| select.relations.iter().any(|relation| relation.name == name);
-        let is_known = |name: &String| {
-            readable.contains(name)
-                || select.aliases.contains(name)
-                || OF_FUNCTIONS.contains(&name.as_str())
-                || is_table(name)
+        let columns = match columns.iter().all(|(_, is_read)| *is_read) {
+            true => None,
+            false => {
+                Some(columns.into_iter().filter(|(_, is_read)| *is_read).map(|(column, _)| column).collect())
+            }
         };
-        !select.columns.iter().all(is_known)
+        Some(Readable { schema, table, columns })
+    }
+
+    /// Whether a table of the SELECT may hold rows that somebody does not see.
+    pub(crate) fn hides_rows(&self, select: &UserSelect) -> bool {
+        let entities = || self.snapshot.catalog.entities.values();
+        let is_open = |relation: &Relation| {
+            let mut named = entities().filter(|entity| is_named(entity, relation)).peekable();
+            named.peek().is_some() && named.all(|entity| !entity.hides)
+        };
+        !select.relations.iter().all(is_open)
     }
 
     /// The tables and views of which the key may read anything, as SQL names them.

@@ -9,7 +9,6 @@ use rowgate_core::secret::Credential;
 use rowgate_pg::wire::{Ask, Failure, Query, QueryFailure, QueryFault, Refused, Values};
 use rowgate_sql::for_json::PayloadQuery;
 use rowgate_sql::text::Bind;
-use rowgate_sql::user_select::Relation;
 
 use crate::auth::key_context::KeyContext;
 use crate::tenants::tenant::Tenant;
@@ -51,7 +50,7 @@ async fn run(
 ) -> Result<Option<String>, PayloadError> {
     let asked = query_of(context, query, value)?;
     let outcome = tenant.queries.run(check_of_owner(context), asked).await;
-    let json = outcome.map_err(|failure| error(tenant, context, query, failure))?.json;
+    let json = outcome.map_err(|failure| error(tenant, failure))?.json;
     let text = String::from_utf8(json)
         .map_err(|_| PayloadError::Unavailable("PostgreSQL sent text that is not UTF-8".to_owned()))?;
     Ok((!text.is_empty()).then_some(text))
@@ -61,7 +60,7 @@ async fn run(
 async fn check(tenant: &Arc<Tenant>, context: &KeyContext, query: &PayloadQuery) -> Result<(), PayloadError> {
     let asked = query_of(context, query, |_| None)?;
     let prepared = tenant.queries.prepare(check_of_owner(context), asked).await;
-    prepared.map(|_| ()).map_err(|failure| error(tenant, context, query, failure))
+    prepared.map(|_| ()).map_err(|failure| error(tenant, failure))
 }
 
 /// The key is asked for by its id: which of its secrets lives does not matter.
@@ -78,6 +77,12 @@ fn query_of(
         let what = "a table of the payload query has its row-level security off, so that nothing reads it";
         return Err(PayloadError::Query(what.to_owned()));
     }
+    if let Some(relation) = context.unreadable(query.select()) {
+        let name = relation.schema.iter().chain([&relation.name]).cloned().collect::<Vec<_>>().join(".");
+        return Err(PayloadError::Query(format!(
+            "the payload query names {name}, which does not exist or which the owner key may not read"
+        )));
+    }
     let bind = |name: &String| match value(name) {
         Some(value) => Bind::text(TEXT, value),
         None => Bind { value: None, ..Bind::text(TEXT, "") },
@@ -92,13 +97,11 @@ fn query_of(
 }
 
 /// In our own words, without one of the database's.
-fn error(tenant: &Tenant, context: &KeyContext, query: &PayloadQuery, failure: QueryFailure) -> PayloadError {
+fn error(tenant: &Tenant, failure: QueryFailure) -> PayloadError {
     let failed = |what: &str| PayloadError::Query(what.to_owned());
     let failure = match failure {
         QueryFailure::Refused(refused) => {
-            let unreadable = context.unreadable(query.select());
-            let why = if context.hides(query.select()) { QueryFault::Unfit } else { refused.why };
-            return of_refused(tenant, &refused, (why, unreadable));
+            return of_refused(tenant, &refused);
         }
         QueryFailure::NoLogin(_) => return PayloadError::OwnerChanged,
         QueryFailure::Declined(_) => return failed("the payload query failed"),
@@ -120,35 +123,22 @@ fn error(tenant: &Tenant, context: &KeyContext, query: &PayloadQuery, failure: Q
     }
 }
 
-/// `why`: what may be told of it. `unreadable`: a table that it names and that the key may not read, which is likely why.
-fn of_refused(
-    tenant: &Tenant,
-    refused: &Refused,
-    (why, unreadable): (QueryFault, Option<&Relation>),
-) -> PayloadError {
+fn of_refused(tenant: &Tenant, refused: &Refused) -> PayloadError {
     // Its message may hold values of rows.
     tracing::debug!(tenant = %tenant.slug, sqlstate = refused.cause.sqlstate, why = ?refused.why, "a payload query is refused");
-    let what = match (why, unreadable) {
-        (QueryFault::Unfit, Some(relation)) => {
-            let name = relation.schema.iter().chain([&relation.name]).cloned().collect::<Vec<_>>().join(".");
-            return PayloadError::Query(format!(
-                "the payload query names {name}, which does not exist or which the owner key may not read"
-            ));
-        }
-        (QueryFault::Unfit, None) => {
+    let what = match refused.why {
+        QueryFault::Unfit => {
             "the payload query names a column that does not exist or that the owner key may not read, or a value's type does \
              not fit where it stands"
         }
-        (QueryFault::Syntax, _) => "the payload query is not one statement of SQL",
-        (QueryFault::Result, _) => "the payload query does not give one row with one column of JSON",
-        (QueryFault::Writes, _) => "the payload query would write; it may only read",
-        (QueryFault::Value, _) => {
+        QueryFault::Syntax => "the payload query is not one statement of SQL",
+        QueryFault::Result => "the payload query does not give one row with one column of JSON",
+        QueryFault::Writes => "the payload query would write; it may only read",
+        QueryFault::Value => {
             "a value of the payload query does not fit its type or a range, or several rows stand where one is expected"
         }
-        (QueryFault::Resources, _) => {
-            "the payload query needs more memory than it may use, or is too complex"
-        }
-        (QueryFault::Raised, _) => "a function or a policy that the payload query uses failed",
+        QueryFault::Resources => "the payload query needs more memory than it may use, or is too complex",
+        QueryFault::Raised => "a function or a policy that the payload query uses failed",
     };
     PayloadError::Query(what.to_owned())
 }

@@ -83,7 +83,7 @@ impl Attempt for Select<'_> {
         _: bool,
     ) -> Result<SqlAnswer, RetryReason> {
         let SqlRequest { select, explain, .. } = &self.request;
-        may(context, &self.request).map_err(RetryReason::Refused)?;
+        may(context, &self.request)?;
         let mut nothing = Sql::new();
         nothing.lit("select");
         let no_rows = Shape { columns: Vec::new(), position: Vec::new(), count: None };
@@ -102,9 +102,12 @@ impl Attempt for Select<'_> {
             prepared.map_err(|failure| problem::of(caller, context, (select, self.wording), failure))?;
         }
         let typing = Arc::new(SqlTyping::new(caller.tenant.clone(), context, arguments, as_json));
-        let text = if *explain { select.explain() } else { select.sql() }.into_parts().0;
+        let text = match *explain {
+            true => select.explain(|relation| context.readable(relation)).into_parts().0.into(),
+            false => context.text_of(select),
+        };
         let query = Query {
-            text: text.into(),
+            text,
             typing: Some(typing.clone()),
             values: Values::Rows { max: MAX_ROWS },
             max_bytes: MAX_BYTES,
@@ -138,15 +141,23 @@ impl Attempt for Select<'_> {
     }
 }
 
-/// What may not run whoever asks, or by this key.
-pub(crate) fn may(context: &KeyContext, request: &SqlRequest) -> Result<(), Problem> {
+/// What may not run whoever asks, or by this key. A table that it may not read is told before PostgreSQL is asked, which has a name
+/// to find before it has a right to check.
+pub(crate) fn may(context: &KeyContext, request: &SqlRequest) -> Result<(), RetryReason> {
+    if context.unreadable(&request.select).is_some() {
+        return Err(RetryReason::Denied(problem::unfit(context, &request.select)));
+    }
     if context.names_unguarded(&request.select) {
         let what = "row-level security of a table of the query was turned off in the database, so that the table is closed; it reopens automatically once that is repaired";
-        return Err(Problem::new(Code::Unavailable, what));
+        return Err(RetryReason::Refused(Problem::new(Code::Unavailable, what)));
     }
     if request.explain && context.key.role != SHARED_ROLE {
         let what = "a plan shows how many rows there are in all, so only API keys without a scope may ask for one; leave explain out";
-        return Err(Problem::new(Code::Forbidden, what));
+        return Err(RetryReason::Refused(Problem::new(Code::Forbidden, what)));
+    }
+    if request.explain && context.hides_rows(&request.select) {
+        let what = "a plan shows rows that row-level security hides, and by which conditions, so there is one only of queries of tables without row-level security; leave explain out";
+        return Err(RetryReason::Refused(Problem::new(Code::Forbidden, what)));
     }
     Ok(())
 }

@@ -53,27 +53,23 @@ impl Statement {
         cursors: &CursorKey,
         context: &KeyContext,
         source: &Source,
-    ) -> Result<Statement, Problem> {
+    ) -> Result<Statement, RetryReason> {
         match source {
             Source::Entity { name, request } => {
                 let scope = context.snapshot.scope(&context.key);
                 let cursors = Cursors { key: cursors, caller: context.key.id.as_str() };
                 let catalog = &context.snapshot.catalog;
-                let rows = export_request::all_rows(catalog, &scope, name, request, cursors)?;
+                let rows = export_request::all_rows(catalog, &scope, name, request, cursors);
+                let rows = rows.map_err(RetryReason::Refused)?;
                 let (text, binds) = rows.sql.into_parts();
                 let (values, names) = (Values::Bound(binds), Some(rows.names));
                 Ok(Statement { text: text.into(), values, names, of: Of::Entity(rows.entity) })
             }
             Source::Query(request) => {
                 sql::may(context, request)?;
-                let (text, _) = request.select.sql().into_parts();
+                let text = context.text_of(&request.select);
                 let values = Values::Given(request.arguments.clone());
-                Ok(Statement {
-                    text: text.into(),
-                    values,
-                    names: None,
-                    of: Of::Query(request.select.clone()),
-                })
+                Ok(Statement { text, values, names: None, of: Of::Query(request.select.clone()) })
             }
         }
     }
@@ -183,7 +179,7 @@ impl Attempt for Check<'_> {
 
     async fn attempt(&self, caller: &Caller, context: &KeyContext, _: bool) -> Result<(), RetryReason> {
         let statement = Statement::new(self.cursors, context, &self.request.source);
-        let statement = Arc::new(statement.map_err(RetryReason::Refused)?);
+        let statement = Arc::new(statement?);
         let (format, _) = formats(self.request);
         let tenant = caller.tenant.clone();
         let typing = ExportTyping::new(tenant, context, statement.clone(), Wanted::Rows(format));

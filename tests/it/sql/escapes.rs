@@ -153,7 +153,14 @@ async fn no_text_is_a_payload_query_that_reads_more_than_its_owner() {
 }
 
 /// Texts that are no escape where they are a payload query: they read what the key may.
-const ACCEPTED: [&str; 9] = [
+const ACCEPTED: [&str; 16] = [
+    "select n from lab.notes as n",
+    "select to_json(n) as a from lab.notes as n",
+    "select row_to_json(n) as a from lab.notes as n",
+    "select array_agg(n) as a from lab.notes as n",
+    "select json_agg(n) as a from lab.notes as n",
+    "select n::text as a from lab.notes as n",
+    "select count(n) as a from lab.notes as n",
     "select @\"id\" as a",
     "select e'\\x41' as a",
     "select 0b11 as a",

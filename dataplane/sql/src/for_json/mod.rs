@@ -49,10 +49,11 @@ impl Variable {
 }
 
 impl PayloadQuery {
-    /// The statement. `$n` is cast to its variable's type, so its value is bound in any form that PostgreSQL casts, such as text.
+    /// The statement over whole tables, which a key that may read all of them would run. `$n` is cast to its variable's type, so its
+    /// value is bound in any form that PostgreSQL casts, such as text.
     #[must_use]
     pub fn sql(&self) -> Sql {
-        self.0.sql()
+        self.0.sql(|_| None)
     }
 
     /// The name of `$n` at n - 1, spelt as in the list of variables. What the text does not name is not here.

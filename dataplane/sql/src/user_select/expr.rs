@@ -4,7 +4,7 @@ use std::mem::replace;
 
 use sqlparser::ast::{
     AccessExpr, Array, CastKind, CeilFloorKind, DataType, DateTimeField, Expr, InTarget, Interval,
-    ObjectNamePart, Query, Spanned as _, Subscript, TypedString, Value, ValueWithSpan,
+    ObjectNamePart, Query, Spanned as _, Subscript, TypedString, UnaryOperator, Value, ValueWithSpan,
 };
 
 use super::names::{column, parts, quote};
@@ -18,15 +18,11 @@ impl Walk<'_> {
         match expr {
             Expr::Identifier(ident) => {
                 self.at = TextPosition::from(ident.span).or(self.at);
-                let name = quote(ident)?;
-                self.columns.insert(name);
-                Ok(())
+                quote(ident).map(|_| ())
             }
             Expr::CompoundIdentifier(parts) => {
                 self.at = parts.first().map(|it| TextPosition::from(it.span)).unwrap_or_default().or(self.at);
-                let name = column(parts, self.rules)?;
-                self.columns.insert(name);
-                Ok(())
+                column(parts, self.rules)
             }
             Expr::Value(_) => self.value(expr),
             Expr::Nested(inner)
@@ -72,13 +68,16 @@ impl Walk<'_> {
                         .refuse("operator", format!("the operator {op} is not allowed before a value"));
                 }
                 self.operators.insert(op.to_string().to_lowercase());
-                self.expr(inner)?;
-                if matches!(**inner, Expr::UnaryOp { .. }) {
-                    // "- -1" would be written "--1", which begins a comment
-                    let unary = replace(inner.as_mut(), Expr::value(Value::Null));
-                    **inner = Expr::Nested(Box::new(unary));
+                // "- -1" would be written "--1", which begins a comment, and in brackets it might be another number
+                if *op != UnaryOperator::Not && matches!(**inner, Expr::UnaryOp { .. }) {
+                    let message = "two operators before a value need brackets: write -(-a)";
+                    return Err(Refusal::new(
+                        "operator",
+                        TextPosition::from(inner.span()).or(self.at),
+                        message,
+                    ));
                 }
-                Ok(())
+                self.expr(inner)
             }
             Expr::Like { negated: _, any: false, expr, pattern, escape_char }
             | Expr::ILike { negated: _, any: false, expr, pattern, escape_char }
@@ -268,6 +267,8 @@ impl Walk<'_> {
 
     /// `JSON_QUERY(a)` is a value that is embedded as JSON, in T-SQL the mark for text that holds JSON: a cast.
     fn json_query(&mut self, expr: &mut Expr) -> Checked {
+        use std::mem::replace;
+
         use sqlparser::ast::{FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments};
         let at = TextPosition::from(expr.span()).or(self.at);
         let refusal = || {

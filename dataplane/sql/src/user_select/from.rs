@@ -9,6 +9,7 @@ use sqlparser::parser::Parser;
 use super::functions::IN_FROM;
 use super::names::{parts, place, quote, relation};
 use super::refusal::{Checked, Refusal, TextPosition};
+use super::stand_in;
 use super::walk::Walk;
 
 impl Walk<'_> {
@@ -39,11 +40,7 @@ impl Walk<'_> {
             JoinConstraint::On(expr) => self.expr(expr),
             JoinConstraint::Using(columns) => {
                 let at = self.at;
-                columns.iter_mut().try_for_each(|column| {
-                    let name = parts(column, at)?;
-                    self.columns.extend(name.into_iter().last());
-                    Ok(())
-                })
+                columns.iter_mut().try_for_each(|column| parts(column, at).map(|_| ()))
             }
             JoinConstraint::UsingAlias(..) => self.refuse("join", "a USING clause has no alias here"),
             JoinConstraint::Natural | JoinConstraint::None => Ok(()),
@@ -88,7 +85,7 @@ impl Walk<'_> {
                 )?;
                 let Some(TableFunctionArgs { args, settings }) = args else {
                     self.need(!*with_ordinality, "syntax", "WITH ORDINALITY follows a function")?;
-                    return self.table(name, alias.as_mut());
+                    return self.table(name, alias);
                 };
                 self.need(settings.is_none(), "syntax", "SETTINGS is not PostgreSQL")?;
                 let call = (name.clone(), std::mem::take(args), *with_ordinality, alias.take());
@@ -126,15 +123,27 @@ impl Walk<'_> {
         }
     }
 
-    fn table(&mut self, name: &mut ObjectName, alias: Option<&mut TableAlias>) -> Checked {
+    /// A table gets a stand-in's name, and keeps its own as alias: what stands for it depends on who asks.
+    fn table(&mut self, name: &mut ObjectName, alias: &mut Option<TableAlias>) -> Checked {
         let at = self.at;
         let parts = parts(name, at)?;
         let found = relation(&parts, self.rules, at)?;
         let is_cte = found.schema.is_none() && self.ctes.iter().flatten().any(|cte| *cte == found.name);
-        if !is_cte {
-            self.relations.insert(found);
+        self.optional_alias(alias.as_mut())?;
+        if is_cte {
+            return Ok(());
         }
-        self.optional_alias(alias)
+        if alias.is_none() {
+            let name = Ident::with_quote('"', &found.name);
+            *alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
+        }
+        let known = self.relations.iter().position(|relation| *relation == found);
+        let n = known.unwrap_or_else(|| {
+            self.relations.push(found);
+            self.relations.len() - 1
+        });
+        *name = ObjectName::from(Ident::with_quote('"', stand_in::name(n)));
+        Ok(())
     }
 
     /// `f(x) as a` becomes `lateral (select * from f(x) as a) as a`. In PostgreSQL `a.g` calls `g(a)` where a is a scalar that f gave, and
@@ -189,15 +198,12 @@ impl Walk<'_> {
         self.at = TextPosition::from(name.span).or(self.at);
         self.need(at.is_none(), "alias", "AT is not PostgreSQL")?;
         for TableAliasColumnDef { name, data_type } in columns {
-            let column = quote(name)?;
-            self.aliases.insert(column);
+            quote(name)?;
             if let Some(ty) = data_type {
                 self.ty(ty)?;
             }
         }
-        let name = quote(name)?;
-        self.aliases.insert(name.clone());
-        Ok(name)
+        quote(name)
     }
 
     pub(super) fn exprs<'e>(&mut self, exprs: impl IntoIterator<Item = &'e mut Expr>) -> Checked {

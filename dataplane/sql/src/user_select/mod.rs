@@ -12,6 +12,7 @@ mod names;
 mod operators;
 mod query;
 mod refusal;
+mod stand_in;
 mod tokens;
 mod types;
 pub(crate) mod walk;
@@ -29,6 +30,8 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 pub use names::Relation;
 pub use refusal::Refusal;
 pub(crate) use refusal::{Checked, TextPosition};
+pub use stand_in::Readable;
+use stand_in::StandIns;
 pub use tokens::{MAX_BYTES, MAX_NESTING, MAX_OPERATORS};
 pub(crate) use tokens::{Parameters, read};
 
@@ -48,18 +51,14 @@ pub enum Rules {
     PayloadQuery,
 }
 
-/// A SELECT that passed the checks, written from its tree.
+/// A SELECT that passed the checks, written from its tree. Who asks decides what stands for its tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserSelect {
-    text: CheckedText,
+    text: StandIns,
     /// The name of `$n` at n - 1, as first written in the text. The database finds their types.
     pub parameters: Vec<String>,
-    /// What it reads, common table expressions apart.
-    pub relations: BTreeSet<Relation>,
-    /// Names that stand where a column may, without the table before them.
-    pub columns: BTreeSet<String>,
-    /// Names that it gives itself, to tables, columns and values.
-    pub aliases: BTreeSet<String>,
+    /// What it reads, common table expressions apart, each once.
+    pub relations: Vec<Relation>,
     /// Names of `pg_catalog`, and of the grammar such as `coalesce`.
     pub functions: BTreeSet<String>,
     pub operators: BTreeSet<String>,
@@ -67,7 +66,7 @@ pub struct UserSelect {
     pub types: BTreeSet<String>,
 }
 
-/// SQL that was written from a checked tree: only this module makes one. [`Sql::checked`] takes it.
+/// A part of SQL that was written from a checked tree: only this module makes one. [`Sql::checked`] takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedText(String);
 
@@ -78,25 +77,27 @@ impl CheckedText {
 }
 
 impl UserSelect {
-    /// The statement. Its parameters are bound by who runs it, in the order of [`UserSelect::parameters`].
+    /// The statement, where `readable` says what stands for each of its tables; `None`: the relation itself, such as a view of
+    /// `information_schema`. Its parameters are bound by who runs it, in the order of [`UserSelect::parameters`].
     #[must_use]
-    pub fn sql(&self) -> Sql {
+    pub fn sql(&self, readable: impl Fn(&Relation) -> Option<Readable>) -> Sql {
         let mut sql = Sql::new();
-        sql.checked(&self.text);
+        self.text.write(&self.relations, readable, &mut sql);
         sql
     }
 
     /// The statement that shows how PostgreSQL would run it, as one column of json. Nothing runs.
     #[must_use]
-    pub fn explain(&self) -> Sql {
+    pub fn explain(&self, readable: impl Fn(&Relation) -> Option<Readable>) -> Sql {
         let mut sql = Sql::new();
-        sql.lit("explain (format json) ").checked(&self.text);
+        sql.lit("explain (format json) ");
+        self.text.write(&self.relations, readable, &mut sql);
         sql
     }
 
-    pub(crate) fn new(text: CheckedText, parameters: Vec<String>, walk: Walk<'_>) -> UserSelect {
-        let Walk { relations, columns, aliases, functions, operators, types, .. } = walk;
-        UserSelect { text, parameters, relations, columns, aliases, functions, operators, types }
+    pub(crate) fn new(text: StandIns, parameters: Vec<String>, walk: Walk<'_>) -> UserSelect {
+        let Walk { relations, functions, operators, types, .. } = walk;
+        UserSelect { text, parameters, relations, functions, operators, types }
     }
 }
 
@@ -148,7 +149,7 @@ pub(crate) fn parser() -> Parser<'static> {
 }
 
 /// The tree as text. sqlparser's own writing is trusted as far as it reads back as the same tree.
-pub(crate) fn write(query: &Query) -> Checked<CheckedText> {
+pub(crate) fn write(query: &Query) -> Checked<StandIns> {
     let text = query.to_string();
     let refusal = || {
         let message = "the SELECT cannot be written back unchanged; write it in a simpler form";
@@ -157,7 +158,7 @@ pub(crate) fn write(query: &Query) -> Checked<CheckedText> {
     let mut tokens = tokens::tokens_of(&text).map_err(|_| refusal())?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
     match parse(tokens) {
-        Ok(again) if again == *query => Ok(CheckedText(text)),
+        Ok(again) if again == *query => StandIns::split(&text).ok_or_else(refusal),
         _ => Err(refusal()),
     }
 }

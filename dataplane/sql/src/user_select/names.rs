@@ -13,8 +13,8 @@ pub struct Relation {
     pub name: String,
 }
 
-/// Views that show a role only what it holds a privilege on; for the SQL endpoint.
-const CATALOG_VIEWS: &[&str] = &["columns", "key_column_usage", "table_constraints", "tables"];
+/// Views that show a role only columns that it holds a privilege on; for the SQL endpoint. Names of constraints often tell those of others.
+const CATALOG_VIEWS: &[&str] = &["columns", "key_column_usage", "tables"];
 
 pub(super) fn quote(ident: &mut Ident) -> Checked<String> {
     let at = TextPosition::from(ident.span);
@@ -102,12 +102,12 @@ fn schema_allowed(schema: &str, name: &str, rules: Rules, at: TextPosition) -> C
 }
 
 /// A column, qualified or not. PostgreSQL reads `x.f` as a call of `f(x)` where x has no such column; [`super::from`] takes scalars out of
-/// its reach, and what is left takes a whole row. Gives its last part.
-pub(super) fn column(parts: &mut [Ident], rules: Rules) -> Checked<String> {
+/// its reach, and what is left takes a whole row. A schema before the table is left out: what stands for the table has none.
+pub(super) fn column(parts: &mut Vec<Ident>, rules: Rules) -> Checked {
     let at = parts.first().map(|it| TextPosition::from(it.span)).unwrap_or_default();
     let names = parts.iter_mut().map(quote).collect::<Checked<Vec<_>>>()?;
     match names.as_slice() {
-        [column] => Ok(column.clone()),
+        [_] => Ok(()),
         [before @ .., column] if before.len() < 3 => {
             if column.starts_with("pg_") {
                 let message = format!(
@@ -117,8 +117,9 @@ pub(super) fn column(parts: &mut [Ident], rules: Rules) -> Checked<String> {
             }
             if let [schema, table] = before {
                 relation(&[schema.clone(), table.clone()], rules, at)?;
+                parts.remove(0);
             }
-            Ok(column.clone())
+            Ok(())
         }
         _ => Err(Refusal::new("column", at, "a column's name has at most a schema and a table before it")),
     }

@@ -68,16 +68,17 @@ impl Walk<'_> {
             }
         }
         for cte in cte_tables {
-            if !*recursive {
-                self.name_cte(cte)?;
-            }
-            let Cte { alias: _, query, from, materialized: _, closing_paren_token: _ } = cte;
+            let Cte { alias: _, query, from, materialized: _, closing_paren_token: _ } = &mut *cte;
             self.need(
                 from.is_none(),
                 "syntax",
                 "FROM after a common table expression's name is not PostgreSQL",
             )?;
             self.query(query)?;
+            // within its own query the name is still a table's
+            if !*recursive {
+                self.name_cte(cte)?;
+            }
         }
         Ok(())
     }
@@ -207,9 +208,7 @@ impl Walk<'_> {
             SelectItem::UnnamedExpr(expr) => self.expr(expr),
             SelectItem::ExprWithAlias { expr, alias } => {
                 self.expr(expr)?;
-                let name = quote(alias)?;
-                self.aliases.insert(name);
-                Ok(())
+                quote(alias).map(|_| ())
             }
             SelectItem::ExprWithAliases { .. } => self.refuse("alias", "a column has one name"),
             SelectItem::Wildcard(options) => self.wildcard(options),

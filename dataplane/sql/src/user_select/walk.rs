@@ -27,9 +27,8 @@ pub(crate) struct Walk<'a> {
     pub(super) ctes: Vec<Vec<String>>,
     /// The last place that was known.
     pub(super) at: TextPosition,
-    pub(super) relations: BTreeSet<Relation>,
-    pub(super) columns: BTreeSet<String>,
-    pub(super) aliases: BTreeSet<String>,
+    /// In the order in which they were first met.
+    pub(super) relations: Vec<Relation>,
     pub(super) functions: BTreeSet<String>,
     pub(super) operators: BTreeSet<String>,
     pub(super) types: BTreeSet<String>,
@@ -42,9 +41,7 @@ impl<'a> Walk<'a> {
             for_json,
             ctes: Vec::new(),
             at: TextPosition { line: 1, column: 1 },
-            relations: BTreeSet::new(),
-            columns: BTreeSet::new(),
-            aliases: BTreeSet::new(),
+            relations: Vec::new(),
             functions: BTreeSet::new(),
             operators: BTreeSet::new(),
             types: BTreeSet::new(),

@@ -20,9 +20,6 @@ pub(crate) fn of(
     failure: QueryFailure,
 ) -> RetryReason {
     match failure {
-        QueryFailure::Declined(_) | QueryFailure::Refused(_) if context.hides(select) => {
-            RetryReason::Denied(unfit(context, select))
-        }
         QueryFailure::Declined(problem) => RetryReason::Final(*problem),
         // The look-up that follows finds out whether it is dead, or has another role by now.
         QueryFailure::NoLogin(cause) => {
@@ -48,11 +45,8 @@ fn of_refused(
     tracing::debug!(tenant = %caller.tenant.slug, sqlstate, why = ?refused.why, "a query is refused");
     let invalid = |what: &str| Problem::new(Code::InvalidSql, what);
     let problem = match refused.why {
-        // a grant that is on its way, or one that went away
-        QueryFault::Unfit if sqlstate == Some("42501") => {
-            return RetryReason::Denied(unfit(context, select));
-        }
-        QueryFault::Unfit => unfit(context, select),
+        // a column that is new, or a grant that is on its way, or one that went away
+        QueryFault::Unfit => return RetryReason::Denied(unfit(context, select)),
         QueryFault::Syntax => invalid("PostgreSQL cannot read the query; write one SELECT in its syntax"),
         QueryFault::Result => invalid("the query gives no columns; name at least one after SELECT"),
         QueryFault::Writes => invalid("the query would write; it may only read"),
@@ -67,7 +61,7 @@ fn of_refused(
 }
 
 /// Names, rights and types are one refusal. Only names that the key may read stand in it.
-fn unfit(context: &KeyContext, select: &UserSelect) -> Problem {
+pub(super) fn unfit(context: &KeyContext, select: &UserSelect) -> Problem {
     if let Some(relation) = context.unreadable(select) {
         let name = relation.schema.iter().chain([&relation.name]).cloned().collect::<Vec<_>>().join(".");
         let what = format!("the query names {name}, which does not exist or which this API key may not read");

@@ -11,7 +11,7 @@ select x.* from json_to_recordset('[]'::json) as x(a int, b text)
 select row_number() over (partition by a order by b rows between unbounded preceding and current row) from t
 select rank() over w from t window w as (order by a)
 select a from t where a in (1,2) and b not in (select 1) and c between 1 and 2 and d like 'x%' escape '\' and exists (select 1) and e is distinct from 2
-select - -1, 'it''s', E'a\nb', '''''', 'a\b'
+select -(-1), not not true, 'it''s', E'a\nb', '''''', 'a\b'
 select current_date, now(), current_timestamp(3), coalesce(a, b), nullif(1, 2), greatest(1, 2) from t
 select a[1], a[1:2], j -> 'a' ->> 'b', j @> '{}', j #> '{a}', j ? 'a', a || b from t
 select * from information_schema.tables

@@ -1,0 +1,96 @@
+//! What stands for the tables of a SELECT. Where a key may not read all columns of a table, that is a sub-select of those that it may:
+//! PostgreSQL then finds no other, whatever names it looks for, and says of a hidden column what it says of an absent one.
+
+use super::{CheckedText, Relation, tokens};
+use crate::text::{Ident, Sql};
+use sqlparser::tokenizer::Token;
+
+/// Longer than any name that a text may hold.
+const PREFIX: &str = "the name of a table that stands here until it is known who asks for its rows: ";
+
+/// A table as a key may read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readable {
+    pub schema: Ident,
+    pub table: Ident,
+    /// `None`: all that there are.
+    pub columns: Option<Vec<Ident>>,
+}
+
+/// A checked text, cut where its tables stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StandIns {
+    first: CheckedText,
+    /// Which table, and what follows on it.
+    rest: Vec<(usize, CheckedText)>,
+}
+
+/// The name that table `n` of a SELECT has in its tree.
+pub(super) fn name(n: usize) -> String {
+    format!("{PREFIX}{n}")
+}
+
+impl StandIns {
+    /// `None`: a constant of the text looks like a stand-in.
+    pub(super) fn split(text: &str) -> Option<StandIns> {
+        let opening = format!("\"{PREFIX}");
+        let mut pieces = text.split(&opening);
+        let first = CheckedText(pieces.next()?.to_owned());
+        let rest: Option<Vec<_>> = pieces
+            .map(|piece| {
+                let (n, text) = piece.split_once('"')?;
+                Some((n.parse().ok()?, CheckedText(text.to_owned())))
+            })
+            .collect();
+        let rest = rest?;
+        let is_stand_in = |token: &Token| matches!(token, Token::Word(word) if word.quote_style == Some('"') && word.value.starts_with(PREFIX));
+        let tokens = tokens::tokens_of(text).ok()?;
+        let n_names = tokens.iter().filter(|it| is_stand_in(&it.token)).count();
+        (n_names == rest.len()).then_some(StandIns { first, rest })
+    }
+
+    pub(super) fn write(
+        &self,
+        relations: &[Relation],
+        readable: impl Fn(&Relation) -> Option<Readable>,
+        sql: &mut Sql,
+    ) {
+        sql.checked(&self.first);
+        for (n, text) in &self.rest {
+            let relation = &relations[*n];
+            match readable(relation) {
+                Some(readable) => table(&readable, sql),
+                None => itself(relation, sql),
+            }
+            sql.checked(text);
+        }
+    }
+
+    /// The text with its stand-ins.
+    #[cfg(test)]
+    pub(super) fn joined(&self) -> String {
+        let rest = self.rest.iter().map(|(n, text)| format!("\"{}\"{}", name(*n), text.as_str()));
+        [self.first.as_str().to_owned()].into_iter().chain(rest).collect()
+    }
+}
+
+fn table(Readable { schema, table, columns }: &Readable, sql: &mut Sql) {
+    if let Some(columns) = columns {
+        sql.lit("(select ");
+        for (i, column) in columns.iter().enumerate() {
+            sql.lit(if i == 0 { "" } else { ", " }).ident(column);
+        }
+        sql.lit(" from ").ident(schema).lit(".").ident(table).lit(")");
+    } else {
+        sql.ident(schema).lit(".").ident(table);
+    }
+}
+
+/// A relation under the very name that the text gives it.
+fn itself(relation: &Relation, sql: &mut Sql) {
+    let name = |name: &String| CheckedText(format!("\"{name}\""));
+    if let Some(schema) = &relation.schema {
+        sql.checked(&name(schema)).lit(".");
+    }
+    sql.checked(&name(&relation.name));
+}
