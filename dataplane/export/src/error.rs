@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use parquet::errors::ParquetError;
-use rowgate_pg::wire::Malformed;
+use rowgate_pg::wire::{Malformed, Unwritten};
 
 /// Why a file could not be written to its end. What the sink has taken until then is of no use.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +18,9 @@ pub enum EncodeError {
     /// A value that the file format cannot hold. The text is for the one who asked for the file.
     #[error("the column \"{column}\" holds {reason}")]
     Unfit { column: String, reason: Reason },
+    /// A row is too long. The text is for the one who asked for the file.
+    #[error("a row is longer than 64 MiB in this format; export fewer columns, or shorten them in a query")]
+    TooLong,
     /// The columns cannot become a Parquet file; the text is for the log.
     #[error("the Parquet file could not be written: {0}")]
     Parquet(String),
@@ -79,6 +82,15 @@ impl From<ParquetError> for EncodeError {
                 Err(cause) => EncodeError::Parquet(cause.to_string()),
             },
             error => EncodeError::Parquet(error.to_string()),
+        }
+    }
+}
+
+impl From<Unwritten> for EncodeError {
+    fn from(unwritten: Unwritten) -> EncodeError {
+        match unwritten {
+            Unwritten::Malformed(malformed) => malformed.into(),
+            Unwritten::TooLong => EncodeError::TooLong,
         }
     }
 }

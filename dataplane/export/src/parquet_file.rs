@@ -24,6 +24,9 @@ pub(crate) const MAX_ROWS: usize = 128 << 10;
 /// What the columns of a row group hold together before they are encoded: most of what an export costs in memory.
 pub(crate) const MAX_BYTES: usize = 12 << 20;
 
+/// What a row may take while it is held: a `numeric` of ten bytes may have 131,072 digits.
+const MAX_ROW: usize = 64 << 20;
+
 pub(crate) struct ParquetFile<W: Write + Send> {
     columns: Vec<HeldColumn>,
     compression: Compression,
@@ -55,9 +58,14 @@ impl<W: Write + Send> ParquetFile<W> {
     }
 
     pub(crate) fn row(&mut self, fields: &mut Fields<'_>) -> Result<(), EncodeError> {
+        let n_before = self.n_bytes;
         for column in &mut self.columns {
+            if MAX_ROW < self.n_bytes - n_before {
+                return Err(EncodeError::TooLong);
+            }
             match column.push(fields.value()?) {
                 Ok(n_bytes) => self.n_bytes += n_bytes,
+                Err(Fault::TooLong) => return Err(EncodeError::TooLong),
                 Err(Fault::Malformed(malformed)) => return Err(malformed.into()),
                 Err(Fault::Unfit(reason)) => {
                     return Err(EncodeError::Unfit { column: column.name.clone(), reason });

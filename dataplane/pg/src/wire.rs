@@ -28,7 +28,7 @@ pub use counters::Counters;
 pub use encode::json::write as write_json;
 pub use exchange::row_stream::{End, Piece, RowStream};
 pub use failure::{
-    CallFailure, Cause, Failure, Malformed, QueryFailure, QueryFault, Refused, Rule, WriteFailure,
+    CallFailure, Cause, Failure, Malformed, QueryFailure, QueryFault, Refused, Rule, Unwritten, WriteFailure,
 };
 pub use key_sessions::{
     Call, CallLimits, CallOutcome, Calls, Described, KeyLogins, KeySessions, Queries, Query, QueryColumn,

@@ -1,7 +1,6 @@
 //! Rows into a file, on a thread of its own: encoding takes as much time as PostgreSQL takes to give them.
 
-use std::fs::File;
-use std::io::{BufWriter, ErrorKind};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,16 +9,16 @@ use rowgate_export::{Compression, EncodeError, Encoder, FileFormat};
 use tokio::sync::mpsc;
 
 use super::Running;
-use super::files::ExportFiles;
+use super::storage::objects::is_of_storage;
+use super::storage::{Storage, Writer};
 use super::typing::ExportTyping;
-
-/// Bytes that are held before the file gets them.
-const BUFFER: usize = 256 << 10;
 
 /// What is written, and where.
 #[derive(Clone)]
 pub(super) struct Target {
-    pub(super) files: ExportFiles,
+    pub(super) storage: Storage,
+    /// Of the file where it is downloaded.
+    pub(super) name: String,
     pub(super) running: Arc<Running>,
     pub(super) typing: Arc<ExportTyping>,
     pub(super) format: FileFormat,
@@ -29,7 +28,7 @@ pub(super) struct Target {
 /// A file whose end is not written.
 pub(super) struct Unfinished {
     target: Target,
-    encoder: Option<Encoder<BufWriter<File>>>,
+    encoder: Option<Encoder<Writer>>,
 }
 
 /// Why there is no file.
@@ -78,10 +77,10 @@ impl Unfinished {
         Ok(())
     }
 
-    fn encoder(&mut self) -> Result<&mut Encoder<BufWriter<File>>, WriteError> {
+    fn encoder(&mut self) -> Result<&mut Encoder<Writer>, WriteError> {
         if self.encoder.is_none() {
-            let Target { files, running, typing, format, compression } = &self.target;
-            let file = BufWriter::with_capacity(BUFFER, files.begin(&running.id, running.fence)?);
+            let Target { storage, name, running, typing, format, compression } = &self.target;
+            let file = storage.begin(&running.id, running.fence, name)?;
             let columns = typing.columns().unwrap_or_default();
             self.encoder = Some(Encoder::new(*format, *compression, columns, file)?);
         }
@@ -91,15 +90,15 @@ impl Unfinished {
     fn end(mut self, last: &[u8]) -> Result<(u64, u64), WriteError> {
         self.push(last)?;
         self.encoder()?;
-        let (Some(encoder), Target { files, running, .. }) = (self.encoder, self.target) else {
+        let (Some(encoder), Target { storage, running, .. }) = (self.encoder, self.target) else {
             return Err(WriteError::Stopped);
         };
         let n_rows = encoder.n_rows();
-        let file = encoder.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        let file = encoder.finish()?;
         if running.stop.is_cancelled() {
             return Err(WriteError::Stopped);
         }
-        Ok((n_rows, files.finish(&running.id, running.fence, &file)?))
+        Ok((n_rows, storage.finish(&running.id, running.fence, file)?))
     }
 }
 
@@ -109,6 +108,13 @@ impl WriteError {
         let io = match self {
             WriteError::Encode(unfit @ EncodeError::Unfit { .. }) => {
                 return Problem::new(Code::InvalidValue, unfit.to_string());
+            }
+            WriteError::Encode(long @ EncodeError::TooLong) => {
+                return Problem::new(Code::TooLarge, long.to_string());
+            }
+            WriteError::Encode(EncodeError::Io(error)) | WriteError::File(error) if is_of_storage(error) => {
+                tracing::warn!(cause = %error, "object storage does not take the file of an export");
+                return Problem::new(Code::Unavailable, "the storage of exports does not take the file");
             }
             WriteError::Encode(EncodeError::Io(error)) | WriteError::File(error) => Some(error.kind()),
             WriteError::Stopped => return Problem::unavailable(),

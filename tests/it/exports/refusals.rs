@@ -97,3 +97,16 @@ async fn a_server_without_a_folder_for_exports_says_how_they_are_turned_on() {
         assert!(reply.body.contains("--exports-dir"), "{reply:?}");
     }
 }
+
+/// A number of ten bytes has 131,072 digits.
+#[tokio::test]
+async fn a_row_that_grows_when_it_is_written_fails_its_export() {
+    let depot = Depot::open().await;
+    for format in ["jsonl", "parquet"] {
+        let query = "select array_agg(1e131071) as a from generate_series(1, 2000) g";
+        let id = depot.started("plain", json!({"query": query, "format": format})).await;
+        let job = depot.reached("plain", &id, "failed").await;
+        assert_eq!(job["error"]["code"], "TooLarge", "{format}: {job}");
+        assert!(job["error"]["message"].as_str().is_some_and(|it| it.contains("64 MiB")), "{format}: {job}");
+    }
+}

@@ -59,6 +59,23 @@ async fn an_answer_ends_at_32_mib_and_one_row_may_not_be_longer() {
     assert_eq!((status, code.as_str()), (413, "TooLarge"), "{message}");
 }
 
+/// A number of ten bytes has 131,072 digits: what is sent for it was 1.5 GB, of one row.
+#[tokio::test]
+async fn a_row_that_grows_when_it_is_written_ends_at_its_limit() {
+    let lab = Lab::open().await;
+    for query in [
+        "select array_agg(1e131071) as a from generate_series(1, 5000) g",
+        "select row_to_json(x) as j, x.a as a from (select array_agg(1e131071) as a from generate_series(1, 500) g) x",
+        "select replace(repeat(repeat('x', 1000), 1000), 'x', repeat(chr(1), 20)) as a",
+    ] {
+        let (status, code, message) = lab.refused("north", query, json!({})).await;
+        assert_eq!((status, code.as_str()), (413, "TooLarge"), "{query}: {message}");
+    }
+    let few =
+        lab.told("north", "select array_agg(1e131071) as a from generate_series(1, 9) g", json!({})).await;
+    assert_eq!(few["value"][0]["a"].as_array().map(Vec::len), Some(9));
+}
+
 #[tokio::test]
 async fn what_has_no_end_is_ended_and_nothing_of_it_is_left() {
     let lab = Lab::with_timeout("500ms").await;

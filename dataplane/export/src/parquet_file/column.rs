@@ -1,9 +1,10 @@
 //! One column of the row group that is held: its values, and where NULLs and lists are among them.
 
-use rowgate_pg::wire::{Fields, Malformed};
+use rowgate_pg::wire::{Fields, Malformed, Unwritten};
 use rowgate_sql::shape::{Body, Encoding};
 use rowgate_sql::text::Format;
 
+use super::MAX_ROW;
 use super::scalar::Scalar;
 use crate::Column;
 use crate::error::Reason;
@@ -37,6 +38,16 @@ pub(super) struct HeldColumn {
 pub(super) enum Fault {
     Malformed(Malformed),
     Unfit(Reason),
+    TooLong,
+}
+
+impl From<Unwritten> for Fault {
+    fn from(unwritten: Unwritten) -> Fault {
+        match unwritten {
+            Unwritten::Malformed(malformed) => Fault::Malformed(malformed),
+            Unwritten::TooLong => Fault::TooLong,
+        }
+    }
 }
 
 impl From<Malformed> for Fault {
@@ -99,6 +110,9 @@ impl HeldColumn {
                     return Err(Malformed("an array whose length differs from its dimensions").into());
                 }
                 for i in 0..n_elements {
+                    if MAX_ROW < n_bytes {
+                        return Err(Fault::TooLong);
+                    }
                     let repetition = i16::from(0 < i);
                     n_bytes += match fields.sized()? {
                         None => self.push_level(NULL_ELEMENT, repetition),

@@ -199,6 +199,20 @@ impl Cause {
 #[error("PostgreSQL sent {0}")]
 pub struct Malformed(pub &'static str);
 
+/// Why a value did not become JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unwritten {
+    Malformed(Malformed),
+    /// With it the answer would be longer than one may be: a `numeric` of ten bytes has up to 131,072 digits.
+    TooLong,
+}
+
+impl From<Malformed> for Unwritten {
+    fn from(malformed: Malformed) -> Unwritten {
+        Unwritten::Malformed(malformed)
+    }
+}
+
 /// Why reading an answer came to a stop.
 #[derive(Debug)]
 pub(super) enum Stop {
@@ -278,6 +292,15 @@ impl Stop {
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Stop {
         Stop::Io(error)
+    }
+}
+
+impl From<Unwritten> for Stop {
+    fn from(unwritten: Unwritten) -> Stop {
+        match unwritten {
+            Unwritten::Malformed(malformed) => Stop::Malformed(malformed),
+            Unwritten::TooLong => Stop::TooLong,
+        }
     }
 }
 

@@ -11,22 +11,28 @@ mod time;
 use rowgate_sql::shape::Encoding;
 use rowgate_sql::text::Format;
 
-use crate::wire::failure::Malformed;
+use crate::wire::failure::{Malformed, Unwritten};
 
 /// The first byte of a jsonb.
 const JSONB_VERSION: u8 = 1;
+
+/// What `out` may have grown to before a value is added: a row as JSON, and what was not handed over before it.
+const MAX_LEN: usize = 64 << 20;
 
 /// Appends `value`, which is in the format of [`Encoding::format`], to `out`.
 ///
 /// # Errors
 ///
-/// The bytes are no value of that type. What was appended until then stays.
-pub fn write(encoding: &Encoding, value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+/// The bytes are no value of that type, or `out` would grow beyond 64 MiB by far. What was appended until then stays.
+pub fn write(encoding: &Encoding, value: &[u8], out: &mut Vec<u8>) -> Result<(), Unwritten> {
+    if MAX_LEN < out.len() {
+        return Err(Unwritten::TooLong);
+    }
     match encoding {
         Encoding::Bool => match value {
             [0] => out.extend_from_slice(b"false"),
             [1] => out.extend_from_slice(b"true"),
-            _ => return Err(Malformed("a boolean that is neither true nor false")),
+            _ => return Err(Malformed("a boolean that is neither true nor false").into()),
         },
         Encoding::Int2 => integer(i16::from_be_bytes(fixed(value)?), out),
         Encoding::Int4 => integer(i32::from_be_bytes(fixed(value)?), out),
@@ -47,7 +53,7 @@ pub fn write(encoding: &Encoding, value: &[u8], out: &mut Vec<u8>) -> Result<(),
         Encoding::Json => out.extend_from_slice(text::utf8(value)?),
         Encoding::Jsonb => match value {
             [JSONB_VERSION, value @ ..] => out.extend_from_slice(text::utf8(value)?),
-            _ => return Err(Malformed("a jsonb of an unknown version")),
+            _ => return Err(Malformed("a jsonb of an unknown version").into()),
         },
         Encoding::Nested(nested) => match nested.format {
             Format::Binary => binary::nested(nested, value, out)?,

@@ -5,7 +5,7 @@ use rowgate_sql::shape::Shape;
 
 use crate::wire::connection::frames::Fields;
 use crate::wire::encode::json;
-use crate::wire::failure::Malformed;
+use crate::wire::failure::{Malformed, Unwritten};
 
 /// What has grown to this leaves at once; a smaller answer is one buffer.
 pub(crate) const CHUNK: usize = 64 << 10;
@@ -59,15 +59,20 @@ impl Rows {
     }
 
     /// Adds one row, or notes that there was one more than are taken, or than a page holds.
-    pub(crate) fn add(&mut self, shape: &Shape, body: &[u8]) -> Result<(), Malformed> {
+    ///
+    /// # Errors
+    ///
+    /// The row is none of the shape; or it is too long, and is left out.
+    pub(crate) fn add(&mut self, shape: &Shape, body: &[u8]) -> Result<(), Unwritten> {
         let mut fields = Fields::of_row(body)?;
         if fields.n_values() != shape.columns.len() {
-            return Err(Malformed("a row whose number of columns differs from its statement"));
+            return Err(Malformed("a row whose number of columns differs from its statement").into());
         }
         if self.n_rows == self.take || self.is_full() {
             self.more = true;
             return Ok(());
         }
+        let start = self.json.len();
         let out = &mut self.json;
         if 0 < self.n_rows {
             out.push(b',');
@@ -89,7 +94,12 @@ impl Rows {
             out.extend_from_slice(label.as_bytes());
             match value {
                 None => out.extend_from_slice(b"null"),
-                Some(value) => json::write(&column.encoding, value, out)?,
+                Some(value) => {
+                    if let Err(unwritten) = json::write(&column.encoding, value, out) {
+                        out.truncate(start);
+                        return Err(unwritten);
+                    }
+                }
             }
         }
         out.push(b'}');

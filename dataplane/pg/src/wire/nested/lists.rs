@@ -11,7 +11,7 @@ use rowgate_sql::shape::Shape;
 use super::Nested;
 use crate::wire::connection::frames::Fields;
 use crate::wire::encode::json;
-use crate::wire::failure::{Malformed, Stop};
+use crate::wire::failure::{Malformed, Stop, Unwritten};
 
 /// All of an answer is in memory until its last row has come, so that it has no more bytes than these; 32 MiB.
 const MAX_BYTES: usize = 32 << 20;
@@ -60,6 +60,15 @@ pub(crate) enum NoAnswer {
     Malformed(Malformed),
     /// It would be longer than an answer may be, or hold a cursor longer than one may be.
     TooLong,
+}
+
+impl From<Unwritten> for NoAnswer {
+    fn from(unwritten: Unwritten) -> NoAnswer {
+        match unwritten {
+            Unwritten::Malformed(malformed) => malformed.into(),
+            Unwritten::TooLong => NoAnswer::TooLong,
+        }
+    }
 }
 
 impl From<Malformed> for NoAnswer {

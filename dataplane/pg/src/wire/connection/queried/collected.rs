@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use crate::wire::connection::frames::Fields;
 use crate::wire::encode::json;
 use crate::wire::exchange::rows::Rows;
-use crate::wire::failure::Malformed;
+use crate::wire::failure::{Malformed, Unwritten};
 use crate::wire::key_sessions::{Query, QueryColumn, QueryOutcome, RowForm, Values};
 
 /// What rows in the wire's own form have grown to when they are handed over.
@@ -83,13 +83,19 @@ impl Collected {
         }
     }
 
-    pub(super) fn add(&mut self, body: &[u8]) -> Result<(), Malformed> {
+    pub(super) fn add(&mut self, body: &[u8]) -> Result<(), Unwritten> {
         if self.max_bytes < self.n_bytes().saturating_add(body.len()) {
             self.is_too_long = true;
             return Ok(());
         }
         match &mut self.taken {
-            Taken::Json { shape, rows } => rows.add(shape, body),
+            Taken::Json { shape, rows } => match rows.add(shape, body) {
+                Err(Unwritten::TooLong) => {
+                    self.is_too_long = true;
+                    Ok(())
+                }
+                added => added,
+            },
             Taken::One { shape, value, n_rows } => {
                 *n_rows += 1;
                 match Fields::of_row(body)?.value()? {
@@ -104,7 +110,7 @@ impl Collected {
             }
             Taken::Wire { bytes, n_rows, .. } => {
                 if Fields::of_row(body)?.n_values() != self.formats.len() {
-                    return Err(Malformed("a row whose number of columns differs from its statement"));
+                    return Err(Malformed("a row whose number of columns differs from its statement").into());
                 }
                 let len = u32::try_from(body.len()).map_err(|_| Malformed("a row beyond 4 GiB"))?;
                 bytes.extend_from_slice(&len.to_be_bytes());

@@ -3,7 +3,7 @@
 use rowgate_sql::shape::{Body, Nested, Part};
 
 use crate::wire::connection::frames::Fields;
-use crate::wire::failure::Malformed;
+use crate::wire::failure::{Malformed, Unwritten};
 
 /// PostgreSQL knows no more dimensions.
 const MAX_DIMENSIONS: usize = 6;
@@ -11,13 +11,13 @@ const MAX_DIMENSIONS: usize = 6;
 const LEN: usize = 4;
 
 /// Recurses along the type, whose depth is bounded, never along the bytes.
-pub(super) fn nested(nested: &Nested, value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+pub(super) fn nested(nested: &Nested, value: &[u8], out: &mut Vec<u8>) -> Result<(), Unwritten> {
     let mut fields = Fields::new(value);
     match &nested.body {
         Body::Array { element, .. } => array(element, &mut fields, out)?,
         Body::Composite(attributes) => {
             if u32::from_be_bytes(fields.bytes()?) as usize != attributes.len() {
-                return Err(Malformed("a composite whose number of attributes differs from its type"));
+                return Err(Malformed("a composite whose number of attributes differs from its type").into());
             }
             out.push(b'{');
             for (i, attribute) in attributes.iter().enumerate() {
@@ -33,12 +33,12 @@ pub(super) fn nested(nested: &Nested, value: &[u8], out: &mut Vec<u8>) -> Result
     }
     match fields.rest() {
         [] => Ok(()),
-        _ => Err(Malformed("an array or a composite with data after its end")),
+        _ => Err(Malformed("an array or a composite with data after its end").into()),
     }
 }
 
 /// How many dimensions; whether there are NULLs; the element's type; length and lower bound of each dimension; elements.
-fn array(element: &Part, fields: &mut Fields<'_>, out: &mut Vec<u8>) -> Result<(), Malformed> {
+fn array(element: &Part, fields: &mut Fields<'_>, out: &mut Vec<u8>) -> Result<(), Unwritten> {
     let n_dimensions = u32::from_be_bytes(fields.bytes()?) as usize;
     let _has_null: [u8; 4] = fields.bytes()?;
     is_type_of(element, fields)?;
@@ -55,7 +55,7 @@ fn array(element: &Part, fields: &mut Fields<'_>, out: &mut Vec<u8>) -> Result<(
         return Ok(());
     }
     if n_elements == 0 || fields.rest().len() / LEN < n_elements {
-        return Err(Malformed("an array whose length differs from its dimensions"));
+        return Err(Malformed("an array whose length differs from its dimensions").into());
     }
     dimension(element, lens, fields, out)
 }
@@ -66,7 +66,7 @@ fn dimension(
     lens: &[usize],
     fields: &mut Fields<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), Malformed> {
+) -> Result<(), Unwritten> {
     let [len, lens @ ..] = lens else { return part(element, fields, out) };
     out.push(b'[');
     for i in 0..*len {
@@ -79,7 +79,7 @@ fn dimension(
     Ok(())
 }
 
-fn part(part: &Part, fields: &mut Fields<'_>, out: &mut Vec<u8>) -> Result<(), Malformed> {
+fn part(part: &Part, fields: &mut Fields<'_>, out: &mut Vec<u8>) -> Result<(), Unwritten> {
     match fields.sized()? {
         Some(value) => super::write(&part.encoding, value, out),
         None => {
@@ -89,9 +89,9 @@ fn part(part: &Part, fields: &mut Fields<'_>, out: &mut Vec<u8>) -> Result<(), M
     }
 }
 
-fn is_type_of(part: &Part, fields: &mut Fields<'_>) -> Result<(), Malformed> {
+fn is_type_of(part: &Part, fields: &mut Fields<'_>) -> Result<(), Unwritten> {
     match u32::from_be_bytes(fields.bytes()?) == part.oid {
         true => Ok(()),
-        false => Err(Malformed("an array or a composite with an element of an unexpected type")),
+        false => Err(Malformed("an array or a composite with an element of an unexpected type").into()),
     }
 }

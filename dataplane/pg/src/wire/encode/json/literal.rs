@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rowgate_sql::shape::{Attribute, Body, Encoding, Nested, Part};
 
 use super::printed;
-use crate::wire::failure::Malformed;
+use crate::wire::failure::{Malformed, Unwritten};
 
 /// PostgreSQL knows no more dimensions.
 const MAX_DIMENSIONS: usize = 6;
@@ -15,7 +15,7 @@ const BROKEN_COMPOSITE: Malformed = Malformed("a composite in an invalid text fo
 const VECTORS: [u32; 2] = [22, 30];
 
 /// Recurses along the type, whose depth is bounded, and over an array's dimensions.
-pub(super) fn nested(nested: &Nested, text: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+pub(super) fn nested(nested: &Nested, text: &[u8], out: &mut Vec<u8>) -> Result<(), Unwritten> {
     match &nested.body {
         Body::Array { element, .. } if VECTORS.contains(&nested.oid) => vector(element, text, out),
         Body::Array { element, delimiter } => {
@@ -25,7 +25,7 @@ pub(super) fn nested(nested: &Nested, text: &[u8], out: &mut Vec<u8>) -> Result<
                 return Ok(());
             }
             array(element, *delimiter, MAX_DIMENSIONS, &mut rest, out)?;
-            if rest.is_empty() { Ok(()) } else { Err(BROKEN_ARRAY) }
+            if rest.is_empty() { Ok(()) } else { Err(BROKEN_ARRAY.into()) }
         }
         Body::Composite(attributes) => composite(attributes, text, out),
     }
@@ -47,9 +47,9 @@ fn array(
     dimensions: usize,
     rest: &mut &[u8],
     out: &mut Vec<u8>,
-) -> Result<(), Malformed> {
+) -> Result<(), Unwritten> {
     if dimensions == 0 {
-        return Err(BROKEN_ARRAY);
+        return Err(BROKEN_ARRAY.into());
     }
     eat(b'{', rest).ok_or(BROKEN_ARRAY)?;
     out.push(b'[');
@@ -64,7 +64,7 @@ fn array(
                 let end = |byte: &u8| *byte == delimiter || *byte == b'}';
                 let end = rest.iter().position(end).ok_or(BROKEN_ARRAY)?;
                 match rest.split_at(end).0 {
-                    b"" => return Err(BROKEN_ARRAY),
+                    b"" => return Err(BROKEN_ARRAY.into()),
                     b"NULL" => out.extend_from_slice(b"null"),
                     text => part(element, text, out)?,
                 }
@@ -77,10 +77,10 @@ fn array(
         out.push(b',');
     }
     out.push(b']');
-    eat(b'}', rest).ok_or(BROKEN_ARRAY)
+    eat(b'}', rest).ok_or(BROKEN_ARRAY.into())
 }
 
-fn vector(element: &Part, text: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+fn vector(element: &Part, text: &[u8], out: &mut Vec<u8>) -> Result<(), Unwritten> {
     out.push(b'[');
     for (i, text) in text.split(|&byte| byte == b' ').filter(|text| !text.is_empty()).enumerate() {
         if 0 < i {
@@ -93,7 +93,7 @@ fn vector(element: &Part, text: &[u8], out: &mut Vec<u8>) -> Result<(), Malforme
 }
 
 /// `(...)`; nothing between two commas is NULL.
-fn composite(attributes: &[Attribute], text: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+fn composite(attributes: &[Attribute], text: &[u8], out: &mut Vec<u8>) -> Result<(), Unwritten> {
     let mut rest = text;
     eat(b'(', &mut rest).ok_or(BROKEN_COMPOSITE)?;
     out.push(b'{');
@@ -120,10 +120,10 @@ fn composite(attributes: &[Attribute], text: &[u8], out: &mut Vec<u8>) -> Result
         }
     }
     out.push(b'}');
-    if rest == b")" { Ok(()) } else { Err(BROKEN_COMPOSITE) }
+    if rest == b")" { Ok(()) } else { Err(BROKEN_COMPOSITE.into()) }
 }
 
-fn part(part: &Part, text: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+fn part(part: &Part, text: &[u8], out: &mut Vec<u8>) -> Result<(), Unwritten> {
     match &part.encoding {
         Encoding::Nested(inner) => nested(inner, text, out),
         scalar => printed::write(scalar, text, out),

@@ -3,15 +3,15 @@
 use rowgate_sql::shape::Encoding;
 
 use super::text;
-use crate::wire::failure::Malformed;
+use crate::wire::failure::{Malformed, Unwritten};
 
 /// Appends `value`, which stands within an array or a composite.
-pub(super) fn write(encoding: &Encoding, value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+pub(super) fn write(encoding: &Encoding, value: &[u8], out: &mut Vec<u8>) -> Result<(), Unwritten> {
     match encoding {
         Encoding::Bool => match value {
             b"t" => out.extend_from_slice(b"true"),
             b"f" => out.extend_from_slice(b"false"),
-            _ => return Err(Malformed("a boolean that is neither true nor false")),
+            _ => return Err(Malformed("a boolean that is neither true nor false").into()),
         },
         Encoding::Int2 | Encoding::Int4 | Encoding::Int8 | Encoding::Oid => number(value, out)?,
         Encoding::Float4 | Encoding::Float8 | Encoding::Numeric => match value {
@@ -35,9 +35,9 @@ pub(super) fn write(encoding: &Encoding, value: &[u8], out: &mut Vec<u8>) -> Res
 }
 
 /// What PostgreSQL prints is JSON already, if it is a number.
-fn number(value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+fn number(value: &[u8], out: &mut Vec<u8>) -> Result<(), Unwritten> {
     if !is_number(value) {
-        return Err(Malformed("an invalid number"));
+        return Err(Malformed("an invalid number").into());
     }
     out.extend_from_slice(value);
     Ok(())
@@ -74,7 +74,7 @@ fn is_number(value: &[u8]) -> bool {
 }
 
 /// `\x` and hexadecimal digits to base 64.
-fn bytea(value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+fn bytea(value: &[u8], out: &mut Vec<u8>) -> Result<(), Unwritten> {
     const BROKEN: Malformed = Malformed("bytes that are not hexadecimal");
     let (pairs, odd) = value.strip_prefix(b"\\x").ok_or(BROKEN)?.as_chunks::<2>();
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -82,13 +82,13 @@ fn bytea(value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     let bytes: Option<Vec<u8>> = pairs.iter().map(byte).collect();
     match bytes {
         Some(bytes) if odd.is_empty() => text::base64(&bytes, out),
-        _ => return Err(BROKEN),
+        _ => return Err(BROKEN.into()),
     }
     Ok(())
 }
 
 /// `2024-02-29 10:00:00.5+00 BC`: a `T` for the first blank, and a `Z` for `zone`.
-fn moment(value: &[u8], zone: &'static [u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+fn moment(value: &[u8], zone: &'static [u8], out: &mut Vec<u8>) -> Result<(), Unwritten> {
     const BROKEN: Malformed = Malformed("an invalid timestamp");
     if matches!(value, b"infinity" | b"-infinity") {
         return text::quoted(value, out);
@@ -102,7 +102,7 @@ fn moment(value: &[u8], zone: &'static [u8], out: &mut Vec<u8>) -> Result<(), Ma
     let is_ours = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.');
     let (day, clock) = (&value[..blank], &value[blank + 1..]);
     if !day.iter().chain(clock).all(is_ours) {
-        return Err(BROKEN);
+        return Err(BROKEN.into());
     }
     out.push(b'"');
     out.extend_from_slice(day);

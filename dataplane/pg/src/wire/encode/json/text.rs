@@ -3,7 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::wire::failure::Malformed;
+use super::MAX_LEN;
+use crate::wire::failure::{Malformed, Unwritten};
 
 /// The same bytes. A database in SQL_ASCII may hold text that is not UTF-8, which no JSON can say.
 pub(super) fn utf8(value: &[u8]) -> Result<&[u8], Malformed> {
@@ -14,8 +15,12 @@ pub(super) fn utf8(value: &[u8]) -> Result<&[u8], Malformed> {
 }
 
 /// A JSON string, escaped as `to_json` does.
-pub(super) fn quoted(value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+pub(super) fn quoted(value: &[u8], out: &mut Vec<u8>) -> Result<(), Unwritten> {
     let value = utf8(value)?;
+    // each byte becomes six at most
+    if MAX_LEN / 8 < value.len() && MAX_LEN < out.len() + escaped_len(value) {
+        return Err(Unwritten::TooLong);
+    }
     out.push(b'"');
     let mut start = 0;
     for (i, &byte) in value.iter().enumerate() {
@@ -41,6 +46,15 @@ pub(super) fn quoted(value: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     out.extend_from_slice(&value[start..]);
     out.push(b'"');
     Ok(())
+}
+
+fn escaped_len(value: &[u8]) -> usize {
+    let len = |byte: &u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        0x20.. => 1,
+        _ => 6,
+    };
+    value.iter().map(len).sum()
 }
 
 pub(super) fn uuid(value: [u8; 16], out: &mut Vec<u8>) {
