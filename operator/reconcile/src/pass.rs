@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use rowgate_core::name::Ulid;
-use rowgate_crds::{
-    ApiKey, DeletionPolicy, Kind, NotServedYet as _, Part, Reason, Relationship, Tenant, WebhookSubscription,
-};
+use rowgate_crds::{ApiKey, DeletionPolicy, Kind, Reason, Relationship, Tenant, WebhookSubscription};
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::{last_used, leader, replicas, tenants};
@@ -172,9 +170,9 @@ impl<S: ResourceSource> Pass<'_, S> {
         let unserved = self.tenant.spec.not_served_yet();
         let annotations =
             annotations::unserved(&self.tenant.metadata, &[rowgate_crds::MODE, rowgate_crds::ROTATE]);
-        let messages = unserved.iter().map(|found| found.message.clone()).chain(annotations);
+        let messages = unserved.iter().cloned().chain(annotations);
         state.findings.stalled.extend(messages.map(|message| (Reason::NotServedYet, message)));
-        if unserved.iter().any(|found| found.part == Part::Database) {
+        if !unserved.is_empty() {
             return (state, None);
         }
         match self.steps(&mut state).await {
@@ -252,6 +250,9 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
             result => result,
         };
+        if let Err(PassError::Busy(_, holders)) = &result {
+            self.end_holders(&record, holders, &mut logins).await;
+        }
         if result.is_ok() && !logins.reset_passwords.is_empty() {
             let what = format!("the password of {}", logins.reset_passwords.join(", "));
             self.drifted(state, &what).await?;

@@ -72,3 +72,25 @@ async fn the_exports_of_a_revoked_key_end_and_their_files_go() {
     let line = line.unwrap_or_else(|| panic!("a line for the export: {log}"));
     assert!(line.contains("cancelled") && !line.contains("word"), "{line}");
 }
+
+/// Seen to fail where a pass waits for the transaction of an export, which may take an hour.
+#[tokio::test]
+async fn a_policy_takes_effect_while_an_export_runs() {
+    let depot = Depot::open().await;
+    let gate = depot.gate().await;
+    let id = depot.started("plain", gated()).await;
+    depot.at_the_gate("plain", &id).await;
+    depot.world.edit(
+        "depot.yaml",
+        "name: bulk, source: {schema: depot, object: bulk}, rowLevelSecurity: {none: true}",
+        "name: bulk, source: {schema: depot, object: bulk}, rowLevelSecurity: {policies: [{name: few, expression: 'id < 10'}]}",
+    );
+    until("the policy", async || {
+        let reply = depot.send("plain", "GET", "/auth/depot/api/bulk?$first=100&$select=id", "").await;
+        (reply.status == 200 && reply.json()["value"].as_array().map(Vec::len) == Some(9)).then_some(())
+    })
+    .await;
+    gate.open().await;
+    let job = depot.reached("plain", &id, "succeeded").await;
+    assert_eq!(job["rows"], 9, "it began again, under the policy: {job}");
+}

@@ -10,17 +10,12 @@ pub mod leases;
 /// "exports" in ASCII: one replica at a time admits, or claims.
 const LOCK: i64 = 0x0065_7870_6f72_7473;
 
-/// How many jobs there may be.
+/// How many jobs of one key there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JobLimits {
-    /// Of one key at a time.
-    pub running_per_key: i64,
-    /// Of one tenant at a time.
-    pub running_per_tenant: i64,
-    /// Of one key, that wait.
-    pub waiting_per_key: i64,
-    /// Of one key, finished ones among them.
-    pub kept_per_key: i64,
+pub struct QueueLimits {
+    pub waiting: i64,
+    /// Finished ones among them.
+    pub kept: i64,
 }
 
 /// A job that is asked for.
@@ -103,7 +98,7 @@ macro_rules! jobs {
 pub async fn create(
     conn: &mut PgConnection,
     new: NewJob<'_>,
-    limits: JobLimits,
+    limits: QueueLimits,
 ) -> Result<Result<(), Full>, PgError> {
     let mut open = conn.begin().await?;
     lock(&mut open).await?;
@@ -113,10 +108,10 @@ pub async fn create(
     );
     let count = count.bind(new.tenant.as_str()).bind(new.key.as_str());
     let (n_waiting, n_kept): (i64, i64) = count.fetch_one(&mut *open).await?;
-    if limits.waiting_per_key <= n_waiting {
+    if limits.waiting <= n_waiting {
         return Ok(Err(Full::Waiting));
     }
-    if limits.kept_per_key <= n_kept {
+    if limits.kept <= n_kept {
         return Ok(Err(Full::Kept));
     }
     let insert = sqlx::query(
@@ -154,6 +149,11 @@ pub async fn remove(
     id: &str,
     life: i32,
 ) -> Result<bool, PgError> {
+    let mut open = conn.begin().await?;
+    // one that ends at this moment has ended before the next statement looks
+    let lock =
+        sqlx::query("select from control.exports where tenant = $1 and key = $2 and id = $3 for update");
+    lock.bind(tenant.as_str()).bind(key.as_str()).bind(id).execute(&mut *open).await?;
     let query = sqlx::query_scalar(
         "with cancelled as (
              update control.exports set status = 'cancelled', finished_at = clock_timestamp(), replica = null, lease_until = null,
@@ -169,7 +169,9 @@ pub async fn remove(
          select exists (select from cancelled) or exists (select from forgotten)",
     );
     let query = query.bind(tenant.as_str()).bind(key.as_str()).bind(id);
-    Ok(query.bind(f64::from(life)).fetch_one(conn).await?)
+    let is_removed = query.bind(f64::from(life)).fetch_one(&mut *open).await?;
+    open.commit().await?;
+    Ok(is_removed)
 }
 
 /// What the file of a job that succeeded is called where it is downloaded, while it is kept.

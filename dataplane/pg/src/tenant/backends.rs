@@ -94,6 +94,25 @@ pub async fn any_dead(conn: &mut PgConnection) -> Result<bool, PgError> {
     within("dl.backends", async { Ok(query.fetch_one(conn).await?) }).await.map_err(of("dl.backends"))
 }
 
+/// Whether the session is still there. As `t<id>_auth`.
+pub async fn is_there(conn: &mut PgConnection, backend: &Backend) -> Result<bool, PgError> {
+    let query = sqlx::query_scalar(
+        "select exists (select from pg_catalog.pg_stat_activity where pid = $1 and usename = $2)",
+    );
+    Ok(query.bind(backend.pid).bind(&backend.login).fetch_one(conn).await?)
+}
+
+/// Those of the sessions in which keys' own statements run. As the tenant's owner, who reconciles.
+pub async fn among(conn: &mut PgConnection, pids: &[i32]) -> Result<Vec<Backend>, PgError> {
+    let query = sqlx::query_as(
+        "select b.pid, (extract(epoch from b.backend_start) * 1000000)::bigint as since, b.login::text
+         from dl.backends b where b.pid = any($1)",
+    );
+    within("dl.backends", async { Ok(query.bind(pids).fetch_all(conn).await?) })
+        .await
+        .map_err(of("dl.backends"))
+}
+
 /// Ends a session, and waits `wait_ms` for it to be gone; 0: for nothing. True unless it is still there. `auth` is of
 /// `t<id>_auth`, which becomes the session's role to end it: a login of that role's own is what the key could spoil.
 pub async fn end(auth: &mut PgConnection, backend: &Backend, wait_ms: i64) -> Result<bool, PgError> {

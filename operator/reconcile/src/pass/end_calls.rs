@@ -1,10 +1,12 @@
-//! Ends what dead keys still run before their roles are closed: a backend is ended only as its own role, and afterwards
-//! no login can become that role.
+//! Ends what dead keys still run before their roles are closed, and what keys run where a change of a table waits for it: a backend is
+//! ended only as its own role, and afterwards no login can become that role.
 
 use rowgate_core::role::TenantLogin;
 use rowgate_pg::connect::session;
+use rowgate_pg::control::tenants;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::backends;
+use rowgate_pg::tenant::locks::Held;
 use sqlx::Connection as _;
 
 use super::Pass;
@@ -27,6 +29,48 @@ impl<S: ResourceSource> Pass<'_, S> {
                 tracing::warn!(tenant = %desired.slug, %error, "cannot end calls of dead keys");
             }
         }
+    }
+
+    /// Ends statements of keys that hold what this pass has to change: a policy must not wait for an export of an hour. The next pass
+    /// finds the table free; an export begins again.
+    pub(super) async fn end_holders(
+        &self,
+        record: &tenants::Record,
+        holders: &[Held],
+        logins: &mut Logins<'_>,
+    ) {
+        let pids: Vec<i32> = holders.iter().filter_map(|held| held.pid).collect();
+        match self.end_of(record, &pids, logins).await {
+            Ok(0) => {}
+            Ok(n) => {
+                tracing::info!(tenant = %record.id, n, "ended statements of keys that held what has to change");
+            }
+            Err(error) => {
+                tracing::warn!(tenant = %record.id, %error, "cannot end statements of keys that hold what has to change");
+            }
+        }
+    }
+
+    async fn end_of(
+        &self,
+        record: &tenants::Record,
+        pids: &[i32],
+        logins: &mut Logins<'_>,
+    ) -> Result<usize, PgError> {
+        let ours = match pids {
+            [] => Vec::new(),
+            pids => backends::among(logins.get(As::Owner).await?, pids).await?,
+        };
+        if ours.is_empty() {
+            return Ok(0);
+        }
+        let login = self.installation.tenant(&record.id, TenantLogin::Auth, &record.database);
+        let mut auth = session::connect(&login).await?;
+        for backend in &ours {
+            backends::end(&mut auth, backend, END_TIMEOUT_MS).await?;
+        }
+        let _ = auth.close().await;
+        Ok(ours.len())
     }
 
     async fn end_all(&self, desired: &Desired, logins: &mut Logins<'_>) -> Result<usize, PgError> {

@@ -4,7 +4,7 @@
 use rowgate_core::name::Ulid;
 use sqlx::{Connection as _, PgConnection};
 
-use super::{JobLimits, lock};
+use super::lock;
 use crate::failure::PgError;
 
 /// A job that is this replica's to run.
@@ -18,6 +18,14 @@ pub struct Claimed {
     pub fence: i32,
     /// This one among them.
     pub attempts: i32,
+}
+
+/// A tenant whose jobs may be claimed, and how many of them run at a time, of all replicas together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimable {
+    pub tenant: String,
+    pub running: i32,
+    pub running_per_key: i32,
 }
 
 /// How far a job is.
@@ -41,8 +49,7 @@ pub enum Ended {
 pub async fn claim(
     conn: &mut PgConnection,
     replica: &Ulid,
-    tenants: &[String],
-    limits: JobLimits,
+    tenants: &[Claimable],
     seconds: i32,
 ) -> Result<Option<Claimed>, PgError> {
     let mut open = conn.begin().await?;
@@ -52,15 +59,16 @@ pub async fn claim(
              lease_until = clock_timestamp() + make_interval(secs => $3), started_at = clock_timestamp()
          where id = (
              select c.id from control.exports c
-             where c.tenant = any($2) and (
+             join unnest($2::text[], $4::integer[], $5::integer[]) t (id, per_key, per_tenant) on t.id = c.tenant
+             where (
                      c.status = 'queued' and c.due_at <= clock_timestamp()
                      or c.status = 'running' and c.lease_until < clock_timestamp()
                  )
-                 and $4 > (
+                 and t.per_key > (
                      select count(*) from control.exports r where r.tenant = c.tenant and r.key = c.key and r.id <> c.id
                          and r.status = 'running' and clock_timestamp() <= r.lease_until
                  )
-                 and $5 > (
+                 and t.per_tenant > (
                      select count(*) from control.exports r where r.tenant = c.tenant and r.id <> c.id
                          and r.status = 'running' and clock_timestamp() <= r.lease_until
                  )
@@ -68,8 +76,10 @@ pub async fn claim(
          )
          returning id, tenant, key, request::text as request, fence, attempts",
     );
-    let claim = claim.bind(replica.as_str()).bind(tenants).bind(f64::from(seconds));
-    let claim = claim.bind(limits.running_per_key).bind(limits.running_per_tenant);
+    let ids: Vec<&str> = tenants.iter().map(|it| it.tenant.as_str()).collect();
+    let numbers = |of: fn(&Claimable) -> i32| tenants.iter().map(of).collect::<Vec<_>>();
+    let claim = claim.bind(replica.as_str()).bind(ids).bind(f64::from(seconds));
+    let claim = claim.bind(numbers(|it| it.running_per_key)).bind(numbers(|it| it.running));
     let claimed = claim.fetch_optional(&mut *open).await?;
     open.commit().await?;
     Ok(claimed)

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rowgate_core::backoff;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -16,6 +17,10 @@ use crate::wire::connection::connect::cancel;
 pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// The answer of a statement that took longer is given only to a key that still lives then.
 pub(super) const LONG: Duration = Duration::from_secs(1);
+
+/// Between two looks for a session that was ended.
+const MIN_LOOK: Duration = Duration::from_millis(100);
+const MAX_LOOK: Duration = Duration::from_secs(5);
 
 /// How a statement came to its end.
 pub(super) enum Bounded<T> {
@@ -72,6 +77,25 @@ impl Shared {
             }
         }
         Bounded::Terminated
+    }
+
+    /// Waits until a session that was ended is gone, or `is_over`: a loop in PostgreSQL that looks for no interrupt, such as that of
+    /// strpos, goes on with a core until it is through, and so long it counts as what it is.
+    pub(super) async fn until_gone(&self, backend: &Backend, is_over: impl Fn() -> bool) {
+        let mut n_looks = 0;
+        while !is_over() {
+            sleep(backoff::nth(MIN_LOOK, MAX_LOOK, n_looks)).await;
+            n_looks += 1;
+            let look = async {
+                let mut auth = self.registry.acquire().await?;
+                let is_there = backends::is_there(&mut auth, backend).await;
+                auth.done(is_there)
+            };
+            // a server that does not answer is asked again
+            if let Ok(Ok(false)) = timeout(CONNECT_TIMEOUT, look).await {
+                return;
+            }
+        }
     }
 
     async fn end(&self, backend: &Backend) -> Result<bool, PgError> {

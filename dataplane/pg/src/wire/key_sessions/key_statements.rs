@@ -146,7 +146,7 @@ async fn run<W: Work>(
         return sessions.sessions.put(session);
     }
     let began = Instant::now();
-    let (given, is_whole) = bounded(&sessions, &mut session, &work, &mut caller, began + limit).await;
+    let (given, fate) = bounded(&sessions, &mut session, &work, &mut caller, began + limit).await;
     let (given, is_doubtful) = W::judged(given);
     let given = match is_doubtful || LONG <= began.elapsed() {
         true => still::<W>(&sessions, check, given).await,
@@ -154,11 +154,18 @@ async fn run<W: Work>(
     };
     // Before the answer, so that a caller who asks again at once finds the session.
     let (_, role) = sessions.login(work.role());
-    if is_whole && matches!(timeout(GRACE, session.connection.renew(role)).await, Ok(true)) {
+    if fate == Fate::Kept && matches!(timeout(GRACE, session.connection.renew(role)).await, Ok(true)) {
         sessions.sessions.put(session);
+        drop(permit);
+        return answer::<W>(caller, given);
     }
-    drop(permit);
-    answer::<W>(caller, given);
+    if fate == Fate::Terminated {
+        answer::<W>(caller, given);
+        sessions.until_gone(&session.backend, || inner.tasks.is_closed()).await;
+    } else {
+        drop(permit);
+        answer::<W>(caller, given);
+    }
 }
 
 fn answer<W: Work>(caller: Caller<W>, answer: Answer<W>) {
@@ -178,19 +185,28 @@ async fn still<W: Work>(sessions: &Shared, check: Ask, answer: Answer<W>) -> Ans
     }
 }
 
-/// The statement, up to its end or to ours. False: the session must go.
+/// What becomes of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Kept,
+    Closed,
+    /// It was ended; its statement may still run.
+    Terminated,
+}
+
+/// The statement, up to its end or to ours.
 async fn bounded<W: Work>(
     sessions: &Shared,
     session: &mut Session,
     work: &W,
     caller: &mut Caller<W>,
     deadline: Instant,
-) -> Ran<W> {
+) -> (Answer<W>, Fate) {
     let (login, _) = sessions.login(work.role());
     let running = Running { login, session: session.connection.session(), backend: &session.backend };
     match sessions.bounded(running, work.run(&mut session.connection), caller, deadline).await {
-        Bounded::Through(ran) => ran,
-        Bounded::Canceled((answer, _)) => (answer, false),
-        Bounded::Terminated => (Err(Failure::Timeout.into()), false),
+        Bounded::Through((answer, true)) => (answer, Fate::Kept),
+        Bounded::Through((answer, false)) | Bounded::Canceled((answer, _)) => (answer, Fate::Closed),
+        Bounded::Terminated => (Err(Failure::Timeout.into()), Fate::Terminated),
     }
 }
