@@ -16,7 +16,6 @@ mod status;
 mod tenant;
 mod webhook_subscription;
 
-pub use admit::not_served::{NotServed, NotServedYet, Part};
 pub use admit::{FieldError, Kind, admit};
 pub use api_key::claims::Claims;
 pub use api_key::{ApiKey, ApiKeySpec, ApiKeyStatus, Rotation, SameAs, Scope, TenantRef};

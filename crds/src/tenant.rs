@@ -213,7 +213,15 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "statement_timeout_schema")]
     pub statement_timeout: Option<Span>,
-    /// Rows at which an export stops. Default, and the most: 50000000.
+    /// Exports of the tenant that run at a time, of all replicas together; others wait. Default: 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::definition::positive_int::<100>")]
+    pub exports: Option<u32>,
+    /// Exports of one key that run at a time; others wait. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::definition::positive_int::<100>")]
+    pub exports_per_key: Option<u32>,
+    /// Rows at which an export stops. Default, and the most: what `--exports-max-rows` of the data plane says, 50000000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::definition::positive_int::<50_000_000>")]
     pub max_export_rows: Option<u32>,

@@ -113,7 +113,7 @@ fn tenants() -> Vec<Case> {
             ("{databse: {}}", "spec.databse: unknown field; did you mean database?"),
             (
                 "{limits: {colour: 1}}",
-                "spec.limits.colour: unknown field; known fields: graphqlCost, graphqlCostPerSecond, maxExportRows, maxOutboxBytes, maxPageSize, requestsPerSecond, statementTimeout, streams, subscriptions",
+                "spec.limits.colour: unknown field; known fields: exports, exportsPerKey, graphqlCost, graphqlCostPerSecond, maxExportRows, maxOutboxBytes, maxPageSize, requestsPerSecond, statementTimeout, streams, subscriptions",
             ),
             ("{limits: {maxPageSize: 0}}", "spec.limits.maxPageSize: must be at least 1"),
             ("{limits: {maxPageSize: 1.5}}", "spec.limits.maxPageSize: must be a whole number, not 1.5"),

@@ -65,6 +65,15 @@ pub struct Limits {
     /// Webhook subscriptions that the tenant has at a time.
     #[serde(skip_serializing_if = "is_default_subscriptions")]
     pub subscriptions: u32,
+    /// Exports that run at a time, of all replicas together.
+    #[serde(skip_serializing_if = "is_default_exports")]
+    pub exports: u32,
+    /// Those of one key.
+    #[serde(skip_serializing_if = "is_default_exports_per_key")]
+    pub exports_per_key: u32,
+    /// Rows of one export; `None`: as many as the data plane allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_export_rows: Option<u32>,
     /// `scheme://host[:port]` as browsers write it, or `*`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cors_origins: Vec<String>,
@@ -88,6 +97,8 @@ const DEFAULT_GRAPHQL_COST: u64 = 2_000_000;
 const DEFAULT_STREAMS: u32 = 1_000;
 const DEFAULT_OUTBOX_BYTES: u64 = 10 << 30;
 const DEFAULT_SUBSCRIPTIONS: u32 = 100;
+const DEFAULT_EXPORTS: u32 = 2;
+const DEFAULT_EXPORTS_PER_KEY: u32 = 1;
 
 impl Limits {
     /// Whether anything that a key does is counted by time.
@@ -113,6 +124,14 @@ fn is_default_subscriptions(subscriptions: &u32) -> bool {
     *subscriptions == DEFAULT_SUBSCRIPTIONS
 }
 
+fn is_default_exports(exports: &u32) -> bool {
+    *exports == DEFAULT_EXPORTS
+}
+
+fn is_default_exports_per_key(exports: &u32) -> bool {
+    *exports == DEFAULT_EXPORTS_PER_KEY
+}
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
@@ -123,6 +142,9 @@ impl Default for Limits {
             streams: DEFAULT_STREAMS,
             max_outbox_bytes: DEFAULT_OUTBOX_BYTES,
             subscriptions: DEFAULT_SUBSCRIPTIONS,
+            exports: DEFAULT_EXPORTS,
+            exports_per_key: DEFAULT_EXPORTS_PER_KEY,
+            max_export_rows: None,
             cors_origins: Vec::new(),
             graphql_cost: DEFAULT_GRAPHQL_COST,
             graphql_introspection: true,

@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use rowgate_pg::control::exports::leases;
+use rowgate_pg::control::exports::leases::{self, Claimable};
+use rowgate_sql::catalog::Limits;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::job::Job;
+use super::storage::Storage;
 use super::sweep::Sweep;
-use super::{Exports, LEASE, LIMITS, MAX_RUNNING, RENEW_INTERVAL};
+use super::{Exports, LEASE, MAX_RUNNING, RENEW_INTERVAL};
 use crate::app::{App, Tasks};
+use crate::tenants::tenant::Tenant;
 
 /// Between two looks for jobs, where nothing is known to have changed.
 const CLAIM_INTERVAL: Duration = Duration::from_secs(1);
@@ -25,7 +28,17 @@ pub(crate) async fn run(app: Arc<App>, tasks: Tasks, stop: CancellationToken) {
         claim_jobs(&app, &exports, &tasks, &stop),
         renew_leases(&exports, &stop),
         sweep(&app, &exports, &stop),
+        probe(&exports),
     );
+}
+
+/// Says so when object storage cannot be written to, before the first export fails.
+async fn probe(exports: &Exports) {
+    let Storage::Objects(objects) = &exports.storage else { return };
+    if let Err(error) = objects.probe(exports.replica.as_str()).await {
+        let storage = &exports.storage;
+        tracing::error!(%error, %storage, "object storage cannot be written to; exports fail until it can");
+    }
 }
 
 async fn claim_jobs(app: &Arc<App>, exports: &Arc<Exports>, tasks: &Tasks, stop: &CancellationToken) {
@@ -42,15 +55,13 @@ async fn claim_jobs(app: &Arc<App>, exports: &Arc<Exports>, tasks: &Tasks, stop:
 
 /// Takes one job over and starts it. False: there is none.
 async fn claim(app: &Arc<App>, exports: &Arc<Exports>, tasks: &Tasks) -> bool {
-    let served: Vec<String> =
-        app.tenants.sorted().iter().map(|tenant| tenant.id.as_str().to_owned()).collect();
+    let served: Vec<Claimable> = app.tenants.sorted().iter().map(|tenant| claimable(tenant)).collect();
     if served.is_empty() {
         return false;
     }
     let replica = app.tenants.replica().clone();
-    let claimed = exports.ask(move |conn| {
-        Box::pin(async move { leases::claim(conn, &replica, &served, LIMITS, LEASE).await })
-    });
+    let claimed =
+        exports.ask(move |conn| Box::pin(async move { leases::claim(conn, &replica, &served, LEASE).await }));
     let Ok(Some(claimed)) = claimed.await else { return false };
     // a tenant that went away in this moment comes back or is swept
     let Some(tenant) = app.tenants.by_id(&claimed.tenant) else { return false };
@@ -65,6 +76,18 @@ async fn claim(app: &Arc<App>, exports: &Arc<Exports>, tasks: &Tasks) -> bool {
         exports.ended(&running);
     });
     true
+}
+
+/// By the tenant's limits, which are the usual ones until its first job has read the catalog.
+fn claimable(tenant: &Tenant) -> Claimable {
+    let of = |limits: &Limits| (limits.exports, limits.exports_per_key);
+    let (running, per_key) = match tenant.current() {
+        Some(snapshot) => of(&snapshot.catalog.limits),
+        None => of(&Limits::default()),
+    };
+    let number = |n: u32| i32::try_from(n).unwrap_or(i32::MAX);
+    let tenant = tenant.id.as_str().to_owned();
+    Claimable { tenant, running: number(running), running_per_key: number(per_key) }
 }
 
 /// A lease that cannot be prolonged runs out, and the job is claimed again.

@@ -24,7 +24,7 @@ use crate::api::rest::write_request::{Head, UnreadBody};
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
-use crate::export_jobs::{Exports, LIFE, LIMITS, rows};
+use crate::export_jobs::{Exports, LIFE, QUEUE, rows};
 use crate::server::path;
 use crate::server::respond::Refusal;
 use answer::{Shown, json as answered};
@@ -60,7 +60,7 @@ pub(crate) async fn create(
     let create = exports.ask(move |conn| {
         Box::pin(async move {
             let new = NewJob { id: &new_id, tenant: &of, key: &owner, request: &text, name: &name };
-            jobs::create(conn, new, LIMITS).await
+            jobs::create(conn, new, QUEUE).await
         })
     });
     create.await?.map_err(too_many)?;
@@ -162,15 +162,12 @@ fn too_many(full: Full) -> Problem {
         Full::Waiting => (
             format!(
                 "this API key has {} exports that wait; cancel some, or wait until some are done",
-                LIMITS.waiting_per_key
+                QUEUE.waiting
             ),
             30,
         ),
         Full::Kept => (
-            format!(
-                "this API key has {} exports; delete those that are not needed any more",
-                LIMITS.kept_per_key
-            ),
+            format!("this API key has {} exports; delete those that are not needed any more", QUEUE.kept),
             60,
         ),
     };

@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, stream};
 use jiff::Timestamp;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::DbRole;
-use rowgate_crds::{Kind, NotServedYet as _, Reason};
+use rowgate_crds::{Kind, Reason};
 use rowgate_pg::introspect::actual::TenantDb;
 
 use super::{Pass, PassError};
@@ -120,10 +120,9 @@ impl<S: ResourceSource> Pass<'_, S> {
             let id = ids.get(key_state.object.uid.as_str()).map_or_else(entropy::ulid, |id| (*id).clone());
             let row = db.keys.get(&id);
             let mut spec = convert::key(key, id, None, self.installation);
-            let unserved = key.spec.not_served_yet().into_iter().map(|found| found.message);
             let switches = [rowgate_crds::PAUSED, rowgate_crds::MODE];
-            let unserved = unserved.chain(annotations::unserved(&key.metadata, &switches));
-            key_state.findings.stalled.extend(unserved.map(|text| (Reason::NotServedYet, text)));
+            let unserved = annotations::unserved(&key.metadata, &switches);
+            key_state.findings.stalled.extend(unserved.into_iter().map(|text| (Reason::NotServedYet, text)));
             let dead = spec.revoked || row.is_some_and(|row| row.revoked_at.is_some());
             let holder = holders[key.secret_name()];
             if !std::ptr::eq(holder, *key) {

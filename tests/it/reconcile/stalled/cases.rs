@@ -114,8 +114,8 @@ fn of_tenants() -> Vec<Case> {
             "unserved",
             Reason::NotServedYet,
             "a field of a later version",
-            "limits.maxExportRows",
-            tenant("unserved", "  limits: {maxExportRows: 5}\n", &[NOTES]),
+            "database.serverSecretRef",
+            tenant("unserved", "  database: {serverSecretRef: {name: other}}\n", &[NOTES]),
         ),
         of(
             "observed",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rowgate_core::nearest::nearest;
-use rowgate_crds::{ApiKey, NotServedYet, Permission, Relationship, Tenant, WebhookSubscription};
+use rowgate_crds::{ApiKey, Permission, Relationship, Tenant, WebhookSubscription};
 
 use super::folder::{self, ManifestFile};
 use super::objects::{FileKind, Key, Stored};
@@ -47,14 +47,13 @@ pub fn check_with(dir: &Path, further: &[(String, String)]) -> Vec<SourceProblem
         let namespace = stored.key.namespace.as_str();
         let mut messages = Vec::new();
         if let Some(tenant) = typed::<Tenant>(stored) {
-            messages = tenant.spec.not_served_yet().into_iter().map(|found| found.message).collect();
+            messages = tenant.spec.not_served_yet();
             let shared = tenant.spec.shared.iter().flat_map(|shared| &shared.permissions);
             messages.extend(unknown_entities(shared, &tenant));
             let script = tenant.spec.database.bootstrap.map(|bootstrap| bootstrap.config_map_ref);
             messages.extend(script.and_then(|it| missing_script(&objects, namespace, &it.name, &it.key)));
         }
         if let Some(key) = typed::<ApiKey>(stored) {
-            messages = key.spec.not_served_yet().into_iter().map(|found| found.message).collect();
             let name = key.spec.tenant_ref.name.as_str();
             let scope = key.spec.scope.iter().flat_map(|scope| &scope.permissions);
             match tenants.get(&(namespace, name)) {

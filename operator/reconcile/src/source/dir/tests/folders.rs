@@ -249,14 +249,14 @@ fn check_says_what_can_be_known_without_a_database() {
     );
     let tenant = SHOP.replace(
         "spec: {}",
-        "spec: {database: {bootstrap: {configMapRef: {name: c}}}, limits: {maxExportRows: 5},
+        "spec: {database: {bootstrap: {configMapRef: {name: c}}, serverSecretRef: {name: s}},
            shared: {permissions: [{entity: order, actions: [read]}]}, entities: [{name: orders, source: {object: o}}]}",
     );
     assert_eq!(
         problems(&tenant),
         [
             "x.yaml: Tenant shop: a permission names the entity order, which Tenant shop does not have; did you mean orders?",
-            "x.yaml: Tenant shop: not served yet: limits.maxExportRows; leave it out",
+            "x.yaml: Tenant shop: not served yet: database.serverSecretRef; leave it out",
             "x.yaml: Tenant shop: spec.database.bootstrap: there is no ConfigMap c in namespace default",
         ]
     );
