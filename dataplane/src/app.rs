@@ -29,6 +29,7 @@ use crate::config::ServerSettings;
 use crate::delivery;
 use crate::delivery::facts::SubscriptionFacts;
 use crate::delivery::sender::Sender;
+use crate::export_jobs::storage::StorageError;
 use crate::export_jobs::{self, Exports};
 use crate::server::body_memory::BodyMemory;
 use crate::server::listen;
@@ -109,12 +110,8 @@ pub enum AppError {
         #[source]
         source: std::io::Error,
     },
-    #[error("--exports-dir: cannot write to the folder {}: {source}; name a folder that you can write to", path.display())]
-    Exports {
-        path: std::path::PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Exports(#[from] StorageError),
     #[error(transparent)]
     Installation(#[from] InstallationError),
 }
@@ -156,15 +153,13 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         pooler,
     };
     let tenants = Arc::new(TenantRegistry::new(pools, background.clone()));
-    let exports = match &settings.exports_dir {
-        Some(folder) => {
+    let exports = match &settings.exports {
+        Some(place) => {
             let login = installation::control_login(&control, &root);
             let share = tenants.share(&control);
             let link_key = root.export_link_key();
-            let folder = (folder.as_path(), settings.exports_max_rows);
-            let made = Exports::new(folder, link_key, id.clone(), (login, &share), background.clone());
-            let made = made.map_err(|source| AppError::Exports { path: folder.0.to_owned(), source })?;
-            Some(Arc::new(made))
+            let place = (place, settings.exports_max_rows);
+            Some(Arc::new(Exports::new(place, link_key, id.clone(), (login, &share), background.clone())?))
         }
         None => None,
     };

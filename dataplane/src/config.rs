@@ -16,6 +16,8 @@ use rowgate_program::tls;
 
 use crate::api::surface::Surfaces;
 use crate::export_jobs::MAX_ROWS;
+use crate::export_jobs::storage::Place;
+use crate::export_jobs::storage::location::Location;
 use crate::server::proxies::TrustedProxies;
 
 /// The flags that `serve` and `standalone` share, as texts, so that all mistakes can be reported together.
@@ -66,6 +68,11 @@ pub struct ServerFlags {
     /// [default: none, exports are off; of standalone: exports in the state folder] [example: /var/lib/rowgate/exports]
     #[arg(long, env = "ROWGATE_EXPORTS_DIR", value_name = "FOLDER")]
     pub exports_dir: Option<String>,
+    /// Object storage for the files of exports, in place of a folder: a bucket, and a path in it that this installation alone uses,
+    /// as s3://, gs:// or az://; credentials come from the environment, as the provider's own tools read them
+    /// [default: none] [example: s3://exports/rowgate]
+    #[arg(long, env = "ROWGATE_EXPORTS_URL", value_name = "URL")]
+    pub exports_url: Option<String>,
     /// Rows of one export; what is beyond them is left out, and the export says that it is capped
     /// [default: 50000000] [example: 1000000]
     #[arg(long, env = "ROWGATE_EXPORTS_MAX_ROWS", value_name = "NUMBER")]
@@ -129,7 +136,7 @@ pub struct ServerSettings {
     /// To which webhooks may be sent, beside the public internet.
     pub webhook_ranges: Vec<IpNet>,
     /// `None`: exports are off.
-    pub exports_dir: Option<PathBuf>,
+    pub exports: Option<Place>,
     /// Of one export.
     pub exports_max_rows: usize,
     /// Of each tenant's database.
@@ -240,7 +247,12 @@ impl ServerFlags {
         let proxies = given.or("trusted-proxies", self.trusted_proxies.as_deref(), "", TrustedProxies::parse);
         let surfaces = given.or("surfaces", self.surfaces.as_deref(), "data,auth,ddl", Surfaces::parse);
         let ranges = given.or("webhook-ranges", self.webhook_ranges.as_deref(), "", networks);
-        let exports = given.or("exports-dir", self.exports_dir.as_deref(), "", folder);
+        let dir = given.or("exports-dir", self.exports_dir.as_deref(), "", folder);
+        let exports = given.or("exports-url", self.exports_url.as_deref(), "", |text| match (text, &dir) {
+            ("", dir) => Ok(dir.clone().flatten().map(Place::Folder)),
+            (_, Some(Some(_))) => Err("is there beside --exports-dir; leave one of them out".to_owned()),
+            (text, _) => Location::parse(text).map(|location| Some(Place::Objects(location))),
+        });
         let max_rows = self.exports_max_rows.as_deref();
         let max_rows = given.or("exports-max-rows", max_rows, "50000000", |text| between(text, 1, MAX_ROWS));
         let queue = given.or("queue-per-tenant", self.queue_per_tenant.as_deref(), "256", |text| {
@@ -264,7 +276,7 @@ impl ServerFlags {
             trusted_proxies: proxies?,
             surfaces: surfaces?,
             webhook_ranges: ranges?,
-            exports_dir: exports?,
+            exports: exports?,
             exports_max_rows: usize::try_from(max_rows?).expect("at most 50 million"),
             request_limits: Limits::new(usize::try_from(connections?).expect("at most 1000"), queue),
             calls: CallLimits::new(usize::try_from(calls?).expect("at most 1000"), queue),

@@ -35,7 +35,7 @@ mkdir -p "$cache"
 work=$(mktemp -d "$cache/clients.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-echo "downloading jose, PyJWT, openapi-typescript, schemathesis, graphql-ws, pyarrow, DuckDB, Polars, pandas and what they need into $folder (a minute)" >&2
+echo "downloading jose, PyJWT, openapi-typescript, schemathesis, graphql-ws, pyarrow, DuckDB, Polars, pandas, moto and what they need into $folder (a minute)" >&2
 cp package.json package-lock.json "$work"
 (cd "$work" && npm ci --silent --ignore-scripts --no-audit --no-fund) >&2
 # --target installs beside the system's packages and never among them.

@@ -20,7 +20,7 @@ mod host_limits;
 mod idle;
 mod request;
 mod resolve;
-mod trust;
+pub(crate) mod trust;
 
 #[cfg(test)]
 mod tests;

@@ -58,6 +58,10 @@ impl Job {
     /// Runs it and writes down what became of it.
     pub(super) async fn run(self, exports: &Exports) {
         let hash = std::sync::OnceLock::new();
+        // what an attempt has left whose replica died, or lost its lease
+        if 1 < self.running.fence {
+            exports.storage.remove(&self.running.id, self.running.fence - 1).await;
+        }
         let outcome = tokio::select! {
             biased;
             () = self.running.stop.cancelled() => Outcome::Stopped,
@@ -78,7 +82,7 @@ impl Job {
         let written = match &outcome {
             Outcome::Written(written) if word == "succeeded" => Some(written),
             _ => {
-                exports.files.remove(&self.running.id, self.running.fence);
+                exports.storage.remove(&self.running.id, self.running.fence).await;
                 None
             }
         };
@@ -196,7 +200,7 @@ impl Attempt for Export<'_> {
     async fn attempt(&self, caller: &Caller, context: &KeyContext, _: bool) -> Result<Written, RetryReason> {
         let Export { job, exports, request, hash } = self;
         let statement = Statement::new(&job.app.cursor_key, context, &request.source);
-        let statement = Arc::new(statement.map_err(RetryReason::Refused)?);
+        let statement = Arc::new(statement?);
         let _first = hash.set(fingerprint(&statement.text));
         let (format, compression) = formats(request);
         // before the snapshot of the rows, so that no change falls between the two
@@ -213,10 +217,14 @@ impl Attempt for Export<'_> {
             job.running.stop.cancel();
             return Err(RetryReason::Final(Problem::unavailable()));
         }
+        let allowed = context.snapshot.catalog.limits.max_export_rows;
+        let allowed = allowed.and_then(|n| usize::try_from(n).ok()).unwrap_or(exports.max_rows);
+        let max_rows = allowed.min(exports.max_rows);
         let typing = ExportTyping::new(job.tenant.clone(), context, statement.clone(), Wanted::Rows(format));
         let typing = Arc::new(typing);
         let target = Target {
-            files: exports.files.clone(),
+            storage: exports.storage.clone(),
+            name: request.file_name(),
             running: job.running.clone(),
             typing: typing.clone(),
             format,
@@ -224,7 +232,7 @@ impl Attempt for Export<'_> {
         };
         let (sender, chunks) = mpsc::channel(CHUNKS);
         let query = Query {
-            values: Values::Rows { max: exports.max_rows },
+            values: Values::Rows { max: max_rows },
             chunks: Some(sender),
             ..statement.query(context, STATEMENT_TIMEOUT, typing)
         };

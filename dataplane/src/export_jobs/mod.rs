@@ -1,11 +1,10 @@
 //! Exports: what keys ask for is read as these keys, and written into files that they download.
 //!
 //! `follow` claims jobs under leases, renews these, and sweeps; `job` takes one from its claim to its outcome; `rows` reads what it
-//! asks for, `write` encodes it into a file, `files` is the folder. The state of jobs stands in the control database, so that any
+//! asks for, `write` encodes it into a file, `storage` is where files are. The state of jobs stands in the control database, so that any
 //! replica goes on with a job whose replica has died.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,7 +15,7 @@ use rowgate_core::export_link::LinkKey;
 use rowgate_core::name::Ulid;
 use rowgate_core::problem::Problem;
 use rowgate_pg::connect::login::Login;
-use rowgate_pg::control::exports::JobLimits;
+use rowgate_pg::control::exports::QueueLimits;
 use rowgate_pg::control::exports::leases::{Claimed, Progress};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::{LookUps, PgConnection};
@@ -26,19 +25,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::Tasks;
 use crate::server::metrics::Count;
-use files::ExportFiles;
+use storage::{Place, Storage, StorageError};
 
-pub(crate) mod files;
 pub(crate) mod follow;
 mod job;
 pub(crate) mod rows;
+pub(crate) mod storage;
 mod sweep;
 mod typing;
 mod write;
 
-/// How many jobs there may be, of all replicas together.
-pub(crate) const LIMITS: JobLimits =
-    JobLimits { running_per_key: 1, running_per_tenant: 2, waiting_per_key: 100, kept_per_key: 1_000 };
+/// How many jobs of a key there may be, of all replicas together.
+pub(crate) const QUEUE: QueueLimits = QueueLimits { waiting: 100, kept: 1_000 };
 /// Rows of a file, where no setting says otherwise.
 pub const MAX_ROWS: u64 = 50_000_000;
 /// For the statement of a job, in seconds.
@@ -61,7 +59,7 @@ const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a replica needs to make exports and to give them out.
 pub struct Exports {
-    pub(crate) files: ExportFiles,
+    pub(crate) storage: Storage,
     pub(crate) link_key: LinkKey,
     pub(crate) max_rows: usize,
     /// A job was made or removed, or has ended.
@@ -100,19 +98,19 @@ struct Running {
 }
 
 impl Exports {
-    /// Prepares the folder; the control database is not asked yet.
+    /// Prepares the folder, or a client of object storage, which is not asked yet.
     ///
     /// # Errors
-    /// The folder cannot be made, or not be written to.
+    /// The folder cannot be made, or not be written to; the environment has no credentials for object storage.
     pub(crate) fn new(
-        (folder, max_rows): (&Path, usize),
+        (place, max_rows): (&Place, usize),
         link_key: LinkKey,
         replica: Ulid,
         (login, share): (Login, &Share),
         tasks: Tasks,
-    ) -> std::io::Result<Exports> {
+    ) -> Result<Exports, StorageError> {
         Ok(Exports {
-            files: ExportFiles::open(folder)?,
+            storage: Storage::open(place)?,
             link_key,
             max_rows,
             changed: Notify::new(),
@@ -210,7 +208,6 @@ impl Running {
 
 /// The sessions in which exports of a tenant run at one replica: they take none of those of the SQL endpoint.
 pub(crate) fn query_limits() -> QueryLimits {
-    let size = usize::try_from(LIMITS.running_per_tenant).expect("a small number");
-    // an attempt that has just been given up may hold its session for a moment
-    QueryLimits { size, queue: 2 * MAX_RUNNING, wait: Duration::from_secs(30) }
+    // how many run is decided where jobs are claimed; one that has just been given up may hold its session for a moment
+    QueryLimits { size: MAX_RUNNING, queue: 2 * MAX_RUNNING, wait: Duration::from_secs(30) }
 }

@@ -9,10 +9,12 @@ use rowgate_pg::control::exports::leases;
 use rowgate_pg::tenant::keys;
 
 use super::Exports;
+use super::storage::Storage;
 use crate::app::App;
 
-/// Between two sweeps of files, where nothing is known to have gone.
-const FILES_INTERVAL: Duration = Duration::from_secs(5);
+/// Between two sweeps of files, where nothing is known to have gone. Each listing of object storage is paid for.
+const FOLDER_INTERVAL: Duration = Duration::from_secs(5);
+const OBJECTS_INTERVAL: Duration = Duration::from_mins(5);
 /// For a tenant's database to say which keys live.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -26,7 +28,11 @@ impl Sweep {
     /// One round. What fails is tried again in the next.
     pub(super) async fn run(&mut self, app: &App, exports: &Exports) {
         let n_forgotten = forget_dead(app, exports).await.unwrap_or_default();
-        let is_due = self.files.is_none_or(|files| FILES_INTERVAL <= files.elapsed());
+        let interval = match &exports.storage {
+            Storage::Folder(_) => FOLDER_INTERVAL,
+            Storage::Objects(_) => OBJECTS_INTERVAL,
+        };
+        let is_due = self.files.is_none_or(|files| interval <= files.elapsed());
         let is_due = exports.take_removed() || is_due;
         if (0 < n_forgotten || is_due) && sweep_files(exports).await.is_ok() {
             self.files = Some(Instant::now());
@@ -85,20 +91,26 @@ async fn dead_of(app: &App, tenant: &str, keys: Vec<String>) -> Vec<String> {
 /// later has a job that is not seen, and whose file is looked for again.
 async fn sweep_files(exports: &Exports) -> Result<(), Problem> {
     exports.ask(|conn| Box::pin(async move { leases::forget_expired(conn).await })).await?;
-    let files = exports.files.list().map_err(|error| {
-        tracing::error!(%error, "the folder of exports cannot be read");
+    let files = exports.storage.list().await.map_err(|error| {
+        tracing::error!(%error, storage = %exports.storage, "the files of exports cannot be listed");
         Problem::internal()
     })?;
     let jobs = exports.ask(|conn| Box::pin(async move { leases::with_files(conn).await })).await?;
     let kept: HashSet<(String, i32)> = jobs.iter().map(|(id, fence, _)| (id.clone(), *fence)).collect();
-    files.difference(&kept).for_each(|(id, fence)| exports.files.remove(id, *fence));
-    let is_lost = |id: &str, fence: i32| matches!(exports.files.read(id, fence), Ok(None));
-    let lost = jobs.into_iter().filter(|(id, fence, is_whole)| *is_whole && is_lost(id, *fence));
-    let lost: Vec<String> = lost.map(|(id, _, _)| id).collect();
+    for (id, fence) in files.difference(&kept) {
+        exports.storage.remove(id, *fence).await;
+    }
+    let mut lost = Vec::new();
+    for (id, fence, is_whole) in jobs {
+        let is_listed = files.contains(&(id.clone(), fence));
+        if is_whole && !is_listed && exports.storage.lacks(&id, fence).await {
+            lost.push(id);
+        }
+    }
     if lost.is_empty() {
         return Ok(());
     }
-    tracing::warn!(n_lost = lost.len(), "files of exports are gone from --exports-dir");
+    tracing::warn!(n_lost = lost.len(), storage = %exports.storage, "files of exports are gone");
     let lose = exports.ask(move |conn| {
         let what = "the file of this export was lost at the server; start the export again";
         Box::pin(async move { leases::lose(conn, &lost, "Unavailable", what).await })

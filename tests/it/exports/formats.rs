@@ -5,6 +5,8 @@ use std::io::Read as _;
 use serde_json::{Value, json};
 
 use super::fixture::Depot;
+use super::random;
+use crate::reads::differential::given;
 
 const CSV: &str = "id,word\r\n3,hidden_south3\r\n2,n2\r\n1,hidden_south1\r\n";
 
@@ -67,7 +69,12 @@ async fn a_scoped_key_exports_its_rows_and_columns_only() {
 #[tokio::test]
 async fn an_export_the_sql_endpoint_and_rest_agree_on_every_type() {
     let depot = Depot::open().await;
-    let by_rest = depot.send("plain", "GET", "/auth/depot/api/kinds?$orderby=id", "").await.json();
+    let seed = given("ROWGATE_SEED", 0);
+    println!("ROWGATE_SEED={seed}");
+    depot.sql(&random::script(seed, 500)).await;
+    let by_rest =
+        depot.send("plain", "GET", "/auth/depot/api/kinds?$orderby=id&$first=1000", "").await.json();
+    assert_eq!(by_rest["value"].as_array().map(Vec::len), Some(503));
     let query = json!({"query": "select * from depot.kinds order by id"});
     let by_sql = depot.send("plain", "POST", "/api/ddl/sql", &query.to_string()).await.json();
     let export = json!({"entity": "kinds", "format": "jsonl", "orderby": "id"});

@@ -7,6 +7,8 @@ mod fixture;
 mod formats;
 mod keys;
 mod links;
+mod objects;
 mod parquet;
 mod queue;
+mod random;
 mod refusals;

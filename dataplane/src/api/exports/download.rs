@@ -4,11 +4,13 @@ use std::io::{self, SeekFrom};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY, ETAG,
+    LOCATION,
 };
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode};
@@ -24,7 +26,8 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use super::range::Part;
 use crate::app::App;
-use crate::export_jobs::files::is_removed;
+use crate::export_jobs::storage::folder::is_removed;
+use crate::export_jobs::storage::{Storage, disposition, media_type};
 use crate::server::compress::Uncompressed;
 use crate::server::path;
 use crate::server::respond::{MediaType, Refusal};
@@ -56,16 +59,34 @@ pub(crate) async fn file(State(app): State<Arc<App>>, parts: Parts) -> Result<Re
         Box::pin(async move { jobs::file(conn, &of.tenant, &of.key, &of.export, fence).await })
     });
     let name = name.await?.ok_or_else(bad_link)?;
-    let found = exports.files.read(export.as_str(), fence).map_err(|error| {
-        trace.fault("the file of an export cannot be read", &error.to_string());
+    let fault = |error: String| {
+        trace.fault("the file of an export cannot be read", &error);
         Problem::internal()
-    })?;
-    let (file, len) = found.ok_or_else(bad_link)?;
-    let etag = format!("\"{export}.{fence}\"");
-    Ok(answer(&parts, (File::from_std(file), len), &etag, &name).await.map_err(|error| {
-        trace.fault("the file of an export cannot be read", &error.to_string());
-        Problem::internal()
-    })?)
+    };
+    match &exports.storage {
+        Storage::Folder(folder) => {
+            let found = folder.read(export.as_str(), fence).map_err(|error| fault(error.to_string()))?;
+            let (file, len) = found.ok_or_else(bad_link)?;
+            let etag = format!("\"{export}.{fence}\"");
+            let answer = answer(&parts, (File::from_std(file), len), &etag, &name).await;
+            Ok(answer.map_err(|error| fault(error.to_string()))?)
+        }
+        Storage::Objects(objects) => {
+            let life = Duration::from_secs(u64::try_from(link.expires - now).unwrap_or_default());
+            let method = if parts.method == Method::HEAD { Method::HEAD } else { Method::GET };
+            let url = objects.link(export.as_str(), fence, method, life).await;
+            Ok(redirect(&url.map_err(|error| fault(error.to_string()))?)?)
+        }
+    }
+}
+
+/// To the storage, by a link of its own that expires with ours.
+fn redirect(url: &str) -> Result<Response, Problem> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+    let location = HeaderValue::try_from(url).map_err(|_| Problem::internal())?;
+    response.headers_mut().insert(LOCATION, location);
+    Ok(response)
 }
 
 /// One answer for a link that is forged, altered or of another export, has expired, or leads to a file or a key that is gone.
@@ -106,7 +127,7 @@ async fn answer(parts: &Parts, (mut file, len): (File, u64), etag: &str, name: &
     headers.insert(CONTENT_LENGTH, n_bytes.into());
     headers.insert(ETAG, text(etag.to_owned())?);
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    headers.insert(CONTENT_DISPOSITION, text(format!("attachment; filename=\"{name}\""))?);
+    headers.insert(CONTENT_DISPOSITION, text(disposition(name))?);
     // a browser shows nothing of it, whatever it holds
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
     response.extensions_mut().insert(MediaType(HeaderValue::from_static(media_type(name))));
@@ -161,15 +182,4 @@ fn chunks(file: File, n_bytes: u64) -> impl Stream<Item = io::Result<Bytes>> {
         chunk.truncate(n_read);
         Ok(Some((Bytes::from(chunk), (file, rest - n_read as u64))))
     })
-}
-
-fn media_type(name: &str) -> &'static str {
-    match name.rsplit_once('.').map(|(_, ending)| ending) {
-        Some("csv") => "text/csv; charset=utf-8; header=present",
-        Some("jsonl") => "application/x-ndjson",
-        Some("parquet") => "application/vnd.apache.parquet",
-        Some("gz") => "application/gzip",
-        Some("zst") => "application/zstd",
-        _ => "application/octet-stream",
-    }
 }

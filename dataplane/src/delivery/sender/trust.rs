@@ -40,11 +40,7 @@ impl Roots {
     }
 
     fn of(roots: RootCertStore) -> Roots {
-        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("ring knows TLS 1.2 and 1.3")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let mut config = trusting(roots);
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Roots(TlsConnector::from(Arc::new(config)))
     }
@@ -63,6 +59,19 @@ impl Roots {
             SendFailure::Unreachable(explain(error).to_owned())
         })
     }
+}
+
+/// For a client of servers that the system trusts.
+pub(crate) fn system_tls() -> ClientConfig {
+    trusting(system())
+}
+
+fn trusting(roots: RootCertStore) -> ClientConfig {
+    ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring knows TLS 1.2 and 1.3")
+        .with_root_certificates(roots)
+        .with_no_client_auth()
 }
 
 fn system() -> RootCertStore {

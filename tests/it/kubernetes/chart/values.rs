@@ -40,6 +40,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("dataplane.clientTimeoutSeconds", "9"),
     ("dataplane.drainSeconds", "9"),
     ("dataplane.lastUsedSeconds", "9"),
+    ("dataplane.serviceAccount.annotations", r#"{"who": "team"}"#),
     ("dataplane.service.type", r#""NodePort""#),
     ("dataplane.service.port", "80"),
     ("dataplane.service.annotations", r#"{"who": "team"}"#),
@@ -48,6 +49,8 @@ const OTHERS: &[(&str, &str)] = &[
     ("dataplane.nodeSelector", r#"{"disk": "fast"}"#),
     ("dataplane.tolerations", r#"[{"key": "own", "operator": "Exists"}]"#),
     ("exports.enabled", "true"),
+    ("exports.url", r#""s3://exports/rowgate""#),
+    ("exports.secretName", r#""storage""#),
     ("exports.existingClaim", r#""files""#),
     ("exports.sizeLimit", r#""1Gi""#),
     ("exports.maxRows", "1000000"),
@@ -218,7 +221,12 @@ fn the_networks_that_webhooks_may_reach_stand_in_the_flags_and_in_the_policy() {
 #[test]
 fn exports_are_refused_with_several_replicas_and_mount_what_the_data_plane_writes_to() {
     let said = refusal("exports.enabled=true");
-    assert!(said.contains("exports.enabled needs dataplane.replicas: 1"), "{said}");
+    assert!(
+        said.contains(
+            "exports.enabled needs exports.url, which names object storage, or dataplane.replicas: 1"
+        ),
+        "{said}"
+    );
     let on = ["exports.enabled=true", "dataplane.replicas=1", "exports.existingClaim=files"];
     let all = super::objects(&rendered(&chart(), "home", &on));
     let container = super::running::container(&all, "rowgate-dataplane");
@@ -232,6 +240,26 @@ fn exports_are_refused_with_several_replicas_and_mount_what_the_data_plane_write
     assert!(super::list(container, "volumeMounts").iter().any(is_mounted), "{container}");
     let volumes = super::list(super::running::pod(&all, "rowgate-dataplane"), "volumes");
     assert!(volumes.iter().any(|it| it["persistentVolumeClaim"]["claimName"] == "files"), "{volumes:?}");
+}
+
+#[test]
+fn exports_into_object_storage_run_on_several_replicas_without_a_folder() {
+    let on = ["exports.enabled=true", "exports.url=s3://exports/rowgate", "exports.secretName=storage"];
+    let all = super::objects(&rendered(&chart(), "home", &on));
+    let container = super::running::container(&all, "rowgate-dataplane");
+    let args = super::list(container, "args");
+    assert!(args.iter().any(|it| it == "--exports-url=s3://exports/rowgate"), "{container}");
+    assert!(
+        !args.iter().any(|it| it.as_str().is_some_and(|it| it.starts_with("--exports-dir"))),
+        "{container}"
+    );
+    assert_eq!(container["envFrom"][0]["secretRef"]["name"], "storage");
+    let volumes = super::list(super::running::pod(&all, "rowgate-dataplane"), "volumes");
+    assert!(volumes.iter().all(|it| it["name"] != "exports"), "{volumes:?}");
+    for url in ["http://storage/exports", "s3://", "s3://exports?secret=x", "/files"] {
+        let said = refusal(&format!("exports.url={url}"));
+        assert!(said.contains("at '/exports/url'"), "{url}: {said}");
+    }
 }
 
 /// What is rendered when the value at `path` is `other`, in JSON.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, LOCATION};
 use hyper::{Response, StatusCode};
 use rowgate_core::backoff;
 
@@ -91,10 +92,8 @@ async fn once(
     etag: &mut Option<String>,
     progress: &Progress,
 ) -> Result<Option<Failure>, Failure> {
-    let target = api.base().link(url).map_err(Failure::refused)?;
-    let is_ours = target.is_ours;
-    let response = match api.raw(&request(Request::follow(target), part.len(), etag.as_deref())).await {
-        Ok(response) => response,
+    let (response, is_ours) = match asked(api, url, part.len(), etag.as_deref()).await {
+        Ok(answer) => answer,
         Err(failure @ Failure::Unavailable(_)) => return Ok(Some(failure)),
         Err(failure) => return Err(failure),
     };
@@ -129,6 +128,23 @@ async fn once(
         }
         progress.at(part.len());
     }
+}
+
+/// The answer, and whether it is the server's: where that keeps files in object storage, it sends us there, without the key.
+async fn asked(
+    api: &Api,
+    url: &str,
+    have: u64,
+    etag: Option<&str>,
+) -> Result<(Response<Incoming>, bool), Failure> {
+    let target = api.base().link(url).map_err(Failure::refused)?;
+    let is_ours = target.is_ours;
+    let response = api.raw(&request(Request::follow(target), have, etag)).await?;
+    let to = response.headers().get(LOCATION).filter(|_| response.status().is_redirection());
+    let Some(to) = to.and_then(|to| to.to_str().ok()) else { return Ok((response, is_ours)) };
+    let target = api.base().link(to).map_err(Failure::refused)?;
+    let is_ours = target.is_ours;
+    Ok((api.raw(&request(Request::follow(target), have, etag)).await?, is_ours))
 }
 
 /// For the bytes behind the first `have`, if the file is still the one with this tag.

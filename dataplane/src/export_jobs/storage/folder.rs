@@ -1,37 +1,34 @@
-//! The folder of the files. `<id>.<fence>.part` is being written, `<id>.<fence>` is whole; anything else in the folder is left alone.
+//! Files in a folder: `<id>.<fence>.part` is being written, `<id>.<fence>` is whole; anything else in the folder is left alone.
 
-use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rowgate_core::name::Ulid;
-
-const PART: &str = ".part";
+use super::{Found, PART, parsed};
 
 #[derive(Debug, Clone)]
-pub(crate) struct ExportFiles {
-    folder: PathBuf,
+pub(crate) struct Folder {
+    path: PathBuf,
 }
 
-impl ExportFiles {
+impl Folder {
     /// Makes the folder where it is missing, readable for us alone.
-    pub(super) fn open(folder: &Path) -> io::Result<ExportFiles> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    pub(super) fn open(path: &Path) -> io::Result<Folder> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         // what cannot be written to is found out now, and not with the first job
-        let probe = folder.join(format!(".probe-{}", std::process::id()));
+        let probe = path.join(format!(".probe-{}", std::process::id()));
         File::create(&probe)?;
         fs::remove_file(&probe)?;
-        Ok(ExportFiles { folder: folder.to_owned() })
+        Ok(Folder { path: path.to_owned() })
     }
 
     fn whole(&self, id: &str, fence: i32) -> PathBuf {
-        self.folder.join(format!("{id}.{fence}"))
+        self.path.join(format!("{id}.{fence}"))
     }
 
     fn part(&self, id: &str, fence: i32) -> PathBuf {
-        self.folder.join(format!("{id}.{fence}{PART}"))
+        self.path.join(format!("{id}.{fence}{PART}"))
     }
 
     /// An empty file to write to.
@@ -44,7 +41,7 @@ impl ExportFiles {
     pub(super) fn finish(&self, id: &str, fence: i32, file: &File) -> io::Result<u64> {
         file.sync_all()?;
         fs::rename(self.part(id, fence), self.whole(id, fence))?;
-        File::open(&self.folder)?.sync_all()?;
+        File::open(&self.path)?.sync_all()?;
         Ok(file.metadata()?.len())
     }
 
@@ -72,14 +69,10 @@ impl ExportFiles {
         }
     }
 
-    /// Ids and fences of all files, whole or not.
-    pub(super) fn list(&self) -> io::Result<HashSet<(String, i32)>> {
-        let mut found = HashSet::new();
-        for entry in fs::read_dir(&self.folder)? {
-            let name = entry?.file_name();
-            if let Some((id, fence)) = name.to_str().and_then(parsed) {
-                found.insert((id.to_owned(), fence));
-            }
+    pub(super) fn list(&self) -> io::Result<Found> {
+        let mut found = Found::default();
+        for entry in fs::read_dir(&self.path)? {
+            found.extend(entry?.file_name().to_str().and_then(parsed));
         }
         Ok(found)
     }
@@ -88,12 +81,6 @@ impl ExportFiles {
 /// Whether the file was removed since it was opened.
 pub(crate) fn is_removed(file: &File) -> io::Result<bool> {
     Ok(file.metadata()?.nlink() == 0)
-}
-
-fn parsed(name: &str) -> Option<(&str, i32)> {
-    let (id, fence) = name.strip_suffix(PART).unwrap_or(name).split_once('.')?;
-    id.parse::<Ulid>().ok()?;
-    Some((id, fence.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -107,7 +94,7 @@ mod tests {
     #[test]
     fn a_file_is_read_once_it_is_whole_and_not_before() {
         let folder = tempfile::tempdir().expect("a folder");
-        let files = ExportFiles::open(&folder.path().join("new")).expect("a folder");
+        let files = Folder::open(&folder.path().join("new")).expect("a folder");
         let mut part = files.begin(ID, 1).expect("a part");
         part.write_all(b"abc").expect("written");
         assert!(files.read(ID, 1).expect("asked").is_none());
@@ -123,11 +110,11 @@ mod tests {
     #[test]
     fn files_of_others_are_not_listed() {
         let folder = tempfile::tempdir().expect("a folder");
-        let files = ExportFiles::open(folder.path()).expect("a folder");
+        let files = Folder::open(folder.path()).expect("a folder");
         drop(files.begin(ID, 7).expect("a part"));
         for other in ["notes.txt", ".hidden", "a.1", &format!("{ID}.x"), ID, &format!("{ID}.1.tmp")] {
             File::create(folder.path().join(other)).expect("made");
         }
-        assert_eq!(files.list().expect("listed"), HashSet::from([(ID.to_owned(), 7)]));
+        assert_eq!(files.list().expect("listed"), Found::from([(ID.to_owned(), 7)]));
     }
 }
