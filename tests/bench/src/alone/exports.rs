@@ -12,6 +12,9 @@ use crate::rounds::median;
 /// Foreign load from which on a round tells little, in cores, as in [`crate::rounds`].
 const NOISY: f64 = 0.4;
 
+/// How often the memory of a short export and of a long one is compared: what the allocator holds differs from run to run.
+const MEMORY_ROUNDS: usize = 3;
+
 /// Of one run.
 #[derive(Debug, Clone, Copy)]
 struct Run {
@@ -139,21 +142,25 @@ fn report(n_rows: u64, contestants: &[Contestant], all: &[Vec<Run>]) {
     }
 }
 
-/// Of an export of all rows, and of one that has each several times.
+/// Of an export of all rows, and of one that has each several times, in turn; the medians.
 async fn memory(depot: &Depot, n_rows: [u64; 2], fresh: f64) {
     println!(
         "\n| | rows | file MB | s | most memory MB (goal 64) | more (goal 8) |\n|---|---|---|---|---|---|"
     );
     for format in ["parquet", "csv"] {
-        let mut most = Vec::new();
-        for n in n_rows {
-            let run = measure(depot, &Work::Export(times(format, n / n_rows[0])), n, fresh).await;
-            most.push(run.megabytes);
-            let (file, more) = (run.bytes as f64 / 1e6, run.megabytes - most[0]);
-            println!(
-                "| {format} | {n} | {file:.0} | {:.1} | {:.1} | {more:.1} |",
-                run.seconds, run.megabytes
-            );
+        let mut runs = [Vec::new(), Vec::new()];
+        for _ in 0..MEMORY_ROUNDS {
+            for (runs, n) in runs.iter_mut().zip(n_rows) {
+                let work = Work::Export(times(format, n / n_rows[0]));
+                runs.push(measure(depot, &work, n, fresh).await);
+            }
+        }
+        let of = |i: usize, value: fn(&Run) -> f64| median(runs[i].iter().map(value).collect());
+        let megabytes = |i| of(i, |run| run.megabytes);
+        for (i, n) in n_rows.iter().enumerate() {
+            let (file, seconds) = (of(i, |run| run.bytes as f64) / 1e6, of(i, |run| run.seconds));
+            let more = megabytes(i) - megabytes(0);
+            println!("| {format} | {n} | {file:.0} | {seconds:.1} | {:.1} | {more:.1} |", megabytes(i));
         }
     }
 }
