@@ -48,7 +48,7 @@ soaks := writes::protection::writers::of_writers_with_one_version_exactly_one_wi
   webhooks::crash::every_event_is_delivered_and_in_the_order_of_its_row_whatever_is_killed \
   openapi::requests::schemathesis_finds_no_answer_that_is_not_documented
 
-# Flags of the benchmark: make bench BENCH='--only row --rounds 3', or BENCH='--only reconcile --objects 1000'
+# Flags of the benchmark: make bench BENCH='--only row --rounds 3', BENCH='--only reconcile --objects 1000', or BENCH='--only exports --rows 1000000'
 BENCH ?=
 
 .PHONY: help run cluster check test soak bench messages lint fmt deny crds fuzz postgres pgbouncer clients kubernetes console chromium tools clean

@@ -55,7 +55,13 @@ pub(crate) fn forget_most(pid: u32) {
     fs::write(format!("/proc/{pid}/clear_refs"), "5").expect("the process is ours");
 }
 
+/// How many of these processes run, or wait for a core.
+pub(crate) fn runnable(pids: &[u32]) -> usize {
+    pids.iter().filter_map(|pid| stat(*pid)).filter(|stat| stat.is_runnable).count()
+}
+
 struct Stat {
+    is_runnable: bool,
     parent: u32,
     ticks: u64,
 }
@@ -66,5 +72,6 @@ fn stat(pid: u32) -> Option<Stat> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |i: usize| fields.get(i).and_then(|it| it.parse::<u64>().ok());
     let ticks = number(11)? + number(12)? + number(13)? + number(14)?;
-    Some(Stat { parent: fields.get(1)?.parse().ok()?, ticks })
+    let is_runnable = fields.first() == Some(&"R");
+    Some(Stat { is_runnable, parent: fields.get(1)?.parse().ok()?, ticks })
 }

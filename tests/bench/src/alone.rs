@@ -1,6 +1,8 @@
 //! Benchmarks that run by themselves only: each sets a stage of its own.
 
+pub(crate) mod abuse;
 pub(crate) mod events;
+pub(crate) mod exports;
 pub(crate) mod reconcile;
 pub(crate) mod revoked;
 pub(crate) mod schemas;

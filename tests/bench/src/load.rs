@@ -97,7 +97,8 @@ struct Head {
     chunked: bool,
 }
 
-async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<u16> {
+/// Reads a whole answer; its status.
+pub(crate) async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<u16> {
     buffer.clear();
     let (status, head) = head(stream, buffer).await?;
     rest(stream, buffer, &head).await?;

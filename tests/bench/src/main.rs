@@ -11,13 +11,14 @@ mod rounds;
 mod stage;
 mod storm;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use serde_json::Value;
 
-use alone::{events, reconcile, revoked, schemas, unknown_tenants};
+use alone::{abuse, events, exports, reconcile, revoked, schemas, unknown_tenants};
 use peer::{Ask, Peer};
 use rounds::{Contestant, Work};
 use stage::Stage;
@@ -31,12 +32,18 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or events, reconcile, revoked, schemas and unknown-tenants, each of which runs by itself only
+    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or abuse, events, exports, reconcile, revoked, schemas and unknown-tenants, each of which runs by itself only
     #[arg(long)]
     only: Option<String>,
     /// How many objects there are while reconciling is measured, and how many permission sets with schemas
     #[arg(long, default_value_t = 1000)]
     objects: usize,
+    /// How many rows are exported
+    #[arg(long, default_value_t = 1_000_000)]
+    rows: u64,
+    /// How often each of them stands in the longer export whose memory is compared
+    #[arg(long, default_value_t = 5)]
+    times: u64,
     /// Folder with the other servers, which tests/setup/bench.sh fills
     #[arg(long, env = "ROWGATE_BENCH_TOOLS")]
     tools: Option<PathBuf>,
@@ -55,6 +62,12 @@ enum Role {
     /// Be the control: what the benchmark starts as a process of its own
     #[command(hide = true)]
     Control { uri: String, port: u16 },
+    /// Be the abuser of a key, until the input ends
+    #[command(hide = true)]
+    Attack { address: SocketAddr, key: String },
+    /// Use so many cores, until the end by a signal
+    #[command(hide = true)]
+    Burn { cores: f64 },
 }
 
 #[tokio::main]
@@ -68,6 +81,19 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         None if cli.only.as_deref() == Some("events") => {
             events::run().await;
+            Ok(())
+        }
+        Some(Role::Attack { address, key }) => abuse::attack::run(*address, key).await,
+        Some(Role::Burn { cores }) => {
+            abuse::burner::burn(*cores);
+            Ok(())
+        }
+        None if cli.only.as_deref() == Some("abuse") => {
+            abuse::run(cli.rounds).await;
+            Ok(())
+        }
+        None if cli.only.as_deref() == Some("exports") => {
+            exports::run(cli.rows, cli.rounds, cli.times).await;
             Ok(())
         }
         None if cli.only.as_deref() == Some("revoked") => {
