@@ -31,8 +31,8 @@ pub use failure::{
     CallFailure, Cause, Failure, Malformed, QueryFailure, QueryFault, Refused, Rule, Unwritten, WriteFailure,
 };
 pub use key_sessions::{
-    Call, CallLimits, CallOutcome, Calls, Described, KeyLogins, KeySessions, Queries, Query, QueryColumn,
-    QueryLimits, QueryOutcome, RowForm, Typed, Typing, Values,
+    Call, CallLimits, CallOutcome, Calls, Described, KeyLogins, KeyPermit, KeySessions, Queries, Query,
+    QueryColumn, QueryLimits, QueryOutcome, RowForm, Typed, Typing, Values,
 };
 pub use nested::Nested;
 pub use request_pool::{Limits, Load, RequestPool, Sessions};

@@ -12,7 +12,7 @@ use std::time::Instant;
 use futures_util::FutureExt as _;
 use rowgate_core::problem::{Code, Problem};
 use rowgate_core::role::SHARED_ROLE;
-use rowgate_pg::wire::{Query, QueryFailure, QueryOutcome, Values};
+use rowgate_pg::wire::{KeyPermit, Query, QueryFailure, QueryOutcome, Values};
 use rowgate_sql::shape::Shape;
 use rowgate_sql::sql_request::SqlRequest;
 use rowgate_sql::text::Sql;
@@ -37,8 +37,16 @@ pub struct SqlAnswer {
     pub columns: Vec<SqlColumn>,
     /// Objects joined by commas.
     pub json: Vec<u8>,
-    /// What follows on them; `Err`: nothing does, and whether rows were left out.
-    pub rest: Result<RemainingSql, bool>,
+    /// What follows on them; `Err`: nothing does.
+    pub rest: Result<RemainingSql, WholeSql>,
+}
+
+/// What there is to say of rows that are complete.
+pub struct WholeSql {
+    /// Rows were left out.
+    pub truncated: bool,
+    /// To be kept while they are in memory.
+    pub permit: Option<KeyPermit>,
 }
 
 /// Rows that are still to come.
@@ -53,10 +61,10 @@ pub struct RemainingSql {
 /// A part of them.
 pub enum SqlPart {
     Json(Vec<u8>),
-    /// The last rows, which may be none, and whether others were left out.
+    /// The last rows, which may be none.
     End {
         json: Vec<u8>,
-        truncated: bool,
+        whole: WholeSql,
     },
 }
 
@@ -129,7 +137,7 @@ impl Attempt for Select<'_> {
             }
             (None, Some(Ok(outcome))) => {
                 let _first = caller.trace.rows.set(outcome.n_rows);
-                (outcome.json, Err(outcome.more))
+                (outcome.json, Err(WholeSql { truncated: outcome.more, permit: outcome.permit }))
             }
             (None, Some(Err(failure))) => {
                 return Err(problem::of(caller, context, (select, self.wording), failure));
@@ -179,9 +187,9 @@ impl RemainingSql {
             None => ready!(self.running.poll_unpin(cx)),
         };
         Poll::Ready(match ended {
-            Ok(QueryOutcome { json, n_rows, more, .. }) => {
+            Ok(QueryOutcome { json, n_rows, more, permit, .. }) => {
                 let _first = self.trace.rows.set(n_rows);
-                Ok(SqlPart::End { json, truncated: more })
+                Ok(SqlPart::End { json, whole: WholeSql { truncated: more, permit } })
             }
             Err(failure) => {
                 self.trace.fault("an answer was cut short", &problem::cause(&failure));

@@ -76,6 +76,31 @@ async fn a_row_that_grows_when_it_is_written_ends_at_its_limit() {
     assert_eq!(few["value"][0]["a"].as_array().map(Vec::len), Some(9));
 }
 
+/// Seen to fail where the place of a query is free again once PostgreSQL has given the answer.
+#[tokio::test]
+async fn an_answer_that_is_not_read_keeps_the_place_of_its_query() {
+    let lab = Lab::open().await;
+    let long = "select string_agg(repeat('x', 1000), '') as a from generate_series(1, 25000)";
+    let (url, key) = (format!("{}/api/ddl/sql", lab.world.url()), lab.world.key("north"));
+    let headers = [("X-API-Key", key.as_str()), ("Content-Type", "application/json")];
+    let body = json!({"query": long}).to_string();
+    let client = rowgate_tests::client::Client::new();
+    let mut unread = Vec::new();
+    for _ in 0..3 {
+        let answer = client.open("POST", &url, &headers, &body).await;
+        assert_eq!(answer.status(), 200);
+        unread.push(answer);
+    }
+    let (status, code, message) = lab.refused("north", "select 1 as a", json!({})).await;
+    assert_eq!((status, code.as_str()), (503, "Unavailable"), "{message}");
+    assert_eq!(lab.rows("south", "select 1 as a").await, json!([{"a": 1}]));
+    drop(unread);
+    until("a place", async || {
+        (lab.ask("north", "select 1 as a", json!({})).await.status == 200).then_some(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn what_has_no_end_is_ended_and_nothing_of_it_is_left() {
     let lab = Lab::with_timeout("500ms").await;

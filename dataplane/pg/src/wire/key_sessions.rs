@@ -33,6 +33,7 @@ mod queries;
 mod session_cache;
 
 pub use calls::{Call, CallLimits, CallOutcome, Calls};
+pub use key_queue::KeyPermit;
 pub use queries::{
     Described, Queries, Query, QueryColumn, QueryLimits, QueryOutcome, RowForm, Typed, Typing, Values,
 };

@@ -1,13 +1,15 @@
 //! `{"columns":[...],"value":[...],"truncated":false}`: rows as JSON, whole or as PostgreSQL gives them.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use hyper::body::Frame;
+use hyper::body::{Frame, SizeHint};
+use rowgate_pg::wire::KeyPermit;
 use serde_json::json;
 
 use crate::api::rest::rows::Chunks;
@@ -21,10 +23,13 @@ pub(super) fn rows(answer: SqlAnswer) -> Response {
     let columns = serde_json::Value::from_iter(answer.columns.iter().map(column));
     let begin = Bytes::from(format!("{{\"columns\":{columns},\"value\":["));
     match answer.rest {
-        Err(truncated) => whole([begin, Bytes::from(answer.json), end(truncated)]),
+        Err(rest) => {
+            let chunks = chunks([begin, Bytes::from(answer.json), end(rest.truncated)]);
+            Response::new(Body::new(KeptSql { chunks, _permit: rest.permit }))
+        }
         Ok(rest) => {
             let chunks = VecDeque::from([begin, Bytes::from(answer.json)]);
-            Response::new(Body::new(StreamedSql { chunks, rest: Some(rest) }))
+            Response::new(Body::new(StreamedSql { chunks, rest: Some(rest), permit: None }))
         }
     }
 }
@@ -33,11 +38,37 @@ pub(super) fn rows(answer: SqlAnswer) -> Response {
 pub(super) fn plan(answer: &SqlAnswer) -> Response {
     let row: serde_json::Value = serde_json::from_slice(&answer.json).unwrap_or_default();
     let plan = row.as_object().and_then(|row| row.values().next()).cloned().unwrap_or_default();
-    whole([Bytes::from(json!({ "plan": plan }).to_string()), Bytes::new(), Bytes::new()])
+    Response::new(Body::from(json!({ "plan": plan }).to_string()))
 }
 
-fn whole(chunks: [Bytes; 3]) -> Response {
-    Response::new(Body::new(Chunks(chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect())))
+fn chunks(chunks: [Bytes; 3]) -> Chunks {
+    Chunks(chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect())
+}
+
+/// The body of an answer that is complete. It goes when the last byte is on its way.
+struct KeptSql {
+    chunks: Chunks,
+    _permit: Option<KeyPermit>,
+}
+
+impl hyper::body::Body for KeptSql {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.chunks).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.chunks.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.chunks.size_hint()
+    }
 }
 
 /// What follows on the rows.
@@ -50,6 +81,7 @@ fn end(truncated: bool) -> Bytes {
 struct StreamedSql {
     chunks: VecDeque<Bytes>,
     rest: Option<RemainingSql>,
+    permit: Option<KeyPermit>,
 }
 
 impl hyper::body::Body for StreamedSql {
@@ -66,9 +98,10 @@ impl hyper::body::Body for StreamedSql {
         let Some(rest) = &mut self.rest else { return Poll::Ready(None) };
         match ready!(rest.poll_next(cx)) {
             Ok(SqlPart::Json(json)) => return Poll::Ready(Some(Ok(Frame::data(Bytes::from(json))))),
-            Ok(SqlPart::End { json, truncated }) => {
-                self.chunks
-                    .extend([Bytes::from(json), end(truncated)].into_iter().filter(|it| !it.is_empty()));
+            Ok(SqlPart::End { json, whole }) => {
+                let last = [Bytes::from(json), end(whole.truncated)];
+                self.chunks.extend(last.into_iter().filter(|it| !it.is_empty()));
+                self.permit = whole.permit;
             }
             Err(cut_short) => {
                 self.rest = None;

@@ -115,7 +115,7 @@ fn of_tenants() -> Vec<Case> {
             Reason::NotServedYet,
             "a field of a later version",
             "database.serverSecretRef",
-            tenant("unserved", "  database: {serverSecretRef: {name: other}}\n", &[NOTES]),
+            bare("unserved", "database: {serverSecretRef: {name: other}}"),
         ),
         of(
             "observed",

@@ -19,7 +19,7 @@ pub(super) struct KeyQueue {
 
 /// The right to run one, given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct KeyPermit {
+pub struct KeyPermit {
     key: Ulid,
     shared: Arc<Shared>,
 }

@@ -44,6 +44,11 @@ pub(super) trait Work: Send + Sync + 'static {
 
     /// There is no answer; the text is for the log.
     fn lost(cause: String) -> Self::Failure;
+
+    /// What keeps the right to run one for as long as the answer is in memory.
+    fn keep(_: &mut Self::Outcome, permit: KeyPermit) {
+        drop(permit);
+    }
 }
 
 pub(super) type Answer<W> = Result<<W as Work>::Outcome, <W as Work>::Failure>;
@@ -156,16 +161,16 @@ async fn run<W: Work>(
     let (_, role) = sessions.login(work.role());
     if fate == Fate::Kept && matches!(timeout(GRACE, session.connection.renew(role)).await, Ok(true)) {
         sessions.sessions.put(session);
-        drop(permit);
-        return answer::<W>(caller, given);
-    }
-    if fate == Fate::Terminated {
+    } else if fate == Fate::Terminated {
         answer::<W>(caller, given);
-        sessions.until_gone(&session.backend, || inner.tasks.is_closed()).await;
-    } else {
-        drop(permit);
-        answer::<W>(caller, given);
+        return sessions.until_gone(&session.backend, || inner.tasks.is_closed()).await;
     }
+    let mut given = given;
+    match &mut given {
+        Ok(outcome) => W::keep(outcome, permit),
+        Err(_) => drop(permit),
+    }
+    answer::<W>(caller, given);
 }
 
 fn answer<W: Work>(caller: Caller<W>, answer: Answer<W>) {

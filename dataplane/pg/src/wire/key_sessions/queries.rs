@@ -12,6 +12,7 @@ use rowgate_sql::text::{Bind, Format, Ident};
 use tokio::sync::mpsc;
 
 use super::KeySessions;
+use super::key_queue::KeyPermit;
 use super::key_statements::{Answer, KeyStatements, Ran, Work};
 use crate::wire::ask::{Ask, KeyRow};
 use crate::wire::connection::Connection;
@@ -101,6 +102,9 @@ pub struct QueryOutcome {
     pub n_rows: usize,
     /// There are more rows than were taken.
     pub more: bool,
+    /// The right to run a query: kept for as long as the answer is in memory, so that a client that does not read it has no more of them
+    /// than it may have queries.
+    pub permit: Option<KeyPermit>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,6 +229,10 @@ impl Work for Asked {
 
     fn lost(cause: String) -> QueryFailure {
         Failure::Unavailable(cause).into()
+    }
+
+    fn keep(outcome: &mut QueryOutcome, permit: KeyPermit) {
+        outcome.permit = Some(permit);
     }
 }
 

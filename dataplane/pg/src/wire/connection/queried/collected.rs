@@ -145,7 +145,7 @@ impl Collected {
             }
             Taken::Wire { bytes, n_rows, more, .. } => (bytes, n_rows, more),
         };
-        QueryOutcome { columns, json, n_rows, more: more || is_cut }
+        QueryOutcome { columns, json, n_rows, more: more || is_cut, permit: None }
     }
 }
 
