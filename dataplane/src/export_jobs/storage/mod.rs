@@ -55,7 +55,7 @@ pub(crate) enum Storage {
 /// A file that is being written.
 pub(super) enum Writer {
     File(BufWriter<File>),
-    Upload(Upload),
+    Upload(Box<Upload>),
 }
 
 impl Storage {
@@ -77,7 +77,9 @@ impl Storage {
                 let file = BufWriter::with_capacity(BUFFER, folder.begin(id, fence)?);
                 Ok(Writer::File(file))
             }
-            Storage::Objects(objects) => Ok(Writer::Upload(Upload::new(objects.clone(), id, fence, name))),
+            Storage::Objects(objects) => {
+                Ok(Writer::Upload(Box::new(Upload::new(objects.clone(), id, fence, name))))
+            }
         }
     }
 
