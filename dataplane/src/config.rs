@@ -16,7 +16,7 @@ use rowgate_program::tls;
 
 use crate::api::surface::Surfaces;
 use crate::export_jobs::MAX_ROWS;
-use crate::export_jobs::storage::Place;
+use crate::export_jobs::storage::StorageConfig;
 use crate::export_jobs::storage::location::Location;
 use crate::server::proxies::TrustedProxies;
 
@@ -136,7 +136,7 @@ pub struct ServerSettings {
     /// To which webhooks may be sent, beside the public internet.
     pub webhook_ranges: Vec<IpNet>,
     /// `None`: exports are off.
-    pub exports: Option<Place>,
+    pub exports: Option<StorageConfig>,
     /// Of one export.
     pub exports_max_rows: usize,
     /// Of each tenant's database.
@@ -249,9 +249,9 @@ impl ServerFlags {
         let ranges = given.or("webhook-ranges", self.webhook_ranges.as_deref(), "", networks);
         let dir = given.or("exports-dir", self.exports_dir.as_deref(), "", folder);
         let exports = given.or("exports-url", self.exports_url.as_deref(), "", |text| match (text, &dir) {
-            ("", dir) => Ok(dir.clone().flatten().map(Place::Folder)),
+            ("", dir) => Ok(dir.clone().flatten().map(StorageConfig::Folder)),
             (_, Some(Some(_))) => Err("is there beside --exports-dir; leave one of them out".to_owned()),
-            (text, _) => Location::parse(text).map(|location| Some(Place::Objects(location))),
+            (text, _) => Location::parse(text).map(|location| Some(StorageConfig::Objects(location))),
         });
         let max_rows = self.exports_max_rows.as_deref();
         let max_rows = given.or("exports-max-rows", max_rows, "50000000", |text| between(text, 1, MAX_ROWS));

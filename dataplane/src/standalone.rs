@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::console::{Console, ConsoleFiles};
 use crate::app::{self, AppConfig, Listeners};
 use crate::config::{ServerFlags, ServerSettings};
-use crate::export_jobs::storage::Place;
+use crate::export_jobs::storage::StorageConfig;
 
 /// The flags of `standalone`: those of a data plane, and its own.
 #[derive(Debug, Clone, Default, Args)]
@@ -56,7 +56,7 @@ impl Flags {
     pub fn settings(self) -> Result<(ServerSettings, ConsoleSetting, StandaloneSettings), Mistakes> {
         match (self.server.settings(), self.standalone.settings()) {
             (Ok(mut server), Ok(standalone)) => {
-                server.exports.get_or_insert_with(|| Place::Folder(standalone.state.join("exports")));
+                server.exports.get_or_insert_with(|| StorageConfig::Folder(standalone.state.join("exports")));
                 Ok((server, ConsoleSetting::of(self.console), standalone))
             }
             (server, standalone) => {

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::Tasks;
 use crate::server::metrics::Count;
-use storage::{Place, Storage, StorageError};
+use storage::{Storage, StorageConfig, StorageError};
 
 pub(crate) mod follow;
 mod job;
@@ -103,7 +103,7 @@ impl Exports {
     /// # Errors
     /// The folder cannot be made, or not be written to; the environment has no credentials for object storage.
     pub(crate) fn new(
-        (place, max_rows): (&Place, usize),
+        (place, max_rows): (&StorageConfig, usize),
         link_key: LinkKey,
         replica: Ulid,
         (login, share): (Login, &Share),

@@ -6,7 +6,7 @@ use sqlparser::ast::{
     WindowFrameBound, WindowSpec, WindowType,
 };
 
-use super::functions::{BOUNDED, GRAMMAR, MAX_LENGTH, NOW, is_allowed, postgres_way};
+use super::allowed::functions::{BOUNDED, GRAMMAR, MAX_LENGTH, NOW, is_allowed, postgres_way};
 use super::names::{parts, place, quote};
 use super::refusal::{Checked, Refusal};
 use super::walk::Walk;

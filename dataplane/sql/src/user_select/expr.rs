@@ -7,11 +7,12 @@ use sqlparser::ast::{
     ObjectNamePart, Query, Spanned as _, Subscript, TypedString, UnaryOperator, Value, ValueWithSpan,
 };
 
+use super::allowed::operators::{is_binary_allowed, is_unary_allowed};
+use super::allowed::types;
+use super::call;
 use super::names::{column, parts, quote};
-use super::operators::{is_binary_allowed, is_unary_allowed};
 use super::refusal::{Checked, Refusal, TextPosition};
 use super::walk::Walk;
-use super::{call, types};
 
 impl Walk<'_> {
     pub(super) fn expr(&mut self, expr: &mut Expr) -> Checked {

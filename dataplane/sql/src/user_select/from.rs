@@ -6,7 +6,7 @@ use sqlparser::ast::{
 };
 use sqlparser::parser::Parser;
 
-use super::functions::IN_FROM;
+use super::allowed::functions::IN_FROM;
 use super::names::{parts, place, quote, relation};
 use super::refusal::{Checked, Refusal, TextPosition};
 use super::stand_in;

@@ -28,7 +28,7 @@ pub(super) type Found = HashSet<(String, i32)>;
 
 /// Where the files go, as a setting says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum StorageConfig {
     Folder(PathBuf),
     Objects(location::Location),
 }
@@ -59,14 +59,16 @@ pub(super) enum Writer {
 }
 
 impl Storage {
-    pub(super) fn open(place: &Place) -> Result<Storage, StorageError> {
+    pub(super) fn open(place: &StorageConfig) -> Result<Storage, StorageError> {
         match place {
-            Place::Folder(path) => {
+            StorageConfig::Folder(path) => {
                 let folder = Folder::open(path);
                 let folder = folder.map_err(|source| StorageError::Folder { path: path.clone(), source });
                 folder.map(Storage::Folder)
             }
-            Place::Objects(location) => location.open().map(Storage::Objects).map_err(StorageError::Objects),
+            StorageConfig::Objects(location) => {
+                location.open().map(Storage::Objects).map_err(StorageError::Objects)
+            }
         }
     }
 

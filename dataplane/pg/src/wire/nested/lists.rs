@@ -6,7 +6,7 @@ use rowgate_core::cursor::{self, Position};
 use rowgate_core::derive::CursorKey;
 use rowgate_sql::compile::{CompiledLevel, Member};
 use rowgate_sql::query::ConnectionPart;
-use rowgate_sql::shape::Shape;
+use rowgate_sql::shape::{Encoding, Shape};
 
 use super::Nested;
 use crate::wire::connection::frames::Fields;
@@ -362,11 +362,7 @@ fn write_row(
     Ok(())
 }
 
-fn value(
-    value: Option<&[u8]>,
-    encoding: &rowgate_sql::shape::Encoding,
-    out: &mut Vec<u8>,
-) -> Result<(), NoAnswer> {
+fn value(value: Option<&[u8]>, encoding: &Encoding, out: &mut Vec<u8>) -> Result<(), NoAnswer> {
     match value {
         None => out.extend_from_slice(b"null"),
         Some(value) => json::write(encoding, value, out)?,

@@ -27,6 +27,6 @@ string 1:8	select $$a$$
 string 1:8	select N'a'
 column 1:8	select t.pg_sleep from t
 column 1:8	select a.b.c.d from t
-operator 1:8	select - -a from t
-operator 1:8	select ~ ~a from t
-operator 1:8	select - +a from t
+operator 1:11	select - -a from t
+operator 1:11	select ~ ~a from t
+operator 1:11	select - +a from t

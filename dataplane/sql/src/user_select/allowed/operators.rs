@@ -3,7 +3,7 @@
 
 use sqlparser::ast::{BinaryOperator as B, UnaryOperator as U};
 
-pub(super) fn is_binary_allowed(op: &B) -> bool {
+pub(in crate::user_select) fn is_binary_allowed(op: &B) -> bool {
     matches!(
         op,
         B::Plus
@@ -52,6 +52,6 @@ pub(super) fn is_binary_allowed(op: &B) -> bool {
     )
 }
 
-pub(super) fn is_unary_allowed(op: &U) -> bool {
+pub(in crate::user_select) fn is_unary_allowed(op: &U) -> bool {
     matches!(op, U::Plus | U::Minus | U::Not | U::BitwiseNot)
 }

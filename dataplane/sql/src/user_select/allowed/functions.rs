@@ -9,18 +9,18 @@
 //! widths are data). `repeat`, `lpad` and `rpad` need a written length ([`BOUNDED`]).
 
 /// Written without `pg_catalog`: PostgreSQL's grammar knows them, no function has the name.
-pub(super) const GRAMMAR: &[&str] = &["coalesce", "nullif", "greatest", "least", "grouping"];
+pub(in crate::user_select) const GRAMMAR: &[&str] = &["coalesce", "nullif", "greatest", "least", "grouping"];
 
 /// Written without brackets, or with a precision only.
-pub(super) const NOW: &[&str] =
+pub(in crate::user_select) const NOW: &[&str] =
     &["current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"];
 
 /// The second argument is a length, which is a number in the text of at most [`MAX_LENGTH`].
-pub(super) const BOUNDED: &[&str] = &["repeat", "lpad", "rpad"];
-pub(super) const MAX_LENGTH: u64 = 1_000;
+pub(in crate::user_select) const BOUNDED: &[&str] = &["repeat", "lpad", "rpad"];
+pub(in crate::user_select) const MAX_LENGTH: u64 = 1_000;
 
 /// May stand in FROM. The deadline and the row limit bound what `generate_series` makes.
-pub(super) const IN_FROM: &[&str] = &[
+pub(in crate::user_select) const IN_FROM: &[&str] = &[
     "generate_series",
     "unnest",
     "json_array_elements",
@@ -302,12 +302,12 @@ const OTHER: &[&str] = &[
 const LISTS: [&[&str]; 11] =
     [TEXT, NUMBERS, TIMES, JSON, ARRAYS, AGGREGATES, WINDOWS, TEXT_SEARCH, OTHER, BOUNDED, IN_FROM];
 
-pub(super) fn is_allowed(name: &str) -> bool {
+pub(in crate::user_select) fn is_allowed(name: &str) -> bool {
     LISTS.iter().any(|list| list.contains(&name))
 }
 
 /// What PostgreSQL has in place of a function of T-SQL.
-pub(super) fn postgres_way(name: &str) -> Option<&'static str> {
+pub(in crate::user_select) fn postgres_way(name: &str) -> Option<&'static str> {
     Some(match name {
         "isnull" => "coalesce(a, b)",
         "getdate" | "sysdatetime" | "sysdatetimeoffset" => "now()",

@@ -3,7 +3,7 @@
 
 use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, ObjectNamePart};
 
-use super::refusal::{Checked, Refusal, TextPosition};
+use crate::user_select::refusal::{Checked, Refusal, TextPosition};
 
 /// Types that sqlparser has no word for.
 const BY_NAME: &[&str] = &[
@@ -23,7 +23,7 @@ const BY_NAME: &[&str] = &[
 ];
 
 /// The name as it is reported, where the type is allowed.
-pub(super) fn check(ty: &mut DataType, at: TextPosition) -> Checked<String> {
+pub(in crate::user_select) fn check(ty: &mut DataType, at: TextPosition) -> Checked<String> {
     use DataType as T;
     let allowed = match ty {
         T::Char(length)
