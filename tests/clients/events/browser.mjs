@@ -1,4 +1,5 @@
-// Reads the events of a table with a browser's EventSource, in the console's page, until it has the row `last`.
+// Reads the events of a table with a browser's EventSource, in the console's page, until it has the row `last`. EventSource gives up for good when it
+// is answered with anything but 200, as by a server that has just started (503): the page then begins another behind the last event.
 // Arguments: the folder of the packages, a folder to work in, the address, a tenant/key, Chromium. Standard input as that of resume.mjs.
 // It prints what the page was sent, as JSON.
 import { readFileSync, writeFileSync } from "node:fs";
@@ -18,18 +19,27 @@ const events = await page.evaluate(
   ({ key, after, half, last }) =>
     new Promise((end) => {
       const events = [];
-      const stream = `/console/proxy/${key}/api/ddl/events/stream?tables=accounts&after=${after}`;
-      const source = new EventSource(stream);
-      source.addEventListener("change", ({ data, lastEventId }) => {
-        const { EventId, op, key } = JSON.parse(data);
-        events.push({ id: lastEventId, op, row: key.id });
-        if (lastEventId !== EventId) end(`${EventId} has the id ${lastEventId}`);
-        if (key.id === half) window.half();
-        if (key.id !== last) return;
-        source.close();
-        end(events);
-      });
-      source.onerror = () => source.readyState === EventSource.CLOSED && end("the browser gave the stream up");
+      let nGivenUp = 0;
+      const read = (behind) => {
+        const stream = `/console/proxy/${key}/api/ddl/events/stream?tables=accounts&after=${behind}`;
+        const source = new EventSource(stream);
+        source.addEventListener("change", ({ data, lastEventId }) => {
+          const { EventId, op, key } = JSON.parse(data);
+          events.push({ id: lastEventId, op, row: key.id });
+          if (lastEventId !== EventId) end(`${EventId} has the id ${lastEventId}`);
+          if (key.id === half) window.half();
+          if (key.id !== last) return;
+          source.close();
+          end(events);
+        });
+        source.onerror = () => {
+          if (source.readyState !== EventSource.CLOSED) return;
+          nGivenUp += 1;
+          if (nGivenUp === 100) end("the browser gave the stream up a hundred times");
+          setTimeout(read, 100, events.at(-1)?.id ?? after);
+        };
+      };
+      read(after);
     }),
   { key, ...given },
 );
