@@ -78,9 +78,8 @@ fn query_of(
         return Err(PayloadError::Query(what.to_owned()));
     }
     if let Some(relation) = context.unreadable(query.select()) {
-        let name = relation.schema.iter().chain([&relation.name]).cloned().collect::<Vec<_>>().join(".");
         return Err(PayloadError::Query(format!(
-            "the payload query names {name}, which does not exist or which the owner key may not read"
+            "the payload query names {relation}, which does not exist or which the owner key may not read"
         )));
     }
     let bind = |name: &String| match value(name) {

@@ -1,5 +1,7 @@
 //! Names: each is quoted as PostgreSQL would fold it, so that the database reads the very name that was checked.
 
+use std::fmt;
+
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
 use super::Rules;
@@ -11,6 +13,15 @@ pub struct Relation {
     /// `None`: found by the session's search path.
     pub schema: Option<String>,
     pub name: String,
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.schema {
+            Some(schema) => write!(f, "{schema}.{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
 }
 
 /// Views that show a role only columns that it holds a privilege on; for the SQL endpoint. Names of constraints often tell those of others.

@@ -63,8 +63,8 @@ fn of_refused(
 /// Names, rights and types are one refusal. Only names that the key may read stand in it.
 pub(super) fn unfit(context: &KeyContext, select: &UserSelect) -> Problem {
     if let Some(relation) = context.unreadable(select) {
-        let name = relation.schema.iter().chain([&relation.name]).cloned().collect::<Vec<_>>().join(".");
-        let what = format!("the query names {name}, which does not exist or which this API key may not read");
+        let what =
+            format!("the query names {relation}, which does not exist or which this API key may not read");
         let problem = Problem::new(Code::InvalidSql, what);
         let tables = context.readable_tables();
         return match tables.is_empty() {

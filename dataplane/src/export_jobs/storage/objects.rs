@@ -121,12 +121,7 @@ impl Objects {
     }
 }
 
-/// For `io::Write`. The storage may take it another time.
-pub(super) fn io_error(error: Error) -> io::Error {
-    io::Error::other(error)
-}
-
-/// Whether a write failed because of object storage.
+/// Whether a write failed because of object storage, which may take it another time.
 pub(in crate::export_jobs) fn is_of_storage(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Error>())
 }

@@ -13,7 +13,7 @@ use object_store::{
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use super::objects::{Objects, Uploads, io_error};
+use super::objects::{Objects, Uploads};
 use super::{disposition, media_type};
 
 /// Of each part but the last. S3 takes 5 MiB and more, R2 only parts of one size.
@@ -69,7 +69,7 @@ impl Upload {
     /// The object is there as a whole once this returns. Gives its length.
     pub(super) fn finish(mut self) -> io::Result<u64> {
         let runtime = self.runtime.clone();
-        runtime.block_on(self.end()).map_err(io_error)?;
+        runtime.block_on(self.end()).map_err(io::Error::other)?;
         Ok(self.n_bytes)
     }
 
@@ -127,7 +127,7 @@ impl Write for Upload {
             }
             let full = std::mem::replace(&mut self.filling, Vec::with_capacity(PART_LEN));
             let runtime = self.runtime.clone();
-            runtime.block_on(self.put(full)).map_err(io_error)?;
+            runtime.block_on(self.put(full)).map_err(io::Error::other)?;
         }
         Ok(taken)
     }
