@@ -1,5 +1,5 @@
 // Reads the events of a table with a browser's EventSource, in the console's page, until it has the row `last`. EventSource gives up for good when it
-// is answered with anything but 200, as by a server that has just started (503): the page then begins another behind the last event.
+// is answered with anything but 200, as by a console that has not read its keys yet (404): the page then begins another behind the last event.
 // Arguments: the folder of the packages, a folder to work in, the address, a tenant/key, Chromium. Standard input as that of resume.mjs.
 // It prints what the page was sent, as JSON.
 import { readFileSync, writeFileSync } from "node:fs";

@@ -118,6 +118,11 @@ async fn a_tenant_has_as_many_streams_as_its_limit() {
     assert!(refused.headers().contains_key("retry-after"), "{refused:?}");
     let text = refused.text().await.expect("an answer");
     assert!(text.contains("limits.streams of the Tenant allows, 1;"), "{text}");
+    // EventSource would give up for good
+    let mut again = bank.stream("all", "", &[("Last-Event-ID", "1.1.1")]).await;
+    let empty = again.block().await.expect("a comment");
+    assert!(empty.retry >= Some(1000) && empty.comments.concat().contains("limits.streams"), "{empty:?}");
+    assert!(again.block().await.is_none(), "it ends");
     drop(stream);
     until("a free place", async || (open().await.status() == 200).then_some(())).await;
 }

@@ -10,6 +10,7 @@ use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use futures_util::stream::unfold;
+use rowgate_core::problem::{Code, Problem};
 
 use super::follow::{Follower, Step};
 use super::request::EventsRequest;
@@ -28,14 +29,27 @@ const DRAINING: &str = "retry: 100\n:draining\n\n";
 
 /// `GET /api/ddl/events/stream?tables=&ops=&after=`, with `Last-Event-ID` of a reader that connects again.
 pub(crate) async fn open(
-    caller: Caller,
+    caller: Result<Caller, Refusal>,
     State(app): State<Arc<App>>,
     target: RequestTarget,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let last = headers.get("last-event-id").map(HeaderValue::as_bytes);
     let last = last.filter(|last| !last.is_empty()).map(|last| String::from_utf8_lossy(last).into_owned());
-    let parsed = |context: &_| EventsRequest::of_stream(context, target.query(), last.as_deref());
+    match begin(caller, app, &target, last.as_deref()).await {
+        Err(Refusal(problem)) if last.is_some() => later(&problem).ok_or(Refusal(problem)),
+        begun => begun,
+    }
+}
+
+async fn begin(
+    caller: Result<Caller, Refusal>,
+    app: Arc<App>,
+    target: &RequestTarget,
+    last: Option<&str>,
+) -> Result<Response, Refusal> {
+    let caller = caller?;
+    let parsed = |context: &_| EventsRequest::of_stream(context, target.query(), last);
     let context = retry::may(&caller, |context| parsed(context).map(drop)).await?;
     let EventsRequest { tables, ops, after, .. } = parsed(&context)?;
     let (follower, is_kept) = Follower::open(caller, app, &context, tables, ops, after).await?;
@@ -44,6 +58,19 @@ pub(crate) async fn open(
         reset(&mut first, &follower.cursor());
     }
     Ok(respond(first, follower, piece))
+}
+
+/// An empty stream in place of a refusal that time mends. EventSource gives up for good when it is answered with anything
+/// but 200, and a reader that connects again has no program beside it that would begin another.
+fn later(problem: &Problem) -> Option<Response> {
+    let seconds = match problem.code {
+        Code::Unavailable => 1,
+        Code::RateLimited => problem.retry_after.unwrap_or(1),
+        _ => return None,
+    };
+    let milliseconds = u64::from(seconds) * 1000;
+    let text = format!("retry: {milliseconds}\n:{}\n\n", problem.message.replace(['\r', '\n'], " "));
+    Some(label(Response::new(Body::from(text))))
 }
 
 fn piece(step: Step) -> Piece {
@@ -97,7 +124,10 @@ pub(crate) fn respond(
             Piece::Last(text) => Some((Ok(text), (None, None))),
         }
     });
-    let mut response = Response::new(Body::from_stream(pieces));
+    label(Response::new(Body::from_stream(pieces)))
+}
+
+fn label(mut response: Response) -> Response {
     // compression would hold events back
     response.extensions_mut().insert(Uncompressed);
     response.extensions_mut().insert(Endless);
@@ -123,6 +153,19 @@ pub(crate) fn block(text: &mut String, id: Option<&str>, event: &str, data: &str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_that_time_mends_is_told_as_a_comment() {
+        let (unavailable, limited) = (Problem::new(Code::Unavailable, "a\r\ndata: b"), Problem::rate_limited(5));
+        let text = |problem: &Problem| {
+            let body = later(problem)?.into_body();
+            let bytes = futures_util::FutureExt::now_or_never(axum::body::to_bytes(body, 1000));
+            Some(String::from_utf8(bytes?.ok()?.to_vec()).expect("text"))
+        };
+        assert_eq!(text(&unavailable).as_deref(), Some("retry: 1000\n:a  data: b\n\n"));
+        assert!(text(&limited).is_some_and(|text| text.starts_with("retry: 5000\n:")));
+        assert_eq!(text(&Problem::unauthorized()), None);
+    }
 
     #[test]
     fn no_data_can_end_an_event() {
