@@ -17,6 +17,8 @@ pub enum ConditionType {
     Stalled,
     /// Of a Tenant whose row changes are captured: all of them are, and kept for their time.
     EventsHealthy,
+    /// Of a Tenant: PUBLIC may execute no function of PostgreSQL in its database that runs a text as SQL.
+    CatalogHardened,
     /// Of a WebhookSubscription only: events reach the receiver.
     Delivering,
 }
@@ -130,6 +132,10 @@ reasons! {
     HistoryShortened,
     /// The log of row changes takes more than its limit of bytes.
     OutboxFull,
+    /// Rights of PUBLIC that nothing needs are revoked.
+    RightsRevoked,
+    /// PUBLIC has rights that nothing needs, and that only a superuser can revoke.
+    SuperuserNeeded,
     /// The object is being deleted, and what it stands for in the database is not gone yet.
     Deleting,
     /// The ApiKey that a WebhookSubscription names does not exist.
@@ -191,6 +197,8 @@ impl Reason {
             | Reason::DatabaseUnavailable
             | Reason::Drifted
             | Reason::EventsKept
+            | Reason::RightsRevoked
+            | Reason::SuperuserNeeded
             | Reason::CaptureMissing
             | Reason::RetentionLate
             | Reason::HistoryShortened

@@ -78,3 +78,5 @@ pub const DATAPLANE_ROLE: &str = "rowgate_dataplane";
 pub const OPERATOR_ROLE: &str = "rowgate_operator";
 /// The control database's name.
 pub const CONTROL_DATABASE: &str = "rowgate";
+/// The database that tenants' databases are copies of, where a superuser could make it.
+pub const TEMPLATE_DATABASE: &str = "rowgate_template";

@@ -7,6 +7,7 @@ use sqlx::{Connection as _, PgConnection};
 pub use holders::{Holder, Named, holders, leftovers, named};
 
 use crate::failure::PgError;
+use crate::hardening;
 use crate::introspect::actual::{Cluster, TenantDb};
 use crate::tenant::read_limits::{of, within};
 
@@ -51,6 +52,7 @@ pub async fn cluster(conn: &mut PgConnection, tenant: &Ulid, database: &str) -> 
         roles: cluster::roles(&mut snapshot, tenant, database).await?,
         memberships: cluster::memberships(&mut snapshot, tenant).await?,
         database: cluster::database(&mut snapshot, database).await?,
+        has_template: cluster::has_template(&mut snapshot).await?,
     };
     snapshot.rollback().await?;
     Ok(cluster)
@@ -76,6 +78,7 @@ async fn read_tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
         default_acl: routines::default_acl(&mut snapshot).await.map_err(of("pg_default_acl"))?,
         default_acl_in: routines::default_acl_in(&mut snapshot).await.map_err(of("pg_default_acl"))?,
         extensions: routines::extensions(&mut snapshot).await.map_err(of("pg_extension"))?,
+        public_rights: hardening::public_rights(&mut snapshot).await.map_err(of("pg_proc"))?,
         ..TenantDb::default()
     };
     if records::are_there(&mut snapshot).await? {

@@ -8,6 +8,7 @@ pub mod catalog;
 pub mod connect;
 pub mod control;
 pub mod failure;
+pub mod hardening;
 pub mod introspect;
 pub mod tenant;
 pub mod wire;

@@ -316,6 +316,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             rotated.extend(keys::finished(unfinished, &db));
         }
         report::outcome(state, &desired, &outcome, &db, now);
+        report::hardened(state, &db);
         state.events = None;
         if desired.entities.iter().any(|entity| entity.events) {
             let owner = logins.get(As::Owner).await?;

@@ -2,6 +2,7 @@
 
 mod escapes;
 mod fixture;
+mod hardening;
 mod keys;
 mod limits;
 mod refusals;

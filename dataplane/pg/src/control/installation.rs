@@ -11,6 +11,7 @@ use crate::failure::PgError;
 
 mod bootstrap;
 mod checks;
+mod template;
 mod operate;
 
 pub use bootstrap::open;

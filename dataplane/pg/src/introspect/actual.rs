@@ -25,6 +25,8 @@ pub struct Cluster {
     pub memberships: BTreeSet<Membership>,
     /// The tenant's database; `None`: it does not exist.
     pub database: Option<Database>,
+    /// Whether a superuser has made the template of tenants' databases.
+    pub has_template: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -92,6 +94,8 @@ pub struct TenantDb {
     pub default_acl_in: BTreeMap<(String, char), Acl>,
     /// Names of the extensions that are installed.
     pub extensions: BTreeSet<String>,
+    /// What PUBLIC may do in `pg_catalog` that nothing needs, as [`hardening`](crate::hardening) gives it.
+    pub public_rights: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::Ulid;
-use rowgate_core::role::{SHARED_ROLE, TenantLogin};
+use rowgate_core::role::{SHARED_ROLE, TEMPLATE_DATABASE, TenantLogin};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -151,4 +151,11 @@ pub(super) async fn database(conn: &mut PgConnection, name: &str) -> Result<Opti
     .fetch_optional(conn)
     .await?;
     row.map(|(id, owner, Json(acl))| Ok(Database { oid: oid(id)?, owner, acl })).transpose()
+}
+
+/// A superuser's: nobody else can have put anything into it.
+pub(super) async fn has_template(conn: &mut PgConnection) -> Result<bool, PgError> {
+    let has = "select exists (select from pg_database d join pg_roles o on o.oid = d.datdba \
+                              where d.datname = $1 and d.datistemplate and o.rolsuper)";
+    Ok(sqlx::query_scalar(has).bind(TEMPLATE_DATABASE).fetch_one(conn).await?)
 }

@@ -142,9 +142,9 @@ pub fn drop_database(database: &Ident) -> Sql {
 
 /// `create database ... owner`; cannot run in a transaction.
 #[must_use]
-pub fn create_database(database: &Ident, owner: &Ident) -> Sql {
+pub fn create_database(database: &Ident, owner: &Ident, template: &Ident) -> Sql {
     let mut sql = Sql::new();
     sql.lit("create database ").ident(database).lit(" owner ").ident(owner);
-    sql.lit(" template template0 encoding 'UTF8'");
+    sql.lit(" template ").ident(template).lit(" encoding 'UTF8'");
     sql
 }

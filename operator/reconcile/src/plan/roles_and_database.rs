@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rowgate_core::role::{CONTROL_DATABASE, SHARED_ROLE, TenantLogin};
+use rowgate_core::role::{CONTROL_DATABASE, SHARED_ROLE, TEMPLATE_DATABASE, TenantLogin};
 use rowgate_pg::introspect::actual::{Cluster, Membership as Member, Role};
 use rowgate_sql::ddl::grants;
 use rowgate_sql::ddl::roles::{self, Kind, Membership};
@@ -25,7 +25,8 @@ pub fn roles_and_database(desired: &Desired, actual: &Cluster, operator: &str) -
         ops.push(Op::new("the tenant's login roles", As::Operator, logins));
     }
     if actual.database.is_none() {
-        ops.extend(database(desired, operator));
+        let template = if actual.has_template { TEMPLATE_DATABASE } else { "template0" };
+        ops.extend(database(desired, operator, template));
     }
     ops
 }
@@ -106,11 +107,11 @@ fn database_of(setting: &str) -> Option<Ident> {
 }
 
 /// The owner's role is granted to the operator for the one statement that needs it.
-fn database(desired: &Desired, operator: &str) -> [Op; 3] {
+fn database(desired: &Desired, operator: &str, template: &str) -> [Op; 3] {
     let owner = ident(&TenantLogin::Owner.role(&desired.tenant));
     let operator = ident(operator);
-    let mut create =
-        Op::new("the database", As::Operator, vec![roles::create_database(&desired.database, &owner).into()]);
+    let create = roles::create_database(&desired.database, &owner, &ident(template));
+    let mut create = Op::new("the database", As::Operator, vec![create.into()]);
     create.transaction = false;
     let missing = format!("database {} is missing", desired.database.as_str());
     create.statements.iter_mut().for_each(|it| it.undoes.push(missing.clone()));

@@ -36,7 +36,8 @@ pub(crate) fn known(
         object: tenant.into(),
         generation: 0,
         findings: Findings::default(),
-        events: reported_events(&status.conditions),
+        events: reported(&status.conditions, ConditionType::EventsHealthy),
+        hardened: reported(&status.conditions, ConditionType::CatalogHardened),
         done: false,
         gone: false,
         replaced: false,
@@ -85,8 +86,8 @@ pub(crate) fn known(
     }
 }
 
-fn reported_events(conditions: &[Condition]) -> Option<(bool, StatusFinding)> {
-    let kind = format!("{:?}", ConditionType::EventsHealthy);
+fn reported(conditions: &[Condition], kind: ConditionType) -> Option<(bool, StatusFinding)> {
+    let kind = format!("{kind:?}");
     let condition = conditions.iter().find(|condition| condition.type_ == kind)?;
     let reason = Reason::ALL.iter().find(|reason| reason.as_str() == condition.reason)?;
     Some((condition.status == "True", (*reason, condition.message.clone())))
@@ -230,6 +231,21 @@ pub(crate) fn events(
         };
         format!("no key is given events of {schema}.{table}: its policy {policy} {why}; write it over the table's own columns")
     }));
+}
+
+/// Fills in what is left of the rights of PUBLIC.
+pub(crate) fn hardened(state: &mut TenantState, db: &TenantDb) {
+    let finding = match db.public_rights.len() {
+        0 => (
+            Reason::RightsRevoked,
+            "PUBLIC may execute no function of PostgreSQL that runs a text as SQL or writes into the server's log".to_owned(),
+        ),
+        n => {
+            let what = "that run a text as SQL or change settings; no caller's SQL may name them, and a superuser can take them away with the block in docs/sql.md";
+            (Reason::SuperuserNeeded, format!("PUBLIC has {n} rights in database {} {what}", state.database))
+        }
+    };
+    state.hardened = Some((finding.0 == Reason::RightsRevoked, finding));
 }
 
 /// Fills in what a converged plan says. `now` is the database's clock.

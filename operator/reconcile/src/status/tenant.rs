@@ -22,6 +22,8 @@ pub(crate) struct TenantState {
     pub(crate) findings: Findings,
     /// Of the log of row changes, where some are captured: whether all is well, and why.
     pub(crate) events: Option<(bool, Finding)>,
+    /// Of the rights of PUBLIC in its database, once they were read: whether none is left that nothing needs, and why.
+    pub(crate) hardened: Option<(bool, Finding)>,
     /// Whether the pass came to its end: the database is what the manifests say, as far as they can be followed. What is
     /// known of a pass that did not is what an earlier one found.
     pub(crate) done: bool,
@@ -73,6 +75,7 @@ pub(crate) struct TenantFacts<'a> {
     shared: &'a [ResolvedPermission],
     warnings: &'a [String],
     events: Option<&'a (bool, Finding)>,
+    hardened: Option<&'a (bool, Finding)>,
 }
 
 impl<'a> TenantFacts<'a> {
@@ -90,19 +93,22 @@ impl<'a> TenantFacts<'a> {
             shared: &state.shared,
             warnings: &state.findings.warnings,
             events: state.events.as_ref(),
+            hardened: state.hardened.as_ref(),
         }
     }
 
     pub(crate) fn status(&self, before: Transitions, now: Timestamp) -> TenantStatus {
-        let events = self.events.map(|(is_healthy, (reason, message))| {
-            let kind = ConditionType::EventsHealthy;
-            let since = before.since(kind, *is_healthy).unwrap_or(now);
-            condition(kind, *is_healthy, *reason, message.as_str(), self.generation, Time(since))
+        let own =
+            [(ConditionType::EventsHealthy, self.events), (ConditionType::CatalogHardened, self.hardened)];
+        let own = own.into_iter().filter_map(|(kind, found)| {
+            let (status, (reason, message)) = found?;
+            let since = before.since(kind, *status).unwrap_or(now);
+            Some(condition(kind, *status, *reason, message.as_str(), self.generation, Time(since)))
         });
         let conditions = self.verdict.conditions(self.generation, before, now);
         TenantStatus {
             observed_generation: self.generation,
-            conditions: conditions.into_iter().chain(events).collect(),
+            conditions: conditions.into_iter().chain(own).collect(),
             tenant_id: self.id.map(Ulid::to_string),
             slug: Some(self.slug.to_owned()),
             database: Some(self.database.to_owned()).filter(|name| !name.is_empty()),

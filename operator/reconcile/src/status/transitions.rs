@@ -12,6 +12,7 @@ pub(crate) struct Transitions {
     reconciling: Option<(bool, Timestamp)>,
     stalled: Option<(bool, Timestamp)>,
     events_healthy: Option<(bool, Timestamp)>,
+    catalog_hardened: Option<(bool, Timestamp)>,
     delivering: Option<(bool, Timestamp)>,
 }
 
@@ -32,6 +33,7 @@ impl Transitions {
             reconciling: of(ConditionType::Reconciling),
             stalled: of(ConditionType::Stalled),
             events_healthy: of(ConditionType::EventsHealthy),
+            catalog_hardened: of(ConditionType::CatalogHardened),
             delivering: of(ConditionType::Delivering),
         }
     }
@@ -43,6 +45,7 @@ impl Transitions {
             ConditionType::Reconciling => self.reconciling,
             ConditionType::Stalled => self.stalled,
             ConditionType::EventsHealthy => self.events_healthy,
+            ConditionType::CatalogHardened => self.catalog_hardened,
             ConditionType::Delivering => self.delivering,
         };
         turned.filter(|(before, _)| *before == status).map(|(_, since)| since)

@@ -5,6 +5,7 @@ use rowgate_core::role::{CONTROL_DATABASE, DATAPLANE_ROLE, OPERATOR_ROLE, SHARED
 use sqlx::{Connection as _, PgConnection};
 
 use super::checks::{self, Me, quoted};
+use super::template;
 use super::{CONTROL_LABEL, Installation, InstallationError, Marker, Roots, derived, read_marker, verifier};
 use crate::connect::login::Login;
 use crate::connect::session;
@@ -47,6 +48,9 @@ pub async fn open(admin: Login, roots: &Roots, new_id: Ulid) -> Result<Installat
     };
     make_control_database(&mut conn, &me, &operator.role).await?;
     let advice = close_databases(&mut conn, &me).await?;
+    if me.superuser {
+        template::make(&mut conn, &admin).await?;
+    }
     let mut control =
         session::connect(&Login { database: CONTROL_DATABASE.to_owned(), ..operator.clone() }).await?;
     make_shared_roles(&mut conn, &mut control, &me, &operator, roots).await?;
