@@ -5,6 +5,7 @@ mod honest_status;
 mod owners_code;
 mod plan;
 mod ready;
+mod records;
 pub(crate) mod scenarios;
 mod stalled;
 mod typing;

@@ -45,8 +45,10 @@ pub fn set_role(id: &Ulid) -> String {
 /// The login roles of one tenant (architecture, section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TenantLogin {
-    /// Owns `dl` and the exposed objects; every SQL expression of a manifest runs logged in as it.
+    /// Owns the exposed objects; every SQL expression of a manifest runs logged in as it.
     Owner,
+    /// Owns schema `dl`. No code of the tenant runs as it, so that the tenant changes nothing there.
+    Records,
     /// Creates, grants and revokes this tenant's key roles.
     Keys,
     /// For requests: becomes `datalake_user` or a key's role for one transaction.
@@ -56,10 +58,10 @@ pub enum TenantLogin {
 }
 
 impl TenantLogin {
-    pub const ALL: [TenantLogin; 4] =
-        [TenantLogin::Owner, TenantLogin::Keys, TenantLogin::Auth, TenantLogin::Sql];
+    pub const ALL: [TenantLogin; 5] =
+        [TenantLogin::Owner, TenantLogin::Keys, TenantLogin::Auth, TenantLogin::Sql, TenantLogin::Records];
 
-    /// `t<id>_owner`, `t<id>_keys`, `t<id>_auth` or `t<id>_sql`.
+    /// `t<id>_owner`, `t<id>_keys`, `t<id>_auth`, `t<id>_sql` or `t<id>_dl`.
     #[must_use]
     pub fn role(self, tenant: &Ulid) -> String {
         let kind = match self {
@@ -67,6 +69,7 @@ impl TenantLogin {
             TenantLogin::Keys => "keys",
             TenantLogin::Auth => "auth",
             TenantLogin::Sql => "sql",
+            TenantLogin::Records => "dl",
         };
         format!("t{tenant}_{kind}")
     }

@@ -58,7 +58,8 @@ pub async fn cluster(conn: &mut PgConnection, tenant: &Ulid, database: &str) -> 
     Ok(cluster)
 }
 
-/// Everything of note in a tenant's database, within [`bounds`](crate::tenant::read_limits). As `t<id>_owner`.
+/// Everything of note in a tenant's database, within [`bounds`](crate::tenant::read_limits). As `t<id>_dl`, whose session runs no code of
+/// the tenant's.
 pub async fn tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
     within("the tenant's database", Box::pin(read_tenant_db(conn))).await
 }

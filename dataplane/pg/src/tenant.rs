@@ -9,4 +9,5 @@ pub mod locks;
 pub mod lookups;
 pub mod read_limits;
 pub mod replay;
+pub mod staging;
 pub mod subscriptions;

@@ -47,6 +47,7 @@ pub struct Sql(Arc<Parts>);
 struct Parts {
     text: String,
     binds: Vec<Bind>,
+    of_records: bool,
 }
 
 impl Ident {
@@ -115,7 +116,7 @@ impl Sql {
 
     /// A caller's value, as the next `$n`.
     pub fn bind(&mut self, bind: Bind) -> &mut Sql {
-        let Parts { text, binds } = self.parts();
+        let Parts { text, binds, .. } = self.parts();
         binds.push(bind);
         text.push('$');
         text.push_str(&binds.len().to_string());
@@ -171,6 +172,18 @@ impl Sql {
         self
     }
 
+    /// Marks a statement that changes schema `dl`, and so belongs to its owner.
+    pub(crate) fn of_records(&mut self) -> &mut Sql {
+        self.parts().of_records = true;
+        self
+    }
+
+    /// Whether it changes schema `dl`: it runs as `t<id>_dl`, or by `dl.publish` in a transaction of the tenant's owner.
+    #[must_use]
+    pub fn is_of_records(&self) -> bool {
+        self.0.of_records
+    }
+
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0.text
@@ -183,7 +196,7 @@ impl Sql {
 
     #[must_use]
     pub fn into_parts(self) -> (String, Vec<Bind>) {
-        let Parts { text, binds } = Arc::unwrap_or_clone(self.0);
+        let Parts { text, binds, .. } = Arc::unwrap_or_clone(self.0);
         (text, binds)
     }
 

@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use rowgate_core::percent;
+use rowgate_core::role::TenantLogin;
 use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::connect::tls::Tls;
 use rowgate_pg::control::installation::{InstallationError, open_existing};
@@ -104,17 +105,19 @@ fn quoted(text: &str) -> String {
 /// The owner's login. It creates and starts nothing.
 #[tokio::main(flavor = "current_thread")]
 async fn find(flags: &PsqlFlags) -> Result<Login, PsqlError> {
-    owner(&flags.state, &flags.tenant).await
+    login(&flags.state, &flags.tenant, TenantLogin::Owner).await
 }
 
-/// The login of the owner of a tenant's tables, by the tenant's slug.
-pub(crate) async fn owner(state: &Path, tenant: &str) -> Result<Login, PsqlError> {
+/// The login of the owner of a tenant's tables, or of its schema `dl`, by the tenant's slug.
+pub(crate) async fn login(state: &Path, tenant: &str, of: TenantLogin) -> Result<Login, PsqlError> {
     let (roots, endpoint) = found::find(state).await?;
     let opened = open_existing(endpoint, &roots.dataplane).await;
     let (installation, mut control) = opened.map_err(PsqlError::Installation)?;
     let rows = tenants::list(&mut control).await.map_err(PsqlError::Tenants)?;
     match rows.iter().find(|row| row.slug.as_str() == tenant) {
-        Some(row) => Ok(installation.owner(&roots.operator, &row.id, row.endpoint.as_ref(), &row.database)),
+        Some(row) => {
+            Ok(installation.of_operator(&roots.operator, of, &row.id, row.endpoint.as_ref(), &row.database))
+        }
         None => {
             let slugs: Vec<&str> = rows.iter().map(|row| row.slug.as_str()).collect();
             let known = match &slugs[..] {

@@ -14,15 +14,18 @@ use rowgate_pg::failure::{PgError, TransactionError};
 use rowgate_pg::introspect;
 use rowgate_pg::introspect::actual::{Cluster, TenantDb};
 use rowgate_pg::tenant::locks::{self, Held};
+use rowgate_pg::tenant::staging;
 use rowgate_pg::wire::try_login;
 use rowgate_sql::ddl::{records, roles};
 use rowgate_sql::text::{Ident, Sql};
 use sqlx::{Connection as _, PgConnection};
 
 use crate::apply::connection_cache::ConnectionCache;
+use crate::entropy;
 use crate::plan::{As, Of, Op};
 
 pub(crate) mod connection_cache;
+mod of_records;
 
 /// The connections of one pass over one tenant, opened when an operation needs them.
 pub(crate) struct Logins<'a> {
@@ -35,6 +38,8 @@ pub(crate) struct Logins<'a> {
     tenant: &'a Ulid,
     database: &'a str,
     open: BTreeMap<&'static str, PgConnection>,
+    /// Who owns schema `dl`, once that was asked.
+    records_are: Option<As>,
     /// Roles whose password had been changed and was set again.
     pub(crate) reset_passwords: Vec<String>,
     /// What the operations that go one by one have left.
@@ -77,6 +82,7 @@ impl<'a> Logins<'a> {
             tenant,
             database,
             open,
+            records_are: None,
             reset_passwords,
             left,
         }
@@ -91,6 +97,7 @@ impl<'a> Logins<'a> {
         match login {
             As::Operator => ("operator", self.installation.operator()),
             As::Owner => ("owner", self.installation.tenant(self.tenant, TenantLogin::Owner, self.database)),
+            As::Records => ("dl", self.installation.tenant(self.tenant, TenantLogin::Records, self.database)),
             As::Keys => ("keys", self.installation.tenant(self.tenant, TenantLogin::Keys, CONTROL_DATABASE)),
         }
     }
@@ -119,15 +126,17 @@ impl<'a> Logins<'a> {
     /// What PostgreSQL holds: roles and database, and what is inside, read side by side.
     pub(crate) async fn introspect(&mut self) -> Result<(Cluster, TenantDb), PgError> {
         self.get(As::Operator).await?;
-        self.get(As::Owner).await?;
+        self.get(As::Records).await?;
         // when one fails, neither is used again: the other was left half-way
-        let taken = (self.open.remove("operator"), self.open.remove("owner"));
-        let (Some(mut operator), Some(mut owner)) = taken else { unreachable!("both were opened just now") };
+        let taken = (self.open.remove("operator"), self.open.remove("dl"));
+        let (Some(mut operator), Some(mut records)) = taken else {
+            unreachable!("both were opened just now")
+        };
         let (cluster, db) = tokio::try_join!(
             introspect::cluster(&mut operator, self.tenant, self.database),
-            introspect::tenant_db(&mut owner)
+            introspect::tenant_db(&mut records)
         )?;
-        self.open.extend([("operator", operator), ("owner", owner)]);
+        self.open.extend([("operator", operator), ("dl", records)]);
         Ok((cluster, db))
     }
 
@@ -173,16 +182,9 @@ impl<'a> Logins<'a> {
         Ok(())
     }
 
-    /// Closes the owner's connection, in which code of the tenant may have set something for the session.
-    pub(crate) async fn close_owner(&mut self) {
-        if let Some(conn) = self.open.remove("owner") {
-            let _ = conn.close().await;
-        }
-    }
-
     /// After a pass that came to its end: what a next one begins with is kept.
     pub(crate) async fn keep(mut self) {
-        for login in [As::Operator, As::Owner, As::Keys] {
+        for login in [As::Operator, As::Owner, As::Records, As::Keys] {
             let (name, login) = self.login(login);
             self.open.remove(name).into_iter().for_each(|conn| self.connections.keep(login.clone(), conn));
         }
@@ -213,11 +215,11 @@ impl<'a> Logins<'a> {
             }
             return self.transact(op, epoch).await;
         };
-        // the fence stands in the tenant's database, so the owner holds it while the keys login works elsewhere
-        self.get(As::Owner).await.map_err(ApplyError::Unavailable)?;
-        let mut owner = self.open.remove("owner").expect("it was put there");
+        // the fence stands in the tenant's database, so another login holds it while the keys login works elsewhere
+        self.get(As::Records).await.map_err(ApplyError::Unavailable)?;
+        let mut records = self.open.remove("dl").expect("it was put there");
         let held = async {
-            let mut fence = owner.begin().await.map_err(PgError::from)?;
+            let mut fence = records.begin().await.map_err(PgError::from)?;
             session::execute(&mut fence, &records::held_fence(epoch)).await?;
             Ok::<_, PgError>(fence)
         };
@@ -225,7 +227,7 @@ impl<'a> Logins<'a> {
         let fence = fence.map_err(|error| refused(op, 1, TransactionError { index: 0, error }))?;
         self.transact(op, None).await?;
         fence.rollback().await.map_err(|error| ApplyError::Unavailable(error.into()))?;
-        self.open.insert("owner", owner);
+        self.open.insert("dl", records);
         Ok(())
     }
 
@@ -263,17 +265,29 @@ impl<'a> Logins<'a> {
             return self.one_by_one(op).await;
         }
         let lead = self.lead;
+        let mut own: Vec<Sql> = op.statements.iter().map(|statement| statement.sql.clone()).collect();
+        // of each, the first statement of the operation that it stands for
+        let mut first: Vec<usize> = (0..own.len()).collect();
+        if op.login == As::Owner && own.iter().any(Sql::is_of_records) {
+            let records = self.get(As::Records).await.map_err(ApplyError::Unavailable)?;
+            let steps = staging::stage(records, own, &mut entropy::bytes).await;
+            (own, first) = steps
+                .map_err(ApplyError::Unavailable)?
+                .into_iter()
+                .map(|step| (step.sql, step.first))
+                .unzip();
+        }
         let conn = self.get(op.login).await.map_err(ApplyError::Unavailable)?;
-        let mut statements: Vec<Sql> = Vec::with_capacity(op.statements.len() + 2);
+        let mut statements: Vec<Sql> = Vec::with_capacity(own.len() + 2);
         match (op.login, epoch) {
-            (As::Owner, Some(epoch)) => statements.push(records::fence(epoch)),
+            (As::Owner | As::Records, Some(epoch)) => statements.push(records::fence(epoch)),
             (As::Operator, _) if op.transaction => {
                 statements.extend([records::control_fence(lead), records::alone()])
             }
             _ => {}
         }
         let before = statements.len();
-        statements.extend(op.statements.iter().map(|statement| statement.sql.clone()));
+        statements.extend(own);
         let done = match op.transaction {
             true => session::transaction(conn, &statements).await,
             false => each(conn, &statements).await,
@@ -289,7 +303,12 @@ impl<'a> Logins<'a> {
                     if op.login == As::Operator { leader::believed(error) } else { tenants::fenced(error) };
                 Err(refused(op, before, TransactionError { index, error }))
             }
-            done => done.map_err(|error| refused(op, before, error)),
+            done => done.map_err(|TransactionError { index, error }| {
+                let at = first
+                    .get(index - before)
+                    .map_or(op.statements.len(), |first| first + staging::failed(&error));
+                refused(op, 0, TransactionError { index: at, error })
+            }),
         }
     }
 }

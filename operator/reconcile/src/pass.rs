@@ -198,6 +198,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                 let message = format!("{message}; another session is changing the same objects; retrying");
                 state.findings.retry = Some((Reason::Drifted, message));
             }
+            Err(PassError::Waits(message)) => state.findings.retry = Some((Reason::Progressing, message)),
             Err(PassError::Busy(about, holders)) => {
                 state.findings.retry = Some((Reason::Retrying, busy(&about, &holders)));
             }
@@ -296,7 +297,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         let db = match db.filter(|_| !repaired && !opened) {
             Some(db) => db,
-            None => introspect::tenant_db(logins.get(As::Owner).await?).await?,
+            None => introspect::tenant_db(logins.records().await?).await?,
         };
         self.announced =
             (record.phase == tenants::Phase::Live).then(|| (record.id.clone(), record.generation));
@@ -307,7 +308,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let (mut outcome, mut db) = self.converge(&desired, (cluster, db), logins, state).await?;
         let mut rotated = keys::finished(unfinished, &db);
         // begun only where nothing else is left to do: between its two steps the Secret holds a key that does not work yet
-        let now = introspect::clock(logins.get(As::Owner).await?).await?;
+        let now = introspect::clock(logins.records().await?).await?;
         if outcome.ops.is_empty() && self.rotate(state, &mut desired, &db, now).await {
             let unfinished = keys::unfinished(&desired, &db);
             let name = desired.database.as_str();
@@ -319,9 +320,9 @@ impl<S: ResourceSource> Pass<'_, S> {
         report::hardened(state, &db);
         state.events = None;
         if desired.entities.iter().any(|entity| entity.events) {
-            let owner = logins.get(As::Owner).await?;
-            let retired = events::retire(&mut *owner, desired.limits.max_outbox_bytes).await?;
-            let undecidable = events::undecidable(owner).await?;
+            let retired = events::retire(logins.records().await?, desired.limits.max_outbox_bytes).await?;
+            // it plans expressions of the tenant's
+            let undecidable = events::undecidable(logins.get(As::Owner).await?).await?;
             report::events(state, &desired, &db, &retired, &undecidable);
         }
         self.subscriptions(state, &desired, &outcome.entities, &db, logins).await?;

@@ -31,7 +31,7 @@ pub use contents::{CLOSE_KEYS, Outcome, contents};
 pub use differences::drift;
 pub use relationships::Judged;
 pub use removal::{remains, removal};
-pub use roles_and_database::roles_and_database;
+pub use roles_and_database::{lending, roles_and_database};
 
 /// Something that a person has to change: the reason that status shows, and a sentence that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,8 +63,10 @@ impl fmt::Display for Finding {
 pub enum As {
     /// The operator's, on the control database. It never executes a manifest's SQL.
     Operator,
-    /// `t<id>_owner`, on the tenant's database.
+    /// `t<id>_owner`, on the tenant's database. What changes schema `dl` among its statements is staged and published.
     Owner,
+    /// `t<id>_dl`, there: nothing but records.
+    Records,
     /// `t<id>_keys`, on the control database, where nothing is the tenant's: in the tenant's own, code of its owner could
     /// run as a role that creates roles.
     Keys,
@@ -113,7 +115,10 @@ impl Of {
 }
 
 impl Op {
+    /// What an owner's operation would only publish is done as `t<id>_dl`.
     fn new(about: &str, login: As, statements: Vec<Statement>) -> Op {
+        let is_all_records = statements.iter().all(|statement| statement.sql.is_of_records());
+        let login = if login == As::Owner && is_all_records { As::Records } else { login };
         Op { about: about.to_owned(), login, statements, transaction: true, one_by_one: false }
     }
 
@@ -128,6 +133,7 @@ impl fmt::Display for Op {
         let login = match self.login {
             As::Operator => "operator",
             As::Owner => "owner",
+            As::Records => "dl",
             As::Keys => "keys",
         };
         writeln!(f, "-- {login}: {}", self.about)?;

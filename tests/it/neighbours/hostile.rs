@@ -27,14 +27,14 @@ pub(super) const HOSTILE: &[Hostile] = &[
         name: "closes",
         script: "create or replace function dl.fence(wanted bigint) returns void language plpgsql as
             $$ begin raise exception 'closed' using errcode = 'RG001'; end $$;",
-        reason: "StatementRefused",
-        says: "restore dl.fence",
+        reason: "BootstrapFailed",
+        says: "permission denied for schema dl",
     },
     Hostile {
         name: "jumps",
         script: "update dl.state set epoch = 9223372036854775807;",
-        reason: "StatementRefused",
-        says: "correct in the database",
+        reason: "BootstrapFailed",
+        says: "permission denied for table state",
     },
     Hostile {
         name: "traps",
@@ -42,7 +42,7 @@ pub(super) const HOSTILE: &[Hostile] = &[
             $$ begin raise exception 'trapped' using errcode = 'RG001'; end $$;
             create trigger trap before update on dl.state execute function public.trap();",
         reason: "BootstrapFailed",
-        says: "RG001: trapped",
+        says: "permission denied for table state",
     },
     Hostile { name: "hangs", script: "select pg_sleep(3600);", reason: "Progressing", says: "takes long" },
     Hostile {
@@ -62,10 +62,12 @@ pub(super) const HOSTILE: &[Hostile] = &[
     },
     Hostile {
         name: "fills",
-        script: "insert into dl.entities
-            select 'e' || i, jsonb_build_object('name', repeat('hostile words ', 4300000)) from generate_series(1, 2) i;",
+        script: "create table public.t (word text);
+            do $$ begin
+                execute format('create policy long on public.t using (word <> %L)', repeat('hostile words ', 700000));
+            end $$;",
         reason: "TooLarge",
-        says: "dl.entities holds more than Rowgate reads",
+        says: "pg_policy holds more than Rowgate reads",
     },
     Hostile {
         name: "holds",

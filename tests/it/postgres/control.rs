@@ -4,6 +4,7 @@ mod installing;
 mod looking;
 mod serving;
 mod sessions;
+mod taking_over;
 
 use rowgate_core::derive::{Password, Root};
 use rowgate_core::name::Ulid;
@@ -26,20 +27,22 @@ async fn installed(server: &Server) -> Installation {
     open(server.superuser("postgres"), &roots(1), id(1)).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A tenant as architecture section 3 makes it, without entities: roles, database, schema `dl`. Returns its owner's
-/// connection.
-async fn tenant(installation: &Installation, tenant: &Ulid, database: &str) -> PgConnection {
+/// A tenant as architecture section 3 makes it, without entities: roles, database, schema `dl`. Returns the connections of the owner of its
+/// tables, and of that of schema `dl`.
+async fn tenant(installation: &Installation, tenant: &Ulid, database: &str) -> (PgConnection, PgConnection) {
     let mut operator = session::connect(&installation.operator()).await.expect("the operator's login");
     for (login, attributes) in [
         (TenantLogin::Owner, "login noinherit"),
         (TenantLogin::Keys, "login createrole noinherit"),
         (TenantLogin::Auth, "login noinherit"),
         (TenantLogin::Sql, "login noinherit"),
+        (TenantLogin::Records, "login noinherit"),
     ] {
         let (role, verifier) = (login.role(tenant), installation.tenant_verifier(tenant, login));
         execute(&mut operator, &format!("create role {role} {attributes} password '{verifier}'")).await;
     }
-    let (owner, auth) = (TenantLogin::Owner.role(tenant), TenantLogin::Auth.role(tenant));
+    let [owner, auth, dl] =
+        [TenantLogin::Owner, TenantLogin::Auth, TenantLogin::Records].map(|login| login.role(tenant));
     execute(&mut operator, &format!("grant datalake_user to {auth} with inherit false, set true")).await;
     execute(&mut operator, &format!("grant {owner} to rowgate_operator with inherit false, set true")).await;
     execute(&mut operator, &format!("create database {database} owner {owner}")).await;
@@ -47,18 +50,24 @@ async fn tenant(installation: &Installation, tenant: &Ulid, database: &str) -> P
     let login = installation.tenant(tenant, TenantLogin::Owner, database);
     let mut conn = session::connect(&login).await.expect("the owner's login");
     execute(&mut conn, &format!("revoke connect, temporary on database {database} from public")).await;
-    execute(&mut conn, &format!("grant connect on database {database} to {auth}")).await;
-    assert_eq!(migrate::tenant(&mut conn).await.expect("a fresh database"), 13);
-    assert_eq!(migrate::tenant(&mut conn).await.expect("a migrated database"), 0);
+    execute(&mut conn, &format!("grant connect on database {database} to {auth}, {dl}")).await;
+    assert_eq!(migrate::start_tenant(&mut conn).await.expect("a fresh database"), 13);
+    assert_eq!(migrate::start_tenant(&mut conn).await.expect("a migrated database"), 0);
+    execute(&mut operator, &format!("grant {owner} to {dl} with inherit true, set false")).await;
+    let login = installation.tenant(tenant, TenantLogin::Records, database);
+    let mut records = session::connect(&login).await.expect("the login of schema dl");
+    migrate::take_over(&mut records).await.expect("a database of its owner");
+    execute(&mut operator, &format!("revoke {owner} from {dl}")).await;
+    assert_eq!(migrate::tenant(&mut records).await.expect("a migrated database"), 0);
     execute(
-        &mut conn,
+        &mut records,
         &format!(
             "grant usage on schema dl to {auth}; grant select on all tables in schema dl to {auth}; \
                   grant execute on function dl.revoke(text) to {auth}"
         ),
     )
     .await;
-    conn
+    (conn, records)
 }
 
 fn login(server: &Server, role: &str, password: &str) -> rowgate_pg::connect::login::Login {

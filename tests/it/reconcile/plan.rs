@@ -18,6 +18,7 @@ use rowgate_pg::control::installation::{Installation, Roots, open};
 use rowgate_pg::control::{migrate, tenants};
 use rowgate_pg::introspect;
 use rowgate_pg::introspect::actual::{Cluster, TenantDb};
+use rowgate_pg::tenant::staging;
 use rowgate_reconcile::desired::Desired;
 use rowgate_reconcile::plan::{self, As, Closed, Op, Outcome};
 use rowgate_sql::ddl::records;
@@ -33,6 +34,8 @@ struct World {
     database: String,
     operator: PgConnection,
     owner: PgConnection,
+    /// Of schema `dl`.
+    records: PgConnection,
     /// Opened when it is needed: before the first plan has run it may not come in.
     keys: Option<PgConnection>,
     epoch: i64,
@@ -63,9 +66,18 @@ impl World {
         }
         let login = installation.tenant(&desired.tenant, TenantLogin::Owner, &database);
         let mut owner = session::connect(&login).await.expect("the owner's login");
-        migrate::tenant(&mut owner).await.expect("the migrations");
-        let epoch = tenants::claim_epoch(&mut owner).await.expect("the fence");
-        tenants::bootstrap(&mut owner, bootstrap, epoch).await.expect("the bootstrap script");
+        migrate::start_tenant(&mut owner).await.expect("the migrations");
+        let [connect, lend, take_back] = plan::lending(&desired.tenant, &database);
+        apply(&mut owner, &connect, None).await;
+        apply(&mut operator, &lend, None).await;
+        let login = installation.tenant(&desired.tenant, TenantLogin::Records, &database);
+        let mut records = session::connect(&login).await.expect("the login of schema dl");
+        migrate::take_over(&mut records).await.expect("the other migrations");
+        apply(&mut operator, &take_back, None).await;
+        let epoch = tenants::claim_epoch(&mut records).await.expect("the fence");
+        tenants::bootstrap(&mut owner, &mut records, bootstrap, epoch, [1; 32])
+            .await
+            .expect("the bootstrap script");
         let tenant = desired.tenant.clone();
         World {
             server,
@@ -74,6 +86,7 @@ impl World {
             database,
             operator,
             owner,
+            records,
             keys: None,
             epoch,
             n_ids: 0,
@@ -83,7 +96,7 @@ impl World {
 
     async fn look(&mut self) -> (Cluster, TenantDb) {
         let cluster = introspect::cluster(&mut self.operator, &self.tenant, &self.database).await;
-        let db = introspect::tenant_db(&mut self.owner).await;
+        let db = introspect::tenant_db(&mut self.records).await;
         (cluster.expect("a look at the cluster"), db.expect("a look at the database"))
     }
 
@@ -107,7 +120,11 @@ impl World {
         let epoch = Some(self.epoch);
         match op.login {
             As::Operator => apply(&mut self.operator, op, None).await,
-            As::Owner => apply(&mut self.owner, op, epoch).await,
+            As::Owner => {
+                let statements = self.staged(op).await.into_iter().map(Into::into).collect();
+                apply(&mut self.owner, &Op { statements, ..op.clone() }, epoch).await;
+            }
+            As::Records => apply(&mut self.records, op, epoch).await,
             As::Keys => {
                 let login = self.installation.tenant(&self.tenant, TenantLogin::Keys, CONTROL_DATABASE);
                 if self.keys.is_none() {
@@ -116,6 +133,21 @@ impl World {
                 apply(self.keys.as_mut().expect("it was just opened"), op, None).await;
             }
         }
+    }
+
+    /// What the owner's transaction says for `op`, with its records staged.
+    async fn staged(&mut self, op: &Op) -> Vec<Sql> {
+        let statements = op.statements.iter().map(|statement| statement.sql.clone()).collect();
+        let mut n_tokens = 0;
+        let mut token = || {
+            n_tokens += 1;
+            [n_tokens; 32]
+        };
+        // by an operation that failed
+        execute(&mut self.records, "truncate dl.staged").await;
+        let steps =
+            staging::stage(&mut self.records, statements, &mut token).await.expect("records are staged");
+        steps.into_iter().map(|step| step.sql).collect()
     }
 
     /// Plans, applies, and sees that nothing is left. Gives the plan that was applied.

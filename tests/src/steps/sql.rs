@@ -74,7 +74,7 @@ async fn session(steps: &Steps, mut near: UnixStream, server: &Path) -> io::Resu
 fn reconciles(parameters: &[u8]) -> bool {
     let mut parts = parameters.split(|byte| *byte == 0);
     let user = parts.by_ref().find(|part| *part == b"user").and_then(|_| parts.next()).unwrap_or_default();
-    user == b"rowgate_operator" || user.ends_with(b"_owner") || user.ends_with(b"_keys")
+    user == b"rowgate_operator" || [&b"_owner"[..], b"_dl", b"_keys"].iter().any(|end| user.ends_with(end))
 }
 
 /// Passes messages on, each as `look` allows.

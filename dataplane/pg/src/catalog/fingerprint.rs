@@ -118,7 +118,7 @@ pub(crate) async fn watch(
                  where u.root = e.oid and not case
                      when c.relkind in ('r', 'p') then c.relrowsecurity and c.relforcerowsecurity
                      else c.relkind = 'v' and c.relowner = (
-                         select n.nspowner from pg_catalog.pg_namespace n where n.nspname = 'dl') end)
+                         select d.datdba from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()) end)
          )
          select array(select oid from under union select typrelid from type where typrelid <> 0) as relations,
                 array(select oid from type) as types,

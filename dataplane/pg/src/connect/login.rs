@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use rowgate_core::derive::Password;
+use rowgate_core::name::Ulid;
 
 use crate::connect::tls::Tls;
 
@@ -29,6 +30,14 @@ pub struct Login {
     pub database: String,
     pub role: String,
     pub password: Password,
+}
+
+impl Login {
+    /// Whether it is `t<id>_dl`, as which no code of a tenant's may run.
+    pub(crate) fn is_of_records(&self) -> bool {
+        let id = self.role.strip_prefix('t').and_then(|role| role.strip_suffix("_dl"));
+        id.is_some_and(|id| id.parse::<Ulid>().is_ok())
+    }
 }
 
 impl fmt::Display for Endpoint {

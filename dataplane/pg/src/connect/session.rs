@@ -17,6 +17,24 @@ mod bind;
 /// How long a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What the owner of a tenant's database could set for all sessions in it, and what would then run code of the tenant's as `t<id>_dl`, or
+/// change what its statements mean.
+const OF_RECORDS: [(&str, &str); 13] = [
+    ("search_path", "pg_catalog"),
+    ("row_security", "on"),
+    ("default_transaction_read_only", "off"),
+    ("statement_timeout", "0"),
+    ("lock_timeout", "0"),
+    ("idle_in_transaction_session_timeout", "0"),
+    ("transform_null_equals", "off"),
+    ("array_nulls", "on"),
+    ("quote_all_identifiers", "off"),
+    ("TimeZone", "UTC"),
+    ("DateStyle", "ISO"),
+    ("IntervalStyle", "postgres"),
+    ("standard_conforming_strings", "on"),
+];
+
 /// Opens a connection for `login`. Statements and their values never reach our log.
 pub async fn connect(login: &Login) -> Result<PgConnection, PgError> {
     // A TLS handshake is a large future, and everything that connects would grow by it.
@@ -64,6 +82,10 @@ pub(crate) fn options(login: &Login) -> PgConnectOptions {
         .database(&login.database)
         .application_name("rowgate")
         .disable_statement_logging();
+    let options = match login.is_of_records() {
+        true => options.options(OF_RECORDS),
+        false => options,
+    };
     match &login.endpoint {
         Endpoint::Unix { directory, port } => {
             options.ssl_mode(PgSslMode::Disable).socket(directory).port(*port)

@@ -11,8 +11,8 @@ use crate::failure::PgError;
 
 mod bootstrap;
 mod checks;
-mod template;
 mod operate;
+mod template;
 
 pub use bootstrap::open;
 pub use operate::{Operated, operate};
@@ -132,7 +132,7 @@ impl Installation {
 
     fn root_of(&self, login: TenantLogin) -> &Root {
         match login {
-            TenantLogin::Owner | TenantLogin::Keys => &self.roots.operator,
+            TenantLogin::Owner | TenantLogin::Keys | TenantLogin::Records => &self.roots.operator,
             TenantLogin::Auth | TenantLogin::Sql => &self.roots.dataplane,
         }
     }
@@ -163,16 +163,17 @@ impl DataplaneInstallation {
         self.on(role.to_owned(), endpoint, database)
     }
 
-    /// The owner of a tenant's tables, there, for whoever holds the operator's root.
+    /// The owner of a tenant's tables or of its schema `dl`, there, for whoever holds the operator's root.
     #[must_use]
-    pub fn owner(
+    pub fn of_operator(
         &self,
         operator: &Root,
+        login: TenantLogin,
         tenant: &Ulid,
         endpoint: Option<&Endpoint>,
         database: &str,
     ) -> Login {
-        let login = self.on(TenantLogin::Owner.role(tenant), endpoint, database);
+        let login = self.on(login.role(tenant), endpoint, database);
         let password = operator.password(&self.system_identifier, &login.role, 1);
         Login { password, ..login }
     }

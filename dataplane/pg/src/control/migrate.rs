@@ -6,6 +6,10 @@ use crate::connect::session;
 use crate::failure::PgError;
 use crate::tenant::read_limits::{of, within};
 
+mod take_over;
+
+pub use take_over::{TakeOverError, strangers, take_over};
+
 /// One file: its number within the series, its name, its statements.
 struct Migration {
     number: i32,
@@ -31,8 +35,10 @@ const TENANT: &[Migration] = series!(
     "tenant": 1 "0001_start", 2 "0002_rotation", 3 "0003_key_uses", 4 "0004_stand", 5 "0005_own_claims",
     6 "0006_live", 7 "0007_routines", 8 "0008_stand_patience", 9 "0009_relationships",
     10 "0010_events", 11 "0011_webhooks", 12 "0012_event_ids",
-    13 "0013_event_log",
+    13 "0013_event_log", 14 "0014_records", 15 "0015_functions", 16 "0016_event_functions",
 );
+/// Up to this one the owner of the tables runs those of a tenant's database, and makes schema `dl`. The rest is `t<id>_dl`'s.
+const LAST_OF_OWNER: i32 = 13;
 
 /// "migrate" in ASCII.
 const MIGRATE_LOCK: i64 = 0x006d_6967_7261_7465;
@@ -50,17 +56,34 @@ pub async fn control(conn: &mut PgConnection) -> Result<usize, PgError> {
     Ok(n_applied)
 }
 
-/// Brings schema `dl` of a tenant's database up to date, as its owner. Returns how many migrations ran.
+/// Brings schema `dl` of a tenant's database up to date, as `t<id>_dl`, which owns it. Returns how many migrations ran.
 pub async fn tenant(conn: &mut PgConnection) -> Result<usize, PgError> {
-    if tenant_version(conn).await? == last(TENANT) {
+    migrate_tenant(conn, TENANT).await
+}
+
+/// Makes schema `dl`, as the owner of the tenant's tables, for [`take_over()`]. Returns how many migrations ran.
+pub async fn start_tenant(conn: &mut PgConnection) -> Result<usize, PgError> {
+    let n = TENANT.partition_point(|migration| migration.number <= LAST_OF_OWNER);
+    migrate_tenant(conn, &TENANT[..n]).await
+}
+
+async fn migrate_tenant(conn: &mut PgConnection, series: &[Migration]) -> Result<usize, PgError> {
+    if last(series) <= tenant_version(conn).await? {
         return Ok(0);
     }
     let mut open = conn.begin().await?;
     lock(&mut open).await?;
     let present = tenant_version(&mut open).await?;
-    let n_applied = run(&mut open, TENANT, present, TENANT_RECORD).await?;
+    let n_applied = run(&mut open, series, present, TENANT_RECORD).await?;
     open.commit().await?;
     Ok(n_applied)
+}
+
+/// Who owns schema `dl` of a tenant's database; `None`: there is none.
+pub async fn schema_owner(conn: &mut PgConnection) -> Result<Option<String>, PgError> {
+    let owner =
+        "select pg_catalog.pg_get_userbyid(nspowner)::text from pg_catalog.pg_namespace where nspname = 'dl'";
+    Ok(sqlx::query_scalar(owner).fetch_optional(conn).await?)
 }
 
 const CONTROL_RECORD: &str = "insert into control.migrations (number, name) values ($1, $2)";

@@ -61,6 +61,15 @@ pub async fn n_live(conn: &mut PgConnection) -> Result<usize, PgError> {
     Ok(usize::try_from(n).unwrap_or_default().max(1))
 }
 
+/// Whether a replica of version 0.1 lives. It takes the owner of schema `dl` for that of the tenant's views.
+pub async fn any_of_first_version(conn: &mut PgConnection) -> Result<bool, PgError> {
+    let query = sqlx::query_scalar(
+        "select exists (select from control.replicas \
+                        where beat_at > clock_timestamp() - interval '6 s' and starts_with(version, '0.1.'))",
+    );
+    Ok(query.fetch_one(conn).await?)
+}
+
 /// What a replica answers from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Served {

@@ -10,6 +10,7 @@ use crate::connect::tls::Tls;
 use crate::control::{exports, leader, subscriptions};
 use crate::failure::PgError;
 use crate::tenant::read_limits::{of, within};
+use crate::tenant::staging;
 
 /// How far a tenant is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,7 +186,7 @@ pub fn fenced(error: PgError) -> PgError {
     }
 }
 
-/// Takes the fence of a tenant's database, as its owner: whoever held it before fails from now on.
+/// Takes the fence of a tenant's database, as the owner of schema `dl`: whoever held it before fails from now on.
 pub async fn claim_epoch(conn: &mut PgConnection) -> Result<i64, PgError> {
     let row = sqlx::query_scalar("update dl.state set epoch = epoch + 1 returning epoch");
     within("dl.state", async { Ok(row.fetch_one(conn).await?) }).await.map_err(of("dl.state"))
@@ -214,8 +215,15 @@ const BOOTSTRAP: &str = "do $$
     end $$";
 
 /// Runs the tenant owner's script, once: the script and the note that it ran stand or fall together. What it set for
-/// the session stays, so the connection is to be closed.
-pub async fn bootstrap(conn: &mut PgConnection, script: &str, epoch: i64) -> Result<(), PgError> {
+/// the session stays, so the connection is to be closed. `of_records` is of `t<id>_dl`, `token` 32 random bytes.
+pub async fn bootstrap(
+    conn: &mut PgConnection,
+    of_records: &mut PgConnection,
+    script: &str,
+    epoch: i64,
+    token: [u8; 32],
+) -> Result<(), PgError> {
+    let noted = staging::stage(of_records, vec![records::bootstrapped()], &mut || token).await?;
     let mut open = conn.begin().await?;
     fence(&mut open, epoch).await?;
     sqlx::query("select pg_catalog.set_config('rowgate.bootstrap', $1, true)")
@@ -223,7 +231,9 @@ pub async fn bootstrap(conn: &mut PgConnection, script: &str, epoch: i64) -> Res
         .execute(&mut *open)
         .await?;
     session::script(&mut open, BOOTSTRAP).await?;
-    sqlx::query("update dl.state set bootstrapped_at = pg_catalog.now()").execute(&mut *open).await?;
+    for step in noted {
+        session::execute(&mut open, &step.sql).await?;
+    }
     Ok(open.commit().await?)
 }
 

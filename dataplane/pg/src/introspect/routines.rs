@@ -24,7 +24,7 @@ struct RoutineRow {
 pub(super) async fn routines(conn: &mut PgConnection) -> Result<BTreeMap<String, Routine>, PgError> {
     let rows: Vec<RoutineRow> = sqlx::query_as(concat!(
         "select p.oid, p.oid::regprocedure::text as signature, pg_get_userbyid(p.proowner)::text as owner, \
-                case when n.nspname = 'dl' and p.proname like 'protect\\_%' and p.prokind = 'f' \
+                case when n.nspname = 'dl' and p.proname ~ '^(protect_|capture)' and p.prokind = 'f' \
                      then pg_get_functiondef(p.oid) end as definition, ",
         acl!("p.proacl", "'f'", "p.proowner"),
         " as acl from pg_proc p join pg_namespace n on n.oid = p.pronamespace \
@@ -58,13 +58,13 @@ pub(super) async fn of_extensions(conn: &mut PgConnection) -> Result<BTreeSet<QN
     Ok(names.into_iter().collect())
 }
 
-/// Of the role that is logged in.
+/// Of the role that owns the database.
 pub(super) async fn default_acl(conn: &mut PgConnection) -> Result<BTreeMap<char, Acl>, PgError> {
     let rows: Vec<(String, Json<Acl>)> = sqlx::query_as(concat!(
         "select a.defaclobjtype::text, ",
         acl!("a.defaclacl", "'r'", "a.defaclrole"),
-        " from pg_default_acl a join pg_roles r on r.oid = a.defaclrole \
-          where r.rolname = current_user and a.defaclnamespace = 0"
+        " from pg_default_acl a join pg_database d on d.datdba = a.defaclrole \
+          where d.datname = current_database() and a.defaclnamespace = 0"
     ))
     .fetch_all(conn)
     .await?;
@@ -79,8 +79,8 @@ pub(super) async fn default_acl_in(
     let rows: Vec<(String, String, Json<Acl>)> = sqlx::query_as(concat!(
         "select n.nspname::text, a.defaclobjtype::text, ",
         acl!("a.defaclacl", "'r'", "a.defaclrole"),
-        " from pg_default_acl a join pg_roles r on r.oid = a.defaclrole join pg_namespace n on n.oid = a.defaclnamespace \
-          where r.rolname = current_user"
+        " from pg_default_acl a join pg_database d on d.datdba = a.defaclrole join pg_namespace n on n.oid = a.defaclnamespace \
+          where d.datname = current_database()"
     ))
     .fetch_all(conn)
     .await?;

@@ -145,7 +145,7 @@ async fn event(
         return Err(ReplayError::ExpiredEvent);
     }
     let found: Option<i64> = sqlx::query_scalar(
-        "select seq from dl.pending($1, $2, $3, $4, '{i,u,d,t}', 1) where op is not null and tick = $2 and seq = $3 + 1",
+        "select seq from dl.pending($1, $2, $3, $4, '{i,u,d,t}'::text[], 1) where op is not null and tick = $2 and seq = $3 + 1",
     )
     .bind(id)
     .bind(before.tick)

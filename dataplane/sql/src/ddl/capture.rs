@@ -40,6 +40,22 @@ pub const OF_ROWS: Trigger = Trigger {
     each: " for each row execute function dl.capture_row(",
 };
 
+/// By `regprocedure` text, as `pg_get_functiondef` prints them. They belong to the owner of the tables: the JSON of a row may run casts of the tenant's.
+pub const FUNCTIONS: [(&str, &str); 2] = [
+    ("dl.capture()", include_str!("capture/capture.sql")),
+    ("dl.capture_row()", include_str!("capture/capture_row.sql")),
+];
+
+/// Makes the one of [`FUNCTIONS`] that is defined so. `owner` may make something in schema `dl` for these three statements of one transaction.
+#[must_use]
+pub fn function(definition: &'static str, owner: &Ident) -> [Sql; 3] {
+    let (mut allow, mut make, mut forbid) = (Sql::new(), Sql::new(), Sql::new());
+    allow.lit("grant create on schema dl to ").ident(owner).of_records();
+    make.lit(definition);
+    forbid.lit("revoke create on schema dl from ").ident(owner).of_records();
+    [allow, make, forbid]
+}
+
 /// When it fires. Where rows that are replicated have a trigger of their own, those of their statements leave them to it, so that
 /// no change is captured twice; a truncate has no rows.
 #[must_use]

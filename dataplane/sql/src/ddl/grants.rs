@@ -42,7 +42,7 @@ pub fn grant(privilege: &str, target: &Target, role: &str) -> Option<Sql> {
     on(&mut sql, privilege, target)?;
     sql.lit(" to ");
     grantee(&mut sql, role)?;
-    Some(sql)
+    Some(by_owner(sql, target))
 }
 
 /// `revoke <privilege> on <target> from <role>`, the grant option with it, and what was granted by it.
@@ -54,7 +54,7 @@ pub fn revoke(privilege: &str, target: &Target, role: &str) -> Option<Sql> {
     sql.lit(" from ");
     grantee(&mut sql, role)?;
     sql.lit(" cascade");
-    Some(sql)
+    Some(by_owner(sql, target))
 }
 
 /// What the owner's future objects (those in `schema`; `None`: all) give to `role` by default: nothing.
@@ -69,6 +69,22 @@ pub fn revoke_default(object_type: DefaultFor, schema: Option<&Ident>, role: &st
     sql.lit(" from ");
     grantee(&mut sql, role)?;
     Some(sql)
+}
+
+/// What stands in schema `dl` is its owner's to grant, but for what captures rows.
+fn by_owner(mut sql: Sql, target: &Target) -> Sql {
+    let is_in = match target {
+        Target::Database(_) => false,
+        Target::Schema(schema)
+        | Target::Relation(schema, _)
+        | Target::Columns(schema, ..)
+        | Target::Sequence(schema, _) => schema.as_str() == "dl",
+        Target::Routine(signature) => signature.starts_with("dl.") && !signature.starts_with("dl.capture"),
+    };
+    if is_in {
+        sql.of_records();
+    }
+    sql
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -103,7 +103,7 @@ pub fn changes_rows(kind: i16) -> bool {
 #[must_use]
 pub fn function(definition: &'static str) -> Sql {
     let mut sql = Sql::new();
-    sql.lit(definition);
+    sql.lit(definition).of_records();
     sql
 }
 
@@ -111,7 +111,7 @@ pub fn function(definition: &'static str) -> Sql {
 #[must_use]
 pub fn drop_function(signature: &'static str) -> Sql {
     let mut sql = Sql::new();
-    sql.lit("drop function ").lit(signature);
+    sql.lit("drop function ").lit(signature).of_records();
     sql
 }
 

@@ -1,4 +1,5 @@
-//! The rows of schema `dl`, which the data plane reads. Every value is bound as text and cast by PostgreSQL.
+//! The rows of schema `dl`, which the data plane reads. Every value is bound as text and cast by PostgreSQL. Its owner writes them: see
+//! [`Sql::is_of_records`].
 
 use crate::text::{Bind, Sql};
 
@@ -61,17 +62,17 @@ pub fn stand_routines(routines: &str) -> Sql {
 /// A new generation: data planes reload.
 #[must_use]
 pub fn bump() -> Sql {
-    with("update dl.state set generation = generation + 1", &[])
+    record("update dl.state set generation = generation + 1", &[])
 }
 
 #[must_use]
 pub fn set_limits(limits: &str) -> Sql {
-    with("update dl.state set limits = $1::jsonb", &[Some(limits)])
+    record("update dl.state set limits = $1::jsonb", &[Some(limits)])
 }
 
 #[must_use]
 pub fn put_entity(name: &str, definition: &str) -> Sql {
-    with(
+    record(
         "insert into dl.entities (name, definition) values ($1, $2::jsonb) on conflict (name) do update set definition = excluded.definition",
         &[Some(name), Some(definition)],
     )
@@ -79,12 +80,12 @@ pub fn put_entity(name: &str, definition: &str) -> Sql {
 
 #[must_use]
 pub fn drop_entity(name: &str) -> Sql {
-    with("delete from dl.entities where name = $1", &[Some(name)])
+    record("delete from dl.entities where name = $1", &[Some(name)])
 }
 
 #[must_use]
 pub fn put_relationship(entity: &str, name: &str, definition: &str) -> Sql {
-    with(
+    record(
         "insert into dl.relationships (entity, name, definition) values ($1, $2, $3::jsonb) on conflict (entity, name) do update set definition = excluded.definition",
         &[Some(entity), Some(name), Some(definition)],
     )
@@ -92,12 +93,12 @@ pub fn put_relationship(entity: &str, name: &str, definition: &str) -> Sql {
 
 #[must_use]
 pub fn drop_relationship(entity: &str, name: &str) -> Sql {
-    with("delete from dl.relationships where entity = $1 and name = $2", &[Some(entity), Some(name)])
+    record("delete from dl.relationships where entity = $1 and name = $2", &[Some(entity), Some(name)])
 }
 
 #[must_use]
 pub fn put_claim(role: &str, name: &str, value: &str) -> Sql {
-    with(
+    record(
         "insert into dl.claims (role, name, value) values ($1::name, $2, $3) on conflict (role, name) do update set value = excluded.value",
         &[Some(role), Some(name), Some(value)],
     )
@@ -105,12 +106,12 @@ pub fn put_claim(role: &str, name: &str, value: &str) -> Sql {
 
 #[must_use]
 pub fn drop_claim(role: &str, name: &str) -> Sql {
-    with("delete from dl.claims where role = $1::name and name = $2", &[Some(role), Some(name)])
+    record("delete from dl.claims where role = $1::name and name = $2", &[Some(role), Some(name)])
 }
 
 #[must_use]
 pub fn put_permission_set(role: &str, hash: &str, permissions: &str) -> Sql {
-    with(
+    record(
         "insert into dl.permission_sets (role, hash, permissions) values ($1::name, $2, $3::jsonb) on conflict (role) do update set hash = excluded.hash, permissions = excluded.permissions",
         &[Some(role), Some(hash), Some(permissions)],
     )
@@ -118,13 +119,13 @@ pub fn put_permission_set(role: &str, hash: &str, permissions: &str) -> Sql {
 
 #[must_use]
 pub fn drop_permission_set(role: &str) -> Sql {
-    with("delete from dl.permission_sets where role = $1::name", &[Some(role)])
+    record("delete from dl.permission_sets where role = $1::name", &[Some(role)])
 }
 
 /// A key that nobody can use yet: it has no secret and no rights.
 #[must_use]
 pub fn insert_key(id: &str, uid: &str, namespace: &str, name: &str, role: &str) -> Sql {
-    with(
+    record(
         "insert into dl.keys (id, uid, namespace, name, role) values ($1, $2, $3, $4, $5::name) on conflict do nothing",
         &[Some(id), Some(uid), Some(namespace), Some(name), Some(role)],
     )
@@ -133,35 +134,35 @@ pub fn insert_key(id: &str, uid: &str, namespace: &str, name: &str, role: &str) 
 /// A key became scoped, or unscoped: its role is another one, and it holds nothing until it is assigned again.
 #[must_use]
 pub fn set_key_role(id: &str, role: &str) -> Sql {
-    with("update dl.keys set role = $2::name, set_role = null where id = $1", &[Some(id), Some(role)])
+    record("update dl.keys set role = $2::name, set_role = null where id = $1", &[Some(id), Some(role)])
 }
 
 #[must_use]
 pub fn set_key_expiry(id: &str, expires_at: Option<&str>) -> Sql {
-    with("update dl.keys set expires_at = $2::timestamptz where id = $1", &[Some(id), expires_at])
+    record("update dl.keys set expires_at = $2::timestamptz where id = $1", &[Some(id), expires_at])
 }
 
 #[must_use]
 pub fn set_key_resolved(id: &str, resolved: &str) -> Sql {
-    with("update dl.keys set resolved = $2::jsonb where id = $1", &[Some(id), Some(resolved)])
+    record("update dl.keys set resolved = $2::jsonb where id = $1", &[Some(id), Some(resolved)])
 }
 
 /// Revokes for good; revoking twice changes nothing.
 #[must_use]
 pub fn revoke_key(id: &str) -> Sql {
-    with("select dl.revoke($1)", &[Some(id)])
+    record("select dl.revoke($1)", &[Some(id)])
 }
 
 /// Says which permission set a key is in; the membership itself is the keys login's to grant.
 #[must_use]
 pub fn assign_key(id: &str, set_role: Option<&str>) -> Sql {
-    with("update dl.keys set set_role = $2::name where id = $1", &[Some(id), set_role])
+    record("update dl.keys set set_role = $2::name where id = $1", &[Some(id), set_role])
 }
 
 /// The secret's digest, in hexadecimal digits; `replaces`: the secret beside which it begins to work.
 #[must_use]
 pub fn insert_secret(id: &str, key: &str, finder: &str, digest_hex: &str, replaces: Option<&str>) -> Sql {
-    with(
+    record(
         "insert into dl.key_secrets (id, key_id, finder, digest, replaces) values ($1, $2, $3, decode($4, 'hex'), $5) on conflict (digest) do nothing",
         &[Some(id), Some(key), Some(finder), Some(digest_hex), replaces],
     )
@@ -170,7 +171,7 @@ pub fn insert_secret(id: &str, key: &str, finder: &str, digest_hex: &str, replac
 /// Lets the secret `old` work for `overlap_ms` milliseconds from when `new` was made, and never longer than it was to.
 #[must_use]
 pub fn retire_secret(old: &str, new: &str, overlap_ms: u64) -> Sql {
-    with(
+    record(
         "update dl.key_secrets old set expires_at = least(old.expires_at, new.created_at + $3::bigint * interval '1 millisecond') from dl.key_secrets new where old.id = $1 and new.id = $2",
         &[Some(old), Some(new), Some(&overlap_ms.to_string())],
     )
@@ -179,17 +180,17 @@ pub fn retire_secret(old: &str, new: &str, overlap_ms: u64) -> Sql {
 /// Remembers for which annotation the key's last secret was made, so that each value makes one.
 #[must_use]
 pub fn set_key_rotated_for(id: &str, rotated_for: &str) -> Sql {
-    with("update dl.keys set rotated_for = $2 where id = $1", &[Some(id), Some(rotated_for)])
+    record("update dl.keys set rotated_for = $2 where id = $1", &[Some(id), Some(rotated_for)])
 }
 
 #[must_use]
 pub fn revoke_secret(id: &str) -> Sql {
-    with("update dl.key_secrets set revoked_at = coalesce(revoked_at, now()) where id = $1", &[Some(id)])
+    record("update dl.key_secrets set revoked_at = coalesce(revoked_at, now()) where id = $1", &[Some(id)])
 }
 
 #[must_use]
 pub fn put_applied(kind: &str, name: &str, hash: &str, recorded: &str) -> Sql {
-    with(
+    record(
         "insert into dl.applied (kind, name, hash, recorded) values ($1, $2, $3, $4) on conflict (kind, name) do update set hash = excluded.hash, recorded = excluded.recorded",
         &[Some(kind), Some(name), Some(hash), Some(recorded)],
     )
@@ -197,13 +198,13 @@ pub fn put_applied(kind: &str, name: &str, hash: &str, recorded: &str) -> Sql {
 
 #[must_use]
 pub fn drop_applied(kind: &str, name: &str) -> Sql {
-    with("delete from dl.applied where kind = $1 and name = $2", &[Some(kind), Some(name)])
+    record("delete from dl.applied where kind = $1 and name = $2", &[Some(kind), Some(name)])
 }
 
 /// Records what PostgreSQL made of the policy that was just created, in the form of [`recorded_policy`].
 #[must_use]
 pub fn record_policy(name: &str, hash: &str, schema: &str, table: &str, policy: &str) -> Sql {
-    with(
+    record(
         "insert into dl.applied (kind, name, hash, recorded) \
          select 'policy', $1, $2, concat_ws('|', p.permissive, p.cmd, array_to_string(p.roles, ','), coalesce(p.qual, ''), coalesce(p.with_check, '')) \
          from pg_catalog.pg_policies p where p.schemaname = $3::name and p.tablename = $4::name and p.policyname = $5::name \
@@ -225,7 +226,36 @@ pub fn recorded_policy(
     [permissive, command, &roles.join(","), using.unwrap_or(""), check.unwrap_or("")].join("|")
 }
 
-pub(super) fn with(text: &'static str, values: &[Option<&str>]) -> Sql {
+/// `select dl.publish(token)`: runs what is staged under the token. `token`: hexadecimal digits.
+#[must_use]
+pub fn publish(token: &str) -> Sql {
+    with("select dl.publish(pg_catalog.decode($1, 'hex'))", &[Some(token)])
+}
+
+/// Stages statements under the hash of a token; what a process that died has left there goes. `statements`: JSON, as `dl.staged` has it.
+#[must_use]
+pub fn stage(token: &str, statements: &str) -> Sql {
+    record(
+        "with gone as (delete from dl.staged where at < now() - interval '1 hour') \
+         insert into dl.staged (token_hash, statements) values (sha256(decode($1, 'hex')), $2::jsonb)",
+        &[Some(token), Some(statements)],
+    )
+}
+
+/// That the bootstrap script has run.
+#[must_use]
+pub fn bootstrapped() -> Sql {
+    record("update dl.state set bootstrapped_at = pg_catalog.now()", &[])
+}
+
+/// A statement of schema `dl`.
+pub(super) fn record(text: &'static str, values: &[Option<&str>]) -> Sql {
+    let mut sql = with(text, values);
+    sql.of_records();
+    sql
+}
+
+fn with(text: &'static str, values: &[Option<&str>]) -> Sql {
     let mut sql = Sql::new();
     sql.statement(
         text,

@@ -132,6 +132,14 @@ fn list<'a>(sql: &mut Sql, names: impl IntoIterator<Item = &'a Ident>) {
     }
 }
 
+/// What the owner of a database may have said of it, and PostgreSQL drops no template.
+#[must_use]
+pub fn no_template(database: &Ident) -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("alter database ").ident(database).lit(" is_template false");
+    sql
+}
+
 /// `drop database`, with the sessions in it ended; cannot run in a transaction.
 #[must_use]
 pub fn drop_database(database: &Ident) -> Sql {

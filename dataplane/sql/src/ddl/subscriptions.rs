@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::records::with;
+use super::records::record;
 use crate::text::Sql;
 
 /// All that a manifest says of a subscription, as its row holds it.
@@ -46,7 +46,7 @@ impl Settings {
 /// A new subscription: it starts with what is captured from now on.
 #[must_use]
 pub fn insert(id: &str, uid: &str, settings: &Settings) -> Sql {
-    with(
+    record(
         "insert into dl.subscriptions (id, origin, uid, name, owner_key, url, tables, ops, payload_query, headers, max_events, \
          max_bytes, max_attempts, initial_seconds, max_seconds, disable_on_gone, suspend, cursor_tick, cursor_seq) \
          select $1, 'kubernetes', $2, n.name, n.owner_key, n.url, n.tables, n.ops, n.payload_query, n.headers, n.max_events, \
@@ -60,7 +60,7 @@ pub fn insert(id: &str, uid: &str, settings: &Settings) -> Sql {
 /// another owner, loses its lease, so that it writes nothing. Another owner is taken for one that lives until a delivery finds out.
 #[must_use]
 pub fn update(id: &str, settings: &Settings) -> Sql {
-    with(
+    record(
         "update dl.subscriptions s set name = n.name, owner_key = n.owner_key, url = n.url, tables = n.tables, ops = n.ops, \
          payload_query = n.payload_query, headers = n.headers, max_events = n.max_events, max_bytes = n.max_bytes, \
          max_attempts = n.max_attempts, initial_seconds = n.initial_seconds, max_seconds = n.max_seconds, \
@@ -79,13 +79,13 @@ pub fn update(id: &str, settings: &Settings) -> Sql {
 /// With its secrets, dead letters and deliveries.
 #[must_use]
 pub fn delete(id: &str) -> Sql {
-    with("delete from dl.subscriptions where id = $1 and origin = 'kubernetes'", &[Some(id)])
+    record("delete from dl.subscriptions where id = $1 and origin = 'kubernetes'", &[Some(id)])
 }
 
 /// The secrets that sign now go on for a day beside the next one.
 #[must_use]
 pub fn retire_secrets(subscription: &str) -> Sql {
-    with(
+    record(
         "update dl.subscription_secrets set expires_at = pg_catalog.clock_timestamp() + interval '24 hours' \
          where subscription = $1 and expires_at is null",
         &[Some(subscription)],
@@ -95,7 +95,7 @@ pub fn retire_secrets(subscription: &str) -> Sql {
 /// `sealed` in hexadecimal digits.
 #[must_use]
 pub fn insert_secret(id: &str, subscription: &str, sealed: &str) -> Sql {
-    with(
+    record(
         "insert into dl.subscription_secrets (id, subscription, sealed) values ($1, $2, pg_catalog.decode($3, 'hex'))",
         &[Some(id), Some(subscription), Some(sealed)],
     )
@@ -104,5 +104,5 @@ pub fn insert_secret(id: &str, subscription: &str, sealed: &str) -> Sql {
 /// The value of the annotation was acted on.
 #[must_use]
 pub fn set_last_replay(id: &str, value: &str) -> Sql {
-    with("update dl.subscriptions set last_replay = $2 where id = $1", &[Some(id), Some(value)])
+    record("update dl.subscriptions set last_replay = $2 where id = $1", &[Some(id), Some(value)])
 }

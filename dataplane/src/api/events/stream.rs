@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_refusal_that_time_mends_is_told_as_a_comment() {
-        let (unavailable, limited) = (Problem::new(Code::Unavailable, "a\r\ndata: b"), Problem::rate_limited(5));
+        let (unavailable, limited) =
+            (Problem::new(Code::Unavailable, "a\r\ndata: b"), Problem::rate_limited(5));
         let text = |problem: &Problem| {
             let body = later(problem)?.into_body();
             let bytes = futures_util::FutureExt::now_or_never(axum::body::to_bytes(body, 1000));

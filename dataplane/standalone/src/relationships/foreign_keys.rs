@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use rowgate_core::role::TenantLogin;
 use rowgate_crds::{Cardinality, End, Entity, Relationship, Tenant};
 use rowgate_pg::connect::session;
 use rowgate_pg::introspect::actual::TenantDb;
@@ -23,7 +24,7 @@ pub(super) fn drafts(
 
 #[tokio::main(flavor = "current_thread")]
 async fn read(state: &Path, slug: &str) -> Result<TenantDb, SetRelationshipError> {
-    let login = psql::owner(state, slug).await?;
+    let login = psql::login(state, slug, TenantLogin::Records).await?;
     let mut conn = session::connect(&login).await.map_err(SetRelationshipError::ForeignKeys)?;
     tenant_db(&mut conn).await.map_err(SetRelationshipError::ForeignKeys)
 }

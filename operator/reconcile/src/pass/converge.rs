@@ -112,7 +112,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     async fn announce(&mut self, logins: &mut Logins<'_>) -> Result<(), PassError> {
         // one that is not served yet is called when it is whole
         let Some((id, announced)) = self.announced.clone() else { return Ok(()) };
-        let generation = tenants::generation(logins.get(As::Owner).await?).await?;
+        let generation = tenants::generation(logins.records().await?).await?;
         if announced != generation {
             let operator = logins.get(As::Operator).await?;
             let mut open = leader::fence(operator, self.lead).await?;

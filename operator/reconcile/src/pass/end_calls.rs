@@ -12,7 +12,6 @@ use sqlx::Connection as _;
 use super::Pass;
 use crate::apply::Logins;
 use crate::desired::Desired;
-use crate::plan::As;
 use crate::source::ResourceSource;
 
 /// How long it is waited for the end of a backend, in milliseconds. Later it ends nevertheless.
@@ -59,7 +58,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     ) -> Result<usize, PgError> {
         let ours = match pids {
             [] => Vec::new(),
-            pids => backends::among(logins.get(As::Owner).await?, pids).await?,
+            pids => backends::among(logins.records().await?, pids).await?,
         };
         if ours.is_empty() {
             return Ok(0);
@@ -75,7 +74,7 @@ impl<S: ResourceSource> Pass<'_, S> {
 
     async fn end_all(&self, desired: &Desired, logins: &mut Logins<'_>) -> Result<usize, PgError> {
         // a look that finds nothing opens no connection and writes nothing
-        if !backends::any_dead(logins.get(As::Owner).await?).await? {
+        if !backends::any_dead(logins.records().await?).await? {
             return Ok(0);
         }
         let login = self.installation.tenant(&desired.tenant, TenantLogin::Auth, desired.database.as_str());

@@ -16,6 +16,9 @@ pub(crate) enum PassError {
     Source(#[from] SourceError),
     #[error("{0}")]
     Moved(String),
+    /// For what ends by itself.
+    #[error("{0}")]
+    Waits(String),
     /// What was to be done, and who holds what it needs.
     #[error("{0}: {holders}", holders = locks::sentence(.1))]
     Busy(String, Vec<Held>),

@@ -3,7 +3,7 @@
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
 use rowgate_pg::connect::session;
-use rowgate_pg::control::{leader, migrate, tenants};
+use rowgate_pg::control::{leader, tenants};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::introspect;
 use rowgate_pg::introspect::actual::{Cluster, TenantDb};
@@ -16,7 +16,6 @@ use crate::apply::Logins;
 use crate::desired::Desired;
 use crate::entropy;
 use crate::plan::{self, As};
-use crate::removal::revocation;
 use crate::source::ResourceSource;
 use crate::status::TenantState;
 
@@ -132,14 +131,21 @@ impl<S: ResourceSource> Pass<'_, S> {
         state: &TenantState,
         logins: &mut Logins<'_>,
     ) -> Result<bool, PassError> {
-        let conn = logins.get(As::Owner).await?;
         let (epoch, done) = match self.memory.epoch {
-            Some(epoch) => (epoch, 0 < migrate::tenant(conn).await?),
-            None => (revocation::claim(self.installation, self.lead, conn, true).await?, true),
+            Some(epoch) => (epoch, logins.prepare_records().await?),
+            None => {
+                // before it has a fence of its own, no other reconciler may take over meanwhile
+                let mut operator = session::connect(&self.installation.operator()).await?;
+                let fence = leader::fence(&mut operator, self.lead).await?;
+                logins.prepare_records().await?;
+                let epoch = tenants::claim_epoch(logins.records().await?).await?;
+                fence.rollback().await.map_err(PgError::from)?;
+                (epoch, true)
+            }
         };
         self.memory.epoch = Some(epoch);
         let Some(bootstrap) = &self.tenant.spec.database.bootstrap else { return Ok(done) };
-        if tenants::bootstrapped(conn).await? {
+        if tenants::bootstrapped(logins.records().await?).await? {
             return Ok(done);
         }
         let reference = &bootstrap.config_map_ref;
@@ -152,9 +158,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             PassError::Refused(Reason::ConfigMapNotFound, message)
         })?;
         tracing::info!(tenant = %state.slug, config_map = %reference.name, "running the bootstrap script");
-        let done = tenants::bootstrap(conn, script, epoch).await;
-        logins.close_owner().await;
-        done.map_err(|error| match &error {
+        logins.bootstrap(script, epoch).await.map_err(|error| match &error {
             PgError::Sqlstate { code, message, .. } if !error.is_collision() && !error.is_shortage() => PassError::Refused(
                 Reason::BootstrapFailed,
                 format!(

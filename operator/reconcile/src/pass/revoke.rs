@@ -8,7 +8,6 @@ use rowgate_pg::tenant::keys;
 
 use super::{Pass, PassError};
 use crate::apply::Logins;
-use crate::plan::As;
 use crate::removal::revocation;
 use crate::source::ResourceSource;
 use crate::status::TenantState;
@@ -25,7 +24,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     /// later, nothing is served from it while one of them does.
     pub(super) async fn revoke_before_served(&self, logins: &mut Logins<'_>) -> Result<(), PassError> {
         let Some(epoch) = self.memory.epoch else { return Ok(()) };
-        let revoked = keys::revoke_others(logins.get(As::Owner).await?, &self.wanted(), Some(epoch)).await;
+        let revoked = keys::revoke_others(logins.records().await?, &self.wanted(), Some(epoch)).await;
         let n_revoked = revoked.map_err(|error| match error.code() {
             Some(code) if !error.is_collision() && !error.is_shortage() => {
                 let message = format!(

@@ -36,7 +36,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         db: &TenantDb,
         logins: &mut Logins<'_>,
     ) -> Result<(), PassError> {
-        let present = declared::all(logins.get(As::Owner).await?).await?;
+        let present = declared::all(logins.records().await?).await?;
         let unread = self.snapshot.unread_of(Kind::WebhookSubscription).map(|it| it.uid.as_str());
         let uids = self.subscriptions.iter().filter_map(|it| it.metadata.uid.as_deref());
         let wanted: BTreeSet<&str> = uids.chain(unread).collect();
@@ -46,7 +46,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             is_new = true;
         }
         let mut room = i64::from(desired.limits.subscriptions);
-        room -= declared::count_all(logins.get(As::Owner).await?).await?;
+        room -= declared::count_all(logins.records().await?).await?;
         for (i, subscription) in self.subscriptions.clone().into_iter().enumerate() {
             let spec = convert::subscription(subscription);
             let row = present.iter().find(|row| row.uid == spec.uid);
@@ -132,7 +132,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
         };
         let epoch = self.memory.epoch.unwrap_or(0);
-        let mut open = logins.get(As::Owner).await?.begin().await.map_err(PgError::from)?;
+        let mut open = logins.records().await?.begin().await.map_err(PgError::from)?;
         session::execute(&mut open, &records::fence(epoch))
             .await
             .map_err(rowgate_pg::control::tenants::fenced)?;

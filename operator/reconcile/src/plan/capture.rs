@@ -82,7 +82,7 @@ pub(super) fn changes(
     owner: &str,
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
 ) -> Vec<Op> {
-    let mut ops = Vec::new();
+    let mut ops: Vec<Op> = functions(db, owner).into_iter().collect();
     let mut wanted: BTreeSet<&QName> = BTreeSet::new();
     let mut done: BTreeSet<QName> = BTreeSet::new();
     for entity in accepted.values().filter(|entity| entity.spec.events) {
@@ -135,6 +135,21 @@ pub(super) fn changes(
         }
     }
     ops
+}
+
+/// They are the owner's, who can drop, move and change them.
+fn functions(db: &TenantDb, owner: &str) -> Option<Op> {
+    let is_other = |(signature, definition): &&(&'static str, &'static str)| {
+        let there = db.routines.get(*signature);
+        there.and_then(|it| it.definition.as_deref()) != Some(*definition)
+    };
+    let repaired = |(signature, definition): &(&'static str, &'static str)| {
+        let differs = if db.routines.contains_key(*signature) { "was changed" } else { "is missing" };
+        let [allow, make, forbid] = ddl::function(definition, &ident(owner)).map(Statement::from);
+        [allow, make.undoing([format!("function {signature} {differs}")]), forbid]
+    };
+    let statements: Vec<Statement> = ddl::FUNCTIONS.iter().filter(is_other).flat_map(repaired).collect();
+    (!statements.is_empty()).then(|| Op::new("the functions that capture rows", As::Owner, statements))
 }
 
 /// What differs, and the statements that undo it.

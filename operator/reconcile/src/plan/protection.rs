@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rowgate_crds::Reason;
 use rowgate_pg::introspect::actual::{Column, QName, Relation, RelationKind, TenantDb, Trigger};
 use rowgate_sql::catalog::{EXPECTED_TS, EntityKind};
-use rowgate_sql::ddl::{protection as ddl, records, triggers};
+use rowgate_sql::ddl::{grants, protection as ddl, records, triggers};
 use rowgate_sql::text::{Ident, Sql};
 use serde::{Deserialize, Serialize};
 
@@ -125,7 +125,7 @@ pub(super) fn changes(
             changes.unprotect(desired, db, owner, &record);
         }
     }
-    changes.functions(db, !wanted.is_empty());
+    changes.functions(db, owner, !wanted.is_empty());
     changes
 }
 
@@ -268,7 +268,7 @@ impl Changes {
     }
 
     /// The functions are made when a table needs them, and go with the last.
-    fn functions(&mut self, db: &TenantDb, is_wanted: bool) {
+    fn functions(&mut self, db: &TenantDb, owner: &str, is_wanted: bool) {
         let there = |signature: &str| db.routines.get(signature);
         if is_wanted {
             let differs = |(signature, definition): &&(&'static str, &'static str)| {
@@ -276,10 +276,13 @@ impl Changes {
             };
             let define = |(signature, definition): &(&'static str, &'static str)| {
                 let differs = if there(signature).is_some() { "was changed" } else { "is missing" };
-                Statement::from(ddl::function(definition))
-                    .undoing([format!("function {signature} {differs}")])
+                let define = Statement::from(ddl::function(definition));
+                let target = grants::Target::Routine((*signature).to_owned());
+                // who makes a trigger may call what it runs
+                let grant = grants::grant("EXECUTE", &target, owner).map(Statement::from);
+                [define.undoing([format!("function {signature} {differs}")])].into_iter().chain(grant)
             };
-            let statements: Vec<Statement> = ddl::FUNCTIONS.iter().filter(differs).map(define).collect();
+            let statements: Vec<Statement> = ddl::FUNCTIONS.iter().filter(differs).flat_map(define).collect();
             if !statements.is_empty() {
                 self.before.insert(0, op("the functions of concurrency protection", statements));
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rowgate_core::name::Ulid;
 use rowgate_core::role::{CONTROL_DATABASE, SHARED_ROLE, TEMPLATE_DATABASE, TenantLogin};
 use rowgate_pg::introspect::actual::{Cluster, Membership as Member, Role};
 use rowgate_sql::ddl::grants;
@@ -123,6 +124,24 @@ fn database(desired: &Desired, operator: &str, template: &str) -> [Op; 3] {
         ),
         create,
         Op::new("give up that right", As::Operator, vec![roles::revoke(&owner, [&operator]).into()]),
+    ]
+}
+
+/// What lets `t<id>_dl` make schema `dl` its own, and what takes that back: the rights of the owner of the tables, who gives it the right
+/// to connect first.
+#[must_use]
+pub fn lending(tenant: &Ulid, database: &str) -> [Op; 3] {
+    let [owner, records] = [TenantLogin::Owner, TenantLogin::Records].map(|login| ident(&login.role(tenant)));
+    let connect = grants::grant("CONNECT", &grants::Target::Database(ident(database)), records.as_str());
+    let lend = roles::grant(&owner, [&records], Membership::Inherit);
+    [
+        Op::new(
+            "let the owner of schema dl connect",
+            As::Owner,
+            connect.map(Statement::from).into_iter().collect(),
+        ),
+        Op::new("lend it the rights of the owner of the tables", As::Operator, vec![lend.into()]),
+        Op::new("take them back", As::Operator, vec![roles::revoke(&owner, [&records]).into()]),
     ]
 }
 

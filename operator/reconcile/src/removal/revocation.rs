@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::Installation;
-use rowgate_pg::control::{leader, migrate, tenants};
+use rowgate_pg::control::{leader, tenants};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::keys;
 use tokio::time::timeout;
 
 use crate::apply::Logins;
 use crate::apply::connection_cache::ConnectionCache;
-use crate::plan::As;
 
 /// Code of the tenant's may run in it, and never end.
 const REVOCATION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,13 +47,13 @@ async fn revoke(
     logins: &mut Logins<'_>,
     uids: &[String],
 ) -> Result<u64, PgError> {
-    let owner = logins.get(As::Owner).await?;
+    let records = logins.records().await?;
     let claimed = match *epoch {
         Some(epoch) => Ok(epoch),
-        None => claim(installation, lead, owner, false).await.inspect(|claimed| *epoch = Some(*claimed)),
+        None => claim(installation, lead, records).await.inspect(|claimed| *epoch = Some(*claimed)),
     };
     let revoked = match claimed {
-        Ok(epoch) => keys::revoke_others(owner, uids, Some(epoch)).await,
+        Ok(epoch) => keys::revoke_others(records, uids, Some(epoch)).await,
         Err(error) => Err(error),
     };
     match revoked {
@@ -65,25 +64,20 @@ async fn revoke(
     // another reconciler has taken over, or the tenant has closed its own fence, which must not keep a key alive
     let mut operator = session::connect(&installation.operator()).await?;
     let fence = leader::fence(&mut operator, lead).await?;
-    let n_revoked = keys::revoke_others(owner, uids, None).await?;
+    let n_revoked = keys::revoke_others(records, uids, None).await?;
     fence.rollback().await?;
     Ok(n_revoked)
 }
 
-/// Claims the fence of a tenant's database, while no other reconciler can take over. `prepare`: schema `dl` is made, or
-/// brought up to date, before.
-pub(crate) async fn claim(
+/// Claims the fence of a tenant's database, while no other reconciler can take over.
+async fn claim(
     installation: &Installation,
     lead: i64,
-    owner: &mut sqlx::PgConnection,
-    prepare: bool,
+    records: &mut sqlx::PgConnection,
 ) -> Result<i64, PgError> {
     let mut operator = session::connect(&installation.operator()).await?;
     let fence = leader::fence(&mut operator, lead).await?;
-    if prepare {
-        migrate::tenant(owner).await?;
-    }
-    let epoch = tenants::claim_epoch(owner).await?;
+    let epoch = tenants::claim_epoch(records).await?;
     fence.rollback().await?;
     Ok(epoch)
 }

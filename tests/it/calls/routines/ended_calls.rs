@@ -42,7 +42,8 @@ async fn register(reconciler: &Reconciler, key: &str, conn: &mut PgConnection) -
 #[tokio::test]
 async fn a_pass_ends_the_calls_of_a_dead_key_and_no_others() {
     let reconciler = acme().await;
-    let mut owner = connect(&reconciler.login("acme", TenantLogin::Owner)).await.expect("the owner's login");
+    let mut records =
+        connect(&reconciler.login("acme", TenantLogin::Records)).await.expect("the login of dl");
     let mut other = caller(&reconciler, "south").await;
     assert!(register(&reconciler, "south", &mut other).await);
     for key in ["north", "web"] {
@@ -55,7 +56,7 @@ async fn a_pass_ends_the_calls_of_a_dead_key_and_no_others() {
         })
         .await;
         let revoke = sqlx::query("select dl.revoke(id) from dl.keys where name = $1").bind(key);
-        revoke.execute(&mut owner).await.expect("the owner may revoke");
+        revoke.execute(&mut records).await.expect("the owner of dl may revoke");
         until("the end of the call", async || running.is_finished().then_some(())).await;
         let ended = running.await.expect("no panic").expect_err("it has no end of its own");
         let code = ended.as_database_error().and_then(|error| error.code());
@@ -74,16 +75,17 @@ async fn a_pass_ends_the_calls_of_a_dead_key_and_no_others() {
 #[tokio::test]
 async fn a_backend_is_ended_as_its_own_role_and_only_that_one() {
     let mut reconciler = acme().await;
-    let mut owner = connect(&reconciler.login("acme", TenantLogin::Owner)).await.expect("the owner's login");
+    let mut records =
+        connect(&reconciler.login("acme", TenantLogin::Records)).await.expect("the login of dl");
     let mut north = caller(&reconciler, "north").await;
     assert!(register(&reconciler, "north", &mut north).await);
     reconciler.stop().await;
-    execute(&mut owner, "select dl.revoke(id) from dl.keys where name = 'north'").await;
+    execute(&mut records, "select dl.revoke(id) from dl.keys where name = 'north'").await;
     let mut auth =
         session::connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("the login of requests");
     let sql = reconciler.login("acme", TenantLogin::Sql);
 
-    assert!(backends::any_dead(&mut owner).await.expect("the owner sees it"));
+    assert!(backends::any_dead(&mut records).await.expect("the owner of dl sees it"));
     let dead = backends::dead(&mut auth).await.expect("the login of requests reads it");
     let [dead] = &dead[..] else { panic!("{dead:?}") };
     let mut as_sql = session::connect(&sql).await.expect("t_sql's login");
@@ -97,5 +99,5 @@ async fn a_backend_is_ended_as_its_own_role_and_only_that_one() {
     // who looks forgets what is gone
     backends::dead(&mut auth).await.expect("a look");
     assert_eq!(backends::dead(&mut auth).await.expect("a look"), []);
-    assert_eq!(one::<i64>(&mut owner, "select count(*) from dl.backends").await, 0);
+    assert_eq!(one::<i64>(&mut records, "select count(*) from dl.backends").await, 0);
 }

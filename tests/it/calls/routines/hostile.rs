@@ -1,7 +1,6 @@
 //! A routine that tries to be another role, or to see what is Rowgate's, as calls run it.
 
 use rowgate_core::role::TenantLogin;
-use rowgate_tests::servers::postgres::connect;
 
 use super::{acme, caller};
 use crate::reconcile::acme::one;
@@ -55,7 +54,7 @@ const TRIED: &[&str] = &[
 async fn no_routine_reaches_beyond_its_caller() {
     let reconciler = acme().await;
     let owner = reconciler.login("acme", TenantLogin::Owner);
-    let mut conn = connect(&owner).await.expect("the owner's login");
+    let mut conn = reconciler.server.connect("acme").await;
     let set: String = one(&mut conn, "select set_role::text from dl.keys where name = 'north'").await;
     let role = |login| reconciler.login("acme", login).role;
     let names = [

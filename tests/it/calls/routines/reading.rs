@@ -125,7 +125,11 @@ async fn a_routine_that_became_another_is_noticed_and_closed() {
     reconciler.stop().await;
     let mut conn = auth(&reconciler).await;
     let mut owner = connect(&reconciler.login("acme", TenantLogin::Owner)).await.expect("the owner's login");
-    let set: String = one(&mut owner, "select set_role::text from dl.keys where name = 'north'").await;
+    let set: String = one(
+        &mut reconciler.server.connect("acme").await,
+        "select set_role::text from dl.keys where name = 'north'",
+    )
+    .await;
     for (script, becomes) in BY_HAND {
         execute(&mut owner, &AGAIN.replace("{set}", &set)).await;
         let (catalog, watched) = load(&mut conn).await.expect("a catalog");

@@ -7,7 +7,7 @@ use rowgate_tests::servers::reconciler::{DONE, Reconciler};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use super::forbidden::{NO_CALLER, NO_DDL, NO_TENANT, NOBODY};
+use super::forbidden::{NO_CALLER, NO_DDL, NO_RECORDS, NO_TABLES, NO_TENANT, NOBODY};
 use crate::reconcile::acme::{SPEC, key, one, reader, tenant};
 
 const DENIED: &str = "42501";
@@ -37,7 +37,7 @@ impl World {
         for (tenant, key) in [("acme", "north"), ("beta", "beta-north")] {
             reconciler.told("tenant", tenant, 1, DONE).await;
             reconciler.told("apikey", key, 1, DONE).await;
-            for (login, name) in TenantLogin::ALL.into_iter().zip(["owner", "keys", "auth", "sql"]) {
+            for (login, name) in TenantLogin::ALL.into_iter().zip(["owner", "keys", "auth", "sql", "dl"]) {
                 names.push((format!("{{{tenant}_{name}}}"), reconciler.login(tenant, login).role));
             }
             let mut conn = reconciler.server.connect(tenant).await;
@@ -117,6 +117,7 @@ impl World {
                     of(&[
                         NOBODY,
                         NO_TENANT,
+                        NO_RECORDS,
                         &[
                             "set role datalake_user",
                             "set role {acme_auth}",
@@ -135,6 +136,14 @@ impl World {
                         "select set_config('role', '{acme_owner}', false)",
                         "alter role {acme_owner} password 'x'",
                     ],
+                ),
+            ),
+            (
+                login(TenantLogin::Records),
+                "",
+                but(
+                    of(&[NOBODY, NO_TENANT, NO_TABLES]),
+                    &["set role {acme_dl}", "select set_config('role', '{acme_dl}', false)"],
                 ),
             ),
             (

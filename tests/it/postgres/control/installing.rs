@@ -100,7 +100,7 @@ async fn what_was_changed_by_hand_is_put_right() {
 async fn the_operator_is_no_superuser_and_reaches_no_tenant() {
     let server = Server::own().await;
     let installation = installed(&server).await;
-    let mut owner = tenant(&installation, &id(7), "shop").await;
+    let (mut owner, _) = tenant(&installation, &id(7), "shop").await;
     execute(&mut owner, "create table public.secret as select 1 as n").await;
 
     assert_eq!(session::connect(&installation.operator_on("shop")).await.unwrap_err().code(), Some("42501"));

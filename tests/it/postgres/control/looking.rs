@@ -63,9 +63,9 @@ alter default privileges grant select on tables to datalake_user;
 
 async fn looked(server: &Server) -> TenantDb {
     let installation = installed(server).await;
-    let mut owner = tenant(&installation, &id(7), "shop").await;
+    let (mut owner, mut records) = tenant(&installation, &id(7), "shop").await;
     execute(&mut owner, OBJECTS).await;
-    introspect::tenant_db(&mut owner).await.unwrap_or_else(|error| panic!("{error}"))
+    introspect::tenant_db(&mut records).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn schemas_routines_defaults_and_extensions_are_read() {
 async fn three_thousand_keys_are_read_in_a_moment() {
     let server = Server::own().await;
     let installation = installed(&server).await;
-    let mut owner = tenant(&installation, &id(7), "shop").await;
+    let (mut owner, mut dl) = tenant(&installation, &id(7), "shop").await;
     let auth = TenantLogin::Auth.role(&id(7));
     let script = format!(
         "do $$ begin for i in 1..3000 loop \
@@ -149,7 +149,7 @@ async fn three_thousand_keys_are_read_in_a_moment() {
     let mut keys = session::connect(&installation.tenant(&id(7), TenantLogin::Keys, "shop")).await.unwrap();
     execute(&mut keys, &script).await;
     execute(
-        &mut owner,
+        &mut dl,
         "insert into dl.keys (id, uid, namespace, name, role, expires_at) \
          select lpad(i::text, 26, '0'), i, 'n', i, 'key_' || lpad(i::text, 26, '0'), '2030-01-01T00:00:00Z' \
          from generate_series(1, 3000) i; \
@@ -157,10 +157,10 @@ async fn three_thousand_keys_are_read_in_a_moment() {
          select id, id, 'f', decode(md5(id), 'hex') from dl.keys",
     )
     .await;
-    session::execute(&mut owner, &records::put_claim("datalake_user", "a", "b")).await.unwrap();
+    session::execute(&mut dl, &records::put_claim("datalake_user", "a", "b")).await.unwrap();
 
     let begun = Instant::now();
-    let db = introspect::tenant_db(&mut owner).await.unwrap();
+    let db = introspect::tenant_db(&mut dl).await.unwrap();
     let mut operator = session::connect(&installation.operator()).await.unwrap();
     let cluster = introspect::cluster(&mut operator, &id(7), "shop").await.unwrap();
     let took = begun.elapsed();
@@ -168,12 +168,12 @@ async fn three_thousand_keys_are_read_in_a_moment() {
     let key = db.keys.values().next().unwrap();
     assert_eq!((key.expires_at.as_deref(), key.secrets.len()), (Some("2030-01-01T00:00:00Z"), 1));
     assert_eq!(db.claims, BTreeMap::from([(qname("datalake_user", "a"), "b".to_owned())]));
-    assert_eq!(cluster.roles.len(), 3005);
+    assert_eq!(cluster.roles.len(), 3006);
     let database = cluster.database.expect("a database");
     assert_eq!(database.owner, TenantLogin::Owner.role(&id(7)));
     assert!(!database.acl.contains_key("public"));
-    // By t_keys for itself and for t_auth, 3000 each; datalake_user in t_auth; the operator in its five roles.
-    assert_eq!(cluster.memberships.len(), 6000 + 1 + 5);
+    // By t_keys for itself and for t_auth, 3000 each; datalake_user in t_auth; the operator in its six roles.
+    assert_eq!(cluster.memberships.len(), 6000 + 1 + 6);
     let set = cluster.memberships.iter().find(|m| m.role.starts_with("key_") && m.member == auth).unwrap();
     assert_eq!((set.admin, set.inherit, set.set), (false, false, true));
     assert!(took.as_secs() < 5, "{took:?}");

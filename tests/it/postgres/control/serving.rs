@@ -34,7 +34,7 @@ fn hex(digest: &KeyDigest) -> String {
 async fn a_key_is_found_while_it_lives_and_revoked_for_good() {
     let server = Server::own().await;
     let installation = installed(&server).await;
-    let mut owner = tenant(&installation, &id(7), "shop").await;
+    let (_, mut dl) = tenant(&installation, &id(7), "shop").await;
     let digest = ApiKeySecret::generate(&[3; 110]).digest(&roots(1).dataplane.pepper());
     let (key, secret) = (id(8), id(9));
     let credential = Credential::Secret(digest);
@@ -45,7 +45,7 @@ async fn a_key_is_found_while_it_lives_and_revoked_for_good() {
         records::insert_key(key.as_str(), "uid", "default", "web", &role),
         records::insert_secret(secret.as_str(), key.as_str(), "abc", &hex(&digest), None),
     ] {
-        session::execute(&mut owner, &sql).await.unwrap();
+        session::execute(&mut dl, &sql).await.unwrap();
     }
     let (dataplane, _control) =
         open_existing(installation.endpoint.clone(), &roots(1).dataplane).await.unwrap();
@@ -71,19 +71,19 @@ async fn a_key_is_found_while_it_lives_and_revoked_for_good() {
         let sql = format!(
             "update dl.keys set expires_at = {of_key}; update dl.key_secrets set expires_at = {of_secret}"
         );
-        execute(&mut owner, &sql).await;
+        execute(&mut dl, &sql).await;
         let left = keys::find(&mut auth, &token).await.unwrap().expect("a live key").seconds_left;
         // A machine that pauses here for a minute would be a slow one.
         assert!((expected - 60..=expected).contains(&left), "{sql}: {left}");
     }
-    execute(&mut owner, "update dl.key_secrets set expires_at = null").await;
+    execute(&mut dl, "update dl.key_secrets set expires_at = null").await;
 
-    session::execute(&mut owner, &records::set_key_expiry(key.as_str(), Some("2020-01-01T00:00:00Z")))
+    session::execute(&mut dl, &records::set_key_expiry(key.as_str(), Some("2020-01-01T00:00:00Z")))
         .await
         .unwrap();
     assert_eq!(keys::find(&mut auth, &credential).await.unwrap(), None, "expired");
     assert_eq!(keys::find(&mut auth, &token).await.unwrap(), None, "expired");
-    session::execute(&mut owner, &records::set_key_expiry(key.as_str(), None)).await.unwrap();
+    session::execute(&mut dl, &records::set_key_expiry(key.as_str(), None)).await.unwrap();
     assert!(keys::find(&mut auth, &credential).await.unwrap().is_some());
 
     let first = keys::revoke(&mut auth, &key).await.unwrap();
@@ -98,7 +98,7 @@ async fn a_key_is_found_while_it_lives_and_revoked_for_good() {
 async fn a_catalog_knows_types_below_domains_and_what_may_be_null() {
     let server = Server::own().await;
     let installation = installed(&server).await;
-    let mut owner = tenant(&installation, &id(7), "shop").await;
+    let (mut owner, mut dl) = tenant(&installation, &id(7), "shop").await;
     execute(
         &mut owner,
         "create schema app; create type app.mood as enum ('ok'); create domain app.name as text not null; \
@@ -123,7 +123,7 @@ async fn a_catalog_knows_types_below_domains_and_what_may_be_null() {
         records::put_permission_set("datalake_user", "h", rights),
         records::bump(),
     ] {
-        session::execute(&mut owner, &sql).await.unwrap();
+        session::execute(&mut dl, &sql).await.unwrap();
     }
     let login = installation.tenant(&id(7), TenantLogin::Auth, "shop");
     let mut auth = session::connect(&login).await.unwrap();

@@ -4,7 +4,6 @@
 use rowgate_core::role::TenantLogin;
 use rowgate_reconcile::plan::Op;
 use rowgate_sql::ddl::records;
-use rowgate_sql::text::Sql;
 use rowgate_tests::servers::postgres::{attempt, execute, rows};
 
 use super::golden::{empty_shop, whole_shop};
@@ -53,7 +52,7 @@ async fn a_table_that_was_swapped_after_the_plan_gets_no_grant() {
                 world.apply(op).await;
                 continue;
             }
-            let statements: Vec<Sql> = op.statements.iter().map(|statement| statement.sql.clone()).collect();
+            let statements = world.staged(op).await;
             let failed = session::transaction(&mut world.owner, &statements).await;
             let error = failed.expect_err(text).error;
             // a name that is nowhere fails by itself
@@ -88,18 +87,18 @@ async fn nor_does_one_that_is_swapped_while_it_is_granted() {
         world.by_hand("revoke select (state) on shop.orders from datalake_user").await;
         let text = swap(&world, text);
         let ops = world.plan(&desired).await.ops;
-        let statements = &granting(&ops).statements;
+        let statements = world.staged(granting(&ops)).await;
         let mut other = world.server.connect(&world.database).await;
         execute(&mut world.owner, "begin").await;
         let last = statements.len() - 1;
         for (i, statement) in statements.iter().enumerate() {
             if before_the_last && i == last {
                 execute(&mut other, &text).await;
-                let failed = session::execute(&mut world.owner, &statement.sql).await.expect_err(&text);
+                let failed = session::execute(&mut world.owner, statement).await.expect_err(&text);
                 assert_eq!(failed.code(), Some("RG002"), "{text}: {failed}");
                 continue;
             }
-            let done = session::execute(&mut world.owner, &statement.sql).await;
+            let done = session::execute(&mut world.owner, statement).await;
             done.unwrap_or_else(|error| panic!("{text}: {error}"));
         }
         if !before_the_last {

@@ -108,6 +108,7 @@ async fn a_database_is_closed_before_its_bootstrap_script_runs() {
     let desired = manifests.desired(&installation);
     let mut world = World::new(server, installation, &desired, script).await;
     let (cluster, db) = world.look().await;
-    assert!(cluster.database.expect("it was made").acl.is_empty());
+    let acl = cluster.database.expect("it was made").acl;
+    assert!(acl.keys().all(|role| role.ends_with("_dl")), "{acl:?}");
     assert!(db.routines["app.f()"].acl.is_empty());
 }

@@ -252,7 +252,7 @@ async fn what_was_swapped_under_a_plan_gets_no_grant() {
         let outcome = world.plan(&shop.desired(&world.installation)).await;
         as_owner(&mut world, script).await;
         let ops = outcome.ops.iter().find(|op| op.about.starts_with("grants, policies")).expect("it revokes");
-        let statements: Vec<_> = ops.statements.iter().map(|statement| statement.sql.clone()).collect();
+        let statements = world.staged(ops).await;
         let refused =
             rowgate_pg::connect::session::transaction(&mut world.owner, &statements).await.expect_err(script);
         assert!(

@@ -79,7 +79,8 @@ async fn a_function_is_called_by_who_may_and_by_nobody_else_whatever_is_done_by_
     let permissions = stage.status("ApiKey", "north").await["permissions"].to_string();
     assert!(permissions.contains("execute"), "{permissions}");
 
-    let set: String = one(&mut owner, "select set_role::text from dl.keys where name = 'north'").await;
+    let mut superuser = stage.server.connect("acme").await;
+    let set: String = one(&mut superuser, "select set_role::text from dl.keys where name = 'north'").await;
     for (script, name, told, mend) in BY_HAND {
         let before = stage.n_events("Tenant", "acme", "Drifted").await;
         execute(&mut owner, &script.replace("{set}", &set)).await;
@@ -99,7 +100,7 @@ async fn a_function_is_called_by_who_may_and_by_nobody_else_whatever_is_done_by_
                 .await;
             let (_, message) = ready(&status);
             assert!(message.contains("entities[counted]") && message.contains(told), "{message}");
-            assert!(!served(&mut owner).await, "{script}");
+            assert!(!served(&mut superuser).await, "{script}");
             assert_eq!(
                 (counts(&stage, "north").await, counts(&stage, "south").await),
                 (None, None),
@@ -111,13 +112,13 @@ async fn a_function_is_called_by_who_may_and_by_nobody_else_whatever_is_done_by_
         stage.told("ApiKey", "north", 2, DONE).await;
         until(&format!("the end of: {script}"), async || {
             let right = (counts(&stage, "north").await, counts(&stage, "south").await) == (Some(10), None);
-            (right && served(&mut owner).await).then_some(())
+            (right && served(&mut superuser).await).then_some(())
         })
         .await;
     }
 
     stage.put(&tenant("acme", SPEC)).await;
-    until("the end of the entity", async || (!served(&mut owner).await).then_some(())).await;
+    until("the end of the entity", async || (!served(&mut superuser).await).then_some(())).await;
     until("the end of calls", async || counts(&stage, "north").await.is_none().then_some(())).await;
     let held = "select count(*) from pg_proc p, aclexplode(p.proacl) a where p.proname = 'counted' and a.grantee <> p.proowner";
     // the set that nobody is in any more is emptied last

@@ -24,6 +24,20 @@ pub(in crate::plan) struct Changes {
     pub(in crate::plan) grants: Vec<Statement>,
 }
 
+/// What the owner of the tables calls in schema `dl`, as `0014_records` gives it; and what it has in triggers.
+const OF_OWNER: [&str; 10] = [
+    "dl.fence(bigint)",
+    "dl.publish(bytea)",
+    "dl.stand(jsonb)",
+    "dl.stand_routines(jsonb)",
+    "dl.undecidable()",
+    "dl.key_of(json,text[])",
+    "dl.claim(text)",
+    "dl.protect_echo()",
+    "dl.protect_stamp()",
+    "dl.protect_keep()",
+];
+
 /// Privileges that should stand, by object.
 type Wanted = BTreeMap<Target, Acl>;
 
@@ -128,9 +142,23 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
     let routine = |signature: &str| Target::Routine(signature.to_owned());
     // the keys login has no business here: what the owner makes in this database must never run as a role that creates
     // roles
-    let [_, _, auth, sql] = TenantLogin::ALL.map(|login| login.role(&desired.tenant));
-    for login in [&auth, &sql] {
+    let [owner, _, auth, sql, records] = TenantLogin::ALL.map(|login| login.role(&desired.tenant));
+    for login in [&auth, &sql, &records] {
         want(database.clone(), login, "CONNECT");
+    }
+    // as 0014_records gives them
+    want(Target::Schema(ident("dl")), &owner, "USAGE");
+    want(dl("own_claims"), &owner, "SELECT");
+    want(Target::Sequence(ident("dl"), ident("outbox_seq")), &owner, "USAGE");
+    for (privilege, columns) in
+        [("INSERT", &["slot", "rel", "op", "cause", "image"][..]), ("SELECT", &["seq", "xid", "rel", "op"])]
+    {
+        for column in columns {
+            want(Target::Columns(ident("dl"), ident("outbox"), vec![ident(column)]), &owner, privilege);
+        }
+    }
+    for signature in OF_OWNER {
+        want(routine(signature), &owner, "EXECUTE");
     }
     want(Target::Schema(ident("dl")), &auth, "USAGE");
     for table in ["state", "live", "entities", "relationships", "permission_sets"] {

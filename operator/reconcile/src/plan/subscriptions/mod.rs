@@ -119,12 +119,12 @@ pub fn write(
         statements.push(subscriptions::insert_secret(secret.as_str(), id.as_str(), &hex).into());
     }
     let about = format!("write the webhook subscription {}", spec.object);
-    (!statements.is_empty()).then(|| Op::new(&about, As::Owner, statements))
+    (!statements.is_empty()).then(|| Op::new(&about, As::Records, statements))
 }
 
 /// The operation that removes the rows that no object declares any more. `wanted`: uids of those that do, read or not.
 pub fn removals(rows: &[Declared], wanted: &BTreeSet<&str>) -> Option<Op> {
     let gone = rows.iter().filter(|row| !wanted.contains(row.uid.as_str()));
     let statements: Vec<Statement> = gone.map(|row| subscriptions::delete(row.id.as_str()).into()).collect();
-    (!statements.is_empty()).then(|| Op::new("remove webhook subscriptions", As::Owner, statements))
+    (!statements.is_empty()).then(|| Op::new("remove webhook subscriptions", As::Records, statements))
 }

@@ -54,6 +54,7 @@ fn tenant() -> TenantState {
         generation: 1,
         findings: Findings::default(),
         events: None,
+        hardened: None,
         done: true,
         gone: false,
         replaced: false,
