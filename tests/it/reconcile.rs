@@ -3,6 +3,7 @@
 pub(crate) mod acme;
 mod honest_status;
 mod owners_code;
+mod ownership;
 mod plan;
 mod ready;
 mod records;

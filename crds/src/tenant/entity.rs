@@ -23,8 +23,8 @@ use crate::tenant::row_level_security::RowLevelSecurity;
         .message("a Procedure has no keyFields"),
     validation = Rule::new("self.kind != 'Procedure' || !has(self.events) || !self.events")
         .message("a Procedure has no events; what it changes is captured at the tables"),
-    validation = Rule::new("self.kind == 'Procedure' || !has(self.allowDefiner) || !self.allowDefiner")
-        .message("allowDefiner belongs to a Procedure"),
+    validation = Rule::new("self.kind != 'Table' || !has(self.allowDefiner) || !self.allowDefiner")
+        .message("allowDefiner belongs to a Procedure or a View"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct Entity {
@@ -62,7 +62,8 @@ pub struct Entity {
     /// Whether row changes are captured as events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<bool>,
-    /// Whether the routine may be SECURITY DEFINER, and so run with the privileges of its owner instead of its caller.
+    /// Whether the routine may be SECURITY DEFINER, and so run with the privileges of its owner instead of its caller. Of a View: whether it may
+    /// call such functions, which no policy filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_definer: Option<bool>,
     /// Which rows a key sees. Default: row-level security is on and shows no row. If several entities expose one table, one of

@@ -194,7 +194,7 @@ fn entities() -> Vec<Case> {
             "kind: Procedure, events: true",
             ": a Procedure has no events; what it changes is captured at the tables",
         ),
-        ("allowDefiner: true", ": allowDefiner belongs to a Procedure"),
+        ("allowDefiner: true", ": allowDefiner belongs to a Procedure or a View"),
         ("allowDefiner: false", ""),
         (
             "kind: View, keyFields: [id], rowLevelSecurity: {none: true}",

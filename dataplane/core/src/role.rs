@@ -55,13 +55,21 @@ pub enum TenantLogin {
     Auth,
     /// For calls and queries of unscoped keys.
     Sql,
+    /// Owns the views that keys reach, has no login, and sees of their tables what the policies let the caller see.
+    Views,
 }
 
 impl TenantLogin {
-    pub const ALL: [TenantLogin; 5] =
-        [TenantLogin::Owner, TenantLogin::Keys, TenantLogin::Auth, TenantLogin::Sql, TenantLogin::Records];
+    pub const ALL: [TenantLogin; 6] = [
+        TenantLogin::Owner,
+        TenantLogin::Keys,
+        TenantLogin::Auth,
+        TenantLogin::Sql,
+        TenantLogin::Records,
+        TenantLogin::Views,
+    ];
 
-    /// `t<id>_owner`, `t<id>_keys`, `t<id>_auth`, `t<id>_sql` or `t<id>_dl`.
+    /// `t<id>_owner`, `t<id>_keys`, `t<id>_auth`, `t<id>_sql`, `t<id>_dl` or `t<id>_views`.
     #[must_use]
     pub fn role(self, tenant: &Ulid) -> String {
         let kind = match self {
@@ -70,6 +78,7 @@ impl TenantLogin {
             TenantLogin::Auth => "auth",
             TenantLogin::Sql => "sql",
             TenantLogin::Records => "dl",
+            TenantLogin::Views => "views",
         };
         format!("t{tenant}_{kind}")
     }

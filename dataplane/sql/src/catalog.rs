@@ -37,7 +37,7 @@ pub struct Catalog {
     /// Entities left out, because the relation, a key column or one that protection or hiding stands on is not there, or
     /// two columns have one exposed name.
     pub missing: Vec<String>,
-    /// Entities that must not be used now: row-level security of a table that they show is not enabled and forced, or
+    /// Entities that must not be used now: row-level security of a table that they show does not filter them, or
     /// their routine became SECURITY DEFINER, or one of several of its name.
     pub unguarded: HashSet<EntityName>,
 }

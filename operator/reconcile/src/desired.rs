@@ -33,8 +33,11 @@ pub struct Desired {
     pub relationships: Vec<RelationshipSpec>,
     /// Uids of Relationships that are there and cannot be read: what is served of them stays.
     pub unread_relationships: BTreeSet<String>,
-    /// SCRAM verifiers of the tenant's four logins, by role name.
+    /// SCRAM verifiers of the tenant's logins, by role name.
     pub verifiers: BTreeMap<String, String>,
+    /// A data plane of version 0.2 lives, which takes views for closed that belong to another role than the owner of the tables, and tables that are
+    /// not FORCEd.
+    pub forces_owners: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -53,7 +56,7 @@ pub struct EntitySpec {
     pub hide_soft_deleted: bool,
     /// Changes of its rows are captured as events.
     pub events: bool,
-    /// Its routine may be SECURITY DEFINER.
+    /// Its routine may be SECURITY DEFINER, and a view may call such functions.
     pub allow_definer: bool,
     pub security: Security,
 }

@@ -44,6 +44,9 @@ pub(crate) use error::PassError;
 use error::{busy, too_large};
 pub(crate) use release::{REMEDY, free_key, is_forced};
 
+const FORCED: &str = "row-level security stays forced on the owner of the tables until no data plane of version 0.2 runs, which would close what \
+                      is not forced; upgrade the data planes (everything is served meanwhile)";
+
 /// What stays between passes over one tenant: the fence's epoch and what the last pass left.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -304,6 +307,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         self.all_are_read(&db)?;
         let (converged, held_before) = (self.memory.converged.clone(), self.memory.held.clone());
         self.keys(state, &mut desired, &db).await?;
+        desired.forces_owners = replicas::any_before(logins.get(As::Operator).await?, 3).await?;
         let unfinished = keys::unfinished(&desired, &db);
         let (mut outcome, mut db) = self.converge(&desired, (cluster, db), logins, state).await?;
         let mut rotated = keys::finished(unfinished, &db);
@@ -318,6 +322,11 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         report::outcome(state, &desired, &outcome, &db, now);
         report::hardened(state, &db);
+        if desired.forces_owners && !outcome.entities.is_empty() {
+            state.findings.retry = Some((Reason::Progressing, FORCED.to_owned()));
+            // what changes with the last old data plane is no drift
+            self.memory.converged = None;
+        }
         state.events = None;
         if desired.entities.iter().any(|entity| entity.events) {
             let retired = events::retire(logins.records().await?, desired.limits.max_outbox_bytes).await?;

@@ -62,8 +62,8 @@ impl Watched {
 
 /// What the entities of a tenant stand on, in the snapshot and with the empty search path of the caller's
 /// transaction; and those relations that must not be read now: row-level security of one that they are, or that they
-/// show, is not enabled and forced, or a view belongs to somebody else than the tenant's owner; and each relation with itself and
-/// all that it shows.
+/// show, is not enabled, a view among them belongs to neither `t<id>_views` nor the tenant's owner, or it belongs to the owner and a table is not forced; and
+/// each relation with itself and all that it shows.
 pub(crate) async fn watch(
     conn: &mut PgConnection,
 ) -> Result<(Watched, HashSet<Name>, Vec<(Oid, Oid)>), PgError> {
@@ -111,14 +111,24 @@ pub(crate) async fn watch(
                            where a.attrelid = y.typrelid and a.attnum > 0 and not a.attisdropped
              ) part
              join pg_catalog.pg_type t on t.oid = part.oid and t.oid >= 16384
+         ), owner as (
+             select o.oid as of_tables, v.oid as of_views
+             from pg_catalog.pg_database d
+             join pg_catalog.pg_roles o on o.oid = d.datdba
+             left join pg_catalog.pg_roles v on v.rolname = pg_catalog.regexp_replace(o.rolname, '_owner$', '_views')
+             where d.datname = pg_catalog.current_database()
+         ), seen as (
+             select u.root, c.relkind, c.relowner, c.relrowsecurity, c.relforcerowsecurity
+             from under u join pg_catalog.pg_class c on c.oid = u.oid
          ), open as (
-             select e.nspname, e.relname from exposed e
-             where exists (
-                 select from under u join pg_catalog.pg_class c on c.oid = u.oid
-                 where u.root = e.oid and not case
-                     when c.relkind in ('r', 'p') then c.relrowsecurity and c.relforcerowsecurity
-                     else c.relkind = 'v' and c.relowner = (
-                         select d.datdba from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()) end)
+             select e.nspname, e.relname
+             from exposed e cross join owner o
+             where not coalesce((
+                 select pg_catalog.bool_and(case
+                     when s.relkind in ('r', 'p') then s.relowner = o.of_tables and s.relrowsecurity and (s.relforcerowsecurity
+                         or not exists (select from seen v where v.root = e.oid and v.relkind = 'v' and v.relowner = o.of_tables))
+                     else s.relkind = 'v' and (s.relowner = o.of_tables or coalesce(s.relowner = o.of_views, false)) end)
+                 from seen s where s.root = e.oid), false)
          )
          select array(select oid from under union select typrelid from type where typrelid <> 0) as relations,
                 array(select oid from type) as types,

@@ -132,7 +132,9 @@ impl Installation {
 
     fn root_of(&self, login: TenantLogin) -> &Root {
         match login {
-            TenantLogin::Owner | TenantLogin::Keys | TenantLogin::Records => &self.roots.operator,
+            TenantLogin::Owner | TenantLogin::Keys | TenantLogin::Records | TenantLogin::Views => {
+                &self.roots.operator
+            }
             TenantLogin::Auth | TenantLogin::Sql => &self.roots.dataplane,
         }
     }

@@ -35,7 +35,7 @@ const TENANT: &[Migration] = series!(
     "tenant": 1 "0001_start", 2 "0002_rotation", 3 "0003_key_uses", 4 "0004_stand", 5 "0005_own_claims",
     6 "0006_live", 7 "0007_routines", 8 "0008_stand_patience", 9 "0009_relationships",
     10 "0010_events", 11 "0011_webhooks", 12 "0012_event_ids",
-    13 "0013_event_log", 14 "0014_records", 15 "0015_functions", 16 "0016_event_functions",
+    13 "0013_event_log", 14 "0014_records", 15 "0015_functions", 16 "0016_event_functions", 17 "0017_enabled",
 );
 /// Up to this one the owner of the tables runs those of a tenant's database, and makes schema `dl`. The rest is `t<id>_dl`'s.
 const LAST_OF_OWNER: i32 = 13;

@@ -61,13 +61,17 @@ pub async fn n_live(conn: &mut PgConnection) -> Result<usize, PgError> {
     Ok(usize::try_from(n).unwrap_or_default().max(1))
 }
 
-/// Whether a replica of version 0.1 lives. It takes the owner of schema `dl` for that of the tenant's views.
-pub async fn any_of_first_version(conn: &mut PgConnection) -> Result<bool, PgError> {
+/// Whether a replica of a version before 0.`minor` lives. One of 0.1 takes the owner of schema `dl` for that of the tenant's views; one of 0.2 closes
+/// tables that are not FORCEd, and views that do not belong to the owner of the tables.
+pub async fn any_before(conn: &mut PgConnection, minor: i32) -> Result<bool, PgError> {
     let query = sqlx::query_scalar(
         "select exists (select from control.replicas \
-                        where beat_at > clock_timestamp() - interval '6 s' and starts_with(version, '0.1.'))",
+                        where beat_at > clock_timestamp() - interval '6 s' \
+                          and case when version ~ '^[0-9]{1,6}[.][0-9]{1,6}[.]' \
+                                   then string_to_array(substring(version from '^[0-9]+[.][0-9]+'), '.')::int4[] < array[0, $1] \
+                                   else false end)",
     );
-    Ok(query.fetch_one(conn).await?)
+    Ok(query.bind(minor).fetch_one(conn).await?)
 }
 
 /// What a replica answers from.

@@ -176,7 +176,7 @@ pub struct Relation {
     /// Columns that lead an index, with the comparisons that no index of theirs serves under a policy, because they are
     /// not leakproof.
     pub leaky: BTreeMap<String, String>,
-    /// Views: the version of the rule, another one after each change of it.
+    /// The version of its rules, another one after each change of them; a view has one, which is what it reads.
     pub rule: Option<i64>,
     /// Views: the relations that the view's rule reads, directly.
     pub reads: BTreeSet<QName>,
@@ -187,6 +187,8 @@ pub struct Relation {
     pub sequences: BTreeSet<QName>,
     /// Those that Concurrency Protection made, or that run after its own (`ddl::protection`), by name.
     pub triggers: BTreeMap<String, Trigger>,
+    /// SECURITY DEFINER functions outside schema `dl` that its triggers run, by `regprocedure` text.
+    pub definers: BTreeSet<String>,
     /// What it inherits from: for a partition the partitioned table.
     pub parents: BTreeSet<QName>,
     pub is_partition: bool,

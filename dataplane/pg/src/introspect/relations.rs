@@ -68,6 +68,7 @@ pub(super) async fn relations(
     let mut routines = routines(conn).await.map_err(of("pg_depend"))?;
     let mut sequences = sequences(conn).await.map_err(of("pg_depend"))?;
     let mut parents = triggers::parents(conn).await.map_err(of("pg_inherits"))?;
+    let mut definers = triggers::definers(conn).await.map_err(of("pg_trigger"))?;
     let mut triggers = triggers::triggers(conn).await.map_err(of("pg_trigger"))?;
     rows.into_iter()
         .map(|row| {
@@ -92,6 +93,7 @@ pub(super) async fn relations(
                 routines: routines.remove(&id).unwrap_or_default(),
                 sequences: sequences.remove(&id).unwrap_or_default(),
                 triggers: triggers.remove(&id).unwrap_or_default(),
+                definers: definers.remove(&id).unwrap_or_default(),
                 parents: parents.remove(&id).unwrap_or_default(),
                 is_partition: row.is_partition,
                 is_replicated: row.is_replicated,

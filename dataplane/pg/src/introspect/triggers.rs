@@ -53,6 +53,18 @@ pub(super) async fn triggers(
     Ok(by_relation)
 }
 
+/// SECURITY DEFINER functions, none of ours.
+pub(super) async fn definers(conn: &mut PgConnection) -> Result<HashMap<i64, BTreeSet<String>>, PgError> {
+    let rows: Vec<(i64, String)> = sqlx::query_as(
+        "select t.tgrelid::int8, t.tgfoid::regprocedure::text \
+         from pg_trigger t join pg_proc p on p.oid = t.tgfoid join pg_namespace n on n.oid = p.pronamespace \
+         where not t.tgisinternal and p.prosecdef and n.nspname <> 'dl'",
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(by_relation(rows))
+}
+
 /// Partitioned tables of partitions, and parents by `INHERITS`.
 pub(super) async fn parents(conn: &mut PgConnection) -> Result<HashMap<i64, BTreeSet<QName>>, PgError> {
     let rows: Vec<(i64, String, String)> = sqlx::query_as(

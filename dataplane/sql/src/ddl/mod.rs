@@ -10,3 +10,4 @@ pub mod records;
 pub mod roles;
 pub mod subscriptions;
 pub mod triggers;
+pub mod views;

@@ -65,10 +65,14 @@ impl Command {
     }
 }
 
-/// ENABLE and FORCE: the owner, and with it every view of the owner, is filtered like everybody else.
+/// ENABLE: everybody is filtered but the owner of the table. FORCE: the owner, too, and with it every view of the owner, which data planes of
+/// version 0.2 rely on.
 #[must_use]
-pub fn enable(schema: &Ident, table: &Ident) -> Sql {
-    on_table(schema, table, " enable row level security, force row level security")
+pub fn enable(schema: &Ident, table: &Ident, forces_owner: bool) -> Sql {
+    let enabled = " enable row level security, ";
+    let mut sql = on_table(schema, table, enabled);
+    sql.lit(if forces_owner { "force row level security" } else { "no force row level security" });
+    sql
 }
 
 #[must_use]

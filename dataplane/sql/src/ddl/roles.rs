@@ -5,7 +5,7 @@ use crate::text::{Ident, Sql};
 /// What a role may do by itself. Nothing here ever gives SUPERUSER, CREATEDB, REPLICATION or BYPASSRLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// NOLOGIN: `set_<id>`, and a key's role after its revocation.
+    /// NOLOGIN: `set_<id>`, `t<id>_views`, and a key's role after its revocation.
     Group,
     /// LOGIN NOINHERIT.
     Login,
@@ -103,6 +103,8 @@ pub enum Membership {
     Set,
     /// Inherits the role's grants and cannot become it: a key's role in its `set_<id>`.
     Inherit,
+    /// Both: the owner of the tables in the role that owns the views which keys reach.
+    Full,
 }
 
 /// One grant for all members: the walk of [`create_key`] is made once a statement and role.
@@ -114,6 +116,7 @@ pub fn grant<'a>(role: &Ident, members: impl IntoIterator<Item = &'a Ident>, mem
     sql.lit(match membership {
         Membership::Set => " with admin false, inherit false, set true",
         Membership::Inherit => " with admin false, inherit true, set false",
+        Membership::Full => " with admin false, inherit true, set true",
     });
     sql
 }

@@ -52,7 +52,7 @@ impl Logins<'_> {
         }
         let owner = self.get(As::Owner).await?;
         let is_new = migrate::schema_owner(owner).await?.is_none();
-        if !is_new && replicas::any_of_first_version(self.get(As::Operator).await?).await? {
+        if !is_new && replicas::any_before(self.get(As::Operator).await?, 2).await? {
             return Err(PassError::Waits(OLD_REPLICAS.to_owned()));
         }
         migrate::start_tenant(self.get(As::Owner).await?).await?;

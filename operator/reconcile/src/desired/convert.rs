@@ -36,6 +36,7 @@ pub(crate) fn tenant(
     let defaults = Limits::default();
     let verifiers = TenantLogin::ALL
         .iter()
+        .filter(|login| **login != TenantLogin::Views)
         .map(|login| (login.role(id), installation.tenant_verifier(id, *login)))
         .collect();
     Ok(Desired {
@@ -69,6 +70,7 @@ pub(crate) fn tenant(
         relationships: Vec::new(),
         unread_relationships: BTreeSet::new(),
         verifiers,
+        forces_owners: false,
     })
 }
 

@@ -8,6 +8,7 @@ use rowgate_pg::introspect::actual::{QName, Relation, RelationKind, Routine, Ten
 use rowgate_sql::catalog::{EXPECTED_TS, EntityKind, EntityRecord};
 use rowgate_sql::text::Ident;
 
+use super::access::{definers, views};
 use super::relationships::is_link;
 use super::{Finding, capture, protection};
 use crate::desired::{Desired, EntitySpec, Security};
@@ -112,7 +113,7 @@ pub(super) fn accept<'a>(
         let judged = match closed.get(spec.name.as_str()) {
             Some(reason) => Err(reason.clone()),
             None if spec.kind == EntityKind::Procedure => routine::one(spec, db, owner),
-            None => one(spec, desired, db, owner, leaving),
+            None => one(spec, desired, db, leaving),
         };
         match judged {
             Ok(entity) => {
@@ -143,7 +144,7 @@ pub(super) fn accept<'a>(
     // a view stands only while every table under it does, so look until nothing more falls
     loop {
         let fallen = accepted.values().find_map(|entity| {
-            under(entity, &accepted, db).err().map(|finding| (entity.spec.name.clone(), finding))
+            under(entity, &accepted, desired, db).err().map(|finding| (entity.spec.name.clone(), finding))
         });
         let Some((name, finding)) = fallen else { break };
         accepted.remove(&name);
@@ -156,7 +157,6 @@ fn one<'a>(
     spec: &'a EntitySpec,
     desired: &Desired,
     db: &'a TenantDb,
-    owner: &str,
     leaving: &BTreeSet<QName>,
 ) -> Result<Accepted<'a>, Finding> {
     let (schema, object) = (spec.schema.as_str(), spec.object.as_str());
@@ -184,12 +184,21 @@ fn one<'a>(
             ));
         }
     }
-    if relation.owner != owner {
+    let [owner, of_views] = views::owners(desired);
+    if relation.owner != owner && (spec.kind == EntityKind::Table || relation.owner != of_views) {
         return Err(Finding::new(
             Reason::NotOwned,
             format!(
                 "{schema}.{object} belongs to {}; alter table {schema}.{object} owner to {owner}",
                 relation.owner
+            ),
+        ));
+    }
+    if spec.kind == EntityKind::Table && relation.rule.is_some() {
+        return Err(Finding::new(
+            Reason::SourceUnsupported,
+            format!(
+                "{schema}.{object} has a rule, which PostgreSQL runs with the rights of the table's owner, past every policy; replace the rule by a trigger"
             ),
         ));
     }
@@ -270,14 +279,30 @@ fn record(spec: &EntitySpec, relation: &Relation, is_leaving: bool) -> Result<En
     })
 }
 
-/// Every table that a view reads, through other views too, must be an entity, so that it is FORCEd and has its
-/// policies; a policy TO a role would be judged for the view's owner and skipped.
+/// Whether a view calls only functions that have the rights of their caller.
+fn invokers(spec: &EntitySpec, relation: &Relation, db: &TenantDb) -> Result<(), Finding> {
+    if relation.kind != RelationKind::View || spec.allow_definer {
+        return Ok(());
+    }
+    definers::called(relation, db).next().map_or(Ok(()), |signature| {
+        let message = format!(
+            "it calls {signature}, which is SECURITY DEFINER and so reads past every policy; alter routine {signature} security invoker, or set allowDefiner: true"
+        );
+        Err(Finding::new(Reason::ViewUnsafe, message))
+    })
+}
+
+/// Every table that a view reads, through other views too, must be an entity, so that it has its policies; a policy TO a role would be judged
+/// for the view's owner and skipped. A function with its owner's rights would read past them.
 fn under(
     entity: &Accepted<'_>,
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
+    desired: &Desired,
     db: &TenantDb,
 ) -> Result<(), Finding> {
     let Some(view) = entity.relation() else { return Ok(()) };
+    let owners = views::owners(desired);
+    invokers(entity.spec, view, db)?;
     let mut todo: Vec<&QName> = view.reads.iter().collect();
     let mut seen = BTreeSet::new();
     while let Some(name) = todo.pop() {
@@ -292,7 +317,10 @@ fn under(
             ));
         };
         match relation.kind {
-            RelationKind::View if relation.owner == view.owner => todo.extend(&relation.reads),
+            RelationKind::View if owners.contains(&relation.owner) => {
+                invokers(entity.spec, relation, db)?;
+                todo.extend(&relation.reads);
+            }
             RelationKind::Table | RelationKind::PartitionedTable => {
                 if !accepted.values().any(|other| other.is_over(name)) {
                     return Err(Finding::new(

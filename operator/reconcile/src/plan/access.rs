@@ -2,12 +2,14 @@
 //! Pure, as the whole plan is. Key roles and their memberships are in `keys`.
 
 pub(super) mod acl;
+pub(super) mod definers;
 pub(super) mod foreign;
 pub(super) mod graphql;
 pub(super) mod readers;
 pub(super) mod rights;
 pub(super) mod scans;
 pub(super) mod security;
+pub(super) mod views;
 
 /// Sentences of one kind: more would hide what else a status says.
 const MAX_SENTENCES: usize = 20;

@@ -14,7 +14,8 @@ use serde::Deserialize as _;
 use super::accept::{Accepted, accept};
 use super::access::readers::Readers;
 use super::access::rights::{self, Resolved};
-use super::access::{acl, foreign, graphql, scans, security};
+use super::access::views::Reached;
+use super::access::{acl, definers, foreign, graphql, scans, security};
 use super::keys::Keys;
 use super::relationships::{self, Judged, Relationships};
 use super::roles_and_database::ident;
@@ -119,14 +120,17 @@ pub fn contents(
         }
         outcome.problems.push(finding);
     }
+    outcome.notes.extend(definers::sentences(&accepted, db));
     outcome.notes.extend(graphql::sentences(&accepted));
     outcome.notes.extend(scans::sentences(&accepted, &subjects));
+    let reached = Reached::new(desired, db, &accepted, &granted);
     let grants = acl::Subjects {
         desired,
         cluster,
         db,
         accepted: &accepted,
         permissions: &granted,
+        reached: &reached,
         retiring: &retiring,
         shift: rows::shift(desired, db, &accepted),
     };
@@ -158,6 +162,7 @@ pub fn contents(
     statements.extend(security.statements);
     statements.extend(claims);
     statements.extend(changes.grants);
+    statements.extend(reached.changes(desired, db));
     statements.extend(rows::entities(desired, db, &accepted));
     statements.extend(relationships.rows(desired, db));
     statements.extend(rows::permission_sets(db, &subjects));
@@ -167,7 +172,7 @@ pub fn contents(
     if !statements.is_empty() {
         statements.push(records::bump().into());
         statements.extend(rows::stand_routines(&accepted).map(Statement::from));
-        statements.extend(rows::stand(db, &accepted).map(Statement::from));
+        statements.extend(rows::stand(db, &accepted, &reached).map(Statement::from));
     }
     push("grants, policies, claims and served entities", As::Owner, statements);
 

@@ -195,6 +195,7 @@ impl<'a> Keys<'a> {
             wanted.get(&(m.role.clone(), m.member.clone())).is_some_and(|kind| match kind {
                 roles::Membership::Set => m.set && !m.inherit && !m.admin,
                 roles::Membership::Inherit => !m.set && m.inherit && !m.admin,
+                roles::Membership::Full => m.set && m.inherit && !m.admin,
             })
         };
         // roles that the closures and denials emptied have no membership left to revoke

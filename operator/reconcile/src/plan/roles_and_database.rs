@@ -37,7 +37,11 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
     for login in TenantLogin::ALL {
         let name = login.role(&desired.tenant);
         let role = ident(&name);
-        let kind = if login == TenantLogin::Keys { Kind::RoleCreator } else { Kind::Login };
+        let kind = match login {
+            TenantLogin::Keys => Kind::RoleCreator,
+            TenantLogin::Views => Kind::Group,
+            _ => Kind::Login,
+        };
         match actual.roles.get(&name) {
             None => {
                 let verifier = desired.verifiers.get(&name).map(String::as_str);
@@ -59,11 +63,12 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
     if let Some(present) = actual.roles.get(SHARED_ROLE) {
         statements.extend(repaired(&ident(SHARED_ROLE), Kind::Group, present));
     }
-    for (role, member) in becomes(desired) {
+    for (role, member, membership) in members(desired) {
         let is_it = |m: &&Member| m.role == role && m.member == member;
         let mut there = actual.memberships.iter().filter(is_it);
-        if !there.clone().any(|m| m.set && !m.inherit && !m.admin) {
-            let grant = Statement::from(roles::grant(&ident(&role), [&ident(&member)], Membership::Set));
+        let inherits = membership == Membership::Full;
+        if !there.clone().any(|m| m.set && m.inherit == inherits && !m.admin) {
+            let grant = Statement::from(roles::grant(&ident(&role), [&ident(&member)], membership));
             let differs = there.next().map(|m| differences::membership(m, true));
             let differs = differs.unwrap_or_else(|| differences::no_membership(&role, &member));
             statements.push(grant.undoing([differs]));
@@ -72,11 +77,19 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
     statements
 }
 
-/// Which role which login may become. As `t<id>_sql` the login of requests ends the sessions of that role, and brings back its password.
-fn becomes(desired: &Desired) -> [(String, String); 3] {
-    let [auth, sql] = [TenantLogin::Auth, TenantLogin::Sql].map(|login| login.role(&desired.tenant));
+/// Which role which login is a member of. As `t<id>_sql` the login of requests ends the sessions of that role, and brings back its
+/// password. The owner of the tables gives views to `t<id>_views`, and goes on changing and dropping them.
+fn members(desired: &Desired) -> [(String, String, Membership); 4] {
+    let [auth, sql, owner, views] =
+        [TenantLogin::Auth, TenantLogin::Sql, TenantLogin::Owner, TenantLogin::Views]
+            .map(|login| login.role(&desired.tenant));
     let shared = SHARED_ROLE.to_owned();
-    [(shared.clone(), auth.clone()), (shared, sql.clone()), (sql, auth)]
+    [
+        (shared.clone(), auth.clone(), Membership::Set),
+        (shared, sql.clone(), Membership::Set),
+        (sql, auth, Membership::Set),
+        (views, owner, Membership::Full),
+    ]
 }
 
 /// Statements that bring `present` back to what `kind` is; empty where it is. What only a superuser can take back is
@@ -157,7 +170,7 @@ fn strays(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Statement>
         .iter()
         .filter(|m| m.grantor == operator && concerns(m))
         .filter(|m| !(m.role == SHARED_ROLE && foreign::is_shared_login(&m.member)))
-        .filter(|m| !becomes(desired).iter().any(|(role, member)| m.role == *role && m.member == *member));
+        .filter(|m| !members(desired).iter().any(|(role, member, _)| m.role == *role && m.member == *member));
     let revoke = |m: &Member| {
         let revoke = Statement::from(roles::revoke(&ident(&m.role), [&ident(&m.member)]));
         revoke.undoing([differences::membership(m, false)])

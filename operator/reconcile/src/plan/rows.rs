@@ -11,6 +11,7 @@ use rowgate_sql::text::Sql;
 
 use super::accept::{Accepted, On, qname};
 use super::access::rights;
+use super::access::views::Reached;
 use super::relationships::is_link;
 use super::{Closed, Of, Statement};
 use crate::desired::{Desired, KeySpec};
@@ -90,7 +91,11 @@ pub(super) fn entities(
 }
 
 /// What every entity stands on must be what it was when the plan was made, by the time that the plan's rights stand.
-pub(super) fn stand(db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'_>>) -> Option<Sql> {
+pub(super) fn stand(
+    db: &TenantDb,
+    accepted: &BTreeMap<EntityName, Accepted<'_>>,
+    reached: &Reached<'_>,
+) -> Option<Sql> {
     let relations = accepted.values().filter(|entity| entity.relation().is_some());
     let mut todo: Vec<QName> = relations.map(|entity| qname(entity.spec)).collect();
     let mut all: BTreeSet<QName> = BTreeSet::new();
@@ -100,8 +105,11 @@ pub(super) fn stand(db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'_>>
             todo.extend(reads.into_iter().flatten());
         }
     }
-    let each = all.iter().filter_map(|name| Some((name, db.relations.get(name)?))).map(|((schema, name), relation)| {
-        serde_json::json!({"schema": schema, "name": name, "oid": relation.oid, "rule": relation.rule})
+    let each = all.iter().filter_map(|name| {
+        let relation = db.relations.get(name)?;
+        let (schema, object) = name;
+        let owner = reached.owner(name).unwrap_or(&relation.owner);
+        Some(serde_json::json!({"schema": schema, "name": object, "oid": relation.oid, "rule": relation.rule, "owner": owner}))
     });
     let relations: Vec<serde_json::Value> = each.collect();
     (!relations.is_empty()).then(|| records::stand(&serde_json::Value::from(relations).to_string()))

@@ -7,7 +7,7 @@ use super::comparing::{Tenant, texts};
 use super::draw::draw;
 use super::model::Who;
 use super::running;
-use super::world::{Body, Scope};
+use super::world::{Body, Scope, Shape};
 
 /// What is done to the database, and what undoes it.
 struct Leak {
@@ -44,10 +44,21 @@ async fn leaks(tenant: &mut Tenant) -> Vec<Leak> {
     let (_, role) = &tenant.secrets[key.0];
     let (table, object, entity) = (&tenant.drawn.relations[table].name, &column.0, &column.1);
     let column = column.2;
-    let all_tables = |what: &str| -> String {
-        let tables = tenant.drawn.relations.iter().filter(|of| matches!(of.body, Body::Table { .. }));
-        tables.map(|of| format!("alter table app.{} {what} row level security;", of.name)).collect()
+    let views = |is_meant: &dyn Fn(usize) -> bool, owner: &str| -> String {
+        let views = tenant.drawn.relations.iter().enumerate();
+        let views = views.filter(|(i, of)| matches!(of.body, Body::View(_)) && is_meant(*i));
+        let each = views.map(|(_, of)| {
+            format!(
+                "do $$ begin execute format('alter view app.{} owner to %I', (select replace(pg_get_userbyid(datdba), '_owner', '_{owner}') \
+                 from pg_database where datname = current_database())); end $$;",
+                of.name
+            )
+        });
+        let sql: String = each.collect();
+        assert!(!sql.is_empty(), "another seed is needed: no view is one");
+        sql
     };
+    let is_nested = |i: usize| tenant.drawn.relations.iter().any(|of| reads(&of.body, i));
     let set = format!("(select set_role from dl.keys where role = '{role}')");
     let grant = |word: &str, to: &str| {
         format!(
@@ -65,10 +76,16 @@ async fn leaks(tenant: &mut Tenant) -> Vec<Leak> {
             plant: format!("alter table app.{table} disable row level security"),
             undo: format!("alter table app.{table} enable row level security"),
         },
+        // the data plane closes these; plain SQL as the key's role shows what they would give away
         Leak {
-            name: "views see what their owner sees",
-            plant: all_tables("no force"),
-            undo: all_tables("force"),
+            name: "views belong to the owner of the tables",
+            plant: views(&|_| true, "owner"),
+            undo: views(&|_| true, "views"),
+        },
+        Leak {
+            name: "a view under a view belongs to the owner of the tables",
+            plant: views(&is_nested, "owner"),
+            undo: views(&is_nested, "views"),
         },
         Leak {
             name: "the claim of another key",
@@ -103,6 +120,14 @@ async fn leaks(tenant: &mut Tenant) -> Vec<Leak> {
     ];
     leaks.push(restrictive(tenant).await);
     leaks
+}
+
+fn reads(body: &Body, relation: usize) -> bool {
+    match body {
+        Body::Table { .. } => false,
+        Body::View(Shape::Part { of, .. } | Shape::Groups { of }) => *of == relation,
+        Body::View(Shape::Join { left, right }) => [left, right].contains(&&relation),
+    }
 }
 
 /// Restrictive policies that were made permissive.

@@ -108,9 +108,9 @@ const BY_HAND: [(&str, &str, &str, &str); 6] = [
     ),
     (
         "acme",
-        "alter table app.notes no force row level security",
+        "alter table app.notes force row level security",
         "dl.state",
-        "row-level security of app.notes is not forced on its owner",
+        "row-level security of app.notes is forced on its owner",
     ),
     (
         "rowgate",

@@ -97,7 +97,8 @@ impl World {
     }
 }
 
-/// Tables with grants to a key's roles, those under such a view included, and no forced policies.
+/// Tables with grants to a key's roles, those under such a view included, whose policies do not count: row-level security is off, or a view of the
+/// owner of the tables leads there.
 const NAKED: &str = "
     with recursive granted as (
         select c.oid from pg_class c, pg_roles r
@@ -110,7 +111,9 @@ const NAKED: &str = "
         join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid and d.refclassid = 'pg_class'::regclass
     )
     select c.oid::regclass::text from granted join pg_class c using (oid)
-    where c.relkind = 'r' and not (c.relrowsecurity and c.relforcerowsecurity)";
+    where c.relkind = 'r' and not c.relrowsecurity
+       or c.relkind = 'v' and c.relowner = (select datdba from pg_database where datname = current_database())
+          and exists (select from granted u join pg_class t on t.oid = u.oid where t.relkind = 'r' and not t.relforcerowsecurity)";
 
 const PROTECTED: &str = "
     select tgrelid::regclass::text from pg_trigger

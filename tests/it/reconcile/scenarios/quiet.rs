@@ -117,9 +117,9 @@ const BY_HAND: &[(&str, &str, &str)] = &[
         "policy everything on app.notes was added",
     ),
     (
-        "alter table app.notes no force row level security",
-        "select relforcerowsecurity from pg_class where relname = 'notes'",
-        "row-level security of app.notes is not forced on its owner",
+        "alter table app.notes force row level security",
+        "select not relforcerowsecurity from pg_class where relname = 'notes'",
+        "row-level security of app.notes is forced on its owner",
     ),
     (
         "grant select on app.hidden to datalake_user",

@@ -9,6 +9,7 @@ use rowgate_sql::catalog::{Action, PermissionRecord};
 use rowgate_sql::ddl::grants::{self, DefaultFor, Target};
 use rowgate_sql::text::Ident;
 
+use super::views::Reached;
 use super::{foreign, rights};
 use crate::desired::Desired;
 use crate::plan::accept::{Accepted, On, qname};
@@ -49,6 +50,7 @@ pub(in crate::plan) struct Subjects<'a> {
     pub(in crate::plan) accepted: &'a BTreeMap<EntityName, Accepted<'a>>,
     /// Role to permissions, for `datalake_user` and every set that is in use after this pass.
     pub(in crate::plan) permissions: &'a BTreeMap<String, Vec<PermissionRecord>>,
+    pub(in crate::plan) reached: &'a Reached<'a>,
     /// Sets without members after this pass; they keep their rights until the last member is out.
     pub(in crate::plan) retiring: &'a BTreeSet<String>,
     /// An entity comes or goes in this plan, and rights with it.
@@ -142,7 +144,7 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
     let routine = |signature: &str| Target::Routine(signature.to_owned());
     // the keys login has no business here: what the owner makes in this database must never run as a role that creates
     // roles
-    let [owner, _, auth, sql, records] = TenantLogin::ALL.map(|login| login.role(&desired.tenant));
+    let [owner, _, auth, sql, records, views] = TenantLogin::ALL.map(|login| login.role(&desired.tenant));
     for login in [&auth, &sql, &records] {
         want(database.clone(), login, "CONNECT");
     }
@@ -191,6 +193,9 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
     }
     for privilege in ["SELECT", "INSERT", "DELETE"] {
         want(dl("backends"), &auth, privilege);
+    }
+    for ((schema, name), privilege) in subjects.reached.privileges() {
+        want(Target::Relation(ident(schema), ident(name)), &views, privilege);
     }
     for (role, permissions) in *permissions {
         if role.starts_with("set_") {

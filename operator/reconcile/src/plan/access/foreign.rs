@@ -12,7 +12,7 @@ const DATABASE_OWNER: &str = "pg_database_owner";
 
 /// Whether a plan may grant and revoke on what belongs to `owner`.
 pub(in crate::plan) fn is_ours(desired: &Desired, owner: &str) -> bool {
-    let ours = [TenantLogin::Owner, TenantLogin::Records].map(|login| login.role(&desired.tenant));
+    let ours = [TenantLogin::Owner, TenantLogin::Records, TenantLogin::Views].map(|login| login.role(&desired.tenant));
     ours.iter().any(|role| role == owner) || owner == DATABASE_OWNER
 }
 
@@ -83,7 +83,7 @@ fn attributes(role: &Role, by_operator: bool) -> impl Iterator<Item = (&'static 
 }
 
 /// PostgreSQL's own record that a role was made by another, and the shared role's members of every tenant.
-fn designed(m: &Membership, logins: &[String; 5], operator: &str) -> bool {
+fn designed(m: &Membership, logins: &[String], operator: &str) -> bool {
     let maker = m.admin && !m.inherit && !m.set;
     let made = m.role.starts_with("key_") || m.role.starts_with("set_");
     match m.member.as_str() {

@@ -1,4 +1,4 @@
-//! Row-level security: ENABLE, FORCE and exactly the policies that the manifest says.
+//! Row-level security: ENABLE and exactly the policies that the manifest says.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,7 @@ pub(in crate::plan) fn changes(
         changes.notes.extend(nobodies(desired, entity));
         match definitions(desired, entity) {
             Ok(wanted) => {
-                changes.statements.extend(table(db, entity, relation, &wanted));
+                changes.statements.extend(table(desired, db, entity, relation, &wanted));
             }
             Err(finding) => {
                 changes.problems.insert(entity.spec.name.to_string(), finding);
@@ -202,6 +202,7 @@ fn rows(entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Rows, Finding> {
 }
 
 fn table(
+    desired: &Desired,
     db: &TenantDb,
     entity: &Accepted<'_>,
     relation: &Relation,
@@ -211,12 +212,14 @@ fn table(
     let (of, table) = (Of::Policies(entity.spec.name.to_string()), differences::table(entity));
     let says = |sql: Sql| of.clone().says(sql);
     let mut statements = Vec::new();
-    if !relation.rls_enabled || !relation.rls_forced {
+    let forces = desired.forces_owners;
+    if !relation.rls_enabled || relation.rls_forced != forces {
+        let not = if forces { "not " } else { "" };
         let off = match relation.rls_enabled {
             false => format!("row-level security of {table} is off"),
-            true => format!("row-level security of {table} is not forced on its owner"),
+            true => format!("row-level security of {table} is {not}forced on its owner"),
         };
-        statements.push(says(policies::enable(schema, object)).undoing([off]));
+        statements.push(says(policies::enable(schema, object, forces)).undoing([off]));
     }
     let Some(wanted) = wanted else { return statements };
     let record = |policy: &str| format!("{}.{}.{policy}", schema.as_str(), object.as_str());

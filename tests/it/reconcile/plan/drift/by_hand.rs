@@ -148,9 +148,12 @@ pub(super) const BY_HAND: &[(&str, &str)] = &[
     ),
     ("alter table shop.orders disable row level security", "row-level security of shop.orders is off"),
     (
-        "alter table shop.orders no force row level security",
-        "row-level security of shop.orders is not forced on its owner",
+        "alter table shop.orders force row level security",
+        "row-level security of shop.orders is forced on its owner",
     ),
+    ("alter view shop.order_summary owner to {owner}", "view shop.order_summary belongs to {owner}"),
+    ("revoke select on shop.orders from {views}", "grant select on shop.orders to {views} is missing"),
+    ("grant insert on shop.orders to {views}", "grant insert on shop.orders to {views} was added"),
     // concurrency protection
     ("drop trigger \"~dl_1_echo\" on shop.stock", "trigger ~dl_1_echo on shop.stock is missing"),
     ("drop trigger \"~dl_4_keep_all\" on shop.stock", "trigger ~dl_4_keep_all on shop.stock is missing"),

@@ -1,0 +1,153 @@
+//! Views that keys reach belong to `t<id>_views`: through a view of the owner of its tables PostgreSQL would read past every policy.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rowgate_core::name::EntityName;
+use rowgate_core::role::TenantLogin;
+use rowgate_pg::introspect::actual::{QName, Relation, RelationKind, TenantDb};
+use rowgate_sql::catalog::{Action, PermissionRecord};
+use rowgate_sql::ddl::grants::{self, Target};
+use rowgate_sql::ddl::views;
+use rowgate_sql::text::Ident;
+
+use crate::desired::Desired;
+use crate::plan::accept::{Accepted, qname};
+use crate::plan::{Of, Statement};
+
+/// What keys reach by way of entities, and what these read in turn.
+#[derive(Debug, Default)]
+pub(in crate::plan) struct Reached<'a> {
+    /// `t<id>_views`.
+    own: String,
+    /// With the entity that leads there.
+    views: BTreeMap<&'a QName, &'a EntityName>,
+    /// What it needs on what these read and write.
+    privileges: BTreeMap<&'a QName, BTreeSet<&'static str>>,
+}
+
+impl<'a> Reached<'a> {
+    /// `permissions`: by role, what may be done. Nothing is reached where tables are FORCEd on their owner, whose views stay its own.
+    pub(in crate::plan) fn new(
+        desired: &Desired,
+        db: &'a TenantDb,
+        accepted: &'a BTreeMap<EntityName, Accepted<'_>>,
+        permissions: &BTreeMap<String, Vec<PermissionRecord>>,
+    ) -> Reached<'a> {
+        let [_, own] = owners(desired);
+        let mut reached = Reached { own, ..Reached::default() };
+        if desired.forces_owners {
+            return reached;
+        }
+        let mut seen = BTreeSet::new();
+        let mut todo: Vec<(&QName, &EntityName)> = accepted
+            .iter()
+            .filter(|(_, entity)| entity.relation().is_some())
+            .filter_map(|(name, entity)| Some((db.relations.get_key_value(&qname(entity.spec))?.0, name)))
+            .collect();
+        while let Some((name, entity)) = todo.pop() {
+            let Some(relation) = db.relations.get(name).filter(|_| name.0 != "dl" && seen.insert(name)) else {
+                continue;
+            };
+            if relation.kind == RelationKind::View {
+                reached.views.insert(name, entity);
+                reached.may(relation.reads.iter(), "SELECT");
+            }
+            todo.extend(read_by(relation).map(|name| (name, entity)));
+        }
+        // the policies of a table that a view reads run with the rights of the view's owner
+        let views: Vec<&QName> = reached.views.keys().copied().collect();
+        for relation in views.iter().flat_map(|view| under(db, view)) {
+            reached.may(relation.policies.values().flat_map(|policy| policy.reads.keys()), "SELECT");
+        }
+        for (name, entity) in accepted.iter().filter(|(_, entity)| entity.relation().is_some()) {
+            let records = permissions.values().flatten().filter(|record| record.entity == *name);
+            let written: BTreeSet<&str> = records.filter_map(|record| privilege(record.action)).collect();
+            let Some((view, _)) = reached.views.get_key_value(&qname(entity.spec)) else { continue };
+            let tables: Vec<&QName> = read_through(db, view);
+            written.into_iter().for_each(|privilege| reached.may(tables.iter().copied(), privilege));
+        }
+        reached
+    }
+
+    /// On what is not its own.
+    pub(in crate::plan) fn privileges(&self) -> impl Iterator<Item = (&QName, &'static str)> {
+        let others = self.privileges.iter().filter(|(name, _)| !self.views.contains_key(*name));
+        others.flat_map(|(name, privileges)| privileges.iter().map(|privilege| (*name, *privilege)))
+    }
+
+    /// Whose a relation is to be; `None`: that of the tables, or it is no view.
+    pub(in crate::plan) fn owner(&self, name: &QName) -> Option<&str> {
+        self.views.contains_key(name).then_some(self.own.as_str())
+    }
+
+    fn may(&mut self, names: impl Iterator<Item = &'a QName>, privilege: &'static str) {
+        for name in names {
+            self.privileges.entry(name).or_default().insert(privilege);
+        }
+    }
+
+    /// What gives each view that keys reach to `t<id>_views`, and each that they no longer do to the owner of the tables.
+    pub(in crate::plan) fn changes(&self, desired: &Desired, db: &TenantDb) -> Vec<Statement> {
+        let [owner, own] = owners(desired);
+        let mut statements = Vec::new();
+        for (name, relation) in db.relations.iter().filter(|(_, it)| it.kind == RelationKind::View) {
+            let entity = self.views.get(name);
+            let (from, to) = match entity {
+                Some(_) => (&owner, &own),
+                None => (&own, &owner),
+            };
+            if relation.owner != *from {
+                continue;
+            }
+            let of = entity.map_or(Of::Tenant, |entity| Of::Entity(entity.to_string()));
+            let is_served = entity.is_some_and(|entity| db.entities.contains_key(entity.as_str()));
+            let differs = is_served.then(|| format!("view {}.{} belongs to {from}", name.0, name.1));
+            let schema = Target::Schema(ident(&name.0));
+            // PostgreSQL asks it of a view's new owner
+            let create = |sql: Option<_>| sql.filter(|_| entity.is_some()).map(|sql| of.clone().says(sql));
+            statements.extend(create(grants::grant("CREATE", &schema, to)));
+            let give = views::give(&ident(&name.0), &ident(&name.1), &ident(to));
+            statements.push(of.clone().says(give).undoing(differs));
+            statements.extend(create(grants::revoke("CREATE", &schema, to)));
+        }
+        statements
+    }
+}
+
+/// The owner of the tables, and that of views which keys reach.
+pub(in crate::plan) fn owners(desired: &Desired) -> [String; 2] {
+    [TenantLogin::Owner, TenantLogin::Views].map(|login| login.role(&desired.tenant))
+}
+
+/// What its rules and its policies read.
+fn read_by(relation: &Relation) -> impl Iterator<Item = &QName> {
+    relation.reads.iter().chain(relation.policies.values().flat_map(|policy| policy.reads.keys()))
+}
+
+/// What a view reads, other views followed down.
+fn read_through<'a>(db: &'a TenantDb, view: &'a QName) -> Vec<&'a QName> {
+    let mut seen = BTreeSet::new();
+    let mut todo = vec![view];
+    while let Some(name) = todo.pop() {
+        let Some(relation) = db.relations.get(name) else { continue };
+        todo.extend(relation.reads.iter().filter(|it| seen.insert(*it)));
+    }
+    seen.into_iter().collect()
+}
+
+fn under<'a>(db: &'a TenantDb, view: &'a QName) -> impl Iterator<Item = &'a Relation> {
+    read_through(db, view).into_iter().filter_map(|name| db.relations.get(name))
+}
+
+fn privilege(action: Action) -> Option<&'static str> {
+    match action {
+        Action::Create => Some("INSERT"),
+        Action::Update => Some("UPDATE"),
+        Action::Delete => Some("DELETE"),
+        Action::Read | Action::Execute => None,
+    }
+}
+
+fn ident(name: &str) -> Ident {
+    Ident::new(name).expect("a name that PostgreSQL reported")
+}
