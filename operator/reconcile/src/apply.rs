@@ -176,6 +176,8 @@ impl<'a> Logins<'a> {
         let verifier = self.installation.tenant_verifier(self.tenant, login);
         let mut operator = session::connect(&self.installation.operator()).await?;
         let mut open = leader::fence(&mut operator, self.lead).await?;
+        // the role may be changing it at this moment, without end
+        session::execute(&mut open, &roles::seldom_waiting()).await?;
         session::execute(&mut open, &roles::set_verifier(&ident, &verifier)).await?;
         open.commit().await?;
         self.reset_passwords.push(role.to_owned());
@@ -281,9 +283,12 @@ impl<'a> Logins<'a> {
         let mut statements: Vec<Sql> = Vec::with_capacity(own.len() + 2);
         match (op.login, epoch) {
             (As::Owner | As::Records, Some(epoch)) => statements.push(records::fence(epoch)),
-            (As::Operator, _) if op.transaction => {
-                statements.extend([records::control_fence(lead), records::alone()])
-            }
+            (As::Operator, _) if op.transaction => statements.extend([
+                records::control_fence(lead),
+                records::alone(),
+                records::short_lock_waits(),
+            ]),
+            (As::Keys, _) if op.transaction => statements.push(records::short_lock_waits()),
             _ => {}
         }
         let before = statements.len();
@@ -295,7 +300,12 @@ impl<'a> Logins<'a> {
         match done {
             Err(TransactionError { index, error }) if error.code() == Some(locks::NOT_AVAILABLE) => {
                 let statement = statements.get(index).map_or("", Sql::as_str);
-                Err(ApplyError::Busy { about: op.about.clone(), holders: holders(conn, statement).await })
+                let holders = match op.login {
+                    As::Owner | As::Records => holders(conn, statement).await,
+                    // of roles nobody can say who holds them
+                    As::Operator | As::Keys => Vec::new(),
+                };
+                Err(ApplyError::Busy { about: op.about.clone(), holders })
             }
             // our own signals come from our own statements alone
             Err(TransactionError { index, error }) if index < before => {

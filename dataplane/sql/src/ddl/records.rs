@@ -47,6 +47,13 @@ pub fn alone() -> Sql {
     with("lock table control.installation in share row exclusive mode", &[])
 }
 
+/// For the rest of a transaction, once it is [`alone`]. Every role may change its own password and settings, and a transaction of a
+/// tenant's that did so and stays open would keep the passes of all tenants waiting behind this one.
+#[must_use]
+pub fn short_lock_waits() -> Sql {
+    with("set local lock_timeout = '1s'", &[])
+}
+
 /// `select dl.stand(relations)`: last in the transaction that grants. `relations` is a JSON array.
 #[must_use]
 pub fn stand(relations: &str) -> Sql {

@@ -135,6 +135,16 @@ fn list<'a>(sql: &mut Sql, names: impl IntoIterator<Item = &'a Ident>) {
     }
 }
 
+/// Ends the sessions in a database, of roles whose rights the login has. An open transaction of its owner may hold the row that
+/// PostgreSQL keeps of the database, and what alters it would wait without end.
+#[must_use]
+pub fn end_sessions(database: &Ident) -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("select count(pg_catalog.pg_terminate_backend(pid)) from pg_catalog.pg_stat_activity ");
+    sql.lit("where backend_type = 'client backend' and datname = ").literal(database.as_str());
+    sql
+}
+
 /// What the owner of a database may have said of it, and PostgreSQL drops no template.
 #[must_use]
 pub fn no_template(database: &Ident) -> Sql {

@@ -20,7 +20,7 @@ pub(crate) enum PassError {
     #[error("{0}")]
     Waits(String),
     /// What was to be done, and who holds what it needs.
-    #[error("{0}: {holders}", holders = locks::sentence(.1))]
+    #[error("{0}: {held}", held = held(.1))]
     Busy(String, Vec<Held>),
     #[error("{1}")]
     Refused(Reason, String),
@@ -44,13 +44,17 @@ impl From<ApplyError> for PassError {
 
 /// The message of a tenant that waits for another transaction.
 pub(super) fn busy(about: &str, holders: &[Held]) -> String {
-    let held = match holders {
-        [] => "another transaction holds a table".to_owned(),
-        holders => format!("another transaction holds {}", locks::sentence(holders)),
-    };
     format!(
-        "{about}: {held}; Rowgate gives up its place in the queue, so that no other session waits behind it, and retries; end the transactions that hold the lock (pg_locks, pg_stat_activity) to finish sooner"
+        "{about}: {held}; Rowgate gives up its place in the queue, so that no other session waits behind it, and retries; end the transactions that hold the lock (pg_locks, pg_stat_activity) to finish sooner",
+        held = held(holders)
     )
+}
+
+fn held(holders: &[Held]) -> String {
+    match holders {
+        [] => "another transaction holds a table or a role".to_owned(),
+        holders => format!("another transaction holds {}", locks::sentence(holders)),
+    }
 }
 
 /// The message of a tenant whose database is too large to be read. It is read again as after a change.

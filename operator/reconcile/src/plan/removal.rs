@@ -38,7 +38,7 @@ pub fn removal(
     let seated = made.iter().filter(|role| sessions.contains(*role));
     push("gain the right to end sessions of keys", As::Keys, seated.map(lent).collect());
     push("gain the right to drop the database", As::Operator, logins.iter().map(lent).collect());
-    let drop = [roles::no_template(database), roles::drop_database(database)];
+    let drop = [roles::end_sessions(database), roles::no_template(database), roles::drop_database(database)];
     push("the database", As::Operator, drop.map(Statement::from).into());
     for op in &mut ops {
         op.transaction = op.about != "the database";
