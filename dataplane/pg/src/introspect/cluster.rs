@@ -44,7 +44,9 @@ struct RoleRow {
 }
 
 /// `database`: the tenant's. What a plan takes away before it drops a role are rights on the tenant's own schemas, relations,
-/// routines and database, and policies.
+/// routines and database, and policies. Settings are read of the tenant's own roles and no others: `datalake_user` never logs in, so that
+/// its settings mean nothing, and code of any tenant that runs as it may give it some; and the owner of a database may give
+/// that 100 MB of them.
 pub(super) async fn roles(
     conn: &mut PgConnection,
     tenant: &Ulid,
@@ -73,12 +75,17 @@ pub(super) async fn roles(
          from pg_roles r \
          left join (select s.setrole, array_agg(left(coalesce(d.datname || '/', '') || setting, 200)) as settings \
                     from pg_db_role_setting s left join pg_database d on d.oid = s.setdatabase \
-                    cross join unnest(s.setconfig) setting group by s.setrole) s on s.setrole = r.oid \
+                    cross join unnest(case when pg_column_size(s.setconfig) < 65536 then s.setconfig \
+                                           else array['settings=too long'] end) setting \
+                    where s.setrole = any(array(select mine.oid from mine join pg_roles m on m.oid = mine.oid \
+                                                where m.rolname <> $4)) \
+                    group by s.setrole) s on s.setrole = r.oid \
          where r.oid = any(array(select oid from mine))"
     ))
     .bind(named(tenant))
     .bind(TenantLogin::Keys.role(tenant))
     .bind(database)
+    .bind(SHARED_ROLE)
     .fetch_all(conn)
     .await?;
     let role = |row: RoleRow| {

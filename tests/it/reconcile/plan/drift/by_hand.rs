@@ -252,10 +252,6 @@ pub(super) const BY_HAND: &[(&str, &str)] = &[
         "alter role {owner} in database shop set row_security = off",
         "role {owner} has the setting row_security in database shop",
     ),
-    (
-        "alter role datalake_user set statement_timeout = 1",
-        "role datalake_user has the setting statement_timeout",
-    ),
     // rows of dl
     (
         "update dl.claims set value = 'south' where value = 'north'",
