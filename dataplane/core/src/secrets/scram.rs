@@ -25,6 +25,18 @@ pub fn verifier(password: &Password, salt: &[u8; 16]) -> String {
     )
 }
 
+/// More than this is made for no login: every role may set a password of its own, and say in its verifier how long the one who logs in
+/// has to compute. PostgreSQL's own passwords take as much.
+pub const MAX_ROUNDS: u32 = 4096;
+
+/// How many rounds the server's first message (RFC 5802) asks for, if that is more than [`MAX_ROUNDS`].
+#[must_use]
+pub fn beyond_rounds(message: &[u8]) -> Option<u64> {
+    let rounds = message.split(|byte| *byte == b',').find_map(|part| part.strip_prefix(b"i="))?;
+    let rounds: u64 = std::str::from_utf8(rounds).ok()?.parse().ok()?;
+    (u64::from(MAX_ROUNDS) < rounds).then_some(rounds)
+}
+
 fn salted_password(password: &[u8], salt: &[u8]) -> [u8; 32] {
     let mut first = Hmac::<Sha256>::new_from_slice(password).expect("HMAC takes keys of any length");
     first.update(salt);
@@ -43,6 +55,21 @@ fn salted_password(password: &[u8], salt: &[u8]) -> [u8; 32] {
 mod tests {
     use super::*;
     use crate::derive::Root;
+
+    #[test]
+    fn a_password_that_takes_long_to_prove_is_seen_before_it_is_proved() {
+        let first = |rounds: &str| format!("r=nonce,s=c2FsdA==,i={rounds}").into_bytes();
+        for (rounds, beyond) in [
+            ("1", None),
+            ("4096", None),
+            ("4097", Some(4097)),
+            ("99999999999", Some(99_999_999_999)),
+            ("x", None),
+        ] {
+            assert_eq!(super::beyond_rounds(&first(rounds)), beyond, "{rounds}");
+        }
+        assert_eq!(super::beyond_rounds(b"e=other-error"), None);
+    }
 
     #[test]
     fn a_verifier_has_the_form_that_postgresql_stores() {

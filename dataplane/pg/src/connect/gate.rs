@@ -86,6 +86,8 @@ pub(crate) fn said(error: &sqlx::Error) -> Option<PgError> {
     let said = said.try_downcast_ref::<PgDatabaseError>().filter(|said| said.file() == Some(FILE))?;
     let message = said.message().to_owned();
     let source = match said.routine()? {
+        // as PostgreSQL says it of a password that is wrong
+        "rounds" => return None,
         "beyond" => return Some(PgError::Beyond { what: "a tenant's database", held: message }),
         "unreachable" if said.code() == STARTING => {
             sqlx::Error::Io(io::Error::new(io::ErrorKind::ConnectionRefused, message))
@@ -187,7 +189,8 @@ impl Session {
             }
             if let Err(beyond) = &fed {
                 self.is_busy.store(true, Ordering::Release);
-                out.extend(refusal("54000", &beyond.to_string(), FILE, "beyond"));
+                let (code, routine) = beyond.error();
+                out.extend(refusal(code, &beyond.to_string(), FILE, routine));
             }
             if client.write_all(&out).await.is_err() || fed.is_err() {
                 return;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use rowgate_core::scram::{self, MAX_ROUNDS};
+
 use crate::tenant::read_limits::{MAX_ERROR, MAX_ROW, MAX_ROWS, MAX_SETTING, MAX_TOTAL};
 
 /// Between two messages, or in the middle of one.
@@ -37,6 +39,21 @@ pub(super) enum Beyond {
     Row(usize),
     Rows,
     Total,
+    /// Of SCRAM, which a password that is none of ours asks for.
+    Rounds(u64),
+}
+
+/// AuthenticationSASLContinue.
+const SASL_CONTINUE: [u8; 4] = [0, 0, 0, 11];
+
+impl Beyond {
+    /// Code and routine of the error that stands for it. A password that is none of ours is a wrong one, and is set again.
+    pub(super) fn error(&self) -> (&'static str, &'static str) {
+        match self {
+            Beyond::Row(_) | Beyond::Rows | Beyond::Total => ("54000", "beyond"),
+            Beyond::Rounds(_) => ("28P01", "rounds"),
+        }
+    }
 }
 
 impl fmt::Display for Beyond {
@@ -48,6 +65,12 @@ impl fmt::Display for Beyond {
             }
             Beyond::Total => {
                 write!(f, "with it the tenant takes more than {MAX_TOTAL} bytes, which is as much as is read")
+            }
+            Beyond::Rounds(n) => {
+                write!(
+                    f,
+                    "the role's password takes {n} rounds of SCRAM to log in, and at most {MAX_ROUNDS} are made"
+                )
             }
         }
     }
@@ -78,7 +101,7 @@ impl Frames {
             }
             (chunk, self.left) = (rest, self.left - n);
             if self.left == 0 {
-                self.end(out);
+                self.end(out)?;
             }
         }
         Ok(())
@@ -93,7 +116,8 @@ impl Frames {
             // notices and notifications, which nobody waits for
             b'N' | b'A' => Then::Skip,
             b'S' if MAX_SETTING < self.left => Then::Skip,
-            b'E' | b'Z' | b'K' => Then::Keep(Vec::new()),
+            b'R' if MAX_ERROR < self.left => return Err(Beyond::Row(self.left)),
+            b'E' | b'Z' | b'K' | b'R' => Then::Keep(Vec::new()),
             tag => {
                 self.n_rows += usize::from(tag == b'D');
                 self.n_bytes += self.left + 5;
@@ -116,9 +140,15 @@ impl Frames {
     }
 
     /// A message has come to its end.
-    fn end(&mut self, out: &mut Vec<u8>) {
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Beyond> {
         let tag = self.head[0];
         if let Then::Keep(kept) = std::mem::take(&mut self.then) {
+            if tag == b'R'
+                && let Some(challenge) = kept.strip_prefix(&SASL_CONTINUE)
+                && let Some(rounds) = scram::beyond_rounds(challenge)
+            {
+                return Err(Beyond::Rounds(rounds));
+            }
             let body = if tag == b'E' { whole_fields(kept) } else { kept };
             out.push(tag);
             out.extend(u32::try_from(body.len() + 4).expect("it is short").to_be_bytes());
@@ -138,6 +168,7 @@ impl Frames {
             self.n_rows = 0;
         }
         self.head.clear();
+        Ok(())
     }
 }
 

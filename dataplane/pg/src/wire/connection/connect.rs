@@ -6,6 +6,7 @@ use std::io;
 use bytes::BytesMut;
 use postgres_protocol::authentication::sasl::ScramSha256;
 use postgres_protocol::message::{backend, frontend};
+use rowgate_core::scram;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::channel_binding::Binding;
@@ -34,6 +35,9 @@ pub(crate) enum ConnectError {
     Tls(String),
     #[error("SCRAM failed, so this may be a different server: {0}")]
     Scram(#[source] io::Error),
+    /// The role was given another password than ours, with so many rounds.
+    #[error("the role's password takes {0} rounds of SCRAM to log in, and at most {max} are made", max = scram::MAX_ROUNDS)]
+    Rounds(u64),
     #[error("{STANDBY}")]
     Standby,
     #[error("PostgreSQL sent {0} while a connection was opened")]
@@ -166,15 +170,19 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let (mechanism, binding) = binding.choose(request(inbox, stream, Request::Sasl).await?)?;
-    let mut scram = ScramSha256::new(login.password.reveal().as_bytes(), binding);
-    frontend::sasl_initial_response(mechanism, scram.message(), out).map_err(ConnectError::Scram)?;
+    let mut proof = ScramSha256::new(login.password.reveal().as_bytes(), binding);
+    frontend::sasl_initial_response(mechanism, proof.message(), out).map_err(ConnectError::Scram)?;
     send(stream, out).await?;
 
-    scram.update(request(inbox, stream, Request::SaslContinue).await?).map_err(ConnectError::Scram)?;
-    frontend::sasl_response(scram.message(), out).map_err(ConnectError::Scram)?;
+    let challenge = request(inbox, stream, Request::SaslContinue).await?;
+    if let Some(rounds) = scram::beyond_rounds(challenge) {
+        return Err(ConnectError::Rounds(rounds));
+    }
+    proof.update(challenge).map_err(ConnectError::Scram)?;
+    frontend::sasl_response(proof.message(), out).map_err(ConnectError::Scram)?;
     send(stream, out).await?;
 
-    scram.finish(request(inbox, stream, Request::SaslFinal).await?).map_err(ConnectError::Scram)?;
+    proof.finish(request(inbox, stream, Request::SaslFinal).await?).map_err(ConnectError::Scram)?;
     request(inbox, stream, Request::Ok).await?;
     Ok(())
 }
@@ -233,6 +241,7 @@ impl ConnectError {
             ConnectError::NotScram(Method::OtherSasl | Method::Other) => LoginCause::OtherMethod,
             ConnectError::Tls(_) => LoginCause::Tls,
             ConnectError::Scram(_) => LoginCause::Unproven,
+            ConnectError::Rounds(_) => LoginCause::WrongPassword,
             ConnectError::Standby | ConnectError::Malformed(_) => LoginCause::Refused,
         }
     }

@@ -61,6 +61,7 @@ impl Shared {
         let connected = connect_with(&login, Sessions::Own, &settings).await;
         let mut connection = connected.map_err(|error| match error {
             ConnectError::NoLogin(cause) => Attempted::Altered(Unopened::NoLogin(cause.to_string())),
+            rounds @ ConnectError::Rounds(_) => Attempted::Altered(Unopened::NoLogin(rounds.to_string())),
             ConnectError::Refused(cause) => {
                 Attempted::Altered(Failure::Unavailable(cause.to_string()).into())
             }

@@ -77,3 +77,18 @@ fn what_is_beyond_the_bounds_stops_before_it_has_come() {
         assert!(feed(&mut frames, &[&row[..], &message(b'Z', b"I")].concat(), 8192).is_ok());
     }
 }
+
+#[test]
+fn a_password_that_takes_long_to_prove_is_refused_before_it_is_proved() {
+    let challenge = |rounds: u64| {
+        let body = [&[0, 0, 0, 11][..], format!("r=nonce,s=c2FsdA==,i={rounds}").as_bytes()].concat();
+        message(b'R', &body)
+    };
+    for size in [1, 7, 4096] {
+        let own = challenge(4096);
+        assert_eq!(feed(&mut Frames::default(), &own, size), Ok(own), "in pieces of {size}");
+        assert_eq!(feed(&mut Frames::default(), &challenge(4097), size), Err(Beyond::Rounds(4097)));
+    }
+    let long = message(b'R', &[b'r'; MAX_ERROR + 1]);
+    assert_eq!(feed(&mut Frames::default(), &long, 4096), Err(Beyond::Row(MAX_ERROR + 1)));
+}
