@@ -19,10 +19,14 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the owner of a tenant's database could set for all sessions in it, and what would then run code of the tenant's as `t<id>_dl`, or
 /// change what its statements mean.
-const OF_RECORDS: [(&str, &str); 13] = [
+const OF_RECORDS: [(&str, &str); 17] = [
     ("search_path", "pg_catalog"),
     ("row_security", "on"),
     ("default_transaction_read_only", "off"),
+    ("default_transaction_isolation", "read committed"),
+    ("default_transaction_deferrable", "off"),
+    ("local_preload_libraries", ""),
+    ("idle_session_timeout", "0"),
     ("statement_timeout", "0"),
     ("lock_timeout", "0"),
     ("idle_in_transaction_session_timeout", "0"),
@@ -43,7 +47,7 @@ pub async fn connect(login: &Login) -> Result<PgConnection, PgError> {
         Some(gate) => gate.through(options(login)),
         None => options(login),
     };
-    match tokio::time::timeout(CONNECT_TIMEOUT, Box::pin(options.connect())).await {
+    let connected = match tokio::time::timeout(CONNECT_TIMEOUT, Box::pin(options.connect())).await {
         Ok(connected) => connected.map_err(|error| match PgError::from(error) {
             PgError::Unavailable { reason, source } => {
                 PgError::Unavailable { reason: format!("{}: {reason}", login.endpoint), source }
@@ -54,6 +58,20 @@ pub async fn connect(login: &Login) -> Result<PgConnection, PgError> {
             reason: format!("no connection to {} within {} s", login.endpoint, CONNECT_TIMEOUT.as_secs()),
             source: None,
         }),
+    };
+    let mut conn = connected?;
+    if login.is_of_records() {
+        let settings = of_newer_versions(&conn);
+        script(&mut conn, settings).await?;
+    }
+    Ok(conn)
+}
+
+/// As [`OF_RECORDS`], for settings that not every version knows, so that no session can begin with them.
+fn of_newer_versions(conn: &PgConnection) -> &'static str {
+    match conn.server_version_num() {
+        Some(170_000..) => "set transaction_timeout = 0; set restrict_nonsystem_relation_kind = ''",
+        _ => "",
     }
 }
 
@@ -63,7 +81,8 @@ pub async fn renew(conn: &mut PgConnection) -> Result<(), PgError> {
     // DISCARD ALL, but for those statements
     let text = "close all; set session authorization default; reset all; unlisten *; \
                 select pg_catalog.pg_advisory_unlock_all(); discard temp; discard sequences";
-    script(conn, text).await
+    let text = format!("{text}; {}", of_newer_versions(conn));
+    script(conn, &text).await
 }
 
 /// What bounds the answers to a tenant's login: the tenant's code words them. `None`: no tenant's code runs there; or this is
