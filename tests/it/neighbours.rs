@@ -5,6 +5,7 @@ mod dead_keys;
 mod hostile;
 pub(crate) mod leaks;
 mod neighbour;
+mod owner;
 pub(crate) mod resources;
 mod restart;
 mod retained;
