@@ -24,11 +24,12 @@ pub use permission::{Action, FieldSet, Permission};
 pub use relationship::{Cardinality, End, Relationship, RelationshipSpec, RelationshipStatus, Through};
 pub use span::{Span, SpanError};
 pub use status::{ConditionType, Reason, ResolvedPermission, condition};
+pub use tenant::bootstrap::{Bootstrap, ConfigMapKeyRef};
 pub use tenant::entity::{ConcurrencyProtection, Entity, EntityKind, GraphQl, Rest, Source};
 pub use tenant::row_level_security::{Equals, Policy, PolicyAction, Rls, RowLevelSecurity};
 pub use tenant::{
-    Bootstrap, ConfigMapKeyRef, Cors, Database, DeletionPolicy, Endpoints, Limits, SecretKeyRef, Shared,
-    Tenant, TenantGraphQl, TenantSpec, TenantStatus, Webhooks,
+    Cors, Database, DeletionPolicy, Endpoints, Limits, SecretKeyRef, Shared, Tenant, TenantGraphQl,
+    TenantSpec, TenantStatus, Webhooks,
 };
 pub use webhook_subscription::{
     Batch, EventOp, Filter, OwnerRef, Retry, WebhookSubscription, WebhookSubscriptionSpec,

@@ -78,8 +78,10 @@ reasons! {
     LoginRefused,
     /// A ConfigMap or its key does not exist.
     ConfigMapNotFound,
-    /// The bootstrap script failed.
+    /// A bootstrap script failed.
     BootstrapFailed,
+    /// A bootstrap script that ran was changed, moved or removed from the list.
+    ScriptChanged,
     /// An entity's source does not exist.
     SourceNotFound,
     /// An entity's source is not what `kind` says, or cannot be exposed.
@@ -167,6 +169,7 @@ impl Reason {
             | Reason::TenantNotFound
             | Reason::ConfigMapNotFound
             | Reason::BootstrapFailed
+            | Reason::ScriptChanged
             | Reason::SourceNotFound
             | Reason::SourceUnsupported
             | Reason::NotOwned

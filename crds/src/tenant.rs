@@ -1,5 +1,6 @@
 //! Tenant: one database, exposed as an API under one name.
 
+pub(crate) mod bootstrap;
 pub(crate) mod entity;
 pub(crate) mod row_level_security;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::permission::Permission;
 use crate::span::{Span, statement_timeout_schema};
 use crate::status::{ResolvedPermission, default_observed_generation};
+use bootstrap::Bootstrap;
 use entity::Entity;
 
 /// A Tenant is one PostgreSQL database, exposed as an API under `/auth/{slug}/api`.
@@ -131,7 +133,7 @@ pub struct Database {
     #[serde(default)]
     pub deletion_policy: DeletionPolicy,
 
-    /// A script that runs once, as the database's owner, before anything is exposed.
+    /// Scripts that run once, as the database's owner, before anything is exposed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bootstrap: Option<Bootstrap>,
 }
@@ -162,26 +164,6 @@ pub struct SecretKeyRef {
     /// The Secret's name.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-}
-
-/// A script that runs once, as the database's owner, before anything is exposed.
-#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Bootstrap {
-    /// The ConfigMap that holds the script.
-    pub config_map_ref: ConfigMapKeyRef,
-}
-
-/// One key of a ConfigMap in this namespace.
-#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConfigMapKeyRef {
-    /// The ConfigMap's name.
-    #[schemars(length(min = 1, max = 253))]
-    pub name: String,
-    /// The key of its data.
-    #[serde(default = "schema_sql")]
-    #[schemars(length(min = 1, max = 253))]
-    pub key: String,
 }
 
 /// What every unscoped key of the tenant may do, and what policies can ask about them.
@@ -375,8 +357,4 @@ impl Tenant {
 
 fn yes() -> bool {
     true
-}
-
-fn schema_sql() -> String {
-    "schema.sql".to_owned()
 }

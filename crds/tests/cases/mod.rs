@@ -65,6 +65,8 @@ fn change(kind: Kind, table: &[(&str, &str, &str)]) -> Vec<Case> {
 fn tenants() -> Vec<Case> {
     let slug = "spec.slug: slug consists of at most 40 lower-case letters, digits and hyphens, and neither starts nor ends with a hyphen";
     let database = "spec.database.name: database.name consists of lower-case letters, digits and underscores, does not start with a digit or pg_, and is not one of postgres, template0, template1, rowgate";
+    let one_of = "spec.database.bootstrap: bootstrap takes exactly one of configMapRef and scripts";
+    let too_many = format!("{{database: {{bootstrap: {{scripts: [{}]}}}}}}", "{name: a},".repeat(101));
     let adopted = "spec.database.adoptRetained: database.adoptRetained is the id of a tenant: 26 lower-case letters and digits, as in status.tenantId";
     let schema = "spec.entities[0].source: source.schema cannot be dl, information_schema or pg_...: those belong to \
                   Rowgate and to PostgreSQL";
@@ -109,7 +111,18 @@ fn tenants() -> Vec<Case> {
                 "{database: {deletionPolicy: retain}}",
                 "spec.database.deletionPolicy: \"retain\" is not one of Retain, Delete (did you mean Retain?)",
             ),
-            ("{database: {bootstrap: {}}}", "spec.database.bootstrap.configMapRef: is required"),
+            ("{database: {bootstrap: {scripts: [{name: a}, {name: a, key: two.sql}, {name: b}]}}}", ""),
+            ("{database: {bootstrap: {}}}", one_of),
+            ("{database: {bootstrap: {configMapRef: {name: a}, scripts: [{name: b}]}}}", one_of),
+            (
+                "{database: {bootstrap: {scripts: []}}}",
+                "spec.database.bootstrap.scripts: must have at least 1 entries, not 0",
+            ),
+            (&too_many, "spec.database.bootstrap.scripts: must have at most 100 entries, not 101"),
+            (
+                "{database: {bootstrap: {scripts: [{key: a.sql}]}}}",
+                "spec.database.bootstrap.scripts[0].name: is required",
+            ),
             ("{databse: {}}", "spec.databse: unknown field; did you mean database?"),
             (
                 "{limits: {colour: 1}}",

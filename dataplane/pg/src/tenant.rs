@@ -9,5 +9,6 @@ pub mod locks;
 pub mod lookups;
 pub mod read_limits;
 pub mod replay;
+pub mod scripts;
 pub mod staging;
 pub mod subscriptions;

@@ -1,8 +1,9 @@
 //! One pass over one Tenant: look, plan, apply, look again. It does the same whatever happened before, so it may be cut off
 //! anywhere and started again.
 //!
-//! `provision` makes record, roles, database and schema `dl`; `keys` reads Secrets and rotates; `converge` plans and applies
-//! until nothing is left to do; `delete` takes a Tenant down, and `release` lets go of its keys.
+//! `provision` makes record, roles, database and schema `dl`; `scripts` runs those of the Tenant; `keys` reads Secrets and
+//! rotates; `converge` plans and applies until nothing is left to do; `delete` takes a Tenant down, and `release` lets go of
+//! its keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,6 +38,7 @@ mod keys;
 mod provision;
 mod release;
 mod revoke;
+mod scripts;
 mod subscriptions;
 
 use converge::Generations;
@@ -66,6 +68,8 @@ pub(crate) struct Memory {
     held: Vec<String>,
     /// Objects of its database that name roles of other tenants or of its dead keys, as last found.
     named: Option<Vec<String>>,
+    /// The script that failed last.
+    script: Option<scripts::Failure>,
 }
 
 impl Memory {
@@ -80,6 +84,7 @@ impl Memory {
             secrets: None,
             held: Vec::new(),
             named: None,
+            script: None,
         }
     }
 
@@ -291,7 +296,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         };
         let (cluster, db) = looked.unzip();
         let (cluster, repaired) = self.roles_and_database(state, &desired, logins, cluster).await?;
-        let opened = self.open(state, logins).await?;
+        let opened = self.open(logins).await? | self.scripts(state, record, logins).await?;
         if record.phase != tenants::Phase::Live {
             self.revoke_before_served(logins).await?;
         }

@@ -23,6 +23,7 @@ mod relationships;
 mod removal;
 mod roles_and_database;
 mod rows;
+pub mod scripts;
 pub mod subscriptions;
 
 pub(crate) use capture::missing as uncaptured;

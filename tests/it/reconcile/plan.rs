@@ -18,7 +18,7 @@ use rowgate_pg::control::installation::{Installation, Roots, open};
 use rowgate_pg::control::{migrate, tenants};
 use rowgate_pg::introspect;
 use rowgate_pg::introspect::actual::{Cluster, TenantDb};
-use rowgate_pg::tenant::staging;
+use rowgate_pg::tenant::{scripts, staging};
 use rowgate_reconcile::desired::Desired;
 use rowgate_reconcile::plan::{self, As, Closed, Op, Outcome};
 use rowgate_sql::ddl::records;
@@ -75,7 +75,7 @@ impl World {
         migrate::take_over(&mut records).await.expect("the other migrations");
         apply(&mut operator, &take_back, None).await;
         let epoch = tenants::claim_epoch(&mut records).await.expect("the fence");
-        tenants::bootstrap(&mut owner, &mut records, bootstrap, epoch, [1; 32])
+        scripts::run(&mut owner, &mut records, bootstrap, vec![records::bootstrapped()], epoch, [1; 32])
             .await
             .expect("the bootstrap script");
         let tenant = desired.tenant.clone();

@@ -36,6 +36,7 @@ pub(crate) mod quiet;
 mod reading;
 mod relationships;
 mod routines;
+mod scripts;
 mod serving;
 mod shop;
 mod subscriptions;

@@ -7,6 +7,7 @@ mod databases;
 mod protection;
 mod relationships;
 mod routines;
+mod scripts;
 mod subscriptions;
 
 use std::fmt::Write as _;

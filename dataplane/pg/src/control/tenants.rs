@@ -2,7 +2,7 @@
 
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_sql::ddl::records;
-use sqlx::{Connection as _, PgConnection, Row as _, postgres::PgRow};
+use sqlx::{PgConnection, Row as _, postgres::PgRow};
 
 use crate::connect::login::Endpoint;
 use crate::connect::session;
@@ -10,7 +10,6 @@ use crate::connect::tls::Tls;
 use crate::control::{exports, leader, subscriptions};
 use crate::failure::PgError;
 use crate::tenant::read_limits::{of, within};
-use crate::tenant::staging;
 
 /// How far a tenant is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,45 +195,6 @@ pub async fn claim_epoch(conn: &mut PgConnection) -> Result<i64, PgError> {
 pub async fn generation(conn: &mut PgConnection) -> Result<i64, PgError> {
     let row = sqlx::query_scalar("select generation from dl.state");
     within("dl.state", async { Ok(row.fetch_one(conn).await?) }).await.map_err(of("dl.state"))
-}
-
-/// True once the bootstrap script has run, or `false` before.
-pub async fn bootstrapped(conn: &mut PgConnection) -> Result<bool, PgError> {
-    let row = sqlx::query_scalar("select bootstrapped_at is not null from dl.state");
-    within("dl.state", async { Ok(row.fetch_one(conn).await?) }).await.map_err(of("dl.state"))
-}
-
-/// EXECUTE takes a whole script, and refuses COMMIT and ROLLBACK, after which half of it would stand. What the script raises,
-/// now or by what it deferred, may be of any size, and is cut before it is sent.
-const BOOTSTRAP: &str = "do $$
-    begin
-        execute pg_catalog.current_setting('rowgate.bootstrap');
-        set constraints all immediate;
-    exception when others or assert_failure or query_canceled then
-        raise exception using errcode = sqlstate, message = pg_catalog.left(sqlerrm, 1000);
-    end $$";
-
-/// Runs the tenant owner's script, once: the script and the note that it ran stand or fall together. What it set for
-/// the session stays, so the connection is to be closed. `of_records` is of `t<id>_dl`, `token` 32 random bytes.
-pub async fn bootstrap(
-    conn: &mut PgConnection,
-    of_records: &mut PgConnection,
-    script: &str,
-    epoch: i64,
-    token: [u8; 32],
-) -> Result<(), PgError> {
-    let noted = staging::stage(of_records, vec![records::bootstrapped()], &mut || token).await?;
-    let mut open = conn.begin().await?;
-    fence(&mut open, epoch).await?;
-    sqlx::query("select pg_catalog.set_config('rowgate.bootstrap', $1, true)")
-        .bind(script)
-        .execute(&mut *open)
-        .await?;
-    session::script(&mut open, BOOTSTRAP).await?;
-    for step in noted {
-        session::execute(&mut open, &step.sql).await?;
-    }
-    Ok(open.commit().await?)
 }
 
 impl<'r> sqlx::FromRow<'r, PgRow> for TenantRow {

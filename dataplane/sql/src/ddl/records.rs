@@ -249,10 +249,19 @@ pub fn stage(token: &str, statements: &str) -> Sql {
     )
 }
 
-/// That the bootstrap script has run.
+/// That the only script, or the first, has run.
 #[must_use]
 pub fn bootstrapped() -> Sql {
     record("update dl.state set bootstrapped_at = pg_catalog.now()", &[])
+}
+
+/// That the script at this place of the list has run, from 1 on. `name` and `key` are of its ConfigMap; `sha256`: hexadecimal digits.
+#[must_use]
+pub fn script_ran(number: usize, name: &str, key: &str, sha256: &str) -> Sql {
+    record(
+        "insert into dl.scripts (number, name, key, sha256) values ($1::integer, $2, $3, $4)",
+        &[Some(&number.to_string()), Some(name), Some(key), Some(sha256)],
+    )
 }
 
 /// A statement of schema `dl`.

@@ -3,8 +3,10 @@
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
 use rowgate_pg::control::migrate::{self, TakeOverError};
-use rowgate_pg::control::{replicas, tenants};
+use rowgate_pg::control::replicas;
 use rowgate_pg::failure::PgError;
+use rowgate_pg::tenant::scripts;
+use rowgate_sql::text::Sql;
 use sqlx::{Connection as _, PgConnection};
 
 use super::Logins;
@@ -66,12 +68,12 @@ impl Logins<'_> {
         Ok(true)
     }
 
-    /// Runs the bootstrap script, and closes the owner's connection, in which it may have set something for the session.
-    pub(crate) async fn bootstrap(&mut self, script: &str, epoch: i64) -> Result<(), PgError> {
+    /// Runs a script and what notes that it ran, and closes the owner's connection, in which it may have set something for the session.
+    pub(crate) async fn script(&mut self, text: &str, noted: Vec<Sql>, epoch: i64) -> Result<(), PgError> {
         self.get(As::Owner).await?;
         let mut owner = self.open.remove("owner").expect("it was put there");
         let records = self.get(As::Records).await?;
-        let done = tenants::bootstrap(&mut owner, records, script, epoch, entropy::bytes()).await;
+        let done = scripts::run(&mut owner, records, text, noted, epoch, entropy::bytes()).await;
         let _ = owner.close().await;
         done
     }

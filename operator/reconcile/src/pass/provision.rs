@@ -125,12 +125,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         Ok((cluster, true))
     }
 
-    /// Schema `dl`, the fence, the bootstrap script. True: something was done.
-    pub(super) async fn open(
-        &mut self,
-        state: &TenantState,
-        logins: &mut Logins<'_>,
-    ) -> Result<bool, PassError> {
+    /// Schema `dl` and the fence. True: something was done.
+    pub(super) async fn open(&mut self, logins: &mut Logins<'_>) -> Result<bool, PassError> {
         let (epoch, done) = match self.memory.epoch {
             Some(epoch) => (epoch, logins.prepare_records().await?),
             None => {
@@ -144,31 +140,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
         };
         self.memory.epoch = Some(epoch);
-        let Some(bootstrap) = &self.tenant.spec.database.bootstrap else { return Ok(done) };
-        if tenants::bootstrapped(logins.records().await?).await? {
-            return Ok(done);
-        }
-        let reference = &bootstrap.config_map_ref;
-        let map = self.snapshot.config_maps.get(&(state.object.namespace.clone(), reference.name.clone()));
-        let script = map.and_then(|data| data.get(&reference.key)).ok_or_else(|| {
-            let message = format!(
-                "bootstrap names ConfigMap {} key {}, which does not exist; apply it",
-                reference.name, reference.key
-            );
-            PassError::Refused(Reason::ConfigMapNotFound, message)
-        })?;
-        tracing::info!(tenant = %state.slug, config_map = %reference.name, "running the bootstrap script");
-        logins.bootstrap(script, epoch).await.map_err(|error| match &error {
-            PgError::Sqlstate { code, message, .. } if !error.is_collision() && !error.is_shortage() => PassError::Refused(
-                Reason::BootstrapFailed,
-                format!(
-                    "the bootstrap script failed and was rolled back: PostgreSQL answered {code}: {message}; \
-                     correct the script"
-                ),
-            ),
-            _ => error.into(),
-        })?;
-        Ok(true)
+        Ok(done)
     }
 }
 

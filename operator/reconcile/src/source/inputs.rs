@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use kube_core::ObjectMeta;
-use rowgate_crds::{ApiKey, Kind, Relationship, Tenant, WebhookSubscription};
+use rowgate_crds::{ApiKey, Bootstrap, Kind, Relationship, Tenant, WebhookSubscription};
 
 use crate::source::Snapshot;
 
@@ -19,8 +19,8 @@ pub(crate) struct Inputs {
     pub(crate) relationships: Vec<Arc<Relationship>>,
     /// The same.
     pub(crate) subscriptions: Vec<Arc<WebhookSubscription>>,
-    /// Of the bootstrap script.
-    script: Option<u64>,
+    /// Of the scripts that the Tenant names, and whether each is there.
+    scripts: u64,
     /// The Secrets that keys and subscriptions name and that are not there.
     missing: BTreeSet<String>,
     /// Objects of other kinds beside the Tenant that cannot be read, by uid: whose they are is not known.
@@ -58,13 +58,12 @@ impl Inputs {
         snapshot: &Snapshot,
     ) -> Inputs {
         let namespace = tenant.metadata.namespace.clone().unwrap_or_default();
-        let script = tenant.spec.database.bootstrap.as_ref().and_then(|bootstrap| {
-            let reference = &bootstrap.config_map_ref;
-            let map = snapshot.config_maps.get(&(namespace.clone(), reference.name.clone()))?;
-            let mut hasher = DefaultHasher::new();
-            map.get(&reference.key)?.hash(&mut hasher);
-            Some(hasher.finish())
-        });
+        let mut scripts = DefaultHasher::new();
+        for reference in tenant.spec.database.bootstrap.iter().flat_map(Bootstrap::references) {
+            let map = snapshot.config_maps.get(&(namespace.clone(), reference.name.clone()));
+            map.and_then(|data| data.get(&reference.key)).hash(&mut scripts);
+        }
+        let scripts = scripts.finish();
         let mut missing = BTreeSet::new();
         if !snapshot.missing.is_empty() {
             let of_keys = keys.iter().map(|key| key.secret_name().to_owned());
@@ -76,7 +75,7 @@ impl Inputs {
             .into_iter()
             .flat_map(|kind| snapshot.unread_of(kind));
         let unread = unread.filter(|object| object.namespace == namespace).map(|it| it.uid.clone()).collect();
-        Inputs { tenant: Some(tenant.clone()), keys, relationships, subscriptions, script, missing, unread }
+        Inputs { tenant: Some(tenant.clone()), keys, relationships, subscriptions, scripts, missing, unread }
     }
 
     /// Whether a Secret was not there.
@@ -92,7 +91,7 @@ impl Inputs {
     /// Whether what a pass does in the database that follows `before` is not asked for any more, so that it need not end.
     pub(crate) fn is_another_task(&self, before: &Inputs) -> bool {
         let revision = |inputs: &Inputs| inputs.tenant.as_ref().map(|tenant| Revision::of(&tenant.metadata));
-        before.tenant.is_some() && (self.script, revision(self)) != (before.script, revision(before))
+        before.tenant.is_some() && (self.scripts, revision(self)) != (before.scripts, revision(before))
     }
 
     /// Whether a pass is due that followed `before`. A Secret that came is no reason: the pass itself made it.
@@ -109,7 +108,7 @@ impl Inputs {
             || keys().any(|(now, before)| !asks_the_same(now, before, |it| &it.metadata))
             || relationships().any(|(now, before)| !asks_the_same(now, before, |it| &it.metadata))
             || subscriptions().any(|(now, before)| !asks_the_same(now, before, |it| &it.metadata))
-            || self.script != before.script
+            || self.scripts != before.scripts
             || self.unread != before.unread
             || !self.missing.is_subset(&before.missing)
     }
@@ -222,6 +221,33 @@ mod tests {
             inputs(&tenant, &key, "select 1", &[]).differ(&without),
             "the Secret that a pass made, deleted"
         );
+    }
+
+    #[test]
+    fn a_pass_is_due_when_one_of_several_scripts_changed_came_or_went() {
+        let inputs = |data: &[(&str, &str)]| {
+            let data = data.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
+            let mut snapshot = Snapshot::default();
+            snapshot.config_maps.insert(("a".to_owned(), "script".to_owned()), Arc::new(data));
+            let metadata = json!({"name": "t", "namespace": "a", "uid": "1", "generation": 3});
+            let scripts = json!([{"name": "script", "key": "1"}, {"name": "script", "key": "2"}]);
+            let tenant = object::<Tenant>(
+                "Tenant",
+                &metadata,
+                &json!({"database": {"bootstrap": {"scripts": scripts}}}),
+            );
+            Inputs::of(&tenant, Vec::new(), Vec::new(), Vec::new(), &snapshot)
+        };
+        let before = inputs(&[("1", "select 1"), ("2", "select 2")]);
+        for (what, due, after) in [
+            ("nothing", false, inputs(&[("1", "select 1"), ("2", "select 2")])),
+            ("another key", false, inputs(&[("1", "select 1"), ("2", "select 2"), ("3", "select 3")])),
+            ("the second", true, inputs(&[("1", "select 1"), ("2", "select 3")])),
+            ("their order", true, inputs(&[("1", "select 2"), ("2", "select 1")])),
+            ("one that is gone", true, inputs(&[("1", "select 1")])),
+        ] {
+            assert_eq!((after.differ(&before), before.differ(&after)), (due, due), "{what}");
+        }
     }
 
     #[test]

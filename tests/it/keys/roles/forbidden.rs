@@ -107,6 +107,8 @@ pub(super) const NO_RECORDS: &[&str] = &[
     "select * from dl.claims",
     "select * from dl.entities",
     "select * from dl.staged",
+    "select * from dl.scripts",
+    "delete from dl.scripts",
     "select * from dl.subscriptions",
     "select image from dl.outbox",
     "insert into dl.keys (id, uid, namespace, name, role) values ('x', 'x', 'x', 'x', 'datalake_user')",

@@ -2,7 +2,7 @@
 
 mod answering;
 mod closing;
-mod crash;
+pub(crate) mod crash;
 mod locks;
 mod messages;
 mod refused;

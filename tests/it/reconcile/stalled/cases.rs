@@ -2,7 +2,7 @@
 
 use rowgate_crds::Reason;
 
-use super::{databases, protection, relationships, routines, subscriptions};
+use super::{databases, protection, relationships, routines, scripts, subscriptions};
 
 /// Whose status is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub(super) fn cases() -> Vec<Case> {
     let of_resources = [of_tenants(), of_entities(), protection::cases(), relationships::cases(), of_keys()];
     of_resources
         .into_iter()
-        .chain([routines::cases(), subscriptions::cases(), databases::cases()])
+        .chain([scripts::cases(), routines::cases(), subscriptions::cases(), databases::cases()])
         .flatten()
         .collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rowgate_core::nearest::nearest;
-use rowgate_crds::{ApiKey, Permission, Relationship, Tenant, WebhookSubscription};
+use rowgate_crds::{ApiKey, Bootstrap, Permission, Relationship, Tenant, WebhookSubscription};
 
 use super::folder::{self, ManifestFile};
 use super::objects::{FileKind, Key, Stored};
@@ -50,8 +50,8 @@ pub fn check_with(dir: &Path, further: &[(String, String)]) -> Vec<SourceProblem
             messages = tenant.spec.not_served_yet();
             let shared = tenant.spec.shared.iter().flat_map(|shared| &shared.permissions);
             messages.extend(unknown_entities(shared, &tenant));
-            let script = tenant.spec.database.bootstrap.map(|bootstrap| bootstrap.config_map_ref);
-            messages.extend(script.and_then(|it| missing_script(&objects, namespace, &it.name, &it.key)));
+            let scripts = tenant.spec.database.bootstrap.iter().flat_map(Bootstrap::references);
+            messages.extend(scripts.filter_map(|it| missing_script(&objects, namespace, &it.name, &it.key)));
         }
         if let Some(key) = typed::<ApiKey>(stored) {
             let name = key.spec.tenant_ref.name.as_str();

@@ -17,12 +17,12 @@ scenarios!(
 );
 
 /// Nobody looks without a reason here, so that what is counted is the work itself.
-fn wish() -> Wish<'static> {
+pub(crate) fn wish() -> Wish<'static> {
     Wish { by_steps: true, resync_seconds: 3600, ..Wish::default() }
 }
 
 /// Waits until the process was killed at this step.
-async fn cut_off(stage: &mut Stage, step: &Step) {
+pub(crate) async fn cut_off(stage: &mut Stage, step: &Step) {
     until(&format!("the end at {step:?}"), async || stage.steps().killed().then_some(())).await;
     stage.steps().end();
     stage.ended().await;

@@ -260,6 +260,15 @@ fn check_says_what_can_be_known_without_a_database() {
             "x.yaml: Tenant shop: spec.database.bootstrap: there is no ConfigMap c in namespace default",
         ]
     );
+    let map = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a.sql: select 1}\n";
+    let scripts = "spec: {database: {bootstrap: {scripts: [{name: c, key: a.sql}, {name: c}, {name: d}]}}}";
+    assert_eq!(
+        problems(&(SHOP.replace("spec: {}", scripts) + "\n" + map)),
+        [
+            "x.yaml: Tenant shop: spec.database.bootstrap: the ConfigMap c has no key schema.sql",
+            "x.yaml: Tenant shop: spec.database.bootstrap: there is no ConfigMap d in namespace default",
+        ]
+    );
     let missing = check(&dir.path().join("nowhere"));
     assert!(missing[0].message.starts_with("cannot read the folder"), "{missing:?}");
 }
