@@ -2,6 +2,7 @@
 
 pub(crate) mod acme;
 mod honest_status;
+mod lookups;
 mod owners_code;
 mod ownership;
 mod plan;

@@ -57,19 +57,22 @@ pub enum TenantLogin {
     Sql,
     /// Owns the views that keys reach, has no login, and sees of their tables what the policies let the caller see.
     Views,
+    /// Looks keys and catalogs up, revokes, and writes subscriptions. No request runs as it, and it becomes no other role.
+    Lookups,
 }
 
 impl TenantLogin {
-    pub const ALL: [TenantLogin; 6] = [
+    pub const ALL: [TenantLogin; 7] = [
         TenantLogin::Owner,
         TenantLogin::Keys,
         TenantLogin::Auth,
         TenantLogin::Sql,
         TenantLogin::Records,
+        TenantLogin::Lookups,
         TenantLogin::Views,
     ];
 
-    /// `t<id>_owner`, `t<id>_keys`, `t<id>_auth`, `t<id>_sql`, `t<id>_dl` or `t<id>_views`.
+    /// `t<id>_owner`, `t<id>_keys`, `t<id>_auth`, `t<id>_sql`, `t<id>_dl`, `t<id>_lookups` or `t<id>_views`.
     #[must_use]
     pub fn role(self, tenant: &Ulid) -> String {
         let kind = match self {
@@ -79,6 +82,7 @@ impl TenantLogin {
             TenantLogin::Sql => "sql",
             TenantLogin::Records => "dl",
             TenantLogin::Views => "views",
+            TenantLogin::Lookups => "lookups",
         };
         format!("t{tenant}_{kind}")
     }

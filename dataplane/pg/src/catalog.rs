@@ -25,7 +25,7 @@ mod views;
 pub(crate) use structure::kind;
 use tables::Tables;
 
-/// Reads everything that serving needs, as `t<id>_auth`, and what it was read from, within [`bounds`](crate::tenant::read_limits).
+/// Reads everything that serving needs, as `t<id>_lookups`, and what it was read from, within [`bounds`](crate::tenant::read_limits).
 pub async fn load(conn: &mut PgConnection) -> Result<(Catalog, Watched), PgError> {
     within("the tenant's database", Box::pin(read(conn))).await
 }

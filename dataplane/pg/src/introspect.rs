@@ -6,6 +6,7 @@ use sqlx::{Connection as _, PgConnection};
 
 pub use holders::{Holder, Named, holders, leftovers, named};
 
+use crate::control::replicas;
 use crate::failure::PgError;
 use crate::hardening;
 use crate::introspect::actual::{Cluster, TenantDb};
@@ -53,6 +54,7 @@ pub async fn cluster(conn: &mut PgConnection, tenant: &Ulid, database: &str) -> 
         memberships: cluster::memberships(&mut snapshot, tenant).await?,
         database: cluster::database(&mut snapshot, database).await?,
         has_template: cluster::has_template(&mut snapshot).await?,
+        has_older_replicas: replicas::any_before(&mut snapshot, 3).await?,
     };
     snapshot.rollback().await?;
     Ok(cluster)

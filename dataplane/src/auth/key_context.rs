@@ -27,5 +27,6 @@ impl KeyContext {
         Arc::ptr_eq(&self.snapshot, &other.snapshot)
             && self.key.role == other.key.role
             && self.key.set_role == other.key.set_role
+            && self.key.secret == other.key.secret
     }
 }

@@ -19,8 +19,8 @@ impl KeyContext {
         let mut nothing = Sql::new();
         nothing.lit("select");
         Ask {
-            credential: credential.clone(),
             key: self.key.clone(),
+            by_any_secret: credential.is_of_owner(),
             role: self.key.role.clone(),
             statement_timeout_ms: self.snapshot.catalog.limits.statement_timeout_ms,
             watched: None,

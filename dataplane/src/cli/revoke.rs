@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use clap::Args;
 use rowgate_core::name::{TenantSlug, Ulid};
-use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::{DataplaneInstallation, InstallationError, open_existing};
 use rowgate_pg::control::tenants::{self, TenantRow};
 use rowgate_pg::failure::PgError;
@@ -86,8 +85,8 @@ async fn revoke_in(
     row: &TenantRow,
     key: &Ulid,
 ) -> Result<Option<String>, PgError> {
-    let login = installation.auth(&row.id, row.endpoint.as_ref(), &row.database);
-    keys::revoke(&mut session::connect(&login).await?, key).await
+    let login = installation.lookups(&row.id, row.endpoint.as_ref(), &row.database);
+    keys::revoke(&mut login.connect().await?.connection, key).await
 }
 
 impl fmt::Display for Revoked {

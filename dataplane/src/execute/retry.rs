@@ -137,8 +137,8 @@ pub(crate) fn question(
     let (watched, check) = context.snapshot.due_check().filter(|_| watches).unzip();
     let ask = Ask {
         watched,
-        credential: caller.credential.clone(),
         key: context.key.clone(),
+        by_any_secret: caller.credential.is_of_owner(),
         role: context.key.role.clone(),
         statement_timeout_ms: context.snapshot.catalog.limits.statement_timeout_ms,
         sql,

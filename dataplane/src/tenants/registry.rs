@@ -152,9 +152,10 @@ impl TenantRegistry {
         if let Some(kept) = before.by_slug.get(&slug).filter(|old| old.id == id && old.location == location) {
             return kept.clone();
         }
-        let login = installation.auth(&id, location.endpoint.as_ref(), &location.database);
-        let share = self.server(&login.endpoint).share();
-        let request_login = self.request_login(login.clone());
+        let auth = installation.auth(&id, location.endpoint.as_ref(), &location.database);
+        let lookups = installation.lookups(&id, location.endpoint.as_ref(), &location.database);
+        let share = self.server(&auth.endpoint).share();
+        let request_login = self.request_login(auth.clone());
         let request_pool = match self.pools.pooler {
             None => RequestPool::of(request_login, self.pools.request_limits, &share),
             Some(_) => RequestPool::of(
@@ -170,10 +171,10 @@ impl TenantRegistry {
             let sql = installation.sql(&id, location.endpoint.as_ref(), &location.database);
             let key =
                 move |role: &str| installation.key(role, location.endpoint.as_ref(), &location.database);
-            KeyLogins { key: Box::new(key), sql, verifier }
+            KeyLogins { key: Box::new(key), sql, auth, verifier }
         };
         let (calls, queries, replica) = (self.pools.calls, self.pools.queries, self.pools.replica.clone());
-        let pools = TenantPools { login, request_pool, logins, calls, queries, replica, share };
+        let pools = TenantPools { lookups, request_pool, logins, calls, queries, replica, share };
         Arc::new(Tenant::new(id, slug, location, pools, self.tasks.clone(), self.wake.clone()))
     }
 

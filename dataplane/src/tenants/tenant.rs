@@ -8,12 +8,12 @@ use parking_lot::RwLock;
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
 use rowgate_pg::catalog;
-use rowgate_pg::connect::login::{Endpoint, Login};
+use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::control::replicas::{Report, Served};
 use rowgate_pg::control::tenants::TenantRow;
 use rowgate_pg::failure::PgError;
-use rowgate_pg::tenant::lookups::LookUps;
+use rowgate_pg::tenant::lookups::{LookUpLogin, LookUps};
 use rowgate_pg::tenant::subscriptions;
 use rowgate_pg::wire::{CallLimits, Calls, KeyLogins, KeySessions, Queries, QueryLimits, RequestPool, Share};
 use tokio::sync::Notify;
@@ -108,8 +108,8 @@ pub struct TenantReport {
 
 /// The ways to a tenant's database.
 pub struct TenantPools {
-    /// `t<id>_auth`, for look-ups.
-    pub login: Login,
+    /// As which no request runs.
+    pub lookups: LookUpLogin,
     pub request_pool: RequestPool,
     pub logins: KeyLogins,
     pub calls: CallLimits,
@@ -131,9 +131,10 @@ impl Tenant {
         tasks: Tasks,
         loaded: Arc<Notify>,
     ) -> Tenant {
-        let TenantPools { login, request_pool, logins, calls, queries, replica, share } = pools;
-        let look_ups = LookUps::new(login.clone(), LOOKUP_CONNECTIONS, &share);
-        let deliveries = Deliveries::new(LookUps::new(login.clone(), CONNECTIONS, &share));
+        let TenantPools { lookups, request_pool, logins, calls, queries, replica, share } = pools;
+        let endpoint = logins.auth.endpoint.clone();
+        let look_ups = LookUps::new(lookups.clone(), LOOKUP_CONNECTIONS, &share);
+        let deliveries = Deliveries::new(LookUps::new(lookups, CONNECTIONS, &share));
         let key_sessions = KeySessions::new(logins, request_pool.clone(), look_ups.clone(), replica, &share);
         Tenant {
             id,
@@ -145,7 +146,7 @@ impl Tenant {
             export_counts: ExportCounts::default(),
             key_sessions,
             call_activity: CallActivity::default(),
-            endpoint: login.endpoint,
+            endpoint,
             look_ups,
             request_pool,
             metrics: RequestMetrics::default(),
@@ -342,6 +343,7 @@ impl Tenant {
             self.queries.close(),
             self.exports.close()
         );
+        self.key_sessions.close();
     }
 
     /// Whether a session of a key is open here, or was a moment ago.

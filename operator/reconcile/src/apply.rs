@@ -156,7 +156,7 @@ impl<'a> Logins<'a> {
             self.reset_password(&auth.role).await?;
             failure = None;
         }
-        for login in [TenantLogin::Keys, TenantLogin::Sql] {
+        for login in [TenantLogin::Keys, TenantLogin::Sql, TenantLogin::Lookups] {
             let database = if login == TenantLogin::Keys { CONTROL_DATABASE } else { self.database };
             let login = self.installation.tenant(self.tenant, login, database);
             match session::connect(&login).await {

@@ -24,7 +24,7 @@ use crate::apply::connection_cache::ConnectionCache;
 use crate::controller::hang::{PANICKED, contained};
 use crate::controller::job::{Job, Passed, Shared, release_orphan, retire};
 use crate::controller::pass_slots::PassSlots;
-use crate::controller::replica_poll::{ReplicaPoll, SeenTables, poll_replicas};
+use crate::controller::replica_poll::{ReplicaPoll, SeenTables, listed, poll_replicas};
 use crate::public_urls::PublicUrls;
 use crate::removal::remains::sweep;
 use crate::source::{ResourceSource, Snapshot};
@@ -112,6 +112,7 @@ pub async fn run<S: ResourceSource + 'static>(
         queue_fills: false,
         replicas: None,
         tables: SeenTables::default(),
+        has_older: false,
         subscriptions: Subscriptions::default(),
         said_asked: None,
         polling: false,
@@ -201,6 +202,8 @@ struct Controller<S> {
     /// `None`: nothing is known yet, so nothing is reported.
     replicas: Option<Replicas>,
     tables: SeenTables,
+    /// A data plane of an older version lives: tenants' logins have the rights that it needs.
+    has_older: bool,
     subscriptions: Subscriptions,
     /// When what is said of them was last asked for.
     said_asked: Option<Instant>,
@@ -392,9 +395,4 @@ fn standing(state: &TenantState, replicas: &Replicas) -> Standing {
 fn changed<S: ResourceSource + 'static>(source: &Arc<S>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     let source = source.clone();
     Box::pin(async move { source.changed().await })
-}
-
-/// The tenants that are not retired yet.
-async fn listed(installation: &Installation) -> Result<Vec<tenants::Record>, PgError> {
-    tenants::not_retained(&mut session::connect(&installation.operator()).await?).await
 }

@@ -41,7 +41,7 @@ mod revoke;
 mod scripts;
 mod subscriptions;
 
-use converge::Generations;
+use converge::Converged;
 pub(crate) use error::PassError;
 use error::{busy, too_large};
 pub(crate) use release::{REMEDY, free_key, is_forced};
@@ -57,7 +57,7 @@ pub(crate) struct Memory {
     /// The last pass found the fence closed, although no other reconciler had closed it.
     was_fenced: bool,
     /// What the manifests said in the last pass that left nothing to do; a plan that is not empty for the same is drift.
-    converged: Option<Generations>,
+    converged: Option<Converged>,
     /// What that pass had closed.
     closed: Closed,
     /// What the last pass found.
@@ -312,7 +312,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         self.all_are_read(&db)?;
         let (converged, held_before) = (self.memory.converged.clone(), self.memory.held.clone());
         self.keys(state, &mut desired, &db).await?;
-        desired.forces_owners = replicas::any_before(logins.get(As::Operator).await?, 3).await?;
+        desired.forces_owners = cluster.has_older_replicas;
         let unfinished = keys::unfinished(&desired, &db);
         let (mut outcome, mut db) = self.converge(&desired, (cluster, db), logins, state).await?;
         let mut rotated = keys::finished(unfinished, &db);
@@ -328,9 +328,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         report::outcome(state, &desired, &outcome, &db, now);
         report::hardened(state, &db);
         if desired.forces_owners && !outcome.entities.is_empty() {
-            state.findings.retry = Some((Reason::Progressing, FORCED.to_owned()));
-            // what changes with the last old data plane is no drift
-            self.memory.converged = None;
+            state.findings.warnings.push(FORCED.to_owned());
         }
         state.events = None;
         if desired.entities.iter().any(|entity| entity.events) {

@@ -6,11 +6,9 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use rowgate_core::name::Ulid;
-use rowgate_core::role::TenantLogin;
-use rowgate_pg::connect::login::Login;
-use rowgate_pg::connect::session;
 use rowgate_pg::control::installation;
 use rowgate_pg::tenant::keys;
+use rowgate_pg::tenant::lookups::LookUpLogin;
 use rowgate_tests::client::Client;
 use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::servers::postgres::Server;
@@ -103,17 +101,15 @@ impl Stage {
         Stage { world, server, one, two }
     }
 
-    /// What a data plane logs in with.
-    async fn auth(&self) -> Login {
+    /// What a data plane revokes with.
+    async fn lookups(&self) -> LookUpLogin {
         let hex = std::fs::read_to_string(self.world.state().join("dataplane.root")).expect("it is there");
         let root = rowgate_core::derive::Root::from_hex(&hex).expect("standalone wrote it");
         let (dataplane, _control) = installation::open_existing(self.server.endpoint().clone(), &root)
             .await
             .expect("standalone has installed it");
         let tenant: Ulid = id(&self.world.status("Tenant", "shop")["tenantId"]);
-        let login = dataplane.auth(&tenant, None, &format!("t_{tenant}"));
-        assert_eq!(login.role, TenantLogin::Auth.role(&tenant));
-        login
+        dataplane.lookups(&tenant, None, &format!("t_{tenant}"))
     }
 }
 
@@ -125,11 +121,11 @@ fn id(value: &serde_json::Value) -> Ulid {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_dl_revoke_no_request_succeeds_at_any_data_plane() {
     let stage = Stage::new().await;
-    let mut auth = session::connect(&stage.auth().await).await.expect("the data plane's login");
+    let mut lookups = stage.lookups().await.connect().await.expect("the data plane's login").connection;
     let north = id(&stage.world.status("ApiKey", "north")["apiKeyId"]);
     let key = stage.world.key("north");
     let told = never_succeeds_after(key.clone(), &[&stage.one, &stage.two], async {
-        keys::revoke(&mut auth, &north).await.expect("t_auth may revoke").expect("there is such a key");
+        keys::revoke(&mut lookups, &north).await.expect("t_lookups may revoke").expect("there is such a key");
     })
     .await;
     println!("{told}");

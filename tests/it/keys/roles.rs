@@ -2,5 +2,6 @@
 
 mod exclusive;
 mod forbidden;
+mod left;
 mod many;
 mod refused;

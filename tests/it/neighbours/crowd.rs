@@ -93,8 +93,7 @@ impl Crowd {
 
     /// Sessions of the data plane, of all tenants.
     pub(super) async fn sessions(&self) -> i64 {
-        let query =
-            "select count(*) from pg_stat_activity where usename ~ '_(auth|sql)$' or usename ~ '^key_'";
+        let query = "select count(*) from pg_stat_activity where usename ~ '_(auth|sql|lookups)$' or usename ~ '^key_'";
         self.number("postgres", query).await
     }
 

@@ -37,12 +37,13 @@ async fn tenant(installation: &Installation, tenant: &Ulid, database: &str) -> (
         (TenantLogin::Auth, "login noinherit"),
         (TenantLogin::Sql, "login noinherit"),
         (TenantLogin::Records, "login noinherit"),
+        (TenantLogin::Lookups, "login noinherit"),
     ] {
         let (role, verifier) = (login.role(tenant), installation.tenant_verifier(tenant, login));
         execute(&mut operator, &format!("create role {role} {attributes} password '{verifier}'")).await;
     }
-    let [owner, auth, dl] =
-        [TenantLogin::Owner, TenantLogin::Auth, TenantLogin::Records].map(|login| login.role(tenant));
+    let logins = [TenantLogin::Owner, TenantLogin::Auth, TenantLogin::Records, TenantLogin::Lookups];
+    let [owner, auth, dl, lookups] = logins.map(|login| login.role(tenant));
     execute(&mut operator, &format!("grant datalake_user to {auth} with inherit false, set true")).await;
     execute(&mut operator, &format!("grant {owner} to rowgate_operator with inherit false, set true")).await;
     execute(&mut operator, &format!("create database {database} owner {owner}")).await;
@@ -50,7 +51,7 @@ async fn tenant(installation: &Installation, tenant: &Ulid, database: &str) -> (
     let login = installation.tenant(tenant, TenantLogin::Owner, database);
     let mut conn = session::connect(&login).await.expect("the owner's login");
     execute(&mut conn, &format!("revoke connect, temporary on database {database} from public")).await;
-    execute(&mut conn, &format!("grant connect on database {database} to {auth}, {dl}")).await;
+    execute(&mut conn, &format!("grant connect on database {database} to {auth}, {dl}, {lookups}")).await;
     assert_eq!(migrate::start_tenant(&mut conn).await.expect("a fresh database"), 13);
     assert_eq!(migrate::start_tenant(&mut conn).await.expect("a migrated database"), 0);
     execute(&mut operator, &format!("grant {owner} to {dl} with inherit true, set false")).await;
@@ -62,8 +63,8 @@ async fn tenant(installation: &Installation, tenant: &Ulid, database: &str) -> (
     execute(
         &mut records,
         &format!(
-            "grant usage on schema dl to {auth}; grant select on all tables in schema dl to {auth}; \
-                  grant execute on function dl.revoke(text) to {auth}"
+            "grant usage on schema dl to {lookups}; grant select on all tables in schema dl to {lookups}; \
+                  grant execute on function dl.revoke(text) to {lookups}"
         ),
     )
     .await;

@@ -34,6 +34,12 @@ pub enum Credential {
 }
 
 impl Credential {
+    /// Whether it shows no secret, so that any of the key's will do.
+    #[must_use]
+    pub fn is_of_owner(&self) -> bool {
+        matches!(self, Credential::Owner(_))
+    }
+
     /// One of the same kind that no key has, as far as anybody can make one: for what is to be looked for in vain.
     #[must_use]
     pub fn of_nobody(self) -> Credential {

@@ -33,10 +33,11 @@ pub struct Login {
 }
 
 impl Login {
-    /// Whether it is `t<id>_dl`, as which no code of a tenant's may run.
-    pub(crate) fn is_of_records(&self) -> bool {
-        let id = self.role.strip_prefix('t').and_then(|role| role.strip_suffix("_dl"));
-        id.is_some_and(|id| id.parse::<Ulid>().is_ok())
+    /// Whether the statements of its sessions are all ours: it is `t<id>_dl`, `t<id>_lookups`, or `t<id>_auth` apart from requests.
+    pub(crate) fn runs_ours_alone(&self) -> bool {
+        let parts = self.role.strip_prefix('t').and_then(|role| role.split_once('_'));
+        parts
+            .is_some_and(|(id, kind)| ["dl", "lookups", "auth"].contains(&kind) && id.parse::<Ulid>().is_ok())
     }
 }
 

@@ -17,9 +17,9 @@ mod bind;
 /// How long a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the owner of a tenant's database could set for all sessions in it, and what would then run code of the tenant's as `t<id>_dl`, or
+/// What the owner of a tenant's database could set for all sessions in it, and what would then run code of the tenant's as a login of ours, or
 /// change what its statements mean.
-const OF_RECORDS: [(&str, &str); 17] = [
+const OF_OURS: [(&str, &str); 17] = [
     ("search_path", "pg_catalog"),
     ("row_security", "on"),
     ("default_transaction_read_only", "off"),
@@ -67,7 +67,7 @@ pub async fn connect(login: &Login) -> Result<PgConnection, PgError> {
     Ok(conn)
 }
 
-/// As [`OF_RECORDS`], for settings that not every version knows, so that no session can begin with them.
+/// As [`OF_OURS`], for settings that not every version knows, so that no session can begin with them.
 fn of_newer_versions(conn: &PgConnection) -> &'static str {
     match conn.server_version_num() {
         Some(170_000..) => "set transaction_timeout = 0; set restrict_nonsystem_relation_kind = ''",
@@ -101,8 +101,8 @@ pub(crate) fn options(login: &Login) -> PgConnectOptions {
         .database(&login.database)
         .application_name("rowgate")
         .disable_statement_logging();
-    let options = match login.is_of_records() {
-        true => options.options(OF_RECORDS),
+    let options = match login.runs_ours_alone() {
+        true => options.options(OF_OURS),
         false => options,
     };
     match &login.endpoint {

@@ -8,6 +8,7 @@ use sqlx::PgConnection;
 use crate::connect::login::{Endpoint, Login};
 use crate::connect::session;
 use crate::failure::PgError;
+use crate::tenant::lookups::LookUpLogin;
 
 mod bootstrap;
 mod checks;
@@ -135,7 +136,7 @@ impl Installation {
             TenantLogin::Owner | TenantLogin::Keys | TenantLogin::Records | TenantLogin::Views => {
                 &self.roots.operator
             }
-            TenantLogin::Auth | TenantLogin::Sql => &self.roots.dataplane,
+            TenantLogin::Auth | TenantLogin::Sql | TenantLogin::Lookups => &self.roots.dataplane,
         }
     }
 }
@@ -151,6 +152,13 @@ impl DataplaneInstallation {
     #[must_use]
     pub fn auth(&self, tenant: &Ulid, endpoint: Option<&Endpoint>, database: &str) -> Login {
         self.on(TenantLogin::Auth.role(tenant), endpoint, database)
+    }
+
+    /// Look-ups, revocation and what is written of events, there.
+    #[must_use]
+    pub fn lookups(&self, tenant: &Ulid, endpoint: Option<&Endpoint>, database: &str) -> LookUpLogin {
+        let login = self.on(TenantLogin::Lookups.role(tenant), endpoint, database);
+        LookUpLogin::new(login, self.auth(tenant, endpoint, database))
     }
 
     /// Calls by unscoped keys, there.

@@ -27,6 +27,8 @@ pub struct Cluster {
     pub database: Option<Database>,
     /// Whether a superuser has made the template of tenants' databases.
     pub has_template: bool,
+    /// Whether a data plane lives that looks up as the login of requests.
+    pub has_older_replicas: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

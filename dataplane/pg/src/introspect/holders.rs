@@ -103,7 +103,7 @@ pub async fn leftovers(conn: &mut PgConnection) -> Result<Vec<Ulid>, PgError> {
         "select distinct substr(r.rolname, 2, 26) from pg_roles r \
          join pg_auth_members m on m.roleid = r.oid and m.admin_option \
                                and m.member = (select oid from pg_roles where rolname = current_user) \
-         where r.rolname ~ '^t[0-9a-z]{26}_(owner|keys|auth|sql)$' \
+         where r.rolname ~ '^t[0-9a-z]{26}_(owner|keys|auth|sql|dl|lookups)$' \
            and not exists (select from control.tenants t where t.id = substr(r.rolname, 2, 26)) \
            and not exists (select from pg_database d join pg_roles o on o.oid = d.datdba \
                            where o.rolname = substr(r.rolname, 1, 27) || '_owner')",

@@ -21,7 +21,7 @@ pub struct Backend {
     pub login: String,
 }
 
-/// Notes whose a session is, before its first statement. As `t<id>_auth`; the row goes when the session has. False: the
+/// Notes whose a session is, before its first statement. As `t<id>_lookups`; the row goes when the session has. False: the
 /// session may have begun with settings that its role was given since; see [`mend`].
 pub async fn register(
     conn: &mut PgConnection,
@@ -72,8 +72,8 @@ async fn become_role(open: &mut PgConnection, role: &str) -> Result<(), PgError>
     Ok(())
 }
 
-/// The sessions of keys that are revoked, expired or gone. Rows of sessions that have ended are removed. As `t<id>_auth`,
-/// which sees of others' sessions only that they are there.
+/// The sessions of keys that are revoked, expired or gone. Rows of sessions that have ended are removed. As `t<id>_lookups`,
+/// which sees of others' sessions only that they are there, or the owner of schema `dl`, who reconciles.
 pub async fn dead(conn: &mut PgConnection) -> Result<Vec<Backend>, PgError> {
     let query = sqlx::query_as(
         "with ended as (
@@ -86,7 +86,7 @@ pub async fn dead(conn: &mut PgConnection) -> Result<Vec<Backend>, PgError> {
     within("dl.backends", async { Ok(query.fetch_all(conn).await?) }).await.map_err(of("dl.backends"))
 }
 
-/// Whether a key that is dead has a session. As the tenant's owner, who reconciles.
+/// Whether a key that is dead has a session. As the owner of schema `dl`, who reconciles.
 pub async fn any_dead(conn: &mut PgConnection) -> Result<bool, PgError> {
     let query = sqlx::query_scalar(
         "select exists (select from dl.backends b where not exists (select from dl.live l where l.id = b.key_id))",
@@ -94,7 +94,7 @@ pub async fn any_dead(conn: &mut PgConnection) -> Result<bool, PgError> {
     within("dl.backends", async { Ok(query.fetch_one(conn).await?) }).await.map_err(of("dl.backends"))
 }
 
-/// Whether the session is still there. As `t<id>_auth`.
+/// Whether the session is still there. As `t<id>_lookups`.
 pub async fn is_there(conn: &mut PgConnection, backend: &Backend) -> Result<bool, PgError> {
     let query = sqlx::query_scalar(
         "select exists (select from pg_catalog.pg_stat_activity where pid = $1 and usename = $2)",
@@ -102,7 +102,7 @@ pub async fn is_there(conn: &mut PgConnection, backend: &Backend) -> Result<bool
     Ok(query.bind(backend.pid).bind(&backend.login).fetch_one(conn).await?)
 }
 
-/// Those of the sessions in which keys' own statements run. As the tenant's owner, who reconciles.
+/// Those of the sessions in which keys' own statements run. As the owner of schema `dl`, who reconciles.
 pub async fn among(conn: &mut PgConnection, pids: &[i32]) -> Result<Vec<Backend>, PgError> {
     let query = sqlx::query_as(
         "select b.pid, (extract(epoch from b.backend_start) * 1000000)::bigint as since, b.login::text
@@ -123,11 +123,10 @@ pub async fn end(auth: &mut PgConnection, backend: &Backend, wait_ms: i64) -> Re
     Ok(gone)
 }
 
-/// Ends all that dead keys still have, as [`end`] does, and says how many sessions that were and whether all are gone.
-pub async fn end_dead(auth: &mut PgConnection, wait_ms: i64) -> Result<(usize, bool), PgError> {
-    let dead = dead(auth).await?;
+/// Ends all of these, as [`end`] does, and says whether all are gone.
+pub async fn end_all(auth: &mut PgConnection, backends: &[Backend], wait_ms: i64) -> Result<bool, PgError> {
     let mut all_gone = true;
-    for backend in &dead {
+    for backend in backends {
         let gone = end(auth, backend, wait_ms).await;
         // One that cannot be ended must not keep another alive.
         if let Err(error @ PgError::Sqlstate { .. }) = &gone {
@@ -137,7 +136,7 @@ pub async fn end_dead(auth: &mut PgConnection, wait_ms: i64) -> Result<(usize, b
         }
         all_gone &= gone?;
     }
-    Ok((dead.len(), all_gone))
+    Ok(all_gone)
 }
 
 async fn terminate(conn: &mut PgConnection, backend: &Backend, wait_ms: i64) -> Result<bool, PgError> {

@@ -80,7 +80,7 @@ macro_rules! claimed {
 
 /// Takes the subscriptions for which something may be there, at most `most`: events up to the tick `newest` (`since`: where
 /// an event of their tables became visible in it or in the ticks from `since` on), a batch whose time has come, or a dead letter
-/// that is to be sent again. `lease` is a new random text. Those that were delivered to longest ago come first. As `t<id>_auth`.
+/// that is to be sent again. `lease` is a new random text. Those that were delivered to longest ago come first. As `t<id>_lookups`.
 pub async fn claim(
     conn: &mut PgConnection,
     lease: &Ulid,

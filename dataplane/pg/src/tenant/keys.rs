@@ -51,7 +51,7 @@ struct Row {
     generation: i64,
 }
 
-/// The key that `credential` names, neither it nor its secret revoked or expired. As `t<id>_auth`.
+/// The key that `credential` names, neither it nor its secret revoked or expired. As `t<id>_lookups`.
 pub async fn find(conn: &mut PgConnection, credential: &Credential) -> Result<Option<Found>, PgError> {
     let query = match credential {
         Credential::Secret(digest) => sqlx::query_as(look_up!("digest = $1")).bind(&digest.0[..]),
@@ -93,7 +93,7 @@ impl Row {
     }
 }
 
-/// Which of these keys are revoked, expired or gone, or the secret of theirs that was shown. As `t<id>_auth`.
+/// Which of these keys are revoked, expired or gone, or the secret of theirs that was shown. As `t<id>_lookups`.
 pub async fn dead(conn: &mut PgConnection, keys: &[Arc<Found>]) -> Result<Vec<(String, String)>, PgError> {
     let ids: Vec<_> = keys.iter().map(|key| key.id.as_str()).collect();
     let secrets: Vec<_> = keys.iter().map(|key| key.secret.as_str()).collect();
@@ -104,7 +104,7 @@ pub async fn dead(conn: &mut PgConnection, keys: &[Arc<Found>]) -> Result<Vec<(S
     Ok(query.bind(ids).bind(secrets).fetch_all(conn).await?)
 }
 
-/// Which of these keys live no longer: revoked, expired or gone. As `t<id>_auth`.
+/// Which of these keys live no longer: revoked, expired or gone. As `t<id>_lookups`.
 pub async fn dead_ids(conn: &mut PgConnection, ids: &[String]) -> Result<Vec<String>, PgError> {
     let query = sqlx::query_scalar(
         "select asked.id from unnest($1::text[]) as asked (id) where not exists (select from dl.live l where l.id = asked.id)",
@@ -113,7 +113,7 @@ pub async fn dead_ids(conn: &mut PgConnection, ids: &[String]) -> Result<Vec<Str
 }
 
 /// Revokes for good, and says when it was revoked first (RFC 3339); `None`: there is no such key. From the COMMIT on
-/// no batch of the key succeeds. As `t<id>_auth` or the owner; the writes of reconciling are `rowgate_sql::ddl::records`.
+/// no batch of the key succeeds. As `t<id>_lookups` or the owner; the writes of reconciling are `rowgate_sql::ddl::records`.
 pub async fn revoke(conn: &mut PgConnection, id: &Ulid) -> Result<Option<String>, PgError> {
     let revoked = sqlx::query_scalar(
         "select to_char(dl.revoke($1) at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')",

@@ -1,4 +1,4 @@
-//! A few connections of one tenant as `t<id>_auth`, shared by look-ups that are not the hot path. None is open before the first
+//! A few connections of one tenant as `t<id>_lookups`, shared by look-ups that are not the hot path. None is open before the first
 //! is asked for, and each is among the connections that the server takes.
 
 use std::ops::{Deref, DerefMut};
@@ -9,12 +9,15 @@ use sqlx::Connection as _;
 pub use sqlx::PgConnection;
 use tokio::time::{sleep, timeout};
 
-use crate::connect::login::Login;
-use crate::connect::session;
 use crate::failure::PgError;
 use crate::wire::Share;
 use crate::wire::budget::Purpose;
 use crate::wire::pool::{Pool, Slot, StatementHash, Warm, Who};
+use login::{Connected, DENIED};
+
+mod login;
+
+pub use login::LookUpLogin;
 
 /// For a free connection, opened or waited for.
 const WAIT: Duration = Duration::from_secs(5);
@@ -27,7 +30,7 @@ const MAX_BACKOFF: Duration = Duration::from_millis(400);
 /// A cheap handle; clones share the connections.
 #[derive(Clone)]
 pub struct LookUps {
-    login: Login,
+    login: LookUpLogin,
     pool: Pool<Opened>,
 }
 
@@ -35,6 +38,7 @@ pub struct LookUps {
 pub struct Acquired {
     connection: PgConnection,
     slot: Slot<Opened>,
+    lasts: bool,
 }
 
 struct Opened(PgConnection);
@@ -48,8 +52,8 @@ impl Warm for Opened {
 impl LookUps {
     /// At most `size` connections as `login`, among those of `share`.
     #[must_use]
-    pub fn new(login: Login, size: usize, share: &Share) -> LookUps {
-        LookUps { login, pool: Pool::new(size, QUEUE, share, Purpose::LookUp) }
+    pub fn new(login: impl Into<LookUpLogin>, size: usize, share: &Share) -> LookUps {
+        LookUps { login: login.into(), pool: Pool::new(size, QUEUE, share, Purpose::LookUp) }
     }
 
     /// A connection that answers.
@@ -73,12 +77,12 @@ impl LookUps {
         if let Some(Opened(mut connection)) = slot.connection()
             && connection.ping().await.is_ok()
         {
-            return Ok(Acquired { connection, slot });
+            return Ok(Acquired { connection, slot, lasts: true });
         }
         let mut backoff = Backoff::new(INITIAL_BACKOFF);
         loop {
-            match session::connect(&self.login).await {
-                Ok(connection) => return Ok(Acquired { connection, slot }),
+            match self.login.connect().await {
+                Ok(Connected { connection, lasts }) => return Ok(Acquired { connection, slot, lasts }),
                 Err(error) if !is_passing(&error) => return Err(error),
                 Err(error) => *last = Some(error),
             }
@@ -101,8 +105,10 @@ impl Acquired {
     /// Gives the connection back after what was asked of it, unless that may have left it half-way.
     pub fn done<T>(self, result: Result<T, PgError>) -> Result<T, PgError> {
         // The connection is closed before its place is free.
-        let Acquired { slot, connection } = self;
-        if matches!(result, Ok(_) | Err(PgError::Sqlstate { .. })) {
+        let Acquired { slot, connection, lasts } = self;
+        // a login whose rights were taken away is asked for them again when it comes in
+        let is_denied = result.as_ref().is_err_and(|error| error.code() == Some(DENIED));
+        if lasts && !is_denied && matches!(result, Ok(_) | Err(PgError::Sqlstate { .. })) {
             slot.give_back(Opened(connection));
         }
         result

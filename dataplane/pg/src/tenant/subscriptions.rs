@@ -1,4 +1,4 @@
-//! Webhook subscriptions as the key that owns them sees and changes them; as `t<id>_auth`.
+//! Webhook subscriptions as the key that owns them sees and changes them; as `t<id>_lookups`.
 
 use sqlx::{FromRow, PgConnection};
 

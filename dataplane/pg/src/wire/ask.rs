@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use rowgate_core::cursor::Position;
 use rowgate_core::name::Ulid;
-use rowgate_core::secret::Credential;
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
 
@@ -22,9 +21,11 @@ use crate::tenant::keys::Found;
 /// One statement in the name of one API key, to be read or to write.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    pub credential: Credential,
-    /// The key that the credential was found to be: what it holds is shared with other keys, and ends with it.
+    /// The key that asks, with the secret that it was found by: both must live. What it holds is shared with other keys, and ends
+    /// with it.
     pub key: Arc<Found>,
+    /// Another secret of the key may live in the place of that one: a delivery shows none.
+    pub by_any_secret: bool,
     /// The role that the caller's cached key record names, for which `sql` was compiled. Another one in the database
     /// is [`Failure::WrongRole`](super::Failure::WrongRole).
     pub role: String,

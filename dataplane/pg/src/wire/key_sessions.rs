@@ -40,6 +40,8 @@ pub use queries::{
 
 /// For the server to accept a new session, or a request to end one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Connections that end sessions and restore roles.
+const AUTH_CONNECTIONS: usize = 2;
 
 /// How sessions log in: it must be PostgreSQL itself, since a pooler shares sessions.
 pub struct KeyLogins {
@@ -47,6 +49,8 @@ pub struct KeyLogins {
     pub key: Box<dyn Fn(&str) -> Login + Send + Sync>,
     /// `t<id>_sql`, for unscoped keys.
     pub sql: Login,
+    /// `t<id>_auth`, which becomes such a role to end its sessions and to restore it.
+    pub auth: Login,
     /// The SCRAM verifier of such a role's password, to set it again.
     pub verifier: Box<dyn Fn(&str) -> String + Send + Sync>,
 }
@@ -61,8 +65,10 @@ struct Shared {
     logins: KeyLogins,
     /// Where keys are asked for before each statement.
     pool: RequestPool,
-    /// `t<id>_auth`, for `dl.backends`.
+    /// `t<id>_lookups`, for `dl.backends`.
     registry: LookUps,
+    /// As `logins.auth`.
+    auth: LookUps,
     replica: Ulid,
     sessions: SessionCache,
     outage: Outage<String>,
@@ -86,7 +92,7 @@ enum Doubt {
 }
 
 impl KeySessions {
-    /// No session is opened yet. `pool` checks keys, `registry` logs in as `t<id>_auth`, `replica` is who opens sessions, and
+    /// No session is opened yet. `pool` checks keys, `registry` logs in as `t<id>_lookups`, `replica` is who opens sessions, and
     /// these are among the connections of `share`.
     #[must_use]
     pub fn new(
@@ -96,22 +102,35 @@ impl KeySessions {
         replica: Ulid,
         share: &Share,
     ) -> KeySessions {
+        let auth = LookUps::new(logins.auth.clone(), AUTH_CONNECTIONS, share);
         let (sessions, outage, counters) = (SessionCache::new(share), Outage::default(), Counters::default());
         KeySessions {
-            shared: Arc::new(Shared { logins, pool, registry, replica, sessions, outage, counters }),
+            shared: Arc::new(Shared { logins, pool, registry, auth, replica, sessions, outage, counters }),
         }
     }
 
     /// Ends what dead keys still run in this database, whoever opened it, and says how many sessions that were.
     pub async fn end_dead(&self) -> Result<usize, PgError> {
-        let mut auth = self.shared.registry.acquire().await?;
-        let ended = backends::end_dead(&mut auth, 0).await;
-        auth.done(ended).map(|(n_ended, _)| n_ended)
+        let mut registry = self.shared.registry.acquire().await?;
+        let dead = backends::dead(&mut registry).await;
+        let dead = registry.done(dead)?;
+        if !dead.is_empty() {
+            let mut auth = self.shared.auth.acquire().await?;
+            let ended = backends::end_all(&mut auth, &dead, 0).await;
+            auth.done(ended)?;
+        }
+        Ok(dead.len())
     }
 
     /// Closes the sessions that nobody has used for `age`; to be called now and then.
     pub fn trim(&self, age: Duration) {
         self.shared.sessions.trim(age);
+        self.shared.auth.trim(age);
+    }
+
+    /// No session is ended any more, and no role restored.
+    pub fn close(&self) {
+        self.shared.auth.close();
     }
 
     /// How many are open between two statements.

@@ -6,9 +6,9 @@ use rowgate_core::name::Ulid;
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::Installation;
-use rowgate_pg::control::leader;
 use rowgate_pg::control::replicas::{self, Seen, Serving};
 use rowgate_pg::control::subscriptions::{self, Said, Version};
+use rowgate_pg::control::{leader, tenants};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::wire::try_login;
 use sqlx::PgConnection;
@@ -20,6 +20,8 @@ pub(crate) struct ReplicaPoll {
     /// Why no data plane can log in to the control database, where none lives and it was tried.
     pub(crate) control: Option<Result<(), LoginFailure>>,
     pub(crate) seen: Seen,
+    /// Whether one of them looks up as the login of requests.
+    pub(crate) has_older: bool,
     /// What the data planes say of subscriptions, if that was asked for and is not what it was.
     pub(crate) said: Option<(Version, Vec<Said>)>,
     /// Who reconciles now.
@@ -44,12 +46,18 @@ pub(crate) async fn poll_replicas(
         false => None,
     };
     let seen = replicas::seen(&mut conn).await?;
+    let has_older = replicas::any_before(&mut conn, 3).await?;
     let said = match version {
         Some(version) => subscriptions::said(&mut conn, &version).await?,
         None => None,
     };
     let lead = leader::look(&mut conn).await?;
-    Ok((conn, ReplicaPoll { live, control, seen, said, lead }))
+    Ok((conn, ReplicaPoll { live, control, seen, has_older, said, lead }))
+}
+
+/// The tenants that are not retired yet.
+pub(crate) async fn listed(installation: &Installation) -> Result<Vec<tenants::Record>, PgError> {
+    tenants::not_retained(&mut session::connect(&installation.operator()).await?).await
 }
 
 /// What the tables of each tenant were seen to be, last.

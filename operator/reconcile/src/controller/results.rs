@@ -161,9 +161,10 @@ impl<S: ResourceSource + 'static> Controller<S> {
         self.replicas = Some(Replicas { live: poll.live, control, silent: None });
         let mut awaiting = false;
         let was_lost = std::mem::take(&mut self.lost);
+        let is_upgraded = std::mem::replace(&mut self.has_older, poll.has_older) != poll.has_older;
         for entry in self.entries.values_mut() {
             let Some(state) = &entry.state else { continue };
-            if was_lost || state.id.as_ref().is_some_and(|id| changed.contains(id)) {
+            if was_lost || is_upgraded || state.id.as_ref().is_some_and(|id| changed.contains(id)) {
                 (entry.due, entry.wanted) = (Instant::now(), true);
             }
             awaiting |= self.replicas.as_ref().is_some_and(|replicas| awaits_replicas(state, replicas));

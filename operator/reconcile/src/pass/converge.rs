@@ -19,8 +19,10 @@ use crate::status::{Replicas, TenantState};
 const MAX_ROUNDS: u32 = 3;
 
 /// By uid: the object's generation, and for a key which secret its Secret holds.
-pub(super) type Generations = BTreeMap<Box<str>, Generation>;
+type Generations = BTreeMap<Box<str>, Generation>;
 type Generation = (i64, Option<Box<str>>);
+/// With whether a data plane of an older version was there: its login has other rights.
+pub(super) type Converged = (Generations, bool);
 
 impl<S: ResourceSource> Pass<'_, S> {
     /// Plans and applies until nothing is left to do; what a refused statement belongs to is closed, and the
@@ -32,9 +34,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         logins: &mut Logins<'_>,
         state: &mut TenantState,
     ) -> Result<(Outcome, TenantDb), PassError> {
-        let generations = generations(state, desired);
-        let mut is_drift =
-            self.memory.converged.as_ref().is_some_and(|before| is_unchanged(before, &generations));
+        let now = (generations(state, desired), cluster.has_older_replicas);
+        let mut is_drift = self.memory.converged.as_ref().is_some_and(|before| is_unchanged(before, &now));
         self.memory.converged = None;
         let (mut n_applied, mut n_moved) = (0, 0);
         let mut closed = Closed::default();
@@ -47,7 +48,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             if outcome.ops.is_empty() {
                 // those of unscoped keys, which have no role to close
                 self.end_calls(desired, logins).await;
-                self.memory.converged = Some(generations);
+                self.memory.converged = Some(now);
                 self.memory.held = held(desired, &cluster, &closed);
                 // that they can be dropped one day is no drift
                 closed.roles.extend(self.memory.held.iter().cloned());
@@ -155,10 +156,11 @@ fn held(desired: &Desired, cluster: &Cluster, closed: &Closed) -> Vec<String> {
 }
 
 /// Whether the manifests are unchanged. A key without a secret lost it by hand, not through a manifest.
-fn is_unchanged(before: &Generations, now: &Generations) -> bool {
+fn is_unchanged(before: &Converged, now: &Converged) -> bool {
     let is_same =
         |(old, new): (&Generation, &Generation)| old.0 == new.0 && (new.1.is_none() || old.1 == new.1);
-    before.keys().eq(now.keys()) && before.values().zip(now.values()).all(is_same)
+    let (before, now, is_upgraded) = (&before.0, &now.0, before.1 != now.1);
+    !is_upgraded && before.keys().eq(now.keys()) && before.values().zip(now.values()).all(is_same)
 }
 
 fn following(ops: &[Op]) -> String {

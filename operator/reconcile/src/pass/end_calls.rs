@@ -74,14 +74,16 @@ impl<S: ResourceSource> Pass<'_, S> {
 
     async fn end_all(&self, desired: &Desired, logins: &mut Logins<'_>) -> Result<usize, PgError> {
         // a look that finds nothing opens no connection and writes nothing
-        if !backends::any_dead(logins.records().await?).await? {
+        let records = logins.records().await?;
+        if !backends::any_dead(records).await? {
             return Ok(0);
         }
+        let dead = backends::dead(records).await?;
         let login = self.installation.tenant(&desired.tenant, TenantLogin::Auth, desired.database.as_str());
         let mut auth = session::connect(&login).await?;
-        let (n, _) = backends::end_dead(&mut auth, END_TIMEOUT_MS).await?;
+        backends::end_all(&mut auth, &dead, END_TIMEOUT_MS).await?;
         // the work is done; a connection that does not close well is the server's to clear
         let _ = auth.close().await;
-        Ok(n)
+        Ok(dead.len())
     }
 }

@@ -5,6 +5,7 @@ pub(super) mod acl;
 pub(super) mod definers;
 pub(super) mod foreign;
 pub(super) mod graphql;
+pub(super) mod logins;
 pub(super) mod readers;
 pub(super) mod rights;
 pub(super) mod scans;

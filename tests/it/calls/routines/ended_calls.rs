@@ -14,7 +14,7 @@ use crate::reconcile::acme::one;
 /// A call that outlives what it is told to: it traps a cancellation.
 const STUBBORN: &str = "do $$ begin loop begin perform pg_sleep(600); exception when query_canceled then null; end; end loop; end $$";
 
-/// Registers a call as the login of requests does, and only while the key lives. Says whether it did.
+/// Registers a call as the login of look-ups does, and only while the key lives. Says whether it did.
 async fn register(reconciler: &Reconciler, key: &str, conn: &mut PgConnection) -> bool {
     // whoever became datalake_user does not see since when its own backend runs
     let pid: i32 = one(conn, "select pg_backend_pid()").await;
@@ -26,16 +26,16 @@ async fn register(reconciler: &Reconciler, key: &str, conn: &mut PgConnection) -
         "web" => reconciler.login("acme", TenantLogin::Sql).role,
         key => reconciler.key(key, "acme").role,
     };
-    let mut auth =
-        connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("the login of requests");
+    let mut lookups =
+        connect(&reconciler.login("acme", TenantLogin::Lookups)).await.expect("the login of look-ups");
     let id = reconciler.file("apikey", key).expect("it was told")["status"]["apiKeyId"].clone();
     let register = sqlx::query(
         "insert into dl.backends (pid, backend_start, key_id, login, replica) \
          select $1, $2::timestamptz, id, $3::name, 'r1' from dl.live where id = $4",
     );
     let id = id.as_str().expect("a text");
-    let done = register.bind(pid).bind(started).bind(login).bind(id).execute(&mut auth).await;
-    done.expect("the login of requests may register calls").rows_affected() == 1
+    let done = register.bind(pid).bind(started).bind(login).bind(id).execute(&mut lookups).await;
+    done.expect("the login of look-ups may register calls").rows_affected() == 1
 }
 
 /// Seen to fail with a pass that ends nothing, and, for a scoped key, with one that ends it after the role was closed.
@@ -83,10 +83,13 @@ async fn a_backend_is_ended_as_its_own_role_and_only_that_one() {
     execute(&mut records, "select dl.revoke(id) from dl.keys where name = 'north'").await;
     let mut auth =
         session::connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("the login of requests");
+    let mut lookups = session::connect(&reconciler.login("acme", TenantLogin::Lookups))
+        .await
+        .expect("the login of look-ups");
     let sql = reconciler.login("acme", TenantLogin::Sql);
 
     assert!(backends::any_dead(&mut records).await.expect("the owner of dl sees it"));
-    let dead = backends::dead(&mut auth).await.expect("the login of requests reads it");
+    let dead = backends::dead(&mut lookups).await.expect("the login of look-ups reads it");
     let [dead] = &dead[..] else { panic!("{dead:?}") };
     let mut as_sql = session::connect(&sql).await.expect("t_sql's login");
     backends::end(&mut as_sql, dead, 1_000).await.expect_err("t_sql is no key");
@@ -97,7 +100,7 @@ async fn a_backend_is_ended_as_its_own_role_and_only_that_one() {
     assert!(sqlx::query("select 1").execute(&mut north).await.is_err());
 
     // who looks forgets what is gone
-    backends::dead(&mut auth).await.expect("a look");
-    assert_eq!(backends::dead(&mut auth).await.expect("a look"), []);
+    backends::dead(&mut lookups).await.expect("a look");
+    assert_eq!(backends::dead(&mut lookups).await.expect("a look"), []);
     assert_eq!(one::<i64>(&mut records, "select count(*) from dl.backends").await, 0);
 }

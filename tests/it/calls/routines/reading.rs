@@ -42,14 +42,14 @@ fn lines(catalog: &Catalog) -> Vec<String> {
     NAMES.iter().map(line).collect()
 }
 
-async fn auth(reconciler: &Reconciler) -> PgConnection {
-    session::connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("the login of requests")
+async fn lookups(reconciler: &Reconciler) -> PgConnection {
+    session::connect(&reconciler.login("acme", TenantLogin::Lookups)).await.expect("the login of look-ups")
 }
 
 #[tokio::test]
 async fn a_catalog_knows_what_each_call_takes_and_gives() {
     let reconciler = acme().await;
-    let (catalog, _) = load(&mut auth(&reconciler).await).await.expect("a catalog");
+    let (catalog, _) = load(&mut lookups(&reconciler).await).await.expect("a catalog");
     assert_eq!(catalog.missing, [""; 0]);
     assert!(catalog.unguarded.is_empty());
     assert_eq!(
@@ -123,7 +123,7 @@ async fn a_routine_that_became_another_is_noticed_and_closed() {
     let mut reconciler = acme().await;
     // nobody repairs what is done here
     reconciler.stop().await;
-    let mut conn = auth(&reconciler).await;
+    let mut conn = lookups(&reconciler).await;
     let mut owner = connect(&reconciler.login("acme", TenantLogin::Owner)).await.expect("the owner's login");
     let set: String = one(
         &mut reconciler.server.connect("acme").await,

@@ -40,7 +40,7 @@ async fn who_may_not_execute_is_refused_by_the_database() {
     assert_eq!(may(&mut caller(&reconciler, "web").await).await, CALLS);
     assert_eq!(may(&mut caller(&reconciler, "north").await).await, [CALLS[0], CALLS[8]]);
     assert_eq!(may(&mut caller(&reconciler, "south").await).await, [""; 0]);
-    for login in [TenantLogin::Auth, TenantLogin::Sql] {
+    for login in [TenantLogin::Auth, TenantLogin::Sql, TenantLogin::Lookups] {
         let mut conn = connect(&reconciler.login("acme", login)).await.expect("the tenant's login");
         assert_eq!(may(&mut conn).await, [""; 0], "{login:?} itself");
     }

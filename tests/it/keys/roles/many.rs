@@ -53,15 +53,15 @@ async fn three_thousand_keys_over_twelve_permission_sets_work() {
             .await;
     assert_eq!(sets, i64::try_from(N_SETS).expect("a dozen"));
 
-    let mut auth =
-        session::connect(&reconciler.login("acme", TenantLogin::Auth)).await.expect("the login of requests");
+    let lookups = reconciler.login("acme", TenantLogin::Lookups);
+    let mut lookups = session::connect(&lookups).await.expect("the login of look-ups");
     let pepper = reconciler.installation.roots().dataplane.pepper();
     for n in (0..50).map(|i| (i * 61) % N_KEYS) {
         let name = format!("key-{n}");
         let secret = reconciler.secret(&name).expect("a Secret");
         let presented = PresentedKey::parse(&secret["apiKey"]).expect("a key string");
         let credential = Credential::Secret(presented.secret.digest(&pepper));
-        let found = keys::find(&mut auth, &credential).await.expect("an answer");
+        let found = keys::find(&mut lookups, &credential).await.expect("an answer");
         assert_eq!(found.expect("a live key").role, secret["role"]);
 
         let mut conn = connect(&reconciler.key(&name, "acme")).await.expect("the key's role");

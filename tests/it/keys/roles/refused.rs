@@ -7,7 +7,7 @@ use rowgate_tests::servers::reconciler::{DONE, Reconciler};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use super::forbidden::{NO_CALLER, NO_DDL, NO_RECORDS, NO_TABLES, NO_TENANT, NOBODY};
+use super::forbidden::{NO_CALLER, NO_DDL, NO_LOOKUP, NO_RECORDS, NO_REQUEST, NO_TABLES, NO_TENANT, NOBODY};
 use crate::reconcile::acme::{SPEC, key, one, reader, tenant};
 
 const DENIED: &str = "42501";
@@ -37,7 +37,8 @@ impl World {
         for (tenant, key) in [("acme", "north"), ("beta", "beta-north")] {
             reconciler.told("tenant", tenant, 1, DONE).await;
             reconciler.told("apikey", key, 1, DONE).await;
-            for (login, name) in TenantLogin::ALL.into_iter().zip(["owner", "keys", "auth", "sql", "dl"]) {
+            let kinds = ["owner", "keys", "auth", "sql", "dl", "lookups"];
+            for (login, name) in TenantLogin::ALL.into_iter().zip(kinds) {
                 names.push((format!("{{{tenant}_{name}}}"), reconciler.login(tenant, login).role));
             }
             let mut conn = reconciler.server.connect(tenant).await;
@@ -158,13 +159,17 @@ impl World {
                     NOBODY,
                     NO_TENANT,
                     NO_DDL,
-                    &[
-                        "select dl.fence(1)",
-                        "select * from app.notes",
-                        "select * from app.loud",
-                        "grant {acme_key} to {acme_sql}",
-                    ],
+                    NO_REQUEST,
+                    &["select * from app.notes", "select * from app.loud", "grant {acme_key} to {acme_sql}"],
                 ]),
+            ),
+            (
+                login(TenantLogin::Lookups),
+                "",
+                but(
+                    of(&[NOBODY, NO_TENANT, NO_DDL, NO_LOOKUP]),
+                    &["set role {acme_lookups}", "select set_config('role', '{acme_lookups}', false)"],
+                ),
             ),
             (
                 login(TenantLogin::Sql),
@@ -307,6 +312,13 @@ async fn each_role_does_what_it_is_for() {
     execute(&mut auth, &world.spell("begin; set local role {acme_key}; select * from app.notes; rollback"))
         .await;
     execute(&mut auth, "begin; set local role datalake_user; select * from app.notes; rollback").await;
+    let of_request =
+        "select l.id, l.secret, l.role, l.set_role, s.generation from dl.state s left join dl.live l on true";
+    execute(&mut auth, of_request).await;
+    let mut lookups = connect(&login(TenantLogin::Lookups)).await.expect("the login of look-ups");
+    assert_eq!(one::<i64>(&mut lookups, "select count(distinct digest) from dl.live").await, 3);
+    execute(&mut lookups, "begin; select dl.revoke(id) from dl.live; delete from dl.backends; rollback")
+        .await;
     let mut owner = connect(&login(TenantLogin::Owner)).await.expect("the owner's login");
     assert_eq!(one::<i64>(&mut owner, "select count(*) from app.notes").await, 0);
     execute(&mut owner, "begin; create table app.later (i int); drop table app.later; rollback").await;

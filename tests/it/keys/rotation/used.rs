@@ -107,7 +107,7 @@ async fn neither_callers_nor_tenants_write_when_a_key_was_used() {
                (has_table_privilege(r.oid, 'control.key_uses', 'select, insert, update, delete, truncate') \
                 or has_any_column_privilege(r.oid, 'control.key_uses', 'select, insert, update'))";
     assert_eq!(rows(&mut control, can).await, Vec::<Value>::new());
-    let tenants = "select rolname from pg_roles where rolname ~ '^(t01|t.*_auth|key_|datalake_user)' and rolcanlogin \
+    let tenants = "select rolname from pg_roles where rolname ~ '^(t01|t.*_auth|t.*_lookups|key_|datalake_user)' and rolcanlogin \
                    and has_database_privilege(oid, 'rowgate', 'connect') and rolname !~ '_keys$'";
     assert_eq!(rows(&mut control, tenants).await, Vec::<Value>::new(), "they do not even connect");
     execute(&mut control, "set role rowgate_dataplane").await;

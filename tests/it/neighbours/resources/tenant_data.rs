@@ -42,14 +42,14 @@ struct Case {
 
 const BUMP: &str = "update dl.state set generation = generation + 1";
 
-/// The last as the tenant's owner may; the others by a superuser, as in a database that was restored or repaired by hand. `AUTH` is the
-/// login that answers requests, `RECORDS` that of schema `dl`.
+/// The last as the tenant's owner may; the others by a superuser, as in a database that was restored or repaired by hand. `LOOKUPS` is the
+/// login that reads catalogs, `RECORDS` that of schema `dl`.
 const CASES: [Case; 4] = [
     Case {
         done: "alter table dl.entities rename to entities_;
             create view dl.entities as select name || '-' || i as name, definition
                 from dl.entities_, generate_series(1, 20000) i;
-            alter view dl.entities owner to RECORDS; grant select on dl.entities to AUTH",
+            alter view dl.entities owner to RECORDS; grant select on dl.entities to LOOKUPS",
         undone: "drop view dl.entities; alter table dl.entities_ rename to entities",
         told: "dl.entities holds more than Rowgate reads: there are more than 10000 rows",
     },
@@ -61,10 +61,10 @@ const CASES: [Case; 4] = [
                     raise exception '%', repeat('hostile words ', 3000000);
                 end $$;
             create view dl.permission_sets as select role, hash, app.shout() as permissions from dl.permission_sets_;
-            alter view dl.permission_sets owner to RECORDS; grant select on dl.permission_sets to AUTH;
-            grant execute on function app.shout() to AUTH, RECORDS; grant usage on schema app to AUTH, RECORDS",
+            alter view dl.permission_sets owner to RECORDS; grant select on dl.permission_sets to LOOKUPS;
+            grant execute on function app.shout() to LOOKUPS, RECORDS; grant usage on schema app to LOOKUPS, RECORDS",
         undone: "drop view dl.permission_sets; drop function app.shout();
-            revoke usage on schema app from AUTH, RECORDS; alter table dl.permission_sets_ rename to permission_sets",
+            revoke usage on schema app from LOOKUPS, RECORDS; alter table dl.permission_sets_ rename to permission_sets",
         told: "PostgreSQL answered P0001: dl.permission_sets cannot be read",
     },
     Case {
@@ -93,9 +93,9 @@ async fn what_a_tenant_fills_or_replaces_ends_in_its_own_status(on: On) {
     }
     let [web, other] = [stage.key("web").await, stage.key("other").await];
     let path = |slug: &str| format!("/auth/{slug}/api/notes?$first=1");
-    let auth = stage.login("acme", TenantLogin::Auth).await.role;
+    let lookups = stage.login("acme", TenantLogin::Lookups).await.role;
     let records = stage.login("acme", TenantLogin::Records).await.role;
-    let spelt = |text: &str| text.replace("AUTH", &auth).replace("RECORDS", &records);
+    let spelt = |text: &str| text.replace("LOOKUPS", &lookups).replace("RECORDS", &records);
     let mut superuser = stage.server.connect("acme").await;
     for _ in 0..3 {
         assert!(stage.opens(&web, &path("acme")).await && stage.opens(&other, &path("beta")).await);

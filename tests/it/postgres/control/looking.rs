@@ -168,12 +168,12 @@ async fn three_thousand_keys_are_read_in_a_moment() {
     let key = db.keys.values().next().unwrap();
     assert_eq!((key.expires_at.as_deref(), key.secrets.len()), (Some("2030-01-01T00:00:00Z"), 1));
     assert_eq!(db.claims, BTreeMap::from([(qname("datalake_user", "a"), "b".to_owned())]));
-    assert_eq!(cluster.roles.len(), 3006);
+    assert_eq!(cluster.roles.len(), 3007);
     let database = cluster.database.expect("a database");
     assert_eq!(database.owner, TenantLogin::Owner.role(&id(7)));
     assert!(!database.acl.contains_key("public"));
-    // By t_keys for itself and for t_auth, 3000 each; datalake_user in t_auth; the operator in its six roles.
-    assert_eq!(cluster.memberships.len(), 6000 + 1 + 6);
+    // By t_keys for itself and for t_auth, 3000 each; datalake_user in t_auth; the operator in its seven roles.
+    assert_eq!(cluster.memberships.len(), 6000 + 1 + 7);
     let set = cluster.memberships.iter().find(|m| m.role.starts_with("key_") && m.member == auth).unwrap();
     assert_eq!((set.admin, set.inherit, set.set), (false, false, true));
     assert!(took.as_secs() < 5, "{took:?}");

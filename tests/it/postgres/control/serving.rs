@@ -49,13 +49,13 @@ async fn a_key_is_found_while_it_lives_and_revoked_for_good() {
     }
     let (dataplane, _control) =
         open_existing(installation.endpoint.clone(), &roots(1).dataplane).await.unwrap();
-    let mut auth = session::connect(&dataplane.auth(&id(7), None, "shop")).await.unwrap();
-    let found = keys::find(&mut auth, &credential).await.unwrap().expect("a live key");
-    assert_eq!(keys::find(&mut auth, &token).await.unwrap().as_ref(), Some(&found));
-    assert_eq!(keys::find(&mut auth, &crossed).await.unwrap(), None);
+    let mut lookups = dataplane.lookups(&id(7), None, "shop").connect().await.unwrap().connection;
+    let found = keys::find(&mut lookups, &credential).await.unwrap().expect("a live key");
+    assert_eq!(keys::find(&mut lookups, &token).await.unwrap().as_ref(), Some(&found));
+    assert_eq!(keys::find(&mut lookups, &crossed).await.unwrap(), None);
     assert_eq!((found.secret, found.seconds_left), (secret.clone(), 1_000_000_000));
     assert_eq!((found.id, found.role, found.set_role), (key.clone(), role, None));
-    assert_eq!(keys::find(&mut auth, &Credential::Secret(KeyDigest([0; 32]))).await.unwrap(), None);
+    assert_eq!(keys::find(&mut lookups, &Credential::Secret(KeyDigest([0; 32]))).await.unwrap(), None);
 
     for (of_key, of_secret, expected) in [
         ("infinity", "infinity", 1_000_000_000),
@@ -72,7 +72,7 @@ async fn a_key_is_found_while_it_lives_and_revoked_for_good() {
             "update dl.keys set expires_at = {of_key}; update dl.key_secrets set expires_at = {of_secret}"
         );
         execute(&mut dl, &sql).await;
-        let left = keys::find(&mut auth, &token).await.unwrap().expect("a live key").seconds_left;
+        let left = keys::find(&mut lookups, &token).await.unwrap().expect("a live key").seconds_left;
         // A machine that pauses here for a minute would be a slow one.
         assert!((expected - 60..=expected).contains(&left), "{sql}: {left}");
     }
@@ -81,17 +81,17 @@ async fn a_key_is_found_while_it_lives_and_revoked_for_good() {
     session::execute(&mut dl, &records::set_key_expiry(key.as_str(), Some("2020-01-01T00:00:00Z")))
         .await
         .unwrap();
-    assert_eq!(keys::find(&mut auth, &credential).await.unwrap(), None, "expired");
-    assert_eq!(keys::find(&mut auth, &token).await.unwrap(), None, "expired");
+    assert_eq!(keys::find(&mut lookups, &credential).await.unwrap(), None, "expired");
+    assert_eq!(keys::find(&mut lookups, &token).await.unwrap(), None, "expired");
     session::execute(&mut dl, &records::set_key_expiry(key.as_str(), None)).await.unwrap();
-    assert!(keys::find(&mut auth, &credential).await.unwrap().is_some());
+    assert!(keys::find(&mut lookups, &credential).await.unwrap().is_some());
 
-    let first = keys::revoke(&mut auth, &key).await.unwrap();
+    let first = keys::revoke(&mut lookups, &key).await.unwrap();
     assert!(first.is_some());
-    assert_eq!(keys::find(&mut auth, &credential).await.unwrap(), None, "revoked");
-    assert_eq!(keys::find(&mut auth, &token).await.unwrap(), None, "revoked");
-    assert_eq!(keys::revoke(&mut auth, &key).await.unwrap(), first, "revoking twice changes nothing");
-    assert_eq!(keys::revoke(&mut auth, &id(99)).await.unwrap(), None);
+    assert_eq!(keys::find(&mut lookups, &credential).await.unwrap(), None, "revoked");
+    assert_eq!(keys::find(&mut lookups, &token).await.unwrap(), None, "revoked");
+    assert_eq!(keys::revoke(&mut lookups, &key).await.unwrap(), first, "revoking twice changes nothing");
+    assert_eq!(keys::revoke(&mut lookups, &id(99)).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -125,9 +125,9 @@ async fn a_catalog_knows_types_below_domains_and_what_may_be_null() {
     ] {
         session::execute(&mut dl, &sql).await.unwrap();
     }
-    let login = installation.tenant(&id(7), TenantLogin::Auth, "shop");
-    let mut auth = session::connect(&login).await.unwrap();
-    let (catalog, _) = catalog::load(&mut auth).await.unwrap();
+    let login = installation.tenant(&id(7), TenantLogin::Lookups, "shop");
+    let mut lookups = session::connect(&login).await.unwrap();
+    let (catalog, _) = catalog::load(&mut lookups).await.unwrap();
     assert_eq!((catalog.generation, catalog.missing), (1, vec!["absent".to_owned()]));
     let t = &catalog.entities[&"t".parse().unwrap()];
     let fields: Vec<_> = t

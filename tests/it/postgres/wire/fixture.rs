@@ -8,7 +8,7 @@ use std::time::Duration;
 use rowgate_core::derive::{Password, Root};
 use rowgate_core::name::Ulid;
 use rowgate_core::scram::verifier;
-use rowgate_core::secret::{Credential, KeyDigest};
+use rowgate_core::secret::KeyDigest;
 use rowgate_pg::connect::login::Login;
 use rowgate_pg::tenant::keys::Found;
 use rowgate_pg::wire::{Ask, Limits, ReadPage, RequestPool, Sessions};
@@ -40,7 +40,8 @@ impl Tenant {
              -- as if nothing had been closed: what a dead key must not run is there to be run
              alter default privileges grant execute on routines to public;
              grant usage on schema dl to {auth};
-             grant select on dl.live, dl.state to {auth};
+             grant select (id, secret, role, set_role) on dl.live to {auth};
+             grant select (generation) on dl.state to {auth};
              update dl.state set generation = 7;
              create schema app;
              create table app.notes (id int primary key, owner name not null, note text);
@@ -103,7 +104,6 @@ impl Tenant {
         };
         Ask {
             nested: None,
-            credential: Credential::Secret(digest(key)),
             key: Arc::new(Found {
                 id: id(key),
                 role: self.role(key),
@@ -112,6 +112,7 @@ impl Tenant {
                 seconds_left: 1_000,
                 generation: 7,
             }),
+            by_any_secret: false,
             role: self.role(key),
             statement_timeout_ms: 30_000,
             sql,
@@ -163,13 +164,14 @@ pub(crate) fn id(text: &str) -> Ulid {
     Ulid::from_parts(1, digest(text).0[..10].try_into().expect("10 of 32"))
 }
 
-pub(crate) fn digest(text: &str) -> KeyDigest {
+fn digest(text: &str) -> KeyDigest {
     KeyDigest(Root::new([6; 32]).pepper().digest(text.as_bytes()))
 }
 
-/// The credential of a token for the secret `text` of `key`.
-pub(crate) fn token(key: &str, text: &str) -> Credential {
-    Credential::Token { key: id(key), secret: id(text) }
+/// The same by the secret `text` of `key`.
+pub(crate) fn by(ask: &Ask, key: &str, text: &str) -> Ask {
+    let found = Found { id: id(key), secret: id(text), ..Found::clone(&ask.key) };
+    Ask { key: Arc::new(found), ..ask.clone() }
 }
 
 pub(crate) fn utf8(page: &ReadPage) -> &str {

@@ -1,12 +1,11 @@
 //! The key statement is the authority: a dead key raises, and nothing behind it runs.
 
-use rowgate_core::secret::Credential;
-use rowgate_pg::wire::Failure;
+use rowgate_pg::wire::{Ask, Failure};
 use rowgate_sql::shape::Encoding::{Int4, Text};
 use rowgate_tests::servers::postgres::{execute, shared};
 use sqlx::Row as _;
 
-use super::fixture::{Tenant, digest, id, name, secret, token, utf8};
+use super::fixture::{Tenant, by, id, name, secret, utf8};
 
 /// A lock of the session outlives an abort and is allowed in a read-only transaction: it shows that a call was made.
 const TOUCH: &str = "create function app.touch() returns text language plpgsql volatile security definer
@@ -46,18 +45,17 @@ async fn a_dead_key_raises_and_nothing_behind_it_runs() {
     let pool = tenant.pool();
     for _first_and_prepared in 0..2 {
         for dead in ["unknown", "revoked key", "expired key", "revoked secret", "expired secret"] {
-            for credential in [Credential::Secret(digest(dead)), token(dead, dead), token("a", dead)] {
-                let mut ask = tenant.ask("a", "select app.touch()", &[Text]);
-                ask.credential = credential;
+            let ask = tenant.ask("a", "select app.touch()", &[Text]);
+            let any = Ask { by_any_secret: true, ..by(&ask, dead, dead) };
+            for ask in [by(&ask, dead, dead), by(&ask, "a", dead), any] {
                 assert_eq!(name(&pool.read(ask, usize::MAX).await), "DeadKey", "{dead}");
                 assert_eq!(n_touched(&mut tenant).await, 0, "{dead}");
             }
         }
     }
     // The same statement on the same connection does run for a live key, so the silence above means something.
-    for (n_calls, credential) in [Credential::Secret(digest("a")), token("a", "a")].into_iter().enumerate() {
-        let mut ask = tenant.ask("a", "select app.touch()", &[Text]);
-        ask.credential = credential;
+    for (n_calls, by_any_secret) in [false, true].into_iter().enumerate() {
+        let ask = Ask { by_any_secret, ..tenant.ask("a", "select app.touch()", &[Text]) };
         let page = pool.read(ask, usize::MAX).await.expect("a live key");
         assert_eq!(utf8(&page), r#"{"0":"touched"}"#);
         assert_eq!(n_touched(&mut tenant).await, 1, "one lock, taken {} times", n_calls + 1);
@@ -70,17 +68,10 @@ async fn revoking_is_seen_by_the_next_exchange_and_a_second_secret_lives_on_its_
     execute(&mut tenant.superuser, &secret("a", "second")).await;
     let pool = tenant.pool();
     let ask = tenant.ask("a", "select id from app.notes order by id limit 1", &[Int4]);
-    let mut second = ask.clone();
-    second.credential = Credential::Secret(digest("second"));
-
-    let mut tokens = [ask.clone(), ask.clone(), ask.clone()];
-    let credentials = [token("a", "a"), token("a", "second"), token("b", "second")];
-    for (ask, credential) in tokens.iter_mut().zip(credentials) {
-        ask.credential = credential;
-    }
-    let [of_first, of_second, of_nobody] = tokens;
+    let (second, of_nobody) = (by(&ask, "a", "second"), by(&ask, "b", "second"));
     assert_eq!(name(&pool.read(of_nobody, usize::MAX).await), "DeadKey", "the secret is another key's");
-    for live in [&ask, &of_first, &of_second] {
+    let any = Ask { by_any_secret: true, ..ask.clone() };
+    for live in [&ask, &second, &any] {
         assert_eq!(name(&pool.read(live.clone(), usize::MAX).await), "Page");
     }
     let first = id("a");
@@ -89,13 +80,11 @@ async fn revoking_is_seen_by_the_next_exchange_and_a_second_secret_lives_on_its_
         &format!("update dl.key_secrets set revoked_at = now() where id = '{first}'"),
     )
     .await;
-    for (ask, expected) in
-        [(ask, "DeadKey"), (of_first, "DeadKey"), (second.clone(), "Page"), (of_second.clone(), "Page")]
-    {
-        assert_eq!(name(&pool.read(ask, usize::MAX).await), expected);
+    for (ask, expected) in [(&ask, "DeadKey"), (&second, "Page"), (&any, "Page")] {
+        assert_eq!(name(&pool.read(ask.clone(), usize::MAX).await), expected);
     }
     execute(&mut tenant.superuser, &format!("select dl.revoke('{first}')")).await;
-    for ask in [second, of_second] {
+    for ask in [second, any] {
         assert_eq!(name(&pool.read(ask, usize::MAX).await), "DeadKey");
     }
 }

@@ -12,7 +12,7 @@ use rowgate_sql::query::{
 };
 use rowgate_tests::servers::postgres::execute;
 
-use super::fixture::{Tenant, utf8};
+use super::fixture::{Tenant, by, utf8};
 use super::nested::{entity, found, json, many, read};
 
 /// The whole answer of a batch, as the key of all these reads sees it.
@@ -162,7 +162,7 @@ async fn a_batch_that_fails_midway_leaves_nothing_behind() {
     for _ in 0..2 {
         let failure = pool.read(ask(&tenant), 1).await.expect_err("a division by zero");
         assert!(matches!(failure, Failure::Invalid(_)), "{failure:?}");
-        let dead = Ask { credential: tenant.ask("revoked", "", &[]).credential, ..ask(&tenant) };
+        let dead = by(&ask(&tenant), "revoked", "revoked");
         let failure = pool.read(dead, 1).await.expect_err("a dead key");
         assert!(matches!(failure, Failure::DeadKey), "{failure:?}");
     }

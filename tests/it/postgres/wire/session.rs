@@ -1,11 +1,10 @@
 //! What one exchange leaves in its session does not matter to the next.
 
-use rowgate_core::secret::Credential;
 use rowgate_pg::wire::{Failure, Sessions};
 use rowgate_sql::shape::Encoding::{Int4, Int8, Quoted, Text, TimestampTz};
 use rowgate_tests::servers::postgres::{execute, shared};
 
-use super::fixture::{Tenant, digest, name, utf8};
+use super::fixture::{Tenant, by, name, utf8};
 
 #[tokio::test]
 async fn each_key_is_its_own_role_on_one_connection() {
@@ -88,8 +87,7 @@ async fn settings_that_tenant_code_left_behind_do_not_matter() {
     );
     let pid = tenant.text(&pool, "a", "select app.poison()").await;
     assert_eq!(utf8(&pool.read(ask.clone(), usize::MAX).await.expect("an answer")), before);
-    let mut unknown = tenant.ask("a", "select 1", &[Int4]);
-    unknown.credential = Credential::Secret(digest("unknown"));
+    let unknown = by(&tenant.ask("a", "select 1", &[Int4]), "unknown", "unknown");
     assert_eq!(name(&pool.read(unknown, usize::MAX).await), "DeadKey");
     let owners = "select string_agg(distinct owner, ' ') from app.notes";
     assert_eq!(tenant.text(&pool, "b", owners).await, tenant.role("b"));

@@ -62,7 +62,7 @@ async fn shop() -> (World, Shop) {
 async fn named(world: &mut World, text: &str) -> String {
     let (_, db) = world.look().await;
     let mut text = text.to_owned();
-    for login in ["owner", "keys", "auth", "sql", "dl", "views"].iter().zip(TenantLogin::ALL) {
+    for login in ["owner", "keys", "auth", "sql", "dl", "lookups", "views"].iter().zip(TenantLogin::ALL) {
         text = text.replace(&format!("{{{}}}", login.0), &login.1.role(&world.tenant));
     }
     for key in ["north", "south"] {

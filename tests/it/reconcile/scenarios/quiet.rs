@@ -61,7 +61,7 @@ fn of_reconciling(log: &str) -> String {
     let is_ours = |line: &&str| {
         if !line.starts_with('\t') {
             let user = line.split('|').next().unwrap_or_default();
-            others = user == "rowgate_dataplane" || user.ends_with("_auth");
+            others = user == "rowgate_dataplane" || user.ends_with("_auth") || user.ends_with("_lookups");
         }
         !others
     };

@@ -137,8 +137,8 @@ async fn a_relationship_follows_the_database_and_opens_what_links_its_ends(on: O
     stage.told("Relationship", "order-customer", 2, DONE).await;
 
     assert!(before < one::<i64>(&mut superuser, generation).await, "replicas load the change");
-    let auth = "select has_table_privilege(rolname, 'dl.relationships', 'select') from pg_roles where rolname ~ '^t.*_auth$'";
-    assert!(one::<bool>(&mut superuser, auth).await, "the data plane reads it");
+    let lookups = "select has_table_privilege(rolname, 'dl.relationships', 'select') from pg_roles where rolname ~ '^t.*_lookups$'";
+    assert!(one::<bool>(&mut superuser, lookups).await, "the data plane reads it");
 
     // what is changed by hand is repaired
     execute(&mut superuser, "delete from dl.relationships where name = 'customer'").await;
@@ -166,7 +166,7 @@ async fn a_relationship_follows_the_database_and_opens_what_links_its_ends(on: O
         (made && served(&mut superuser).await == all).then_some(())
     })
     .await;
-    assert!(one::<bool>(&mut superuser, auth).await);
+    assert!(one::<bool>(&mut superuser, lookups).await);
 
     stage.remove("Relationship", "order-tags").await;
     stage.gone("Relationship", "order-tags").await;

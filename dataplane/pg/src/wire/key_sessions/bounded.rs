@@ -87,9 +87,9 @@ impl Shared {
             sleep(backoff::nth(MIN_LOOK, MAX_LOOK, n_looks)).await;
             n_looks += 1;
             let look = async {
-                let mut auth = self.registry.acquire().await?;
-                let is_there = backends::is_there(&mut auth, backend).await;
-                auth.done(is_there)
+                let mut registry = self.registry.acquire().await?;
+                let is_there = backends::is_there(&mut registry, backend).await;
+                registry.done(is_there)
             };
             // a server that does not answer is asked again
             if let Ok(Ok(false)) = timeout(CONNECT_TIMEOUT, look).await {
@@ -99,7 +99,7 @@ impl Shared {
     }
 
     async fn end(&self, backend: &Backend) -> Result<bool, PgError> {
-        let mut auth = self.registry.acquire().await?;
+        let mut auth = self.auth.acquire().await?;
         let ended = backends::end(&mut auth, backend, 0).await;
         auth.done(ended)
     }

@@ -71,9 +71,9 @@ impl Shared {
         let own = own.map_err(|stop| Attempted::Altered(Failure::from(stop.failure(Part::Key)).into()))?;
         let backend = Backend { pid: own.pid, since: own.since, login: login.role };
         let noted = async {
-            let mut auth = self.registry.acquire().await?;
-            let registered = backends::register(&mut auth, &backend, &of.key, &self.replica).await;
-            auth.done(registered)
+            let mut registry = self.registry.acquire().await?;
+            let registered = backends::register(&mut registry, &backend, &of.key, &self.replica).await;
+            registry.done(registered)
         };
         match noted.await {
             Ok(true) => Ok((connection, backend)),
@@ -91,7 +91,7 @@ impl Shared {
     /// Brings the role of a key back to what it was made, and says whether that may have been what was in the way.
     async fn mend(&self, of: &Of, failure: &Unopened) -> Result<bool, PgError> {
         let (login, _) = self.login(&of.role);
-        let mut auth = self.registry.acquire().await?;
+        let mut auth = self.auth.acquire().await?;
         let mended = async {
             // Of a password nothing is seen. A server that is short of something is not helped by work.
             if !matches!(failure, Unopened::NoLogin(_))

@@ -15,7 +15,6 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use proptest::prelude::*;
 use rowgate_core::derive::Root;
-use rowgate_core::secret::{Credential, KeyDigest};
 use rowgate_sql::shape::{Column, Encoding, Shape};
 use rowgate_sql::text::{Bind, Sql};
 use tokio::net::UnixStream;
@@ -60,8 +59,8 @@ fn ask(number: u8, watched: bool) -> Ask {
     sql.lit("select id, text from t where id = ").bind(Bind::text(23, number.to_string()));
     Ask {
         nested: None,
-        credential: Credential::Secret(KeyDigest([number % script::KEYS; 32])),
         key: Found::stub(number % script::KEYS),
+        by_any_secret: false,
         role: script::role(number),
         statement_timeout_ms: 1,
         watched: watched.then(|| Arc::new(Watched::default())),

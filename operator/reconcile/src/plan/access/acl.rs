@@ -10,7 +10,7 @@ use rowgate_sql::ddl::grants::{self, DefaultFor, Target};
 use rowgate_sql::text::Ident;
 
 use super::views::Reached;
-use super::{foreign, rights};
+use super::{foreign, logins, rights};
 use crate::desired::Desired;
 use crate::plan::accept::{Accepted, On, qname};
 use crate::plan::rows::of_set;
@@ -24,20 +24,6 @@ pub(in crate::plan) struct Changes {
     pub(in crate::plan) logins: Vec<Statement>,
     pub(in crate::plan) grants: Vec<Statement>,
 }
-
-/// What the owner of the tables calls in schema `dl`, as `0014_records` gives it; and what it has in triggers.
-const OF_OWNER: [&str; 10] = [
-    "dl.fence(bigint)",
-    "dl.publish(bytea)",
-    "dl.stand(jsonb)",
-    "dl.stand_routines(jsonb)",
-    "dl.undecidable()",
-    "dl.key_of(json,text[])",
-    "dl.claim(text)",
-    "dl.protect_echo()",
-    "dl.protect_stamp()",
-    "dl.protect_keep()",
-];
 
 /// Privileges that should stand, by object.
 type Wanted = BTreeMap<Target, Acl>;
@@ -139,61 +125,12 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
     let mut want = |target: Target, role: &str, privilege: &str| {
         wanted.entry(target).or_default().entry(role.to_owned()).or_default().insert(privilege.to_owned());
     };
+    for (target, login, privilege) in logins::rights(subjects) {
+        want(target, &login, privilege);
+    }
     let database = Target::Database(desired.database.clone());
-    let dl = |name: &str| Target::Relation(ident("dl"), ident(name));
     let routine = |signature: &str| Target::Routine(signature.to_owned());
-    // the keys login has no business here: what the owner makes in this database must never run as a role that creates
-    // roles
-    let [owner, _, auth, sql, records, views] = TenantLogin::ALL.map(|login| login.role(&desired.tenant));
-    for login in [&auth, &sql, &records] {
-        want(database.clone(), login, "CONNECT");
-    }
-    // as 0014_records gives them
-    want(Target::Schema(ident("dl")), &owner, "USAGE");
-    want(dl("own_claims"), &owner, "SELECT");
-    want(Target::Sequence(ident("dl"), ident("outbox_seq")), &owner, "USAGE");
-    for (privilege, columns) in
-        [("INSERT", &["slot", "rel", "op", "cause", "image"][..]), ("SELECT", &["seq", "xid", "rel", "op"])]
-    {
-        for column in columns {
-            want(Target::Columns(ident("dl"), ident("outbox"), vec![ident(column)]), &owner, privilege);
-        }
-    }
-    for signature in OF_OWNER {
-        want(routine(signature), &owner, "EXECUTE");
-    }
-    want(Target::Schema(ident("dl")), &auth, "USAGE");
-    for table in ["state", "live", "entities", "relationships", "permission_sets"] {
-        want(dl(table), &auth, "SELECT");
-    }
-    want(routine("dl.revoke(text)"), &auth, "EXECUTE");
-    if accepted.values().any(|entity| entity.record.events) {
-        want(routine("dl.tick()"), &auth, "EXECUTE");
-        want(routine("dl.holds(integer,bigint,bigint)"), &auth, "EXECUTE");
-        want(routine("dl.generation_of(bigint)"), &auth, "EXECUTE");
-        want(routine("dl.log_size()"), &auth, "EXECUTE");
-        want(routine("dl.events(bigint,bigint,oid[],text[],integer)"), &auth, "EXECUTE");
-        want(routine("dl.pending(text,bigint,bigint,oid[],text[],integer)"), &auth, "EXECUTE");
-        want(routine("dl.changed(bigint,bigint)"), &auth, "EXECUTE");
-        for table in ["subscriptions", "subscription_secrets", "dead_letters", "deliveries", "backlog"] {
-            for privilege in ["SELECT", "INSERT", "UPDATE", "DELETE"] {
-                want(dl(table), &auth, privilege);
-            }
-        }
-        for (table, privilege) in [
-            ("delivery", "SELECT"),
-            ("delivery", "UPDATE"),
-            ("audit", "SELECT"),
-            ("audit", "INSERT"),
-            ("ticks", "SELECT"),
-            ("event_log", "SELECT"),
-        ] {
-            want(dl(table), &auth, privilege);
-        }
-    }
-    for privilege in ["SELECT", "INSERT", "DELETE"] {
-        want(dl("backends"), &auth, privilege);
-    }
+    let views = TenantLogin::Views.role(&desired.tenant);
     for ((schema, name), privilege) in subjects.reached.privileges() {
         want(Target::Relation(ident(schema), ident(name)), &views, privilege);
     }
@@ -202,7 +139,7 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
             want(database.clone(), role, "CONNECT");
         }
         want(Target::Schema(ident("dl")), role, "USAGE");
-        want(dl("own_claims"), role, "SELECT");
+        want(Target::Relation(ident("dl"), ident("own_claims")), role, "SELECT");
         want(routine("dl.claim(text)"), role, "EXECUTE");
         for permission in permissions {
             let Some(entity) = accepted.get(&permission.entity) else { continue };
@@ -390,6 +327,6 @@ fn pairs(acl: &Acl) -> BTreeSet<(String, String)> {
     acl.iter().flat_map(|(role, privileges)| privileges.iter().map(|p| (role.clone(), p.clone()))).collect()
 }
 
-fn ident(name: &str) -> Ident {
+pub(super) fn ident(name: &str) -> Ident {
     Ident::new(name).expect("names that PostgreSQL told or accepted fit it")
 }

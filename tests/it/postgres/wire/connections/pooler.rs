@@ -1,12 +1,11 @@
 //! PgBouncer in transaction mode: every other test of the wire through it, and what callers leave in sessions they share.
 
-use rowgate_core::secret::Credential;
 use rowgate_pg::wire::{Failure, RequestPool};
 use rowgate_sql::shape::Encoding::{Int4, Text};
 use rowgate_tests::servers::postgres::{Server, execute};
 use rowgate_tests::wait::until;
 
-use crate::postgres::wire::fixture::{Tenant, digest, name, pass_over, utf8};
+use crate::postgres::wire::fixture::{Tenant, by, name, pass_over, utf8};
 
 #[test]
 fn the_wire_tests_pass_through_pgbouncer() {
@@ -67,8 +66,7 @@ async fn what_one_caller_leaves_in_a_shared_session_does_not_matter_to_the_next(
             assert_eq!(tenant.text(pool, key, owners).await, tenant.role(key), "{what}");
             assert_eq!(tenant.text(pool, key, "select current_user").await, tenant.role(key), "{what}");
         }
-        let mut dead = tenant.ask("a", "select 1", &[Int4]);
-        dead.credential = Credential::Secret(digest("unknown"));
+        let dead = by(&tenant.ask("a", "select 1", &[Int4]), "unknown", "unknown");
         assert_eq!(name(&second.read(dead, usize::MAX).await), "DeadKey", "{what}");
     }
     // Of a table that hides another one nothing can be left: transactions are read-only.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use rowgate_core::name::Ulid;
 use rowgate_core::scram;
-use rowgate_core::secret::Credential;
 use rowgate_pg::connect::login::Login;
 use rowgate_pg::tenant::keys::Found;
 use rowgate_pg::tenant::lookups::LookUps;
@@ -17,7 +16,7 @@ use rowgate_tests::servers::postgres::{Server, execute, rows};
 use rowgate_tests::wait::DEADLINE;
 use serde_json::Value;
 
-use crate::postgres::wire::fixture::{Tenant, digest, id, password, secret};
+use crate::postgres::wire::fixture::{Tenant, id, password, secret};
 
 /// What stands in rows of a key and must be seen by no other: `hidden_a`, `hidden_b`, `hidden_u`, and `hidden_none` in a table of which
 /// nothing is granted.
@@ -98,6 +97,7 @@ impl Desk {
         let logins = KeyLogins {
             key: Box::new(move |role| login(role, &base)),
             sql,
+            auth: auth.clone(),
             verifier: Box::new(|_| "never set".to_owned()),
         };
         let share = Share::unbounded();
@@ -117,12 +117,7 @@ impl Desk {
     pub(super) fn check(&self, key: &str) -> Ask {
         let role = self.role(key);
         let found = Found { role: role.clone(), ..Found::clone(&self.tenant.ask(key, "select", &[]).key) };
-        Ask {
-            credential: Credential::Secret(digest(key)),
-            key: Arc::new(found),
-            role,
-            ..self.tenant.ask(key, "select", &[])
-        }
+        Ask { key: Arc::new(found), role, ..self.tenant.ask(key, "select", &[]) }
     }
 
     /// As the tests run it: 1,000 rows and a MiB at most, and more time than it takes.

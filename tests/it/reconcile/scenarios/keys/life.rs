@@ -29,11 +29,11 @@ async fn a_key_is_revoked_for_good_in_three_ways(on: On) {
     let [web, north, south] = &strings[..] else { panic!("three keys") };
     let mut conn = stage.server.connect("acme").await;
 
-    // by the login of requests in the database: dead at the COMMIT, noted by the next look, the role closed
+    // by the login of look-ups in the database: dead at the COMMIT, noted by the next look, the role closed
     let role = stage.role("north", "acme").await;
-    let mut auth =
-        connect(&stage.login("acme", TenantLogin::Auth).await).await.expect("the login of requests");
-    execute(&mut auth, &format!("select dl.revoke('{}')", stage.id("north").await)).await;
+    let mut lookups =
+        connect(&stage.login("acme", TenantLogin::Lookups).await).await.expect("the login of look-ups");
+    execute(&mut lookups, &format!("select dl.revoke('{}')", stage.id("north").await)).await;
     assert!(!stage.opens(north, NOTES).await);
     let status = stage.told("ApiKey", "north", 1, "Revoked").await;
     let revoked_at = status["revokedAt"].clone();
