@@ -6,7 +6,7 @@ pub(crate) mod row_level_security;
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube_core::Rule;
 use kube_derive::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -136,6 +136,26 @@ pub struct Database {
     /// Scripts that run once, as the database's owner, before anything is exposed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bootstrap: Option<Bootstrap>,
+
+    /// A login for migration tools. Its Secret is written in this namespace; without this field it is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migrations: Option<Migrations>,
+}
+
+/// The login of migration tools: it may do in the tenant's database what the owner of the tables may, and nothing elsewhere.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[x_kube(crates(kube_core = "::kube_core"))]
+#[serde(rename_all = "camelCase")]
+pub struct Migrations {
+    /// The Secret, in this namespace, that address and password are written into: `url`, `jdbcUrl`, `host`, `port`, `database`, `user`, `password`.
+    /// The annotation `rowgate.dev/rotate` on the Tenant gives the login another password at each new value.
+    #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
+        .message("secretName consists of lower-case letters, digits, hyphens and dots, and starts and ends with a letter or digit"))]
+    pub secret_name: String,
+    /// When the login is closed, RFC 3339 such as `2030-01-01T00:00:00Z`. Default: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Time>,
 }
 
 impl Default for Database {
@@ -147,6 +167,7 @@ impl Default for Database {
             create: true,
             deletion_policy: DeletionPolicy::Retain,
             bootstrap: None,
+            migrations: None,
         }
     }
 }
@@ -285,6 +306,9 @@ pub struct TenantStatus {
     /// The name of the database in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<String>,
+    /// The Secret of the login of migration tools; absent: the login is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migrations_secret: Option<String>,
     /// Where the tenant is served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Endpoints>,

@@ -4,6 +4,7 @@ pub(crate) mod acme;
 mod honest_status;
 mod lookups;
 mod owners_code;
+mod migrations;
 mod ownership;
 mod plan;
 mod ready;

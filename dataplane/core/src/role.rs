@@ -55,6 +55,8 @@ pub enum TenantLogin {
     Auth,
     /// For calls and queries of unscoped keys.
     Sql,
+    /// For migration tools, where a Tenant asks for it: has the rights of the owner, and each of its sessions begins as the owner.
+    Migrations,
     /// Owns the views that keys reach, has no login, and sees of their tables what the policies let the caller see.
     Views,
     /// Looks keys and catalogs up, revokes, and writes subscriptions. No request runs as it, and it becomes no other role.
@@ -62,7 +64,7 @@ pub enum TenantLogin {
 }
 
 impl TenantLogin {
-    pub const ALL: [TenantLogin; 7] = [
+    pub const ALL: [TenantLogin; 8] = [
         TenantLogin::Owner,
         TenantLogin::Keys,
         TenantLogin::Auth,
@@ -70,9 +72,10 @@ impl TenantLogin {
         TenantLogin::Records,
         TenantLogin::Lookups,
         TenantLogin::Views,
+        TenantLogin::Migrations,
     ];
 
-    /// `t<id>_owner`, `t<id>_keys`, `t<id>_auth`, `t<id>_sql`, `t<id>_dl`, `t<id>_lookups` or `t<id>_views`.
+    /// `t<id>_owner`, `t<id>_keys`, `t<id>_auth`, `t<id>_sql`, `t<id>_dl`, `t<id>_lookups`, `t<id>_views` or `t<id>_mig`.
     #[must_use]
     pub fn role(self, tenant: &Ulid) -> String {
         let kind = match self {
@@ -83,6 +86,7 @@ impl TenantLogin {
             TenantLogin::Records => "dl",
             TenantLogin::Views => "views",
             TenantLogin::Lookups => "lookups",
+            TenantLogin::Migrations => "mig",
         };
         format!("t{tenant}_{kind}")
     }

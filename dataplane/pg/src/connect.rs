@@ -6,5 +6,6 @@ pub mod login;
 pub mod login_failure;
 pub mod session;
 pub mod tls;
+pub mod url;
 
 pub use gate::closed;

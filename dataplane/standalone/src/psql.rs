@@ -1,4 +1,4 @@
-//! `psql TENANT`: opens a tenant's database with PostgreSQL's own client, as the owner of its tables.
+//! `psql TENANT`: opens a tenant's database with PostgreSQL's own client, as the owner of its tables or as its login of migration tools.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,13 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
-use rowgate_core::percent;
+use rowgate_core::derive::Password;
 use rowgate_core::role::TenantLogin;
 use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::connect::tls::Tls;
+use rowgate_pg::connect::url;
 use rowgate_pg::control::installation::{InstallationError, open_existing};
 use rowgate_pg::control::tenants;
 use rowgate_pg::failure::PgError;
+use rowgate_reconcile::source::SourceError;
+use rowgate_reconcile::source::dir;
 
 use crate::state::database::AUTHORITY;
 use crate::state::found::{self, StateError};
@@ -30,6 +33,7 @@ const CONNECT_SECONDS: &str = "10";
 #[command(after_help = "Examples:
   rowgate-dataplane psql shop
   rowgate-dataplane psql shop -- -c '\\d shop.orders'
+  rowgate-dataplane psql shop --migrations --url
   echo 'alter table shop.orders add column gift boolean' | rowgate-dataplane psql shop")]
 pub struct PsqlFlags {
     /// The tenant's slug, as in /auth/TENANT/api [example: shop]
@@ -38,6 +42,9 @@ pub struct PsqlFlags {
     /// State folder of the standalone Rowgate that serves the tenant
     #[arg(long, env = "ROWGATE_STATE", value_name = "FOLDER", default_value = ".rowgate")]
     pub state: PathBuf,
+    /// Log in as migration tools do (spec.database.migrations of the Tenant)
+    #[arg(long)]
+    pub migrations: bool,
     /// Print a connection URL for other clients instead; it contains the password
     #[arg(long)]
     pub url: bool,
@@ -53,6 +60,10 @@ pub enum PsqlError {
     State(#[from] StateError),
     #[error(transparent)]
     Installation(InstallationError),
+    #[error(transparent)]
+    Secret(SourceError),
+    #[error("tenant {tenant:?} has no login of migration tools; set spec.database.migrations in its manifest")]
+    NoMigrations { tenant: String },
     #[error("cannot list the tenants of the control database: {0}")]
     Tenants(#[source] PgError),
     #[error("there is no tenant {tenant:?}; {known}")]
@@ -70,7 +81,7 @@ pub enum PsqlError {
 pub fn run(flags: &PsqlFlags) -> ExitCode {
     let opened = find(flags).and_then(|login| match flags.url {
         true => {
-            print(&format!("{}\n", url(&login, &flags.state)));
+            print(&format!("{}\n", address(&login, &flags.state)));
             Ok(())
         }
         false => Err(become_psql(&login, flags)),
@@ -105,7 +116,16 @@ fn quoted(text: &str) -> String {
 /// The owner's login. It creates and starts nothing.
 #[tokio::main(flavor = "current_thread")]
 async fn find(flags: &PsqlFlags) -> Result<Login, PsqlError> {
-    login(&flags.state, &flags.tenant, TenantLogin::Owner).await
+    let of = if flags.migrations { TenantLogin::Migrations } else { TenantLogin::Owner };
+    let login = login(&flags.state, &flags.tenant, of).await?;
+    if !flags.migrations {
+        return Ok(login);
+    }
+    // its password is another one after each rotation
+    let found = dir::entries_with(&flags.state, "user", &login.role).map_err(PsqlError::Secret)?;
+    let password = found.and_then(|mut data| data.remove("password"));
+    let password = password.ok_or_else(|| PsqlError::NoMigrations { tenant: flags.tenant.clone() })?;
+    Ok(Login { password: Password::given(password), ..login })
 }
 
 /// The login of the owner of a tenant's tables, or of its schema `dl`, by the tenant's slug.
@@ -135,8 +155,7 @@ fn become_psql(login: &Login, flags: &PsqlFlags) -> PsqlError {
     let Some(path) = on_path("psql") else { return PsqlError::NoPsql };
     if io::stdin().is_terminal() && flags.args.is_empty() {
         say(&format!(
-            "Connected as {}, the owner of the tables. Row-level security applies to the owner too; \
-             \"Changing tables\" in README.md explains how to change data.",
+            "Connected as {}. The owner of the tables sees every row, and what it reads through a view that is an entity is filtered.",
             login.role
         ));
     }
@@ -169,37 +188,26 @@ fn environment(login: &Login, state: &Path) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// The URL as libpq and most other clients read it: the folder of a socket takes the place of the host.
-fn url(login: &Login, state: &Path) -> String {
-    let encoded = |text: &str| percent::encode(text).to_string();
-    let place = match &login.endpoint {
-        Endpoint::Unix { directory, port } => format!("{}:{port}", encoded(&directory.to_string_lossy())),
-        Endpoint::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
-        Endpoint::Tcp { host, port, .. } => format!("{}:{port}", encoded(host)),
-    };
-    let (role, password) = (encoded(&login.role), encoded(login.password.reveal()));
-    let mut url = format!("postgresql://{role}:{password}@{place}/{}", encoded(&login.database));
-    if let Some((mode, authority)) = protection(&login.endpoint, state) {
-        url += &format!("?sslmode={mode}");
-        url += &authority.map(|it| format!("&sslrootcert={}", encoded(&it))).unwrap_or_default();
-    }
-    url
+/// The URL of the login, with the file of the authority that this installation trusts.
+fn address(login: &Login, state: &Path) -> String {
+    let authority = protection(&login.endpoint, state).and_then(|(_, authority)| authority);
+    url::url(login, authority.as_deref())
 }
 
 /// libpq's `sslmode` and `sslrootcert`; `None` for a socket, which has neither.
 fn protection(endpoint: &Endpoint, state: &Path) -> Option<(&'static str, Option<String>)> {
     let Endpoint::Tcp { tls, .. } = endpoint else { return None };
-    Some(match tls {
-        Tls::Disable => ("disable", None),
-        Tls::VerifyFull(authorities) => match authorities.pem() {
-            None => ("verify-full", Some("system".to_owned())),
+    let authority = match tls {
+        Tls::Disable => None,
+        Tls::VerifyFull(authorities) => Some(match authorities.pem() {
+            None => "system".to_owned(),
             Some(_) => {
                 let file = state.join(AUTHORITY);
-                let file = std::path::absolute(&file).unwrap_or(file);
-                ("verify-full", Some(file.to_string_lossy().into_owned()))
+                std::path::absolute(&file).unwrap_or(file).to_string_lossy().into_owned()
             }
-        },
-    })
+        }),
+    };
+    Some((url::ssl_mode(endpoint)?, authority))
 }
 
 fn on_path(program: &str) -> Option<PathBuf> {
@@ -209,8 +217,6 @@ fn on_path(program: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use rowgate_core::derive::Password;
-
     use super::*;
 
     #[test]
@@ -227,7 +233,7 @@ mod tests {
             (tcp("localhost"), "localhost:5432/my%20shop?sslmode=disable"),
             (tcp("::1"), "[::1]:5432/my%20shop?sslmode=disable"),
         ] {
-            let url = url(&login(endpoint.clone()), Path::new("state"));
+            let url = address(&login(endpoint.clone()), Path::new("state"));
             assert_eq!(url, format!("postgresql://t1_owner:a-b_c@{expected}"));
             // and that --database-url accepts
             let read = rowgate_program::database_url::parse(&url).expect("an address");

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use rowgate_core::name::{EntityName, TenantSlug, Ulid};
 use rowgate_core::role::DbRole;
 use rowgate_crds::{ApiKey, Relationship, Tenant};
@@ -35,9 +36,20 @@ pub struct Desired {
     pub unread_relationships: BTreeSet<String>,
     /// SCRAM verifiers of the tenant's logins, by role name.
     pub verifiers: BTreeMap<String, String>,
+    /// The login of migration tools; `None`: there is none, or it is closed.
+    pub migrations: Option<MigrationsSpec>,
     /// A data plane of version 0.2 lives, which takes views for closed that belong to another role than the owner of the tables, and tables that are
     /// not FORCEd.
     pub forces_owners: bool,
+}
+
+/// The login of migration tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MigrationsSpec {
+    pub secret_name: String,
+    /// Of its password.
+    pub generation: u32,
+    pub expires_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone)]

@@ -35,6 +35,7 @@ mod end_calls;
 mod error;
 mod held_roles;
 mod keys;
+mod migrations;
 mod provision;
 mod release;
 mod revoke;
@@ -177,7 +178,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         let unserved = self.tenant.spec.not_served_yet();
         let annotations =
-            annotations::unserved(&self.tenant.metadata, &[rowgate_crds::MODE, rowgate_crds::ROTATE]);
+            annotations::unserved(&self.tenant.metadata, &[rowgate_crds::MODE]);
         let messages = unserved.iter().cloned().chain(annotations);
         state.findings.stalled.extend(messages.map(|message| (Reason::NotServedYet, message)));
         if !unserved.is_empty() {
@@ -296,6 +297,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         };
         let (cluster, db) = looked.unzip();
         let (cluster, repaired) = self.roles_and_database(state, &desired, logins, cluster).await?;
+        self.migrations(state, &desired, &cluster, logins).await?;
         let opened = self.open(logins).await? | self.scripts(state, record, logins).await?;
         if record.phase != tenants::Phase::Live {
             self.revoke_before_served(logins).await?;

@@ -18,6 +18,7 @@ mod closed;
 mod contents;
 mod differences;
 mod keys;
+pub(crate) mod migrations;
 mod protection;
 mod relationships;
 mod removal;

@@ -14,6 +14,7 @@ use crate::desired::SecretSpec;
 use crate::entropy;
 use crate::source::{Event, Found, ObjectRef, ResourceSource, SourceError, Version};
 
+pub(crate) mod migrations;
 pub(crate) mod rotation;
 pub(crate) mod webhook;
 

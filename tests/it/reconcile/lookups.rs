@@ -32,7 +32,7 @@ async fn is_there(superuser: &mut PgConnection, role: &str) -> bool {
 
 const ALL: [&str; 6] = ["backends", "catalog", "digests", "key", "revoke", "subscriptions"];
 
-/// Seen to fail with rights that go at once: the data plane of before could look nothing up.
+/// The rights of before stay until the last data plane of before is gone: it could look nothing up without them.
 #[tokio::test]
 async fn a_tenant_of_an_earlier_version_gets_the_login_while_it_is_served() {
     let server = Server::own().await;

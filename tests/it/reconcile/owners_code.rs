@@ -26,8 +26,8 @@ async fn a_policy_may_call_a_function_of_the_owner_from_the_first_pass_on() {
 }
 
 /// PostgreSQL runs such a function while it parses the policy; and an owner can change what names and operators mean in all sessions of its
-/// database. Seen to fail with policies made in a session of `t<id>_dl`, and without a search path of its own there
-/// or for `t<id>_lookups`.
+/// database. Seen to fail with policies made in a session of `t<id>_dl`, and without a search path of its own there.
+/// Sessions of `t<id>_lookups` bring one too.
 #[tokio::test]
 async fn code_of_the_owner_runs_as_the_owner_and_as_callers_and_as_nobody_else() {
     let server = Server::own().await;

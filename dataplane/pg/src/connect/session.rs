@@ -60,7 +60,7 @@ pub async fn connect(login: &Login) -> Result<PgConnection, PgError> {
         }),
     };
     let mut conn = connected?;
-    if login.is_of_records() {
+    if login.runs_ours_alone() {
         let settings = of_newer_versions(&conn);
         script(&mut conn, settings).await?;
     }

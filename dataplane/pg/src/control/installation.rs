@@ -102,6 +102,22 @@ impl Installation {
         derived(root, &self.endpoint, &self.system_identifier, login.role(tenant), database)
     }
 
+    /// The login of migration tools, whose password is another one for each `generation`.
+    #[must_use]
+    pub fn migrations(&self, tenant: &Ulid, database: &str, generation: u32) -> Login {
+        let login = self.tenant(tenant, TenantLogin::Migrations, database);
+        let password = self.roots.operator.password(&self.system_identifier, &login.role, generation);
+        Login { password, ..login }
+    }
+
+    /// The SCRAM verifier that belongs to [`Installation::migrations`].
+    #[must_use]
+    pub fn migrations_verifier(&self, tenant: &Ulid, generation: u32) -> String {
+        let (root, role) = (&self.roots.operator, TenantLogin::Migrations.role(tenant));
+        let password = root.password(&self.system_identifier, &role, generation);
+        rowgate_core::scram::verifier(&password, &root.salt(&self.system_identifier, &role, generation))
+    }
+
     /// The role of a scoped key.
     #[must_use]
     pub fn key(&self, role: &str, database: &str) -> Login {
@@ -133,9 +149,11 @@ impl Installation {
 
     fn root_of(&self, login: TenantLogin) -> &Root {
         match login {
-            TenantLogin::Owner | TenantLogin::Keys | TenantLogin::Records | TenantLogin::Views => {
-                &self.roots.operator
-            }
+            TenantLogin::Owner
+            | TenantLogin::Keys
+            | TenantLogin::Records
+            | TenantLogin::Views
+            | TenantLogin::Migrations => &self.roots.operator,
             TenantLogin::Auth | TenantLogin::Sql | TenantLogin::Lookups => &self.roots.dataplane,
         }
     }

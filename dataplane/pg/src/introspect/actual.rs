@@ -41,6 +41,10 @@ pub struct Role {
     pub replication: bool,
     pub bypass_rls: bool,
     pub connection_limit: i32,
+    /// Until when its password lets it in, in microseconds of the Unix epoch; `None`: for ever.
+    pub valid_until: Option<i64>,
+    /// By the clock of PostgreSQL.
+    pub is_expired: bool,
     /// `pg_db_role_setting` rows of the role, as `name=value`, database-wide ones with `database/` before.
     pub settings: BTreeSet<String>,
     /// Of a key's role, and of a permission set's without keys: what keeps it from being dropped and no plan takes away, such

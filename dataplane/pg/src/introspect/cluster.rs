@@ -39,6 +39,8 @@ struct RoleRow {
     replication: bool,
     bypass_rls: bool,
     connection_limit: i32,
+    valid_until: Option<i64>,
+    is_expired: bool,
     settings: Vec<String>,
     held: bool,
 }
@@ -56,6 +58,8 @@ pub(super) async fn roles(
         "select r.rolname::text as name, r.rolcanlogin as login, r.rolsuper as superuser, \
                 r.rolcreaterole as create_role, r.rolcreatedb as create_db, r.rolinherit as inherit, \
                 r.rolreplication as replication, r.rolbypassrls as bypass_rls, r.rolconnlimit as connection_limit, \
+                case when isfinite(r.rolvaliduntil) then (extract(epoch from r.rolvaliduntil) * 1000000)::int8 end as valid_until, \
+                coalesce(r.rolvaliduntil <= clock_timestamp(), false) as is_expired, \
                 coalesce(s.settings[:50], '{}') as settings, \
                 case when starts_with(r.rolname, 'key_') then true \
                      when starts_with(r.rolname, 'set_') then not exists ( \
@@ -98,6 +102,8 @@ pub(super) async fn roles(
             replication: row.replication,
             bypass_rls: row.bypass_rls,
             connection_limit: row.connection_limit,
+            valid_until: row.valid_until,
+            is_expired: row.is_expired,
             settings: row.settings.into_iter().collect(),
             held: row.held,
         };

@@ -60,6 +60,32 @@ pub fn no_create_db(role: &Ident) -> Sql {
     sql
 }
 
+/// Until when its password lets it in; `None`: for ever. A time as RFC 3339 writes it.
+#[must_use]
+pub fn valid_until(role: &Ident, until: Option<&str>) -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("alter role ").ident(role).lit(" valid until ").literal(until.unwrap_or("infinity"));
+    sql
+}
+
+/// Sessions of `role` in the database begin as `other`, of which it is a member.
+#[must_use]
+pub fn begin_as(role: &Ident, database: &Ident, other: &Ident) -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("alter role ").ident(role).lit(" in database ").ident(database);
+    sql.lit(" set role = ").literal(other.as_str());
+    sql
+}
+
+/// For a login that has the rights of `role`.
+#[must_use]
+pub fn end_sessions_of(role: &Ident) -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where usename = ");
+    sql.literal(role.as_str());
+    sql
+}
+
 /// Gives a role its password's verifier again.
 #[must_use]
 pub fn set_verifier(role: &Ident, verifier: &str) -> Sql {

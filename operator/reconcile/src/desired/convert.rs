@@ -12,7 +12,7 @@ use rowgate_sql::text::Ident;
 
 use crate::desired::annotations;
 use crate::desired::{
-    Desired, EndSpec, EntitySpec, KeySpec, Permission, PolicySpec, RelationshipSpec, RotationSpec, RowsSpec,
+    Desired, EndSpec, EntitySpec, KeySpec, MigrationsSpec, Permission, PolicySpec, RelationshipSpec, RotationSpec, RowsSpec,
     Scope, SecretSpec, Security, SubscriptionSpec, ThroughSpec,
 };
 use crate::secrets::rotation;
@@ -36,7 +36,7 @@ pub(crate) fn tenant(
     let defaults = Limits::default();
     let verifiers = TenantLogin::ALL
         .iter()
-        .filter(|login| **login != TenantLogin::Views)
+        .filter(|login| ![TenantLogin::Views, TenantLogin::Migrations].contains(login))
         .map(|login| (login.role(id), installation.tenant_verifier(id, *login)))
         .collect();
     Ok(Desired {
@@ -70,6 +70,7 @@ pub(crate) fn tenant(
         relationships: Vec::new(),
         unread_relationships: BTreeSet::new(),
         verifiers,
+        migrations: migrations(tenant),
         forces_owners: false,
     })
 }
@@ -112,6 +113,18 @@ pub(crate) fn key(
         verifier,
         id,
     }
+}
+
+/// The password is another one for each value of the annotation.
+fn migrations(tenant: &Tenant) -> Option<MigrationsSpec> {
+    let spec = tenant.spec.database.migrations.as_ref()?;
+    let rotate = annotations::value(&tenant.metadata, crds::ROTATE);
+    let digits = rotate.map(rotation::digest).and_then(|digest| u32::from_str_radix(&digest[..8], 16).ok());
+    Some(MigrationsSpec {
+        secret_name: spec.secret_name.clone(),
+        generation: digits.unwrap_or(1),
+        expires_at: spec.expires_at.as_ref().map(|time| time.0),
+    })
 }
 
 /// `None`: the linking table has a name that PostgreSQL cannot hold.

@@ -85,6 +85,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         if record.phase != tenants::Phase::Retained {
             self.unserve(&record, &mut conn).await?;
             if kept {
+                self.close_migrations(state, &record, &mut conn).await?;
                 // only in the namespace of the Tenant
                 let (object, id) = (&state.object, &record.id);
                 let note = format!(

@@ -10,7 +10,7 @@ use rowgate_sql::ddl::roles::{self, Kind, Membership};
 use rowgate_sql::text::Ident;
 
 use super::access::foreign;
-use super::{As, Op, Statement, differences};
+use super::{As, Op, Statement, differences, migrations};
 use crate::desired::Desired;
 
 /// Creates what is missing and brings back what was altered. `operator` is the login that runs it.
@@ -29,12 +29,13 @@ pub fn roles_and_database(desired: &Desired, actual: &Cluster, operator: &str) -
         let template = if actual.has_template { TEMPLATE_DATABASE } else { "template0" };
         ops.extend(database(desired, operator, template));
     }
+    ops.extend(migrations::changes(desired, actual, operator));
     ops
 }
 
 fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
     let mut statements: Vec<Statement> = Vec::new();
-    for login in TenantLogin::ALL {
+    for login in TenantLogin::ALL.into_iter().filter(|login| *login != TenantLogin::Migrations) {
         let name = login.role(&desired.tenant);
         let role = ident(&name);
         let kind = match login {
@@ -63,7 +64,7 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
     if let Some(present) = actual.roles.get(SHARED_ROLE) {
         statements.extend(repaired(&ident(SHARED_ROLE), Kind::Group, present));
     }
-    for (role, member, membership) in members(desired) {
+    for (role, member, membership) in members(desired, actual) {
         let is_it = |m: &&Member| m.role == role && m.member == member;
         let mut there = actual.memberships.iter().filter(is_it);
         let inherits = membership == Membership::Full;
@@ -79,17 +80,21 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
 
 /// Which role which login is a member of. As `t<id>_sql` the login of requests ends the sessions of that role, and brings back its
 /// password. The owner of the tables gives views to `t<id>_views`, and goes on changing and dropping them.
-fn members(desired: &Desired) -> [(String, String, Membership); 4] {
-    let [auth, sql, owner, views] =
-        [TenantLogin::Auth, TenantLogin::Sql, TenantLogin::Owner, TenantLogin::Views]
-            .map(|login| login.role(&desired.tenant));
+fn members(desired: &Desired, actual: &Cluster) -> Vec<(String, String, Membership)> {
+    let role = |login: TenantLogin| login.role(&desired.tenant);
+    let [auth, sql, owner] = [TenantLogin::Auth, TenantLogin::Sql, TenantLogin::Owner].map(role);
+    let migrations = role(TenantLogin::Migrations);
+    let present = actual.roles.get(&migrations);
+    let is_open = present.is_some() && migrations::is_open(desired, present).is_some();
     let shared = SHARED_ROLE.to_owned();
-    [
+    let mut members = vec![
         (shared.clone(), auth.clone(), Membership::Set),
         (shared, sql.clone(), Membership::Set),
         (sql, auth, Membership::Set),
-        (views, owner, Membership::Full),
-    ]
+        (role(TenantLogin::Views), owner.clone(), Membership::Full),
+    ];
+    members.extend(is_open.then_some((owner, migrations, Membership::Full)));
+    members
 }
 
 /// Statements that bring `present` back to what `kind` is; empty where it is. What only a superuser can take back is
@@ -170,7 +175,7 @@ fn strays(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Statement>
         .iter()
         .filter(|m| m.grantor == operator && concerns(m))
         .filter(|m| !(m.role == SHARED_ROLE && foreign::is_shared_login(&m.member)))
-        .filter(|m| !members(desired).iter().any(|(role, member, _)| m.role == *role && m.member == *member));
+        .filter(|m| !members(desired, actual).iter().any(|(role, member, _)| m.role == *role && m.member == *member));
     let revoke = |m: &Member| {
         let revoke = Statement::from(roles::revoke(&ident(&m.role), [&ident(&m.member)]));
         revoke.undoing([differences::membership(m, false)])

@@ -44,6 +44,7 @@ pub(crate) fn known(
         id: status.tenant_id.as_deref().and_then(|id| id.parse().ok()),
         slug: String::new(),
         database: status.database.unwrap_or_default(),
+        migrations_secret: status.migrations_secret,
         served: None,
         entities: status.entities.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
         shared: status.shared.into(),
@@ -287,7 +288,8 @@ pub(crate) fn outcome(
         relationship.findings.warnings.clone_from(&judged.warnings);
         relationship.joins.clone_from(&judged.joins);
     }
-    state.next_due = next_due(&state.keys, now);
+    let end = desired.migrations.as_ref().and_then(|spec| spec.expires_at);
+    state.next_due = next_due(&state.keys, end, now);
 }
 
 /// From which generation on each key is as it is: the one of `last`, unless something of the key is another now. Without
@@ -346,13 +348,13 @@ fn rotation(key: &mut KeyState, spec: &KeySpec, row: &Key, now: Timestamp) {
     key.next_rotation = rotation::due(spec, row, now);
 }
 
-/// How long it is until the first of these keys' secrets is to be replaced or dies, or a key does.
-fn next_due(keys: &[KeyState], now: Timestamp) -> Option<Duration> {
+/// How long it is until the first of these keys' secrets is to be replaced or dies, or a key does, or at `end` the login of migration tools.
+fn next_due(keys: &[KeyState], end: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
     let times = keys.iter().filter(|key| key.revoked_at.is_none()).flat_map(|key| {
         let expiry = key.expires_at.as_deref().and_then(|at| at.parse().ok());
         [expiry, key.previous_secret_expires_at, key.next_rotation]
     });
-    let next = times.flatten().filter(|at| now < *at).min()?;
+    let next = times.flatten().chain(end).filter(|at| now < *at).min()?;
     Duration::try_from(next.duration_since(now)).ok()
 }
 

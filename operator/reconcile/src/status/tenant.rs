@@ -35,6 +35,8 @@ pub(crate) struct TenantState {
     pub(crate) slug: String,
     /// Empty: not known yet.
     pub(crate) database: String,
+    /// The Secret of the login of migration tools, where there is one.
+    pub(crate) migrations_secret: Option<String>,
     /// Of `dl.state`: what every live replica must serve.
     pub(crate) served: Option<i64>,
     pub(crate) entities: usize,
@@ -68,6 +70,7 @@ pub(crate) struct TenantFacts<'a> {
     id: Option<&'a Ulid>,
     slug: &'a str,
     database: &'a str,
+    migrations_secret: Option<&'a str>,
     urls: &'a PublicUrls,
     n_entities: usize,
     n_keys: usize,
@@ -86,6 +89,7 @@ impl<'a> TenantFacts<'a> {
             id: state.id.as_ref(),
             slug: &state.slug,
             database: &state.database,
+            migrations_secret: state.migrations_secret.as_deref(),
             urls,
             n_entities: state.entities,
             n_keys: state.keys.iter().filter(|key| key.revoked_at.is_none()).count(),
@@ -112,6 +116,7 @@ impl<'a> TenantFacts<'a> {
             tenant_id: self.id.map(Ulid::to_string),
             slug: Some(self.slug.to_owned()),
             database: Some(self.database.to_owned()).filter(|name| !name.is_empty()),
+            migrations_secret: self.migrations_secret.map(str::to_owned),
             endpoints: Some(self.urls.endpoints(self.slug)),
             entities: i32::try_from(self.n_entities).ok(),
             keys: i32::try_from(self.n_keys).ok(),

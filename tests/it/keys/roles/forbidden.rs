@@ -63,7 +63,6 @@ pub(super) const NO_TENANT: &[&str] = &[
     "grant {acme_owner} to {acme_sql}",
     "grant {acme_auth} to {acme_sql}",
     "grant {acme_lookups} to {acme_auth}",
-    "grant {acme_key} to {acme_lookups}",
     "grant datalake_user to {acme_lookups}",
     "drop database rowgate",
 ];
@@ -268,6 +267,7 @@ pub(super) const NO_LOOKUP: &[&str] = &[
     "set role {acme_auth}",
     "set role {acme_sql}",
     "set role {acme_key}",
+    "grant {acme_key} to {acme_lookups}",
     "select pg_terminate_backend(pid) from pg_stat_activity where usename = '{acme_owner}'",
 ];
 

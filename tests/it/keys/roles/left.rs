@@ -50,7 +50,7 @@ async fn tried(world: &World, key: &str, email: &str, statements: &[&str]) -> Va
     serde_json::from_str(notes).expect("JSON of the trigger")
 }
 
-/// Seen to fail with the rights that this login had in version 0.2: it read digests, revoked keys and changed subscriptions.
+/// With the rights that this login had in version 0.2 it read digests, revoked keys and changed subscriptions.
 #[tokio::test]
 async fn a_trigger_that_leaves_the_role_of_the_key_reaches_no_record() {
     let server = Server::own().await;

@@ -69,6 +69,7 @@ pub(super) fn first(installation: &Installation) -> Desired {
         relationships: Vec::new(),
         unread_relationships: BTreeSet::new(),
         verifiers: TenantLogin::ALL.into_iter().map(verifier).collect(),
+        migrations: None,
         forces_owners: false,
         tenant,
     }

@@ -104,6 +104,17 @@ pub(super) fn list(state: &Path) -> BTreeSet<PathBuf> {
         .collect()
 }
 
+/// The entries of a Secret of the state folder that has this one among them; `None`: none has.
+pub fn entries_with(state: &Path, key: &str, value: &str) -> Result<Option<BTreeMap<String, String>>, SourceError> {
+    for path in list(state) {
+        let found = read(&path)?.filter(|data| data.get(key).is_some_and(|it| it == value));
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
 /// Those of `paths` whose owner is the object `uid`.
 pub(super) fn owned_by(paths: &BTreeSet<PathBuf>, uid: &str) -> Vec<PathBuf> {
     let owned = |path: &&PathBuf| {

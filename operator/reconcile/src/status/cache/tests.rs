@@ -70,6 +70,7 @@ fn tenant() -> TenantState {
         transitions: Transitions::default(),
         login_failure: None,
         next_due: None,
+        migrations_secret: None,
     }
 }
 

@@ -18,7 +18,6 @@ fn chosen(steps: &[Step]) -> Vec<Step> {
     chosen.map(|step| step.unwrap_or_else(|| panic!("a step is missing among {steps:#?}")).clone()).to_vec()
 }
 
-/// Seen to fail with a record that is written before the script's transaction, and with one that is written after it.
 async fn a_script_that_is_cut_off_anywhere_runs_once(on: On) {
     let names: Vec<String> = (1..8).map(|n| n.to_string()).collect();
     let scripts: Vec<String> = names.iter().map(|name| ran(name)).collect();

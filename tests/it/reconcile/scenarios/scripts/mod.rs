@@ -84,7 +84,6 @@ async fn asks(url: String, key: String, stop: CancellationToken) -> usize {
     n_answers
 }
 
-/// Seen to fail with a record of its own transaction (the one that fails is not tried again), and with hashes that are not compared.
 async fn scripts_run_once_in_order_and_a_changed_one_stops_nothing_that_is_served(on: On) {
     let mut texts = vec![("a", FIRST), ("b", SECOND), ("c", "insert into app.runs (script) values ('3')")];
     let mut stage = Stage::open(on, &(market(&texts, &["a", "b", "c"]) + &reader("web"))).await;

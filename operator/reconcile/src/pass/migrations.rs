@@ -1,0 +1,116 @@
+//! The login of migration tools in a pass: its password and its Secret. The role is the plan's.
+
+use rowgate_core::role::TenantLogin;
+use rowgate_crds::Reason;
+use rowgate_pg::connect::login::Login;
+use rowgate_pg::connect::session;
+use rowgate_pg::control::{leader, tenants};
+use rowgate_pg::failure::PgError;
+use rowgate_pg::introspect;
+use rowgate_pg::introspect::actual::Cluster;
+use rowgate_sql::ddl::roles;
+use rowgate_sql::text::Ident;
+use sqlx::{Connection as _, PgConnection};
+
+use super::{Pass, PassError};
+use crate::apply::Logins;
+use crate::desired::Desired;
+use crate::plan::{self, As};
+use crate::secrets::migrations;
+use crate::source::{Event, ResourceSource, SourceError};
+use crate::status::TenantState;
+
+impl<S: ResourceSource> Pass<'_, S> {
+    /// Gives the login its password and writes its Secret, or deletes the Secret. `cluster`: the roles as they are now.
+    pub(super) async fn migrations(
+        &self,
+        state: &mut TenantState,
+        desired: &Desired,
+        cluster: &Cluster,
+        logins: &mut Logins<'_>,
+    ) -> Result<(), PassError> {
+        let present = cluster.roles.get(&TenantLogin::Migrations.role(&desired.tenant));
+        let spec = plan::migrations::is_open(desired, present).filter(|_| present.is_some());
+        state.migrations_secret = spec.map(|spec| spec.secret_name.clone());
+        let done = async {
+            self.forget_migrations(state).await?;
+            let Some(spec) = spec else { return Ok(()) };
+            let (id, database) = (&desired.tenant, desired.database.as_str());
+            let login = self.installation.migrations(id, database, spec.generation);
+            let wanted = migrations::data(&login);
+            let namespace = &state.object.namespace;
+            let found = self.source.read_secret(namespace, &spec.secret_name).await?;
+            let is_it = found.as_ref().is_some_and(|found| found.data == wanted);
+            if is_it && !(self.probe && is_refused(&login).await) {
+                return Ok(());
+            }
+            let verifier = self.installation.migrations_verifier(id, spec.generation);
+            set_verifier(logins.get(As::Operator).await?, self.lead, &login.role, &verifier).await?;
+            if is_it {
+                return Ok(());
+            }
+            self.source.write_secret(&state.object, namespace, &spec.secret_name, &wanted).await?;
+            let note = format!("Secret {} holds the login of migration tools, {}", spec.secret_name, login.role);
+            let event = Event { reason: "SecretIssued".to_owned(), note, warning: false };
+            Ok::<_, PassError>(self.source.event(&state.object, event).await?)
+        };
+        match done.await {
+            Err(PassError::Source(error @ SourceError::SecretTaken { .. })) => {
+                state.findings.stalled.push((Reason::SecretInvalid, format!("database.migrations: {error}")));
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Deletes the Secret that the status names, where the login has another one or none.
+    async fn forget_migrations(&self, state: &TenantState) -> Result<(), SourceError> {
+        let before = self.tenant.status.as_ref().and_then(|status| status.migrations_secret.as_deref());
+        match before.filter(|before| state.migrations_secret.as_deref() != Some(*before)) {
+            Some(before) => self.source.delete_secret(&state.object, &state.object.namespace, before).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Of a Tenant whose database is retained.
+    pub(super) async fn close_migrations(
+        &self,
+        state: &TenantState,
+        record: &tenants::Record,
+        conn: &mut PgConnection,
+    ) -> Result<(), PassError> {
+        let cluster = introspect::cluster(conn, &record.id, &record.database).await?;
+        let Some(database) = Ident::new(&record.database) else { return Ok(()) };
+        let ops =
+            plan::migrations::closing(&record.id, &database, &cluster, &self.installation.operator().role);
+        let mut logins =
+            Logins::new(self.installation, self.connections, self.lead, &record.id, &record.database);
+        let closed = logins.apply(&ops, None).await;
+        logins.close().await;
+        closed?;
+        Ok(self.forget_migrations(state).await?)
+    }
+}
+
+/// Whether its password was changed. What else keeps it out is the plan's to mend, or the server's.
+async fn is_refused(login: &Login) -> bool {
+    match session::connect(login).await {
+        Ok(conn) => {
+            let _ = conn.close().await;
+            false
+        }
+        Err(error) => error.code() == Some("28P01"),
+    }
+}
+
+async fn set_verifier(
+    operator: &mut PgConnection,
+    lead: i64,
+    role: &str,
+    verifier: &str,
+) -> Result<(), PgError> {
+    let role = Ident::new(role).expect("a role name of ours fits PostgreSQL");
+    let mut open = leader::fence(operator, lead).await?;
+    session::execute(&mut open, &roles::set_verifier(&role, verifier)).await?;
+    Ok(open.commit().await?)
+}
