@@ -3,8 +3,8 @@
 pub(crate) mod acme;
 mod honest_status;
 mod lookups;
-mod owners_code;
 mod migrations;
+mod owners_code;
 mod ownership;
 mod plan;
 mod ready;

@@ -62,7 +62,9 @@ pub enum PsqlError {
     Installation(InstallationError),
     #[error(transparent)]
     Secret(SourceError),
-    #[error("tenant {tenant:?} has no login of migration tools; set spec.database.migrations in its manifest")]
+    #[error(
+        "tenant {tenant:?} has no login of migration tools; set spec.database.migrations in its manifest"
+    )]
     NoMigrations { tenant: String },
     #[error("cannot list the tenants of the control database: {0}")]
     Tenants(#[source] PgError),

@@ -177,8 +177,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             return (state, None);
         }
         let unserved = self.tenant.spec.not_served_yet();
-        let annotations =
-            annotations::unserved(&self.tenant.metadata, &[rowgate_crds::MODE]);
+        let annotations = annotations::unserved(&self.tenant.metadata, &[rowgate_crds::MODE]);
         let messages = unserved.iter().cloned().chain(annotations);
         state.findings.stalled.extend(messages.map(|message| (Reason::NotServedYet, message)));
         if !unserved.is_empty() {

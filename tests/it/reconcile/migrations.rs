@@ -86,11 +86,26 @@ const REFUSED: &[&str] = &[
 
 /// What it gets through and the next look undoes, and how that is known.
 const REPAIRED: &[(&str, &str)] = &[
-    ("drop policy own_region on shop.orders", "select exists (select from pg_policies where policyname = 'own_region' and tablename = 'orders') as is"),
-    ("create policy everything on shop.orders using (true)", "select not exists (select from pg_policies where policyname = 'everything') as is"),
-    ("grant select on shop.products to public", "select not has_table_privilege('rowgate_dataplane', 'shop.products', 'select') as is"),
-    ("grant update on shop.products to datalake_user with grant option", "select not has_table_privilege('datalake_user', 'shop.products', 'update with grant option') as is"),
-    ("alter table shop.orders disable row level security", "select relrowsecurity as is from pg_class where oid = 'shop.orders'::regclass"),
+    (
+        "drop policy own_region on shop.orders",
+        "select exists (select from pg_policies where policyname = 'own_region' and tablename = 'orders') as is",
+    ),
+    (
+        "create policy everything on shop.orders using (true)",
+        "select not exists (select from pg_policies where policyname = 'everything') as is",
+    ),
+    (
+        "grant select on shop.products to public",
+        "select not has_table_privilege('rowgate_dataplane', 'shop.products', 'select') as is",
+    ),
+    (
+        "grant update on shop.products to datalake_user with grant option",
+        "select not has_table_privilege('datalake_user', 'shop.products', 'update with grant option') as is",
+    ),
+    (
+        "alter table shop.orders disable row level security",
+        "select relrowsecurity as is from pg_class where oid = 'shop.orders'::regclass",
+    ),
 ];
 
 #[tokio::test]
@@ -137,7 +152,8 @@ async fn a_migration_tool_does_what_the_owner_may_and_nothing_else() {
     }
     for (statement, heals) in REPAIRED {
         execute(&mut tool, statement).await;
-        until(statement, async || (rows(&mut tool, heals).await == [json!({"is": true})]).then_some(())).await;
+        until(statement, async || (rows(&mut tool, heals).await == [json!({"is": true})]).then_some(()))
+            .await;
     }
     assert!(!world.log().contains(&entry(&world, "password").expect("a Secret")), "no log tells it");
     assert!(world.stop().await.success());
@@ -160,16 +176,22 @@ async fn it_is_rotated_and_closed() {
     PgConnection::connect(&second).await.expect("the new one");
     assert_eq!(world.status("Tenant", "shop")["migrationsSecret"], "shop-migrations");
 
-    world.edit("tenant.yaml", "secretName: shop-migrations}", "secretName: shop-migrations, expiresAt: '2020-01-01T00:00:00Z'}");
+    world.edit(
+        "tenant.yaml",
+        "secretName: shop-migrations}",
+        "secretName: shop-migrations, expiresAt: '2020-01-01T00:00:00Z'}",
+    );
     until("the end of it", async || entry(&world, "url").is_none().then_some(())).await;
     assert!(PgConnection::connect(&second).await.is_err(), "an expired login");
-    until("the end of its sessions", async || attempt(&mut tool, "select 1").await.is_err().then_some(())).await;
+    until("the end of its sessions", async || attempt(&mut tool, "select 1").await.is_err().then_some(()))
+        .await;
 
     world.edit("tenant.yaml", ", expiresAt: '2020-01-01T00:00:00Z'", "");
     let mut tool = migrator(&world).await;
     execute(&mut tool, "select 1 from shop.orders").await;
     world.edit("tenant.yaml", FIELD, "");
-    until("the end of its sessions", async || attempt(&mut tool, "select 1").await.is_err().then_some(())).await;
+    until("the end of its sessions", async || attempt(&mut tool, "select 1").await.is_err().then_some(()))
+        .await;
     assert!(PgConnection::connect(&second).await.is_err(), "a login that is closed");
     until("no Secret", async || entry(&world, "url").is_none().then_some(())).await;
     assert!(world.stop().await.success());

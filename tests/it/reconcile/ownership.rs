@@ -8,7 +8,8 @@ use sqlx::PgConnection;
 
 const NESTED: &str = "create view shop.within as select id, region, year from shop.orders; \
                       create view shop.around as select id, region from shop.within where 2000 < year";
-const AROUND: &str = "    - {name: around, kind: View, source: {schema: shop, object: around}, keyFields: [id]}\n";
+const AROUND: &str =
+    "    - {name: around, kind: View, source: {schema: shop, object: around}, keyFields: [id]}\n";
 const READ: &str = "/auth/shop/api/around?$first=500";
 
 /// The shop, served, and a session as the owner of its tables.
@@ -32,7 +33,11 @@ fn expose(world: &World) {
         "      - entity: order_summary\n        actions: [read]\n      - entity: around\n        actions: [read]\n",
     );
     let scope = "      - entity: order_summary\n";
-    world.edit("keys.yaml", scope, &format!("      - {{entity: around, actions: [read], fields: {{include: ['*']}}}}\n{scope}"));
+    world.edit(
+        "keys.yaml",
+        scope,
+        &format!("      - {{entity: around, actions: [read], fields: {{include: ['*']}}}}\n{scope}"),
+    );
 }
 
 /// The regions that a key reads; `None`: it is refused now.
@@ -51,7 +56,9 @@ async fn regions(world: &World, key: &str) -> Option<Vec<String>> {
 }
 
 async fn owner_of(conn: &mut PgConnection, view: &str) -> String {
-    let query = format!("select regexp_replace(relowner::regrole::text, '^.*_', '') as who from pg_class where oid = '{view}'::regclass");
+    let query = format!(
+        "select regexp_replace(relowner::regrole::text, '^.*_', '') as who from pg_class where oid = '{view}'::regclass"
+    );
     rows(conn, &query).await[0]["who"].as_str().expect("a name").trim_end_matches('"').to_owned()
 }
 
@@ -72,13 +79,21 @@ async fn the_owner_sees_its_rows_and_keys_see_theirs_through_its_views() {
     execute(&mut owner, "update shop.orders set year = extract(year from placed_at)").await;
     let without = "select count(*) as n from shop.orders where year is null";
     assert_eq!(rows(&mut owner, without).await, [json!({"n": 0})]);
-    let mut copy = owner.copy_in_raw("copy shop.orders (id, customer_id, region, state, placed_at, year) from stdin").await.expect("COPY");
-    copy.send("900001\t1\tnorth\tnew\t2001-01-01\t2001\n900002\t1\tsouth\tnew\t2002-01-01\t2002\n".as_bytes()).await.expect("rows");
+    let mut copy = owner
+        .copy_in_raw("copy shop.orders (id, customer_id, region, state, placed_at, year) from stdin")
+        .await
+        .expect("COPY");
+    copy.send(
+        "900001\t1\tnorth\tnew\t2001-01-01\t2001\n900002\t1\tsouth\tnew\t2002-01-01\t2002\n".as_bytes(),
+    )
+    .await
+    .expect("rows");
     assert_eq!(copy.finish().await.expect("the end of COPY"), 2);
     execute(&mut owner, "create table shop.years (year integer primary key)").await;
     let key = "alter table shop.orders add constraint of_year foreign key (year) references shop.years";
     assert!(attempt(&mut owner, key).await.is_err(), "rows that violate it are seen");
-    execute(&mut owner, &format!("insert into shop.years select distinct year from shop.orders; {key}")).await;
+    execute(&mut owner, &format!("insert into shop.years select distinct year from shop.orders; {key}"))
+        .await;
 
     execute(&mut owner, NESTED).await;
     expose(&world);
@@ -121,14 +136,20 @@ async fn what_reads_as_the_owner_is_refused_or_said() {
     )
     .await;
     expose(&world);
-    says(&world, "it calls shop.all_regions(), which is SECURITY DEFINER and so reads past every policy").await;
+    says(&world, "it calls shop.all_regions(), which is SECURITY DEFINER and so reads past every policy")
+        .await;
     assert_eq!(regions(&world, "north").await, None);
-    world.edit("tenant.yaml", "object: around}, keyFields: [id]}", "object: around}, keyFields: [id], allowDefiner: true}");
+    world.edit(
+        "tenant.yaml",
+        "object: around}, keyFields: [id]}",
+        "object: around}, keyFields: [id], allowDefiner: true}",
+    );
     let seen = until("the view", async || regions(&world, "north").await).await;
     assert!(seen[0].contains("south"), "that is what it was allowed to do: {seen:?}");
     says(&world, "it runs shop.all_regions() with the rights of the owner of the tables").await;
 
-    execute(&mut owner, "create rule also as on insert to shop.orders do also select * from shop.customers").await;
+    execute(&mut owner, "create rule also as on insert to shop.orders do also select * from shop.customers")
+        .await;
     says(&world, "shop.orders has a rule, which PostgreSQL runs with the rights of the table's owner").await;
     execute(&mut owner, "drop rule also on shop.orders").await;
     until("the table", async || {
@@ -160,7 +181,8 @@ async fn while_a_data_plane_of_the_version_before_lives_owners_stay_forced() {
         until("the form of the tables", async || {
             let answer = world.get(&world.key("north"), "/auth/shop/api/order_summary?$first=100").await;
             assert_eq!(answer.status, 200, "{answer:?}");
-            let regions = answer.body["value"].as_array().expect("rows").iter().map(|row| row["region"].clone());
+            let regions =
+                answer.body["value"].as_array().expect("rows").iter().map(|row| row["region"].clone());
             assert!(regions.into_iter().all(|region| region == "north"), "{answer:?}");
             stands(&rows(&mut owner, forced).await[0]).then_some(())
         })

@@ -12,8 +12,8 @@ use rowgate_sql::text::Ident;
 
 use crate::desired::annotations;
 use crate::desired::{
-    Desired, EndSpec, EntitySpec, KeySpec, MigrationsSpec, Permission, PolicySpec, RelationshipSpec, RotationSpec, RowsSpec,
-    Scope, SecretSpec, Security, SubscriptionSpec, ThroughSpec,
+    Desired, EndSpec, EntitySpec, KeySpec, MigrationsSpec, Permission, PolicySpec, RelationshipSpec,
+    RotationSpec, RowsSpec, Scope, SecretSpec, Security, SubscriptionSpec, ThroughSpec,
 };
 use crate::secrets::rotation;
 

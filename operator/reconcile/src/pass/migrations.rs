@@ -50,7 +50,8 @@ impl<S: ResourceSource> Pass<'_, S> {
                 return Ok(());
             }
             self.source.write_secret(&state.object, namespace, &spec.secret_name, &wanted).await?;
-            let note = format!("Secret {} holds the login of migration tools, {}", spec.secret_name, login.role);
+            let note =
+                format!("Secret {} holds the login of migration tools, {}", spec.secret_name, login.role);
             let event = Event { reason: "SecretIssued".to_owned(), note, warning: false };
             Ok::<_, PassError>(self.source.event(&state.object, event).await?)
         };

@@ -175,7 +175,9 @@ fn strays(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Statement>
         .iter()
         .filter(|m| m.grantor == operator && concerns(m))
         .filter(|m| !(m.role == SHARED_ROLE && foreign::is_shared_login(&m.member)))
-        .filter(|m| !members(desired, actual).iter().any(|(role, member, _)| m.role == *role && m.member == *member));
+        .filter(|m| {
+            !members(desired, actual).iter().any(|(role, member, _)| m.role == *role && m.member == *member)
+        });
     let revoke = |m: &Member| {
         let revoke = Statement::from(roles::revoke(&ident(&m.role), [&ident(&m.member)]));
         revoke.undoing([differences::membership(m, false)])

@@ -22,10 +22,10 @@ use serde_json::{Value, json};
 
 pub use self::check::{check, check_with};
 pub use self::declared::Declared;
-pub use self::secrets::entries_with;
 use self::folder::Fingerprint;
 use self::objects::{FileKind, Key, Stored};
 use self::scan::{DELETION_GRACE, Emptied, Memory};
+pub use self::secrets::entries_with;
 use self::status::Statuses;
 use crate::entropy;
 use crate::source::{
@@ -169,7 +169,9 @@ impl Folder {
         let there: BTreeSet<_> = self.secrets.iter().filter_map(|path| secrets::name_of(path)).collect();
         let of_keys = snapshot.api_keys.iter().map(|it| (&it.metadata, it.secret_name().to_owned()));
         let named = of_keys.chain(snapshot.subscriptions.iter().map(|it| (&it.metadata, it.secret_name())));
-        let migrations = |it: &Arc<rowgate_crds::Tenant>| it.spec.database.migrations.as_ref().map(|spec| spec.secret_name.clone());
+        let migrations = |it: &Arc<rowgate_crds::Tenant>| {
+            it.spec.database.migrations.as_ref().map(|spec| spec.secret_name.clone())
+        };
         let of_tenants = snapshot.tenants.iter().filter_map(|it| Some((&it.metadata, migrations(it)?)));
         let named = named.chain(of_tenants);
         let named = named.map(|(metadata, name)| (metadata.namespace.clone().unwrap_or_default(), name));

@@ -28,10 +28,8 @@ async fn what_was_changed_by_hand_is_repaired_without_waiting_for_the_next_look(
     comes(&hand, "the first row", false, is_row).await;
 
     // Security that was turned off comes back, and with it the entity.
-    execute(&mut owner, "alter table app.items disable row level security, force row level security")
-        .await;
-    let flags =
-        "select relrowsecurity and not relforcerowsecurity as on from pg_class where oid = 'app.items'::regclass";
+    execute(&mut owner, "alter table app.items disable row level security, force row level security").await;
+    let flags = "select relrowsecurity and not relforcerowsecurity as on from pg_class where oid = 'app.items'::regclass";
     until("row-level security", async || {
         hand.get(&hand.world.url(), FIRST).await;
         (rows(&mut owner, flags).await[0] == json!({"on": true})).then_some(())

@@ -101,8 +101,7 @@ async fn a_relationship_follows_the_database_and_opens_what_links_its_ends(on: O
     );
     let mut half = connect(&stage.role("half", "market").await).await.expect("the key's role");
     assert!(attempt(&mut half, links).await.is_err(), "it cannot read tags");
-    let enabled =
-        "select relrowsecurity and not relforcerowsecurity from pg_class where oid = 'app.order_tags'::regclass";
+    let enabled = "select relrowsecurity and not relforcerowsecurity from pg_class where oid = 'app.order_tags'::regclass";
     assert!(one::<bool>(&mut superuser, enabled).await);
     let status = stage.status("Tenant", "market").await;
     assert_eq!(status["entities"], 3, "what only links is not served: {status}");

@@ -31,10 +31,7 @@ pub(in crate::plan) fn sentences(
 }
 
 /// Those that expressions of the relation itself call.
-pub(in crate::plan) fn called<'a>(
-    relation: &'a Relation,
-    db: &'a TenantDb,
-) -> impl Iterator<Item = &'a str> {
+pub(in crate::plan) fn called<'a>(relation: &'a Relation, db: &'a TenantDb) -> impl Iterator<Item = &'a str> {
     let is_definer = |signature: &&String| {
         let routine = db.routines.get(*signature);
         routine.is_some_and(|it| it.declared.definer && it.declared.schema != "dl")

@@ -12,7 +12,8 @@ const DATABASE_OWNER: &str = "pg_database_owner";
 
 /// Whether a plan may grant and revoke on what belongs to `owner`.
 pub(in crate::plan) fn is_ours(desired: &Desired, owner: &str) -> bool {
-    let ours = [TenantLogin::Owner, TenantLogin::Records, TenantLogin::Views].map(|login| login.role(&desired.tenant));
+    let ours = [TenantLogin::Owner, TenantLogin::Records, TenantLogin::Views]
+        .map(|login| login.role(&desired.tenant));
     ours.iter().any(|role| role == owner) || owner == DATABASE_OWNER
 }
 

@@ -45,7 +45,8 @@ impl<'a> Reached<'a> {
             .filter_map(|(name, entity)| Some((db.relations.get_key_value(&qname(entity.spec))?.0, name)))
             .collect();
         while let Some((name, entity)) = todo.pop() {
-            let Some(relation) = db.relations.get(name).filter(|_| name.0 != "dl" && seen.insert(name)) else {
+            let Some(relation) = db.relations.get(name).filter(|_| name.0 != "dl" && seen.insert(name))
+            else {
                 continue;
             };
             if relation.kind == RelationKind::View {

@@ -105,7 +105,11 @@ pub(super) fn list(state: &Path) -> BTreeSet<PathBuf> {
 }
 
 /// The entries of a Secret of the state folder that has this one among them; `None`: none has.
-pub fn entries_with(state: &Path, key: &str, value: &str) -> Result<Option<BTreeMap<String, String>>, SourceError> {
+pub fn entries_with(
+    state: &Path,
+    key: &str,
+    value: &str,
+) -> Result<Option<BTreeMap<String, String>>, SourceError> {
     for path in list(state) {
         let found = read(&path)?.filter(|data| data.get(key).is_some_and(|it| it == value));
         if found.is_some() {
