@@ -108,7 +108,7 @@ async fn a_retained_database_goes_only_where_the_platform_team_sends_it(on: On) 
 
     // the platform team
     let listed = land.retained(&[], "").await.expect("a list");
-    for part in [id.as_str(), "alpha", &database, land.name(a), "kB", "hand-over", "drop"] {
+    for part in [id.as_str(), "alpha", &database, land.name(a), " MB", "hand-over", "drop"] {
         assert!(listed.contains(part), "{part}: {listed}");
     }
     let to = format!("{}/alpha", land.name(b));

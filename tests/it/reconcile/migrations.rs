@@ -159,7 +159,6 @@ async fn a_migration_tool_does_what_the_owner_may_and_nothing_else() {
     assert!(world.stop().await.success());
 }
 
-/// Seen to fail with sessions that are not ended.
 #[tokio::test]
 async fn it_is_rotated_and_closed() {
     let (_server, mut world) = shop().await;

@@ -70,7 +70,6 @@ async fn says(world: &World, text: &str) {
     .await;
 }
 
-/// Seen to fail with views left the owner of the tables (no request answered), and with those under a view left it (the same).
 #[tokio::test]
 async fn the_owner_sees_its_rows_and_keys_see_theirs_through_its_views() {
     let (_server, mut world, mut owner) = shop().await;

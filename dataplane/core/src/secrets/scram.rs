@@ -66,9 +66,9 @@ mod tests {
             ("99999999999", Some(99_999_999_999)),
             ("x", None),
         ] {
-            assert_eq!(super::beyond_rounds(&first(rounds)), beyond, "{rounds}");
+            assert_eq!(beyond_rounds(&first(rounds)), beyond, "{rounds}");
         }
-        assert_eq!(super::beyond_rounds(b"e=other-error"), None);
+        assert_eq!(beyond_rounds(b"e=other-error"), None);
     }
 
     #[test]

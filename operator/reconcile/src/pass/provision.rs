@@ -121,7 +121,14 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         tracing::info!(tenant = %desired.slug, database, "creating or repairing the tenant's roles and database");
         logins.apply(&ops, None).await?;
-        let cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?;
+        let mut cluster =
+            introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?;
+        // a login that was given its end may be beyond it
+        let ops = plan::roles_and_database(desired, &cluster, &operator);
+        if !ops.is_empty() {
+            logins.apply(&ops, None).await?;
+            cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?;
+        }
         Ok((cluster, true))
     }
 

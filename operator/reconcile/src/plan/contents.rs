@@ -174,7 +174,16 @@ pub fn contents(
         statements.extend(rows::stand_routines(&accepted).map(Statement::from));
         statements.extend(rows::stand(db, &accepted, &reached).map(Statement::from));
     }
+    // views that the owner has are filtered by FORCE alone
+    let (before, after) = match desired.forces_owners {
+        true => (security.forces, Vec::new()),
+        false => (Vec::new(), security.forces),
+    };
+    before
+        .into_iter()
+        .for_each(|statement| push("force row-level security on the owner", As::Owner, vec![statement]));
     push("grants, policies, claims and served entities", As::Owner, statements);
+    after.into_iter().for_each(|statement| push("let the owner see its rows", As::Owner, vec![statement]));
 
     // before rows say that they are captured
     let capture = capture::changes(desired, db, &owner, &accepted).into_iter();

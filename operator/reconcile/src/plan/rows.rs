@@ -108,7 +108,7 @@ pub(super) fn stand(
     let each = all.iter().filter_map(|name| {
         let relation = db.relations.get(name)?;
         let (schema, object) = name;
-        let owner = reached.owner(name).unwrap_or(&relation.owner);
+        let owner = reached.owner(name, relation);
         Some(serde_json::json!({"schema": schema, "name": object, "oid": relation.oid, "rule": relation.rule, "owner": owner}))
     });
     let relations: Vec<serde_json::Value> = each.collect();

@@ -58,7 +58,7 @@ const CASES: &[Case] = &[
         meanwhile: &[],
     },
     Case {
-        ddl: "alter table app.items no force row level security",
+        ddl: "alter view app.shown owner to current_user",
         then: &[
             (FIRST, Row(r#"{"id":2,"owner":"a","mood":"fine"}"#)),
             ("shown", Refused(503, "Unavailable")),

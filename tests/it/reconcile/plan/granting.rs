@@ -74,7 +74,7 @@ async fn nor_does_one_that_is_swapped_while_it_is_granted() {
     for (before_the_last, text) in [
         (true, SWAPS[0]),
         (true, "alter table shop.products disable row level security"),
-        (true, "alter view shop.order_summary owner to pg_database_owner"),
+        (true, "alter view shop.order_summary owner to {owner}"),
         (false, "set lock_timeout = '100ms'; alter table shop.products disable row level security"),
         (false, "set lock_timeout = '100ms'; alter table shop.products rename to old"),
         (

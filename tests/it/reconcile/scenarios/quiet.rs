@@ -204,7 +204,8 @@ async fn what_was_changed_by_hand_is_repaired_and_told(on: On) {
 async fn a_password_changed_by_hand_is_set_again_and_told(on: On) {
     let stage = acme(on).await;
     let mut conn = stage.server.connect("acme").await;
-    for login in TenantLogin::ALL {
+    let without = [TenantLogin::Views, TenantLogin::Migrations];
+    for login in TenantLogin::ALL.into_iter().filter(|login| !without.contains(login)) {
         let before = n_drifts(&stage).await;
         let mut login = stage.login("acme", login).await;
         if login.role.ends_with("_keys") {

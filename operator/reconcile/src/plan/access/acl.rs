@@ -131,6 +131,10 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
     let database = Target::Database(desired.database.clone());
     let routine = |signature: &str| Target::Routine(signature.to_owned());
     let views = TenantLogin::Views.role(&desired.tenant);
+    // what a policy reads is seen once it stands, and most read this
+    if subjects.reached.is_any() {
+        want(Target::Relation(ident("dl"), ident("own_claims")), &views, "SELECT");
+    }
     for ((schema, name), privilege) in subjects.reached.privileges() {
         want(Target::Relation(ident(schema), ident(name)), &views, privilege);
     }
@@ -217,7 +221,8 @@ fn of(subjects: &Subjects<'_>, target: &Target, role: &str) -> Of {
         Target::Routine(signature) => matches!(entity.on, On::Routine(its, _) if its == signature),
         Target::Database(_) | Target::Schema(_) | Target::Sequence(..) => false,
     };
-    let entity = subjects.accepted.values().find(is_on).filter(|_| role == SHARED_ROLE);
+    let is_meant = role == SHARED_ROLE || subjects.reached.is_of(role);
+    let entity = subjects.accepted.values().find(is_on).filter(|_| is_meant);
     entity.map_or(Of::Tenant, |entity| Of::Entity(entity.spec.name.to_string()))
 }
 
@@ -255,7 +260,8 @@ fn diff(
             missing.iter().copied().filter(|privilege| !have.contains(&format!("{privilege}*"))).collect();
         let differs = (!gone.is_empty() && !subjects.follow(role))
             .then(|| format!("{} is missing", differences::right(&gone, target, role)));
-        let list = if role.starts_with('t') { &mut changes.logins } else { &mut changes.grants };
+        let is_login = role.starts_with('t') && !subjects.reached.is_of(role);
+        let list = if is_login { &mut changes.logins } else { &mut changes.grants };
         let grants = missing.iter().filter_map(|privilege| grants::grant(privilege, target, role));
         let mut grants: Vec<_> = grants.map(|sql| of(subjects, target, role).says(sql)).collect();
         if let Some(first) = grants.first_mut() {

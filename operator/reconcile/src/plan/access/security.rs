@@ -21,6 +21,8 @@ use crate::plan::{Finding, Of, Statement, differences};
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Changes {
     pub(in crate::plan) statements: Vec<Statement>,
+    /// FORCE or NO FORCE of a table each, in a transaction of its own: readers of several tables would lock some of them the other way round.
+    pub(in crate::plan) forces: Vec<Statement>,
     pub(in crate::plan) notes: Vec<String>,
     /// By entity: why its policies cannot be made.
     pub(in crate::plan) problems: BTreeMap<String, Finding>,
@@ -49,6 +51,7 @@ pub(in crate::plan) fn changes(
         match definitions(desired, entity) {
             Ok(wanted) => {
                 changes.statements.extend(table(desired, db, entity, relation, &wanted));
+                changes.forces.extend(force(desired, entity, relation));
             }
             Err(finding) => {
                 changes.problems.insert(entity.spec.name.to_string(), finding);
@@ -201,6 +204,18 @@ fn rows(entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Rows, Finding> {
     })
 }
 
+/// What makes the owner filtered or not, where policies hold already.
+fn force(desired: &Desired, entity: &Accepted<'_>, relation: &Relation) -> Option<Statement> {
+    let forces = desired.forces_owners;
+    if !relation.rls_enabled || relation.rls_forced == forces {
+        return None;
+    }
+    let not = if forces { "not " } else { "" };
+    let differs = format!("row-level security of {} is {not}forced on its owner", differences::table(entity));
+    let enable = policies::enable(&entity.spec.schema, &entity.spec.object, forces);
+    Some(Of::Policies(entity.spec.name.to_string()).says(enable).undoing([differs]))
+}
+
 fn table(
     desired: &Desired,
     db: &TenantDb,
@@ -212,14 +227,9 @@ fn table(
     let (of, table) = (Of::Policies(entity.spec.name.to_string()), differences::table(entity));
     let says = |sql: Sql| of.clone().says(sql);
     let mut statements = Vec::new();
-    let forces = desired.forces_owners;
-    if !relation.rls_enabled || relation.rls_forced != forces {
-        let not = if forces { "not " } else { "" };
-        let off = match relation.rls_enabled {
-            false => format!("row-level security of {table} is off"),
-            true => format!("row-level security of {table} is {not}forced on its owner"),
-        };
-        statements.push(says(policies::enable(schema, object, forces)).undoing([off]));
+    if !relation.rls_enabled {
+        let off = format!("row-level security of {table} is off");
+        statements.push(says(policies::enable(schema, object, desired.forces_owners)).undoing([off]));
     }
     let Some(wanted) = wanted else { return statements };
     let record = |policy: &str| format!("{}.{}.{policy}", schema.as_str(), object.as_str());

@@ -19,6 +19,7 @@ use crate::plan::{Of, Statement};
 pub(in crate::plan) struct Reached<'a> {
     /// `t<id>_views`.
     own: String,
+    owner_of_tables: String,
     /// With the entity that leads there.
     views: BTreeMap<&'a QName, &'a EntityName>,
     /// What it needs on what these read and write.
@@ -33,8 +34,8 @@ impl<'a> Reached<'a> {
         accepted: &'a BTreeMap<EntityName, Accepted<'_>>,
         permissions: &BTreeMap<String, Vec<PermissionRecord>>,
     ) -> Reached<'a> {
-        let [_, own] = owners(desired);
-        let mut reached = Reached { own, ..Reached::default() };
+        let [owner_of_tables, own] = owners(desired);
+        let mut reached = Reached { own, owner_of_tables, ..Reached::default() };
         if desired.forces_owners {
             return reached;
         }
@@ -70,15 +71,28 @@ impl<'a> Reached<'a> {
         reached
     }
 
+    /// Whether `role` owns them.
+    pub(in crate::plan) fn is_of(&self, role: &str) -> bool {
+        self.own == role
+    }
+
+    pub(in crate::plan) fn is_any(&self) -> bool {
+        !self.views.is_empty()
+    }
+
     /// On what is not its own.
     pub(in crate::plan) fn privileges(&self) -> impl Iterator<Item = (&QName, &'static str)> {
         let others = self.privileges.iter().filter(|(name, _)| !self.views.contains_key(*name));
         others.flat_map(|(name, privileges)| privileges.iter().map(|privilege| (*name, *privilege)))
     }
 
-    /// Whose a relation is to be; `None`: that of the tables, or it is no view.
-    pub(in crate::plan) fn owner(&self, name: &QName) -> Option<&str> {
-        self.views.contains_key(name).then_some(self.own.as_str())
+    /// Whose a relation is once the plan is applied.
+    pub(in crate::plan) fn owner<'b>(&'b self, name: &QName, relation: &'b Relation) -> &'b str {
+        match self.views.contains_key(name) {
+            true => &self.own,
+            false if relation.owner == self.own => &self.owner_of_tables,
+            false => &relation.owner,
+        }
     }
 
     fn may(&mut self, names: impl Iterator<Item = &'a QName>, privilege: &'static str) {

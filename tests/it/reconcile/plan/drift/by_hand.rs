@@ -88,8 +88,8 @@ pub(super) const BY_HAND: &[(&str, &str)] = &[
         "grant execute on routine shop.place_order(bigint,jsonb) to datalake_user is missing",
     ),
     (
-        "revoke all on dl.backends from {auth}",
-        "grant delete, insert, select on dl.backends to {auth} is missing",
+        "revoke all on dl.backends from {lookups}",
+        "grant delete, insert, select on dl.backends to {lookups} is missing",
     ),
     (
         "grant select on dl.backends to datalake_user",
