@@ -33,7 +33,7 @@ fn authority(tls: &Tls) -> Option<String> {
     match tls {
         Tls::Disable => None,
         Tls::VerifyFull(authorities) => {
-            authorities.pem().map(|pem| String::from_utf8_lossy(pem.as_ref()).into_owned())
+            authorities.pem().map(|pem| String::from_utf8_lossy(pem).into_owned())
         }
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn rights(subjects: &Subjects<'_>) -> Vec<Right> {
     let mut rights: Vec<Right> =
         logins.into_iter().map(|login| (database.clone(), login.clone(), "CONNECT")).collect();
     let has_migrations = subjects.desired.migrations.is_some();
-    rights.extend(has_migrations.then(|| (database, migrations, "CONNECT")));
+    rights.extend(has_migrations.then_some((database, migrations, "CONNECT")));
     of_owner(&owner, &mut rights);
     let has_events = subjects.accepted.values().any(|entity| entity.record.events);
     of_lookups(&lookups, has_events, &mut rights);
