@@ -171,7 +171,8 @@ async fn while_a_data_plane_of_the_version_before_lives_owners_stay_forced() {
     let old = "insert into control.replicas (id, version, address, beat_at) \
                values ('01m8b37yzwma0v8vqzaha5jxm2', '0.2.0', 'old', now() + interval '1 hour')";
     execute(&mut control, old).await;
-    let changes: [(&str, &str, fn(&Value) -> bool); 2] = [
+    type Stands = fn(&Value) -> bool;
+    let changes: [(&str, &str, Stands); 2] = [
         ("maxPageSize: 1000", "maxPageSize: 999", |it| it["forced"] != 0 && it["given"] == 0),
         ("maxPageSize: 999", "maxPageSize: 998", |it| it["forced"] == 0 && it["given"] == 1),
     ];

@@ -33,7 +33,6 @@ impl Served {
         let (n_writes, wrong) = self.writes.await.expect("each write is answered");
         assert!(wrong.is_empty(), "the neighbour's writes: {}", wrong.join("\n"));
         let answers = self.reads.always_answered().await;
-        println!("the neighbour: {answers:?}, {n_writes} writes");
         assert!(
             answers.longest < LONGEST && 10 < answers.n && 10 < n_writes,
             "{answers:?}, {n_writes} writes"
