@@ -35,7 +35,6 @@ mod end_calls;
 mod error;
 mod held_roles;
 mod keys;
-mod migrations;
 mod provision;
 mod release;
 mod revoke;

@@ -19,6 +19,8 @@ use crate::plan::{self, As};
 use crate::source::ResourceSource;
 use crate::status::TenantState;
 
+mod migrations;
+
 impl<S: ResourceSource> Pass<'_, S> {
     /// The tenant's row in the control database, made before anything else exists.
     pub(super) async fn record(&self, state: &TenantState) -> Result<tenants::Record, PassError> {

@@ -10,8 +10,10 @@ use rowgate_sql::ddl::roles::{self, Kind, Membership};
 use rowgate_sql::text::Ident;
 
 use super::access::foreign;
-use super::{As, Op, Statement, differences, migrations};
+use super::{As, Op, Statement, differences};
 use crate::desired::Desired;
+
+pub(crate) mod migrations;
 
 /// Creates what is missing and brings back what was altered. `operator` is the login that runs it.
 #[must_use]

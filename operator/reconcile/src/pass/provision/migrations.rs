@@ -12,9 +12,9 @@ use rowgate_sql::ddl::roles;
 use rowgate_sql::text::Ident;
 use sqlx::{Connection as _, PgConnection};
 
-use super::{Pass, PassError};
 use crate::apply::Logins;
 use crate::desired::Desired;
+use crate::pass::{Pass, PassError};
 use crate::plan::{self, As};
 use crate::secrets::migrations;
 use crate::source::{Event, ResourceSource, SourceError};
@@ -22,7 +22,7 @@ use crate::status::TenantState;
 
 impl<S: ResourceSource> Pass<'_, S> {
     /// Gives the login its password and writes its Secret, or deletes the Secret. `cluster`: the roles as they are now.
-    pub(super) async fn migrations(
+    pub(in crate::pass) async fn migrations(
         &self,
         state: &mut TenantState,
         desired: &Desired,
@@ -74,7 +74,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     }
 
     /// Of a Tenant whose database is retained.
-    pub(super) async fn close_migrations(
+    pub(in crate::pass) async fn close_migrations(
         &self,
         state: &TenantState,
         record: &tenants::Record,

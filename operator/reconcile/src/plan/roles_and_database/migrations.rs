@@ -9,9 +9,9 @@ use rowgate_pg::introspect::actual::{Cluster, Role};
 use rowgate_sql::ddl::roles::{self, Kind, Membership};
 use rowgate_sql::text::Ident;
 
-use super::roles_and_database::{ident, repaired};
-use super::{As, Op, Statement};
+use super::{ident, repaired};
 use crate::desired::{Desired, MigrationsSpec};
+use crate::plan::{As, Op, Statement};
 
 /// What opens it, brings back what was altered, or closes it. The database is there, or is made before.
 pub(super) fn changes(desired: &Desired, actual: &Cluster, operator: &str) -> Vec<Op> {
