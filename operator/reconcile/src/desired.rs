@@ -38,9 +38,6 @@ pub struct Desired {
     pub verifiers: BTreeMap<String, String>,
     /// The login of migration tools; `None`: there is none, or it is closed.
     pub migrations: Option<MigrationsSpec>,
-    /// A data plane of version 0.2 lives, which takes views for closed that belong to another role than the owner of the tables, and tables that are
-    /// not FORCEd.
-    pub forces_owners: bool,
 }
 
 /// The login of migration tools.

@@ -312,7 +312,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         self.all_are_read(&db)?;
         let (converged, held_before) = (self.memory.converged.clone(), self.memory.held.clone());
         self.keys(state, &mut desired, &db).await?;
-        desired.forces_owners = cluster.has_older_replicas;
+        let forces = cluster.has_older_replicas;
         let unfinished = keys::unfinished(&desired, &db);
         let (mut outcome, mut db) = self.converge(&desired, (cluster, db), logins, state).await?;
         let mut rotated = keys::finished(unfinished, &db);
@@ -327,7 +327,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         report::outcome(state, &desired, &outcome, &db, now);
         report::hardened(state, &db);
-        if desired.forces_owners && !outcome.entities.is_empty() {
+        if forces && !outcome.entities.is_empty() {
             state.findings.warnings.push(FORCED.to_owned());
         }
         state.events = None;

@@ -71,7 +71,6 @@ pub(crate) fn tenant(
         unread_relationships: BTreeSet::new(),
         verifiers,
         migrations: migrations(tenant),
-        forces_owners: false,
     })
 }
 

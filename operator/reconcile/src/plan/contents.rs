@@ -60,6 +60,8 @@ pub fn contents(
 ) -> Outcome {
     let desired = &*relationships::with_links(desired, db);
     let owner = TenantLogin::Owner.role(&desired.tenant);
+    // data planes of version 0.2 close tables that are not FORCEd, and views of another owner
+    let forces = cluster.has_older_replicas;
     let protection = protection::changes(desired, db, &owner, &closed.entities);
     // the rights on a column that is about to be made stand in the same plan
     let db = protection.ahead.as_ref().unwrap_or(db);
@@ -67,7 +69,7 @@ pub fn contents(
     entities.extend(protection.problems);
     let (accepted, refused, security) = loop {
         let (accepted, refused) = accept(desired, db, &owner, &entities, &protection.leaving);
-        let security = security::changes(desired, db, &accepted);
+        let security = security::changes(desired, forces, db, &accepted);
         if security.problems.is_empty() {
             break (accepted, refused, security);
         }
@@ -123,7 +125,7 @@ pub fn contents(
     outcome.notes.extend(definers::sentences(&accepted, db));
     outcome.notes.extend(graphql::sentences(&accepted));
     outcome.notes.extend(scans::sentences(&accepted, &subjects));
-    let reached = Reached::new(desired, db, &accepted, &granted);
+    let reached = Reached::new(desired, forces, db, &accepted, &granted);
     let grants = acl::Subjects {
         desired,
         cluster,
@@ -162,7 +164,7 @@ pub fn contents(
     statements.extend(security.statements);
     statements.extend(claims);
     statements.extend(changes.grants);
-    statements.extend(reached.changes(desired, db));
+    statements.extend(reached.changes(db));
     statements.extend(rows::entities(desired, db, &accepted));
     statements.extend(relationships.rows(desired, db));
     statements.extend(rows::permission_sets(db, &subjects));
@@ -175,7 +177,7 @@ pub fn contents(
         statements.extend(rows::stand(db, &accepted, &reached).map(Statement::from));
     }
     // views that the owner has are filtered by FORCE alone
-    let (before, after) = match desired.forces_owners {
+    let (before, after) = match forces {
         true => (security.forces, Vec::new()),
         false => (Vec::new(), security.forces),
     };

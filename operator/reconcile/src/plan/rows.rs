@@ -1,17 +1,17 @@
 //! The rows of `dl` that say what is served: entities, permission sets, claims, limits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::SHARED_ROLE;
-use rowgate_pg::introspect::actual::{QName, TenantDb};
+use rowgate_pg::introspect::actual::TenantDb;
 use rowgate_sql::catalog::PermissionRecord;
 use rowgate_sql::ddl::records;
 use rowgate_sql::text::Sql;
 
 use super::accept::{Accepted, On, qname};
 use super::access::rights;
-use super::access::views::Reached;
+use super::access::views::{Reached, with_read};
 use super::relationships::is_link;
 use super::{Closed, Of, Statement};
 use crate::desired::{Desired, KeySpec};
@@ -97,19 +97,11 @@ pub(super) fn stand(
     reached: &Reached<'_>,
 ) -> Option<Sql> {
     let relations = accepted.values().filter(|entity| entity.relation().is_some());
-    let mut todo: Vec<QName> = relations.map(|entity| qname(entity.spec)).collect();
-    let mut all: BTreeSet<QName> = BTreeSet::new();
-    while let Some(name) = todo.pop() {
-        let reads = db.relations.get(&name).map(|relation| relation.reads.iter().cloned());
-        if all.insert(name) {
-            todo.extend(reads.into_iter().flatten());
-        }
-    }
-    let each = all.iter().filter_map(|name| {
-        let relation = db.relations.get(name)?;
+    let all = with_read(db, relations.map(|entity| qname(entity.spec)));
+    let each = all.into_iter().map(|(name, relation)| {
         let (schema, object) = name;
         let owner = reached.owner(name, relation);
-        Some(serde_json::json!({"schema": schema, "name": object, "oid": relation.oid, "rule": relation.rule, "owner": owner}))
+        serde_json::json!({"schema": schema, "name": object, "oid": relation.oid, "rule": relation.rule, "owner": owner})
     });
     let relations: Vec<serde_json::Value> = each.collect();
     (!relations.is_empty()).then(|| records::stand(&serde_json::Value::from(relations).to_string()))

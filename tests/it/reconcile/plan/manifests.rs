@@ -70,7 +70,6 @@ pub(super) fn first(installation: &Installation) -> Desired {
         unread_relationships: BTreeSet::new(),
         verifiers: TenantLogin::ALL.into_iter().map(verifier).collect(),
         migrations: None,
-        forces_owners: false,
         tenant,
     }
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
 use rowgate_core::role::{SHARED_ROLE, TenantLogin};
-use rowgate_pg::introspect::actual::{Acl, Cluster, Relation, RelationKind, TenantDb};
+use rowgate_pg::introspect::actual::{Acl, Cluster, QName, RelationKind, TenantDb};
 use rowgate_sql::catalog::{Action, PermissionRecord};
 use rowgate_sql::ddl::grants::{self, DefaultFor, Target};
 use rowgate_sql::text::Ident;
 
-use super::views::Reached;
+use super::views::{Reached, with_read};
 use super::{foreign, logins, rights};
 use crate::desired::Desired;
 use crate::plan::accept::{Accepted, On, qname};
@@ -147,8 +147,8 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
         want(routine("dl.claim(text)"), role, "EXECUTE");
         for permission in permissions {
             let Some(entity) = accepted.get(&permission.entity) else { continue };
-            let (schema, object) = qname(entity.spec);
-            let (schema, object) = (ident(&schema), ident(&object));
+            let name = qname(entity.spec);
+            let (schema, object) = (ident(&name.0), ident(&name.1));
             want(Target::Schema(schema.clone()), role, "USAGE");
             let relation = match entity.on {
                 On::Relation(relation) => relation,
@@ -161,14 +161,8 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
             if entity.record.events && permission.action == Action::Read {
                 want(routine("dl.permitted(oid,json)"), role, "EXECUTE");
             }
-            let privilege = match permission.action {
-                Action::Read => "SELECT",
-                Action::Create => "INSERT",
-                Action::Update => "UPDATE",
-                Action::Delete => "DELETE",
-                // resolving lets this through on routines only
-                Action::Execute => continue,
-            };
+            // resolving lets no EXECUTE through on these
+            let Some(privilege) = privilege(permission.action) else { continue };
             if permission.action == Action::Delete {
                 want(Target::Relation(schema.clone(), object.clone()), role, privilege);
             }
@@ -182,7 +176,7 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
                     want(Target::Sequence(ident(schema), ident(sequence)), role, "USAGE");
                 }
             }
-            for signature in called(relation, db) {
+            for signature in called(&name, db) {
                 if let Some(called) =
                     db.routines.get(signature).filter(|routine| routine.declared.schema != "dl")
                 {
@@ -196,17 +190,19 @@ fn wanted(subjects: &Subjects<'_>) -> Wanted {
 }
 
 /// Routines that run when the relation is used: its own, and those of every relation under a view.
-fn called<'a>(relation: &'a Relation, db: &'a TenantDb) -> BTreeSet<&'a String> {
-    let mut routines = BTreeSet::new();
-    let mut seen = BTreeSet::new();
-    let mut todo = vec![relation];
-    while let Some(relation) = todo.pop() {
-        if seen.insert(relation.oid) {
-            routines.extend(&relation.routines);
-            todo.extend(relation.reads.iter().filter_map(|name| db.relations.get(name)));
-        }
+fn called<'a>(relation: &QName, db: &'a TenantDb) -> BTreeSet<&'a String> {
+    with_read(db, [relation.clone()]).into_values().flat_map(|relation| &relation.routines).collect()
+}
+
+/// Of PostgreSQL, on tables and views; `None` for routines.
+pub(super) fn privilege(action: Action) -> Option<&'static str> {
+    match action {
+        Action::Read => Some("SELECT"),
+        Action::Create => Some("INSERT"),
+        Action::Update => Some("UPDATE"),
+        Action::Delete => Some("DELETE"),
+        Action::Execute => None,
     }
-    routines
 }
 
 /// What a right of `role` on `target` belongs to: a permission set, or the entity for which all unscoped keys hold it.

@@ -28,8 +28,10 @@ pub(in crate::plan) struct Changes {
     pub(in crate::plan) problems: BTreeMap<String, Finding>,
 }
 
+/// `forces`: the owner of a table is filtered, too.
 pub(in crate::plan) fn changes(
     desired: &Desired,
+    forces: bool,
     db: &TenantDb,
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
 ) -> Changes {
@@ -50,8 +52,8 @@ pub(in crate::plan) fn changes(
         changes.notes.extend(nobodies(desired, entity));
         match definitions(desired, entity) {
             Ok(wanted) => {
-                changes.statements.extend(table(desired, db, entity, relation, &wanted));
-                changes.forces.extend(force(desired, entity, relation));
+                changes.statements.extend(table(forces, db, entity, relation, &wanted));
+                changes.forces.extend(force(forces, entity, relation));
             }
             Err(finding) => {
                 changes.problems.insert(entity.spec.name.to_string(), finding);
@@ -205,8 +207,7 @@ fn rows(entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Rows, Finding> {
 }
 
 /// What makes the owner filtered or not, where policies hold already.
-fn force(desired: &Desired, entity: &Accepted<'_>, relation: &Relation) -> Option<Statement> {
-    let forces = desired.forces_owners;
+fn force(forces: bool, entity: &Accepted<'_>, relation: &Relation) -> Option<Statement> {
     if !relation.rls_enabled || relation.rls_forced == forces {
         return None;
     }
@@ -217,7 +218,7 @@ fn force(desired: &Desired, entity: &Accepted<'_>, relation: &Relation) -> Optio
 }
 
 fn table(
-    desired: &Desired,
+    forces: bool,
     db: &TenantDb,
     entity: &Accepted<'_>,
     relation: &Relation,
@@ -229,7 +230,7 @@ fn table(
     let mut statements = Vec::new();
     if !relation.rls_enabled {
         let off = format!("row-level security of {table} is off");
-        statements.push(says(policies::enable(schema, object, desired.forces_owners)).undoing([off]));
+        statements.push(says(policies::enable(schema, object, forces)).undoing([off]));
     }
     let Some(wanted) = wanted else { return statements };
     let record = |policy: &str| format!("{}.{}.{policy}", schema.as_str(), object.as_str());

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use rowgate_core::name::EntityName;
 use rowgate_core::role::TenantLogin;
 use rowgate_pg::introspect::actual::{QName, Relation, RelationKind, TenantDb};
-use rowgate_sql::catalog::{Action, PermissionRecord};
+use rowgate_sql::catalog::PermissionRecord;
 use rowgate_sql::ddl::grants::{self, Target};
 use rowgate_sql::ddl::views;
-use rowgate_sql::text::Ident;
 
+use super::acl::{ident, privilege};
 use crate::desired::Desired;
 use crate::plan::accept::{Accepted, qname};
 use crate::plan::{Of, Statement};
@@ -27,16 +27,17 @@ pub(in crate::plan) struct Reached<'a> {
 }
 
 impl<'a> Reached<'a> {
-    /// `permissions`: by role, what may be done. Nothing is reached where tables are FORCEd on their owner, whose views stay its own.
+    /// `permissions`: by role, what may be done. Nothing is reached where `forces` has tables FORCEd on their owner, whose views stay its own.
     pub(in crate::plan) fn new(
         desired: &Desired,
+        forces: bool,
         db: &'a TenantDb,
         accepted: &'a BTreeMap<EntityName, Accepted<'_>>,
         permissions: &BTreeMap<String, Vec<PermissionRecord>>,
     ) -> Reached<'a> {
         let [owner_of_tables, own] = owners(desired);
         let mut reached = Reached { own, owner_of_tables, ..Reached::default() };
-        if desired.forces_owners {
+        if forces {
             return reached;
         }
         let mut seen = BTreeSet::new();
@@ -58,15 +59,19 @@ impl<'a> Reached<'a> {
         }
         // the policies of a table that a view reads run with the rights of the view's owner
         let views: Vec<&QName> = reached.views.keys().copied().collect();
-        for relation in views.iter().flat_map(|view| under(db, view)) {
+        for relation in with_read(db, views.into_iter().cloned()).into_values() {
             reached.may(relation.policies.values().flat_map(|policy| policy.reads.keys()), "SELECT");
         }
         for (name, entity) in accepted.iter().filter(|(_, entity)| entity.relation().is_some()) {
             let records = permissions.values().flatten().filter(|record| record.entity == *name);
             let written: BTreeSet<&str> = records.filter_map(|record| privilege(record.action)).collect();
-            let Some((view, _)) = reached.views.get_key_value(&qname(entity.spec)) else { continue };
-            let tables: Vec<&QName> = read_through(db, view);
-            written.into_iter().for_each(|privilege| reached.may(tables.iter().copied(), privilege));
+            let view = qname(entity.spec);
+            if !reached.views.contains_key(&view) {
+                continue;
+            }
+            // on itself, too, which needs none
+            let tables = with_read(db, [view]);
+            written.into_iter().for_each(|privilege| reached.may(tables.keys().copied(), privilege));
         }
         reached
     }
@@ -102,14 +107,13 @@ impl<'a> Reached<'a> {
     }
 
     /// What gives each view that keys reach to `t<id>_views`, and each that they no longer do to the owner of the tables.
-    pub(in crate::plan) fn changes(&self, desired: &Desired, db: &TenantDb) -> Vec<Statement> {
-        let [owner, own] = owners(desired);
+    pub(in crate::plan) fn changes(&self, db: &TenantDb) -> Vec<Statement> {
         let mut statements = Vec::new();
         for (name, relation) in db.relations.iter().filter(|(_, it)| it.kind == RelationKind::View) {
             let entity = self.views.get(name);
             let (from, to) = match entity {
-                Some(_) => (&owner, &own),
-                None => (&own, &owner),
+                Some(_) => (&self.owner_of_tables, &self.own),
+                None => (&self.own, &self.owner_of_tables),
             };
             if relation.owner != *from {
                 continue;
@@ -139,30 +143,17 @@ fn read_by(relation: &Relation) -> impl Iterator<Item = &QName> {
     relation.reads.iter().chain(relation.policies.values().flat_map(|policy| policy.reads.keys()))
 }
 
-/// What a view reads, other views followed down.
-fn read_through<'a>(db: &'a TenantDb, view: &'a QName) -> Vec<&'a QName> {
-    let mut seen = BTreeSet::new();
-    let mut todo = vec![view];
-    while let Some(name) = todo.pop() {
-        let Some(relation) = db.relations.get(name) else { continue };
-        todo.extend(relation.reads.iter().filter(|it| seen.insert(*it)));
+/// These relations, and what they read, views followed down.
+pub(in crate::plan) fn with_read(
+    db: &TenantDb,
+    names: impl IntoIterator<Item = QName>,
+) -> BTreeMap<&QName, &Relation> {
+    let mut todo: Vec<_> = names.into_iter().filter_map(|name| db.relations.get_key_value(&name)).collect();
+    let mut all = BTreeMap::new();
+    while let Some((name, relation)) = todo.pop() {
+        if all.insert(name, relation).is_none() {
+            todo.extend(relation.reads.iter().filter_map(|name| db.relations.get_key_value(name)));
+        }
     }
-    seen.into_iter().collect()
-}
-
-fn under<'a>(db: &'a TenantDb, view: &'a QName) -> impl Iterator<Item = &'a Relation> {
-    read_through(db, view).into_iter().filter_map(|name| db.relations.get(name))
-}
-
-fn privilege(action: Action) -> Option<&'static str> {
-    match action {
-        Action::Create => Some("INSERT"),
-        Action::Update => Some("UPDATE"),
-        Action::Delete => Some("DELETE"),
-        Action::Read | Action::Execute => None,
-    }
-}
-
-fn ident(name: &str) -> Ident {
-    Ident::new(name).expect("a name that PostgreSQL reported")
+    all
 }
