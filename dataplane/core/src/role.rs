@@ -78,7 +78,21 @@ impl TenantLogin {
     /// `t<id>_owner`, `t<id>_keys`, `t<id>_auth`, `t<id>_sql`, `t<id>_dl`, `t<id>_lookups`, `t<id>_views` or `t<id>_mig`.
     #[must_use]
     pub fn role(self, tenant: &Ulid) -> String {
-        let kind = match self {
+        format!("t{tenant}_{}", self.kind())
+    }
+
+    /// Which one of a tenant's a role is; `None`: it is none.
+    #[must_use]
+    pub fn of_role(role: &str) -> Option<TenantLogin> {
+        let (id, kind) = role.strip_prefix('t')?.split_once('_')?;
+        id.parse::<Ulid>().ok()?;
+        TenantLogin::ALL.into_iter().find(|login| login.kind() == kind)
+    }
+
+    /// How the name of its role ends, after the underscore.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        match self {
             TenantLogin::Owner => "owner",
             TenantLogin::Keys => "keys",
             TenantLogin::Auth => "auth",
@@ -87,8 +101,7 @@ impl TenantLogin {
             TenantLogin::Views => "views",
             TenantLogin::Lookups => "lookups",
             TenantLogin::Migrations => "mig",
-        };
-        format!("t{tenant}_{kind}")
+        }
     }
 }
 
@@ -100,3 +113,21 @@ pub const OPERATOR_ROLE: &str = "rowgate_operator";
 pub const CONTROL_DATABASE: &str = "rowgate";
 /// The database that tenants' databases are copies of, where a superuser could make it.
 pub const TEMPLATE_DATABASE: &str = "rowgate_template";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_says_which_login_it_is() {
+        let id: Ulid = "01hf7yat00eg0g000000000001".parse().expect("an id");
+        for login in TenantLogin::ALL {
+            assert_eq!(TenantLogin::of_role(&login.role(&id)), Some(login));
+        }
+        for other in
+            ["t_owner", "t01hf7yat00eg0g000000000001_other", "key_01hf7yat00eg0g000000000001", "tx_owner"]
+        {
+            assert_eq!(TenantLogin::of_role(other), None, "{other}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use rowgate_core::derive::Password;
-use rowgate_core::name::Ulid;
+use rowgate_core::role::TenantLogin;
 
 use crate::connect::tls::Tls;
 
@@ -35,9 +35,8 @@ pub struct Login {
 impl Login {
     /// Whether the statements of its sessions are all ours: it is `t<id>_dl`, `t<id>_lookups`, or `t<id>_auth` apart from requests.
     pub(crate) fn runs_ours_alone(&self) -> bool {
-        let parts = self.role.strip_prefix('t').and_then(|role| role.split_once('_'));
-        parts
-            .is_some_and(|(id, kind)| ["dl", "lookups", "auth"].contains(&kind) && id.parse::<Ulid>().is_ok())
+        let login = TenantLogin::of_role(&self.role);
+        matches!(login, Some(TenantLogin::Records | TenantLogin::Lookups | TenantLogin::Auth))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rowgate_core::name::Ulid;
+use rowgate_core::role::TenantLogin;
 use rowgate_sql::text::Sql;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgSslMode};
 use sqlx::{Arguments as _, ConnectOptions as _, Connection as _, Executor as _, PgConnection, SqlStr};
@@ -62,7 +62,9 @@ pub async fn connect(login: &Login) -> Result<PgConnection, PgError> {
     let mut conn = connected?;
     if login.runs_ours_alone() {
         let settings = of_newer_versions(&conn);
-        script(&mut conn, settings).await?;
+        if !settings.is_empty() {
+            script(&mut conn, settings).await?;
+        }
     }
     Ok(conn)
 }
@@ -88,8 +90,7 @@ pub async fn renew(conn: &mut PgConnection) -> Result<(), PgError> {
 /// What bounds the answers to a tenant's login: the tenant's code words them. `None`: no tenant's code runs there; or this is
 /// no Linux, where no socket is without a file, so that there nothing is bounded.
 pub(crate) fn gate(login: &Login) -> Option<std::io::Result<Gate>> {
-    let (tenant, _) = login.role.strip_prefix('t')?.split_once('_')?;
-    let is_tenants = cfg!(target_os = "linux") && tenant.parse::<Ulid>().is_ok();
+    let is_tenants = cfg!(target_os = "linux") && TenantLogin::of_role(&login.role).is_some();
     is_tenants.then(|| Gate::open(login))
 }
 

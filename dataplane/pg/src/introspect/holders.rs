@@ -2,6 +2,7 @@
 //! are left. A dependency on a role is the whole cluster's, and everybody may make one by naming the role in a GRANT.
 
 use rowgate_core::name::Ulid;
+use rowgate_core::role::TenantLogin;
 use sqlx::{Connection as _, PgConnection};
 
 use super::{SNAPSHOT, qualify};
@@ -103,11 +104,12 @@ pub async fn leftovers(conn: &mut PgConnection) -> Result<Vec<Ulid>, PgError> {
         "select distinct substr(r.rolname, 2, 26) from pg_roles r \
          join pg_auth_members m on m.roleid = r.oid and m.admin_option \
                                and m.member = (select oid from pg_roles where rolname = current_user) \
-         where r.rolname ~ '^t[0-9a-z]{26}_(owner|keys|auth|sql|dl|lookups)$' \
+         where r.rolname ~ '^t[0-9a-z]{26}_' and substr(r.rolname, 29) = any($1) \
            and not exists (select from control.tenants t where t.id = substr(r.rolname, 2, 26)) \
            and not exists (select from pg_database d join pg_roles o on o.oid = d.datdba \
                            where o.rolname = substr(r.rolname, 1, 27) || '_owner')",
     )
+    .bind(TenantLogin::ALL.map(TenantLogin::kind).to_vec())
     .fetch_all(conn)
     .await?;
     Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())

@@ -96,8 +96,7 @@ fn designed(m: &Membership, logins: &[String], operator: &str) -> bool {
 
 /// `t<id>_auth` or `t<id>_sql`, of whichever tenant.
 pub(in crate::plan) fn is_shared_login(role: &str) -> bool {
-    let id = role.strip_suffix("_auth").or_else(|| role.strip_suffix("_sql"));
-    id.and_then(|id| id.strip_prefix('t')).is_some_and(|id| id.parse::<rowgate_core::name::Ulid>().is_ok())
+    matches!(TenantLogin::of_role(role), Some(TenantLogin::Auth | TenantLogin::Sql))
 }
 
 /// Those whom a key's statement could act as.
