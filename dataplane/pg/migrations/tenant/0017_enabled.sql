@@ -18,6 +18,9 @@ create or replace function dl.stand(wanted jsonb) returns void
                 execute pg_catalog.format('lock table only %I.%I in access share mode', one.schema, one.name);
             exception when undefined_table or invalid_schema_name or wrong_object_type then
                 raise exception '%.% is gone', one.schema, one.name using errcode = 'RG002';
+            when insufficient_privilege then
+                -- a view is locked with what its owner reads through it: another one than that of the plan
+                raise exception '%.% was changed while rights on it were granted', one.schema, one.name using errcode = 'RG002';
             end;
             if not exists (
                 select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace

@@ -53,14 +53,14 @@ impl<'a> Reached<'a> {
             };
             if relation.kind == RelationKind::View {
                 reached.views.insert(name, entity);
-                reached.may(relation.reads.iter(), "SELECT");
+                reached.may(db, relation.reads.iter(), "SELECT");
             }
             todo.extend(read_by(relation).map(|name| (name, entity)));
         }
         // the policies of a table that a view reads run with the rights of the view's owner
         let views: Vec<&QName> = reached.views.keys().copied().collect();
         for relation in with_read(db, views.into_iter().cloned()).into_values() {
-            reached.may(relation.policies.values().flat_map(|policy| policy.reads.keys()), "SELECT");
+            reached.may(db, relation.policies.values().flat_map(|policy| policy.reads.keys()), "SELECT");
         }
         for (name, entity) in accepted.iter().filter(|(_, entity)| entity.relation().is_some()) {
             let records = permissions.values().flatten().filter(|record| record.entity == *name);
@@ -71,7 +71,7 @@ impl<'a> Reached<'a> {
             }
             // on itself, too, which needs none
             let tables = with_read(db, [view]);
-            written.into_iter().for_each(|privilege| reached.may(tables.keys().copied(), privilege));
+            written.into_iter().for_each(|privilege| reached.may(db, tables.keys().copied(), privilege));
         }
         reached
     }
@@ -100,8 +100,9 @@ impl<'a> Reached<'a> {
         }
     }
 
-    fn may(&mut self, names: impl Iterator<Item = &'a QName>, privilege: &'static str) {
-        for name in names {
+    /// Of PostgreSQL's own relations, and those of extensions, which no plan grants, PUBLIC has what there is to have.
+    fn may(&mut self, db: &TenantDb, names: impl Iterator<Item = &'a QName>, privilege: &'static str) {
+        for name in names.filter(|name| db.relations.contains_key(*name)) {
             self.privileges.entry(name).or_default().insert(privilege);
         }
     }
