@@ -377,6 +377,12 @@ impl Tenant {
     pub fn slug(&self) -> &str {
         self.spec.slug.as_deref().or(self.metadata.name.as_deref()).unwrap_or_default()
     }
+
+    /// The Secret that the login of migration tools is to be written into.
+    #[must_use]
+    pub fn migrations_secret(&self) -> Option<&str> {
+        self.spec.database.migrations.as_ref().map(|migrations| migrations.secret_name.as_str())
+    }
 }
 
 fn yes() -> bool {

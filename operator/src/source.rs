@@ -263,10 +263,7 @@ impl ResourceSource for KubeSource {
         self.shared.meter.looks.observe(began.elapsed());
         let of_keys = api_keys.iter().map(|it| secret_of(&it.metadata, it.secret_name()));
         let declared = subscriptions.iter().filter(|it| !is_mirror(&it.metadata));
-        let migrations = |it: &Arc<Tenant>| {
-            let spec = it.spec.database.migrations.as_ref()?;
-            Some(secret_of(&it.metadata, spec.secret_name.clone()))
-        };
+        let migrations = |it: &Arc<Tenant>| Some(secret_of(&it.metadata, it.migrations_secret()?));
         let declared = declared.map(|it| secret_of(&it.metadata, it.secret_name()));
         let named: Vec<(String, String)> =
             of_keys.chain(declared).chain(tenants.iter().filter_map(migrations)).collect();

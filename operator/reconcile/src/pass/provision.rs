@@ -101,7 +101,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     ) -> Result<(Cluster, bool), PassError> {
         let database = desired.database.as_str();
         let operator = self.installation.operator().role;
-        let cluster = match looked {
+        let mut cluster = match looked {
             Some(cluster) => cluster,
             None => introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?,
         };
@@ -114,7 +114,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             );
             return Err(PassError::Refused(Reason::Taken, message));
         }
-        let ops = plan::roles_and_database(desired, &cluster, &operator);
+        let mut ops = plan::roles_and_database(desired, &cluster, &operator);
         if ops.is_empty() {
             return Ok((cluster, false));
         }
@@ -122,14 +122,14 @@ impl<S: ResourceSource> Pass<'_, S> {
             self.drifted(state, &drift(&ops, desired, &TenantDb::default())).await?;
         }
         tracing::info!(tenant = %desired.slug, database, "creating or repairing the tenant's roles and database");
-        logins.apply(&ops, None).await?;
-        let mut cluster =
-            introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?;
         // a login that was given its end may be beyond it
-        let ops = plan::roles_and_database(desired, &cluster, &operator);
-        if !ops.is_empty() {
+        for _ in 0..2 {
             logins.apply(&ops, None).await?;
             cluster = introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?;
+            ops = plan::roles_and_database(desired, &cluster, &operator);
+            if ops.is_empty() {
+                break;
+            }
         }
         Ok((cluster, true))
     }

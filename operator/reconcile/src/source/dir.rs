@@ -169,10 +169,8 @@ impl Folder {
         let there: BTreeSet<_> = self.secrets.iter().filter_map(|path| secrets::name_of(path)).collect();
         let of_keys = snapshot.api_keys.iter().map(|it| (&it.metadata, it.secret_name().to_owned()));
         let named = of_keys.chain(snapshot.subscriptions.iter().map(|it| (&it.metadata, it.secret_name())));
-        let migrations = |it: &Arc<rowgate_crds::Tenant>| {
-            it.spec.database.migrations.as_ref().map(|spec| spec.secret_name.clone())
-        };
-        let of_tenants = snapshot.tenants.iter().filter_map(|it| Some((&it.metadata, migrations(it)?)));
+        let of_tenants = snapshot.tenants.iter();
+        let of_tenants = of_tenants.filter_map(|it| Some((&it.metadata, it.migrations_secret()?.to_owned())));
         let named = named.chain(of_tenants);
         let named = named.map(|(metadata, name)| (metadata.namespace.clone().unwrap_or_default(), name));
         snapshot.missing = named.filter(|name| !there.contains(name)).collect();

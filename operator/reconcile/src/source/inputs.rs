@@ -67,7 +67,7 @@ impl Inputs {
         let mut missing = BTreeSet::new();
         if !snapshot.missing.is_empty() {
             let of_keys = keys.iter().map(|key| key.secret_name().to_owned());
-            let of_migrations = tenant.spec.database.migrations.iter().map(|it| it.secret_name.clone());
+            let of_migrations = tenant.migrations_secret().map(str::to_owned);
             let names = of_keys.chain(subscriptions.iter().map(|it| it.secret_name())).chain(of_migrations);
             let named = names.map(|name| (namespace.clone(), name));
             missing.extend(named.filter(|name| snapshot.missing.contains(name)).map(|(_, name)| name));
