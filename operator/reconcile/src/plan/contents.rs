@@ -164,7 +164,7 @@ pub fn contents(
     statements.extend(security.statements);
     statements.extend(claims);
     statements.extend(changes.grants);
-    statements.extend(reached.changes(db));
+    statements.extend(reached.given(db));
     statements.extend(rows::entities(desired, db, &accepted));
     statements.extend(relationships.rows(desired, db));
     statements.extend(rows::permission_sets(db, &subjects));
@@ -203,6 +203,9 @@ pub fn contents(
         Statement::from(records::drop_permission_set(role)).undoing(differs)
     }));
     push("empty unused permission sets", As::Owner, forgotten);
+    let mut returned = reached.returned(db);
+    returned.extend(changes.of_views);
+    push("give back views that no key reaches, and the rights for them", As::Owner, returned);
     // after everything that names a column which goes
     let unprotect = protection.after.into_iter().map(|op| (op.about, op.login, op.statements));
     unprotect.for_each(|(about, login, statements)| push(&about, login, statements));

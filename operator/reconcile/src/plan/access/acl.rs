@@ -23,6 +23,8 @@ pub(in crate::plan) struct Changes {
     /// What the tenant's own logins lack; the first thing that a new database needs.
     pub(in crate::plan) logins: Vec<Statement>,
     pub(in crate::plan) grants: Vec<Statement>,
+    /// What takes rights from the owner of the views that keys reach: once those that it had them for are its no longer.
+    pub(in crate::plan) of_views: Vec<Statement>,
 }
 
 /// Privileges that should stand, by object.
@@ -246,7 +248,8 @@ fn diff(
         if let Some(first) = revokes.first_mut() {
             first.undoes.extend(on.into_iter().chain(off));
         }
-        changes.revokes.extend(revokes);
+        let list = if subjects.reached.is_of(role) { &mut changes.of_views } else { &mut changes.revokes };
+        list.extend(revokes);
     }
     for (role, privileges) in wanted {
         let have = actual.get(role).unwrap_or(&none);

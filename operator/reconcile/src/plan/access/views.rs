@@ -8,6 +8,7 @@ use rowgate_pg::introspect::actual::{QName, Relation, RelationKind, TenantDb};
 use rowgate_sql::catalog::PermissionRecord;
 use rowgate_sql::ddl::grants::{self, Target};
 use rowgate_sql::ddl::views;
+use rowgate_sql::text::Sql;
 
 use super::acl::{ident, privilege};
 use crate::desired::Desired;
@@ -91,13 +92,9 @@ impl<'a> Reached<'a> {
         others.flat_map(|(name, privileges)| privileges.iter().map(|privilege| (*name, *privilege)))
     }
 
-    /// Whose a relation is once the plan is applied.
+    /// Whose a relation is once rights are granted.
     pub(in crate::plan) fn owner<'b>(&'b self, name: &QName, relation: &'b Relation) -> &'b str {
-        match self.views.contains_key(name) {
-            true => &self.own,
-            false if relation.owner == self.own => &self.owner_of_tables,
-            false => &relation.owner,
-        }
+        if self.views.contains_key(name) { &self.own } else { &relation.owner }
     }
 
     /// Of PostgreSQL's own relations, and those of extensions, which no plan grants, PUBLIC has what there is to have.
@@ -107,31 +104,41 @@ impl<'a> Reached<'a> {
         }
     }
 
-    /// What gives each view that keys reach to `t<id>_views`, and each that they no longer do to the owner of the tables.
-    pub(in crate::plan) fn changes(&self, db: &TenantDb) -> Vec<Statement> {
+    /// What gives each view that keys reach to `t<id>_views`.
+    pub(in crate::plan) fn given(&self, db: &TenantDb) -> Vec<Statement> {
         let mut statements = Vec::new();
-        for (name, relation) in db.relations.iter().filter(|(_, it)| it.kind == RelationKind::View) {
-            let entity = self.views.get(name);
-            let (from, to) = match entity {
-                Some(_) => (&self.owner_of_tables, &self.own),
-                None => (&self.own, &self.owner_of_tables),
-            };
-            if relation.owner != *from {
+        for (name, entity) in &self.views {
+            if db.relations[*name].owner != self.owner_of_tables {
                 continue;
             }
-            let of = entity.map_or(Of::Tenant, |entity| Of::Entity(entity.to_string()));
-            let is_served = entity.is_some_and(|entity| db.entities.contains_key(entity.as_str()));
-            let differs = is_served.then(|| format!("view {}.{} belongs to {from}", name.0, name.1));
-            let schema = Target::Schema(ident(&name.0));
+            let of = Of::Entity(entity.to_string());
+            let is_served = db.entities.contains_key(entity.as_str());
+            let differs =
+                is_served.then(|| format!("view {}.{} belongs to {}", name.0, name.1, self.owner_of_tables));
             // PostgreSQL asks it of a view's new owner
-            let create = |sql: Option<_>| sql.filter(|_| entity.is_some()).map(|sql| of.clone().says(sql));
-            statements.extend(create(grants::grant("CREATE", &schema, to)));
-            let give = views::give(&ident(&name.0), &ident(&name.1), &ident(to));
-            statements.push(of.clone().says(give).undoing(differs));
-            statements.extend(create(grants::revoke("CREATE", &schema, to)));
+            let schema = Target::Schema(ident(&name.0));
+            let create = |sql: Option<_>| sql.map(|sql| of.clone().says(sql));
+            statements.extend(create(grants::grant("CREATE", &schema, &self.own)));
+            statements.push(of.clone().says(give(name, &self.own)).undoing(differs));
+            statements.extend(create(grants::revoke("CREATE", &schema, &self.own)));
         }
         statements
     }
+
+    /// What gives views that keys no longer reach to the owner of the tables: once nobody has a right on them.
+    pub(in crate::plan) fn returned(&self, db: &TenantDb) -> Vec<Statement> {
+        let is_left = |(name, relation): &(&QName, &Relation)| {
+            relation.kind == RelationKind::View
+                && relation.owner == self.own
+                && !self.views.contains_key(*name)
+        };
+        let left = db.relations.iter().filter(is_left);
+        left.map(|(name, _)| Of::Tenant.says(give(name, &self.owner_of_tables))).collect()
+    }
+}
+
+fn give(name: &QName, owner: &str) -> Sql {
+    views::give(&ident(&name.0), &ident(&name.1), &ident(owner))
 }
 
 /// The owner of the tables, and that of views which keys reach.
