@@ -88,6 +88,8 @@ reasons! {
     SourceUnsupported,
     /// The source does not belong to the tenant's owner role.
     NotOwned,
+    /// The operator's login lacks a right that a DBA can give it; the message has the line to run.
+    RightsMissing,
     /// A permission, policy or key names an entity that does not exist.
     EntityNotFound,
     /// A permission, policy, mapping or key names a field that does not exist.
@@ -173,6 +175,7 @@ impl Reason {
             | Reason::SourceNotFound
             | Reason::SourceUnsupported
             | Reason::NotOwned
+            | Reason::RightsMissing
             | Reason::EntityNotFound
             | Reason::FieldNotFound
             | Reason::KeyFieldExcluded

@@ -56,6 +56,8 @@ use entity::Entity;
     validation = Rule::new(
         "has(self.database.serverSecretRef) == has(oldSelf.database.serverSecretRef) && (!has(self.database.serverSecretRef) || self.database.serverSecretRef == oldSelf.database.serverSecretRef)"
     ).message("database.serverSecretRef cannot be changed, added or removed; create a new Tenant instead"),
+    validation = Rule::new("self.database.create == oldSelf.database.create")
+        .message("database.create cannot be changed; create a new Tenant instead"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct TenantSpec {
@@ -100,7 +102,15 @@ pub struct TenantSpec {
 
 /// Where the tenant's data is, and what happens to it.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[x_kube(crates(kube_core = "::kube_core"))]
+#[x_kube(
+    crates(kube_core = "::kube_core"),
+    validation = Rule::new("self.create || has(self.name)")
+        .message("database.create: false serves a database that exists; set database.name to its name"),
+    validation = Rule::new("self.create || !(has(self.bootstrap) || has(self.migrations) || has(self.adoptRetained))")
+        .message("database.create: false serves a database that others change; leave out bootstrap, migrations and adoptRetained"),
+    validation = Rule::new("self.create || self.deletionPolicy == 'Retain'")
+        .message("a database with create: false is not dropped; leave deletionPolicy out"),
+)]
 #[serde(rename_all = "camelCase")]
 pub struct Database {
     /// A Secret in this namespace whose key `url` holds the address of the PostgreSQL server
@@ -125,7 +135,8 @@ pub struct Database {
         .message("database.adoptRetained is the id of a tenant: 26 lower-case letters and digits, as in status.tenantId"))]
     pub adopt_retained: Option<String>,
 
-    /// Whether Rowgate creates the database if it does not exist.
+    /// `false`: the database exists, with an application in it whose role owns database and tables. What `entities` names is served, the
+    /// application goes on as before, and deleting the Tenant gives everything back as it was found. Cannot be changed.
     #[serde(default = "yes")]
     pub create: bool,
 

@@ -1,5 +1,6 @@
 //! One binary for every end-to-end test.
 
+mod adopted;
 mod calls;
 mod cli;
 mod console;
@@ -9,6 +10,7 @@ mod graphql;
 pub(crate) mod http;
 pub(crate) mod keys;
 pub(crate) mod kubernetes;
+mod migration_tools;
 mod neighbours;
 pub(crate) mod openapi;
 pub(crate) mod postgres;

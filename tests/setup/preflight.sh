@@ -53,6 +53,9 @@ clients() {
   elif ! cached 'clients-*/python' && ! python3 -m pip --version >/dev/null 2>&1; then
     lacks "pip: python3 has none to install PyJWT with (Debian: apt-get install python3-pip)"
   fi
+  if ! has mvn || ! has java; then
+    lacks "mvn: install Java 17 or newer and Maven, with which Flyway runs (Debian: apt-get install maven)"
+  fi
 }
 
 console() {

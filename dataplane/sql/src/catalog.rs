@@ -83,6 +83,9 @@ pub struct Limits {
     /// Whether a key may ask GraphQL for its schema.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub graphql_introspection: bool,
+    /// Whether callers may write SQL.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub callers_sql: bool,
     /// Whether webhooks may be sent without TLS.
     #[serde(skip_serializing_if = "is_false")]
     pub webhooks_allow_http: bool,
@@ -148,6 +151,7 @@ impl Default for Limits {
             cors_origins: Vec::new(),
             graphql_cost: DEFAULT_GRAPHQL_COST,
             graphql_introspection: true,
+            callers_sql: true,
             webhooks_allow_http: false,
         }
     }

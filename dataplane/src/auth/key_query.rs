@@ -30,6 +30,11 @@ impl KeyContext {
         }
     }
 
+    /// Whether callers may write SQL for this tenant.
+    pub(crate) fn writes_sql(&self) -> bool {
+        self.snapshot.catalog.limits.callers_sql
+    }
+
     /// A checked SELECT, which gives one value within the tenant's time for a statement.
     pub(crate) fn query(&self, select: &UserSelect, binds: Vec<Bind>) -> Query {
         self.query_of(self.text_of(select), binds)

@@ -152,6 +152,10 @@ impl Attempt for Select<'_> {
 /// What may not run whoever asks, or by this key. A table that it may not read is told before PostgreSQL is asked, which has a name
 /// to find before it has a right to check.
 pub(crate) fn may(context: &KeyContext, request: &SqlRequest) -> Result<(), RetryReason> {
+    if !context.writes_sql() {
+        let what = "this tenant's database is an application's, in which PUBLIC may use what the application made, so that no SQL of callers runs there; read its entities, or export one";
+        return Err(RetryReason::Refused(Problem::new(Code::Forbidden, what)));
+    }
     if context.unreadable(&request.select).is_some() {
         return Err(RetryReason::Denied(problem::unfit(context, &request.select)));
     }

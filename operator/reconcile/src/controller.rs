@@ -25,6 +25,7 @@ use crate::controller::hang::{PANICKED, contained};
 use crate::controller::job::{Job, Passed, Shared, release_orphan, retire};
 use crate::controller::pass_slots::PassSlots;
 use crate::controller::replica_poll::{ReplicaPoll, SeenTables, listed, poll_replicas};
+use crate::pass::PassError;
 use crate::public_urls::PublicUrls;
 use crate::removal::remains::sweep;
 use crate::source::{ResourceSource, Snapshot};
@@ -168,7 +169,7 @@ async fn take_over(installation: &Installation) -> i64 {
 enum Done {
     Passed(Box<Passed>),
     /// A vanished Tenant was retired, by uid.
-    Retired(String, Result<(), PgError>),
+    Retired(String, Result<(), PassError>),
     /// A key without a Tenant was released, by uid.
     OrphanReleased(String, Result<bool, String>),
     /// An object without a Tenant was released.
@@ -313,7 +314,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
                     let slot = shared.pass_slots.enter(true).await;
                     let retired = contained(Box::pin(retire(&shared, &uid, epoch, spared))).await;
                     drop(slot);
-                    let panicked = |_| PgError::Unexpected { reason: PANICKED.to_owned(), source: None };
+                    let panicked = |_| PassError::Pg(PgError::Unexpected { reason: PANICKED.to_owned(), source: None });
                     let retired = retired.unwrap_or_else(|it| Err(panicked(it)));
                     Done::Retired(uid, retired)
                 });

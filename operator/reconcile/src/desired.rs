@@ -23,6 +23,10 @@ pub struct Desired {
     pub tenant: Ulid,
     pub slug: TenantSlug,
     pub database: Ident,
+    /// The owner of the tables, and of the database: `t<id>_owner`, or in one that is adopted the application's role.
+    pub owner: String,
+    /// The database and its tables were there before, and others go on using them (`database.create: false`).
+    pub is_adopted: bool,
     /// `metadata.generation` of the Tenant.
     pub generation: i64,
     pub limits: Limits,

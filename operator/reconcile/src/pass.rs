@@ -294,7 +294,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             None => None,
         };
         let (cluster, db) = looked.unzip();
-        let (cluster, repaired) = self.roles_and_database(state, &desired, logins, cluster).await?;
+        let (cluster, repaired) = self.roles_and_database(state, &mut desired, logins, cluster).await?;
         self.migrations(state, &desired, &cluster, logins).await?;
         let opened = self.open(logins).await? | self.scripts(state, record, logins).await?;
         if record.phase != tenants::Phase::Live {
@@ -312,7 +312,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         self.all_are_read(&db)?;
         let (converged, held_before) = (self.memory.converged.clone(), self.memory.held.clone());
         self.keys(state, &mut desired, &db).await?;
-        let forces = cluster.has_older_replicas;
+        let forces = cluster.has_older_replicas && !desired.is_adopted;
         let unfinished = keys::unfinished(&desired, &db);
         let (mut outcome, mut db) = self.converge(&desired, (cluster, db), logins, state).await?;
         let mut rotated = keys::finished(unfinished, &db);

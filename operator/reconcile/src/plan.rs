@@ -32,7 +32,7 @@ pub use contents::{CLOSE_KEYS, Outcome, contents};
 pub use differences::drift;
 pub use relationships::Judged;
 pub use removal::{remains, removal};
-pub(crate) use roles_and_database::migrations;
+pub(crate) use roles_and_database::{adopted, migrations};
 pub use roles_and_database::{lending, roles_and_database};
 
 /// Something that a person has to change: the reason that status shows, and a sentence that says what to do.

@@ -67,7 +67,7 @@ impl World {
         let login = installation.tenant(&desired.tenant, TenantLogin::Owner, &database);
         let mut owner = session::connect(&login).await.expect("the owner's login");
         migrate::start_tenant(&mut owner).await.expect("the migrations");
-        let [connect, lend, take_back] = plan::lending(&desired.tenant, &database);
+        let [connect, lend, take_back] = plan::lending(&desired.tenant, &desired.owner, &database);
         apply(&mut owner, &connect, None).await;
         apply(&mut operator, &lend, None).await;
         let login = installation.tenant(&desired.tenant, TenantLogin::Records, &database);

@@ -81,7 +81,7 @@ fn of_newer_versions(conn: &PgConnection) -> &'static str {
 /// server has ended it.
 pub async fn renew(conn: &mut PgConnection) -> Result<(), PgError> {
     // DISCARD ALL, but for those statements
-    let text = "close all; set session authorization default; reset all; unlisten *; \
+    let text = "close all; set session authorization default; reset all; reset role; unlisten *; \
                 select pg_catalog.pg_advisory_unlock_all(); discard temp; discard sequences";
     let text = format!("{text}; {}", of_newer_versions(conn));
     script(conn, &text).await

@@ -87,6 +87,12 @@ pub async fn schema_owner(conn: &mut PgConnection) -> Result<Option<String>, PgE
     Ok(sqlx::query_scalar(owner).fetch_optional(conn).await?)
 }
 
+/// Who owns the database of the session.
+pub async fn database_owner(conn: &mut PgConnection) -> Result<String, PgError> {
+    let owner = "select pg_catalog.pg_get_userbyid(datdba)::text from pg_catalog.pg_database where datname = pg_catalog.current_database()";
+    Ok(sqlx::query_scalar(owner).fetch_one(conn).await?)
+}
+
 const CONTROL_RECORD: &str = "insert into control.migrations (number, name) values ($1, $2)";
 const TENANT_RECORD: &str = "insert into dl.migrations (number, name) values ($1, $2)";
 

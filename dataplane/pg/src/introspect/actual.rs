@@ -67,6 +67,9 @@ pub struct Membership {
 pub struct Database {
     pub oid: u32,
     pub owner: String,
+    pub owner_is_superuser: bool,
+    /// Whether the login that asked may make others members of the owner.
+    pub grants_owner: bool,
     pub acl: Acl,
 }
 

@@ -155,15 +155,18 @@ pub(super) async fn memberships(
 }
 
 pub(super) async fn database(conn: &mut PgConnection, name: &str) -> Result<Option<Database>, PgError> {
-    let row: Option<(i64, String, Json<Acl>)> = sqlx::query_as(concat!(
-        "select d.oid::int8, pg_get_userbyid(d.datdba)::text, ",
+    let row: Option<(i64, String, bool, bool, Json<Acl>)> = sqlx::query_as(concat!(
+        "select d.oid::int8, o.rolname::text, o.rolsuper, pg_has_role(d.datdba, 'USAGE WITH ADMIN OPTION'), ",
         acl!("d.datacl", "'d'", "d.datdba"),
-        " from pg_database d where d.datname = $1"
+        " from pg_database d join pg_roles o on o.oid = d.datdba where d.datname = $1"
     ))
     .bind(name)
     .fetch_optional(conn)
     .await?;
-    row.map(|(id, owner, Json(acl))| Ok(Database { oid: oid(id)?, owner, acl })).transpose()
+    let database = |(id, owner, owner_is_superuser, grants_owner, Json(acl))| {
+        Ok(Database { oid: oid(id)?, owner, owner_is_superuser, grants_owner, acl })
+    };
+    row.map(database).transpose()
 }
 
 /// A superuser's: nobody else can have put anything into it.

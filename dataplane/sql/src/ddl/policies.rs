@@ -2,13 +2,15 @@
 
 use crate::text::{Ident, Sql};
 
-/// A policy as it is asked for; it is always `TO PUBLIC`: roles are tested inside the expression, because through a
-/// view `TO` would be judged for the view's owner.
+/// A policy as it is asked for. Roles of keys are tested inside the expression, because through a view `TO` would be judged for the view's
+/// owner.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PolicyDef {
     pub name: Ident,
     pub permissive: bool,
     pub command: Command,
+    /// For whom it is; empty: PUBLIC.
+    pub to: Vec<Ident>,
     /// `None` where the command takes none (INSERT).
     pub using: Option<Condition>,
     pub check: Option<Condition>,
@@ -75,6 +77,17 @@ pub fn enable(schema: &Ident, table: &Ident, forces_owner: bool) -> Sql {
     sql
 }
 
+/// ENABLE, with whatever stands of FORCE.
+#[must_use]
+pub fn enable_only(schema: &Ident, table: &Ident) -> Sql {
+    on_table(schema, table, " enable row level security")
+}
+
+#[must_use]
+pub fn disable(schema: &Ident, table: &Ident) -> Sql {
+    on_table(schema, table, " disable row level security")
+}
+
 #[must_use]
 pub fn drop(schema: &Ident, table: &Ident, policy: &str) -> Option<Sql> {
     let mut sql = Sql::new();
@@ -95,6 +108,9 @@ pub fn create(schema: &Ident, table: &Ident, policy: &PolicyDef) -> Sql {
         Command::Update => " for update",
         Command::Delete => " for delete",
     });
+    for (i, role) in policy.to.iter().enumerate() {
+        sql.lit(if i == 0 { " to " } else { ", " }).ident(role);
+    }
     if let Some(using) = &policy.using {
         sql.lit(" using (");
         condition(&mut sql, using);
@@ -156,6 +172,7 @@ mod tests {
             name: id("p"),
             permissive,
             command: Command::Select,
+            to: Vec::new(),
             using: Some(using(permissive)),
             check: None,
         };

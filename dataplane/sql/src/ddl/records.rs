@@ -233,6 +233,14 @@ pub fn recorded_policy(
     [permissive, command, &roles.join(","), using.unwrap_or(""), check.unwrap_or("")].join("|")
 }
 
+/// As its owner; what stands in it and belongs to another role goes, too.
+#[must_use]
+pub fn drop_schema() -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("drop schema dl cascade");
+    sql
+}
+
 /// `select dl.publish(token)`: runs what is staged under the token. `token`: hexadecimal digits.
 #[must_use]
 pub fn publish(token: &str) -> Sql {

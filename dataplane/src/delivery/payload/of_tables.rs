@@ -40,6 +40,10 @@ impl PayloadQueries {
         tables: &[u32],
     ) -> Result<Option<PayloadQueries>, PayloadError> {
         let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
+        if !context.writes_sql() {
+            let what = "the tenant's database is an application's, where no SQL of callers runs; leave payloadQuery out";
+            return Err(PayloadError::Query(what.to_owned()));
+        }
         let mut queries = HashMap::with_capacity(tables.len());
         for table in tables {
             let entities = context.snapshot.catalog.entities.values();

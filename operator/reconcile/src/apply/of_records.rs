@@ -57,8 +57,10 @@ impl Logins<'_> {
         if !is_new && replicas::any_before(self.get(As::Operator).await?, 2).await? {
             return Err(PassError::Waits(OLD_REPLICAS.to_owned()));
         }
-        migrate::start_tenant(self.get(As::Owner).await?).await?;
-        let [connect, lend, take_back] = plan::lending(self.tenant, self.database);
+        let owner = self.get(As::Owner).await?;
+        migrate::start_tenant(owner).await?;
+        let database_owner = migrate::database_owner(owner).await?;
+        let [connect, lend, take_back] = plan::lending(self.tenant, &database_owner, self.database);
         self.apply(&[connect, lend], None).await?;
         let taken = migrate::take_over(self.get(As::Records).await?).await;
         self.apply(&[take_back], None).await?;

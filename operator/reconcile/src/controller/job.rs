@@ -10,6 +10,7 @@ use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::{leader, replicas, tenants};
 use rowgate_pg::failure::PgError;
+use rowgate_pg::introspect;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -17,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 use crate::apply::connection_cache::ConnectionCache;
 use crate::controller::hang;
 use crate::controller::pass_slots::{PassSlots, QUICK_PASS_TIMEOUT, SLOW_PASS_TIMEOUT};
-use crate::pass::{Memory, Pass, free_key, is_deleting, is_forced};
-use crate::removal::revocation;
+use crate::pass::{Memory, Pass, PassError, free_key, is_deleting, is_forced};
+use crate::removal::{adopted, retained, revocation};
 use crate::source::{ObjectRef, ResourceSource, Snapshot};
 use crate::status::TenantState;
 use crate::status::report;
@@ -202,7 +203,7 @@ pub(crate) async fn retire<S>(
     uid: &str,
     mut epoch: Option<i64>,
     spared: Option<Vec<String>>,
-) -> Result<(), PgError> {
+) -> Result<(), PassError> {
     let mut conn = session::connect(&shared.installation.operator()).await?;
     let Some(record) = tenants::find_by_uid(&mut conn, uid).await? else { return Ok(()) };
     if record.phase == tenants::Phase::Retained {
@@ -222,11 +223,21 @@ pub(crate) async fn retire<S>(
     if !is_gone {
         return Ok(());
     }
+    let from = format!("{}/{}", record.namespace, record.name);
+    let cluster = introspect::cluster(&mut conn, &record.id, &record.database).await?;
+    if adopted::is_adopted(&record, &cluster) {
+        // its row stays until that is done, so that it is tried again; no key of it works meanwhile
+        let (installation, connections) = (&shared.installation, &shared.connections);
+        adopted::give_back(installation, connections, shared.lead, &record, &cluster).await?;
+        retained::forget(shared.lead, &record, &mut conn).await?;
+        replicas::wake(&mut conn).await?;
+        tracing::info!(tenant = %record.slug, id = %record.id, from, "the Tenant is gone; its database is as it was before");
+        return Ok(());
+    }
     let mut open = leader::fence(&mut conn, shared.lead).await?;
     tenants::set_retained(&mut open, &record.id).await?;
-    open.commit().await?;
+    open.commit().await.map_err(PgError::from)?;
     replicas::wake(&mut conn).await?;
-    let from = format!("{}/{}", record.namespace, record.name);
     tracing::info!(tenant = %record.slug, id = %record.id, from, "the Tenant is gone; its keys are revoked and its database is kept");
     Ok(())
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::controller::job::Passed;
 use crate::controller::replica_poll::ReplicaPoll;
-use crate::pass::{Memory, REMEDY};
+use crate::pass::{Memory, PassError, REMEDY};
 use crate::source::{ResourceSource, SecretView};
 use crate::status::report;
 use crate::status::{Replicas, awaits_replicas};
@@ -27,7 +27,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
             Done::Passed(passed) => return self.passed(*passed),
             Done::Retired(uid, retired) => match retired {
                 Ok(()) => self.retired(&uid),
-                Err(PgError::Replaced) => return true,
+                Err(PassError::Pg(PgError::Replaced)) => return true,
                 Err(error) => {
                     tracing::warn!(tenant = uid, %error, "the Tenant is gone or cannot be read; keys that are not wanted are revoked as soon as its database answers");
                     if let Some(entry) = self.entries.get_mut(&uid) {

@@ -43,6 +43,8 @@ pub(crate) fn tenant(
         tenant: id.clone(),
         slug,
         database,
+        owner: TenantLogin::Owner.role(id),
+        is_adopted: !spec.database.create,
         generation: tenant.metadata.generation.unwrap_or(0),
         limits: Limits {
             max_page_size: limits.max_page_size.unwrap_or(defaults.max_page_size),
@@ -60,6 +62,7 @@ pub(crate) fn tenant(
             cors_origins: spec.cors.clone().unwrap_or_default().origins,
             graphql_cost: limits.graphql_cost.map_or(defaults.graphql_cost, u64::from),
             graphql_introspection: spec.graphql.clone().unwrap_or_default().introspection != Some(false),
+            callers_sql: spec.database.create,
             webhooks_allow_http: spec.webhooks.as_ref().and_then(|webhooks| webhooks.allow_http)
                 == Some(true),
         },

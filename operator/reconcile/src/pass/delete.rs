@@ -8,13 +8,15 @@ use rowgate_crds::{DeletionPolicy, PAUSED, Reason};
 use rowgate_pg::connect::session;
 use rowgate_pg::control::{leader, replicas, tenants};
 use rowgate_pg::failure::PgError;
+use rowgate_pg::introspect;
+use rowgate_pg::introspect::actual::Cluster;
 
 use super::release::{REMEDY, is_forced};
 use super::{Pass, PassError};
 use crate::desired::annotations;
 use crate::entropy;
 use crate::removal::retained::{self, Removal};
-use crate::removal::revocation;
+use crate::removal::{adopted, revocation};
 use crate::source::{Event, ResourceSource};
 use crate::status::TenantState;
 
@@ -82,6 +84,10 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         revoked?;
         self.release_keys(state, &Ok(BTreeSet::new())).await;
+        let cluster = introspect::cluster(&mut conn, &record.id, &record.database).await?;
+        if !self.tenant.spec.database.create || adopted::is_adopted(&record, &cluster) {
+            return self.give_back(&record, &cluster, &mut conn).await;
+        }
         if record.phase != tenants::Phase::Retained {
             self.unserve(&record, &mut conn).await?;
             if kept {
@@ -102,6 +108,30 @@ impl<S: ResourceSource> Pass<'_, S> {
             self.remove(&record, &mut conn).await?;
         }
         Ok(())
+    }
+
+    /// A database that was there before is as it was found.
+    async fn give_back(
+        &self,
+        record: &tenants::Record,
+        cluster: &Cluster,
+        conn: &mut sqlx::PgConnection,
+    ) -> Result<(), PassError> {
+        if record.phase != tenants::Phase::Retained {
+            self.unserve(record, conn).await?;
+        }
+        let left =
+            adopted::give_back(self.installation, self.connections, self.lead, record, cluster).await?;
+        let roles = match left.len() {
+            0 => "and every role of the Tenant is dropped".to_owned(),
+            n => format!("{n} roles are closed and will be dropped when no other database names them"),
+        };
+        let note = format!(
+            "database {} and its tables are as they were before this Tenant, {roles}",
+            record.database
+        );
+        self.event("DatabaseGivenBack", note, false).await?;
+        retained::forget(self.lead, record, conn).await
     }
 
     /// No replica serves it any more.

@@ -5,6 +5,7 @@ use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::locks::{self, Held};
 
 use crate::apply::ApplyError;
+use crate::plan::Finding;
 use crate::source::SourceError;
 
 /// Why a pass ended early. The Tenant's status says it; the next pass starts again.
@@ -24,6 +25,12 @@ pub(crate) enum PassError {
     Busy(String, Vec<Held>),
     #[error("{1}")]
     Refused(Reason, String),
+}
+
+impl From<Finding> for PassError {
+    fn from(finding: Finding) -> PassError {
+        PassError::Refused(finding.reason, finding.message)
+    }
 }
 
 impl From<ApplyError> for PassError {

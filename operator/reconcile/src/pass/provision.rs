@@ -1,6 +1,5 @@
 //! What stands before anything inside is planned: the tenant's row, its login roles and database, schema `dl`.
 
-use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
 use rowgate_pg::connect::session;
 use rowgate_pg::control::{leader, tenants};
@@ -15,11 +14,13 @@ use super::{Pass, PassError};
 use crate::apply::Logins;
 use crate::desired::Desired;
 use crate::entropy;
-use crate::plan::{self, As};
+use crate::plan::{self, As, adopted};
 use crate::source::ResourceSource;
 use crate::status::TenantState;
 
 mod migrations;
+
+const OLDER_REPLICAS: &str = "a database that was there before is adopted once no data plane of version 0.2 runs, which does not know of it; upgrade the data planes";
 
 impl<S: ResourceSource> Pass<'_, S> {
     /// The tenant's row in the control database, made before anything else exists.
@@ -95,18 +96,23 @@ impl<S: ResourceSource> Pass<'_, S> {
     pub(super) async fn roles_and_database(
         &self,
         state: &TenantState,
-        desired: &Desired,
+        desired: &mut Desired,
         logins: &mut Logins<'_>,
         looked: Option<Cluster>,
     ) -> Result<(Cluster, bool), PassError> {
-        let database = desired.database.as_str();
+        let database = &*desired.database.as_str().to_owned();
         let operator = self.installation.operator().role;
         let mut cluster = match looked {
             Some(cluster) => cluster,
             None => introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?,
         };
-        let foreign =
-            cluster.database.as_ref().filter(|there| there.owner != TenantLogin::Owner.role(&desired.tenant));
+        if desired.is_adopted {
+            desired.owner = adopted::judge(desired, &cluster, &operator)?;
+            if cluster.has_older_replicas {
+                return Err(PassError::Waits(OLDER_REPLICAS.to_owned()));
+            }
+        }
+        let foreign = cluster.database.as_ref().filter(|there| there.owner != desired.owner);
         if let Some(there) = foreign {
             let message = format!(
                 "database {database} exists and belongs to {}; rename it, or delete this Tenant and create it with another spec.database.name",
@@ -116,6 +122,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         let mut ops = plan::roles_and_database(desired, &cluster, &operator);
         if ops.is_empty() {
+            adopted::enters(desired, &cluster)?;
             return Ok((cluster, false));
         }
         if self.memory.converged.is_some() {
@@ -131,6 +138,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                 break;
             }
         }
+        adopted::enters(desired, &cluster)?;
         Ok((cluster, true))
     }
 

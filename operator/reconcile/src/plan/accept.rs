@@ -8,7 +8,7 @@ use rowgate_pg::introspect::actual::{QName, Relation, RelationKind, Routine, Ten
 use rowgate_sql::catalog::{EXPECTED_TS, EntityKind, EntityRecord};
 use rowgate_sql::text::Ident;
 
-use super::access::{definers, views};
+use super::access::{adopted, definers, views};
 use super::relationships::is_link;
 use super::{Finding, capture, protection};
 use crate::desired::{Desired, EntitySpec, Security};
@@ -112,6 +112,10 @@ pub(super) fn accept<'a>(
     for spec in &desired.entities {
         let judged = match closed.get(spec.name.as_str()) {
             Some(reason) => Err(reason.clone()),
+            None if spec.kind == EntityKind::Procedure && desired.is_adopted => Err(Finding::new(
+                Reason::SourceUnsupported,
+                "functions of the application are not called; expose the tables",
+            )),
             None if spec.kind == EntityKind::Procedure => routine::one(spec, db, owner),
             None => one(spec, desired, db, leaving),
         };
@@ -189,8 +193,9 @@ fn one<'a>(
         return Err(Finding::new(
             Reason::NotOwned,
             format!(
-                "{schema}.{object} belongs to {}; alter table {schema}.{object} owner to {owner}",
-                relation.owner
+                "{schema}.{object} belongs to {}{}; alter table {schema}.{object} owner to {owner}",
+                relation.owner,
+                if desired.is_adopted { ", and the database to another role" } else { "" }
             ),
         ));
     }
@@ -222,6 +227,7 @@ fn one<'a>(
     }
     let twins =
         desired.entities.iter().filter(|other| qname(other) == qname(spec) && other.kind == spec.kind);
+    adopted::fits(spec, desired, relation, db)?;
     protection::agreed(spec, twins)?;
     capture::fits(spec, relation, db)?;
     let is_leaving = leaving.contains(&qname(spec));

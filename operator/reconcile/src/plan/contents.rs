@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use rowgate_core::name::{EntityName, Ulid};
-use rowgate_core::role::{SHARED_ROLE, TenantLogin, set_role};
+use rowgate_core::role::{SHARED_ROLE, set_role};
 use rowgate_crds::Reason;
 use rowgate_pg::introspect::actual::{Cluster, TenantDb};
 use rowgate_sql::catalog::PermissionRecord;
@@ -15,7 +15,7 @@ use super::accept::{Accepted, accept};
 use super::access::readers::Readers;
 use super::access::rights::{self, Resolved};
 use super::access::views::Reached;
-use super::access::{acl, definers, foreign, graphql, scans, security};
+use super::access::{acl, adopted, definers, foreign, graphql, scans, security};
 use super::keys::Keys;
 use super::relationships::{self, Judged, Relationships};
 use super::roles_and_database::ident;
@@ -59,17 +59,17 @@ pub fn contents(
     new_id: &mut dyn FnMut() -> Ulid,
 ) -> Outcome {
     let desired = &*relationships::with_links(desired, db);
-    let owner = TenantLogin::Owner.role(&desired.tenant);
+    let owner = &*desired.owner;
     // data planes of version 0.2 close tables that are not FORCEd, and views of another owner
-    let forces = cluster.has_older_replicas;
-    let protection = protection::changes(desired, db, &owner, &closed.entities);
+    let forces = cluster.has_older_replicas && !desired.is_adopted;
+    let protection = protection::changes(desired, db, owner, &closed.entities);
     // the rights on a column that is about to be made stand in the same plan
     let db = protection.ahead.as_ref().unwrap_or(db);
     let mut entities = closed.entities.clone();
     entities.extend(protection.problems);
     let (accepted, refused, security) = loop {
-        let (accepted, refused) = accept(desired, db, &owner, &entities, &protection.leaving);
-        let security = security::changes(desired, forces, db, &accepted);
+        let (accepted, refused) = accept(desired, db, owner, &entities, &protection.leaving);
+        let security = security::changes(desired, cluster, forces, db, &accepted);
         if security.problems.is_empty() {
             break (accepted, refused, security);
         }
@@ -79,7 +79,7 @@ pub fn contents(
         problems: refused.problems,
         notes: security.notes.clone(),
         entities: accepted.keys().filter(|name| !relationships::is_link(name)).cloned().collect(),
-        events: protection.events,
+        events: protection.events.into_iter().chain(security.events.iter().cloned()).collect(),
         ..Outcome::default()
     };
 
@@ -188,7 +188,7 @@ pub fn contents(
     after.into_iter().for_each(|statement| push("let the owner see its rows", As::Owner, vec![statement]));
 
     // before rows say that they are captured
-    let capture = capture::changes(desired, db, &owner, &accepted).into_iter();
+    let capture = capture::changes(desired, db, owner, &accepted).into_iter();
     capture.for_each(|op| push(&op.about, op.login, op.statements));
 
     let (memberships, rows) = keys.assignments(rows_change);
@@ -206,6 +206,7 @@ pub fn contents(
     let mut returned = reached.returned(db);
     returned.extend(changes.of_views);
     push("give back views that no key reaches, and the rights for them", As::Owner, returned);
+    push("give back tables of the application", As::Owner, adopted::given_back(desired, db));
     // after everything that names a column which goes
     let unprotect = protection.after.into_iter().map(|op| (op.about, op.login, op.statements));
     unprotect.for_each(|(about, login, statements)| push(&about, login, statements));

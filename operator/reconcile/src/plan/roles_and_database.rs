@@ -13,6 +13,7 @@ use super::access::foreign;
 use super::{As, Op, Statement, differences};
 use crate::desired::Desired;
 
+pub(crate) mod adopted;
 pub(crate) mod migrations;
 
 /// Creates what is missing and brings back what was altered. `operator` is the login that runs it.
@@ -24,15 +25,23 @@ pub fn roles_and_database(desired: &Desired, actual: &Cluster, operator: &str) -
         ops.push(Op::new("unwanted memberships", As::Operator, strays));
     }
     let logins = logins(desired, actual);
+    let is_owner_repaired = owner_is_repaired(desired, actual);
     if !logins.is_empty() {
         ops.push(Op::new("the tenant's login roles", As::Operator, logins));
     }
+    ops.extend(adopted::begin(desired, actual, is_owner_repaired));
     if actual.database.is_none() {
         let template = if actual.has_template { TEMPLATE_DATABASE } else { "template0" };
         ops.extend(database(desired, operator, template));
     }
     ops.extend(migrations::changes(desired, actual, operator));
     ops
+}
+
+fn owner_is_repaired(desired: &Desired, actual: &Cluster) -> bool {
+    let name = TenantLogin::Owner.role(&desired.tenant);
+    let present = actual.roles.get(&name).map(|present| adopted::without_setting(desired, present));
+    present.is_some_and(|present| !repaired(&ident(&name), Kind::Login, &present).is_empty())
 }
 
 fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
@@ -56,7 +65,11 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
                 }
             }
             Some(present) => {
-                statements.extend(repaired(&role, kind, present));
+                let as_planned = match login {
+                    TenantLogin::Owner => adopted::without_setting(desired, present),
+                    _ => present.clone(),
+                };
+                statements.extend(repaired(&role, kind, &as_planned));
                 let can = || format!("role {name} may create databases");
                 let no = || Statement::from(roles::no_create_db(&role)).undoing([can()]);
                 statements.extend(present.create_db.then(no));
@@ -80,11 +93,12 @@ fn logins(desired: &Desired, actual: &Cluster) -> Vec<Statement> {
     statements
 }
 
-/// Which role which login is a member of. As `t<id>_sql` the login of requests ends the sessions of that role, and brings back its
+/// Which role which login is a member of. The login of the owner of an adopted database becomes that role and inherits nothing: views of
+/// its own would be read with what it inherits. As `t<id>_sql` the login of requests ends the sessions of that role, and brings back its
 /// password. The owner of the tables gives views to `t<id>_views`, and goes on changing and dropping them.
 fn members(desired: &Desired, actual: &Cluster) -> Vec<(String, String, Membership)> {
     let role = |login: TenantLogin| login.role(&desired.tenant);
-    let [auth, sql, owner] = [TenantLogin::Auth, TenantLogin::Sql, TenantLogin::Owner].map(role);
+    let [auth, sql, login] = [TenantLogin::Auth, TenantLogin::Sql, TenantLogin::Owner].map(role);
     let migrations = role(TenantLogin::Migrations);
     let present = actual.roles.get(&migrations);
     let is_open = present.is_some() && migrations::is_open(desired, present).is_some();
@@ -93,9 +107,12 @@ fn members(desired: &Desired, actual: &Cluster) -> Vec<(String, String, Membersh
         (shared.clone(), auth.clone(), Membership::Set),
         (shared, sql.clone(), Membership::Set),
         (sql, auth, Membership::Set),
-        (role(TenantLogin::Views), owner.clone(), Membership::Full),
     ];
-    members.extend(is_open.then_some((owner, migrations, Membership::Full)));
+    members.push(match desired.is_adopted {
+        true => (desired.owner.clone(), login, Membership::Set),
+        false => (role(TenantLogin::Views), login, Membership::Full),
+    });
+    members.extend(is_open.then_some((desired.owner.clone(), migrations, Membership::Full)));
     members
 }
 
@@ -147,11 +164,11 @@ fn database(desired: &Desired, operator: &str, template: &str) -> [Op; 3] {
     ]
 }
 
-/// What lets `t<id>_dl` make schema `dl` its own, and what takes that back: the rights of the owner of the tables, who gives it the right
-/// to connect first.
+/// What lets `t<id>_dl` make schema `dl` its own, and what takes that back: the rights of `owner`, the owner of the database, who gives it
+/// the right to connect first.
 #[must_use]
-pub fn lending(tenant: &Ulid, database: &str) -> [Op; 3] {
-    let [owner, records] = [TenantLogin::Owner, TenantLogin::Records].map(|login| ident(&login.role(tenant)));
+pub fn lending(tenant: &Ulid, owner: &str, database: &str) -> [Op; 3] {
+    let [owner, records] = [ident(owner), ident(&TenantLogin::Records.role(tenant))];
     let connect = grants::grant("CONNECT", &grants::Target::Database(ident(database)), records.as_str());
     let lend = roles::grant(&owner, [&records], Membership::Inherit);
     [

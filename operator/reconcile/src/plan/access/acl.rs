@@ -46,6 +46,19 @@ pub(in crate::plan) struct Subjects<'a> {
 }
 
 impl Subjects<'_> {
+    /// Whether `role` has on `target` what the plan says and nothing else. In a database that is adopted, others keep what they have.
+    fn plans(&self, target: &Target, role: &str) -> bool {
+        let is_in_dl = match target {
+            Target::Database(_) => false,
+            Target::Schema(schema)
+            | Target::Relation(schema, _)
+            | Target::Sequence(schema, _)
+            | Target::Columns(schema, ..) => schema.as_str() == "dl",
+            Target::Routine(signature) => signature.starts_with("dl."),
+        };
+        !self.desired.is_adopted || is_in_dl || self.cluster.roles.contains_key(role)
+    }
+
     /// Whether the rights of `role` differ only because of the rest of the plan, not because they were changed by hand.
     fn follow(&self, role: &str) -> bool {
         if role != SHARED_ROLE && !role.starts_with("set_") {
@@ -62,7 +75,9 @@ impl Subjects<'_> {
 pub(in crate::plan) fn changes(subjects: &Subjects<'_>) -> Changes {
     let wanted = wanted(subjects);
     let mut changes = differences(subjects, &wanted, &|role| !subjects.retiring.contains(role));
-    defaults(&mut changes, subjects.db);
+    if !subjects.desired.is_adopted {
+        defaults(&mut changes, subjects.db);
+    }
     changes
 }
 
@@ -98,7 +113,8 @@ fn differences(subjects: &Subjects<'_>, wanted: &Wanted, about: &dyn Fn(&str) ->
     let nothing = Acl::new();
     let mut changes = Changes::default();
     let mut object = |target: Target, actual: &Acl| {
-        diff(&mut changes, subjects, &target, actual, wanted.get(&target).unwrap_or(&nothing), about);
+        let about = |role: &str| about(role) && subjects.plans(&target, role);
+        diff(&mut changes, subjects, &target, actual, wanted.get(&target).unwrap_or(&nothing), &about);
     };
     if let Some(database) = &subjects.cluster.database {
         object(Target::Database(subjects.desired.database.clone()), &database.acl);
@@ -291,7 +307,8 @@ fn columns(changes: &mut Changes, subjects: &Subjects<'_>, wanted: &Wanted, abou
                 })
             };
             let actual: BTreeSet<_> = pairs(&column.acl).into_iter().filter(|pair| !taken(pair)).collect();
-            for (role, privilege) in actual.difference(&wanted).filter(|(role, _)| about(role)) {
+            let is_planned = |role: &str| about(role) && subjects.plans(&target, role);
+            for (role, privilege) in actual.difference(&wanted).filter(|(role, _)| is_planned(role)) {
                 let privilege = privilege.trim_end_matches('*').to_owned();
                 revoke.entry((privilege, role.clone())).or_default().push(ident(&column.name));
             }

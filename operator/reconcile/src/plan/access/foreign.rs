@@ -12,9 +12,8 @@ const DATABASE_OWNER: &str = "pg_database_owner";
 
 /// Whether a plan may grant and revoke on what belongs to `owner`.
 pub(in crate::plan) fn is_ours(desired: &Desired, owner: &str) -> bool {
-    let ours = [TenantLogin::Owner, TenantLogin::Records, TenantLogin::Views]
-        .map(|login| login.role(&desired.tenant));
-    ours.iter().any(|role| role == owner) || owner == DATABASE_OWNER
+    let ours = [TenantLogin::Records, TenantLogin::Views].map(|login| login.role(&desired.tenant));
+    ours.iter().any(|role| role == owner) || owner == desired.owner || owner == DATABASE_OWNER
 }
 
 /// A sentence each. `operator` is the login that makes the tenant's roles.
@@ -33,14 +32,16 @@ pub(in crate::plan) fn sentences(
         }));
     }
     let repairable = |m: &&Membership| m.grantor == operator || m.grantor == logins[1];
-    for m in cluster.memberships.iter().filter(|m| !repairable(m) && !designed(m, &logins, operator)) {
+    for m in cluster.memberships.iter().filter(|m| !repairable(m) && !designed(desired, m, &logins, operator)) {
         sentences.push(format!(
             "role {} is a member of {}, granted by {}; a DBA can run: revoke \"{}\" from \"{}\" granted by \"{}\";",
             m.member, m.role, m.grantor, m.role, m.member, m.grantor
         ));
     }
     for (kind, name, owner, acl) in objects(desired, db) {
-        sentences.extend(reached(acl).map(|role| {
+        // what PUBLIC has in a database of others stays
+        let reached = reached(acl).filter(|role| !desired.is_adopted || *role != "public");
+        sentences.extend(reached.map(|role| {
             format!(
                 "{kind} {name} belongs to {owner} and grants rights to {role}; a DBA can run: revoke all on {kind} {name} from {role};"
             )
@@ -84,12 +85,15 @@ fn attributes(role: &Role, by_operator: bool) -> impl Iterator<Item = (&'static 
 }
 
 /// PostgreSQL's own record that a role was made by another, and the shared role's members of every tenant.
-fn designed(m: &Membership, logins: &[String], operator: &str) -> bool {
+fn designed(desired: &Desired, m: &Membership, logins: &[String], operator: &str) -> bool {
     let maker = m.admin && !m.inherit && !m.set;
     let made = m.role.starts_with("key_") || m.role.starts_with("set_");
     match m.member.as_str() {
         member if member == operator => maker && (m.role == SHARED_ROLE || logins.contains(&m.role)),
         member if member == logins[1] => maker && made,
+        member if desired.is_adopted && member == logins[0] && m.role == desired.owner => {
+            m.set && !m.inherit && !m.admin
+        }
         member => m.role == SHARED_ROLE && is_shared_login(member) && m.set && !m.inherit && !m.admin,
     }
 }

@@ -35,7 +35,7 @@ const OF_EVENTS: [&str; 7] = [
 
 /// All of them. The keys login has no business here: what the owner makes in this database must never run as a role that creates roles.
 pub(super) fn rights(subjects: &Subjects<'_>) -> Vec<Right> {
-    let [owner, _, auth, sql, records, lookups, _, migrations] =
+    let [_, _, auth, sql, records, lookups, _, migrations] =
         TenantLogin::ALL.map(|login| login.role(&subjects.desired.tenant));
     let database = Target::Database(subjects.desired.database.clone());
     let logins = [&auth, &sql, &records, &lookups];
@@ -43,7 +43,7 @@ pub(super) fn rights(subjects: &Subjects<'_>) -> Vec<Right> {
         logins.into_iter().map(|login| (database.clone(), login.clone(), "CONNECT")).collect();
     let has_migrations = subjects.desired.migrations.is_some();
     rights.extend(has_migrations.then_some((database, migrations, "CONNECT")));
-    of_owner(&owner, &mut rights);
+    of_owner(&subjects.desired.owner, &mut rights);
     let has_events = subjects.accepted.values().any(|entity| entity.record.events);
     of_lookups(&lookups, has_events, &mut rights);
     match subjects.cluster.has_older_replicas {

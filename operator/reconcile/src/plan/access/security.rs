@@ -5,17 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use rowgate_core::name::EntityName;
 use rowgate_core::role::SHARED_ROLE;
 use rowgate_crds::Reason;
-use rowgate_pg::introspect::actual::{QName, Relation, TenantDb};
+use rowgate_pg::introspect::actual::{Cluster, QName, Relation, TenantDb};
 use rowgate_sql::catalog::{Action, EntityKind};
 use rowgate_sql::ddl::policies::{self, Command, Condition, PolicyDef, Rows};
 use rowgate_sql::ddl::records;
 use rowgate_sql::text::{Ident, Sql};
 use sha2::{Digest as _, Sha256};
 
+use super::adopted;
 use crate::desired::{Desired, PolicySpec, RowsSpec, Scope, Security};
 use crate::plan::accept::{Accepted, qname};
 use crate::plan::relationships::is_link;
 use crate::plan::{Finding, Of, Statement, differences};
+use crate::source::Event;
 
 /// The statements, whether one of them changes which rows a role sees, and the sentences for status.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub(in crate::plan) struct Changes {
     /// FORCE or NO FORCE of a table each, in a transaction of its own: readers of several tables would lock some of them the other way round.
     pub(in crate::plan) forces: Vec<Statement>,
     pub(in crate::plan) notes: Vec<String>,
+    /// Of roles that were given rights on tables of an application.
+    pub(in crate::plan) events: Vec<Event>,
     /// By entity: why its policies cannot be made.
     pub(in crate::plan) problems: BTreeMap<String, Finding>,
 }
@@ -31,6 +35,7 @@ pub(in crate::plan) struct Changes {
 /// `forces`: the owner of a table is filtered, too.
 pub(in crate::plan) fn changes(
     desired: &Desired,
+    cluster: &Cluster,
     forces: bool,
     db: &TenantDb,
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
@@ -51,9 +56,16 @@ pub(in crate::plan) fn changes(
         }
         changes.notes.extend(nobodies(desired, entity));
         match definitions(desired, entity) {
-            Ok(wanted) => {
-                changes.statements.extend(table(forces, db, entity, relation, &wanted));
-                changes.forces.extend(force(forces, entity, relation));
+            Ok(mut wanted) => {
+                let adopted = desired.is_adopted.then_some(cluster);
+                if let (Some(cluster), Some(wanted)) = (adopted, &mut wanted) {
+                    wanted.push(adopted::policy(cluster, relation));
+                    changes.events.extend(adopted::joined(cluster, &qname(entity.spec), relation));
+                }
+                changes.statements.extend(table((forces, desired.is_adopted), db, entity, relation, &wanted));
+                if !desired.is_adopted {
+                    changes.forces.extend(force(forces, entity, relation));
+                }
             }
             Err(finding) => {
                 changes.problems.insert(entity.spec.name.to_string(), finding);
@@ -74,6 +86,7 @@ fn definitions(desired: &Desired, entity: &Accepted<'_>) -> Result<Option<Vec<Po
                 name: ident("all_rows"),
                 permissive: true,
                 command: Command::All,
+                to: Vec::new(),
                 using: Some(rows),
                 check: None,
             }]))
@@ -88,6 +101,8 @@ fn definitions(desired: &Desired, entity: &Accepted<'_>) -> Result<Option<Vec<Po
 /// A policy of the manifest is one of PostgreSQL for all four actions, or one for each action it names.
 fn one(desired: &Desired, entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Vec<PolicyDef>, Finding> {
     let roles = match &spec.roles {
+        // it holds for keys alone
+        None if desired.is_adopted && spec.restrictive => Some(every_key(desired)),
         None => None,
         Some(names) => Some(roles(desired, spec, names)?),
     };
@@ -122,7 +137,8 @@ fn one(desired: &Desired, entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Ve
             Command::Select | Command::Delete => (Some(using.clone()), None),
             Command::All | Command::Update => (Some(using.clone()), check.clone()),
         };
-        Ok(PolicyDef { name: named(command)?, permissive: !spec.restrictive, command, using, check })
+        let (name, to) = (named(command)?, Vec::new());
+        Ok(PolicyDef { name, permissive: !spec.restrictive, command, to, using, check })
     };
     commands.into_iter().map(definition).collect()
 }
@@ -153,6 +169,12 @@ fn nobodies(desired: &Desired, entity: &Accepted<'_>) -> Vec<String> {
         names.into_iter().map(sentence).collect::<Vec<_>>()
     };
     specs.iter().flat_map(of).collect()
+}
+
+/// The database roles of all keys.
+fn every_key(desired: &Desired) -> Vec<String> {
+    let roles = desired.keys.iter().map(|key| key.role().to_string()).chain([SHARED_ROLE.to_owned()]);
+    roles.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// Database roles for names of ApiKeys. An unknown name stands for no role.
@@ -218,7 +240,7 @@ fn force(forces: bool, entity: &Accepted<'_>, relation: &Relation) -> Option<Sta
 }
 
 fn table(
-    forces: bool,
+    (forces, is_adopted): (bool, bool),
     db: &TenantDb,
     entity: &Accepted<'_>,
     relation: &Relation,
@@ -230,9 +252,16 @@ fn table(
     let mut statements = Vec::new();
     if !relation.rls_enabled {
         let off = format!("row-level security of {table} is off");
-        statements.push(says(policies::enable(schema, object, forces)).undoing([off]));
+        let enable = match is_adopted {
+            true => policies::enable_only(schema, object),
+            false => policies::enable(schema, object, forces),
+        };
+        statements.push(says(enable).undoing([off]));
     }
     let Some(wanted) = wanted else { return statements };
+    if is_adopted {
+        statements.extend(adopted::record(db, &qname(entity.spec), relation));
+    }
     let record = |policy: &str| format!("{}.{}.{policy}", schema.as_str(), object.as_str());
     let stands = |definition: &PolicyDef| -> bool {
         let name = definition.name.as_str();

@@ -38,7 +38,8 @@ impl<'a> Reached<'a> {
     ) -> Reached<'a> {
         let [owner_of_tables, own] = owners(desired);
         let mut reached = Reached { own, owner_of_tables, ..Reached::default() };
-        if forces {
+        // views of an application stay its own, and none of them is an entity
+        if forces || desired.is_adopted {
             return reached;
         }
         let mut seen = BTreeSet::new();
@@ -143,7 +144,7 @@ fn give(name: &QName, owner: &str) -> Sql {
 
 /// The owner of the tables, and that of views which keys reach.
 pub(in crate::plan) fn owners(desired: &Desired) -> [String; 2] {
-    [TenantLogin::Owner, TenantLogin::Views].map(|login| login.role(&desired.tenant))
+    [desired.owner.clone(), TenantLogin::Views.role(&desired.tenant)]
 }
 
 /// What its rules and its policies read.

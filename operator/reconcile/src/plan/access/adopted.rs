@@ -1,0 +1,216 @@
+//! Tables of an application that was there before: what it and its other roles go on seeing, and how a table is given back as it was found.
+//!
+//! A table is ENABLEd and its owner, whom no policy holds, sees every row. PostgreSQL chooses policies by role before it plans, so the policy
+//! [`OTHERS`] `TO` the other roles gives them every row and costs the queries of keys nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rowgate_crds::Reason;
+use rowgate_pg::introspect::actual::{Acl, Cluster, QName, Relation, TenantDb};
+use rowgate_sql::catalog::EntityKind;
+use rowgate_sql::ddl::policies::{self, Command, Condition, PolicyDef, Rows};
+use rowgate_sql::ddl::records;
+use rowgate_sql::text::Ident;
+use serde::{Deserialize, Serialize};
+
+use super::acl::ident;
+use crate::desired::{Desired, EntitySpec, Security};
+use crate::plan::accept::qname;
+use crate::plan::{Finding, Statement, differences};
+use crate::source::Event;
+
+/// The policy by which the other roles of an application see every row.
+const OTHERS: &str = "rowgate_others";
+/// Their members may read, or write, every table without a right on it.
+const PREDEFINED: [&str; 2] = ["pg_read_all_data", "pg_write_all_data"];
+/// In `dl.applied`: a table whose row-level security was off when it was adopted.
+const KIND: &str = "adopted";
+
+/// A table whose row-level security Rowgate enabled.
+#[derive(Debug, Serialize, Deserialize)]
+struct Recorded {
+    oid: u32,
+    schema: String,
+    name: String,
+}
+
+fn key(name: &QName, relation: &Relation) -> String {
+    format!("{}.{}#{}", name.0, name.1, relation.oid)
+}
+
+/// Whether Rowgate enabled the row-level security of this table.
+fn is_recorded(db: &TenantDb, name: &QName, relation: &Relation) -> bool {
+    db.applied.contains_key(&(KIND.to_owned(), key(name, relation)))
+}
+
+/// What is to be recorded when row-level security is enabled.
+pub(super) fn record(db: &TenantDb, name: &QName, relation: &Relation) -> Option<Statement> {
+    let recorded = Recorded { oid: relation.oid, schema: name.0.clone(), name: name.1.clone() };
+    let text = serde_json::to_string(&recorded).expect("names are plain values");
+    let is_there = is_recorded(db, name, relation);
+    (!is_there).then(|| records::put_applied(KIND, &key(name, relation), "", &text).into())
+}
+
+/// Whether an entity can stand on something of the application; `Ok` in a database that Rowgate made.
+pub(in crate::plan) fn fits(
+    spec: &EntitySpec,
+    desired: &Desired,
+    relation: &Relation,
+    db: &TenantDb,
+) -> Result<(), Finding> {
+    if !desired.is_adopted {
+        return Ok(());
+    }
+    let name = qname(spec);
+    let text = format!("{}.{}", name.0, name.1);
+    let unsupported = |message: String| Err(Finding::new(Reason::SourceUnsupported, message));
+    if spec.kind == EntityKind::View {
+        return Err(Finding::new(
+            Reason::ViewUnsafe,
+            format!(
+                "{text} is a view of the application, which PostgreSQL reads with its owner's rights, past every policy; expose the tables that it reads"
+            ),
+        ));
+    }
+    if spec.protection.is_some() {
+        return unsupported(format!(
+            "concurrencyProtection adds a column that the application's own writes do not keep; leave it out for {text}"
+        ));
+    }
+    if relation.is_partition || !relation.parents.is_empty() {
+        return unsupported(format!(
+            "{text} is a partition or inherits from another table, whose policies do not hold for it; expose the table above it"
+        ));
+    }
+    if let Some(right) = of_public(relation) {
+        return Err(Finding::new(
+            Reason::RightsMissing,
+            format!(
+                "PUBLIC has {right} on {text}, and so would every key, past its permissions; grant it to the roles that need it instead, then run: revoke all on {text} from public;"
+            ),
+        ));
+    }
+    if is_recorded(db, &name, relation) {
+        return added(db, &name, relation).map_or(Ok(()), |policy| {
+            Err(Finding::new(
+                Reason::PolicyRefused,
+                format!(
+                    "policy {policy} on {text} was made by somebody else while Rowgate holds the table's row-level security; drop it, or declare it in rowLevelSecurity"
+                ),
+            ))
+        });
+    }
+    of_others(spec, relation, &text)
+}
+
+/// A privilege that everybody has on the table or one of its columns.
+fn of_public(relation: &Relation) -> Option<&str> {
+    let acls = std::iter::once(&relation.acl).chain(relation.columns.iter().map(|column| &column.acl));
+    acls.filter_map(|acl| acl.get("public")?.iter().next()).next().map(|it| it.trim_end_matches('*'))
+}
+
+/// A policy that no plan made.
+fn added<'a>(db: &TenantDb, name: &QName, relation: &'a Relation) -> Option<&'a str> {
+    let is_known = |policy: &&String| {
+        let record = format!("{}.{}.{policy}", name.0, name.1);
+        db.applied.contains_key(&("policy".to_owned(), record))
+    };
+    relation.policies.keys().find(|policy| !is_known(policy)).map(String::as_str)
+}
+
+/// Row-level security that the application has already is its own: it is taken as it is, or not at all.
+fn of_others(spec: &EntitySpec, relation: &Relation, text: &str) -> Result<(), Finding> {
+    let refused = |message: String| Err(Finding::new(Reason::PolicyRefused, message));
+    let is_existing = spec.security == Security::Existing;
+    match (relation.rls_enabled, is_existing) {
+        (true, true) => Ok(()),
+        (false, true) => refused(format!(
+            "rowLevelSecurity.existing: row-level security of {text} is off; enable it together with policies for the application's roles, or declare policies here"
+        )),
+        (true, false) => refused(format!(
+            "the application has row-level security on {text} already; set rowLevelSecurity.existing: true, by which its policies hold for keys, too"
+        )),
+        (false, false) if !relation.policies.is_empty() => refused(format!(
+            "{text} has policies that are switched off, which would hold for the application's roles once row-level security is enabled; drop them"
+        )),
+        (false, false) if relation.rls_forced => refused(format!(
+            "row-level security of {text} is forced on its owner, which would filter the application once it is enabled; alter table {text} no force row level security"
+        )),
+        (false, false) => Ok(()),
+    }
+}
+
+/// The roles that had rights on the table besides its owner and Rowgate's, and those that need none.
+fn others<'a>(cluster: &Cluster, relation: &'a Relation) -> BTreeSet<&'a str> {
+    let acls = std::iter::once(&relation.acl).chain(relation.columns.iter().map(|column| &column.acl));
+    let grantees = acls.flat_map(Acl::keys).map(String::as_str);
+    let others = grantees.filter(|role| *role != "public" && !cluster.roles.contains_key(*role));
+    others.chain(PREDEFINED).collect()
+}
+
+/// What gives them every row.
+pub(super) fn policy(cluster: &Cluster, relation: &Relation) -> PolicyDef {
+    let every = Condition { roles: None, permissive: true, rows: Rows::All };
+    PolicyDef {
+        name: ident(OTHERS),
+        permissive: true,
+        command: Command::All,
+        to: others(cluster, relation).into_iter().map(ident).collect(),
+        using: Some(every.clone()),
+        check: Some(every),
+    }
+}
+
+/// Says who is given every row although the table was adopted before.
+pub(super) fn joined(cluster: &Cluster, name: &QName, relation: &Relation) -> Option<Event> {
+    let there = &relation.policies.get(OTHERS)?.roles;
+    let new: Vec<&str> = others(cluster, relation).into_iter().filter(|role| !there.contains(*role)).collect();
+    (!new.is_empty()).then(|| Event {
+        reason: "RoleJoined".to_owned(),
+        note: format!(
+            "{} got rights on {}.{} and sees every row of it from now on, as the application's other roles do",
+            differences::list(new.iter().copied()),
+            name.0,
+            name.1
+        ),
+        warning: false,
+    })
+}
+
+/// What gives tables back that no entity names any more: Rowgate's policies go, and row-level security is off, as it was.
+pub(in crate::plan) fn given_back(desired: &Desired, db: &TenantDb) -> Vec<Statement> {
+    let mut statements: Vec<Statement> = Vec::new();
+    for ((_, key), applied) in db.applied.iter().filter(|((kind, _), _)| kind == KIND) {
+        let Ok(recorded) = serde_json::from_str::<Recorded>(&applied.recorded) else { continue };
+        let found = db.relations.iter().find(|(_, relation)| relation.oid == recorded.oid);
+        let was = (recorded.schema, recorded.name);
+        let is_named = |spec: &EntitySpec| qname(spec) == was;
+        if found.is_some_and(|(name, _)| *name == was) && desired.entities.iter().any(is_named) {
+            continue;
+        }
+        if let Some((name, relation)) = found {
+            statements.extend(dropped(db, name, &was, relation));
+            let (schema, object) = (ident(&name.0), ident(&name.1));
+            statements.push(policies::disable(&schema, &object).into());
+        }
+        statements.push(records::drop_applied(KIND, key).into());
+    }
+    statements
+}
+
+/// Its policies; they are recorded under the name that the table had.
+fn dropped(db: &TenantDb, name: &QName, was: &QName, relation: &Relation) -> Vec<Statement> {
+    let (schema, object): (Ident, Ident) = (ident(&name.0), ident(&name.1));
+    let record = |policy: &str| format!("{}.{}.{policy}", was.0, was.1);
+    let known: BTreeMap<&str, String> = relation
+        .policies
+        .keys()
+        .map(|policy| (policy.as_str(), record(policy)))
+        .filter(|(_, record)| db.applied.contains_key(&("policy".to_owned(), record.clone())))
+        .collect();
+    let drop = |(policy, record): (&str, String)| {
+        let drop = policies::drop(&schema, &object, policy).map(Statement::from);
+        drop.into_iter().chain([records::drop_applied("policy", &record).into()]).collect::<Vec<_>>()
+    };
+    known.into_iter().flat_map(drop).collect()
+}

@@ -1,0 +1,1 @@
+alter table trade.customers add column email text;

@@ -1,0 +1,1 @@
+create table trade.suppliers (id bigint primary key, name text not null);

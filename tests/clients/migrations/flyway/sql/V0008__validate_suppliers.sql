@@ -1,0 +1,1 @@
+alter table trade.products validate constraint products_supplier;

@@ -1,0 +1,1 @@
+create index concurrently orders_customer_index on trade.orders (customer);

@@ -1,0 +1,1 @@
+alter type trade.status add value 'shipped';

@@ -1,0 +1,1 @@
+update trade.orders set status = 'shipped' where id % 10 = 0;

@@ -1,0 +1,1 @@
+drop view trade.open_orders;

@@ -1,0 +1,1 @@
+alter table trade.orders alter column amount type bigint;

@@ -1,0 +1,1 @@
+alter table trade.orders rename column note to remark;

@@ -1,0 +1,1 @@
+insert into trade.orders_new select * from trade.orders;

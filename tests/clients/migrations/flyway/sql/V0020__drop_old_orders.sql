@@ -1,0 +1,1 @@
+drop table trade.orders_old;

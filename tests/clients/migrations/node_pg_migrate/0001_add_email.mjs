@@ -1,0 +1,3 @@
+export const up = (pgm) => {
+  pgm.sql(`alter table trade.customers add column email text`);
+};

@@ -1,0 +1,3 @@
+export const up = (pgm) => {
+  pgm.sql(`update trade.customers set email = 'c' || id || '@example.com' where email is null`);
+};

@@ -1,0 +1,3 @@
+export const up = (pgm) => {
+  pgm.sql(`alter table trade.customers alter column email set default 'unknown', alter column email set not null`);
+};

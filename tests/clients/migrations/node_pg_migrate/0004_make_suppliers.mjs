@@ -1,0 +1,3 @@
+export const up = (pgm) => {
+  pgm.sql(`create table trade.suppliers (id bigint primary key, name text not null)`);
+};

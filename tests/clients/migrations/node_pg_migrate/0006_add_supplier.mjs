@@ -1,0 +1,3 @@
+export const up = (pgm) => {
+  pgm.sql(`alter table trade.products add column supplier bigint not null default 1`);
+};

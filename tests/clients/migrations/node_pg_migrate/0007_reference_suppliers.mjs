@@ -1,0 +1,4 @@
+export const up = (pgm) => {
+  pgm.sql(`alter table trade.products add constraint products_supplier foreign key (supplier)
+  references trade.suppliers not valid`);
+};

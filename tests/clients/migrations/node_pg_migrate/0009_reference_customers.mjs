@@ -1,0 +1,3 @@
+export const up = (pgm) => {
+  pgm.sql(`alter table trade.orders add constraint orders_customer foreign key (customer) references trade.customers`);
+};

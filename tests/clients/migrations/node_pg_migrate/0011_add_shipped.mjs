@@ -1,0 +1,4 @@
+export const up = (pgm) => {
+  pgm.noTransaction();
+  pgm.sql(`alter type trade.status add value 'shipped'`);
+};

@@ -1,0 +1,3 @@
+export const up = (pgm) => {
+  pgm.sql(`drop view trade.open_orders`);
+};

@@ -1,0 +1,3 @@
+export const up = (pgm) => {
+  pgm.sql(`alter table trade.orders rename column note to remark`);
+};

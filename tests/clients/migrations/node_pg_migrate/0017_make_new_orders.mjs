@@ -1,0 +1,4 @@
+export const up = (pgm) => {
+  pgm.sql(`create table trade.orders_new (like trade.orders including all, currency text not null default 'EUR',
+  foreign key (customer) references trade.customers)`);
+};

@@ -1,0 +1,3 @@
+export const up = (pgm) => {
+  pgm.sql(`drop table trade.orders_old`);
+};

