@@ -60,6 +60,8 @@ pub(super) fn first(installation: &Installation) -> Desired {
     Desired {
         slug: "pairs".parse().expect("a slug"),
         database: ident("pairs"),
+        owner: TenantLogin::Owner.role(&tenant),
+        is_adopted: false,
         generation: 1,
         limits: Limits::default(),
         shared: Vec::new(),
