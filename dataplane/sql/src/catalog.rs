@@ -21,7 +21,7 @@ pub use nesting::{MAX_NESTING, Structures, TypeRow};
 pub use record::{Action, EntityRecord, PermissionRecord, RelationshipRecord, ThroughRecord};
 pub use relationship::{Link, Relationship, Through};
 pub use routine::{Mode, Output, Param, Returns, Routine, RoutineInfo, RoutineKind, Volatility};
-pub use scope::{Protocol, Rights, Scope};
+pub use scope::{ClosedEntity, Protocol, Rights, Scope};
 
 /// A tenant's entities and permission sets at one generation of `dl.state`.
 #[derive(Debug, Clone, Default)]

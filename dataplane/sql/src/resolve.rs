@@ -26,8 +26,8 @@ pub use filter::{FilterRefusal, Found, Subject, Takes};
 pub use groups::groups;
 pub use path::PathRefusal;
 pub use refusal::{
-    CallRefusal, ExpandRefusal, GroupRefusal, OrderRefusal, Refusal, Right, RowWrite, Unknown, Valued,
-    VersionRefusal, WriteRefusal,
+    CallRefusal, Closure, ExpandRefusal, GroupRefusal, OrderRefusal, Refusal, Right, RowWrite, Unknown,
+    Valued, VersionRefusal, WriteRefusal,
 };
 pub use value::ValueRefusal;
 pub(crate) use value::input::bind as stored;
@@ -137,6 +137,7 @@ pub(crate) fn find<'a>(
     name: &EntityName,
     see: fn(&'a Arc<Entity>, &'a Scope) -> Option<Visible<'a>>,
 ) -> Result<Visible<'a>, Refusal> {
+    exists(scope, name)?;
     let entity = catalog.entities.get(name).ok_or(Refusal::NoEntity)?;
     if call::may(entity, scope) {
         return Err(Refusal::OnlyCalled);
@@ -156,12 +157,20 @@ pub(crate) fn may_use(entity: &Arc<Entity>, scope: &Scope) -> bool {
     call::may(entity, scope) || Visible::for_write(entity, scope).is_some()
 }
 
+/// Whether what the entity stands for exists and is granted; a scope without a permission on it is not told.
+fn exists(scope: &Scope, name: &EntityName) -> Result<(), Refusal> {
+    match scope.is_closed(name) {
+        true => Err(Refusal::Closed(Closure::Absent)),
+        false => Ok(()),
+    }
+}
+
 /// Whether the entity may be used as it stands in the database now.
 fn open(catalog: &Catalog, entity: &Entity) -> Result<(), Refusal> {
     if !catalog.unguarded.contains(&entity.name) {
         return Ok(());
     }
-    Err(Refusal::Closed(entity.kind))
+    Err(Refusal::Closed(Closure::Unguarded(entity.kind)))
 }
 
 fn by_key(visible: &Visible<'_>, path: &[(String, String)]) -> Result<Predicate, Refusal> {

@@ -73,7 +73,8 @@ pub(crate) fn problem_of_failure(
     }
 }
 
-/// As [`problem_of_failure`], of what became of a statement about `entity`: an entity that is not granted looks like one that does not exist.
+/// As [`problem_of_failure`], of what became of a statement about `entity`. One that the catalog gives the key and the database does
+/// not is being replaced, and comes back; one that neither gives looks like one that does not exist.
 pub(crate) fn problem_of(
     caller: &Caller,
     context: &KeyContext,
@@ -85,7 +86,10 @@ pub(crate) fn problem_of(
     match problem_of_failure(caller, context, wording, failure, invalid_value) {
         RetryReason::Denied(_) => {
             let scope = context.snapshot.scope(&context.key);
-            RetryReason::Denied(rest::not_found(&context.snapshot.catalog, &scope, entity.name.as_str()))
+            RetryReason::Denied(match scope.entities.contains_key(&entity.name) {
+                true => Problem::unavailable(),
+                false => rest::not_found(&context.snapshot.catalog, &scope, entity.name.as_str()),
+            })
         }
         miss => miss,
     }

@@ -258,6 +258,10 @@ fn unanswered(
             context.snapshot.forget(&caller.credential);
             RetryReason::Doubtful(Problem::unavailable())
         }
+        // PostgreSQL looks at the grants before it runs anything: a table that was just created has none yet
+        Failure::Denied(cause) if cause.is_of_grants && !cause.is_inside => {
+            RetryReason::Denied(Problem::unavailable().of_nothing_written())
+        }
         Failure::Denied(_) => RetryReason::Doubtful(Problem::new(
             Code::Forbidden,
             "a policy of the table does not allow this API key to write or to read this row; change its values",

@@ -168,6 +168,8 @@ pub struct Cause {
     pub rule: Option<Box<Rule>>,
     /// It was raised in a statement of a trigger, of a cascade, or of another routine.
     pub is_inside: bool,
+    /// It is PostgreSQL's own check of what is granted, and no policy or code that says the same.
+    pub is_of_grants: bool,
 }
 
 /// A rule of a relation. What is not said is empty.
@@ -189,7 +191,15 @@ impl Failure {
 impl Cause {
     pub(super) fn ours(message: impl Into<String>) -> Cause {
         let (sqlstate, message) = (None, message.into());
-        Cause { sqlstate, message, parameter: None, column: None, rule: None, is_inside: false }
+        Cause {
+            sqlstate,
+            message,
+            parameter: None,
+            column: None,
+            rule: None,
+            is_inside: false,
+            is_of_grants: false,
+        }
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use rowgate_core::name::EntityName;
 
 use super::{
-    Action, Catalog, Constraint, EXPECTED_TS, Entity, EntityKind, EntityRecord, Field, FieldType, Filling,
-    Limits, PermissionRecord, RelationshipRecord, Rights, RoutineInfo, Scope, WriteMethod, WriteSupport,
-    relationship,
+    Action, Catalog, ClosedEntity, Constraint, EXPECTED_TS, Entity, EntityKind, EntityRecord, Field,
+    FieldType, Filling, Limits, PermissionRecord, RelationshipRecord, Rights, RoutineInfo, Scope,
+    WriteMethod, WriteSupport, relationship,
 };
 use crate::text::{BuiltIn, Ident};
 
@@ -72,7 +72,7 @@ pub struct ColumnInfo {
 /// and named in [`Catalog::missing`]; so is one that is to be protected, or to hide rows, without the column for it. One
 /// whose routine is SECURITY DEFINER without leave, or not the only one of its name, is in [`Catalog::unguarded`]. A
 /// permission on a column that is not there gives nothing, and none on one that nobody
-/// holds a right on.
+/// holds a right on; an entity of which nothing is left by that, or that is missing, is in [`Scope::closed`].
 #[must_use]
 pub fn build(
     generation: i64,
@@ -84,6 +84,7 @@ pub fn build(
 ) -> Catalog {
     let tables: HashMap<_, _> = columns.iter().map(|t| ((&t.schema, &t.object), t)).collect();
     let mut catalog = Catalog { generation, limits, ..Catalog::default() };
+    let mut missing: HashMap<EntityName, ClosedEntity> = HashMap::new();
     for record in entities {
         let found = match record.kind {
             EntityKind::Table | EntityKind::View => {
@@ -103,12 +104,16 @@ pub fn build(
             Some(entity) => {
                 catalog.entities.insert(record.name, Arc::new(entity));
             }
-            None => catalog.missing.push(record.name.as_str().to_owned()),
+            None => {
+                catalog.missing.push(record.name.as_str().to_owned());
+                let closed = ClosedEntity::from(&record);
+                missing.insert(record.name, closed);
+            }
         }
     }
     look_below(&mut catalog);
     for (role, permissions) in sets {
-        catalog.scopes.insert(role, Arc::new(scope(&catalog.entities, &permissions)));
+        catalog.scopes.insert(role, Arc::new(scope(&catalog.entities, &missing, &permissions)));
     }
     catalog
 }
@@ -259,14 +264,29 @@ fn field(record: &EntityRecord, column: &ColumnInfo, view: &ViewInfo) -> Field {
     }
 }
 
-fn scope(entities: &BTreeMap<EntityName, Arc<Entity>>, permissions: &[PermissionRecord]) -> Scope {
+fn scope(
+    entities: &BTreeMap<EntityName, Arc<Entity>>,
+    missing: &HashMap<EntityName, ClosedEntity>,
+    permissions: &[PermissionRecord],
+) -> Scope {
     let mut all: HashMap<EntityName, Rights> = HashMap::new();
+    let mut closed: HashMap<EntityName, ClosedEntity> = HashMap::new();
     for permission in permissions {
-        let Some(entity) = entities.get(&permission.entity) else { continue };
+        let Some(entity) = entities.get(&permission.entity) else {
+            let missing = missing.get(&permission.entity).copied();
+            closed.extend(missing.map(|it| (permission.entity.clone(), it)));
+            continue;
+        };
         let rights = all.entry(permission.entity.clone()).or_insert_with(|| nothing(entity));
         grant(rights, entity, permission);
     }
-    Scope { entities: Arc::new(all), ..Scope::default() }
+    for (name, rights) in &all {
+        let entity = &entities[name];
+        if !entity.fields.is_empty() && !rights.is_of_any_field() {
+            closed.insert(name.clone(), ClosedEntity::from(&**entity));
+        }
+    }
+    Scope { entities: Arc::new(all), closed: Arc::new(closed), ..Scope::default() }
 }
 
 fn nothing(entity: &Entity) -> Rights {

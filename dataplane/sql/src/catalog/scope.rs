@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use rowgate_core::name::EntityName;
 
-use super::Entity;
+use super::{Entity, EntityRecord};
 
 /// What one role may do: entity by entity, absent means no.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     /// Shared with the same rights over other protocols.
     pub entities: Arc<HashMap<EntityName, Rights>>,
+    /// Those that it has a permission on and that cannot be used now: what they stand for does not exist, or none of the columns
+    /// is granted yet, as in a table that was just created.
+    pub closed: Arc<HashMap<EntityName, ClosedEntity>>,
     /// What does not belong to it is not there.
     pub protocol: Protocol,
 }
@@ -24,6 +27,35 @@ pub enum Protocol {
     GraphQl,
 }
 
+/// Over which protocols an entity is served that is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClosedEntity {
+    rest: bool,
+    /// `None`: as over REST.
+    graphql: Option<bool>,
+}
+
+impl From<&EntityRecord> for ClosedEntity {
+    fn from(record: &EntityRecord) -> ClosedEntity {
+        ClosedEntity { rest: record.rest, graphql: record.graphql.enabled }
+    }
+}
+
+impl From<&Entity> for ClosedEntity {
+    fn from(entity: &Entity) -> ClosedEntity {
+        ClosedEntity { rest: entity.rest, graphql: entity.graphql.enabled }
+    }
+}
+
+impl Protocol {
+    fn serves(self, rest: bool, graphql: Option<bool>) -> bool {
+        match self {
+            Protocol::Rest => rest,
+            Protocol::GraphQl => graphql.unwrap_or(rest),
+        }
+    }
+}
+
 impl Scope {
     /// The same rights over another protocol.
     #[must_use]
@@ -34,10 +66,13 @@ impl Scope {
     /// Whether the entity is served over it.
     #[must_use]
     pub fn serves(&self, entity: &Entity) -> bool {
-        match self.protocol {
-            Protocol::Rest => entity.rest,
-            Protocol::GraphQl => entity.graphql.enabled.unwrap_or(entity.rest),
-        }
+        self.protocol.serves(entity.rest, entity.graphql.enabled)
+    }
+
+    /// Whether the entity is one of [`Scope::closed`], and served over it.
+    #[must_use]
+    pub fn is_closed(&self, entity: &EntityName) -> bool {
+        self.closed.get(entity).is_some_and(|it| self.protocol.serves(it.rest, it.graphql))
     }
 }
 
@@ -51,4 +86,11 @@ pub struct Rights {
     pub delete: bool,
     /// The routine may be called.
     pub execute: bool,
+}
+
+impl Rights {
+    /// Whether any field may be read, created or updated.
+    pub(super) fn is_of_any_field(&self) -> bool {
+        [&self.read, &self.create, &self.update].iter().any(|list| list.contains(&true))
+    }
 }

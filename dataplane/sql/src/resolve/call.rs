@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rowgate_core::name::EntityName;
 use rowgate_core::nearest::nearest;
 
-use super::open;
 use super::refusal::{CallRefusal, Refusal, Unknown, Valued};
 use super::value::input;
+use super::{exists, open};
 use crate::catalog::{Catalog, Entity, Mode, Param, Routine, Scope};
 use crate::query::{Argument, Call};
 use crate::request::Body;
@@ -29,6 +29,7 @@ fn called<'a>(
     scope: &Scope,
     entity: &EntityName,
 ) -> Result<(&'a Arc<Entity>, &'a Routine), Refusal> {
+    exists(scope, entity)?;
     let found = catalog.entities.get(entity).filter(|found| may(found, scope));
     let found = found.ok_or(Refusal::NoEntity)?;
     let routine = found.routine.as_ref().ok_or(Refusal::NoEntity)?;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rowgate_core::name::EntityName;
 use rowgate_core::nearest::nearest;
 
-use super::refusal::{Refusal, Unknown};
+use super::refusal::{Closure, Refusal, Unknown};
 use super::visible::Visible;
-use crate::catalog::{EntityKind, Relationship};
+use crate::catalog::Relationship;
 use crate::query::Reference;
 
 /// Each is a join, or a look-up for each row.
@@ -18,7 +18,7 @@ pub enum PathRefusal {
     /// The scope may follow no such relationship from this entity.
     NoRelationship { entity: EntityName, unknown: Unknown },
     /// The entity where a relationship leads is closed now.
-    Closed(EntityKind),
+    Closed(Closure),
     /// This relationship may lead to several rows.
     ManyRows(String),
     /// Paths lead to more rows than this.
@@ -43,7 +43,7 @@ pub(super) fn follow<'a>(
     let catalog = visible.catalog.ok_or_else(unknown)?;
     match super::find(catalog, visible.scope, &relationship.to, Visible::of) {
         Ok(inside) => Ok((relationship, inside)),
-        Err(Refusal::Closed(kind)) => Err(PathRefusal::Closed(kind)),
+        Err(Refusal::Closed(closure)) => Err(PathRefusal::Closed(closure)),
         Err(_) => Err(unknown()),
     }
 }

@@ -14,7 +14,7 @@ pub enum Refusal {
     /// There is no such entity, or the scope may not use it: the two are never told apart.
     NoEntity,
     /// It is not as it has to be in the database now, and opens again by itself.
-    Closed(EntityKind),
+    Closed(Closure),
     /// It is a routine, which has no rows.
     OnlyCalled,
     /// A read names a field that the scope may not read.
@@ -38,6 +38,15 @@ pub enum Refusal {
     Write(WriteRefusal),
     /// Of the row at this index of a list.
     InRow(u16, Box<WriteRefusal>),
+}
+
+/// Why an entity is closed that the scope has a right on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closure {
+    /// Row-level security of a table does not filter what it shows, or its routine is not the one that was accepted.
+    Unguarded(EntityKind),
+    /// What it stands for does not exist now, or is so new that nothing is granted on it yet.
+    Absent,
 }
 
 /// A name that nothing has which the scope may use, and the nearest one that something has.

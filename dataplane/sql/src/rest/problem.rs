@@ -16,19 +16,26 @@ use super::filter::{Spelt, advice_on_name};
 use super::query_string::order_here;
 use crate::catalog::{Catalog, Entity, EntityKind, Scope};
 use crate::resolve::{
-    CallRefusal, ExpandRefusal, FilterRefusal, OrderRefusal, PathRefusal, Refusal, Unknown, Visible, may_use,
+    CallRefusal, Closure, ExpandRefusal, FilterRefusal, OrderRefusal, PathRefusal, Refusal, Unknown, Visible,
+    may_use,
 };
 pub use failed::{diagnosed, invalid_argument, invalid_condition, invalid_value, untrue, worked_out};
 pub(crate) use value::wanted;
 pub(super) use write::too_many_values;
 
-/// Of a request to the entity, which is one of the catalog wherever the refusal says more than that there is none.
+/// Of a request to the entity, which is one of the catalog wherever the refusal says more than that there is none, or none now.
 pub fn of(catalog: &Catalog, scope: &Scope, name: &EntityName, refusal: Refusal) -> Problem {
-    let Some(entity) = catalog.entities.get(name) else { return not_found(catalog, scope, name.as_str()) };
+    let Some(entity) = catalog.entities.get(name) else {
+        return if let Refusal::Closed(closure) = refusal {
+            closed(closure)
+        } else {
+            not_found(catalog, scope, name.as_str())
+        };
+    };
     let bad = |what: String| Problem::new(Code::BadRequest, what);
     match refusal {
         Refusal::NoEntity => not_found(catalog, scope, name.as_str()),
-        Refusal::Closed(kind) => closed(kind),
+        Refusal::Closed(closure) => closed(closure),
         Refusal::OnlyCalled => Problem::only_called(),
         Refusal::NoField(field) => unknown(name, &field),
         Refusal::PageSize { max } => {
@@ -85,12 +92,15 @@ pub fn not_found(catalog: &Catalog, scope: &Scope, asked: &str) -> Problem {
     did_you_mean(problem, nearest(asked, names.filter(|name| *name != asked)))
 }
 
-fn closed(kind: EntityKind) -> Problem {
-    let what = match kind {
-        EntityKind::Table | EntityKind::View => {
+fn closed(closure: Closure) -> Problem {
+    let what = match closure {
+        Closure::Absent => {
+            "what this entity stands for does not exist in the database now, or is being replaced; try again after the time in Retry-After"
+        }
+        Closure::Unguarded(EntityKind::Table | EntityKind::View) => {
             "row-level security of this entity was turned off in the database, so the entity is closed; it reopens automatically once that is repaired"
         }
-        EntityKind::Procedure => {
+        Closure::Unguarded(EntityKind::Procedure) => {
             "the routine that this entity calls was changed in the database, so the entity is closed; it reopens automatically once that is repaired"
         }
     };
@@ -158,7 +168,7 @@ fn of_path(refusal: &PathRefusal) -> Problem {
     match refusal {
         PathRefusal::NoField { entity, unknown: name } => unknown(entity, name),
         PathRefusal::NoRelationship { entity, unknown } => no_relationship(entity, unknown),
-        PathRefusal::Closed(kind) => closed(*kind),
+        PathRefusal::Closed(closure) => closed(*closure),
         PathRefusal::ManyRows(name) => invalid(format!(
             "{:?} may lead to several rows, and rows are ordered by fields of one; leave it out of $orderby",
             shown(name)

@@ -1,8 +1,11 @@
 //! Every way to ask wrongly, with the code and the words of the answer.
 
+use std::collections::HashMap;
+
 use rowgate_core::problem::Code::{self, *};
 
 use super::*;
+use crate::catalog::{ClosedEntity, Scope};
 
 pub(super) fn check(result: Result<Query, Problem>, code: Code, words: &str, what: &str) {
     let problem = result.err().unwrap_or_else(|| panic!("{what} was answered"));
@@ -339,4 +342,25 @@ fn a_cursor_belongs_to_one_question() {
     let result =
         rest::collection(&catalog, &catalog.scopes["set_x"], &entity_name("orders"), &request, other);
     check(result, InvalidCursor, "another query", "another key");
+}
+
+#[test]
+fn an_entity_that_does_not_exist_now_is_unavailable_to_who_has_a_permission_on_it() {
+    let mut catalog = catalog();
+    let lines = catalog.entities.remove(&entity_name("lines")).expect("an entity");
+    let closed = HashMap::from([(lines.name.clone(), ClosedEntity::from(&*lines))]);
+    let granted = Scope::clone(&catalog.scopes["set_x"]);
+    let with = Scope { closed: closed.into(), ..granted };
+    for (scope, entity, code, words) in [
+        (&with, "lines", Unavailable, "does not exist in the database now"),
+        (&with, "absent", EntityNotFound, "no such entity"),
+        (&Scope::default(), "lines", EntityNotFound, "no such entity"),
+    ] {
+        let entity = entity_name(entity);
+        let request = query_string::parse("").expect("no options");
+        let cursors = Cursors { key: &key(), caller: "k1" };
+        check(rest::collection(&catalog, scope, &entity, &request, cursors), code, words, entity.as_str());
+        let written = rest::may_insert(&catalog, scope, &entity).expect_err("a refusal");
+        assert_eq!(written.code, code, "{entity}");
+    }
 }

@@ -91,17 +91,14 @@ const CASES: &[Case] = &[
     Case {
         ddl: "create table app.fresh (id int primary key, owner text not null); insert into app.fresh values (1, 'b'); \
               alter table app.others rename to old; alter table app.fresh rename to others",
-        then: &[
-            ("others", Refused(404, "EntityNotFound")),
-            ("items?$select=id&$first=1", Row(r#"{"id":2}"#)),
-        ],
-        meanwhile: &[404],
+        then: &[("others", Refused(503, "Unavailable")), ("items?$select=id&$first=1", Row(r#"{"id":2}"#))],
+        meanwhile: &[503],
     },
     Case {
         ddl: "drop view app.shown; drop table app.items; create table app.items (id int primary key, owner text, n int); \
               insert into app.items values (1, 'b', 1)",
-        then: &[(FIRST, Refused(404, "EntityNotFound")), ("shown", Refused(404, "EntityNotFound"))],
-        meanwhile: &[404],
+        then: &[(FIRST, Refused(503, "Unavailable")), ("shown", Refused(503, "Unavailable"))],
+        meanwhile: &[503],
     },
 ];
 

@@ -15,6 +15,9 @@ const RAISED: usize = 1_000;
 /// The C functions that raise what is wrong with the text of a statement, whatever its names are.
 const GRAMMAR: [&str; 3] = ["scanner_yyerror", "base_yyparse", "exec_parse_message"];
 
+/// The C function that raises where a right is not granted.
+const GRANTS: &str = "aclcheck_error";
+
 /// An ErrorResponse.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::wire) struct ServerError {
@@ -218,6 +221,7 @@ impl fmt::Display for ServerError {
 impl From<ServerError> for Cause {
     fn from(error: ServerError) -> Cause {
         Cause {
+            is_of_grants: error.sqlstate == "42501" && error.routine == GRANTS,
             sqlstate: Some(error.sqlstate),
             message: error.message,
             parameter: error.parameter,
@@ -296,6 +300,21 @@ mod tests {
         let rule = Rule { schema: "d".into(), table: "notes".into(), constraint: "notes_title_key".into() };
         assert_eq!(cause.rule, Some(Box::new(rule)));
         assert_eq!(cause.column.as_deref(), Some("title"));
+    }
+
+    #[test]
+    fn a_missing_grant_is_told_from_a_policy_and_from_the_word_of_a_routine() {
+        for (sqlstate, routine, context, expected) in [
+            ("42501", "aclcheck_error", "", (true, false)),
+            ("42501", "aclcheck_error", "WSQL function \"f\"\0", (true, true)),
+            ("42501", "ExecWithCheckOptions", "", (false, false)),
+            ("42501", "exec_stmt_raise", "WPL/pgSQL function f()\0", (false, true)),
+            ("P0001", "aclcheck_error", "", (false, false)),
+        ] {
+            let body = format!("VERROR\0C{sqlstate}\0Mno\0R{routine}\0{context}\0");
+            let cause = Cause::from(ServerError::parse(body.as_bytes()).expect("well-formed"));
+            assert_eq!((cause.is_of_grants, cause.is_inside), expected, "{sqlstate} {routine} {context}");
+        }
     }
 
     #[test]

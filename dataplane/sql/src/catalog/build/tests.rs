@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::catalog::{
-    GraphQlNames, Mode, Operators, Output, Param, Protection, Returns, Routine, RoutineKind, TypeKind,
-    Volatility,
+    GraphQlNames, Mode, Operators, Output, Param, Protection, Protocol, Returns, Routine, RoutineKind,
+    TypeKind, Volatility,
 };
 
 fn name(text: &str) -> Ident {
@@ -188,4 +188,31 @@ fn rights_add_up_and_bring_the_key() {
     assert_eq!(rights(vec![permission("t", Action::Create, &["b"])]), [false, false, false, false]);
     assert_eq!(rights(vec![permission("t", Action::Read, &["a", "new_c"])]), [true, true, false, false]);
     assert_eq!(read(vec![permission("absent", Action::Read, &["b"])]), None);
+}
+
+#[test]
+fn what_is_missing_or_not_granted_is_closed_for_who_has_a_permission_on_it() {
+    let tables = [table("t", &["id", "a"]), table("fresh", &["new_id", "new_a"])];
+    let graphql = GraphQlNames { enabled: Some(true), ..GraphQlNames::default() };
+    let records = vec![
+        record("t", "t", "id", &[]),
+        record("gone", "no_such", "id", &[]),
+        record("fresh", "fresh", "new_id", &[]),
+        EntityRecord { rest: false, ..record("hidden", "no_such", "id", &[]) },
+        EntityRecord { rest: false, graphql, ..record("graph", "no_such", "id", &[]) },
+    ];
+    let names = ["t", "gone", "fresh", "hidden", "graph", "absent"];
+    let read = |entity: &str| permission(entity, Action::Read, &["id", "new_id"]);
+    let sets = vec![
+        ("set_all".to_owned(), names.into_iter().map(read).collect()),
+        ("set_t".to_owned(), vec![read("t"), permission("fresh", Action::Create, &[])]),
+    ];
+    let catalog = build(1, Limits::default(), records, &tables, &[], sets);
+    let closed = |set: &str, protocol| -> Vec<&str> {
+        let scope = catalog.scopes[set].on(protocol);
+        names.into_iter().filter(|name| scope.is_closed(&entity_name(name))).collect()
+    };
+    assert_eq!(closed("set_all", Protocol::Rest), ["gone", "fresh"]);
+    assert_eq!(closed("set_all", Protocol::GraphQl), ["gone", "fresh", "graph"]);
+    assert_eq!(closed("set_t", Protocol::Rest), ["fresh"]);
 }

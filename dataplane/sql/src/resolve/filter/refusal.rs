@@ -3,9 +3,8 @@
 use rowgate_core::name::EntityName;
 
 use super::signature::Takes;
-use crate::catalog::EntityKind;
 use crate::request::{Arithmetic, Comparison, Function};
-use crate::resolve::refusal::Unknown;
+use crate::resolve::refusal::{Closure, Unknown};
 use crate::resolve::value::ValueRefusal;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +17,7 @@ pub enum FilterRefusal {
     /// The scope may follow no such relationship.
     NoRelationship(Unknown),
     /// The entity where a relationship leads is closed now.
-    Closed(EntityKind),
+    Closed(Closure),
     /// A path leads to rows, of which there may be several, by this relationship.
     ManyRows(String),
     /// One condition names fields of several entities, and is not a comparison of two fields.

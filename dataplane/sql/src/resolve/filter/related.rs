@@ -166,7 +166,7 @@ fn follow<'a>(visible: &Visible<'a>, name: &str) -> Result<(&'a Relationship, Vi
 fn of_path(refusal: PathRefusal) -> FilterRefusal {
     match refusal {
         PathRefusal::NoRelationship { unknown, .. } => FilterRefusal::NoRelationship(unknown),
-        PathRefusal::Closed(kind) => FilterRefusal::Closed(kind),
+        PathRefusal::Closed(closure) => FilterRefusal::Closed(closure),
         PathRefusal::ManyRows(name) => FilterRefusal::ManyRows(name),
         PathRefusal::TooMany { max } => FilterRefusal::TooManyPaths { max },
         PathRefusal::NoField { entity, unknown } => {

@@ -28,7 +28,7 @@ pub(super) fn of<'a>(
             };
         }
         FilterRefusal::NoRelationship(name) => return no_relationship(entity, &name),
-        FilterRefusal::Closed(kind) => return closed(kind),
+        FilterRefusal::Closed(closure) => return closed(closure),
         FilterRefusal::ManyRows(name) => {
             format!("{name} may lead to several rows; write {name}/any(x: x/field eq 1) or {name}/all(...)")
         }
