@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rowgate_core::problem::Problem;
+use rowgate_core::problem::{Code, Problem};
 use rowgate_pg::wire::{Ask, Failure, Nested, ReadPage, WriteFailure, WriteOutcome};
 use rowgate_sql::shape::Shape;
 use rowgate_sql::text::Sql;
@@ -91,6 +91,11 @@ pub(crate) async fn run<T: Attempt>(
         let problem = match answer {
             Ok(answer) => return Ok(answer),
             Err(RetryReason::Final(problem)) => return Err(problem),
+            // no statement is sent that would ask along whether the entity is open again
+            Err(RetryReason::Refused(problem)) if problem.code == Code::Unavailable => {
+                caller.tenant.check_freshness(context.snapshot.clone()).await?;
+                problem
+            }
             Err(RetryReason::Refused(problem)) if context.fresh => return Err(problem),
             // who came first has been here by now
             Err(RetryReason::Raced(problem)) if has_raced || left == 0 => return Err(problem),

@@ -13,16 +13,18 @@ use crate::failure::PgError;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Watched {
     oids: [Vec<Oid>; 4],
-    /// The same as `oid[]` in binary.
-    pub(crate) arguments: [Vec<u8>; 4],
+    /// What entities stand on that does not exist, by name, whatever its schema.
+    missing: Vec<String>,
+    /// The same as `oid[]` and, at the end, as `text[]`, in binary.
+    pub(crate) arguments: [Vec<u8>; 5],
     pub fingerprint: i64,
 }
 
 /// A relation by schema and name.
 pub(crate) type Name = (Ident, Ident);
 
-/// The fingerprint of relations (`$1`), types (`$2`), schemas (`$3`), and routines (`$4`) with whatever has the name of
-/// one in its schema. A row of `pg_attribute` has a new `xmin`
+/// The fingerprint of relations (`$1`), types (`$2`), schemas (`$3`), routines (`$4`) with whatever has the name of
+/// one in its schema, and whatever comes to have a name that is missing (`$5`). A row of `pg_attribute` has a new `xmin`
 /// whenever a column changes, by whatever command (0.17 ms for 20 tables of 10 columns, 3 ms for 500, warm). Of `pg_class`, which TRUNCATE and VACUUM FULL write too, it is contents.
 pub(crate) const TEXT: &str = "\
 select coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(c.oid, c.relname, c.relnamespace, c.relkind,
@@ -46,7 +48,13 @@ select coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(c
         from pg_catalog.pg_proc p where (p.proname, p.pronamespace) in (
             select k.proname, k.pronamespace from pg_catalog.pg_proc k where k.oid = any($4))), 0)
     # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(g.oid, g.xmin), 10))
-        from pg_catalog.pg_trigger g where g.tgrelid = any($1)), 0)";
+        from pg_catalog.pg_trigger g where g.tgrelid = any($1)), 0)
+    # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(c.oid, c.relname, n.nspname, c.relkind), 11))
+        from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+        where c.relname = any($5)), 0)
+    # coalesce((select pg_catalog.bit_xor(pg_catalog.hash_record_extended(row(p.oid, p.proname, n.nspname), 12))
+        from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+        where p.proname = any($5)), 0)";
 
 impl Watched {
     /// The fingerprint of now. Its names are of `pg_catalog`, so any login and any search path without operators of
@@ -54,7 +62,7 @@ impl Watched {
     pub async fn look(&self, conn: &mut PgConnection) -> Result<i64, PgError> {
         let mut open = conn.begin_with("begin read only").await?;
         sqlx::query("set local search_path = ''").execute(&mut *open).await?;
-        let fingerprint = now(&mut open, &self.oids).await?;
+        let fingerprint = now(&mut open, &self.oids, &self.missing).await?;
         open.rollback().await?;
         Ok(fingerprint)
     }
@@ -63,7 +71,8 @@ impl Watched {
 /// What the entities of a tenant stand on, in the snapshot and with the empty search path of the caller's
 /// transaction; and those relations that must not be read now: row-level security of one that they are, or that they
 /// show, is not enabled, a view among them belongs to neither `t<id>_views` nor the tenant's owner, or it belongs to the owner and a table is not forced; and
-/// each relation with itself and all that it shows.
+/// each relation with itself and all that it shows. A name that is missing is watched for, so that an entity whose table a
+/// migration makes again is noticed.
 pub(crate) async fn watch(
     conn: &mut PgConnection,
 ) -> Result<(Watched, HashSet<Name>, Vec<(Oid, Oid)>), PgError> {
@@ -81,6 +90,16 @@ pub(crate) async fn watch(
              join pg_catalog.pg_namespace n on n.nspname = e.definition ->> 'schema'
              join pg_catalog.pg_proc p on p.pronamespace = n.oid and p.proname = e.definition ->> 'object'
              where e.definition ->> 'kind' = 'Procedure'
+         ), missing as (
+             select distinct e.definition ->> 'object' as name
+             from dl.entities e
+             where case e.definition ->> 'kind'
+                 when 'Procedure' then not exists (
+                     select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+                     where n.nspname = e.definition ->> 'schema' and p.proname = e.definition ->> 'object')
+                 else not exists (
+                     select from exposed x
+                     where x.nspname = e.definition ->> 'schema' and x.relname = e.definition ->> 'object') end
          ), under as (
              select oid as root, oid from exposed
              union
@@ -134,6 +153,7 @@ pub(crate) async fn watch(
                 array(select oid from type) as types,
                 array(select relnamespace from exposed union select pronamespace from routine) as schemas,
                 array(select oid from routine) as routines,
+                array(select name from missing order by name) as missing,
                 array(select nspname::text from open order by nspname, relname) as open_schemas,
                 array(select relname::text from open order by nspname, relname) as open_names,
                 array(select root from under order by root, oid) as roots,
@@ -142,13 +162,15 @@ pub(crate) async fn watch(
     .fetch_one(&mut *conn)
     .await?;
     let oids = [row.relations, row.types, row.schemas, row.routines];
-    let fingerprint = now(conn, &oids).await?;
-    let arguments = oids.each_ref().map(|oids| binary(oids.iter().map(|oid| oid.0)));
+    let fingerprint = now(conn, &oids, &row.missing).await?;
+    let [relations, types, schemas, routines] =
+        oids.each_ref().map(|oids| binary(oids.iter().map(|oid| oid.0)));
+    let arguments = [relations, types, schemas, routines, texts(&row.missing)];
     let names = row.open_schemas.iter().zip(&row.open_names);
     let open = names.map(|(schema, name)| Ok((ident(schema)?, ident(name)?)));
     let open = open.collect::<Result<_, PgError>>()?;
     let shown = row.roots.into_iter().zip(row.shown).collect();
-    Ok((Watched { oids, arguments, fingerprint }, open, shown))
+    Ok((Watched { oids, missing: row.missing, arguments, fingerprint }, open, shown))
 }
 
 #[derive(sqlx::FromRow)]
@@ -157,30 +179,60 @@ struct Row {
     types: Vec<Oid>,
     schemas: Vec<Oid>,
     routines: Vec<Oid>,
+    missing: Vec<String>,
     open_schemas: Vec<String>,
     open_names: Vec<String>,
     roots: Vec<Oid>,
     shown: Vec<Oid>,
 }
 
-async fn now(conn: &mut PgConnection, oids: &[Vec<Oid>; 4]) -> Result<i64, PgError> {
+async fn now(conn: &mut PgConnection, oids: &[Vec<Oid>; 4], missing: &[String]) -> Result<i64, PgError> {
     let query = oids.iter().fold(sqlx::query_scalar(TEXT), |query, oids| query.bind(oids));
-    Ok(query.fetch_one(conn).await?)
+    Ok(query.bind(missing).fetch_one(conn).await?)
 }
 
 /// A one-dimensional array of `oid`, as PostgreSQL takes it in binary.
 pub(crate) fn binary(oids: impl ExactSizeIterator<Item = u32>) -> Vec<u8> {
-    let count = u32::try_from(oids.len()).expect("PostgreSQL gave no more than it can hold");
-    let mut bytes = Vec::with_capacity(20 + 8 * oids.len());
+    array(OID, oids.map(u32::to_be_bytes))
+}
+
+/// As [`binary`], of `text`.
+fn texts(texts: &[String]) -> Vec<u8> {
+    array(TEXT_OID, texts.iter().map(String::as_bytes))
+}
+
+fn array(of: u32, elements: impl ExactSizeIterator<Item = impl AsRef<[u8]>>) -> Vec<u8> {
+    let length = |n: usize| u32::try_from(n).expect("PostgreSQL gave no more than it can hold");
+    let mut bytes = Vec::with_capacity(20 + 8 * elements.len());
     // dimensions, no NULL, the type of the elements, how many, and the number of the first
-    for number in [1, 0, OID, count, 1] {
+    for number in [1, 0, of, length(elements.len()), 1] {
         bytes.extend_from_slice(&number.to_be_bytes());
     }
-    for oid in oids {
-        bytes.extend_from_slice(&4_u32.to_be_bytes());
-        bytes.extend_from_slice(&oid.to_be_bytes());
+    for element in elements {
+        let element = element.as_ref();
+        bytes.extend_from_slice(&length(element.len()).to_be_bytes());
+        bytes.extend_from_slice(element);
     }
     bytes
 }
 
 const OID: u32 = 26;
+const TEXT_OID: u32 = 25;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_are_as_postgresql_takes_them() {
+        assert_eq!(
+            binary([7].into_iter()),
+            [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 7]
+        );
+        assert_eq!(
+            texts(&["ab".to_owned()]),
+            [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 25, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, b'a', b'b']
+        );
+        assert_eq!(texts(&[])[12..16], [0; 4]);
+    }
+}

@@ -15,13 +15,16 @@ use crate::wire::failure::Malformed;
 const NAME: &str = "watch";
 const GUARD_NAME: &str = "guard";
 const OIDS: u32 = 1028;
+const TEXTS: u32 = 1009;
 const INT8: u32 = 20;
+/// Of [`Watched::arguments`].
+const TYPES: [u32; 5] = [OIDS, OIDS, OIDS, OIDS, TEXTS];
 
 /// What the watch statement is before a write, which must not happen where it finds other tables: it raises then, and
-/// PostgreSQL skips the write. `$5` is the fingerprint.
+/// PostgreSQL skips the write. `$6` is the fingerprint.
 static GUARD: LazyLock<String> = LazyLock::new(|| {
     let text = fingerprint::TEXT;
-    format!("select 1 operator(pg_catalog./) case when ({text}) operator(pg_catalog.=) $5 then 1 else 0 end")
+    format!("select 1 operator(pg_catalog./) case when ({text}) operator(pg_catalog.=) $6 then 1 else 0 end")
 });
 
 /// SQLSTATE of a guard that found other tables.
@@ -35,22 +38,22 @@ pub(crate) fn write(
     parses: bool,
     out: &mut BytesMut,
 ) -> io::Result<()> {
-    let oids = watched.arguments.iter().map(|oids| (1, Some(&oids[..])));
+    let arguments = watched.arguments.iter().map(|argument| (1, Some(&argument[..])));
     match operation {
         Operation::Read { .. } => {
             let name = named(NAME);
             if parses {
-                frontend::parse(name, fingerprint::TEXT, [OIDS; 4], out)?;
+                frontend::parse(name, fingerprint::TEXT, TYPES, out)?;
             }
-            super::batch::bind(name, oids, [1], out)?;
+            super::batch::bind(name, arguments, [1], out)?;
         }
         Operation::Write => {
             let name = named(GUARD_NAME);
             if parses {
-                frontend::parse(name, &GUARD, [OIDS, OIDS, OIDS, OIDS, INT8], out)?;
+                frontend::parse(name, &GUARD, TYPES.into_iter().chain([INT8]), out)?;
             }
             let fingerprint = watched.fingerprint.to_be_bytes();
-            super::batch::bind(name, oids.chain([(1, Some(&fingerprint[..]))]), [1], out)?;
+            super::batch::bind(name, arguments.chain([(1, Some(&fingerprint[..]))]), [1], out)?;
         }
     }
     frontend::execute("", 0, out)
