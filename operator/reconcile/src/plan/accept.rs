@@ -9,11 +9,13 @@ use rowgate_sql::catalog::{EXPECTED_TS, EntityKind, EntityRecord};
 use rowgate_sql::text::Ident;
 
 use super::access::{adopted, definers, views};
-use super::relationships::is_link;
 use super::{Finding, capture, protection};
 use crate::desired::{Desired, EntitySpec, Security};
 
+mod refused;
 mod routine;
+
+pub(super) use refused::{Away, Refused};
 
 /// An entity that stands on something.
 #[derive(Debug, Clone)]
@@ -68,27 +70,13 @@ pub(super) fn qname(spec: &EntitySpec) -> QName {
     (spec.schema.as_str().to_owned(), spec.object.as_str().to_owned())
 }
 
+/// `schema.object`
+pub(super) fn source(spec: &EntitySpec) -> String {
+    format!("{}.{}", spec.schema.as_str(), spec.object.as_str())
+}
+
 pub(super) fn exposed<'a>(mappings: &'a BTreeMap<String, String>, column: &'a str) -> &'a str {
     mappings.get(column).map_or(column, String::as_str)
-}
-
-/// Why entities cannot be served.
-#[derive(Debug, Default)]
-pub(super) struct Refused {
-    /// A sentence for each that the Tenant declares, and for the database as a whole.
-    pub(super) problems: Vec<Finding>,
-    /// Of tables that only link others: the Relationships report those.
-    pub(super) links: BTreeMap<EntityName, Finding>,
-}
-
-impl Refused {
-    fn add(&mut self, name: &EntityName, finding: Finding) {
-        if is_link(name) {
-            self.links.insert(name.clone(), finding);
-        } else {
-            self.problems.push(finding.of(name.as_str()));
-        }
-    }
 }
 
 /// The entities that can be served, and why the others cannot. `closed` are those that failed while being
@@ -123,11 +111,14 @@ pub(super) fn accept<'a>(
             Ok(entity) => {
                 accepted.insert(spec.name.clone(), entity);
             }
-            Err(finding) => refused.add(&spec.name, finding),
+            Err(finding) => {
+                let may_return = refused::may_return(spec, &finding, db);
+                refused.add(spec, finding, db, may_return);
+            }
         }
     }
     // the entity that declares a table's policies speaks for all over it, so they fall with it
-    let undeclared: Vec<(EntityName, &EntityName)> = accepted
+    let undeclared: Vec<(&EntitySpec, &EntityName)> = accepted
         .values()
         .filter(|entity| entity.spec.kind == EntityKind::Table && entity.spec.security == Security::LeftOut)
         .filter_map(|entity| {
@@ -135,24 +126,25 @@ pub(super) fn accept<'a>(
                 .entities
                 .iter()
                 .find(|other| qname(other) == qname(entity.spec) && other.security != Security::LeftOut)?;
-            (!accepted.contains_key(&twin.name)).then(|| (entity.spec.name.clone(), &twin.name))
+            (!accepted.contains_key(&twin.name)).then_some((entity.spec, &twin.name))
         })
         .collect();
-    for (name, twin) in undeclared {
-        accepted.remove(&name);
+    for (spec, twin) in undeclared {
+        accepted.remove(&spec.name);
         let message = format!(
             "entity {twin} declares rowLevelSecurity for the same table and cannot be served; correct it first"
         );
-        refused.add(&name, Finding::new(Reason::PolicyRefused, message));
+        refused.add(spec, Finding::new(Reason::PolicyRefused, message), db, true);
     }
     // a view stands only while every table under it does, so look until nothing more falls
     loop {
         let fallen = accepted.values().find_map(|entity| {
-            under(entity, &accepted, desired, db).err().map(|finding| (entity.spec.name.clone(), finding))
+            under(entity, &accepted, desired, db).err().map(|finding| (entity.spec, finding))
         });
-        let Some((name, finding)) = fallen else { break };
-        accepted.remove(&name);
-        refused.add(&name, finding);
+        let Some((spec, finding)) = fallen else { break };
+        let may_return = refused.shows_unserved(spec, &accepted, db);
+        accepted.remove(&spec.name);
+        refused.add(spec, finding, db, may_return);
     }
     (accepted, refused)
 }

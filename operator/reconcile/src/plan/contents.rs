@@ -11,7 +11,7 @@ use rowgate_sql::catalog::PermissionRecord;
 use rowgate_sql::ddl::{records, roles};
 use serde::Deserialize as _;
 
-use super::accept::{Accepted, accept};
+use super::accept::{Accepted, Away, accept};
 use super::access::readers::Readers;
 use super::access::rights::{self, Resolved};
 use super::access::views::Reached;
@@ -88,14 +88,15 @@ pub fn contents(
 
     let recorded = db.applied.get(&("resolved".to_owned(), "shared".to_owned()));
     let recorded = recorded.and_then(|applied| serde_json::from_str(&applied.recorded).ok());
-    let (shared, unknown) = rights::resolve(&desired.shared, desired.generation, recorded, &accepted);
+    let (shared, unknown) =
+        rights::resolve(&desired.shared, desired.generation, recorded, &accepted, &refused.away);
     outcome.problems.extend(unknown.into_iter().map(|finding| {
         let message = format!("shared: {}", finding.message);
         Finding { message, ..finding }
     }));
 
     let live = Keys::live(desired, db);
-    let scopes = Scopes::new(&live, db, &accepted, &shared);
+    let scopes = Scopes::new(&live, db, (&accepted, &refused.away), &shared);
     outcome.key_problems.extend(scopes.problems());
     let (sets, subjects) = sets(&live, &scopes, &shared, cluster, db, closed, new_id, &mut outcome);
     let scoped = subjects.iter().filter(|(role, _)| *role != SHARED_ROLE);
@@ -165,7 +166,7 @@ pub fn contents(
     statements.extend(claims);
     statements.extend(changes.grants);
     statements.extend(reached.given(db));
-    statements.extend(rows::entities(desired, db, &accepted));
+    statements.extend(rows::entities(desired, db, &accepted, &refused.away));
     statements.extend(relationships.rows(desired, db));
     statements.extend(rows::permission_sets(db, &subjects));
     statements.extend(rows::limits(desired, db));
@@ -253,10 +254,10 @@ impl Rights {
         permissions: &[Permission],
         generation: i64,
         recorded: Option<&serde_json::Value>,
-        accepted: &BTreeMap<EntityName, Accepted<'_>>,
+        (accepted, away): (&BTreeMap<EntityName, Accepted<'_>>, &Away),
     ) -> Rights {
         let before = recorded.and_then(|value| Resolved::deserialize(value).ok());
-        let (resolved, problems) = rights::resolve(permissions, generation, before, accepted);
+        let (resolved, problems) = rights::resolve(permissions, generation, before, accepted, away);
         let records = resolved.records();
         let value = serde_json::to_value(&resolved).expect("permissions are plain values");
         let to_record = (recorded != Some(&value)).then_some(value);
@@ -271,7 +272,7 @@ impl<'a> Scopes<'a> {
     fn new(
         live: &[&'a KeySpec],
         db: &TenantDb,
-        accepted: &BTreeMap<EntityName, Accepted<'_>>,
+        entities: (&BTreeMap<EntityName, Accepted<'_>>, &Away),
         shared: &Resolved,
     ) -> Scopes<'a> {
         let mut of_shared = None;
@@ -284,7 +285,7 @@ impl<'a> Scopes<'a> {
                 }
                 Scope::Permissions(permissions) => {
                     let recorded = db.keys.get(&key.id).map(|row| &row.resolved);
-                    let of = || Rc::new(Rights::of(permissions, key.generation, recorded, accepted));
+                    let of = || Rc::new(Rights::of(permissions, key.generation, recorded, entities));
                     same.entry((permissions, key.generation, recorded)).or_insert_with(of).clone()
                 }
             };

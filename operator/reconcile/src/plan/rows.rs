@@ -9,7 +9,7 @@ use rowgate_sql::catalog::PermissionRecord;
 use rowgate_sql::ddl::records;
 use rowgate_sql::text::Sql;
 
-use super::accept::{Accepted, On, qname};
+use super::accept::{Accepted, Away, On, qname};
 use super::access::rights;
 use super::access::views::{Reached, with_read};
 use super::relationships::is_link;
@@ -54,20 +54,23 @@ pub(super) fn claims(desired: &Desired, db: &TenantDb, live: &[&KeySpec], closed
     statements
 }
 
-/// Whether an entity of the manifests is served from this plan on, or no longer: rights come and go with it.
+/// Whether an entity of the manifests is served from this plan on, or no longer, or is away: rights come and go with it.
 pub(super) fn shift(desired: &Desired, db: &TenantDb, accepted: &BTreeMap<EntityName, Accepted<'_>>) -> bool {
     let mut names = desired.entities.iter().map(|spec| &spec.name).filter(|name| !is_link(name));
     names.any(|name| accepted.contains_key(name) != db.entities.contains_key(name.as_str()))
 }
 
+/// Rows of `dl.entities` that are new, changed or gone. That of one that is `away` stays as it is.
 pub(super) fn entities(
     desired: &Desired,
     db: &TenantDb,
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
+    away: &Away,
 ) -> Vec<Statement> {
     let accepted: BTreeMap<&EntityName, &Accepted<'_>> =
         accepted.iter().filter(|(name, _)| !is_link(name)).collect();
-    let gone = db.entities.keys().filter(|name| !accepted.keys().any(|accepted| accepted.as_str() == *name));
+    let stays = |name: &str| accepted.keys().copied().chain(away.keys()).any(|it| it.as_str() == name);
+    let gone = db.entities.keys().filter(|name| !stays(name));
     let drop = |name: &String| {
         let differs = match desired.entities.iter().any(|spec| spec.name.as_str() == name) {
             true => format!("entity {name} cannot be served as it is now"),

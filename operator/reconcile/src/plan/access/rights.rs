@@ -11,13 +11,17 @@ use sha2::{Digest as _, Sha256};
 
 use crate::desired::Permission;
 use crate::plan::Finding;
-use crate::plan::accept::{Accepted, On, qname};
+use crate::plan::accept::{Accepted, Away, On, source};
 
 /// What `['*']` meant when a generation was applied: a column added later stays closed until the resource changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(in crate::plan) struct Resolved {
     pub(in crate::plan) generation: i64,
     pub(in crate::plan) permissions: Vec<ResolvedPermission>,
+    /// What was held of entities that are not served now; nothing of it is granted. When one is served again, `*` means no more than
+    /// before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unserved: Vec<ResolvedPermission>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,14 +53,16 @@ pub(in crate::plan) fn hash(records: &[PermissionRecord]) -> String {
 }
 
 /// Resolves `permissions` of a resource at `generation`, keeping what `recorded` says for the same generation.
-/// What cannot be resolved is left out, with a sentence each.
+/// What cannot be resolved is left out, with a sentence each; what is recorded of an entity that is away stays.
 pub(in crate::plan) fn resolve(
     permissions: &[Permission],
     generation: i64,
     recorded: Option<Resolved>,
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
+    away: &Away,
 ) -> (Resolved, Vec<Finding>) {
     let mut problems = Vec::new();
+    let mut unserved: BTreeSet<&EntityName> = BTreeSet::new();
     let mut rights: BTreeMap<(EntityName, Action), Columns> = BTreeMap::new();
     for permission in permissions {
         let Some(entity) = accepted.get(&permission.entity) else {
@@ -65,6 +71,7 @@ pub(in crate::plan) fn resolve(
                 permission.entity
             );
             problems.push(Finding::new(Reason::EntityNotFound, message));
+            unserved.insert(&permission.entity);
             continue;
         };
         for &action in &permission.actions {
@@ -100,11 +107,11 @@ pub(in crate::plan) fn resolve(
             }
         }
     }
-    let recorded = recorded.filter(|recorded| recorded.generation == generation);
-    let permissions = rights.into_iter().filter_map(|((entity, action), columns)| {
-        let (schema, object) = qname(accepted[&entity].spec);
-        let source = format!("{schema}.{object}");
-        let before = recorded.iter().flat_map(|recorded| &recorded.permissions).find(|permission| {
+    let recorded = recorded.filter(|recorded| recorded.generation == generation).unwrap_or_default();
+    let recorded = [recorded.permissions, recorded.unserved].concat();
+    let served = rights.into_iter().filter_map(|((entity, action), columns)| {
+        let source = source(accepted[&entity].spec);
+        let before = recorded.iter().find(|permission| {
             permission.record.entity == entity
                 && permission.record.action == action
                 && permission.source == source
@@ -118,9 +125,17 @@ pub(in crate::plan) fn resolve(
         (!empty)
             .then_some(ResolvedPermission { source, record: PermissionRecord { entity, action, columns } })
     });
+    let mut permissions: Vec<ResolvedPermission> = served.collect();
+    let (kept, mut unserved): (Vec<_>, Vec<_>) = recorded
+        .into_iter()
+        .filter(|it| unserved.contains(&it.record.entity))
+        .partition(|it| away.get(&it.record.entity) == Some(&it.source));
+    permissions.extend(kept);
+    permissions.sort_by(|a, b| a.record.cmp(&b.record));
+    unserved.sort();
     problems.sort();
     problems.dedup();
-    (Resolved { generation, permissions: permissions.collect() }, problems)
+    (Resolved { generation, permissions, unserved }, problems)
 }
 
 /// What is called is not read, and the other way round.
@@ -205,4 +220,136 @@ fn columns(
         columns.retain(|column| writable(column));
     }
     (columns, unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgate_pg::introspect::actual::{Column, Relation, RelationKind};
+    use rowgate_sql::catalog::{EntityKind, GraphQlNames};
+
+    use super::*;
+    use crate::desired::{EntitySpec, Security};
+
+    fn name() -> EntityName {
+        "orders".parse().expect("a name")
+    }
+
+    fn ident(text: &str) -> Ident {
+        Ident::new(text).expect("a name")
+    }
+
+    fn held(columns: &[&str]) -> Vec<ResolvedPermission> {
+        let columns = columns.iter().map(|column| (*column).to_owned()).collect();
+        let record = PermissionRecord { entity: name(), action: Action::Read, columns };
+        vec![ResolvedPermission { source: "shop.orders".to_owned(), record }]
+    }
+
+    fn spec() -> EntitySpec {
+        EntitySpec {
+            name: name(),
+            kind: EntityKind::Table,
+            schema: ident("shop"),
+            object: ident("orders"),
+            key_fields: Vec::new(),
+            mappings: BTreeMap::new(),
+            rest: true,
+            graphql: GraphQlNames::default(),
+            protection: None,
+            hide_soft_deleted: false,
+            events: false,
+            allow_definer: false,
+            security: Security::Open,
+        }
+    }
+
+    fn record() -> EntityRecord {
+        EntityRecord {
+            name: name(),
+            kind: EntityKind::Table,
+            schema: ident("shop"),
+            object: ident("orders"),
+            key_columns: vec![ident("id")],
+            mappings: BTreeMap::new(),
+            rest: true,
+            graphql: GraphQlNames::default(),
+            protection: None,
+            hide_soft_deleted: None,
+            shows_version: false,
+            events: false,
+            allow_definer: false,
+        }
+    }
+
+    fn table(columns: &[&str]) -> Relation {
+        let column = |name: &&str| Column { name: (*name).to_owned(), ..Column::default() };
+        Relation {
+            oid: 1,
+            kind: RelationKind::Table,
+            owner: "owner".to_owned(),
+            rls_enabled: true,
+            rls_forced: false,
+            acl: BTreeMap::new(),
+            columns: columns.iter().map(column).collect(),
+            policies: BTreeMap::new(),
+            primary_key: vec!["id".to_owned()],
+            unique: BTreeSet::new(),
+            indexes: BTreeSet::new(),
+            foreign_keys: BTreeSet::new(),
+            leaky: BTreeMap::new(),
+            rule: None,
+            reads: BTreeSet::new(),
+            routines: BTreeSet::new(),
+            sequences: BTreeSet::new(),
+            triggers: BTreeMap::new(),
+            definers: BTreeSet::new(),
+            parents: BTreeSet::new(),
+            is_partition: false,
+            is_replicated: false,
+        }
+    }
+
+    #[test]
+    fn what_is_held_of_an_entity_outlasts_its_absence_and_means_no_more_after_it() {
+        let include = Some(vec!["*".to_owned()]);
+        let permissions =
+            [Permission { entity: name(), actions: vec![Action::Read], include, exclude: Vec::new() }];
+        let before = Resolved { generation: 1, permissions: held(&["id", "total"]), ..Resolved::default() };
+        let (nothing, nowhere) = (BTreeMap::new(), Away::new());
+        let away = Away::from([(name(), "shop.orders".to_owned())]);
+        let other = Away::from([(name(), "shop.others".to_owned())]);
+        let unserved =
+            Resolved { permissions: Vec::new(), unserved: held(&["id", "total"]), ..before.clone() };
+        for (recorded, away, expected) in [
+            (&before, &away, &before),
+            (&before, &other, &unserved),
+            (&before, &nowhere, &unserved),
+            (&unserved, &nowhere, &unserved),
+            (&unserved, &away, &before),
+        ] {
+            let (resolved, problems) = resolve(&permissions, 1, Some(recorded.clone()), &nothing, away);
+            assert_eq!(resolved, *expected);
+            assert_eq!(problems.len(), 1, "the entity is not served");
+        }
+        let (changed, _) = resolve(&permissions, 2, Some(unserved.clone()), &nothing, &away);
+        assert_eq!(changed, Resolved { generation: 2, ..Resolved::default() });
+
+        let (spec, table) = (spec(), table(&["id", "total", "note"]));
+        let on = On::Relation(&table);
+        let accepted =
+            BTreeMap::from([(name(), Accepted { spec: &spec, on, record: record(), is_leaving: false })]);
+        for recorded in [&before, &unserved] {
+            let (resolved, _) = resolve(&permissions, 1, Some(recorded.clone()), &accepted, &nowhere);
+            assert_eq!(resolved, before, "note is as closed as any column that was added");
+        }
+        let (changed, _) = resolve(&permissions, 2, Some(unserved), &accepted, &nowhere);
+        assert_eq!(changed.permissions, held(&["id", "note", "total"]));
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_version_is_read_and_written_as_it_is() {
+        let old = r#"{"generation":1,"permissions":[{"source":"shop.orders","entity":"orders","action":"read","columns":["id"]}]}"#;
+        let resolved: Resolved = serde_json::from_str(old).expect("a record");
+        assert_eq!((&resolved.permissions, &resolved.unserved), (&held(&["id"]), &Vec::new()));
+        assert_eq!(serde_json::to_string(&resolved).expect("plain values"), old);
+    }
 }
