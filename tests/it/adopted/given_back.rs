@@ -13,7 +13,7 @@ async fn a_database_is_given_back_as_it_was_found() {
     let mut store = Store::new(&[]).await;
     let before = store.dump();
     store.world.write("store.yaml", TENANT);
-    store.world.start().await;
+    store.world.spawn(|_| ());
     store.lend().await;
     store.is_served().await;
     let mut application = store.as_role("store").await;

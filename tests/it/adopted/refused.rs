@@ -60,7 +60,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
 #[tokio::test]
 async fn what_keys_would_see_too_much_of_is_refused_and_the_rest_is_served() {
     let mut store = Store::new(&[("store.yaml", TENANT)]).await;
-    store.world.start().await;
+    store.world.spawn(|_| ());
     store.lend().await;
     store.is_served().await;
     let customers = "    - name: customers\n      source: {schema: app, object: customers}\n      rowLevelSecurity: {none: true}\n";
@@ -81,7 +81,7 @@ async fn what_keys_would_see_too_much_of_is_refused_and_the_rest_is_served() {
 async fn a_database_of_a_superuser_or_none_is_not_adopted() {
     let mut store = Store::new(&[("store.yaml", TENANT)]).await;
     execute(&mut store.server.connect("postgres").await, "alter role store superuser").await;
-    store.world.start().await;
+    store.world.spawn(|_| ());
     let said = store.says("NotOwned").await;
     assert!(said.contains("database store belongs to store, a superuser, as whom Rowgate runs no statement"), "{said}");
     assert!(store.made().await.is_empty());

@@ -56,7 +56,7 @@ async fn an_application_goes_on_and_keys_see_what_their_policies_say() {
 #[tokio::test]
 async fn a_dba_is_asked_for_one_line_and_adopting_goes_on_by_itself() {
     let mut store = Store::new(&[("store.yaml", TENANT)]).await;
-    store.world.start().await;
+    store.world.spawn(|_| ());
     let message = store.says("RightsMissing").await;
     assert!(message.ends_with(&format!("a DBA can run: {LINE}")), "{message}");
     let before = store.dump();

@@ -45,14 +45,7 @@ async fn a_schema_is_dumped_and_restored_while_requests_run() {
     let load = Load::begin(&trade.world);
     let mut restore = program("pg_restore");
     restore
-        .args([
-            "--clean",
-            "--if-exists",
-            "--single-transaction",
-            "--exit-on-error",
-            "--no-owner",
-            "--no-privileges",
-        ])
+        .args(["--clean", "--if-exists", "--exit-on-error", "--no-owner", "--no-privileges"])
         .args(["--dbname", trade.entry("url")])
         .arg(&file);
     trade.run(restore).await;
