@@ -3,6 +3,9 @@
 use serde::Deserialize as _;
 use serde_json::{Map, Number, Value};
 
+mod lines;
+pub use lines::{comment, document_of, indented, lines, scalar};
+
 /// The value as one YAML document.
 #[must_use]
 pub fn to_string(value: &Value) -> String {

@@ -139,7 +139,7 @@ fn written(flags: &SetRelationshipFlags) -> Result<(), SetRelationshipError> {
     match &flags.manifests {
         Some(dir) => folder::add(dir, &drafts, &manifests),
         None => {
-            let texts: Vec<String> = manifests.iter().map(yaml::to_string).collect();
+            let texts: Vec<String> = manifests.iter().map(yaml::document_of).collect();
             print(&texts.join("---\n"));
             Ok(())
         }

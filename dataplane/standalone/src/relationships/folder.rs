@@ -13,7 +13,7 @@ use super::{SetRelationshipError, say};
 /// Writes each into a file of its own, if the folder has no further mistake with all of them. No file is replaced.
 pub(super) fn add(dir: &Path, drafts: &[Draft], manifests: &[Value]) -> Result<(), SetRelationshipError> {
     let names = drafts.iter().map(|draft| format!("relationship-{}.yaml", draft.object_name()));
-    let files: Vec<(String, String)> = names.zip(manifests.iter().map(yaml::to_string)).collect();
+    let files: Vec<(String, String)> = names.zip(manifests.iter().map(yaml::document_of)).collect();
     let taken = files.iter().map(|(name, _)| dir.join(name)).find(|path| path.exists());
     if let Some(path) = taken {
         return Err(exists(&path));
