@@ -13,6 +13,7 @@ use rowgate_dataplane::config::{ControlFlags, ServeFlags, ServeSettings};
 use rowgate_dataplane::standalone;
 use rowgate_pg::connect;
 use rowgate_program::{log, signals};
+use rowgate_standalone::adopt::{self, AdoptFlags};
 use rowgate_standalone::check::{self, CheckFlags};
 use rowgate_standalone::psql::{self, PsqlFlags};
 use rowgate_standalone::relationships::{self, SetRelationshipFlags};
@@ -47,6 +48,8 @@ enum Command {
     Psql(PsqlFlags),
     /// Write the manifest of a Relationship, or of one for each foreign key: print it, or add it to a folder of manifests
     SetRelationship(SetRelationshipFlags),
+    /// Read the database of an application and write a first manifest for it: a Tenant, a key and Relationships; nothing is changed there
+    Adopt(AdoptFlags),
     /// Report every mistake in a folder of manifests, without a database
     Check(CheckFlags),
 }
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         },
         Command::Psql(flags) => psql::run(&flags),
         Command::SetRelationship(flags) => relationships::run(&flags),
+        Command::Adopt(flags) => adopt::run(&flags),
         Command::Check(flags) => check::run(&flags),
     }
 }

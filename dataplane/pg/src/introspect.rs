@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use rowgate_core::name::Ulid;
 use sqlx::{Connection as _, PgConnection};
 
+pub use application::{Application, application, held_by_policies};
 pub use holders::{Holder, Named, holders, leftovers, named};
 
 use crate::control::replicas;
@@ -13,6 +14,7 @@ use crate::introspect::actual::{Cluster, TenantDb};
 use crate::tenant::read_limits::{of, within};
 
 pub mod actual;
+mod application;
 mod cluster;
 mod columns;
 pub mod declared;

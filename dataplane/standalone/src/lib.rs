@@ -4,9 +4,10 @@
 //! something that implements [`DataPlane`], and parses the flags of both. So the data plane can depend on [`state::found`] to
 //! find a standalone installation, and a change of its settings changes nothing here.
 //!
-//! [`run()`] is `standalone`; [`psql`], [`check`] and [`relationships`] are commands of their own. [`postgres`] starts a PostgreSQL, [`state`]
+//! [`run()`] is `standalone`; [`psql`], [`check`], [`relationships`] and [`adopt`] are commands of their own. [`postgres`] starts a PostgreSQL, [`state`]
 //! reads and writes the state folder, `terminal` prints what becomes of each resource.
 
+pub mod adopt;
 pub mod check;
 pub mod flags;
 mod live_keys;

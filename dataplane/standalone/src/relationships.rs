@@ -4,6 +4,9 @@ mod draft;
 mod folder;
 mod foreign_keys;
 
+pub(crate) use folder::write_new;
+pub(crate) use foreign_keys::manifests as of_foreign_keys;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -26,6 +26,7 @@ mod rows;
 pub mod scripts;
 pub mod subscriptions;
 
+pub use access::adoptable::adoptable;
 pub(crate) use capture::missing as uncaptured;
 pub use closed::{Closed, Of};
 pub use contents::{CLOSE_KEYS, Outcome, contents};

@@ -1,7 +1,7 @@
 //! Adding manifests to a folder that a standalone Rowgate may be reading at this moment.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use rowgate_core::yaml;
 use rowgate_reconcile::source::dir::{check, check_with};
@@ -26,24 +26,24 @@ pub(super) fn add(dir: &Path, drafts: &[Draft], manifests: &[Value]) -> Result<(
         return Err(SetRelationshipError::Mistakes(lines.join("\n")));
     }
     for (name, text) in &files {
-        write_new(dir, name, text)?;
-        say(&format!("wrote {}", dir.join(name).display()));
+        let path = dir.join(name);
+        write_new(&path, text).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => exists(&path),
+            _ => SetRelationshipError::Write { path: path.clone(), source },
+        })?;
+        say(&format!("wrote {}", path.display()));
     }
     Ok(())
 }
 
-/// A reader of the folder finds the whole file or none: it gets its name once it is written.
-fn write_new(dir: &Path, name: &str, text: &str) -> Result<(), SetRelationshipError> {
-    let (path, hidden) = (dir.join(name), dir.join(format!(".{name}.{}", std::process::id())));
-    let failed = |source| SetRelationshipError::Write { path: path.clone(), source };
-    fs::write(&hidden, text).map_err(failed)?;
-    let linked = fs::hard_link(&hidden, &path);
+/// A reader of the folder finds the whole file or none: it gets its name once it is written. No file is replaced.
+pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
+    let hidden = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    fs::write(&hidden, text)?;
+    let linked = fs::hard_link(&hidden, path);
     let removed = fs::remove_file(&hidden);
-    match linked {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(&path)),
-        Err(source) => Err(failed(source)),
-        Ok(()) => removed.map_err(failed),
-    }
+    linked.and(removed)
 }
 
 fn exists(path: &Path) -> SetRelationshipError {

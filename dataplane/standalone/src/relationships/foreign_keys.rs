@@ -1,13 +1,15 @@
 //! Relationships of the foreign keys of a tenant's database.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::path::Path;
 
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::{Cardinality, End, Entity, Relationship, Tenant};
 use rowgate_pg::connect::session;
-use rowgate_pg::introspect::actual::TenantDb;
+use rowgate_pg::introspect::actual::{QName, Relation, TenantDb};
 use rowgate_pg::introspect::tenant_db;
+use serde_json::{Value, json};
 
 use super::SetRelationshipError;
 use super::draft::{Draft, name_of};
@@ -19,7 +21,29 @@ pub(super) fn drafts(
     tenant: &Tenant,
     others: &[&Relationship],
 ) -> Result<Vec<Draft>, SetRelationshipError> {
-    Ok(made(&read(state, tenant.slug())?, &tenant.spec.entities, others))
+    Ok(made(&read(state, tenant.slug())?.relations, &tenant.spec.entities, others))
+}
+
+/// The manifests of one for each foreign key between tables of two entities of a Tenant that has none yet, or why a foreign key cannot have one.
+pub(crate) fn manifests(
+    relations: &BTreeMap<QName, Relation>,
+    tenant: &Tenant,
+) -> Vec<Result<Value, String>> {
+    let name = tenant.metadata.name.as_deref().unwrap_or_default();
+    let mut objects = BTreeSet::new();
+    let manifest = |draft: Draft| -> Result<Value, String> {
+        let mut manifest = draft.manifest(name, Some(tenant), &[]).map_err(|error| {
+            let fields = draft.from.1.join(", ");
+            format!("the foreign key ({fields}) of {} has no Relationship: {error}", draft.from.0)
+        })?;
+        // entities a and a_b with relationships b_c and c are both a-b-c
+        let name = draft.object_name();
+        let numbered = (2..).map(|n| format!("{name}-{n}"));
+        let free = iter::once(name.clone()).chain(numbered).find(|it| objects.insert(it.clone()));
+        manifest["metadata"]["name"] = json!(free);
+        Ok(manifest)
+    };
+    made(relations, &tenant.spec.entities, &[]).into_iter().map(manifest).collect()
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -29,11 +53,11 @@ async fn read(state: &Path, slug: &str) -> Result<TenantDb, SetRelationshipError
     tenant_db(&mut conn).await.map_err(SetRelationshipError::ForeignKeys)
 }
 
-fn made(db: &TenantDb, entities: &[Entity], others: &[&Relationship]) -> Vec<Draft> {
-    let mut names = Names::of(db, entities, others);
+fn made(relations: &BTreeMap<QName, Relation>, entities: &[Entity], others: &[&Relationship]) -> Vec<Draft> {
+    let mut names = Names::of(relations, entities, others);
     let mut drafts = Vec::new();
     for entity in entities {
-        let Some(relation) = db.relations.get(&table(entity)) else { continue };
+        let Some(relation) = relations.get(&table(entity)) else { continue };
         for key in &relation.foreign_keys {
             let Some(to) = entities.iter().find(|to| table(to) == key.table) else { continue };
             let from = (entity.name.clone(), fields(entity, &key.columns));
@@ -82,10 +106,10 @@ fn joins(other: &Relationship, from: &(String, Vec<String>), to: &(String, Vec<S
 struct Names(BTreeSet<(String, String)>);
 
 impl Names {
-    fn of(db: &TenantDb, entities: &[Entity], others: &[&Relationship]) -> Names {
+    fn of(relations: &BTreeMap<QName, Relation>, entities: &[Entity], others: &[&Relationship]) -> Names {
         let mut names = BTreeSet::new();
         for entity in entities {
-            let Some(relation) = db.relations.get(&table(entity)) else { continue };
+            let Some(relation) = relations.get(&table(entity)) else { continue };
             let columns: Vec<String> = relation.columns.iter().map(|column| column.name.clone()).collect();
             names.extend(fields(entity, &columns).into_iter().map(|field| (entity.name.clone(), field)));
         }

@@ -8,7 +8,7 @@ use rowgate_pg::introspect::actual::{QName, Relation, RelationKind, Routine, Ten
 use rowgate_sql::catalog::{EXPECTED_TS, EntityKind, EntityRecord};
 use rowgate_sql::text::Ident;
 
-use super::access::{adopted, definers, views};
+use super::access::{adoptable, adopted, definers, views};
 use super::{Finding, capture, protection};
 use crate::desired::{Desired, EntitySpec, Security};
 
@@ -166,12 +166,7 @@ fn one<'a>(
         (EntityKind::Table, RelationKind::Table | RelationKind::PartitionedTable)
         | (EntityKind::View, RelationKind::View) => {}
         (_, RelationKind::MaterializedView) => {
-            return Err(Finding::new(
-                Reason::SourceUnsupported,
-                format!(
-                    "{schema}.{object} is a materialized view, which row-level security cannot filter; expose a view"
-                ),
-            ));
+            return Err(adoptable::of_materialized_view(&source(spec), "a view"));
         }
         (kind, _) => {
             return Err(Finding::new(
@@ -182,22 +177,11 @@ fn one<'a>(
     }
     let [owner, of_views] = views::owners(desired);
     if relation.owner != owner && (spec.kind == EntityKind::Table || relation.owner != of_views) {
-        return Err(Finding::new(
-            Reason::NotOwned,
-            format!(
-                "{schema}.{object} belongs to {}{}; alter table {schema}.{object} owner to {owner}",
-                relation.owner,
-                if desired.is_adopted { ", and the database to another role" } else { "" }
-            ),
-        ));
+        let beside = if desired.is_adopted { ", and the database to another role" } else { "" };
+        return Err(adoptable::of_another_owner(&source(spec), relation, beside, &owner));
     }
     if spec.kind == EntityKind::Table && relation.rule.is_some() {
-        return Err(Finding::new(
-            Reason::SourceUnsupported,
-            format!(
-                "{schema}.{object} has a rule, which PostgreSQL runs with the rights of the table's owner, past every policy; replace the rule by a trigger"
-            ),
-        ));
+        return Err(adoptable::of_rule(&source(spec)));
     }
     if spec.kind == EntityKind::View && spec.security != Security::LeftOut {
         return Err(Finding::new(

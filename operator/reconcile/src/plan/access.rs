@@ -2,6 +2,7 @@
 //! Pure, as the whole plan is. Key roles and their memberships are in `keys`.
 
 pub(super) mod acl;
+pub(super) mod adoptable;
 pub(super) mod adopted;
 pub(super) mod definers;
 pub(super) mod foreign;

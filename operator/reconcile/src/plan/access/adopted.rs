@@ -14,6 +14,7 @@ use rowgate_sql::text::Ident;
 use serde::{Deserialize, Serialize};
 
 use super::acl::ident;
+use super::adoptable;
 use crate::desired::{Desired, EntitySpec, Security};
 use crate::plan::accept::qname;
 use crate::plan::{Finding, Statement, differences};
@@ -65,31 +66,14 @@ pub(in crate::plan) fn fits(
     let text = format!("{}.{}", name.0, name.1);
     let unsupported = |message: String| Err(Finding::new(Reason::SourceUnsupported, message));
     if spec.kind == EntityKind::View {
-        return Err(Finding::new(
-            Reason::ViewUnsafe,
-            format!(
-                "{text} is a view of the application, which PostgreSQL reads with its owner's rights, past every policy; expose the tables that it reads"
-            ),
-        ));
+        return Err(adoptable::of_view(&text));
     }
     if spec.protection.is_some() {
         return unsupported(format!(
             "concurrencyProtection adds a column that the application's own writes do not keep; leave it out for {text}"
         ));
     }
-    if relation.is_partition || !relation.parents.is_empty() {
-        return unsupported(format!(
-            "{text} is a partition or inherits from another table, whose policies do not hold for it; expose the table above it"
-        ));
-    }
-    if let Some(right) = of_public(relation) {
-        return Err(Finding::new(
-            Reason::RightsMissing,
-            format!(
-                "PUBLIC has {right} on {text}, and so would every key, past its permissions; grant it to the roles that need it instead, then run: revoke all on {text} from public;"
-            ),
-        ));
-    }
+    adoptable::stands_alone(&text, relation)?;
     if is_recorded(db, &name, relation) {
         return added(db, &name, relation).map_or(Ok(()), |policy| {
             Err(Finding::new(
@@ -100,13 +84,7 @@ pub(in crate::plan) fn fits(
             ))
         });
     }
-    of_others(spec, relation, &text)
-}
-
-/// A privilege that everybody has on the table or one of its columns.
-fn of_public(relation: &Relation) -> Option<&str> {
-    let acls = std::iter::once(&relation.acl).chain(relation.columns.iter().map(|column| &column.acl));
-    acls.filter_map(|acl| acl.get("public")?.iter().next()).next().map(|it| it.trim_end_matches('*'))
+    adoptable::of_others(spec.security == Security::Existing, relation, &text)
 }
 
 /// A policy that no plan made.
@@ -116,28 +94,6 @@ fn added<'a>(db: &TenantDb, name: &QName, relation: &'a Relation) -> Option<&'a 
         db.applied.contains_key(&("policy".to_owned(), record))
     };
     relation.policies.keys().find(|policy| !is_known(policy)).map(String::as_str)
-}
-
-/// Row-level security that the application has already is its own: it is taken as it is, or not at all.
-fn of_others(spec: &EntitySpec, relation: &Relation, text: &str) -> Result<(), Finding> {
-    let refused = |message: String| Err(Finding::new(Reason::PolicyRefused, message));
-    let is_existing = spec.security == Security::Existing;
-    match (relation.rls_enabled, is_existing) {
-        (true, true) => Ok(()),
-        (false, true) => refused(format!(
-            "rowLevelSecurity.existing: row-level security of {text} is off; enable it together with policies for the application's roles, or declare policies here"
-        )),
-        (true, false) => refused(format!(
-            "the application has row-level security on {text} already; set rowLevelSecurity.existing: true, by which its policies hold for keys, too"
-        )),
-        (false, false) if !relation.policies.is_empty() => refused(format!(
-            "{text} has policies that are switched off, which would hold for the application's roles once row-level security is enabled; drop them"
-        )),
-        (false, false) if relation.rls_forced => refused(format!(
-            "row-level security of {text} is forced on its owner, which would filter the application once it is enabled; alter table {text} no force row level security"
-        )),
-        (false, false) => Ok(()),
-    }
 }
 
 /// The roles that had rights on the table besides its owner and Rowgate's, and those that need none.
@@ -164,7 +120,8 @@ pub(super) fn policy(cluster: &Cluster, relation: &Relation) -> PolicyDef {
 /// Says who is given every row although the table was adopted before.
 pub(super) fn joined(cluster: &Cluster, name: &QName, relation: &Relation) -> Option<Event> {
     let there = &relation.policies.get(OTHERS)?.roles;
-    let new: Vec<&str> = others(cluster, relation).into_iter().filter(|role| !there.contains(*role)).collect();
+    let new: Vec<&str> =
+        others(cluster, relation).into_iter().filter(|role| !there.contains(*role)).collect();
     (!new.is_empty()).then(|| Event {
         reason: "RoleJoined".to_owned(),
         note: format!(
