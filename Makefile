@@ -51,7 +51,7 @@ soaks := writes::protection::writers::of_writers_with_one_version_exactly_one_wi
 # Flags of the benchmark: make bench BENCH='--only row --rounds 3', BENCH='--only reconcile --objects 1000', or BENCH='--only exports --rows 1000000'
 BENCH ?=
 
-.PHONY: help run cluster check test soak bench messages lint fmt deny crds fuzz postgres pgbouncer clients kubernetes console chromium tools clean
+.PHONY: help run cluster check test soak bench messages lint fmt deny crds fuzz postgres pgbouncer clients apps kubernetes console chromium tools clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,7 +72,7 @@ check: tools ## format, clippy, the unit tests and the rules of the sources, in 
 	cargo test --workspace --lib --bins --quiet
 	cargo test --workspace --test tidy --quiet
 
-test: tools postgres clients console chromium pgbouncer kubernetes ## all tests, against a real PostgreSQL (POSTGRES=16: the pinned one of that version)
+test: tools postgres clients apps console chromium pgbouncer kubernetes ## all tests, against a real PostgreSQL (POSTGRES=16: the pinned one of that version)
 	@$(if $(oldest_too),tests/setup/postgres.sh 16 >/dev/null)
 	@# The end-to-end tests start these programs.
 	cargo build --workspace --bins
@@ -127,6 +127,9 @@ pgbouncer: tools ## put a PgBouncer into the cache unless one is installed
 
 clients: tools ## put the public clients that tests show our tokens and documents to into the cache if they are not there
 	@tests/setup/clients.sh >/dev/null
+
+apps: tools ## put the applications whose databases tests adopt into the cache if they are not there
+	@tests/setup/apps.sh >/dev/null
 
 console: tools ## bundle the console of standalone into the cache if it is not there, and print the folder for --console
 	@tests/setup/console.sh

@@ -46,16 +46,26 @@ postgres() {
   program tar "PostgreSQL is unpacked with it"
 }
 
+# Python with pip, by which this folder of the cache is filled.
+python_and_pip() {
+  if ! has python3 || ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+    lacks "python3: install Python 3.10 or newer with pip, in which public clients and applications run (Debian: apt-get install python3 python3-pip)"
+  elif ! cached "$1" && ! python3 -m pip --version >/dev/null 2>&1; then
+    lacks "pip: python3 has none to install public clients and applications with (Debian: apt-get install python3-pip)"
+  fi
+}
+
 clients() {
   needs_node 20
-  if ! has python3 || ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
-    lacks "python3: install Python 3.10 or newer with pip, with which tokens are verified (Debian: apt-get install python3 python3-pip)"
-  elif ! cached 'clients-*/python' && ! python3 -m pip --version >/dev/null 2>&1; then
-    lacks "pip: python3 has none to install PyJWT with (Debian: apt-get install python3-pip)"
-  fi
+  python_and_pip 'clients-*/python'
   if ! has mvn || ! has java; then
     lacks "mvn: install Java 17 or newer and Maven, with which Flyway runs (Debian: apt-get install maven)"
   fi
+}
+
+apps() {
+  needs_node 20
+  python_and_pip 'apps-*/python'
 }
 
 console() {
@@ -105,7 +115,7 @@ for target in "$@"; do
       program curl "requests are tried with it (Debian: apt-get install curl)"
       postgres ${asked:+"$asked"} ;;
     lint | fmt | deny | crds | fuzz) rust ;;
-    postgres | clients | pgbouncer | kubernetes | console | chromium) $target ;;
+    postgres | clients | apps | pgbouncer | kubernetes | console | chromium) $target ;;
   esac
   case $target in
     test)
@@ -113,6 +123,7 @@ for target in "$@"; do
       # A short part of the tests runs on the oldest version.
       [ -n "${POSTGRES:-}" ] || postgres 16
       clients
+      apps
       console
       chromium
       pgbouncer

@@ -2,6 +2,7 @@
 //! and everything is given back.
 
 mod command;
+mod applications;
 mod fixture;
 mod given_back;
 mod refused;
