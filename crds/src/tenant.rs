@@ -2,11 +2,12 @@
 
 pub(crate) mod bootstrap;
 pub(crate) mod entity;
+pub(crate) mod migrations;
 pub(crate) mod row_level_security;
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube_core::Rule;
 use kube_derive::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -17,6 +18,7 @@ use crate::span::{Span, statement_timeout_schema};
 use crate::status::{ResolvedPermission, default_observed_generation};
 use bootstrap::Bootstrap;
 use entity::Entity;
+use migrations::Migrations;
 
 /// A Tenant is one PostgreSQL database, exposed as an API under `/auth/{slug}/api`.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -151,22 +153,6 @@ pub struct Database {
     /// A login for migration tools. Its Secret is written in this namespace; without this field it is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrations: Option<Migrations>,
-}
-
-/// The login of migration tools: it may do in the tenant's database what the owner of the tables may, and nothing elsewhere.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[x_kube(crates(kube_core = "::kube_core"))]
-#[serde(rename_all = "camelCase")]
-pub struct Migrations {
-    /// The Secret, in this namespace, that address and password are written into: `url`, `jdbcUrl`, `host`, `port`, `database`, `user`, `password`.
-    /// The annotation `rowgate.dev/rotate` on the Tenant gives the login another password at each new value.
-    #[schemars(length(min = 1, max = 253))]
-    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
-        .message("secretName consists of lower-case letters, digits, hyphens and dots, and starts and ends with a letter or digit"))]
-    pub secret_name: String,
-    /// When the login is closed, RFC 3339 such as `2030-01-01T00:00:00Z`. Default: never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Time>,
 }
 
 impl Default for Database {

@@ -9,7 +9,10 @@ impl TenantSpec {
     pub fn not_served_yet(&self) -> Vec<String> {
         let database = &self.database;
         let refused = database.server_secret_ref.is_some();
-        refused.then(|| "not served yet: database.serverSecretRef; leave it out".to_owned()).into_iter().collect()
+        refused
+            .then(|| "not served yet: database.serverSecretRef; leave it out".to_owned())
+            .into_iter()
+            .collect()
     }
 }
 

@@ -4,7 +4,7 @@ use kube_derive::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Exactly one of `policies`, `existing` and `none`. The table is ENABLEd and FORCEd in every case.
+/// Exactly one of `policies`, `existing` and `none`. The table is ENABLEd in every case.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[x_kube(
     crates(kube_core = "::kube_core"),

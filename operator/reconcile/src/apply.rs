@@ -172,7 +172,6 @@ impl<'a> Logins<'a> {
     async fn reset_password(&mut self, role: &str) -> Result<(), PgError> {
         let login = TenantLogin::ALL.into_iter().find(|login| login.role(self.tenant) == role);
         let (Some(login), Some(ident)) = (login, Ident::new(role)) else { return Ok(()) };
-        tracing::warn!(role, "the role's password was changed; setting it again");
         let verifier = self.installation.tenant_verifier(self.tenant, login);
         let mut operator = session::connect(&self.installation.operator()).await?;
         let mut open = leader::fence(&mut operator, self.lead).await?;
@@ -180,6 +179,7 @@ impl<'a> Logins<'a> {
         session::execute(&mut open, &roles::seldom_waiting()).await?;
         session::execute(&mut open, &roles::set_verifier(&ident, &verifier)).await?;
         open.commit().await?;
+        tracing::warn!(role, "the role's password was changed and is set again");
         self.reset_passwords.push(role.to_owned());
         Ok(())
     }

@@ -314,7 +314,8 @@ impl<S: ResourceSource + 'static> Controller<S> {
                     let slot = shared.pass_slots.enter(true).await;
                     let retired = contained(Box::pin(retire(&shared, &uid, epoch, spared))).await;
                     drop(slot);
-                    let panicked = |_| PassError::Pg(PgError::Unexpected { reason: PANICKED.to_owned(), source: None });
+                    let panicked =
+                        |_| PassError::Pg(PgError::Unexpected { reason: PANICKED.to_owned(), source: None });
                     let retired = retired.unwrap_or_else(|it| Err(panicked(it)));
                     Done::Retired(uid, retired)
                 });

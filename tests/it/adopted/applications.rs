@@ -71,10 +71,10 @@ const UNLEASH: Application = Application {
 
 #[tokio::test]
 async fn applications_notice_nothing_while_they_are_adopted_and_given_back() {
-    let (server, _) = Server::with_two_ways(&[]).await;
+    let (server, url) = Server::with_two_ways(&[]).await;
     // a folder that declares nothing any more is a mistake
-    let mut world = World::on(&server, &[("guest.yaml", GUEST)]);
-    world.start().await;
+    let mut world = World::on(&server, &[("guest.yaml", GUEST)]).over(&server, url);
+    world.spawn(|_| ());
     let one = |application| goes_on(application, &server, &world);
     let (wagtail, unleash) = tokio::join!(Box::pin(one(&WAGTAIL)), Box::pin(one(&UNLEASH)));
     println!("statements that wrote rows: {wagtail} of Wagtail, {unleash} of Unleash");

@@ -99,7 +99,7 @@ async fn a_first_manifest_is_served_as_it_is_and_shows_no_row_before_somebody_de
     );
 
     store.world.write("store.yaml", &manifest);
-    store.world.start().await;
+    store.world.spawn(|_| ());
     let message = store.says("RightsMissing").await;
     assert!(message.ends_with(LINE), "{message}");
     store.lend().await;

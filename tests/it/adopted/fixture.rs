@@ -49,7 +49,8 @@ impl Store {
     pub(super) async fn lend(&self) {
         let mut postgres = self.server.connect("postgres").await;
         until("the operator's login", async || {
-            let there = rows(&mut postgres, "select 1 from pg_roles where rolname = 'rowgate_operator'").await;
+            let there =
+                rows(&mut postgres, "select 1 from pg_roles where rolname = 'rowgate_operator'").await;
             (!there.is_empty()).then_some(())
         })
         .await;
@@ -58,13 +59,16 @@ impl Store {
 
     pub(super) async fn is_served(&self) {
         until("the orders", async || {
-            if self.world.secret("north").is_none() {
-                return None;
-            }
-            let answer = self.world.get(&self.world.key("north"), "/auth/store/api/orders?$first=1").await;
+            let key = self.world.secret("north")?;
+            let answer = self.world.get(&key, "/auth/store/api/orders?$first=1").await;
             (answer.status == 200).then_some(())
         })
         .await;
+    }
+
+    /// The key that the Secret of this name holds.
+    pub(super) fn key(&self, name: &str) -> String {
+        self.world.secret(name).expect("it is served")
     }
 
     /// A session of `role` in the application's database.
@@ -92,14 +96,15 @@ impl Store {
         .await
     }
 
-    /// Waits until the Tenant is ready, and serves no entity of this name.
+    /// Waits until the Tenant serves no entity of this name.
     pub(super) async fn says_no_more(&self, entity: &str) {
         until("a Tenant without the entity", async || {
-            let answer = self.world.get(&self.world.key("all"), &format!("/auth/store/api/{entity}")).await;
+            let answer = self.world.get(&self.key("all"), &format!("/auth/store/api/{entity}")).await;
             let status = self.world.status("Tenant", "store");
             let all = status["conditions"].as_array()?;
-            let is_ready = all.iter().any(|it| it["type"] == "Ready" && it["status"] == "True");
-            (answer.status == 404 && is_ready).then_some(())
+            // the shared permissions name it still
+            let says = all.iter().any(|it| it["type"] == "Ready" && it["reason"] == "EntityNotFound");
+            (answer.status == 404 && says).then_some(())
         })
         .await;
     }
@@ -115,10 +120,10 @@ impl Store {
         String::from_utf8(run(&mut command, "").stdout).expect("UTF-8")
     }
 
-    /// Roles of the cluster that were made for the tenant.
-    pub(super) async fn made(&self) -> Vec<Value> {
+    /// Roles of tenants whose names begin so.
+    pub(super) async fn made(&self, begin: &str) -> Vec<Value> {
         let mut postgres = self.server.connect("postgres").await;
-        let made = "select rolname::text from pg_roles where rolname ~ '^(t01|key_|set_)' order by 1";
-        rows(&mut postgres, made).await
+        let made = format!("select rolname::text from pg_roles where starts_with(rolname, '{begin}')");
+        rows(&mut postgres, &made).await
     }
 }

@@ -2,6 +2,7 @@
 
 use rowgate_tests::servers::postgres::{execute, rows};
 use rowgate_tests::wait::until;
+use rowgate_tests::world::GUEST;
 use serde_json::json;
 
 use super::fixture::{Store, TENANT};
@@ -10,7 +11,7 @@ const SECURED: &str = "select relname::text as name from pg_class where relrowse
 
 #[tokio::test]
 async fn a_database_is_given_back_as_it_was_found() {
-    let mut store = Store::new(&[]).await;
+    let mut store = Store::new(&[("guest.yaml", GUEST)]).await;
     let before = store.dump();
     store.world.write("store.yaml", TENANT);
     store.world.spawn(|_| ());
@@ -29,18 +30,21 @@ async fn a_database_is_given_back_as_it_was_found() {
     })
     .await;
 
+    let id = store.world.status("Tenant", "store")["tenantId"].as_str().expect("an id").to_owned();
+    let logins = format!("t{id}_");
+    assert_eq!(store.made(&logins).await.len(), 7);
     // a table that was renamed is found again
     execute(&mut application, "alter table app.orders rename to old_orders").await;
     std::fs::remove_file(store.world.manifests().join("store.yaml")).expect("the manifest");
     until("every table is free", async || rows(&mut application, SECURED).await.is_empty().then_some(()))
         .await;
-    until("no role is left", async || store.made().await.is_empty().then_some(())).await;
+    until("no role is left", async || store.made(&logins).await.is_empty().then_some(())).await;
     execute(&mut application, "alter table app.old_orders rename to orders").await;
     assert_eq!(store.dump(), before);
 
     // and it can be adopted again
     store.world.write("store.yaml", TENANT);
     store.is_served().await;
-    let answer = store.world.get(&store.world.key("north"), "/auth/store/api/orders?$count=true").await;
+    let answer = store.world.get(&store.key("north"), "/auth/store/api/orders?$count=true").await;
     assert_eq!(answer.body["count"], json!(40));
 }

@@ -1,8 +1,8 @@
 //! Databases that were there before (`database.create: false`): the application in one goes on, keys see what their policies let them see,
 //! and everything is given back.
 
-mod command;
 mod applications;
+mod command;
 mod fixture;
 mod given_back;
 mod refused;

@@ -2,13 +2,18 @@
 -- roles are part of the reconcile plan.
 
 -- Closed before the bootstrap script makes anything: nobody enters whom the plan has not let in, and what will be made
--- is nobody's to call.
+-- is nobody's to call. A database that was there before keeps what PUBLIC has in it; there sessions begin as the application's role.
 do $$
 begin
-    execute pg_catalog.format('revoke connect, temporary on database %I from public', pg_catalog.current_database());
+    if session_user = (select pg_catalog.pg_get_userbyid(datdba) from pg_catalog.pg_database
+                       where datname = pg_catalog.current_database()) then
+        execute pg_catalog.format('revoke connect, temporary on database %I from public', pg_catalog.current_database());
+    end if;
+    if session_user = current_user then
+        alter default privileges revoke execute on routines from public;
+    end if;
 end
 $$;
-alter default privileges revoke execute on routines from public;
 
 create schema dl;
 

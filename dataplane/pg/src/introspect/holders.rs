@@ -44,7 +44,7 @@ async fn read_named(conn: &mut PgConnection) -> Result<Vec<Named>, PgError> {
     qualify(&mut snapshot).await?;
     let rows = sqlx::query_as(
         "with me as ( \
-             select d.oid as database, regexp_replace(current_user::text, 'owner$', '') as prefix from pg_database d \
+             select d.oid as database, regexp_replace(session_user::text, 'owner$', '') as prefix from pg_database d \
              where d.datname = current_database() \
          ), role as ( \
              select r.oid, r.rolname from pg_roles r, me \

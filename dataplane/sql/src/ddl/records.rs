@@ -233,12 +233,14 @@ pub fn recorded_policy(
     [permissive, command, &roles.join(","), using.unwrap_or(""), check.unwrap_or("")].join("|")
 }
 
-/// As its owner; what stands in it and belongs to another role goes, too.
+/// As its owner, who keeps nothing else in the database; what stands in it and belongs to another role goes, too.
 #[must_use]
-pub fn drop_schema() -> Sql {
-    let mut sql = Sql::new();
-    sql.lit("drop schema dl cascade");
-    sql
+pub fn drop_schema() -> [Sql; 2] {
+    ["drop schema dl cascade", "alter default privileges grant execute on routines to public"].map(|text| {
+        let mut sql = Sql::new();
+        sql.lit(text);
+        sql
+    })
 }
 
 /// `select dl.publish(token)`: runs what is staged under the token. `token`: hexadecimal digits.

@@ -139,6 +139,7 @@ pub fn contents(
     };
     let claims = rows::claims(desired, db, &keys.live, closed);
     let rows_change = !security.statements.is_empty() || !claims.is_empty();
+    let apart = security.apart;
 
     let mut push = |about: &str, login: As, statements: Vec<Statement>| {
         if !statements.is_empty() {
@@ -160,6 +161,9 @@ pub fn contents(
         push("remove them from the old one", As::Keys, memberships);
     }
     push("create roles for keys and permission sets", As::Keys, keys.creations());
+    for (name, statements) in apart {
+        push(&format!("row-level security of {}.{}", name.0, name.1), As::Owner, statements);
+    }
 
     let mut statements: Vec<Statement> = changes.revokes;
     statements.extend(security.statements);
@@ -207,7 +211,9 @@ pub fn contents(
     let mut returned = reached.returned(db);
     returned.extend(changes.of_views);
     push("give back views that no key reaches, and the rights for them", As::Owner, returned);
-    push("give back tables of the application", As::Owner, adopted::given_back(desired, db));
+    for (name, statements) in adopted::given_back(desired, db) {
+        push(&format!("give back {}.{}", name.0, name.1), As::Owner, statements);
+    }
     // after everything that names a column which goes
     let unprotect = protection.after.into_iter().map(|op| (op.about, op.login, op.statements));
     unprotect.for_each(|(about, login, statements)| push(&about, login, statements));

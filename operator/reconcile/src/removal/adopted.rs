@@ -24,10 +24,13 @@ use crate::plan::{self, As, Closed};
 /// How often what is left is planned again.
 const MAX_ROUNDS: u32 = 8;
 
-/// Whether a tenant's database is another role's.
+/// Whether a tenant's database is another role's, which the login of its owner becomes; one whose owner a DBA has changed is not.
 pub(crate) fn is_adopted(record: &Record, cluster: &Cluster) -> bool {
-    let ours = TenantLogin::Owner.role(&record.id);
-    cluster.database.as_ref().is_some_and(|there| there.owner != ours)
+    let login = TenantLogin::Owner.role(&record.id);
+    let becomes = |owner: &str| {
+        cluster.memberships.iter().any(|m| m.role == owner && m.member == login && m.set && !m.inherit)
+    };
+    cluster.database.as_ref().is_some_and(|there| there.owner != login && becomes(&there.owner))
 }
 
 /// Gives it back, but for the row in the control database. What is left of roles is named, as [`remains::take`] does.

@@ -13,7 +13,8 @@ const FIRST: &str = "items?$first=1";
 async fn comes(hand: &Hand, what: &str, open: bool, wanted: impl Fn(&Reply) -> bool) {
     until(what, async || {
         let reply = hand.get(&hand.world.url(), FIRST).await;
-        assert!([200, 503].contains(&reply.status.as_u16()), "{reply:?}");
+        // seen beside much else: for an instant the new table is there and no right on it
+        assert!([200, 404, 503].contains(&reply.status.as_u16()), "{reply:?}");
         assert!(open || !reply.body.contains(r#""owner":"b""#), "{reply:?}");
         wanted(&reply).then_some(())
     })

@@ -79,7 +79,7 @@ pub(in crate::plan) fn fits(
             Err(Finding::new(
                 Reason::PolicyRefused,
                 format!(
-                    "policy {policy} on {text} was made by somebody else while Rowgate holds the table's row-level security; drop it, or declare it in rowLevelSecurity"
+                    "policy {policy} on {text} stands beside those that Rowgate made; drop it, or declare it in rowLevelSecurity"
                 ),
             ))
         });
@@ -134,9 +134,10 @@ pub(super) fn joined(cluster: &Cluster, name: &QName, relation: &Relation) -> Op
     })
 }
 
-/// What gives tables back that no entity names any more: Rowgate's policies go, and row-level security is off, as it was.
-pub(in crate::plan) fn given_back(desired: &Desired, db: &TenantDb) -> Vec<Statement> {
-    let mut statements: Vec<Statement> = Vec::new();
+/// What gives tables back that no entity names any more, each in a transaction of its own: Rowgate's policies go, and row-level security is
+/// off, as it was.
+pub(in crate::plan) fn given_back(desired: &Desired, db: &TenantDb) -> Vec<(QName, Vec<Statement>)> {
+    let mut tables: Vec<(QName, Vec<Statement>)> = Vec::new();
     for ((_, key), applied) in db.applied.iter().filter(|((kind, _), _)| kind == KIND) {
         let Ok(recorded) = serde_json::from_str::<Recorded>(&applied.recorded) else { continue };
         let found = db.relations.iter().find(|(_, relation)| relation.oid == recorded.oid);
@@ -145,14 +146,16 @@ pub(in crate::plan) fn given_back(desired: &Desired, db: &TenantDb) -> Vec<State
         if found.is_some_and(|(name, _)| *name == was) && desired.entities.iter().any(is_named) {
             continue;
         }
+        let mut statements: Vec<Statement> = Vec::new();
         if let Some((name, relation)) = found {
             statements.extend(dropped(db, name, &was, relation));
             let (schema, object) = (ident(&name.0), ident(&name.1));
             statements.push(policies::disable(&schema, &object).into());
         }
         statements.push(records::drop_applied(KIND, key).into());
+        tables.push((was, statements));
     }
-    statements
+    tables
 }
 
 /// Its policies; they are recorded under the name that the table had.

@@ -32,7 +32,8 @@ pub(in crate::plan) fn sentences(
         }));
     }
     let repairable = |m: &&Membership| m.grantor == operator || m.grantor == logins[1];
-    for m in cluster.memberships.iter().filter(|m| !repairable(m) && !designed(desired, m, &logins, operator)) {
+    for m in cluster.memberships.iter().filter(|m| !repairable(m) && !designed(desired, m, &logins, operator))
+    {
         sentences.push(format!(
             "role {} is a member of {}, granted by {}; a DBA can run: revoke \"{}\" from \"{}\" granted by \"{}\";",
             m.member, m.role, m.grantor, m.role, m.member, m.grantor

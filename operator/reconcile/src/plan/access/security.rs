@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::adopted;
 use crate::desired::{Desired, PolicySpec, RowsSpec, Scope, Security};
 use crate::plan::accept::{Accepted, qname};
+use crate::plan::keys::Keys;
 use crate::plan::relationships::is_link;
 use crate::plan::{Finding, Of, Statement, differences};
 use crate::source::Event;
@@ -23,6 +24,9 @@ use crate::source::Event;
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Changes {
     pub(in crate::plan) statements: Vec<Statement>,
+    /// Of tables that nothing is served of yet, in a database with other writers: what each comes to in a transaction of its own, which locks no
+    /// other table.
+    pub(in crate::plan) apart: Vec<(QName, Vec<Statement>)>,
     /// FORCE or NO FORCE of a table each, in a transaction of its own: readers of several tables would lock some of them the other way round.
     pub(in crate::plan) forces: Vec<Statement>,
     pub(in crate::plan) notes: Vec<String>,
@@ -55,14 +59,19 @@ pub(in crate::plan) fn changes(
             ));
         }
         changes.notes.extend(nobodies(desired, entity));
-        match definitions(desired, entity) {
+        match definitions(desired, db, entity) {
             Ok(mut wanted) => {
                 let adopted = desired.is_adopted.then_some(cluster);
                 if let (Some(cluster), Some(wanted)) = (adopted, &mut wanted) {
                     wanted.push(adopted::policy(cluster, relation));
                     changes.events.extend(adopted::joined(cluster, &qname(entity.spec), relation));
                 }
-                changes.statements.extend(table((forces, desired.is_adopted), db, entity, relation, &wanted));
+                let statements = table((forces, desired.is_adopted), db, entity, relation, &wanted);
+                match desired.is_adopted && !is_served(db, &qname(entity.spec)) {
+                    true if statements.is_empty() => {}
+                    true => changes.apart.push((qname(entity.spec), statements)),
+                    false => changes.statements.extend(statements),
+                }
                 if !desired.is_adopted {
                     changes.forces.extend(force(forces, entity, relation));
                 }
@@ -75,8 +84,17 @@ pub(in crate::plan) fn changes(
     changes
 }
 
+/// Whether an entity over the table is served, to which keys have rights.
+fn is_served(db: &TenantDb, name: &QName) -> bool {
+    db.entities.values().any(|record| (record.schema.as_str(), record.object.as_str()) == (&name.0, &name.1))
+}
+
 /// The policies a table should have; `None`: those it has.
-fn definitions(desired: &Desired, entity: &Accepted<'_>) -> Result<Option<Vec<PolicyDef>>, Finding> {
+fn definitions(
+    desired: &Desired,
+    db: &TenantDb,
+    entity: &Accepted<'_>,
+) -> Result<Option<Vec<PolicyDef>>, Finding> {
     match &entity.spec.security {
         Security::Existing => Ok(None),
         Security::LeftOut => Ok(Some(Vec::new())),
@@ -92,20 +110,31 @@ fn definitions(desired: &Desired, entity: &Accepted<'_>) -> Result<Option<Vec<Po
             }]))
         }
         Security::Policies(specs) => {
-            let each = specs.iter().map(|spec| one(desired, entity, spec));
+            let each = specs.iter().map(|spec| one(desired, db, entity, spec));
             Ok(Some(each.collect::<Result<Vec<_>, _>>()?.concat()))
         }
     }
 }
 
 /// A policy of the manifest is one of PostgreSQL for all four actions, or one for each action it names.
-fn one(desired: &Desired, entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Vec<PolicyDef>, Finding> {
-    let roles = match &spec.roles {
-        // it holds for keys alone
-        None if desired.is_adopted && spec.restrictive => Some(every_key(desired)),
+fn one(
+    desired: &Desired,
+    db: &TenantDb,
+    entity: &Accepted<'_>,
+    spec: &PolicySpec,
+) -> Result<Vec<PolicyDef>, Finding> {
+    let mut roles = match &spec.roles {
         None => None,
         Some(names) => Some(roles(desired, spec, names)?),
     };
+    // on an application's table it is for keys alone: others may read nothing of what it reads. No view there is an entity, so that `TO` holds
+    let mut to: Vec<Ident> = Vec::new();
+    if desired.is_adopted {
+        to = roles.take().unwrap_or_else(|| every_key(desired, db)).iter().map(|role| ident(role)).collect();
+        if to.is_empty() {
+            return Ok(Vec::new());
+        }
+    }
     let condition = |rows: Rows| Condition { roles: roles.clone(), permissive: !spec.restrictive, rows };
     let using = condition(rows(entity, spec)?);
     let check = spec.check.as_ref().map(|text| condition(Rows::Expression(text.clone())));
@@ -137,7 +166,7 @@ fn one(desired: &Desired, entity: &Accepted<'_>, spec: &PolicySpec) -> Result<Ve
             Command::Select | Command::Delete => (Some(using.clone()), None),
             Command::All | Command::Update => (Some(using.clone()), check.clone()),
         };
-        let (name, to) = (named(command)?, Vec::new());
+        let (name, to) = (named(command)?, to.clone());
         Ok(PolicyDef { name, permissive: !spec.restrictive, command, to, using, check })
     };
     commands.into_iter().map(definition).collect()
@@ -171,10 +200,10 @@ fn nobodies(desired: &Desired, entity: &Accepted<'_>) -> Vec<String> {
     specs.iter().flat_map(of).collect()
 }
 
-/// The database roles of all keys.
-fn every_key(desired: &Desired) -> Vec<String> {
-    let roles = desired.keys.iter().map(|key| key.role().to_string()).chain([SHARED_ROLE.to_owned()]);
-    roles.collect::<BTreeSet<String>>().into_iter().collect()
+/// The database roles of all keys that live.
+fn every_key(desired: &Desired, db: &TenantDb) -> Vec<String> {
+    let live = Keys::live(desired, db).into_iter().map(|key| key.role().to_string());
+    live.chain([SHARED_ROLE.to_owned()]).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// Database roles for names of ApiKeys. An unknown name stands for no role.

@@ -24,8 +24,9 @@ pub(crate) fn judge(desired: &Desired, actual: &Cluster, operator: &str) -> Resu
     };
     let there = actual.database.as_ref().expect("it was read just now");
     if TenantLogin::of_role(owner).is_some() || owner == operator {
-        let message =
-            format!("database {name} belongs to {owner}, which is Rowgate's; set database.name to another one");
+        let message = format!(
+            "database {name} belongs to {owner}, which is Rowgate's; set database.name to another one"
+        );
         return Err(Finding::new(Reason::Taken, message));
     }
     if there.owner_is_superuser {
@@ -98,7 +99,7 @@ pub(super) fn begin(desired: &Desired, actual: &Cluster, is_repaired: bool) -> O
 /// Schema `dl` goes, with what is recorded there.
 #[must_use]
 pub(crate) fn schema_removal() -> [Op; 1] {
-    [Op::new("drop schema dl", As::Records, vec![records::drop_schema().into()])]
+    [Op::new("drop schema dl", As::Records, records::drop_schema().map(Statement::from).into())]
 }
 
 /// What the tenant's roles may do with the database goes; that of the session comes last.
