@@ -19,7 +19,7 @@ async fn runs_under_load(trade: &Trade, command: Command, versions: &str) {
     trade.run(command).await;
     trade.is_whole().await;
     let summary = load.ends_well(&CHANGED).await;
-    assert!(100 < summary.n && 10 < summary.made.len(), "{summary:?}");
+    assert!(100 < summary.n && 10 < summary.made.len(), "{summary}");
     summary.agrees_with(&trade.rows("select id from trade.orders where 20000 < id").await);
     assert_eq!(trade.rows(versions).await, [json!({"n": 20})]);
     is_the_end_of_a_chain(trade).await;

