@@ -36,7 +36,7 @@ const STANDARD_OUTPUT: &str = "-";
 pub struct AdoptFlags {
     /// The database that is read, with any login that may connect to it; no right on its tables is needed. Connections to a host use TLS and
     /// verify the certificate: `?sslrootcert=FILE` names the certificate authority; `?sslmode=disable` turns TLS off and is accepted for this
-    /// machine only [example: `postgres://me:secret@db.internal:5432/store?sslrootcert=/etc/pg-ca.pem`]
+    /// machine only (such as `postgres://me:secret@db.internal:5432/store?sslrootcert=/etc/pg-ca.pem`)
     #[arg(long, env = "ROWGATE_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: String,
     /// The schema whose tables become entities; may be repeated [example: app]
