@@ -64,8 +64,9 @@ const THEIRS: (&str, &str) = (
 );
 
 /// One needs 1,501 keys, and stands below; one needs a server that lets nobody in as it should (`scenarios/failures/answering.rs`), and one
-/// a database that somebody fills (`neighbours/resources/tenant_data.rs`).
-const ELSEWHERE: [Reason; 3] = [Reason::TooManyPermissionSets, Reason::LoginRefused, Reason::TooLarge];
+/// a database that somebody fills (`neighbours/resources/tenant_data.rs`), and one a database of somebody else (`adopted/refused.rs`).
+const ELSEWHERE: [Reason; 4] =
+    [Reason::TooManyPermissionSets, Reason::LoginRefused, Reason::TooLarge, Reason::RightsMissing];
 
 /// No look comes while the cases are made, but for what changes.
 const SELDOM: Duration = Duration::from_secs(5);

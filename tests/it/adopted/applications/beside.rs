@@ -1,7 +1,7 @@
 //! What happens to the database of an application, step by step, while a client of it writes.
 
 use rowgate_tests::servers::postgres::{Server, execute, rows};
-use rowgate_tests::wait::until;
+use rowgate_tests::wait::{until, until_ok};
 use rowgate_tests::world::World;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -61,10 +61,15 @@ impl Beside<'_> {
             assert!(person["username"].is_string() && person.get("password").is_none(), "{person}");
         }
         let key = self.world.secret(&self.key_name()).expect("it was there");
-        until("an event of the application", async || {
-            let path = format!("/api/ddl/events?tables={captured}&after=start&limit=1");
-            let answer = self.world.get(&key, &path).await;
-            (answer.body["events"][0]["entity"] == *captured).then_some(())
+        // a page is empty where the rows of its events are gone
+        let mut cursor = "start".to_owned();
+        until_ok("an event of the application", async || {
+            let path = format!("/api/ddl/events?tables={captured}&after={cursor}&limit=100");
+            let page = self.world.get(&key, &path).await.body;
+            if let Some(next) = page["cursor"].as_str() {
+                cursor = next.to_owned();
+            }
+            if page["events"][0]["entity"] == *captured { Ok(()) } else { Err(page) }
         })
         .await;
     }
