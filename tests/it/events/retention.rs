@@ -1,6 +1,8 @@
 //! What the log keeps, for how long and for whom, and what its limit of bytes gives up first.
 
+use rowgate_crds::Reason;
 use rowgate_tests::servers::postgres::{execute, rows};
+use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::wait::until;
 use serde_json::Value;
 
@@ -184,9 +186,8 @@ async fn a_policy_that_needs_more_than_a_stored_row_is_said_in_the_status() {
     until("no warning", async || {
         // a pass that was cut short says nothing of policies
         let status = bank.world.status("Tenant", "bank");
-        let ready =
-            status["conditions"].as_array()?.iter().find(|it| it["type"] == "Ready")?["status"] == "True";
-        (ready && !status["warnings"].to_string().contains("admins")).then_some(())
+        (ready(&status).0 == Reason::Served.as_str() && !status["warnings"].to_string().contains("admins"))
+            .then_some(())
     })
     .await;
     let start = bank.now("all").await;

@@ -1,6 +1,7 @@
 //! What happens to the database of an application, step by step, while a client of it writes.
 
 use rowgate_tests::servers::postgres::{Server, execute, rows};
+use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::wait::{until, until_ok};
 use rowgate_tests::world::World;
 use serde_json::{Value, json};
@@ -38,9 +39,8 @@ impl Beside<'_> {
         self.world.write(&format!("{name}.yaml"), self.application.manifest);
         let message = until("the line for a DBA", async || {
             let status = self.world.status("Tenant", name);
-            let all = status["conditions"].as_array()?;
-            let one = all.iter().find(|it| it["type"] == "Ready" && it["reason"] == "RightsMissing")?;
-            Some(one["message"].as_str()?.to_owned())
+            let (reason, message) = ready(&status);
+            (reason == "RightsMissing").then(|| message.to_owned())
         })
         .await;
         let (_, line) = message.split_once("a DBA can run: ").expect("it names the line");
