@@ -25,7 +25,7 @@ pub use relationship::{Cardinality, End, Relationship, RelationshipSpec, Relatio
 pub use span::{Span, SpanError};
 pub use status::{ConditionType, Reason, ResolvedPermission, condition};
 pub use tenant::bootstrap::{Bootstrap, ConfigMapKeyRef};
-pub use tenant::entity::{ConcurrencyProtection, Entity, EntityKind, GraphQl, Rest, Source};
+pub use tenant::entity::{ConcurrencyProtection, Entity, EntityKind, GraphQl, Rest, Source, Writers};
 pub use tenant::row_level_security::{Equals, Policy, PolicyAction, Rls, RowLevelSecurity};
 pub use tenant::{
     Cors, Database, DeletionPolicy, Endpoints, Limits, SecretKeyRef, Shared, Tenant, TenantGraphQl,

@@ -135,6 +135,17 @@ pub struct ConcurrencyProtection {
     #[serde(default = "is_deleted")]
     #[schemars(length(min = 1, max = 63))]
     pub soft_delete_column: String,
+    /// Whose writes are held: `All`, or `ApiOnly` for those that come through the API, cascades and SECURITY DEFINER functions among
+    /// them. Others name no version then, and the rows that they write get a new one. Default: `ApiOnly` in a database with
+    /// `create: false`, which takes nothing else; `All` in others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writers: Option<Writers>,
+}
+
+#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Writers {
+    All,
+    ApiOnly,
 }
 
 fn yes() -> bool {

@@ -95,6 +95,9 @@ async fn read_tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
         db.permission_sets =
             records::permission_sets(&mut snapshot).await.map_err(of("dl.permission_sets"))?;
         db.applied = records::applied(&mut snapshot).await.map_err(of("dl.applied"))?;
+        if db.applied.keys().any(|(kind, _)| kind == "flag") {
+            columns::needed_flags(&mut snapshot, &mut db).await.map_err(of("pg_depend"))?;
+        }
     }
     snapshot.rollback().await?;
     Ok(db)

@@ -11,6 +11,7 @@ use rowgate_core::role::DbRole;
 use rowgate_crds::{ApiKey, Relationship, Tenant};
 use rowgate_pg::control::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, GraphQlNames, Limits, Protection};
+use rowgate_sql::ddl::protection::Writers;
 use rowgate_sql::ddl::subscriptions::Settings;
 use rowgate_sql::text::Ident;
 
@@ -66,6 +67,8 @@ pub struct EntitySpec {
     pub rest: bool,
     pub graphql: GraphQlNames,
     pub protection: Option<Protection>,
+    /// Whom `protection` holds.
+    pub writers: Writers,
     pub hide_soft_deleted: bool,
     /// Changes of its rows are captured as events.
     pub events: bool,

@@ -5,5 +5,6 @@ mod applications;
 mod command;
 mod fixture;
 mod given_back;
+mod protected;
 mod refused;
 mod served;

@@ -44,9 +44,9 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "select",
-        "    - {name: customers, source: {schema: app, object: customers}, concurrencyProtection: {}}\n",
+        "    - {name: customers, source: {schema: app, object: customers}, concurrencyProtection: {writers: All}}\n",
         "SourceUnsupported",
-        "entities[customers]: concurrencyProtection adds a column that the application's own writes do not keep; leave it out for app.customers",
+        "entities[customers]: concurrencyProtection.writers: All would refuse the application's own writes to app.customers, which name no version; set it to ApiOnly, or leave it out",
     ),
     (
         "create table app.all_notes (id int primary key, n int) partition by list (id);

@@ -4,6 +4,7 @@
 //! Seen to fail with `dl.protect_stamp` that does not look for what `dl.protect_echo` leaves, with `dl.protect_echo` that
 //! does not compare, with `dl.protect_keep` that lets rows go, and with the two for updates in the other order.
 
+mod beside;
 mod fixture;
 mod held;
 mod plain;

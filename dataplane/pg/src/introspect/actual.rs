@@ -259,7 +259,8 @@ pub struct Column {
     pub acl: Acl,
     /// Of `dl_expected_ts` alone: its default as PostgreSQL prints it.
     pub default: Option<String>,
-    /// Of `dl_expected_ts` alone: what would have to be dropped with it, as PostgreSQL describes it.
+    /// Of `dl_expected_ts`, and of columns that Rowgate added to tables of an application: what would have to be dropped with it, as
+    /// PostgreSQL describes it.
     pub needed_by: Option<String>,
 }
 

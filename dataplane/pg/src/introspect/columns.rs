@@ -7,7 +7,7 @@ use sqlx::types::Json;
 
 use super::{acl, oid};
 use crate::failure::PgError;
-use crate::introspect::actual::{Acl, Column};
+use crate::introspect::actual::{Acl, Column, TenantDb};
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -71,6 +71,33 @@ pub(super) async fn columns(conn: &mut PgConnection) -> Result<HashMap<i64, Vec<
         });
     }
     Ok(by_relation)
+}
+
+/// Notes what needs the columns that Rowgate added to tables of an application to mark rows as deleted (`flag` in `dl.applied`). Policies of
+/// Rowgate's own go before the columns do.
+pub(super) async fn needed_flags(conn: &mut PgConnection, db: &mut TenantDb) -> Result<(), PgError> {
+    let rows: Vec<(i64, String, String)> = sqlx::query_as(
+        "select c.oid::int8, a.attname::text, string_agg(distinct pg_describe_object(d.classid, d.objid, d.objsubid), ', ') \
+         from (select (recorded::jsonb ->> 'oid')::oid as relation, recorded::jsonb ->> 'column' as name \
+               from dl.applied where kind = 'flag') f \
+         join pg_class c on c.oid = f.relation join pg_namespace n on n.oid = c.relnamespace \
+         join pg_attribute a on a.attrelid = c.oid and a.attname = f.name and not a.attisdropped \
+         join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = c.oid \
+                         and d.refobjsubid = a.attnum and d.deptype = 'n' \
+         left join pg_policy y on d.classid = 'pg_policy'::regclass and y.oid = d.objid \
+         where not exists (select from dl.applied p \
+                           where p.kind = 'policy' and p.name = concat_ws('.', n.nspname, c.relname, y.polname)) \
+         group by 1, 2",
+    )
+    .fetch_all(conn)
+    .await?;
+    for (relation, column, needed_by) in rows {
+        let relation = oid(relation)?;
+        let tables = db.relations.values_mut().filter(|it| it.oid == relation);
+        let columns = tables.flat_map(|it| it.columns.iter_mut()).filter(|it| it.name == column);
+        columns.for_each(|it| it.needed_by = Some(needed_by.clone()));
+    }
+    Ok(())
 }
 
 /// Column names in key order.

@@ -16,6 +16,19 @@ pub const LEFT_OUT: &str = "DL428";
 /// A DELETE, a TRUNCATE, a cascade, or a row that would move to another partition.
 pub const KEPT: &str = "DL405";
 
+/// Whose writes are held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Writers {
+    /// Everybody's.
+    #[default]
+    All,
+    /// Those of sessions that logged in as the API does. Rows that others write get new versions without naming one.
+    ApiOnly,
+}
+
+/// What triggers are told of [`Writers::ApiOnly`]. What they do not know holds everybody.
+const API_ONLY: &str = "ApiOnly";
+
 /// One trigger of a protected table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trigger {
@@ -146,18 +159,41 @@ pub fn drop_column(schema: &Ident, table: &Ident) -> Sql {
     sql
 }
 
-/// Makes one trigger, which fires whatever `session_replication_role` says. `flag`: the column that marks rows as deleted.
+/// Of a table that is given back. `flag`: a column that [`add_columns`] added to it.
 #[must_use]
-pub fn create(schema: &Ident, table: &Ident, trigger: &Trigger, flag: &Ident) -> [Sql; 2] {
+pub fn drop_flag(schema: &Ident, table: &Ident, flag: &Ident) -> Sql {
+    let mut sql = alter(schema, table);
+    sql.lit(" drop column ").ident(flag);
+    sql
+}
+
+/// What a trigger is told. `flag`: the column that marks rows as deleted.
+#[must_use]
+pub fn arguments<'a>(trigger: &Trigger, flag: &'a Ident, writers: Writers) -> Vec<&'a str> {
+    let flag = trigger.takes_flag.then_some(flag.as_str());
+    flag.into_iter().chain((writers == Writers::ApiOnly).then_some(API_ONLY)).collect()
+}
+
+/// Makes one trigger, which fires whatever `session_replication_role` says.
+#[must_use]
+pub fn create(schema: &Ident, table: &Ident, trigger: &Trigger, flag: &Ident, writers: Writers) -> [Sql; 2] {
     let mut create = Sql::new();
     create.lit("create trigger \"").lit(trigger.name).lit("\" ").lit(trigger.when).lit(" on ");
     create.ident(schema).lit(".").ident(table);
     create.lit(if trigger.is_per_row() { " for each row" } else { " for each statement" });
     create.lit(" execute function ");
-    match (trigger.takes_flag, trigger.function.strip_suffix(')')) {
-        (true, Some(open)) => create.lit(open).literal(flag.as_str()).lit(")"),
-        _ => create.lit(trigger.function),
-    };
+    match (&arguments(trigger, flag, writers)[..], trigger.function.strip_suffix(')')) {
+        ([first, others @ ..], Some(open)) => {
+            create.lit(open).literal(first);
+            for argument in others {
+                create.lit(", ").literal(argument);
+            }
+            create.lit(")");
+        }
+        _ => {
+            create.lit(trigger.function);
+        }
+    }
     [create, triggers::enable_always(schema, table, trigger.name)]
 }
 

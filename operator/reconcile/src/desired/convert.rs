@@ -7,6 +7,7 @@ use rowgate_core::role::TenantLogin;
 use rowgate_crds::{self as crds, ApiKey, Claims, Relationship, Tenant, WebhookSubscription};
 use rowgate_pg::control::installation::Installation;
 use rowgate_sql::catalog::{Action, EntityKind, GraphQlNames, Limits, Protection};
+use rowgate_sql::ddl::protection::Writers;
 use rowgate_sql::ddl::subscriptions::Settings;
 use rowgate_sql::text::Ident;
 
@@ -68,7 +69,7 @@ pub(crate) fn tenant(
         },
         shared: permissions(&shared.permissions),
         shared_claims: shared.claims,
-        entities: spec.entities.iter().filter_map(entity).collect(),
+        entities: spec.entities.iter().filter_map(|it| entity(it, !spec.database.create)).collect(),
         keys: Vec::new(),
         relationships: Vec::new(),
         unread_relationships: BTreeSet::new(),
@@ -202,7 +203,7 @@ pub(crate) fn subscription(subscription: &WebhookSubscription) -> SubscriptionSp
 }
 
 /// `None`: a name that PostgreSQL cannot hold.
-fn entity(entity: &crds::Entity) -> Option<EntitySpec> {
+fn entity(entity: &crds::Entity, is_adopted: bool) -> Option<EntitySpec> {
     let kind = match entity.kind {
         crds::EntityKind::Table => EntityKind::Table,
         crds::EntityKind::View => EntityKind::View,
@@ -221,6 +222,12 @@ fn entity(entity: &crds::Entity) -> Option<EntitySpec> {
         .concurrency_protection
         .as_ref()
         .map(|protection| Protection { soft_delete: protection.soft_delete_column.clone() });
+    let writers = match entity.concurrency_protection.as_ref().map(|protection| protection.writers) {
+        None | Some(Some(crds::Writers::All)) => Writers::All,
+        Some(Some(crds::Writers::ApiOnly)) => Writers::ApiOnly,
+        Some(None) if is_adopted => Writers::ApiOnly,
+        Some(None) => Writers::All,
+    };
     Some(EntitySpec {
         name: entity.name.parse().ok()?,
         kind,
@@ -231,6 +238,7 @@ fn entity(entity: &crds::Entity) -> Option<EntitySpec> {
         rest: entity.rest.enabled,
         graphql: graphql_names(entity),
         protection,
+        writers,
         hide_soft_deleted: entity.hide_soft_deleted == Some(true),
         events: entity.events == Some(true),
         allow_definer: entity.allow_definer == Some(true),

@@ -5,25 +5,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use rowgate_crds::Reason;
 use rowgate_pg::introspect::actual::{Column, QName, Relation, RelationKind, TenantDb, Trigger};
 use rowgate_sql::catalog::{EXPECTED_TS, EntityKind};
+use rowgate_sql::ddl::protection::Writers;
 use rowgate_sql::ddl::{grants, protection as ddl, records, triggers};
 use rowgate_sql::text::{Ident, Sql};
-use serde::{Deserialize, Serialize};
 
 use super::accept::qname;
+use super::access::adopted;
 use super::roles_and_database::ident;
 use super::{As, Finding, Of, Op, Statement, differences};
 use crate::desired::{Desired, EntitySpec};
 use crate::source::Event;
+use recorded::{KIND, Recorded};
 
+mod flags;
 mod judge;
+mod recorded;
 
 /// The column that marks rows as deleted unless the manifest names one.
 const SOFT_DELETE: &str = "is_deleted";
 /// `timestamp with time zone`
 const TIMESTAMPTZ: u32 = 1184;
 const VERSION_TYPE: &str = "timestamp with time zone";
-/// In `dl.applied`.
-const KIND: &str = "protection";
 
 #[derive(Debug, Default)]
 pub(super) struct Changes {
@@ -43,22 +45,13 @@ pub(super) struct Changes {
     pub(super) leaving: BTreeSet<QName>,
 }
 
-/// What is known of a protected table that it does not say itself; in `dl.applied`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Recorded {
-    oid: u32,
-    soft_delete: String,
-    /// `dl_expected_ts` is ours, and goes when the protection does.
-    adds_version: bool,
-}
-
 /// It belongs to the table, so all entities over it say the same. `over`: they, `spec` among them.
 pub(super) fn agreed<'a>(
     spec: &EntitySpec,
     mut over: impl Iterator<Item = &'a EntitySpec>,
 ) -> Result<(), Finding> {
-    let Some(other) = over.find(|other| other.protection != spec.protection) else { return Ok(()) };
+    let differs = |other: &&EntitySpec| other.protection != spec.protection || other.writers != spec.writers;
+    let Some(other) = over.find(differs) else { return Ok(()) };
     let message = format!(
         "entity {} over the same table has another concurrencyProtection, which is a property of the table; use the same in both",
         other.name
@@ -103,57 +96,53 @@ pub(super) fn changes(
         };
         let is_table = matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable);
         let twins = desired.entities.iter().filter(|other| qname(other) == name && other.kind == spec.kind);
-        if !is_table || closed.contains_key(spec.name.as_str()) || agreed(spec, twins).is_err() {
+        if !is_table
+            || closed.contains_key(spec.name.as_str())
+            || agreed(spec, twins).is_err()
+            || adopted::fits(spec, desired, relation, db).is_err()
+        {
             continue;
         }
-        let recorded = recorded(db, &name, relation.oid);
-        match judge::table(db, &name, relation, &protection.soft_delete, recorded.is_some()) {
+        // of what an application has, nothing is repaired
+        let recorded = recorded::of(db, &name, relation.oid);
+        let is_ours = recorded.is_some_and(|recorded| recorded.adds_version || !desired.is_adopted);
+        match judge::table(db, &name, relation, &protection.soft_delete, is_ours) {
             Err(finding) => {
                 changes.problems.insert(spec.name.to_string(), finding);
             }
             Ok(flag) if done.insert(name.clone()) => {
-                changes.protect(db, spec, &name, relation, &flag, recorded);
+                changes.protect(desired, db, spec, &name, relation, &flag);
             }
             Ok(_) => {}
         }
     }
     // a source may be mistyped or a table renamed: perhaps the very table that would lose its versions now
     let is_lost = wanted.iter().any(|name| !db.relations.contains_key(name));
-    for record in gone(db, &wanted).into_iter().filter(|_| !is_lost) {
+    let flags = flags::leaving(desired, db, owner);
+    for record in recorded::gone(db, &wanted).into_iter().filter(|_| !is_lost) {
         let mut over = desired.entities.iter().filter(|spec| key(&qname(spec)) == record);
         if !over.any(|spec| closed.contains_key(spec.name.as_str())) {
-            changes.unprotect(desired, db, owner, &record);
+            let table = recorded::table(db, &wanted, &record);
+            changes.unprotect(desired, db, owner, &record, table, &flags);
         }
     }
+    changes.after.extend(flags.iter().map(flags::Leaving::removal));
     changes.functions(db, owner, !wanted.is_empty());
     changes
-}
-
-/// Tables that were protected and are not wanted so: those with a record, and those that only have our triggers, such as
-/// a partition that was detached.
-fn gone(db: &TenantDb, wanted: &BTreeSet<QName>) -> BTreeSet<String> {
-    let records = db.applied.keys().filter(|(kind, _)| kind == KIND).map(|(_, record)| record.clone());
-    let is_stray = |(name, relation): &(&QName, &Relation)| {
-        let ours = |it: &ddl::Trigger| {
-            relation.triggers.get(it.name).is_some_and(|there| !there.cloned && there.function == it.function)
-        };
-        !wanted.contains(*name) && !relation.is_partition && ddl::TRIGGERS.iter().any(ours)
-    };
-    let strays = db.relations.iter().filter(is_stray).map(|(name, _)| key(name));
-    records.filter(|record| !wanted.iter().any(|name| key(name) == *record)).chain(strays).collect()
 }
 
 impl Changes {
     fn protect(
         &mut self,
+        desired: &Desired,
         db: &TenantDb,
         spec: &EntitySpec,
         name: &QName,
         relation: &Relation,
         flag: &Ident,
-        recorded: Option<Recorded>,
     ) {
-        let (schema, table) = (&spec.schema, &spec.object);
+        let (schema, table, writers) = (&spec.schema, &spec.object, spec.writers);
+        let recorded = recorded::of(db, name, relation.oid);
         let has = |column: &str| relation.columns.iter().any(|it| it.name == column);
         let (version, flag_missing) = (!has(EXPECTED_TS), !has(flag.as_str()));
         let (of, on) = (Of::Entity(spec.name.to_string()), key(name));
@@ -165,15 +154,21 @@ impl Changes {
             let differs = format!("{on} lacks {}", missing.collect::<Vec<_>>().join(" and "));
             let add = ddl::add_columns(schema, table, version, flag_missing.then_some(flag));
             statements.push(says(add, differs));
+            if flag_missing && desired.is_adopted {
+                statements.push(of.clone().says(flags::record(name, relation.oid, flag)));
+            }
             self.add(db, name, version, flag_missing.then_some(flag));
         }
+        let adds_version = version || recorded.as_ref().is_some_and(|recorded| recorded.adds_version);
         let is_whole = |column: &&Column| column.not_null && column.default.as_deref() == Some("now()");
-        if !version && !relation.columns.iter().filter(|it| it.name == EXPECTED_TS).any(|it| is_whole(&it)) {
+        let is_repaired = !version && (adds_version || !desired.is_adopted);
+        if is_repaired && !relation.columns.iter().filter(|it| it.name == EXPECTED_TS).any(|it| is_whole(&it))
+        {
             let differs = format!("{EXPECTED_TS} of {on} lacks its default, or may be NULL");
             statements.push(says(ddl::mend_column(schema, table), differs));
         }
         let stands = |relation: &Relation, trigger: &ddl::Trigger| {
-            relation.triggers.get(trigger.name).is_some_and(|it| is_the(it, trigger, flag))
+            relation.triggers.get(trigger.name).is_some_and(|it| is_the(it, trigger, flag, writers))
         };
         let parts = partitions(db, name);
         for trigger in &ddl::TRIGGERS {
@@ -183,7 +178,7 @@ impl Changes {
             {
                 let differs = differences::trigger(relation.triggers.get(trigger.name), trigger.name, &on);
                 let drop = drop_if_there(relation, schema, table, trigger).into_iter();
-                let all = drop.chain(ddl::create(schema, table, trigger, flag));
+                let all = drop.chain(ddl::create(schema, table, trigger, flag, writers));
                 statements.extend(all.map(|sql| says(sql, differs.clone())));
             }
         }
@@ -193,13 +188,12 @@ impl Changes {
                 let (name, on) = (ddl::KEEP_ALL.name, key(part));
                 let differs = differences::trigger(relation.triggers.get(name), name, &on);
                 let drop = drop_if_there(relation, &schema, &table, &ddl::KEEP_ALL).into_iter();
-                let all = drop.chain(ddl::create(&schema, &table, &ddl::KEEP_ALL, flag));
+                let all = drop.chain(ddl::create(&schema, &table, &ddl::KEEP_ALL, flag, writers));
                 statements.extend(all.map(|sql| says(sql, differs.clone())));
             }
         }
-        let adds_version = version || recorded.as_ref().is_some_and(|recorded| recorded.adds_version);
         let record = Recorded { oid: relation.oid, soft_delete: flag.as_str().to_owned(), adds_version };
-        let is_new = recorded.as_ref() != Some(&record);
+        let is_new = recorded::under(db, &on).as_ref() != Some(&record);
         let before = recorded.map(|recorded| recorded.soft_delete).filter(|it| *it != record.soft_delete);
         if let Some(before) = before.filter(|before| has(before)) {
             let note = format!(
@@ -219,12 +213,17 @@ impl Changes {
         }
     }
 
-    fn unprotect(&mut self, desired: &Desired, db: &TenantDb, owner: &str, record: &str) {
+    /// `table`: the one that is recorded so. `flags`: the columns that go, too.
+    fn unprotect(
+        &mut self,
+        desired: &Desired,
+        db: &TenantDb,
+        owner: &str,
+        record: &str,
+        table: Option<(&QName, &Relation)>,
+        flags: &[flags::Leaving<'_>],
+    ) {
         let mut statements = Vec::new();
-        let table = db.relations.iter().find(|(name, relation)| {
-            key(name) == record
-                && matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable)
-        });
         if let Some((name, relation)) = table {
             // nothing of it can be changed
             if relation.owner != owner {
@@ -236,7 +235,7 @@ impl Changes {
                 let there = ddl::TRIGGERS.iter().filter(|it| is_ours_there(relation, it));
                 statements.extend(there.map(|trigger| ddl::drop(&schema, &table, trigger)));
             }
-            let recorded = recorded(db, name, relation.oid);
+            let recorded = recorded::of(db, name, relation.oid);
             let version = relation.columns.iter().find(|column| column.name == EXPECTED_TS);
             let mut stays: Vec<String> = Vec::new();
             if let Some(column) = version.filter(|_| recorded.as_ref().is_some_and(|it| it.adds_version)) {
@@ -248,8 +247,14 @@ impl Changes {
                     Some(by) => stays.push(format!("{EXPECTED_TS}, which {by} needs")),
                 }
             }
-            let flag = recorded.map(|recorded| recorded.soft_delete);
-            stays.extend(flag.map(|flag| format!("{flag}, which marks what was deleted")));
+            if let Some(flag) = recorded.map(|recorded| recorded.soft_delete) {
+                let goes = flags.iter().find(|it| it.oid == relation.oid && it.column == flag);
+                match goes.map(flags::Leaving::needed_by) {
+                    None => stays.push(format!("{flag}, which marks what was deleted")),
+                    Some(Some(by)) => stays.push(format!("{flag}, which {by} needs")),
+                    Some(None) => {}
+                }
+            }
             let stays = match &stays[..] {
                 [] => String::new(),
                 stays => format!("; it keeps {}; drop it if it is no longer needed", stays.join(", and ")),
@@ -356,12 +361,6 @@ fn key(name: &QName) -> String {
     format!("{}.{}", name.0, name.1)
 }
 
-/// Unless it speaks of another table that had the name.
-fn recorded(db: &TenantDb, name: &QName, oid: u32) -> Option<Recorded> {
-    let applied = db.applied.get(&(KIND.to_owned(), key(name)))?;
-    serde_json::from_str::<Recorded>(&applied.recorded).ok().filter(|recorded| recorded.oid == oid)
-}
-
 /// Those of `name`, at every level.
 pub(super) fn partitions<'a>(db: &'a TenantDb, name: &QName) -> Vec<&'a QName> {
     let mut found: Vec<&QName> = Vec::new();
@@ -376,8 +375,8 @@ pub(super) fn partitions<'a>(db: &'a TenantDb, name: &QName) -> Vec<&'a QName> {
     found
 }
 
-fn is_the(there: &Trigger, wanted: &ddl::Trigger, flag: &Ident) -> bool {
-    let arguments = triggers::arguments(wanted.takes_flag.then_some(flag.as_str()));
+fn is_the(there: &Trigger, wanted: &ddl::Trigger, flag: &Ident, writers: Writers) -> bool {
+    let arguments = triggers::arguments(ddl::arguments(wanted, flag, writers));
     there.kind == wanted.kind
         && there.columns == wanted.columns
         && there.function == wanted.function

@@ -11,6 +11,7 @@ use rowgate_pg::introspect::actual::TenantDb;
 use rowgate_sql::catalog::{
     Action, EntityKind, GraphQlNames, PermissionRecord, RelationshipRecord, ThroughRecord,
 };
+use rowgate_sql::ddl::protection::Writers;
 use rowgate_sql::ddl::records;
 use rowgate_sql::text::Ident;
 
@@ -59,6 +60,7 @@ pub(super) fn with_links<'a>(desired: &'a Desired, db: &TenantDb) -> Cow<'a, Des
             rest: false,
             graphql: GraphQlNames::default(),
             protection: declared.and_then(|it| it.protection.clone()),
+            writers: declared.map_or_else(Writers::default, |it| it.writers),
             hide_soft_deleted: false,
             events: false,
             allow_definer: false,

@@ -214,6 +214,7 @@ fn entity(name: &str, kind: EntityKind, object: &str, security: Security) -> Ent
         rest: true,
         graphql: Default::default(),
         protection: None,
+        writers: Default::default(),
         hide_soft_deleted: false,
         events: false,
         allow_definer: false,

@@ -7,7 +7,8 @@ use rowgate_tests::stage::{DONE, On, Stage};
 use serde_json::Value;
 use sqlx::PgConnection;
 
-/// `trees` has the tenant's own triggers, before ours by name; `nests` hangs below `farms` by every kind of cascade.
+/// `trees` has the tenant's own triggers, before ours by name; `nests` hangs below `farms` by every kind of cascade. Of `logs`, below `barns`
+/// by cascades and a function of the owner's, and of `moves` only the API's writers are held.
 /// `few` may change one field, `maker` only make rows, `reader` only read them.
 const MANIFEST: &str = "apiVersion: v1
 kind: ConfigMap
@@ -38,6 +39,18 @@ data:
     create table f.places_s partition of f.places for values in ('s') partition by range (id);
     create table f.places_s1 partition of f.places_s for values from (0) to (100);
     insert into f.places values ('n', 1, 'a'), ('s', 1, 'b');
+    create table f.barns (id integer primary key, kind text);
+    insert into f.barns values (1, 'a'), (2, 'b'), (3, 'c');
+    create table f.logs (id integer primary key, n integer not null default 0,
+        barn integer references f.barns on update cascade on delete cascade);
+    insert into f.logs values (1, 0, null), (2, 0, 2), (3, 0, 3), (4, 0, null);
+    create function f.log() returns trigger language plpgsql security definer set search_path = '' as $$
+    begin update f.logs set n = n + 1 where barn = new.id; return new; end $$;
+    create trigger log after update of kind on f.barns for each row execute function f.log();
+    create table f.moves (region text, id integer, primary key (region, id)) partition by list (region);
+    create table f.moves_n partition of f.moves for values in ('n');
+    create table f.moves_s partition of f.moves for values in ('s');
+    insert into f.moves values ('n', 1);
     create view f.shown as select id, kind, n from f.trees;
 ---
 apiVersion: rowgate.dev/v1alpha1
@@ -60,6 +73,15 @@ spec:
       source: {schema: f, object: places}
       concurrencyProtection: {}
       rowLevelSecurity: {none: true}
+    - {name: barns, source: {schema: f, object: barns}, rowLevelSecurity: {none: true}}
+    - name: logs
+      source: {schema: f, object: logs}
+      concurrencyProtection: {softDeleteColumn: over, writers: ApiOnly}
+      rowLevelSecurity: {none: true}
+    - name: moves
+      source: {schema: f, object: moves}
+      concurrencyProtection: {writers: ApiOnly}
+      rowLevelSecurity: {none: true}
     - {name: shown, kind: View, source: {schema: f, object: shown}, keyFields: [id]}
   shared:
     permissions:
@@ -67,6 +89,9 @@ spec:
       - {entity: nests, actions: [create, read, update, delete]}
       - {entity: farms, actions: [create, read, update, delete]}
       - {entity: places, actions: [create, read, update, delete]}
+      - {entity: barns, actions: [create, read, update, delete]}
+      - {entity: logs, actions: [create, read, update, delete]}
+      - {entity: moves, actions: [create, read, update, delete]}
       - {entity: shown, actions: [read, update, delete]}
 ---
 apiVersion: rowgate.dev/v1alpha1

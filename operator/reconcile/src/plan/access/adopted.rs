@@ -9,6 +9,7 @@ use rowgate_crds::Reason;
 use rowgate_pg::introspect::actual::{Acl, Cluster, QName, Relation, TenantDb};
 use rowgate_sql::catalog::EntityKind;
 use rowgate_sql::ddl::policies::{self, Command, Condition, PolicyDef, Rows};
+use rowgate_sql::ddl::protection::Writers;
 use rowgate_sql::ddl::records;
 use rowgate_sql::text::Ident;
 use serde::{Deserialize, Serialize};
@@ -68,9 +69,9 @@ pub(in crate::plan) fn fits(
     if spec.kind == EntityKind::View {
         return Err(adoptable::of_view(&text));
     }
-    if spec.protection.is_some() {
+    if spec.protection.is_some() && spec.writers == Writers::All {
         return unsupported(format!(
-            "concurrencyProtection adds a column that the application's own writes do not keep; leave it out for {text}"
+            "concurrencyProtection.writers: All would refuse the application's own writes to {text}, which name no version; set it to ApiOnly, or leave it out"
         ));
     }
     adoptable::stands_alone(&text, relation)?;

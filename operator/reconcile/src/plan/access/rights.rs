@@ -255,6 +255,7 @@ mod tests {
             rest: true,
             graphql: GraphQlNames::default(),
             protection: None,
+            writers: Default::default(),
             hide_soft_deleted: false,
             events: false,
             allow_definer: false,
