@@ -43,7 +43,7 @@ pub const API_VERSION: &str = "rowgate.dev/v1alpha1";
 pub const PAUSED: &str = "rowgate.dev/paused";
 /// Annotation: each new value makes one pass over the object at once.
 pub const RECONCILE_AT: &str = "rowgate.dev/reconcile-at";
-/// Annotation: `Observe` writes the plan's statements to status and executes nothing.
+/// Annotation of a Tenant: `Observe` writes the plan's statements to status and executes nothing.
 pub const MODE: &str = "rowgate.dev/mode";
 /// Annotation of an ApiKey: each new value replaces its secret once.
 pub const ROTATE: &str = "rowgate.dev/rotate";

@@ -57,6 +57,8 @@ reasons! {
     Retrying,
     /// The annotation `rowgate.dev/paused` is set.
     Paused,
+    /// The annotation `rowgate.dev/mode` says `Observe`: the plan is shown, and nothing is changed.
+    Observing,
     /// A field is set whose behaviour this version does not have.
     NotServedYet,
     /// The spec contradicts itself or the database.
@@ -199,6 +201,7 @@ impl Reason {
             | Reason::NoReplica
             | Reason::Retrying
             | Reason::Paused
+            | Reason::Observing
             | Reason::TenantNotReady
             | Reason::DatabaseUnavailable
             | Reason::Drifted

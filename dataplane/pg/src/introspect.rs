@@ -65,11 +65,21 @@ pub async fn cluster(conn: &mut PgConnection, tenant: &Ulid, database: &str) -> 
 /// Everything of note in a tenant's database, within [`bounds`](crate::tenant::read_limits). As `t<id>_dl`, whose session runs no code of
 /// the tenant's.
 pub async fn tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
-    within("the tenant's database", Box::pin(read_tenant_db(conn))).await
+    within("the tenant's database", Box::pin(read_tenant_db(conn, true))).await
 }
 
-async fn read_tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
+/// The same of a database in which nothing of Rowgate's is yet, as any login there: no name is looked up, and none printed, under a search
+/// path that its owner may have set.
+pub async fn untouched_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
+    within("the database", Box::pin(read_tenant_db(conn, false))).await
+}
+
+/// `has_records`: schema `dl` is read, if it is there.
+async fn read_tenant_db(conn: &mut PgConnection, has_records: bool) -> Result<TenantDb, PgError> {
     let mut snapshot = conn.begin_with(SNAPSHOT).await?;
+    if !has_records {
+        qualify(&mut snapshot).await?;
+    }
     // PostgreSQL prints expressions of a table with its lock, and somebody may hold it for as long as they like
     sqlx::query("set local lock_timeout = '500ms'").execute(&mut *snapshot).await?;
     // Policies under the search path under which they were applied and recorded: PostgreSQL prints accordingly.
@@ -86,7 +96,7 @@ async fn read_tenant_db(conn: &mut PgConnection) -> Result<TenantDb, PgError> {
         public_rights: hardening::public_rights(&mut snapshot).await.map_err(of("pg_proc"))?,
         ..TenantDb::default()
     };
-    if records::are_there(&mut snapshot).await? {
+    if has_records && records::are_there(&mut snapshot).await? {
         db.state = Some(records::state(&mut snapshot).await.map_err(of("dl.state"))?);
         db.keys = records::keys(&mut snapshot).await.map_err(of("dl.keys"))?;
         db.claims = records::claims(&mut snapshot).await.map_err(of("dl.claims"))?;

@@ -1,9 +1,9 @@
 //! One pass over one Tenant: look, plan, apply, look again. It does the same whatever happened before, so it may be cut off
 //! anywhere and started again.
 //!
-//! `provision` makes record, roles, database and schema `dl`; `scripts` runs those of the Tenant; `keys` reads Secrets and
-//! rotates; `converge` plans and applies until nothing is left to do; `delete` takes a Tenant down, and `release` lets go of
-//! its keys.
+//! `observe` shows the plan of a Tenant that is not to be changed. Of every other, `provision` makes record, roles, database and
+//! schema `dl`; `scripts` runs those of the Tenant; `keys` reads Secrets and rotates; `converge` plans and applies until
+//! nothing is left to do; `delete` takes a Tenant down, and `release` lets go of its keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use rowgate_pg::tenant::{events, locks};
 
 use crate::apply::Logins;
 use crate::apply::connection_cache::ConnectionCache;
-use crate::desired::{annotations, convert};
+use crate::desired::{Desired, annotations, convert};
 use crate::plan::{As, Closed};
 use crate::source::{ResourceSource, Snapshot, Version};
 use crate::status::report;
@@ -35,6 +35,7 @@ mod end_calls;
 mod error;
 mod held_roles;
 mod keys;
+mod observe;
 mod provision;
 mod release;
 mod revoke;
@@ -176,14 +177,19 @@ impl<S: ResourceSource> Pass<'_, S> {
             return (state, None);
         }
         let unserved = self.tenant.spec.not_served_yet();
-        let annotations = annotations::unserved(&self.tenant.metadata, &[rowgate_crds::MODE]);
-        let messages = unserved.iter().cloned().chain(annotations);
-        state.findings.stalled.extend(messages.map(|message| (Reason::NotServedYet, message)));
         if !unserved.is_empty() {
+            let messages = unserved.into_iter().map(|message| (Reason::NotServedYet, message));
+            state.findings.stalled.extend(messages);
             return (state, None);
         }
-        match self.steps(&mut state).await {
-            Ok(db) => {
+        let done = match annotations::observes(&self.tenant.metadata) {
+            Ok(false) => self.steps(&mut state).await.map(Some),
+            Ok(true) => self.observe(&mut state).await.map(|()| None),
+            Err(message) => Err(PassError::Refused(Reason::InvalidSpec, message)),
+        };
+        match done {
+            Ok(None) => return (state, None),
+            Ok(Some(db)) => {
                 self.memory.was_fenced = false;
                 let live = db.keys.values().filter(|row| row.revoked_at.is_none());
                 return (state, Some(live.map(|row| row.uid.clone()).collect()));
@@ -272,19 +278,25 @@ impl<S: ResourceSource> Pass<'_, S> {
         result
     }
 
-    async fn inside(
-        &mut self,
-        state: &mut TenantState,
-        record: &tenants::Record,
-        logins: &mut Logins<'_>,
-    ) -> Result<TenantDb, PassError> {
-        let mut desired = convert::tenant(self.tenant, &record.id, &record.database, self.installation)
+    /// What the manifests say, without keys.
+    fn desired(&self, id: &Ulid, database: &str) -> Result<Desired, PassError> {
+        let mut desired = convert::tenant(self.tenant, id, database, self.installation)
             .map_err(|message| PassError::Refused(Reason::InvalidSpec, message))?;
         desired.relationships =
             self.relationships.iter().filter_map(|it| convert::relationship(it)).collect();
         let namespace = self.tenant.metadata.namespace.as_deref().unwrap_or_default();
         let unread = self.snapshot.unread_of(Kind::Relationship).filter(|it| it.namespace == namespace);
         desired.unread_relationships = unread.map(|it| it.uid.clone()).collect();
+        Ok(desired)
+    }
+
+    async fn inside(
+        &mut self,
+        state: &mut TenantState,
+        record: &tenants::Record,
+        logins: &mut Logins<'_>,
+    ) -> Result<TenantDb, PassError> {
+        let mut desired = self.desired(&record.id, &record.database)?;
         // a tenant that was passed over before stands, mostly; where it does not, step by step
         let looked = match self.memory.epoch.filter(|_| !self.probe) {
             Some(_) => match logins.introspect().await {

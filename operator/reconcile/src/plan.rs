@@ -18,6 +18,7 @@ mod closed;
 mod contents;
 mod differences;
 mod keys;
+pub(crate) mod observed;
 mod protection;
 mod relationships;
 mod removal;
@@ -27,7 +28,7 @@ pub mod scripts;
 pub mod subscriptions;
 
 pub use access::adoptable::adoptable;
-pub(crate) use capture::missing as uncaptured;
+pub(crate) use capture::{FUNCTIONS as CAPTURE_FUNCTIONS, missing as uncaptured};
 pub use closed::{Closed, Of};
 pub use contents::{CLOSE_KEYS, Outcome, contents};
 pub use differences::drift;

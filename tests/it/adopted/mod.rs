@@ -6,5 +6,6 @@ mod command;
 mod fixture;
 mod given_back;
 mod protected;
+mod observe;
 mod refused;
 mod served;

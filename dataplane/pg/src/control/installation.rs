@@ -89,7 +89,7 @@ impl Installation {
         self.operator_on(CONTROL_DATABASE)
     }
 
-    /// The operator on `database`. It can connect to no tenant's.
+    /// The operator on `database`. It can connect to none that Rowgate made; in one of an application it reads catalogs before that is adopted.
     #[must_use]
     pub fn operator_on(&self, database: &str) -> Login {
         Login { database: database.to_owned(), ..self.operator.clone() }

@@ -88,8 +88,9 @@ impl Entry {
     pub(super) fn finish(&mut self, state: Arc<TenantState>, slow: bool, memory: Memory, resync: Duration) {
         let retry = state.findings.retry.as_ref().map(|(reason, _)| *reason);
         let retries = state.keys.iter().filter_map(|key| key.findings.retry.as_ref());
+        let asked_for = [Reason::Paused, Reason::Observing];
         let failed =
-            retry.into_iter().chain(retries.map(|(reason, _)| *reason)).any(|it| it != Reason::Paused);
+            retry.into_iter().chain(retries.map(|(reason, _)| *reason)).any(|it| !asked_for.contains(&it));
         self.slow = slow || retry == Some(Reason::DatabaseUnavailable);
         let (now, first) = (Instant::now(), self.state.is_none());
         let pause = match failed {

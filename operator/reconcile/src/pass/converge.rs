@@ -131,6 +131,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let mut status = self.memory.last.as_deref().unwrap_or(state).clone();
         status.findings.retry = Some((reason, note.to_owned()));
         status.done = false;
+        status.plan.clear();
         // before it is written: the serving replicas may change meanwhile, and the outdated state would be reported again
         self.memory.statuses.revise(&state.object.uid);
         let reports = self.memory.statuses.tenant(&status, &Replicas::default(), false);

@@ -20,6 +20,9 @@ use crate::removal::{adopted, revocation};
 use crate::source::{Event, ResourceSource};
 use crate::status::TenantState;
 
+const OBSERVED: &str =
+    "the annotation rowgate.dev/mode says Observe; the database is dropped after the annotation is removed";
+
 impl<S: ResourceSource> Pass<'_, S> {
     pub(super) async fn delete(&mut self) -> Arc<TenantState> {
         let mut state = self.known();
@@ -162,6 +165,11 @@ impl<S: ResourceSource> Pass<'_, S> {
             let message =
                 "paused by the annotation rowgate.dev/paused; the database is dropped after it is removed";
             return Err(PassError::Refused(Reason::Paused, message.to_owned()));
+        }
+        let observes = annotations::observes(&self.tenant.metadata);
+        let observed = observes.map_or_else(Some, |observes| observes.then(|| OBSERVED.to_owned()));
+        if let Some(message) = observed {
+            return Err(PassError::Refused(Reason::Observing, message));
         }
         if !self.tenant.spec.database.create {
             return self.report_kept(record).await;

@@ -1,5 +1,6 @@
 //! What stands before anything inside is planned: the tenant's row, its login roles and database, schema `dl`.
 
+use rowgate_core::name::Ulid;
 use rowgate_crds::Reason;
 use rowgate_pg::connect::session;
 use rowgate_pg::control::{leader, tenants};
@@ -20,41 +21,63 @@ use crate::status::TenantState;
 
 mod migrations;
 
-const OLDER_REPLICAS: &str = "a database that was there before is adopted once no data plane of version 0.2 runs, which does not know of it; upgrade the data planes";
+pub(super) const OLDER_REPLICAS: &str = "a database that was there before is adopted once no data plane of version 0.2 runs, which does not know of it; upgrade the data planes";
+
+/// What the control database holds of a Tenant.
+pub(super) enum Recorded {
+    Own(tenants::Record),
+    /// A retained one, which it takes up.
+    Retained(tenants::Record),
+    /// Its identifier and database are new.
+    Nothing,
+}
 
 impl<S: ResourceSource> Pass<'_, S> {
-    /// The tenant's row in the control database, made before anything else exists.
-    pub(super) async fn record(&self, state: &TenantState) -> Result<tenants::Record, PassError> {
-        let operator = self.installation.operator();
-        let mut conn = self.connections.connect(&operator).await?;
+    /// Looks for the tenant's row in the control database.
+    pub(super) async fn recorded(
+        &self,
+        state: &TenantState,
+        conn: &mut PgConnection,
+    ) -> Result<Recorded, PassError> {
         let uid = &state.object.uid;
         let spec = &self.tenant.spec.database;
-        if let Some(record) = tenants::find_by_uid(&mut conn, uid).await? {
-            self.connections.keep(operator, conn);
+        if let Some(record) = tenants::find_by_uid(conn, uid).await? {
             return match record.dropping {
                 true => Err(adopt::is_being_dropped(&record)),
-                false => Ok(record),
+                false => Ok(Recorded::Own(record)),
             };
         }
         let old = match (&spec.adopt_retained, adopt::named(spec)) {
             (Some(_), None) => None,
-            (Some(_), Some(id)) => tenants::find_by_id(&mut conn, &id).await?,
-            (None, _) => tenants::find_by_slug(&mut conn, &state.slug).await?,
+            (Some(_), Some(id)) => tenants::find_by_id(conn, &id).await?,
+            (None, _) => tenants::find_by_slug(conn, &state.slug).await?,
         };
         // its database may be about to be dropped
         let object_remains = |old: &tenants::Record| {
             self.snapshot.tenants.iter().any(|it| it.metadata.uid.as_deref() == Some(old.uid.as_str()))
         };
-        if let Some(old) = adopt::claim(state, spec, old, object_remains)? {
-            return self.adopt(state, &old, &mut conn).await;
+        let claimed = adopt::claim(state, spec, old, object_remains)?;
+        Ok(claimed.map_or(Recorded::Nothing, Recorded::Retained))
+    }
+
+    /// The same, made before anything else exists.
+    pub(super) async fn record(&self, state: &TenantState) -> Result<tenants::Record, PassError> {
+        let operator = self.installation.operator();
+        let mut conn = self.connections.connect(&operator).await?;
+        match self.recorded(state, &mut conn).await? {
+            Recorded::Own(record) => {
+                self.connections.keep(operator, conn);
+                return Ok(record);
+            }
+            Recorded::Retained(old) => return self.adopt(state, &old, &mut conn).await,
+            Recorded::Nothing => {}
         }
         let id = entropy::ulid();
-        // every SQL session of every tenant reads the names of all databases
-        let database = spec.name.clone().unwrap_or_else(|| format!("t_{id}"));
+        let database = self.database_of(&id);
         let new = tenants::NewTenant {
             id: &id,
             slug: &state.slug,
-            uid,
+            uid: &state.object.uid,
             namespace: &state.object.namespace,
             name: &state.object.name,
             database: &database,
@@ -73,6 +96,11 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The name of a database that is new. Every SQL session of every tenant reads the names of all databases.
+    pub(super) fn database_of(&self, id: &Ulid) -> String {
+        self.tenant.spec.database.name.clone().unwrap_or_else(|| format!("t_{id}"))
     }
 
     /// Gives a retained row to this Tenant.
@@ -112,14 +140,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                 return Err(PassError::Waits(OLDER_REPLICAS.to_owned()));
             }
         }
-        let foreign = cluster.database.as_ref().filter(|there| there.owner != desired.owner);
-        if let Some(there) = foreign {
-            let message = format!(
-                "database {database} exists and belongs to {}; rename it, or delete this Tenant and create it with another spec.database.name",
-                there.owner
-            );
-            return Err(PassError::Refused(Reason::Taken, message));
-        }
+        is_its(desired, &cluster)?;
         let mut ops = plan::roles_and_database(desired, &cluster, &operator);
         if ops.is_empty() {
             adopted::enters(desired, &cluster)?;
@@ -192,7 +213,20 @@ impl<S: ResourceSource> Pass<'_, S> {
     }
 }
 
-fn database_is_taken(state: &TenantState) -> PassError {
+/// The database is not there yet, or belongs to the owner of the tables.
+pub(super) fn is_its(desired: &Desired, cluster: &Cluster) -> Result<(), PassError> {
+    let foreign = cluster.database.as_ref().filter(|there| there.owner != desired.owner);
+    foreign.map_or(Ok(()), |there| {
+        let message = format!(
+            "database {} exists and belongs to {}; rename it, or delete this Tenant and create it with another spec.database.name",
+            desired.database.as_str(),
+            there.owner
+        );
+        Err(PassError::Refused(Reason::Taken, message))
+    })
+}
+
+pub(super) fn database_is_taken(state: &TenantState) -> PassError {
     let message = format!(
         "the database {} belongs to another Tenant; delete this one and create it with another spec.database.name",
         state.database

@@ -45,6 +45,7 @@ pub(crate) fn known(
         slug: String::new(),
         database: status.database.unwrap_or_default(),
         migrations_secret: status.migrations_secret,
+        plan: Vec::new(),
         served: None,
         entities: status.entities.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
         shared: status.shared.into(),
@@ -82,6 +83,7 @@ pub(crate) fn known(
         done: false,
         slug: tenant.slug().to_owned(),
         database: tenant.spec.database.name.clone().unwrap_or(known.database),
+        plan: Vec::new(),
         next_due: None,
         ..known
     }

@@ -37,6 +37,8 @@ pub(crate) struct TenantState {
     pub(crate) database: String,
     /// The Secret of the login of migration tools, where there is one.
     pub(crate) migrations_secret: Option<String>,
+    /// What would be run, where the plan is only shown.
+    pub(crate) plan: Vec<String>,
     /// Of `dl.state`: what every live replica must serve.
     pub(crate) served: Option<i64>,
     pub(crate) entities: usize,
@@ -77,6 +79,7 @@ pub(crate) struct TenantFacts<'a> {
     n_serving: usize,
     shared: &'a [ResolvedPermission],
     warnings: &'a [String],
+    plan: &'a [String],
     events: Option<&'a (bool, Finding)>,
     hardened: Option<&'a (bool, Finding)>,
 }
@@ -96,6 +99,7 @@ impl<'a> TenantFacts<'a> {
             n_serving: serving(state, replicas),
             shared: &state.shared,
             warnings: &state.findings.warnings,
+            plan: &state.plan,
             events: state.events.as_ref(),
             hardened: state.hardened.as_ref(),
         }
@@ -123,7 +127,7 @@ impl<'a> TenantFacts<'a> {
             replicas: i32::try_from(self.n_serving).ok(),
             shared: self.shared.to_vec(),
             warnings: self.warnings.to_vec(),
-            ..TenantStatus::default()
+            plan: self.plan.to_vec(),
         }
     }
 }

@@ -14,7 +14,7 @@ scenarios!(
     a_tenant_deleted_keeps_its_database_and_comes_back_with_other_keys,
     a_tenant_deleted_with_the_policy_delete_leaves_nothing_where_its_spec_is_known,
     what_cannot_be_revoked_dies_when_its_database_answers,
-    a_paused_tenant_stays_as_it_is_but_its_keys_can_be_revoked,
+    a_tenant_paused_or_observed_stays_as_it_is_but_its_keys_can_be_revoked,
 );
 
 /// `deletionPolicy: Delete` for the tenant.
@@ -184,7 +184,7 @@ async fn what_cannot_be_revoked_dies_when_its_database_answers(on: On) {
 }
 
 /// What stops a Tenant must not keep a key alive.
-async fn a_paused_tenant_stays_as_it_is_but_its_keys_can_be_revoked(on: On) {
+async fn a_tenant_paused_or_observed_stays_as_it_is_but_its_keys_can_be_revoked(on: On) {
     let mut stage = acme(on).await;
     let (north, south) = (stage.key("north").await, stage.key("south").await);
     let with = |annotation: &str| {
@@ -198,9 +198,16 @@ async fn a_paused_tenant_stays_as_it_is_but_its_keys_can_be_revoked(on: On) {
     until("the end of the key", async || (!stage.opens(&south, NOTES).await).then_some(())).await;
     assert!(stage.opens(&north, NOTES).await, "served as it was");
     assert!(stage.secret("late").await.is_none(), "nothing is made");
-    // a switch that nobody reads yet must not look as if it worked
+    // the same, with what would be done
     stage.put(&with("rowgate.dev/mode: Observe")).await;
-    let status = stage.told("Tenant", "acme", 1, "NotServedYet").await;
+    let status = stage.told("Tenant", "acme", 1, "Observing").await;
+    let plan = status["plan"].to_string();
+    assert!(plan.contains("insert into dl.keys") && !plan.contains("SCRAM"), "{status}");
+    assert!(stage.opens(&north, NOTES).await, "served as it was");
+    assert!(stage.secret("late").await.is_none(), "nothing is made");
+    // what is no mode must not look as if it worked
+    stage.put(&with("rowgate.dev/mode: Look")).await;
+    let status = stage.told("Tenant", "acme", 1, "InvalidSpec").await;
     assert!(ready(&status).1.contains("rowgate.dev/mode"), "{status}");
     stage.put(&tenant("acme", SPEC)).await;
     stage.told("Tenant", "acme", 1, DONE).await;

@@ -107,7 +107,7 @@ pub(super) fn case(
 fn of_tenants() -> Vec<Case> {
     let of = |name, reason, why, names, manifest| case(Object::Tenant, (name, reason), why, names, manifest);
     let annotated = tenant("observed", "", &[NOTES])
-        .replace("{name: observed}", "{name: observed, annotations: {rowgate.dev/mode: Observe}}");
+        .replace("{name: observed}", "{name: observed, annotations: {rowgate.dev/mode: Look}}");
     let nobody = "  shared: {permissions: [{entity: nobody, actions: [read]}]}\n";
     vec![
         of(
@@ -119,8 +119,8 @@ fn of_tenants() -> Vec<Case> {
         ),
         of(
             "observed",
-            Reason::NotServedYet,
-            "an annotation of a later version",
+            Reason::InvalidSpec,
+            "an annotation that says what is no mode",
             "rowgate.dev/mode",
             annotated,
         ),

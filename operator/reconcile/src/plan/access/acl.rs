@@ -56,7 +56,9 @@ impl Subjects<'_> {
             | Target::Columns(schema, ..) => schema.as_str() == "dl",
             Target::Routine(signature) => signature.starts_with("dl."),
         };
-        !self.desired.is_adopted || is_in_dl || self.cluster.roles.contains_key(role)
+        // a permission set that this plan makes is ours before its role is there
+        let is_ours = || self.cluster.roles.contains_key(role) || self.permissions.contains_key(role);
+        !self.desired.is_adopted || is_in_dl || is_ours()
     }
 
     /// Whether the rights of `role` differ only because of the rest of the plan, not because they were changed by hand.

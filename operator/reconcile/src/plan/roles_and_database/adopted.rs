@@ -66,7 +66,7 @@ pub(crate) fn enters(desired: &Desired, actual: &Cluster) -> Result<(), Finding>
     Err(Finding::new(Reason::RightsMissing, message))
 }
 
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

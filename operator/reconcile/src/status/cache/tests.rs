@@ -71,6 +71,7 @@ fn tenant() -> TenantState {
         login_failure: None,
         next_due: None,
         migrations_secret: None,
+        plan: Vec::new(),
     }
 }
 
