@@ -1,5 +1,7 @@
 //! What can go wrong between us and PostgreSQL, outside the hot path.
 
+use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
+
 use crate::connect::{gate, tls};
 
 /// Characters of a message of PostgreSQL's that are kept. Code of a tenant's may raise one of many megabytes.
@@ -64,6 +66,16 @@ impl PgError {
             | PgError::Fenced { .. }
             | PgError::Beyond { .. }
             | PgError::Unexpected { .. } => None,
+        }
+    }
+
+    /// Where in the statement PostgreSQL found what it refused, where it said so: characters, counted from 1.
+    #[must_use]
+    pub fn position(&self) -> Option<usize> {
+        let PgError::Sqlstate { source: sqlx::Error::Database(said), .. } = self else { return None };
+        match said.try_downcast_ref::<PgDatabaseError>()?.position()? {
+            PgErrorPosition::Original(position) => Some(position),
+            PgErrorPosition::Internal { .. } => None,
         }
     }
 
@@ -152,7 +164,7 @@ fn bounded(message: &str) -> String {
 /// Whether all that PostgreSQL said fits into a few lines.
 fn is_short(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(said) = error else { return true };
-    let Some(said) = said.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() else { return true };
+    let Some(said) = said.try_downcast_ref::<PgDatabaseError>() else { return true };
     let others = [said.detail(), said.hint(), said.r#where()];
     said.message().len() + others.iter().flatten().map(|text| text.len()).sum::<usize>() <= 16 * MAX_MESSAGE
 }

@@ -11,4 +11,5 @@ pub mod failure;
 pub mod hardening;
 pub mod introspect;
 pub mod tenant;
+pub mod undo;
 pub mod wire;

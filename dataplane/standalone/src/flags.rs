@@ -37,6 +37,11 @@ pub struct StandaloneFlags {
     /// fails [default: 1024]
     #[arg(long, env = "ROWGATE_SESSION_MEMORY", value_name = "MIB")]
     pub session_memory: Option<String>,
+    /// File of SQL to run once, as a superuser of the PostgreSQL that standalone starts, before the manifests are read: it makes
+    /// databases that exist, for Tenants with `create: false`. A line `\connect DATABASE` goes on in another database, as in psql
+    /// [example: examples/adopt/prepare.sql]
+    #[arg(long, env = "ROWGATE_PREPARE", value_name = "FILE")]
+    pub prepare: Option<PathBuf>,
     /// Interval at which everything is compared with the database even if no manifest changed [default: 25]
     #[arg(long, alias = "resync_seconds-seconds", env = "ROWGATE_RESYNC_SECONDS", value_name = "SECONDS")]
     pub resync_seconds: Option<String>,
@@ -65,6 +70,8 @@ pub struct StandaloneSettings {
     pub postgres_settings: Vec<String>,
     /// MiB
     pub session_memory: u32,
+    /// SQL that runs once in the PostgreSQL that standalone starts.
+    pub prepare: Option<PathBuf>,
     pub resync: Duration,
     pub urls: GivenUrls,
     pub ready_file: Option<PathBuf>,
@@ -115,6 +122,13 @@ impl StandaloneFlags {
                     .to_owned(),
             );
         }
+        if self.database_url.is_some() && self.prepare.is_some() {
+            mistakes.push(
+                "--prepare runs a file as a superuser in the PostgreSQL that standalone starts, and --database-url names an existing \
+                 server: run the file there with psql and leave --prepare out (`make run PREPARE=`)"
+                    .to_owned(),
+            );
+        }
         for setting in self.postgres_setting.iter().filter(|setting| !setting.contains('=')) {
             mistakes.push(format!("--postgres-setting: {setting:?} does not have the form name=value"));
         }
@@ -136,6 +150,7 @@ impl StandaloneFlags {
                     postgres_bin: self.postgres_bin,
                     postgres_settings: self.postgres_setting,
                     session_memory,
+                    prepare: self.prepare,
                     resync: Duration::from_secs(resync),
                     urls,
                     ready_file: self.ready_file,
@@ -158,16 +173,18 @@ mod tests {
             postgres_bin: Some("/bin".into()),
             postgres_setting: vec!["fsync".into()],
             session_memory: Some("1".into()),
+            prepare: Some("prepare.sql".into()),
             resync_seconds: Some("0".into()),
             auth_url: Some("auth.example.com".into()),
             ..StandaloneFlags::default()
         };
-        let Mistakes(lines) = flags.settings().expect_err("six mistakes");
+        let Mistakes(lines) = flags.settings().expect_err("seven mistakes");
         let starts = [
             "--database-url: ",
             "--resync-seconds",
             "--session-memory",
             "--database-url names",
+            "--prepare runs",
             "--postgres-setting",
             "--auth-url",
         ];

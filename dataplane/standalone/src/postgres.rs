@@ -5,6 +5,7 @@
 pub mod binaries;
 mod cluster;
 mod layout;
+mod prepare;
 mod process;
 
 use std::io;
@@ -15,6 +16,7 @@ use rowgate_pg::connect::login::{Endpoint, Login};
 use crate::state::roots;
 pub use binaries::{Binaries, NoPostgres};
 pub use layout::LayoutError;
+pub use prepare::{PrepareError, Script};
 use process::Process;
 
 /// The login that `initdb` creates. Only standalone uses it, to create the installation.
@@ -126,6 +128,12 @@ impl Postgres {
     #[must_use]
     pub fn data(&self) -> &Path {
         &self.data
+    }
+
+    /// Runs a script as the superuser, unless it ran in this cluster before.
+    pub async fn prepare(&self, script: &Script) -> Result<(), PrepareError> {
+        // beside the data: where those are gone, so is the record
+        script.run_once(&self.superuser, &self.data.with_file_name("prepared.json")).await
     }
 
     /// The server's log.

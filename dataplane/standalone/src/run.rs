@@ -1,4 +1,5 @@
-//! `standalone`: settings, ports, state folder, PostgreSQL and installation, in this order; then everything runs until the end.
+//! `standalone`: settings, ports, state folder, PostgreSQL, installation and `--prepare`, in this order; then everything runs until
+//! the end.
 
 use std::error::Error;
 use std::io;
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::flags::StandaloneSettings;
 use crate::live_keys::LiveKeys;
-use crate::postgres::PostgresError;
+use crate::postgres::{PostgresError, PrepareError, Script};
 use crate::server::Server;
 use crate::state::lock::{self, LockError};
 use crate::state::{folder, roots};
@@ -59,6 +60,8 @@ pub enum StandaloneError {
     Postgres(#[from] PostgresError),
     #[error(transparent)]
     Installation(#[from] InstallationError),
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
     #[error("--database-url: the data plane could not log in to this PostgreSQL: {0}, and start again")]
     Login(String),
     #[error(transparent)]
@@ -108,6 +111,7 @@ impl<D: DataPlane> Running<D> {
         if !settings.manifests.is_dir() {
             return Err(StandaloneError::NoManifests(settings.manifests));
         }
+        let script = settings.prepare.as_deref().map(Script::read).transpose()?;
         let prepared = folder::prepare(&settings.state);
         let state_flag = settings.state.clone();
         settings.state =
@@ -122,6 +126,15 @@ impl<D: DataPlane> Running<D> {
         let installation = server.installation(&roots, entropy::ulid()).await?;
         for line in &installation.advice {
             say(&format!("recommended, as a superuser: {line}"));
+        }
+        // after the installation: a script grants to its roles
+        if let Some(script) = &script
+            && let Err(error) = Box::pin(server.prepare(script)).await
+        {
+            if let Err(stuck) = server.stop().await {
+                say(&stuck.to_string());
+            }
+            return Err(error.into());
         }
         Ok(Running { settings, state_flag, data_plane, server, installation, source, _lock: lock })
     }

@@ -10,7 +10,7 @@ use rowgate_pg::wire::try_login;
 use tokio_util::sync::CancellationToken;
 
 use crate::flags::StandaloneSettings;
-use crate::postgres::{Postgres, PostgresConfig, PostgresError};
+use crate::postgres::{Postgres, PostgresConfig, PostgresError, PrepareError, Script};
 use crate::run::StandaloneError;
 use crate::state::database;
 use crate::terminal::say;
@@ -72,6 +72,21 @@ impl Server {
             Some(failure) => Err(StandaloneError::Login(failure.sentence())),
             None => Ok(installation?),
         }
+    }
+
+    /// Runs the file of `--prepare`, which is refused for an existing server.
+    pub(super) async fn prepare(&self, script: &Script) -> Result<(), PrepareError> {
+        match self {
+            Server::Given(_) => Ok(()),
+            Server::Own { postgres, .. } => postgres.prepare(script).await,
+        }
+    }
+
+    /// Stops a server that standalone started.
+    pub(super) async fn stop(self) -> Result<(), PostgresError> {
+        let Server::Own { postgres, .. } = self else { return Ok(()) };
+        say("stopping PostgreSQL");
+        postgres.stop().await
     }
 
     /// Keeps a server that standalone started running until `done`, then stops it. A restart keeps the socket's path.

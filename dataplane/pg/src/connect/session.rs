@@ -160,7 +160,7 @@ pub async fn script(conn: &mut PgConnection, text: &str) -> Result<(), PgError> 
 }
 
 /// The only door for text that is no literal: `Sql` holds literals of ours, quoted identifiers and `$n`; scripts are
-/// our migrations and the bootstrap of a tenant's owner, on the owner's own login.
+/// our migrations, the bootstrap of a tenant's owner, on the owner's own login, and what the person who starts standalone has it run.
 #[expect(clippy::disallowed_methods, reason = "this is the one place that the ban leaves")]
 fn safe(text: &str) -> SqlStr {
     use sqlx::SqlSafeStr as _;
