@@ -13,6 +13,8 @@ cli := $(target)/debug/rowgate
 # Where `make run` finds its manifests, keeps its state and listens: make run MANIFESTS=my-folder
 MANIFESTS ?= examples/shop
 STATE ?= .rowgate
+# SQL that `make run` runs once in the PostgreSQL that it starts: the folder's own, where it has one. PREPARE= runs none.
+PREPARE ?= $(wildcard $(MANIFESTS)/prepare.sql)
 
 # Which PostgreSQL runs: POSTGRES=16 (17, 18) is the pinned one of that version. Without it, the newest installed, and where
 # there is none that is new enough the pinned 18. ROWGATE_PINNED=1 takes only what set-up downloads, of everything.
@@ -60,7 +62,7 @@ run: tools postgres ## bring up the example shop, a console for the browser, and
 	@cargo build --package rowgate-dataplane
 	@# Without Node.js 20 it says what the console lacks, and runs.
 	@$(on_postgres) console="$$(tests/setup/console.sh || true)"; \
-	  exec $(bin) standalone --manifests $(MANIFESTS) --state $(STATE) $${console:+--console "$$console"}
+	  exec $(bin) standalone --manifests $(MANIFESTS) --state $(STATE) $(if $(PREPARE),--prepare $(PREPARE)) $${console:+--console "$$console"}
 
 cluster: tools postgres kubernetes ## bring up a Kubernetes API server, the operator and two data planes, and apply the example shop; Ctrl-C ends it
 	@cargo build --workspace --bins

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use tempfile::TempDir;
 
@@ -274,7 +275,9 @@ fn check_says_what_can_be_known_without_a_database() {
 }
 
 #[test]
-fn the_shop_of_the_examples_is_good() {
-    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/shop");
-    assert_eq!(check(shop.as_ref()), []);
+fn the_examples_are_good() {
+    let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"));
+    for example in ["shop", "adopt"] {
+        assert_eq!(check(&examples.join(example)), [], "{example}");
+    }
 }
