@@ -3,6 +3,7 @@
 
 mod applications;
 mod command;
+mod example;
 mod fixture;
 mod given_back;
 mod protected;
