@@ -10,21 +10,29 @@ use crate::reads::paging::columns::Column;
 
 /// The documents. JSON is YAML.
 pub(super) fn manifest(drawn: &Drawn) -> String {
-    let slug = &drawn.slug;
-    let script = format!("{slug}-script");
+    let script = format!("{}-script", drawn.slug);
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": script},
         "data": {"schema.sql": bootstrap(drawn)}});
+    let database = json!({"bootstrap": {"configMapRef": {"name": script, "key": "schema.sql"}}});
+    text([map].into_iter().chain(documents(drawn, &database)))
+}
+
+/// The Tenant, with this `database`, and then its ApiKeys.
+pub(super) fn documents(drawn: &Drawn, database: &Value) -> Vec<Value> {
     let entities: Vec<Value> = drawn.entities.iter().map(|of| entity(drawn, of)).collect();
     let shared: Vec<Value> = drawn.shared.iter().map(|of| permission(drawn, of)).collect();
-    let tenant = json!({"apiVersion": "rowgate.dev/v1alpha1", "kind": "Tenant", "metadata": {"name": slug},
+    let tenant = json!({"apiVersion": "rowgate.dev/v1alpha1", "kind": "Tenant", "metadata": {"name": drawn.slug},
     "spec": {
-        "database": {"bootstrap": {"configMapRef": {"name": script, "key": "schema.sql"}}},
+        "database": database,
         "shared": {"permissions": shared, "claims": drawn.shared_claims},
         "entities": entities,
     }});
-    let keys = drawn.keys.iter().map(|key| api_key(drawn, key));
-    let documents = [map, tenant].into_iter().chain(keys);
-    documents.map(|document| format!("---\n{document}\n")).collect()
+    [tenant].into_iter().chain(drawn.keys.iter().map(|key| api_key(drawn, key))).collect()
+}
+
+/// Documents as one file.
+pub(super) fn text(documents: impl IntoIterator<Item = Value>) -> String {
+    documents.into_iter().map(|document| format!("---\n{document}\n")).collect()
 }
 
 /// The ApiKey's name.
@@ -129,8 +137,8 @@ fn policy(drawn: &Drawn, entity: &Entity, table: &str, policy: &Policy) -> Value
     value
 }
 
-/// Values are picked by a hash of table, row and column.
-fn bootstrap(drawn: &Drawn) -> String {
+/// What makes the tables and their rows. Values are picked by a hash of table, row and column.
+pub(super) fn bootstrap(drawn: &Drawn) -> String {
     let mut script = "create schema t; create schema app;\n\
          create collation t.blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false);\n\
          create type t.mood as enum ('sad', 'ok', 'happy');\n\

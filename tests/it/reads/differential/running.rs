@@ -19,6 +19,10 @@ use super::writing::Write;
 /// How many cases a tenant is asked; a tenant's cases are the same whoever asks them.
 pub(super) const N_CASES: u64 = 750;
 
+/// Of sessions whose answers are compared with those over HTTP.
+const SETTINGS: &str =
+    "set search_path = pg_catalog; set timezone = 'UTC'; set intervalstyle = 'iso_8601'; set jit = off";
+
 /// How many cases came out how.
 pub(super) type Tally = BTreeMap<Kind, usize>;
 
@@ -35,35 +39,34 @@ pub(super) async fn start(seeds: &[u64], draw: fn(u64) -> Drawn) -> (World, Vec<
         let status = world.status("Tenant", &drawn.slug);
         let (reason, message) = ready(&status);
         assert_eq!(reason, "Served", "{}: {message}; {}", drawn.slug, world.log());
-        tenants.push(tenant(&world, drawn).await);
+        let sessions = [world.superuser(&drawn.slug).await, world.superuser(&drawn.slug).await];
+        tenants.push(tenant(&world, drawn, |name| world.key(name), sessions).await);
     }
     (world, tenants)
 }
 
-async fn tenant(world: &World, drawn: Drawn) -> Tenant {
+/// A tenant that is served. `key`: the key string of an ApiKey by its name. `sessions`: two of the superuser in its database.
+pub(super) async fn tenant(
+    world: &World,
+    drawn: Drawn,
+    key: impl Fn(&str) -> String,
+    sessions: [PgConnection; 2],
+) -> Tenant {
     let secret = |name: &str| {
         let name = key_name(&drawn, name);
         let role = world.status("ApiKey", &name)["role"].as_str().expect("it is ready").to_owned();
-        (world.key(&name), role)
+        (key(&name), role)
     };
     let secrets = drawn.keys.iter().map(|key| secret(&key.name)).collect();
-    let mut model = connection(world, &drawn.slug).await;
+    let [mut roles, mut model] = sessions;
+    for session in [&mut roles, &mut model] {
+        execute(session, SETTINGS).await;
+    }
     let mut known = Vec::new();
     for (i, relation) in drawn.relations.iter().enumerate() {
         known.push(keys(&mut model, &relation.key, &drawn.stored(i)).await);
     }
-    let (url, roles) = (world.url(), connection(world, &drawn.slug).await);
-    Tenant { url, client: Client::new(), secrets, roles, model, known, drawn }
-}
-
-async fn connection(world: &World, slug: &str) -> PgConnection {
-    let mut connection = world.superuser(slug).await;
-    execute(
-        &mut connection,
-        "set search_path = pg_catalog; set timezone = 'UTC'; set intervalstyle = 'iso_8601'; set jit = off",
-    )
-    .await;
-    connection
+    Tenant { url: world.url(), client: Client::new(), secrets, roles, model, known, drawn }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the text is the test's own; no request reaches it")]
