@@ -46,6 +46,7 @@ soaks := writes::protection::writers::of_writers_with_one_version_exactly_one_wi
   http::fault_injection::aborts::clients_that_go_away_leave_nobody_their_rows \
   events::ledger::each_committed_change_is_given_once_and_in_the_order_of_its_row \
   reads::differential::events::a_key_is_given_the_events_that_the_manifest_means \
+  reads::differential::adopted::a_key_of_an_adopted_database_reads_what_the_manifest_means_and_others_read_every_row \
   graphql::random::random_queries_give_what_rest_gives_and_nothing_else \
   webhooks::crash::every_event_is_delivered_and_in_the_order_of_its_row_whatever_is_killed \
   openapi::requests::schemathesis_finds_no_answer_that_is_not_documented

@@ -7,8 +7,9 @@
 //! Seen to fail, each within the first 25 cases, with these planted in the product one at a time: policies created with
 //! `true`; restrictive ones created as permissive; `roles` of a policy forgotten; tables not FORCEd (their entities
 //! are then closed, 503); the claims of one key given to all; `exclude` forgotten when columns are granted; fields served that are
-//! not granted. `leaks.rs` plants more into a running tenant, and stays.
+//! not granted. `leaks.rs` plants more into a running tenant, and stays. `adopted` asks the same of databases that applications own.
 
+mod adopted;
 mod asking;
 mod changing;
 mod comparing;
