@@ -5,13 +5,14 @@
 //! find a standalone installation, and a change of its settings changes nothing here.
 //!
 //! [`run()`] is `standalone`; [`psql`], [`check`], [`relationships`] and [`adopt`] are commands of their own. [`postgres`] starts a PostgreSQL, [`state`]
-//! reads and writes the state folder, `terminal` prints what becomes of each resource.
+//! reads and writes the state folder, `prepare` runs a file of SQL before all else, `terminal` prints what becomes of each resource.
 
 pub mod adopt;
 pub mod check;
 pub mod flags;
 mod live_keys;
 pub mod postgres;
+mod prepare;
 pub mod psql;
 pub mod relationships;
 mod run;
@@ -21,5 +22,6 @@ mod terminal;
 
 pub use flags::StandaloneFlags;
 pub use live_keys::{LiveKey, LiveKeys};
+pub use prepare::{PrepareError, Script};
 pub use run::{DataPlane, DataPlaneError, StandaloneError, run};
 pub use state::{found, roots};

@@ -5,7 +5,6 @@
 pub mod binaries;
 mod cluster;
 mod layout;
-mod prepare;
 mod process;
 
 use std::io;
@@ -13,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use rowgate_pg::connect::login::{Endpoint, Login};
 
+use crate::prepare::{PrepareError, Script};
 use crate::state::roots;
 pub use binaries::{Binaries, NoPostgres};
 pub use layout::LayoutError;
-pub use prepare::{PrepareError, Script};
 use process::Process;
 
 /// The login that `initdb` creates. Only standalone uses it, to create the installation.

@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::flags::StandaloneSettings;
 use crate::live_keys::LiveKeys;
-use crate::postgres::{PostgresError, PrepareError, Script};
+use crate::postgres::PostgresError;
+use crate::prepare::{PrepareError, Script};
 use crate::server::Server;
 use crate::state::lock::{self, LockError};
 use crate::state::{folder, roots};

@@ -10,7 +10,8 @@ use rowgate_pg::wire::try_login;
 use tokio_util::sync::CancellationToken;
 
 use crate::flags::StandaloneSettings;
-use crate::postgres::{Postgres, PostgresConfig, PostgresError, PrepareError, Script};
+use crate::postgres::{Postgres, PostgresConfig, PostgresError};
+use crate::prepare::{PrepareError, Script};
 use crate::run::StandaloneError;
 use crate::state::database;
 use crate::terminal::say;
