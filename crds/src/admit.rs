@@ -1,7 +1,6 @@
 //! What the API server does with an object before it stores it: defaults, the schema, the rules.
 
 mod metadata;
-pub(crate) mod not_served;
 mod structural;
 
 use std::collections::BTreeMap;

@@ -78,6 +78,8 @@ reasons! {
     /// PostgreSQL or its pooler does not let the data plane log in as it has to: pg_hba.conf, the pooler or TLS must
     /// change.
     LoginRefused,
+    /// The server that `database.serverSecretRef` leads to cannot be used, or is not the one that the database is on.
+    ServerRefused,
     /// A ConfigMap or its key does not exist.
     ConfigMapNotFound,
     /// A bootstrap script failed.
@@ -192,6 +194,7 @@ impl Reason {
             | Reason::ForeignKeyNotFound
             | Reason::NotUnique
             | Reason::LoginRefused
+            | Reason::ServerRefused
             | Reason::OwnerNotFound
             | Reason::SecretInvalid => true,
             Reason::Served

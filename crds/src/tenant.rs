@@ -115,8 +115,9 @@ pub struct TenantSpec {
 )]
 #[serde(rename_all = "camelCase")]
 pub struct Database {
-    /// A Secret in this namespace whose key `url` holds the address of the PostgreSQL server
-    /// (`postgresql://user:password@host:5432/`). Cannot be changed. Default: the installation's own server.
+    /// A Secret in this namespace whose key `url` holds the address of a PostgreSQL server with an administrator's login
+    /// (`postgresql://user:password@host:5432/`), and `ca.crt`, where it is there, the certificate authorities that vouch for it. What the
+    /// Secret holds may change; it has to lead to the same PostgreSQL cluster. Cannot be changed. Default: the installation's own server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_secret_ref: Option<SecretKeyRef>,
 

@@ -275,6 +275,7 @@ impl ResourceSource for KubeSource {
             relationships,
             subscriptions,
             config_maps,
+            secrets: BTreeMap::new(),
             missing,
             problems,
             unread,

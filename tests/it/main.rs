@@ -17,6 +17,7 @@ pub(crate) mod postgres;
 pub(crate) mod programs;
 pub(crate) mod reads;
 pub(crate) mod reconcile;
+mod servers;
 mod sql;
 mod webhooks;
 mod writes;

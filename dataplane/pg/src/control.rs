@@ -7,6 +7,7 @@ pub mod leader;
 pub mod migrate;
 pub mod replicas;
 pub mod retained;
+pub mod servers;
 pub mod signing;
 pub mod subscriptions;
 pub mod tenants;

@@ -10,6 +10,7 @@ use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
 use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::control::installation::DataplaneInstallation;
+use rowgate_pg::control::servers::Places;
 use rowgate_pg::control::tenants::TenantRow;
 use rowgate_pg::wire::{
     CallLimits, KeyLogins, Limits, QueryLimits, RequestPool, Server, ServerLoad, Sessions, Share,
@@ -115,11 +116,23 @@ impl TenantRegistry {
 
     /// Takes over the control database's list: new tenants appear, gone ones are closed, catalogs that are behind
     /// start to load, without waiting for any.
-    pub fn take_over(self: &Arc<Self>, installation: &DataplaneInstallation, rows: Vec<TenantRow>) {
+    pub fn take_over(
+        self: &Arc<Self>,
+        installation: &DataplaneInstallation,
+        rows: Vec<TenantRow>,
+        places: &Places,
+    ) {
         let before = self.all().unwrap_or_default();
         let mut after = HashMap::with_capacity(rows.len());
         for row in rows {
-            let tenant = self.existing_or_new(&before, installation, &row);
+            let location = match places.of(row.cluster.as_deref()) {
+                Ok(cluster) => DatabaseLocation { cluster: cluster.cloned(), database: row.database.clone() },
+                Err(error) => {
+                    tracing::warn!(tenant = %row.slug, %error, "a tenant is not served");
+                    continue;
+                }
+            };
+            let tenant = self.existing_or_new(&before, installation, &row, location);
             self.start_to_catch_up(&tenant, row.generation);
             self.start_to_check(&tenant);
             after.insert(row.slug, tenant);
@@ -147,30 +160,34 @@ impl TenantRegistry {
         before: &TenantList,
         installation: &DataplaneInstallation,
         row: &TenantRow,
+        location: DatabaseLocation,
     ) -> Arc<Tenant> {
-        let (id, slug, location) = (row.id.clone(), row.slug.clone(), DatabaseLocation::of(row));
+        let (id, slug) = (row.id.clone(), row.slug.clone());
         if let Some(kept) = before.by_slug.get(&slug).filter(|old| old.id == id && old.location == location) {
             return kept.clone();
         }
-        let auth = installation.auth(&id, location.endpoint.as_ref(), &location.database);
-        let lookups = installation.lookups(&id, location.endpoint.as_ref(), &location.database);
+        let cluster = location.cluster.as_deref();
+        let auth = installation.auth(&id, cluster, &location.database);
+        let lookups = installation.lookups(&id, cluster, &location.database);
         let share = self.server(&auth.endpoint).share();
-        let request_login = self.request_login(auth.clone());
-        let request_pool = match self.pools.pooler {
-            None => RequestPool::of(request_login, self.pools.request_limits, &share),
-            Some(_) => RequestPool::of(
-                request_login.clone(),
-                self.pools.request_limits,
-                &self.server(&request_login.endpoint).share(),
-            ),
+        let request_pool = match &self.pools.pooler {
+            // the pooler is one of the control database's server
+            Some(pooler) if cluster.is_none() => {
+                let login = Login { endpoint: pooler.clone(), ..auth.clone() };
+                RequestPool::of(login, self.pools.request_limits, &self.server(pooler).share())
+            }
+            _ => {
+                let limits = Limits { sessions: Sessions::Own, ..self.pools.request_limits };
+                RequestPool::of(auth.clone(), limits, &share)
+            }
         };
         let logins = {
-            let (installation, location) = (installation.clone(), location.clone());
-            let own = installation.clone();
-            let verifier = Box::new(move |role: &str| own.verifier(role));
-            let sql = installation.sql(&id, location.endpoint.as_ref(), &location.database);
-            let key =
-                move |role: &str| installation.key(role, location.endpoint.as_ref(), &location.database);
+            let sql = installation.sql(&id, cluster, &location.database);
+            let (own, place) = (installation.clone(), location.cluster.clone());
+            let verifier = Box::new(move |role: &str| own.verifier(role, place.as_deref()));
+            let (own, place, database) =
+                (installation.clone(), location.cluster.clone(), location.database.clone());
+            let key = move |role: &str| own.key(role, place.as_deref(), &database);
             KeyLogins { key: Box::new(key), sql, auth, verifier }
         };
         let (calls, queries, replica) = (self.pools.calls, self.pools.queries, self.pools.replica.clone());
@@ -208,14 +225,6 @@ impl TenantRegistry {
     pub fn servers(&self) -> Vec<(String, ServerLoad)> {
         let servers = self.servers.lock();
         servers.iter().map(|(endpoint, server)| (endpoint.to_string(), server.load())).collect()
-    }
-
-    /// The login as requests use it: through the pooler, where there is one.
-    fn request_login(&self, login: Login) -> Login {
-        match &self.pools.pooler {
-            Some(pooler) => Login { endpoint: pooler.clone(), ..login },
-            None => login,
-        }
     }
 
     fn start_to_catch_up(self: &Arc<Self>, tenant: &Arc<Tenant>, generation: i64) {

@@ -10,6 +10,7 @@ use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::control::installation::{self, DataplaneInstallation, InstallationError};
 use rowgate_pg::control::last_used::{self, KeyUse};
 use rowgate_pg::control::replicas::{self, Report, Wakes};
+use rowgate_pg::control::servers::{self, Places};
 use rowgate_pg::control::{signing, subscriptions, tenants};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::PgConnection;
@@ -33,6 +34,8 @@ pub struct Replica {
     control: Endpoint,
     root: Root,
     open: Option<ControlConnection>,
+    /// Where the clusters of tenants are.
+    places: Places,
     /// `None` before the first look: neither message was logged.
     answers: Option<bool>,
     /// What `control.served` says of us, by tenant.
@@ -67,6 +70,7 @@ impl Replica {
             control,
             root,
             open: None,
+            places: Places::default(),
             answers: None,
             written: HashMap::new(),
             calling: BTreeSet::new(),
@@ -147,7 +151,11 @@ impl Replica {
         // before the tenants: no token may be refused because its key is not read yet
         app.token_keys.follow(signing::schedule(&mut open.conn).await?);
         let rows = tenants::list(&mut open.conn).await?;
-        app.tenants.take_over(&open.installation, rows);
+        // a cluster has its row before a tenant refers to it
+        if rows.iter().any(|row| row.cluster.is_some()) {
+            self.places.take(servers::list(&mut open.conn).await?);
+        }
+        app.tenants.take_over(&open.installation, rows, &self.places);
         let reports = app.tenants.reports();
         let mut is_news = false;
         let gone: Vec<Ulid> = self.written.keys().filter(|old| !reports.contains_key(old)).cloned().collect();

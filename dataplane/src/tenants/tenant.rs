@@ -11,7 +11,7 @@ use rowgate_pg::catalog;
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::control::replicas::{Report, Served};
-use rowgate_pg::control::tenants::TenantRow;
+use rowgate_pg::control::servers::ClusterPlace;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::{LookUpLogin, LookUps};
 use rowgate_pg::tenant::subscriptions;
@@ -86,16 +86,9 @@ pub struct Tenant {
 /// Where a tenant's database is; another place makes another [`Tenant`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseLocation {
-    /// `None`: the control database's server.
-    pub endpoint: Option<Endpoint>,
+    /// `None`: the control database's cluster.
+    pub cluster: Option<Arc<ClusterPlace>>,
     pub database: String,
-}
-
-impl DatabaseLocation {
-    #[must_use]
-    pub fn of(row: &TenantRow) -> DatabaseLocation {
-        DatabaseLocation { endpoint: row.endpoint.clone(), database: row.database.clone() }
-    }
 }
 
 /// What the reconciler learns of a tenant.

@@ -14,6 +14,7 @@ use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::connect::tls::Tls;
 use rowgate_pg::connect::url;
 use rowgate_pg::control::installation::{InstallationError, open_existing};
+use rowgate_pg::control::servers::Places;
 use rowgate_pg::control::tenants;
 use rowgate_pg::failure::PgError;
 use rowgate_reconcile::source::SourceError;
@@ -136,9 +137,11 @@ pub(crate) async fn login(state: &Path, tenant: &str, of: TenantLogin) -> Result
     let opened = open_existing(endpoint, &roots.dataplane).await;
     let (installation, mut control) = opened.map_err(PsqlError::Installation)?;
     let rows = tenants::list(&mut control).await.map_err(PsqlError::Tenants)?;
+    let places = Places::read(&mut control).await.map_err(PsqlError::Tenants)?;
     match rows.iter().find(|row| row.slug.as_str() == tenant) {
         Some(row) => {
-            Ok(installation.of_operator(&roots.operator, of, &row.id, row.endpoint.as_ref(), &row.database))
+            let cluster = places.of(row.cluster.as_deref()).map_err(PsqlError::Tenants)?;
+            Ok(installation.of_operator(&roots.operator, of, &row.id, cluster.map(|it| &**it), &row.database))
         }
         None => {
             let slugs: Vec<&str> = rows.iter().map(|row| row.slug.as_str()).collect();

@@ -29,7 +29,10 @@ mod of_records;
 
 /// The connections of one pass over one tenant, opened when an operation needs them.
 pub(crate) struct Logins<'a> {
+    /// On the tenant's server.
     installation: &'a Installation,
+    /// On the server of the control database, where that is another one.
+    home: Option<&'a Installation>,
     connections: &'a ConnectionCache,
     /// Connections are opened, and none that was kept is used.
     fresh: bool,
@@ -76,6 +79,7 @@ impl<'a> Logins<'a> {
         let (open, reset_passwords, left) = (BTreeMap::new(), Vec::new(), Vec::new());
         Logins {
             installation,
+            home: None,
             connections,
             fresh: false,
             lead,
@@ -86,6 +90,12 @@ impl<'a> Logins<'a> {
             reset_passwords,
             left,
         }
+    }
+
+    /// With the control database on the server of `home`.
+    pub(crate) fn with_home(self, home: &'a Installation) -> Logins<'a> {
+        let is_other = home.system_identifier != self.installation.system_identifier;
+        Logins { home: is_other.then_some(home), ..self }
     }
 
     /// With the passwords tried.
@@ -121,6 +131,16 @@ impl<'a> Logins<'a> {
             self.open.insert(name, conn);
         }
         Ok(self.open.get_mut(name).expect("it was put there"))
+    }
+
+    /// The control database, as the operator.
+    pub(crate) async fn control(&mut self) -> Result<&mut PgConnection, PgError> {
+        let Some(home) = self.home else { return self.get(As::Operator).await };
+        if !self.open.contains_key("control") {
+            let conn = self.connections.connect(&home.operator()).await?;
+            self.open.insert("control", conn);
+        }
+        Ok(self.open.get_mut("control").expect("it was put there"))
     }
 
     /// What PostgreSQL holds: roles and database, and what is inside, read side by side.
@@ -189,6 +209,9 @@ impl<'a> Logins<'a> {
         for login in [As::Operator, As::Owner, As::Records, As::Keys] {
             let (name, login) = self.login(login);
             self.open.remove(name).into_iter().for_each(|conn| self.connections.keep(login.clone(), conn));
+        }
+        if let Some((home, conn)) = self.home.zip(self.open.remove("control")) {
+            self.connections.keep(home.operator(), conn);
         }
         self.close().await;
     }

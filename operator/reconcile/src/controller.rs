@@ -29,9 +29,8 @@ use crate::pass::PassError;
 use crate::public_urls::PublicUrls;
 use crate::removal::remains::sweep;
 use crate::source::{ResourceSource, Snapshot};
-use crate::status::StatusCache;
 use crate::status::reporter::Reporter;
-use crate::status::{Replicas, TenantState, login_failure, serving};
+use crate::status::{Replicas, StatusCache, TenantState, login_failure, serving};
 
 mod entries;
 pub(crate) mod hang;
@@ -87,12 +86,13 @@ pub async fn run<S: ResourceSource + 'static>(
     let Some(lead) = shutdown.run_until_cancelled(take_over(&installation)).await else {
         return Ended::Shutdown;
     };
-    let (reporter, pass_slots) = (Reporter::default(), PassSlots::new());
+    let installation = Arc::new(installation);
     let shared = Arc::new(Shared {
         source: source.clone(),
+        servers: crate::servers::Servers::new(installation.clone(), lead),
         installation,
-        reporter,
-        pass_slots,
+        reporter: Reporter::default(),
+        pass_slots: PassSlots::new(),
         connections: ConnectionCache::default(),
         lead,
         webhook_ranges: settings.webhook_ranges.clone(),

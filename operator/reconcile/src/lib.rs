@@ -2,7 +2,7 @@
 //!
 //! `controller` is the loop; it reads a [`source`] and runs a `pass` over each tenant that is due. A pass turns resources
 //! into [`desired`] values, makes a [`plan`] from them, runs it through `apply`, and reports `status`. `secrets` holds what
-//! belongs to the Secrets of keys, [`removal`] what deletes for good, `entropy` the clock and randomness.
+//! belongs to the Secrets of keys, `servers` the PostgreSQL servers of tenants, [`removal`] what deletes for good, `entropy` the clock and randomness.
 //!
 //! No Kubernetes client and no HTTP in here. [`plan`] and `status` are pure; `apply`, `pass` and `controller` await.
 
@@ -18,6 +18,7 @@ pub mod entropy;
 mod pass;
 mod public_urls;
 mod secrets;
+mod servers;
 mod status;
 
 pub use controller::{Ended, Settings, run};

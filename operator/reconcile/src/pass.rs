@@ -23,6 +23,7 @@ use crate::apply::Logins;
 use crate::apply::connection_cache::ConnectionCache;
 use crate::desired::{Desired, annotations, convert};
 use crate::plan::{As, Closed};
+use crate::servers::Servers;
 use crate::source::{ResourceSource, Snapshot, Version};
 use crate::status::report;
 use crate::status::reporter::Reporter;
@@ -40,12 +41,14 @@ mod provision;
 mod release;
 mod revoke;
 mod scripts;
+mod server;
 mod subscriptions;
 
 use converge::Converged;
 pub(crate) use error::PassError;
 use error::{busy, too_large};
 pub(crate) use release::{REMEDY, free_key, is_forced};
+use server::record_in;
 
 const FORCED: &str = "row-level security stays forced on the owner of the tables until no data plane of version 0.2 runs, which would close what \
                       is not forced; upgrade the data planes (everything is served meanwhile)";
@@ -107,7 +110,11 @@ impl Memory {
 /// What a pass needs besides the Tenant.
 pub(crate) struct Pass<'a, S> {
     pub(crate) source: &'a S,
-    pub(crate) installation: &'a Installation,
+    /// On the server of the control database.
+    pub(crate) installation: &'a Arc<Installation>,
+    pub(crate) servers: &'a Servers,
+    /// On the server of the Tenant's database, once that is known.
+    pub(crate) server: Arc<Installation>,
     pub(crate) reporter: &'a Reporter,
     pub(crate) connections: &'a ConnectionCache,
     /// What the fence of the control database is asked with.
@@ -152,7 +159,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         };
         if let Err(error) = &revoked {
             tracing::warn!(tenant = %state.slug, %error, "cannot look for revoked keys");
-            state.replaced |= matches!(error, PgError::Replaced);
+            state.replaced |= matches!(error, PassError::Pg(PgError::Replaced));
         }
         if !state.replaced {
             self.release_keys(&mut state, &revoked.map_err(|error| error.to_string())).await;
@@ -176,16 +183,11 @@ impl<S: ResourceSource> Pass<'_, S> {
             state.findings.retry = Some((Reason::Paused, message.to_owned()));
             return (state, None);
         }
-        let unserved = self.tenant.spec.not_served_yet();
-        if !unserved.is_empty() {
-            let messages = unserved.into_iter().map(|message| (Reason::NotServedYet, message));
-            state.findings.stalled.extend(messages);
-            return (state, None);
-        }
-        let done = match annotations::observes(&self.tenant.metadata) {
-            Ok(false) => self.steps(&mut state).await.map(Some),
-            Ok(true) => self.observe(&mut state).await.map(|()| None),
-            Err(message) => Err(PassError::Refused(Reason::InvalidSpec, message)),
+        let done = match (annotations::observes(&self.tenant.metadata), self.reach_server(&mut state).await) {
+            (Err(message), _) => Err(PassError::Refused(Reason::InvalidSpec, message)),
+            (_, Err(error)) => Err(error),
+            (Ok(false), Ok(())) => self.steps(&mut state).await.map(Some),
+            (Ok(true), Ok(())) => self.observe(&mut state).await.map(|()| None),
         };
         match done {
             Ok(None) => return (state, None),
@@ -211,6 +213,9 @@ impl<S: ResourceSource> Pass<'_, S> {
                 let message = format!("{message}; another session is changing the same objects; retrying");
                 state.findings.retry = Some((Reason::Drifted, message));
             }
+            Err(PassError::Unreachable(message)) => {
+                state.findings.retry = Some((Reason::DatabaseUnavailable, format!("{message}; retrying")));
+            }
             Err(PassError::Waits(message)) => state.findings.retry = Some((Reason::Progressing, message)),
             Err(PassError::Busy(about, holders)) => {
                 state.findings.retry = Some((Reason::Retrying, busy(&about, &holders)));
@@ -224,7 +229,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             }
             Err(PassError::Pg(error)) => {
                 tracing::warn!(tenant = %state.slug, %error, "the pass stopped");
-                let failure = LoginFailure::of(&error, &self.installation.endpoint);
+                let failure = LoginFailure::of(&error, &self.server.endpoint);
                 let sentence = failure.as_ref().map(|failure| failure.sentence());
                 let sentence = sentence.unwrap_or_else(|| error.to_string());
                 if failure.is_some_and(|failure| failure.needs_a_change()) {
@@ -242,11 +247,8 @@ impl<S: ResourceSource> Pass<'_, S> {
 
     async fn steps(&mut self, state: &mut TenantState) -> Result<TenantDb, PassError> {
         let record = self.record(state).await?;
-        state.id = Some(record.id.clone());
-        state.database.clone_from(&record.database);
-        if record.phase == tenants::Phase::Live {
-            state.served = Some(record.generation);
-        }
+        record_in(state, &record);
+        self.is_of_server(&record)?;
         if let Some(wanted) = self.tenant.spec.database.adopt_retained.as_deref()
             && wanted != record.id.as_str()
         {
@@ -255,9 +257,9 @@ impl<S: ResourceSource> Pass<'_, S> {
             );
             state.findings.stalled.push((Reason::InvalidSpec, message));
         }
-        let logins =
-            Logins::new(self.installation, self.connections, self.lead, &record.id, &record.database);
-        let mut logins = logins.fresh(self.probe);
+        let server = self.server.clone();
+        let logins = Logins::new(&server, self.connections, self.lead, &record.id, &record.database);
+        let mut logins = logins.with_home(self.installation).fresh(self.probe);
         let result = match self.inside(state, &record, &mut logins).await {
             Err(PassError::Pg(error)) if error.code() == Some(locks::NOT_AVAILABLE) => {
                 Err(PassError::Busy("read the tables".to_owned(), logins.hidden().await))
@@ -280,7 +282,7 @@ impl<S: ResourceSource> Pass<'_, S> {
 
     /// What the manifests say, without keys.
     fn desired(&self, id: &Ulid, database: &str) -> Result<Desired, PassError> {
-        let mut desired = convert::tenant(self.tenant, id, database, self.installation)
+        let mut desired = convert::tenant(self.tenant, id, database, &self.server)
             .map_err(|message| PassError::Refused(Reason::InvalidSpec, message))?;
         desired.relationships =
             self.relationships.iter().filter_map(|it| convert::relationship(it)).collect();
@@ -350,7 +352,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             report::events(state, &desired, &db, &retired, &undecidable);
         }
         self.subscriptions(state, &desired, &outcome.entities, &db, logins).await?;
-        report::uses(state, &last_used::of(logins.get(As::Operator).await?, &record.id).await?);
+        report::uses(state, &last_used::of(logins.control().await?, &record.id).await?);
         self.report_rotated(state, &rotated).await?;
         self.report_held(state, logins, held_before).await?;
 
@@ -358,13 +360,13 @@ impl<S: ResourceSource> Pass<'_, S> {
         let drifted = record.generation != generation && converged == self.memory.converged;
         let same = |last: &&TenantState| last.done && last.generation == state.generation && !drifted;
         report::since(state, generation, self.memory.last.as_deref().filter(same));
-        let operator = logins.get(As::Operator).await?;
+        let control = logins.control().await?;
         let announced = self.announced.as_ref().map(|(_, generation)| *generation);
         if announced != Some(generation) {
-            let mut open = leader::fence(operator, self.lead).await?;
+            let mut open = leader::fence(control, self.lead).await?;
             tenants::set_live(&mut open, &record.id, generation).await?;
             open.commit().await.map_err(PgError::from)?;
-            replicas::wake(operator).await?;
+            replicas::wake(control).await?;
         }
         if self.tenant.spec.database.deletion_policy == DeletionPolicy::Delete && !self.source.holds_deleted()
         {

@@ -95,6 +95,9 @@ pub struct Snapshot {
     pub subscriptions: Vec<Arc<WebhookSubscription>>,
     /// By namespace and name.
     pub config_maps: BTreeMap<(String, String), Arc<BTreeMap<String, String>>>,
+    /// Hashes of Secrets that are declared beside the objects, by namespace and name: a server's may be among them. Empty where such Secrets
+    /// are not watched.
+    pub secrets: BTreeMap<(String, String), u64>,
     /// Namespace and name of the Secrets that keys and subscriptions name and that are not there: when one vanishes, a
     /// new one is issued at once.
     pub missing: BTreeSet<(String, String)>,
@@ -199,6 +202,10 @@ pub enum SourceError {
     Cluster { attempt: String, reason: String },
     #[error("the Secret {namespace}/{name} belongs to another object; give this one another secretName")]
     SecretTaken { namespace: String, name: String },
+    #[error(
+        "the Secret {namespace}/{name}, which spec.database.serverSecretRef names, does not exist; create it with the key url"
+    )]
+    NoServerSecret { namespace: String, name: String },
     #[error("{0} no longer exists; nothing is written for it")]
     Gone(ObjectRef),
     #[error("{0:?} cannot be the name of a Secret or namespace")]

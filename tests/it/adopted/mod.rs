@@ -6,7 +6,7 @@ mod command;
 mod example;
 mod fixture;
 mod given_back;
-mod protected;
 mod observe;
+mod protected;
 mod refused;
 mod served;

@@ -9,7 +9,8 @@ use super::fixture::{LINE, Store, TENANT};
 const METADATA: &str = "metadata: {name: store}";
 const OBSERVED: &str = "metadata: {name: store, annotations: {rowgate.dev/mode: Observe}}";
 const SECURED: &str = "select relname::text as name from pg_class where relrowsecurity order by 1";
-const OF_OTHERS: &str = "select tablename::text as name from pg_policies where policyname = 'rowgate_others' order by 1";
+const OF_OTHERS: &str =
+    "select tablename::text as name from pg_policies where policyname = 'rowgate_others' order by 1";
 
 /// `status.plan`, once it holds `text`.
 async fn plan_with(store: &Store, text: &str) -> Vec<String> {
@@ -56,7 +57,8 @@ async fn a_plan_is_shown_before_anything_is_touched_and_run_without_the_annotati
     ] {
         assert!(lines.to_lowercase().contains(&held.to_lowercase()), "{held} in\n{lines}");
     }
-    for absent in ["SCRAM", "store_dumps\" bypassrls", "\"store\" bypassrls", "more statements are left out"] {
+    for absent in ["SCRAM", "store_dumps\" bypassrls", "\"store\" bypassrls", "more statements are left out"]
+    {
         assert!(!lines.contains(absent), "{absent} in\n{lines}");
     }
     let key = until("a key that waits", async || {

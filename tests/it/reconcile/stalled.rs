@@ -63,10 +63,16 @@ const THEIRS: (&str, &str) = (
     "apiVersion: v1\nkind: Secret\nmetadata: {name: theirs, namespace: default}\nstringData: {password: theirs}\n",
 );
 
-/// One needs 1,501 keys, and stands below; one needs a server that lets nobody in as it should (`scenarios/failures/answering.rs`), one
-/// a database that somebody fills (`neighbours/resources/tenant_data.rs`), and one the database of an application (`adopted/refused.rs`).
-const ELSEWHERE: [Reason; 4] =
-    [Reason::TooManyPermissionSets, Reason::LoginRefused, Reason::TooLarge, Reason::RightsMissing];
+/// One needs 1,501 keys, and stands below; one needs a server that lets nobody in as it should (`scenarios/failures/answering.rs`), and one
+/// a database that somebody fills (`neighbours/resources/tenant_data.rs`), one a database of somebody else (`adopted/refused.rs`),
+/// and one another server (`servers/refused.rs`).
+const ELSEWHERE: [Reason; 5] = [
+    Reason::TooManyPermissionSets,
+    Reason::LoginRefused,
+    Reason::TooLarge,
+    Reason::RightsMissing,
+    Reason::ServerRefused,
+];
 
 /// No look comes while the cases are made, but for what changes.
 const SELDOM: Duration = Duration::from_secs(5);

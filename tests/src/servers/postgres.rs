@@ -4,9 +4,7 @@
 //! share their system identifier.
 
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::LazyLock;
 
 use nix::sys::signal::{Signal, kill};
@@ -26,6 +24,10 @@ use crate::sweep;
 use crate::wait::until;
 use crate::world::free_port;
 
+mod template;
+
+pub use template::seed;
+
 /// What tests give up: surviving a power failure.
 pub const QUICK: [&str; 4] =
     ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=32MB"];
@@ -36,13 +38,6 @@ pub const OVER: &str = "ROWGATE_TESTS_OVER";
 /// The folder of the PostgreSQL to test with, where one was named; without it, what standalone finds. Processes that
 /// tests start inherit it: it is the variable of `--postgres-bin`.
 pub const BIN: &str = "ROWGATE_POSTGRES_BIN";
-
-/// How a template is made; another way needs another template.
-const RECIPE: &str = include_str!("../../../dataplane/standalone/src/postgres/cluster.rs");
-
-/// The superuser proves its password with one round of SCRAM, as the roles that the product makes: 4,096 rounds cost a test
-/// process 50 ms for each connection.
-const FEWER_ROUNDS: &str = "set scram_iterations = 1; alter role ROLE password 'PASSWORD'";
 
 /// A server that ends with this value, or with the test process.
 #[derive(Debug)]
@@ -85,14 +80,33 @@ impl Server {
 
     /// As [`Server::with`], which listens on TCP too and shows this certificate there.
     pub async fn with_tls(settings: &[&str], authority: &Authority, certificate: &Issued) -> Server {
-        let (mut server, port) = Server::on_tcp(settings, "hostssl").await;
+        let (server, port) = Server::on_tcp(settings, "hostssl").await;
+        server.with_certificate(port, authority, certificate).await
+    }
+
+    /// As [`Server::with_tls`], initialised by itself.
+    pub async fn of_its_own_cluster_with_tls(authority: &Authority, certificate: &Issued) -> Server {
+        let scratch = Scratch::new();
+        make_state(&scratch);
+        let (server, port) = Server::on_tcp_in(&[], "hostssl", scratch).await;
+        server.with_certificate(port, authority, certificate).await
+    }
+
+    async fn with_certificate(mut self, port: u16, authority: &Authority, certificate: &Issued) -> Server {
+        let server = &mut self;
         tls::install(&server.postgres, certificate);
         let mut superuser = server.connect("postgres").await;
         execute(&mut superuser, "alter system set ssl = on").await;
         execute(&mut superuser, "select pg_reload_conf()").await;
         until("TLS", async || tls::offered(port).await.then_some(())).await;
         server.tls = Some(authority.endpoint("localhost", port));
-        server
+        self
+    }
+
+    /// Shows another certificate to whoever connects from now on.
+    pub async fn show(&self, certificate: &Issued) {
+        tls::install(&self.postgres, certificate);
+        execute(&mut self.connect("postgres").await, "select pg_reload_conf()").await;
     }
 
     /// Checks the certificates that clients show against this authority, where pg_hba.conf asks for one.
@@ -156,9 +170,23 @@ impl Server {
         (server, url)
     }
 
+    /// As [`Server::with_two_ways`], initialised by itself: all others are copies of one cluster, whose system identifier they have.
+    pub async fn of_its_own_cluster() -> (Server, String) {
+        let scratch = Scratch::new();
+        make_state(&scratch);
+        let (server, port) = Server::on_tcp_in(&[], "host", scratch).await;
+        let login = server.superuser("postgres");
+        let (role, password) = (&login.role, login.password.reveal());
+        let url = format!("postgres://{role}:{password}@127.0.0.1:{port}/postgres?sslmode=disable");
+        (server, url)
+    }
+
     /// As [`Server::with`], which listens on a port of loopback too, for connections of this kind of pg_hba.conf.
     async fn on_tcp(settings: &[&str], kind: &str) -> (Server, u16) {
-        let scratch = Scratch::new();
+        Server::on_tcp_in(settings, kind, Scratch::new()).await
+    }
+
+    async fn on_tcp_in(settings: &[&str], kind: &str, scratch: Scratch) -> (Server, u16) {
         let (port, hba) = (free_port(), scratch.path().join("pg_hba.conf"));
         let lines = format!("local all all scram-sha-256\n{kind} all all all scram-sha-256\n");
         fs::write(&hba, lines).expect("the folder is ours");
@@ -187,7 +215,10 @@ impl Server {
 
     async fn start(settings: &[&str], scratch: Scratch) -> Server {
         let state = scratch.path().join("state");
-        seed(&state).await;
+        // a folder that is there is a cluster's that is initialised by itself
+        if !state.exists() {
+            seed(&state).await;
+        }
         let settings = QUICK.iter().chain(settings).map(ToString::to_string).collect();
         let wish = PostgresConfig { state, bin: bin(), settings, session_memory: SESSION_MEMORY };
         let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
@@ -280,6 +311,13 @@ impl Server {
     }
 }
 
+/// A state folder without a cluster, which PostgreSQL may enter as the user that it runs as.
+fn make_state(scratch: &Scratch) {
+    let state = scratch.path().join("state");
+    fs::create_dir(&state).expect("the folder is ours");
+    fs::set_permissions(&state, std::os::unix::fs::PermissionsExt::from_mode(0o711)).expect("it is ours");
+}
+
 /// A plain connection as any role, for looking at the database from outside the product.
 pub async fn connect(login: &Login) -> Result<PgConnection, sqlx::Error> {
     let options = PgConnectOptions::new_without_pgpass()
@@ -348,48 +386,4 @@ pub fn binaries() -> Binaries {
 pub fn major() -> u32 {
     static MAJOR: LazyLock<u32> = LazyLock::new(|| binaries().version.major);
     *MAJOR
-}
-
-/// Fills a state folder with an initialised cluster, as if standalone had run there before.
-pub async fn seed(state: &Path) {
-    let template = template().await;
-    let status = Command::new("cp").arg("-a").arg(template).arg(state).status().expect("cp runs");
-    assert!(status.success(), "cp of the template cluster failed");
-}
-
-async fn template() -> &'static Path {
-    static TEMPLATE: OnceCell<PathBuf> = OnceCell::const_new();
-    TEMPLATE.get_or_init(make_template).await
-}
-
-async fn make_template() -> PathBuf {
-    let mut recipe = DefaultHasher::new();
-    (RECIPE, FEWER_ROUNDS).hash(&mut recipe);
-    let name = format!("template-{}-{:016x}", binaries().fingerprint(), recipe.finish());
-    let path = binaries::cache().join(name);
-    if path.is_dir() {
-        return path;
-    }
-    let scratch = Scratch::new();
-    let state = scratch.path().join("state");
-    fs::create_dir(&state).expect("the folder is ours");
-    fs::set_permissions(&state, std::os::unix::fs::PermissionsExt::from_mode(0o711)).expect("it is ours");
-    let settings = QUICK.map(str::to_owned).to_vec();
-    let wish = PostgresConfig { state: state.clone(), bin: bin(), settings, session_memory: SESSION_MEMORY };
-    let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
-    let Login { role, password, .. } = postgres.superuser().clone();
-    let fewer_rounds = FEWER_ROUNDS.replace("ROLE", &role).replace("PASSWORD", password.reveal());
-    execute(&mut connect_to(postgres.superuser()).await, &fewer_rounds).await;
-    postgres.stop().await.unwrap_or_else(|error| panic!("{error}"));
-
-    // The cache may be another file system: copy beside, then rename. Another test process may have been first.
-    fs::create_dir_all(binaries::cache()).expect("the cache folder is ours");
-    let draft = path.with_added_extension(std::process::id().to_string());
-    let status = Command::new("cp").arg("-a").arg(&state).arg(&draft).status().expect("cp runs");
-    assert!(status.success(), "cp of the template cluster failed");
-    if fs::rename(&draft, &path).is_err() {
-        assert!(path.is_dir(), "{} cannot be made", path.display());
-        fs::remove_dir_all(&draft).expect("the draft is ours");
-    }
-    path
 }

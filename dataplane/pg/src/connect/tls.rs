@@ -55,14 +55,18 @@ impl Authorities {
 
     /// Those in a PEM file, and nobody else.
     pub fn from_file(path: &Path) -> Result<Authorities, String> {
-        let pem = std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+        Authorities::from_pem(&std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))?)
+    }
+
+    /// Those in a PEM text, and nobody else.
+    pub fn from_pem(pem: &[u8]) -> Result<Authorities, String> {
         let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(&pem) {
-            let certificate = certificate.map_err(|error| format!("is not a PEM file: {error}"))?;
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate = certificate.map_err(|error| format!("is no PEM: {error}"))?;
             roots.add(certificate).map_err(|error| format!("holds an invalid certificate: {error}"))?;
         }
         if roots.is_empty() {
-            return Err("holds no certificate; give the PEM file of the authority".to_owned());
+            return Err("holds no certificate; give the PEM of the authority".to_owned());
         }
         Ok(Authorities { pem: Some(pem.into()), config: config(roots) })
     }

@@ -2,11 +2,12 @@
 
 use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
-use rowgate_core::role::{CONTROL_DATABASE, DATAPLANE_ROLE, TenantLogin};
+use rowgate_core::role::{CONTROL_DATABASE, DATAPLANE_ROLE, OPERATOR_ROLE, TenantLogin};
 use sqlx::PgConnection;
 
 use crate::connect::login::{Endpoint, Login};
 use crate::connect::session;
+use crate::control::servers::ClusterPlace;
 use crate::failure::PgError;
 use crate::tenant::lookups::LookUpLogin;
 
@@ -15,7 +16,7 @@ mod checks;
 mod operate;
 mod template;
 
-pub use bootstrap::open;
+pub use bootstrap::{open, open_beside, still_there};
 pub use operate::{Operated, operate};
 
 /// The two roots from which everything is derived (architecture, section 3).
@@ -78,11 +79,37 @@ pub enum InstallationError {
          the operator or standalone has it"
     )]
     OtherOperator { owner: String },
+    #[error(
+        "this PostgreSQL belongs to installation {id}, and this is installation {ours}; a PostgreSQL cluster serves one installation: name another \
+         server, or drop the database {CONTROL_DATABASE} there if that installation is gone"
+    )]
+    OtherInstallation { id: Ulid, ours: Ulid },
+    #[error(
+        "this PostgreSQL is a copy of the installation's own server, with the same system identifier; name a server that was initialised \
+         by itself, or leave serverSecretRef out to use the installation's own"
+    )]
+    Copy,
     #[error("there is no installation in this PostgreSQL yet; start the operator, or standalone, first")]
     NotInstalled,
 }
 
 impl Installation {
+    /// The same installation in another cluster whose operator's login Rowgate made itself, without a look at it.
+    #[must_use]
+    pub fn beside(&self, place: ClusterPlace) -> Installation {
+        let ClusterPlace { system_identifier, endpoint } = place;
+        let role = OPERATOR_ROLE.to_owned();
+        let operator = derived(&self.roots.operator, &endpoint, &system_identifier, role, CONTROL_DATABASE);
+        let (id, roots) = (self.id.clone(), self.roots.clone());
+        Installation { endpoint, system_identifier, id, advice: Vec::new(), operator, roots }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> ClusterPlace {
+        ClusterPlace { system_identifier: self.system_identifier.clone(), endpoint: self.endpoint.clone() }
+    }
+
     /// The operator on the control database.
     #[must_use]
     pub fn operator(&self) -> Login {
@@ -166,29 +193,29 @@ impl DataplaneInstallation {
         dataplane(&self.endpoint, &self.root)
     }
 
-    /// The login of requests of a tenant, on the tenant's own server or (`None`) the control database's.
+    /// The login of requests of a tenant, in the tenant's own cluster or (`None`) the control database's.
     #[must_use]
-    pub fn auth(&self, tenant: &Ulid, endpoint: Option<&Endpoint>, database: &str) -> Login {
-        self.on(TenantLogin::Auth.role(tenant), endpoint, database)
+    pub fn auth(&self, tenant: &Ulid, cluster: Option<&ClusterPlace>, database: &str) -> Login {
+        self.on(TenantLogin::Auth.role(tenant), cluster, database)
     }
 
     /// Look-ups, revocation and what is written of events, there.
     #[must_use]
-    pub fn lookups(&self, tenant: &Ulid, endpoint: Option<&Endpoint>, database: &str) -> LookUpLogin {
-        let login = self.on(TenantLogin::Lookups.role(tenant), endpoint, database);
-        LookUpLogin::new(login, self.auth(tenant, endpoint, database))
+    pub fn lookups(&self, tenant: &Ulid, cluster: Option<&ClusterPlace>, database: &str) -> LookUpLogin {
+        let login = self.on(TenantLogin::Lookups.role(tenant), cluster, database);
+        LookUpLogin::new(login, self.auth(tenant, cluster, database))
     }
 
     /// Calls by unscoped keys, there.
     #[must_use]
-    pub fn sql(&self, tenant: &Ulid, endpoint: Option<&Endpoint>, database: &str) -> Login {
-        self.on(TenantLogin::Sql.role(tenant), endpoint, database)
+    pub fn sql(&self, tenant: &Ulid, cluster: Option<&ClusterPlace>, database: &str) -> Login {
+        self.on(TenantLogin::Sql.role(tenant), cluster, database)
     }
 
     /// Calls by the scoped key with this role, there.
     #[must_use]
-    pub fn key(&self, role: &str, endpoint: Option<&Endpoint>, database: &str) -> Login {
-        self.on(role.to_owned(), endpoint, database)
+    pub fn key(&self, role: &str, cluster: Option<&ClusterPlace>, database: &str) -> Login {
+        self.on(role.to_owned(), cluster, database)
     }
 
     /// The owner of a tenant's tables or of its schema `dl`, there, for whoever holds the operator's root.
@@ -198,29 +225,28 @@ impl DataplaneInstallation {
         operator: &Root,
         login: TenantLogin,
         tenant: &Ulid,
-        endpoint: Option<&Endpoint>,
+        cluster: Option<&ClusterPlace>,
         database: &str,
     ) -> Login {
-        let login = self.on(login.role(tenant), endpoint, database);
-        let password = operator.password(&self.system_identifier, &login.role, 1);
+        let login = self.on(login.role(tenant), cluster, database);
+        let password = operator.password(self.label(cluster), &login.role, 1);
         Login { password, ..login }
     }
 
     /// The SCRAM verifier that belongs to [`DataplaneInstallation::sql`] and [`DataplaneInstallation::key`].
     #[must_use]
-    pub fn verifier(&self, role: &str) -> String {
-        verifier(&self.root, &self.system_identifier, role)
+    pub fn verifier(&self, role: &str, cluster: Option<&ClusterPlace>) -> String {
+        verifier(&self.root, self.label(cluster), role)
     }
 
-    fn on(&self, role: String, endpoint: Option<&Endpoint>, database: &str) -> Login {
-        let endpoint = match (endpoint.unwrap_or(&self.endpoint).clone(), &self.endpoint) {
-            // The tenants' servers are trusted as the control database's is.
-            (Endpoint::Tcp { host, port, .. }, Endpoint::Tcp { tls, .. }) => {
-                Endpoint::Tcp { host, port, tls: tls.clone() }
-            }
-            (endpoint, _) => endpoint,
-        };
-        derived(&self.root, &endpoint, &self.system_identifier, role, database)
+    /// What passwords derive from, besides the root and the role.
+    fn label<'a>(&'a self, cluster: Option<&'a ClusterPlace>) -> &'a str {
+        cluster.map_or(&self.system_identifier, |place| &place.system_identifier)
+    }
+
+    fn on(&self, role: String, cluster: Option<&ClusterPlace>, database: &str) -> Login {
+        let endpoint = cluster.map_or(&self.endpoint, |place| &place.endpoint);
+        derived(&self.root, endpoint, self.label(cluster), role, database)
     }
 }
 

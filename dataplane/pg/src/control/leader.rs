@@ -13,6 +13,14 @@ pub async fn claim(conn: &mut PgConnection) -> Result<i64, PgError> {
     Ok(claim.fetch_one(conn).await?)
 }
 
+/// Copies the epoch `lead` into the cluster of the connection, beside the control database's: a reconciler that was replaced fails at
+/// the fence there, too. Waits as [`claim`]. [`PgError::Replaced`] when a newer one has been here.
+pub async fn copy(conn: &mut PgConnection, lead: i64) -> Result<(), PgError> {
+    let copied = sqlx::query("update control.leader set epoch = $1 where epoch < $1");
+    copied.bind(lead).execute(&mut *conn).await?;
+    ask(conn, lead).await
+}
+
 /// Who took over last, and what else is asked with it.
 #[derive(Debug, Clone, Copy, PartialEq, sqlx::FromRow)]
 pub struct Look {

@@ -1,12 +1,12 @@
 //! The tenants of an installation: their rows in the control database, and the row of `dl.state` in their own.
 
+use std::collections::BTreeSet;
+
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_sql::ddl::records;
 use sqlx::{PgConnection, Row as _, postgres::PgRow};
 
-use crate::connect::login::Endpoint;
 use crate::connect::session;
-use crate::connect::tls::Tls;
 use crate::control::{exports, leader, subscriptions};
 use crate::failure::PgError;
 use crate::tenant::read_limits::{of, within};
@@ -31,6 +31,8 @@ pub struct Record {
     pub namespace: String,
     /// `metadata.name` of the Tenant.
     pub name: String,
+    /// The system identifier of its PostgreSQL cluster; `None`: that of the control database.
+    pub cluster: Option<String>,
     pub database: String,
     pub phase: Phase,
     /// Of `dl.state` after the last completed pass.
@@ -47,8 +49,8 @@ pub struct Record {
 pub struct TenantRow {
     pub id: Ulid,
     pub slug: TenantSlug,
-    /// `None`: the server of the control database.
-    pub endpoint: Option<Endpoint>,
+    /// The system identifier of its PostgreSQL cluster; `None`: that of the control database.
+    pub cluster: Option<String>,
     pub database: String,
     /// Of `dl.state` after the last completed pass.
     pub generation: i64,
@@ -62,6 +64,8 @@ pub struct NewTenant<'a> {
     pub uid: &'a str,
     pub namespace: &'a str,
     pub name: &'a str,
+    /// As [`Record::cluster`].
+    pub cluster: Option<&'a str>,
     pub database: &'a str,
 }
 
@@ -70,7 +74,7 @@ macro_rules! record {
     ($before:literal, $after:literal) => {
         concat!(
             $before,
-            " id, slug, uid, namespace, name, database, phase, generation, handed_namespace, handed_name, dropping ",
+            " id, slug, uid, namespace, name, cluster, database, phase, generation, handed_namespace, handed_name, dropping ",
             $after
         )
     };
@@ -79,7 +83,7 @@ pub(crate) use record;
 
 /// The live tenants, by slug. As `rowgate_dataplane`.
 pub async fn list(conn: &mut PgConnection) -> Result<Vec<TenantRow>, PgError> {
-    let text = "select id, slug, host, port, database, generation from control.tenants where phase = 'live' order by slug";
+    let text = "select id, slug, cluster, database, generation from control.tenants where phase = 'live' order by slug";
     Ok(sqlx::query_as(text).fetch_all(conn).await?)
 }
 
@@ -101,6 +105,17 @@ pub async fn find_by_slug(conn: &mut PgConnection, slug: &str) -> Result<Option<
     Ok(sqlx::query_as(text).bind(slug).fetch_optional(conn).await?)
 }
 
+/// Those of `ids` that no row has, whichever its phase.
+pub async fn without_row(conn: &mut PgConnection, ids: Vec<Ulid>) -> Result<Vec<Ulid>, PgError> {
+    if ids.is_empty() {
+        return Ok(ids);
+    }
+    let texts: Vec<&str> = ids.iter().map(Ulid::as_str).collect();
+    let known = sqlx::query_scalar("select id from control.tenants where id = any($1)").bind(texts);
+    let known: BTreeSet<String> = known.fetch_all(conn).await?.into_iter().collect();
+    Ok(ids.into_iter().filter(|id| !known.contains(id.as_str())).collect())
+}
+
 /// Every tenant whose manifest has not been deleted.
 pub async fn not_retained(conn: &mut PgConnection) -> Result<Vec<Record>, PgError> {
     let text = record!("select", "from control.tenants where phase <> 'retained' order by id");
@@ -110,11 +125,12 @@ pub async fn not_retained(conn: &mut PgConnection) -> Result<Vec<Record>, PgErro
 /// A row in phase `creating`; 23505 when the slug or the database's name is taken.
 pub async fn create(conn: &mut PgConnection, new: NewTenant<'_>) -> Result<Record, PgError> {
     let text = record!(
-        "insert into control.tenants (id, slug, uid, namespace, name, database) values ($1, $2, $3, $4, $5, $6) returning",
+        "insert into control.tenants (id, slug, uid, namespace, name, cluster, database) values ($1, $2, $3, $4, $5, $6, $7) returning",
         ""
     );
     let query = sqlx::query_as(text).bind(new.id.as_str()).bind(new.slug).bind(new.uid);
-    Ok(query.bind(new.namespace).bind(new.name).bind(new.database).fetch_one(conn).await?)
+    let query = query.bind(new.namespace).bind(new.name).bind(new.cluster).bind(new.database);
+    Ok(query.fetch_one(conn).await?)
 }
 
 /// Gives the retained tenant `old` to the object `uid`; `None`: somebody else was faster, or it is being dropped.
@@ -200,24 +216,13 @@ pub async fn generation(conn: &mut PgConnection) -> Result<i64, PgError> {
 impl<'r> sqlx::FromRow<'r, PgRow> for TenantRow {
     fn from_row(row: &'r PgRow) -> Result<TenantRow, sqlx::Error> {
         let (id, slug): (String, String) = (row.try_get("id")?, row.try_get("slug")?);
-        let (host, port): (Option<String>, Option<i32>) = (row.try_get("host")?, row.try_get("port")?);
-        let port =
-            u16::try_from(port.unwrap_or(5432)).map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
         Ok(TenantRow {
             id: id.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
             slug: slug.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
-            endpoint: host.map(|host| endpoint(host, port)),
+            cluster: row.try_get("cluster")?,
             database: row.try_get("database")?,
             generation: row.try_get("generation")?,
         })
-    }
-}
-
-/// A host that starts with a slash is the folder of a socket, as everywhere in PostgreSQL.
-fn endpoint(host: String, port: u16) -> Endpoint {
-    match host.starts_with('/') {
-        true => Endpoint::Unix { directory: host.into(), port },
-        false => Endpoint::Tcp { host, port, tls: Tls::default() },
     }
 }
 
@@ -233,6 +238,7 @@ impl<'r> sqlx::FromRow<'r, PgRow> for Record {
             uid: row.try_get("uid")?,
             namespace: row.try_get("namespace")?,
             name: row.try_get("name")?,
+            cluster: row.try_get("cluster")?,
             database: row.try_get("database")?,
             phase: match phase.as_str() {
                 "live" => Phase::Live,

@@ -96,7 +96,8 @@ pub async fn holders(conn: &mut PgConnection, roles: &[String]) -> Result<Vec<Ho
     Ok(rows.bind(roles).bind(NAMED).fetch_all(conn).await?)
 }
 
-/// Tenants that are no more and of which roles are left. As the operator on the control database; a tenant that is being made
+/// Tenants that are no more and of which roles are left. As the operator on the control database, or on the one of another server of tenants,
+/// which has no rows, so that [`without_row`](crate::control::tenants::without_row) decides; a tenant that is being made
 /// has its row before its roles, one that is being removed until they are gone; and one that still has a database, though no row
 /// (a control database that was restored), is none.
 pub async fn leftovers(conn: &mut PgConnection) -> Result<Vec<Ulid>, PgError> {

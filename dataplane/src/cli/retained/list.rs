@@ -5,6 +5,7 @@ use std::time::Duration;
 use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::{DataplaneInstallation, open_existing};
 use rowgate_pg::control::retained::{self, Retained};
+use rowgate_pg::control::servers::Places;
 use rowgate_pg::control::tenants::Record;
 use rowgate_pg::failure::PgError;
 use tokio::time::timeout;
@@ -24,9 +25,10 @@ pub(super) async fn all(target: Target) -> Result<String, RetainedError> {
     if all.is_empty() {
         return Ok("no database is retained".to_owned());
     }
+    let places = Places::read(&mut conn).await?;
     let mut rows = vec![HEAD.map(str::to_owned)];
     for it in &all {
-        let size = size(&installation, &it.record).await;
+        let size = size(&installation, &places, &it.record).await;
         rows.push(row(it, size));
     }
     Ok(table(&rows) + NEXT)
@@ -59,8 +61,9 @@ fn row(it: &Retained, size: String) -> [String; 7] {
 }
 
 /// In words: only who may connect to a database may ask how large it is.
-async fn size(installation: &DataplaneInstallation, record: &Record) -> String {
-    let login = installation.auth(&record.id, None, &record.database);
+async fn size(installation: &DataplaneInstallation, places: &Places, record: &Record) -> String {
+    let Ok(cluster) = places.of(record.cluster.as_deref()) else { return "unknown".to_owned() };
+    let login = installation.auth(&record.id, cluster.map(|it| &**it), &record.database);
     let asked = async { retained::size(&mut session::connect(&login).await?).await };
     match timeout(SIZE_TIMEOUT, asked).await {
         Ok(Ok(size)) => size,

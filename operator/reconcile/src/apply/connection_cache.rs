@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use rowgate_pg::connect::login::Login;
+use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::connect::session;
 use rowgate_pg::failure::PgError;
 use sqlx::PgConnection;
@@ -19,6 +19,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) struct ConnectionCache(Mutex<Vec<Idle>>);
 
 struct Idle {
+    endpoint: Endpoint,
     role: String,
     database: String,
     since: Instant,
@@ -49,15 +50,18 @@ impl ConnectionCache {
 
     fn take(&self, login: &Login) -> Option<PgConnection> {
         let mut idle = self.idle();
-        let at = idle.iter().rposition(|it| it.role == login.role && it.database == login.database)?;
+        let is_its = |it: &Idle| {
+            it.role == login.role && it.database == login.database && it.endpoint == login.endpoint
+        };
+        let at = idle.iter().rposition(is_its)?;
         Some(idle.remove(at).conn)
     }
 
     /// Keeps a connection that was left in good order.
     pub(crate) fn keep(&self, login: Login, conn: PgConnection) {
-        let Login { role, database, .. } = login;
+        let Login { endpoint, role, database, .. } = login;
         let mut idle = self.idle();
-        idle.push(Idle { role, database, since: Instant::now(), conn });
+        idle.push(Idle { endpoint, role, database, since: Instant::now(), conn });
         if MAX_CONNECTIONS < idle.len() {
             idle.remove(0);
         }

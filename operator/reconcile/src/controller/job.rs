@@ -20,6 +20,7 @@ use crate::controller::hang;
 use crate::controller::pass_slots::{PassSlots, QUICK_PASS_TIMEOUT, SLOW_PASS_TIMEOUT};
 use crate::pass::{Memory, Pass, PassError, free_key, is_deleting, is_forced};
 use crate::removal::{adopted, retained, revocation};
+use crate::servers::Servers;
 use crate::source::{ObjectRef, ResourceSource, Snapshot};
 use crate::status::TenantState;
 use crate::status::report;
@@ -28,7 +29,9 @@ use crate::status::reporter::Reporter;
 /// What every piece of work needs.
 pub(crate) struct Shared<S> {
     pub(crate) source: Arc<S>,
-    pub(crate) installation: Installation,
+    /// On the server of the control database.
+    pub(crate) installation: Arc<Installation>,
+    pub(crate) servers: Servers,
     pub(crate) reporter: Reporter,
     pub(crate) pass_slots: PassSlots,
     pub(crate) connections: ConnectionCache,
@@ -161,6 +164,8 @@ async fn pass<S: ResourceSource>(
     let pass = Pass {
         source: &*shared.source,
         installation: &shared.installation,
+        servers: &shared.servers,
+        server: shared.installation.clone(),
         reporter: &shared.reporter,
         connections: &shared.connections,
         lead: shared.lead,
@@ -198,7 +203,7 @@ async fn pass<S: ResourceSource>(
 /// A Tenant that is there no more, without a word before: its keys are revoked, its database is kept and served no more.
 /// `epoch`: its fence, if it was taken. `spared`: it is there, but cannot be read, so that it is served on, and its keys
 /// die but for these.
-pub(crate) async fn retire<S>(
+pub(crate) async fn retire<S: ResourceSource>(
     shared: &Shared<S>,
     uid: &str,
     mut epoch: Option<i64>,
@@ -209,26 +214,19 @@ pub(crate) async fn retire<S>(
     if record.phase == tenants::Phase::Retained {
         return Ok(());
     }
+    let server = shared.servers.of_record(&*shared.source, &record).await?;
     // first, and until it is done: a replica that is cut off from the control database serves them still
     let (kept, is_gone) = (spared.as_deref().unwrap_or_default(), spared.is_none());
-    revocation::revoke_others(
-        &shared.installation,
-        &shared.connections,
-        shared.lead,
-        &mut epoch,
-        &record,
-        kept,
-    )
-    .await?;
+    revocation::revoke_others(&server, &shared.connections, shared.lead, &mut epoch, &record, kept).await?;
     if !is_gone {
         return Ok(());
     }
     let from = format!("{}/{}", record.namespace, record.name);
-    let cluster = introspect::cluster(&mut conn, &record.id, &record.database).await?;
+    let mut operator = session::connect(&server.operator()).await?;
+    let cluster = introspect::cluster(&mut operator, &record.id, &record.database).await?;
     if adopted::is_adopted(&record, &cluster) {
         // its row stays until that is done, so that it is tried again; no key of it works meanwhile
-        let (installation, connections) = (&shared.installation, &shared.connections);
-        adopted::give_back(installation, connections, shared.lead, &record, &cluster).await?;
+        adopted::give_back(&server, &shared.connections, shared.lead, &record, &cluster).await?;
         retained::forget(shared.lead, &record, &mut conn).await?;
         replicas::wake(&mut conn).await?;
         tracing::info!(tenant = %record.slug, id = %record.id, from, "the Tenant is gone; its database is as it was before");

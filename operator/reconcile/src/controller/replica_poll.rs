@@ -1,6 +1,7 @@
 //! Polls the control database: what each replica serves, and whether another reconciler has taken over.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rowgate_core::name::Ulid;
 use rowgate_pg::connect::login_failure::LoginFailure;
@@ -31,7 +32,7 @@ pub(crate) struct ReplicaPoll {
 /// The connection is kept: this is asked many times a second while a replica is waited for. `tries`: where no replica
 /// lives the data plane's login is tried as replicas do, from here. `version`: what is said of subscriptions is asked for, if it is not what it was then.
 pub(crate) async fn poll_replicas(
-    installation: Installation,
+    installation: Arc<Installation>,
     conn: Option<PgConnection>,
     tries: bool,
     version: Option<Version>,

@@ -11,7 +11,7 @@ use super::{Pass, PassError};
 use crate::apply::{ApplyError, Logins};
 use crate::desired::{Desired, KeySpec};
 use crate::entropy;
-use crate::plan::{self, As, Closed, Finding, Op, Outcome};
+use crate::plan::{self, Closed, Finding, Op, Outcome};
 use crate::source::{Event, ResourceSource};
 use crate::status::{Replicas, TenantState};
 
@@ -40,7 +40,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let (mut n_applied, mut n_moved) = (0, 0);
         let mut closed = Closed::default();
         loop {
-            let operator = self.installation.operator().role;
+            let operator = self.server.operator().role;
             let plan = |closed| plan::contents(desired, &cluster, &db, closed, &operator, &mut entropy::ulid);
             let mut outcome = plan(&closed);
             // each pass retries what PostgreSQL refused the last time, because its cause may have been corrected
@@ -115,11 +115,11 @@ impl<S: ResourceSource> Pass<'_, S> {
         let Some((id, announced)) = self.announced.clone() else { return Ok(()) };
         let generation = tenants::generation(logins.records().await?).await?;
         if announced != generation {
-            let operator = logins.get(As::Operator).await?;
-            let mut open = leader::fence(operator, self.lead).await?;
+            let control = logins.control().await?;
+            let mut open = leader::fence(control, self.lead).await?;
             tenants::set_live(&mut open, &id, generation).await?;
             open.commit().await.map_err(PgError::from)?;
-            replicas::wake(operator).await?;
+            replicas::wake(control).await?;
             self.announced = Some((id, generation));
         }
         Ok(())

@@ -65,10 +65,10 @@ impl<S: ResourceSource> Pass<'_, S> {
         };
         state.id = Some(record.id.clone());
         state.database.clone_from(&record.database);
+        self.server = self.servers.of_record(self.source, &record).await?;
         let epoch = &mut self.memory.epoch;
         let revoked =
-            revocation::revoke_others(self.installation, self.connections, self.lead, epoch, &record, &[])
-                .await;
+            revocation::revoke_others(&self.server, self.connections, self.lead, epoch, &record, &[]).await;
         let kept = self.tenant.spec.database.deletion_policy == DeletionPolicy::Retain;
         // whatever the tenant's own code does against it: with its database every key of it goes
         if let Err(error) = &revoked
@@ -87,14 +87,14 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         revoked?;
         self.release_keys(state, &Ok(BTreeSet::new())).await;
-        let cluster = introspect::cluster(&mut conn, &record.id, &record.database).await?;
+        let cluster = self.cluster(&record).await?;
         if !self.tenant.spec.database.create || adopted::is_adopted(&record, &cluster) {
             return self.give_back(&record, &cluster, &mut conn).await;
         }
         if record.phase != tenants::Phase::Retained {
             self.unserve(&record, &mut conn).await?;
             if kept {
-                self.close_migrations(state, &record, &mut conn).await?;
+                self.close_migrations(state, &record).await?;
                 // only in the namespace of the Tenant
                 let (object, id) = (&state.object, &record.id);
                 let note = format!(
@@ -113,6 +113,14 @@ impl<S: ResourceSource> Pass<'_, S> {
         Ok(())
     }
 
+    async fn cluster(&self, record: &tenants::Record) -> Result<Cluster, PgError> {
+        let operator = self.server.operator();
+        let mut conn = self.connections.connect(&operator).await?;
+        let cluster = introspect::cluster(&mut conn, &record.id, &record.database).await?;
+        self.connections.keep(operator, conn);
+        Ok(cluster)
+    }
+
     /// A database that was there before is as it was found.
     async fn give_back(
         &self,
@@ -123,8 +131,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         if record.phase != tenants::Phase::Retained {
             self.unserve(record, conn).await?;
         }
-        let left =
-            adopted::give_back(self.installation, self.connections, self.lead, record, cluster).await?;
+        let left = adopted::give_back(&self.server, self.connections, self.lead, record, cluster).await?;
         let roles = match left.len() {
             0 => "and every role of the Tenant is dropped".to_owned(),
             n => format!("{n} roles are closed and will be dropped when no other database names them"),
@@ -174,7 +181,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         if !self.tenant.spec.database.create {
             return self.report_kept(record).await;
         }
-        match retained::remove(self.installation, self.connections, self.lead, record, conn).await? {
+        match retained::remove(&self.server, self.connections, self.lead, record, conn).await? {
             Removal::Dropped { n_closed } => {
                 let roles = match n_closed {
                     0 => "and its roles were dropped".to_owned(),

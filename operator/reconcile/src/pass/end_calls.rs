@@ -63,7 +63,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         if ours.is_empty() {
             return Ok(0);
         }
-        let login = self.installation.tenant(&record.id, TenantLogin::Auth, &record.database);
+        let login = self.server.tenant(&record.id, TenantLogin::Auth, &record.database);
         let mut auth = session::connect(&login).await?;
         for backend in &ours {
             backends::end(&mut auth, backend, END_TIMEOUT_MS).await?;
@@ -79,7 +79,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             return Ok(0);
         }
         let dead = backends::dead(records).await?;
-        let login = self.installation.tenant(&desired.tenant, TenantLogin::Auth, desired.database.as_str());
+        let login = self.server.tenant(&desired.tenant, TenantLogin::Auth, desired.database.as_str());
         let mut auth = session::connect(&login).await?;
         backends::end_all(&mut auth, &dead, END_TIMEOUT_MS).await?;
         // the work is done; a connection that does not close well is the server's to clear

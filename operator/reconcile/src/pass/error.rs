@@ -20,6 +20,9 @@ pub(crate) enum PassError {
     /// For what ends by itself.
     #[error("{0}")]
     Waits(String),
+    /// The server that a Secret names does not answer.
+    #[error("{0}")]
+    Unreachable(String),
     /// What was to be done, and who holds what it needs.
     #[error("{0}: {held}", held = held(.1))]
     Busy(String, Vec<Held>),

@@ -119,7 +119,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         for (i, (key, key_state)) in self.keys.iter().zip(&mut state.keys).enumerate() {
             let id = ids.get(key_state.object.uid.as_str()).map_or_else(entropy::ulid, |id| (*id).clone());
             let row = db.keys.get(&id);
-            let mut spec = convert::key(key, id, None, self.installation);
+            let mut spec = convert::key(key, id, None, &self.server);
             let switches = [rowgate_crds::PAUSED, rowgate_crds::MODE];
             let unserved = annotations::unserved(&key.metadata, &switches);
             key_state.findings.stalled.extend(unserved.into_iter().map(|text| (Reason::NotServedYet, text)));

@@ -72,6 +72,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             Recorded::Retained(old) => return self.adopt(state, &old, &mut conn).await,
             Recorded::Nothing => {}
         }
+        self.older_replicas_are_gone(&mut conn).await?;
         let id = entropy::ulid();
         let database = self.database_of(&id);
         let new = tenants::NewTenant {
@@ -80,6 +81,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             uid: &state.object.uid,
             namespace: &state.object.namespace,
             name: &state.object.name,
+            cluster: self.servers.cluster(&self.server),
             database: &database,
         };
         let mut open = leader::fence(&mut conn, self.lead).await?;
@@ -129,7 +131,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         looked: Option<Cluster>,
     ) -> Result<(Cluster, bool), PassError> {
         let database = &*desired.database.as_str().to_owned();
-        let operator = self.installation.operator().role;
+        let operator = self.server.operator().role;
         let mut cluster = match looked {
             Some(cluster) => cluster,
             None => introspect::cluster(logins.get(As::Operator).await?, &desired.tenant, database).await?,
@@ -169,7 +171,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             Some(epoch) => (epoch, logins.prepare_records().await?),
             None => {
                 // before it has a fence of its own, no other reconciler may take over meanwhile
-                let mut operator = session::connect(&self.installation.operator()).await?;
+                let mut operator = session::connect(&self.server.operator()).await?;
                 let fence = leader::fence(&mut operator, self.lead).await?;
                 logins.prepare_records().await?;
                 let epoch = tenants::claim_epoch(logins.records().await?).await?;

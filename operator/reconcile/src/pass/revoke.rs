@@ -3,7 +3,6 @@
 use rowgate_crds::{Kind, Reason};
 use rowgate_pg::connect::session;
 use rowgate_pg::control::tenants;
-use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::keys;
 
 use super::{Pass, PassError};
@@ -41,14 +40,14 @@ impl<S: ResourceSource> Pass<'_, S> {
     }
 
     /// Revokes the keys that are not to live.
-    pub(super) async fn revoke_dead(&mut self, state: &TenantState) -> Result<(), PgError> {
+    pub(super) async fn revoke_dead(&mut self, state: &TenantState) -> Result<(), PassError> {
         let mut conn = session::connect(&self.installation.operator()).await?;
         let Some(record) = tenants::find_by_uid(&mut conn, &state.object.uid).await? else { return Ok(()) };
         let uids = self.wanted();
+        let server = self.servers.of_record(self.source, &record).await?;
         let epoch = &mut self.memory.epoch;
         let n_revoked =
-            revocation::revoke_others(self.installation, self.connections, self.lead, epoch, &record, &uids)
-                .await?;
+            revocation::revoke_others(&server, self.connections, self.lead, epoch, &record, &uids).await?;
         if 0 < n_revoked {
             tracing::info!(tenant = %state.slug, n_revoked, "revoked keys although the Tenant is not ready");
         }

@@ -19,7 +19,7 @@ use super::{Pass, PassError};
 use crate::apply::{ApplyError, Logins};
 use crate::desired::{Desired, SubscriptionSpec, annotations, convert};
 use crate::entropy;
-use crate::plan::{As, subscriptions as plan};
+use crate::plan::subscriptions as plan;
 use crate::secrets::webhook::{self, WebhookSecretProblem};
 use crate::source::ResourceSource;
 use crate::status::{Findings, TenantState};
@@ -169,15 +169,15 @@ impl<S: ResourceSource> Pass<'_, S> {
         let known = state.subscriptions.iter();
         let known = known.filter_map(|it| Some((it.id.as_ref()?.to_string(), it.object.uid.clone())));
         let declared: BTreeSet<(String, String)> = known.chain(kept).collect();
-        let operator = logins.get(As::Operator).await?;
-        let is_other = control::declared(operator, tenant).await? != declared;
+        let conn = logins.control().await?;
+        let is_other = control::declared(conn, tenant).await? != declared;
         if is_other {
-            let mut open = leader::fence(operator, self.lead).await?;
+            let mut open = leader::fence(conn, self.lead).await?;
             control::declare(&mut open, tenant, &declared).await?;
             open.commit().await.map_err(PgError::from)?;
         }
         if is_new || is_other {
-            replicas::wake(operator).await?;
+            replicas::wake(conn).await?;
         }
         Ok(())
     }

@@ -4,6 +4,8 @@
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{CONTROL_DATABASE, SHARED_ROLE, TenantLogin};
 use rowgate_pg::connect::session;
+use rowgate_pg::control::installation::Installation;
+use rowgate_pg::control::tenants;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::introspect;
 use sqlx::PgConnection;
@@ -63,10 +65,22 @@ pub(crate) async fn log_holders(conn: &mut PgConnection, roles: &[String]) -> Re
 
 /// Drops what is left of tenants that are no more, as far as it can be dropped now.
 pub(crate) async fn sweep<S>(shared: &Shared<S>) -> Result<(), PgError> {
-    let mut conn = session::connect(&shared.installation.operator()).await?;
-    for tenant in introspect::leftovers(&mut conn).await? {
-        let mut logins =
-            Logins::new(&shared.installation, &shared.connections, shared.lead, &tenant, CONTROL_DATABASE);
+    sweep_server(shared, &shared.installation).await?;
+    for server in shared.servers.opened() {
+        if let Err(error) = sweep_server(shared, &server).await {
+            tracing::debug!(server = %server.endpoint, %error, "cannot look for roles of deleted tenants");
+        }
+    }
+    Ok(())
+}
+
+async fn sweep_server<S>(shared: &Shared<S>, server: &Installation) -> Result<(), PgError> {
+    let mut conn = session::connect(&server.operator()).await?;
+    let left = introspect::leftovers(&mut conn).await?;
+    // a tenant has its row before its roles, and only the control database knows those on other servers
+    let mut control = session::connect(&shared.installation.operator()).await?;
+    for tenant in tenants::without_row(&mut control, left).await? {
+        let mut logins = Logins::new(server, &shared.connections, shared.lead, &tenant, CONTROL_DATABASE);
         let taken = take(&mut logins, &tenant, "").await;
         logins.close().await;
         if let Err(error) = taken {

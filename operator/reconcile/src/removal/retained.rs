@@ -8,7 +8,7 @@ use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::tenants::{Phase, Record};
-use rowgate_pg::control::{leader, retained, tenants};
+use rowgate_pg::control::{leader, retained, servers, tenants};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::introspect;
 use rowgate_sql::text::Ident;
@@ -17,7 +17,7 @@ use sqlx::PgConnection;
 use crate::apply::Logins;
 use crate::apply::connection_cache::ConnectionCache;
 use crate::pass::PassError;
-use crate::plan;
+use crate::plan::{self, As};
 use crate::removal::remains;
 
 /// What became of a database that was to be dropped.
@@ -53,7 +53,8 @@ pub async fn drop_retained(
     };
     let lead = leader::look(conn).await.map_err(DropError::Control)?.epoch;
     let removed = async {
-        let removal = remove(installation, &ConnectionCache::default(), lead, &record, conn).await?;
+        let server = on_its_server(installation, &record, conn).await?;
+        let removal = remove(&server, &ConnectionCache::default(), lead, &record, conn).await?;
         if matches!(removal, Removal::Dropped { .. }) {
             forget(lead, &record, conn).await?;
         }
@@ -64,8 +65,21 @@ pub async fn drop_retained(
         .map_err(|error| DropError::Stopped { database: record.database.clone(), why: error.to_string() })
 }
 
-/// Drops the database of `record` and every role of it; [`forget`] is left. `conn`: the operator's, on the control
-/// database.
+/// Of a tenant on another server than that of `home`, as it is written down.
+async fn on_its_server(
+    home: &Installation,
+    record: &Record,
+    conn: &mut PgConnection,
+) -> Result<Installation, PassError> {
+    let Some(cluster) = &record.cluster else { return Ok(home.clone()) };
+    let row = servers::find(conn, cluster).await?;
+    let refused = |why: String| PassError::Refused(Reason::ServerRefused, why);
+    let row = row.ok_or_else(|| refused(format!("control.servers has no row for cluster {cluster}")))?;
+    Ok(home.beside(row.place().map_err(refused)?))
+}
+
+/// Drops the database of `record` and every role of it; [`forget`] is left. `installation`: on its server. `conn`: the operator's, on the
+/// control database.
 pub(crate) async fn remove(
     installation: &Installation,
     connections: &ConnectionCache,
@@ -76,7 +90,11 @@ pub(crate) async fn remove(
     let Some(database) = Ident::new(&record.database) else {
         return Err(PassError::Refused(Reason::InvalidSpec, "database.name is too long".to_owned()));
     };
-    let cluster = introspect::cluster(conn, &record.id, &record.database).await?;
+    let mut logins = Logins::new(installation, connections, lead, &record.id, &record.database);
+    let operator = logins.get(As::Operator).await?;
+    let cluster = introspect::cluster(operator, &record.id, &record.database).await?;
+    let sessions: BTreeSet<String> =
+        tenants::sessions(operator, &record.database).await?.into_iter().collect();
     let ours = TenantLogin::Owner.role(&record.id);
     if cluster.database.as_ref().is_some_and(|there| there.owner != ours) {
         return Ok(Removal::Foreign);
@@ -87,10 +105,8 @@ pub(crate) async fn remove(
     if !begun {
         return Ok(Removal::Gone);
     }
-    let sessions: BTreeSet<String> = tenants::sessions(conn, &record.database).await?.into_iter().collect();
     let operator = installation.operator().role;
     let ops = plan::removal(&record.id, &database, &cluster, &sessions, &operator);
-    let mut logins = Logins::new(installation, connections, lead, &record.id, &record.database);
     let applied = match logins.apply(&ops, None).await {
         Ok(()) => remains::take(&mut logins, &record.id, &record.database).await,
         Err(error) => Err(error.into()),

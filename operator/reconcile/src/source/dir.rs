@@ -13,6 +13,7 @@ mod status;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -143,6 +144,12 @@ impl Folder {
         self.memory.objects.get(&key).is_some_and(|there| there.uid == object.uid)
     }
 
+    /// The Secret of this name beside the manifests.
+    fn declared_secret(&self, namespace: &str, name: &str) -> Option<&Stored> {
+        let of = Key { kind: FileKind::Secret, namespace: namespace.to_owned(), name: name.to_owned() };
+        self.memory.objects.get(&of)
+    }
+
     fn contents(&self, problems: Vec<SourceProblem>) -> Snapshot {
         let mut snapshot = Snapshot { problems, ..Snapshot::default() };
         for stored in self.memory.objects.values() {
@@ -156,6 +163,13 @@ impl Folder {
                         data.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())));
                     let key = (stored.key.namespace.clone(), stored.key.name.clone());
                     snapshot.config_maps.insert(key, Arc::new(data.collect()));
+                    Ok(())
+                }
+                FileKind::Secret => {
+                    let mut hash = DefaultHasher::new();
+                    secrets::declared(stored).hash(&mut hash);
+                    let key = (stored.key.namespace.clone(), stored.key.name.clone());
+                    snapshot.secrets.insert(key, hash.finish());
                     Ok(())
                 }
             };
@@ -203,7 +217,10 @@ impl ResourceSource for DirSource {
     async fn read_secret(&self, namespace: &str, name: &str) -> Result<Option<Found>, SourceError> {
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
         let data = self
-            .blocking(move |folder| secrets::read(&secrets::path(&folder.state, &namespace, &name)?))
+            .blocking(move |folder| match folder.declared_secret(&namespace, &name) {
+                Some(stored) => Ok(Some(secrets::declared(stored))),
+                None => secrets::read(&secrets::path(&folder.state, &namespace, &name)?),
+            })
             .await?;
         Ok(data.map(|data| Found { data, version: None }))
     }
@@ -222,6 +239,9 @@ impl ResourceSource for DirSource {
             // a pass that started earlier may still work for it, and what it leaves would never be removed
             if !folder.knows(&owner) {
                 return Err(SourceError::Gone(owner));
+            }
+            if folder.declared_secret(&namespace, &name).is_some() {
+                return Err(SourceError::SecretTaken { namespace, name });
             }
             secrets::write(&path, &owner, &namespace, &name, &data)?;
             folder.secrets.insert(path);

@@ -19,7 +19,7 @@ pub(crate) struct Inputs {
     pub(crate) relationships: Vec<Arc<Relationship>>,
     /// The same.
     pub(crate) subscriptions: Vec<Arc<WebhookSubscription>>,
-    /// Of the scripts that the Tenant names, and whether each is there.
+    /// Of the scripts and the server's Secret that the Tenant names, and whether each is there.
     scripts: u64,
     /// The Secrets that keys and subscriptions name and that are not there.
     missing: BTreeSet<String>,
@@ -62,6 +62,9 @@ impl Inputs {
         for reference in tenant.spec.database.bootstrap.iter().flat_map(Bootstrap::references) {
             let map = snapshot.config_maps.get(&(namespace.clone(), reference.name.clone()));
             map.and_then(|data| data.get(&reference.key)).hash(&mut scripts);
+        }
+        if let Some(secret) = &tenant.spec.database.server_secret_ref {
+            snapshot.secrets.get(&(namespace.clone(), secret.name.clone())).hash(&mut scripts);
         }
         let scripts = scripts.finish();
         let mut missing = BTreeSet::new();

@@ -156,8 +156,15 @@ async fn a_catalog_knows_types_below_domains_and_what_may_be_null() {
 
 async fn new_tenant(installation: &Installation, tenant: &Ulid, slug: &str) {
     let mut operator = session::connect(&installation.operator()).await.expect("the operator's login");
-    let new =
-        tenants::NewTenant { id: tenant, slug, uid: slug, namespace: "default", name: slug, database: slug };
+    let new = tenants::NewTenant {
+        id: tenant,
+        slug,
+        uid: slug,
+        namespace: "default",
+        name: slug,
+        cluster: None,
+        database: slug,
+    };
     tenants::create(&mut operator, new).await.expect("a free slug");
 }
 
@@ -266,7 +273,7 @@ async fn only_live_tenants_are_served() {
     tenants::set_live(&mut operator, &id(7), 5).await.unwrap();
     let listed = tenants::list(&mut dataplane).await.unwrap();
     assert_eq!(listed.len(), 1);
-    assert_eq!((listed[0].slug.as_str(), listed[0].generation, &listed[0].endpoint), ("shop", 5, &None));
+    assert_eq!((listed[0].slug.as_str(), listed[0].generation, &listed[0].cluster), ("shop", 5, &None));
     tenants::set_retained(&mut operator, &id(7)).await.unwrap();
     assert_eq!(tenants::list(&mut dataplane).await.unwrap(), []);
 }

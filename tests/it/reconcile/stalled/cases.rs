@@ -111,13 +111,6 @@ fn of_tenants() -> Vec<Case> {
     let nobody = "  shared: {permissions: [{entity: nobody, actions: [read]}]}\n";
     vec![
         of(
-            "unserved",
-            Reason::NotServedYet,
-            "a field of a later version",
-            "database.serverSecretRef",
-            bare("unserved", "database: {serverSecretRef: {name: other}}"),
-        ),
-        of(
             "observed",
             Reason::InvalidSpec,
             "an annotation that says what is no mode",

@@ -9,7 +9,7 @@ use super::template;
 use super::{CONTROL_LABEL, Installation, InstallationError, Marker, Roots, derived, read_marker, verifier};
 use crate::connect::login::Login;
 use crate::connect::session;
-use crate::control::migrate;
+use crate::control::{leader, migrate};
 use crate::failure::PgError;
 
 /// "rowgate" in ASCII: one opener at a time in a cluster.
@@ -70,6 +70,63 @@ pub async fn open(admin: Login, roots: &Roots, new_id: Ulid) -> Result<Installat
         operator,
         roots: roots.clone(),
     })
+}
+
+/// Opens the installation of `home` in another cluster, whose administrator is `admin` as [`open`] says, and makes what is missing there.
+/// Tenants' databases and roles are there afterwards, and the control database stays `home`'s; the one there holds the fence, asked with
+/// `lead`.
+pub async fn open_beside(
+    admin: Login,
+    home: &Installation,
+    lead: i64,
+) -> Result<Installation, InstallationError> {
+    if is_copy(&admin, home).await? {
+        return Err(InstallationError::Copy);
+    }
+    let beside = open(admin, &home.roots, home.id.clone()).await?;
+    if beside.id != home.id {
+        return Err(InstallationError::OtherInstallation { id: beside.id, ours: home.id.clone() });
+    }
+    let mut control = session::connect(&beside.operator()).await?;
+    leader::copy(&mut control, lead).await?;
+    control.close().await.map_err(PgError::from)?;
+    Ok(beside)
+}
+
+/// Whether the server behind `admin` has the system identifier of `home`'s and is another one, as a copy of its files or a standby that was
+/// promoted is: then it does not see a lock that is held at `home`.
+async fn is_copy(admin: &Login, home: &Installation) -> Result<bool, InstallationError> {
+    let mut conn = session::connect(admin).await?;
+    let identifier = checks::system_identifier(&mut conn).await?;
+    if identifier.is_some_and(|it| it != home.system_identifier) {
+        return Ok(false);
+    }
+    let key: i64 = rand::random();
+    let mut held = session::connect(&home.operator()).await?;
+    let lock = sqlx::query("select pg_catalog.pg_advisory_lock($1)").bind(key);
+    lock.execute(&mut held).await.map_err(PgError::from)?;
+    let sees = sqlx::query_scalar(
+        "select exists (select from pg_catalog.pg_locks \
+                        where locktype = 'advisory' and (classid::int8 << 32 | objid::int8) = $1)",
+    );
+    let sees: bool = sees.bind(key).fetch_one(&mut conn).await.map_err(PgError::from)?;
+    held.close().await.map_err(PgError::from)?;
+    conn.close().await.map_err(PgError::from)?;
+    Ok(!sees)
+}
+
+/// [`InstallationError::OtherCluster`] where the cluster behind `there` is another one than it was opened as. A login that may not
+/// ask finds nothing wrong.
+pub async fn still_there(there: &Installation) -> Result<(), InstallationError> {
+    let mut conn = session::connect(&there.operator()).await?;
+    let actual = checks::system_identifier(&mut conn).await?;
+    conn.close().await.map_err(PgError::from)?;
+    match actual {
+        Some(actual) if actual != there.system_identifier => {
+            Err(InstallationError::OtherCluster { stored: there.system_identifier.clone(), actual })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The marker as `admin` sees it, with the owner of the control database compared to the login we shall use.

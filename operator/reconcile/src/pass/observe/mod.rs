@@ -15,6 +15,7 @@ use rowgate_pg::tenant::scripts;
 use sqlx::{Connection as _, PgConnection};
 
 use super::provision::{OLDER_REPLICAS, Recorded, database_is_taken, is_its};
+use super::server::record_in;
 use super::{Pass, PassError};
 use crate::desired::{Desired, convert};
 use crate::plan::observed::{self, HIDDEN, Shown};
@@ -31,11 +32,14 @@ impl<S: ResourceSource> Pass<'_, S> {
     /// # Errors
     /// Nothing can be planned: PostgreSQL does not answer, or the Tenant is refused as a whole.
     pub(super) async fn observe(&self, state: &mut TenantState) -> Result<(), PassError> {
-        let operator = self.installation.operator();
-        let role = operator.role.clone();
-        let mut conn = self.connections.connect(&operator).await?;
+        let control = self.installation.operator();
+        let mut conn = self.connections.connect(&control).await?;
         let mut shown = Shown::default();
         let (id, database) = self.identity(state, &mut shown, &mut conn).await?;
+        self.connections.keep(control, conn);
+        let operator = self.server.operator();
+        let role = operator.role.clone();
+        let mut conn = self.connections.connect(&operator).await?;
         let mut desired = self.desired(&id, &database)?;
         desired.verifiers.values_mut().for_each(|verifier| HIDDEN.clone_into(verifier));
         let cluster = introspect::cluster(&mut conn, &id, &database).await?;
@@ -72,11 +76,8 @@ impl<S: ResourceSource> Pass<'_, S> {
     ) -> Result<(Ulid, String), PassError> {
         match self.recorded(state, conn).await? {
             Recorded::Own(record) => {
-                state.id = Some(record.id.clone());
-                state.database.clone_from(&record.database);
-                if record.phase == tenants::Phase::Live {
-                    state.served = Some(record.generation);
-                }
+                record_in(state, &record);
+                self.is_of_server(&record)?;
                 Ok((record.id, record.database))
             }
             Recorded::Retained(record) => {
@@ -89,7 +90,8 @@ impl<S: ResourceSource> Pass<'_, S> {
                 let database = self.database_of(&id);
                 state.database.clone_from(&database);
                 let others = tenants::not_retained(conn).await?;
-                if others.iter().any(|it| it.database == database) {
+                let cluster = self.servers.cluster(&self.server);
+                if others.iter().any(|it| it.database == database && it.cluster.as_deref() == cluster) {
                     return Err(database_is_taken(state));
                 }
                 shown.remarks.push(format!(
@@ -105,11 +107,11 @@ impl<S: ResourceSource> Pass<'_, S> {
     async fn look(&self, desired: &Desired, cluster: &Cluster) -> Result<(TenantDb, PgConnection), PgError> {
         let database = desired.database.as_str();
         if cluster.roles.contains_key(&TenantLogin::Records.role(&desired.tenant)) {
-            let login = self.installation.tenant(&desired.tenant, TenantLogin::Records, database);
+            let login = self.server.tenant(&desired.tenant, TenantLogin::Records, database);
             let mut conn = self.connections.connect(&login).await?;
             return Ok((introspect::tenant_db(&mut conn).await?, conn));
         }
-        let mut conn = session::connect(&self.installation.operator_on(database)).await?;
+        let mut conn = session::connect(&self.server.operator_on(database)).await?;
         Ok((introspect::untouched_db(&mut conn).await?, conn))
     }
 
@@ -145,7 +147,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             let known = key.metadata.uid.as_deref().and_then(|uid| ids.get(uid));
             let id = known.map_or_else(&mut new, |id| (*id).clone());
             // neither its Secret nor its password is looked at
-            let mut spec = convert::key(key, id, None, self.installation);
+            let mut spec = convert::key(key, id, None, &self.server);
             HIDDEN.clone_into(&mut spec.verifier);
             desired.keys.push(spec);
         }
@@ -185,7 +187,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         let mut statements = shown.ops.iter().flat_map(|op| &op.statements);
         if statements.any(|it| it.sql.as_str().starts_with("create policy")) {
             shown.later.push(
-                "EXECUTE on functions that a policy calls is granted once PostgreSQL has the policy".to_owned(),
+                "EXECUTE on functions that a policy calls is granted once PostgreSQL has the policy"
+                    .to_owned(),
             );
         }
         if !self.subscriptions.is_empty() {

@@ -36,7 +36,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             self.forget_migrations(state).await?;
             let Some(spec) = spec else { return Ok(()) };
             let (id, database) = (&desired.tenant, desired.database.as_str());
-            let login = self.installation.migrations(id, database, spec.generation);
+            let login = self.server.migrations(id, database, spec.generation);
             let wanted = migrations::data(&login);
             let namespace = &state.object.namespace;
             let found = self.source.read_secret(namespace, &spec.secret_name).await?;
@@ -44,7 +44,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             if is_it && !(self.probe && is_refused(&login).await) {
                 return Ok(());
             }
-            let verifier = self.installation.migrations_verifier(id, spec.generation);
+            let verifier = self.server.migrations_verifier(id, spec.generation);
             set_verifier(logins.get(As::Operator).await?, self.lead, &login.role, &verifier).await?;
             if is_it {
                 return Ok(());
@@ -78,14 +78,12 @@ impl<S: ResourceSource> Pass<'_, S> {
         &self,
         state: &TenantState,
         record: &tenants::Record,
-        conn: &mut PgConnection,
     ) -> Result<(), PassError> {
-        let cluster = introspect::cluster(conn, &record.id, &record.database).await?;
         let Some(database) = Ident::new(&record.database) else { return Ok(()) };
-        let ops =
-            plan::migrations::closing(&record.id, &database, &cluster, &self.installation.operator().role);
-        let mut logins =
-            Logins::new(self.installation, self.connections, self.lead, &record.id, &record.database);
+        let mut logins = Logins::new(&self.server, self.connections, self.lead, &record.id, &record.database);
+        let operator = logins.get(As::Operator).await?;
+        let cluster = introspect::cluster(operator, &record.id, &record.database).await?;
+        let ops = plan::migrations::closing(&record.id, &database, &cluster, &self.server.operator().role);
         let closed = logins.apply(&ops, None).await;
         logins.close().await;
         closed?;

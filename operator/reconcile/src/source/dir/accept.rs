@@ -1,7 +1,7 @@
 //! Accepting one document: who it is, whether it is good, and what it becomes.
 
 use rowgate_core::nearest::nearest;
-use rowgate_crds::{API_VERSION, FieldError, admit};
+use rowgate_crds::{FieldError, admit};
 use serde_json::{Map, Value, json};
 
 use super::objects::{FileKind, Key, Stored};
@@ -24,7 +24,7 @@ pub(super) fn identify(document: &Value) -> Result<Key, String> {
             .map_or_else(|| names.join(", "), |near| format!("did you mean {near}?"));
         return Err(format!("{called}: kind {kind} is not one Rowgate knows; {hint}"));
     };
-    let wanted = if known == FileKind::ConfigMap { "v1" } else { API_VERSION };
+    let wanted = known.api_version();
     if document["apiVersion"] != wanted {
         return Err(format!("{kind} {called}: apiVersion must be {wanted}"));
     }
@@ -52,7 +52,8 @@ pub(super) fn accept(
     let body = key.kind.body();
     let admitted = match key.kind {
         FileKind::Resource(kind) => admit(kind, document, old.map(|old| &old.object))?,
-        FileKind::ConfigMap => config_map(document)?,
+        FileKind::ConfigMap => texts(document, &CONFIG_MAP)?,
+        FileKind::Secret => texts(document, &SECRET)?,
     };
     let metadata = |field: &str| admitted["metadata"].get(field).cloned();
     let object = object(key, &admitted[body], body, metadata("labels"), metadata("annotations"));
@@ -85,7 +86,7 @@ fn object(
     labels: Option<Value>,
     annotations: Option<Value>,
 ) -> Value {
-    let api_version = if key.kind == FileKind::ConfigMap { "v1" } else { API_VERSION };
+    let api_version = key.kind.api_version();
     let mut metadata = Map::new();
     metadata.insert("name".to_owned(), json!(key.name));
     metadata.insert("namespace".to_owned(), json!(key.namespace));
@@ -94,31 +95,49 @@ fn object(
     json!({ "apiVersion": api_version, "kind": key.kind.as_str(), "metadata": metadata, body: content })
 }
 
-fn config_map(document: Value) -> Result<Value, Vec<FieldError>> {
+/// What holds named texts: where, and what else it may have.
+struct Texts {
+    body: &'static str,
+    others: &'static [&'static str],
+    unused: &'static str,
+}
+
+const CONFIG_MAP: Texts =
+    Texts { body: "data", others: &["immutable"], unused: "is not used by Rowgate; a ConfigMap holds data" };
+const SECRET: Texts = Texts {
+    body: "stringData",
+    others: &["immutable", "type"],
+    unused: "is not used by Rowgate; a Secret beside manifests holds stringData, texts as they are",
+};
+
+fn texts(document: Value, kind: &Texts) -> Result<Value, Vec<FieldError>> {
+    let Texts { body, others, unused } = *kind;
     let mut errors = Vec::new();
     let mut refuse =
         |path: String, message: &str| errors.push(FieldError { path, message: message.to_owned() });
     for name in document.as_object().into_iter().flat_map(Map::keys) {
-        if !["apiVersion", "kind", "metadata", "data", "immutable"].contains(&name.as_str()) {
-            refuse(name.clone(), "is not used by Rowgate; a ConfigMap holds data");
+        if !["apiVersion", "kind", "metadata", body].contains(&name.as_str())
+            && !others.contains(&name.as_str())
+        {
+            refuse(name.clone(), unused);
         }
     }
-    match &document["data"] {
+    match &document[body] {
         Value::Null => {}
         Value::Object(data) => {
             for (name, _) in data.iter().filter(|(_, value)| !value.is_string()) {
-                refuse(format!("data.{name}"), "must be text (put it in quotes, or use a block with |)");
+                refuse(format!("{body}.{name}"), "must be text (put it in quotes, or use a block with |)");
             }
             for (name, _) in
                 data.iter().filter(|(_, value)| value.as_str().is_some_and(|it| it.contains('\0')))
             {
                 refuse(
-                    format!("data.{name}"),
+                    format!("{body}.{name}"),
                     "holds a NUL character, which PostgreSQL cannot store; remove it",
                 );
             }
         }
-        _ => refuse("data".to_owned(), "must be a mapping of names to texts"),
+        _ => refuse(body.to_owned(), "must be a mapping of names to texts"),
     }
     match errors.is_empty() {
         true => Ok(document),

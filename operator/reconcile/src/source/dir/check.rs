@@ -47,10 +47,11 @@ pub fn check_with(dir: &Path, further: &[(String, String)]) -> Vec<SourceProblem
         let namespace = stored.key.namespace.as_str();
         let mut messages = Vec::new();
         if let Some(tenant) = typed::<Tenant>(stored) {
-            messages = tenant.spec.not_served_yet();
             let shared = tenant.spec.shared.iter().flat_map(|shared| &shared.permissions);
             messages.extend(unknown_entities(shared, &tenant));
             let scripts = tenant.spec.database.bootstrap.iter().flat_map(Bootstrap::references);
+            let secret = tenant.spec.database.server_secret_ref.as_ref();
+            messages.extend(secret.and_then(|it| missing_server(&objects, namespace, &it.name)));
             messages.extend(scripts.filter_map(|it| missing_script(&objects, namespace, &it.name, &it.key)));
         }
         if let Some(key) = typed::<ApiKey>(stored) {
@@ -108,6 +109,19 @@ fn unknown_entity(what: &str, name: &str, tenant: &Tenant) -> Option<String> {
     let message =
         format!("{what} names the entity {name}, which Tenant {} does not have; {hint}", tenant.slug());
     (!known.contains(&name)).then_some(message)
+}
+
+fn missing_server(objects: &BTreeMap<Key, Stored>, namespace: &str, name: &str) -> Option<String> {
+    let of = Key { kind: FileKind::Secret, namespace: namespace.to_owned(), name: name.to_owned() };
+    match objects.get(&of) {
+        None => {
+            Some(format!("spec.database.serverSecretRef: there is no Secret {name} in namespace {namespace}"))
+        }
+        Some(stored) if stored.object["stringData"].get("url").is_none() => {
+            Some(format!("spec.database.serverSecretRef: the Secret {name} has no key url"))
+        }
+        Some(_) => None,
+    }
 }
 
 fn missing_script(objects: &BTreeMap<Key, Stored>, namespace: &str, name: &str, key: &str) -> Option<String> {

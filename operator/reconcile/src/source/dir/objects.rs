@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use rowgate_crds::Kind;
+use rowgate_crds::{API_VERSION, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,17 +19,20 @@ use crate::source::{ObjectRef, SourceError};
 pub(super) enum FileKind {
     Resource(Kind),
     ConfigMap,
+    /// Of a server that a Tenant names.
+    Secret,
 }
 
 impl FileKind {
     pub(super) fn all() -> impl Iterator<Item = FileKind> {
-        Kind::ALL.into_iter().map(FileKind::Resource).chain([FileKind::ConfigMap])
+        Kind::ALL.into_iter().map(FileKind::Resource).chain([FileKind::ConfigMap, FileKind::Secret])
     }
 
     pub(super) fn as_str(self) -> &'static str {
         match self {
             FileKind::Resource(kind) => kind.as_str(),
             FileKind::ConfigMap => "ConfigMap",
+            FileKind::Secret => "Secret",
         }
     }
 
@@ -38,6 +41,14 @@ impl FileKind {
         match self {
             FileKind::Resource(_) => "spec",
             FileKind::ConfigMap => "data",
+            FileKind::Secret => "stringData",
+        }
+    }
+
+    pub(super) fn api_version(self) -> &'static str {
+        match self {
+            FileKind::Resource(_) => API_VERSION,
+            FileKind::ConfigMap | FileKind::Secret => "v1",
         }
     }
 }
@@ -79,7 +90,7 @@ pub(super) struct Stored {
     #[serde(flatten)]
     pub key: Key,
     pub uid: String,
-    /// Grows when the spec (or a ConfigMap's data) changes.
+    /// Grows when the spec (or what a ConfigMap or Secret holds) changes.
     pub generation: i64,
     /// The file that declared it last.
     pub file: String,
@@ -87,7 +98,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Whom a status or a Secret belongs to; `None`: to nothing of ours, for it is a ConfigMap.
+    /// Whom a status or a Secret belongs to; `None`: to nothing of ours, for it is a ConfigMap or a Secret.
     pub(super) fn object_ref(&self) -> Option<ObjectRef> {
         let FileKind::Resource(kind) = self.key.kind else { return None };
         let Key { namespace, name, .. } = self.key.clone();

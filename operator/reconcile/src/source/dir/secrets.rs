@@ -1,4 +1,5 @@
-//! Secrets as files: `secrets/<namespace>/<name>.yaml`, in the form that `kubectl apply` takes.
+//! Secrets as files: `secrets/<namespace>/<name>.yaml` of the state folder, in the form that `kubectl apply` takes; and those beside the
+//! manifests, which are read and never written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,6 +11,7 @@ use rowgate_crds::API_VERSION;
 use serde::{Deserialize, Serialize};
 
 use super::files::replace;
+use super::objects::Stored;
 use crate::source::{ObjectRef, SourceError};
 
 #[derive(Serialize, Deserialize)]
@@ -60,6 +62,12 @@ pub(super) fn name_of(path: &Path) -> Option<(String, String)> {
 /// The entries of the Secret at `path`; `None`: there is none.
 pub(super) fn read(path: &Path) -> Result<Option<BTreeMap<String, String>>, SourceError> {
     Ok(load(path)?.map(|secret| secret.string_data))
+}
+
+/// The entries of a Secret that stands beside the manifests.
+pub(super) fn declared(stored: &Stored) -> BTreeMap<String, String> {
+    let entries = stored.object["stringData"].as_object().into_iter().flatten();
+    entries.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect()
 }
 
 /// Makes or replaces the Secret at `path`, unless another object owns it.

@@ -257,8 +257,8 @@ fn check_says_what_can_be_known_without_a_database() {
         problems(&tenant),
         [
             "x.yaml: Tenant shop: a permission names the entity order, which Tenant shop does not have; did you mean orders?",
-            "x.yaml: Tenant shop: not served yet: database.serverSecretRef; leave it out",
             "x.yaml: Tenant shop: spec.database.bootstrap: there is no ConfigMap c in namespace default",
+            "x.yaml: Tenant shop: spec.database.serverSecretRef: there is no Secret s in namespace default",
         ]
     );
     let map = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a.sql: select 1}\n";

@@ -1,13 +1,14 @@
-//! `--database-url`: a running PostgreSQL and an administrator's login there.
+//! The address of a running PostgreSQL with an administrator's login there: `--database-url`, and `url` of a Secret.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
 
 use rowgate_core::derive::Password;
 use rowgate_core::percent;
-use rowgate_pg::connect::login::{Endpoint, Login};
 
-use crate::tls;
+use super::login::{Endpoint, Login};
+use super::tls::{Authorities, Tls};
+use super::tls_settings as tls;
 
 /// Why a text is no URL of a PostgreSQL. The text itself may hold a password and is not repeated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +29,12 @@ pub enum BadUrl {
     Encoding,
     #[error("has an sslmode or sslrootcert that does not work: {0}")]
     Tls(String),
+    #[error("has the parameter sslrootcert, a file; put the PEM of the authority under ca.crt of the Secret")]
+    FileInSecret,
+    #[error("names the folder of a socket; name a host")]
+    SocketInSecret,
+    #[error("stands beside a ca.crt that {0}")]
+    Authorities(String),
     #[error("has the parameter {0:?}; only `host`, `port`, `sslmode` and `sslrootcert` are known")]
     Parameter(String),
 }
@@ -35,6 +42,16 @@ pub enum BadUrl {
 /// Reads `postgres://user:password@host:5432/database` or `postgres://user:password@/database?host=/folder`, with
 /// `sslmode` (`verify-full` where it is left out) and `sslrootcert`.
 pub fn parse(text: &str) -> Result<Login, BadUrl> {
+    read(text, None)
+}
+
+/// As [`parse`], of a Secret: files are the reader's and nobody else's, so that the authorities are given as PEM, and a socket or
+/// `sslrootcert` is refused. `authorities`: `None` for those of the system.
+pub fn parse_in_secret(text: &str, authorities: Option<&str>) -> Result<Login, BadUrl> {
+    read(text, Some(authorities))
+}
+
+fn read(text: &str, secret: Option<Option<&str>>) -> Result<Login, BadUrl> {
     let rest = text
         .strip_prefix("postgres://")
         .or_else(|| text.strip_prefix("postgresql://"))
@@ -57,6 +74,7 @@ pub fn parse(text: &str) -> Result<Login, BadUrl> {
             "host" => host = decoded(value)?,
             "port" => port = value.parse().map_err(|_| BadUrl::Port)?,
             "sslmode" => mode = tls::mode(value).map_err(|why| bad_tls(value, &why))?,
+            "sslrootcert" if secret.is_some() => return Err(BadUrl::FileInSecret),
             "sslrootcert" => ca = decoded(value)?,
             _ => return Err(BadUrl::Parameter(name.to_owned())),
         }
@@ -64,8 +82,14 @@ pub fn parse(text: &str) -> Result<Login, BadUrl> {
     if host.is_empty() {
         return Err(BadUrl::NoHost);
     }
-    let tls = tls::of(mode, &ca).map_err(|why| bad_tls(&ca, &why))?;
+    let tls = match (mode, secret.flatten()) {
+        (tls::Mode::VerifyFull, Some(pem)) => {
+            Authorities::from_pem(pem.as_bytes()).map(Tls::VerifyFull).map_err(BadUrl::Authorities)?
+        }
+        _ => tls::of(mode, &ca).map_err(|why| bad_tls(&ca, &why))?,
+    };
     let endpoint = match host.starts_with('/') {
+        true if secret.is_some() => return Err(BadUrl::SocketInSecret),
         true => Endpoint::Unix { directory: PathBuf::from(host), port },
         false => {
             let place = Endpoint::Tcp { host: host.clone(), port, tls: tls.clone() };

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use rowgate_pg::connect::login::Endpoint;
-use rowgate_pg::connect::tls::{Authorities, Tls};
+use super::login::Endpoint;
+use super::tls::{Authorities, Tls};
 
 /// The supported modes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,0 +1,6 @@
+//! Tenants on several PostgreSQL servers under one installation: `spec.database.serverSecretRef`.
+
+mod changed;
+mod fixture;
+mod refused;
+mod served;
