@@ -1,6 +1,6 @@
 //! Two servers: `home`, with the control database and the Tenant `here`, and `other`, which a Secret names, with the Tenant `there`.
 
-use rowgate_tests::servers::postgres::{Server, rows};
+use rowgate_tests::servers::postgres::{Server, execute, rows};
 use rowgate_tests::wait::{until, until_ok};
 use rowgate_tests::world::World;
 use serde_json::{Value, json};
@@ -42,6 +42,17 @@ spec:
 ---
 ";
 
+/// The administrator that Secrets name. Its password stands in them, and beside the manifests.
+pub(super) const DBA: &str = "create role dba login superuser password 'dba'";
+
+/// A server of a cluster of its own, and its address for a Secret.
+pub(super) async fn other() -> (Server, String) {
+    let (server, _) = Server::of_its_own_cluster().await;
+    execute(&mut server.connect("postgres").await, DBA).await;
+    let url = format!("postgresql://dba:dba@127.0.0.1:{}/postgres?sslmode=disable", server.port());
+    (server, url)
+}
+
 /// The manifest of a Tenant; `database`: fields of `spec.database`, each with a comma behind it.
 pub(super) fn tenant(name: &str, database: &str) -> String {
     TENANT.replace("NAME", name).replace("DATABASE", database)
@@ -82,7 +93,7 @@ impl Servers {
 
     /// The same, by TCP without TLS.
     pub(super) async fn plain() -> Servers {
-        let (other, url) = Server::of_its_own_cluster().await;
+        let (other, url) = other().await;
         Servers::new(Server::own().await, other, &[("url", &url)]).await
     }
 

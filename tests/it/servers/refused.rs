@@ -4,11 +4,11 @@
 use rowgate_tests::servers::postgres::{Server, execute};
 use rowgate_tests::world::World;
 
-use super::fixture::{Servers, says, secret, tenant};
+use super::fixture::{self, Servers, says, secret, tenant};
 
 #[tokio::test]
 async fn a_secret_that_leads_nowhere_is_told_of_until_it_does() {
-    let (other, url) = Server::of_its_own_cluster().await;
+    let (other, url) = fixture::other().await;
     let home = Server::own().await;
     let there = tenant("there", "serverSecretRef: {name: other},");
     let mut world = World::on(&home, &[("here.yaml", &tenant("here", "")), ("there.yaml", &there)]);
@@ -16,8 +16,7 @@ async fn a_secret_that_leads_nowhere_is_told_of_until_it_does() {
     let message = says(&world, "there", "SecretUnavailable").await;
     assert!(message.contains("default/other") && message.contains("create it with the key url"), "{message}");
 
-    let (role, port) = (other.superuser("postgres").role, other.port());
-    let wrong_password = format!("postgresql://{role}:wrong@127.0.0.1:{port}/?sslmode=disable");
+    let wrong_password = url.replace(":dba@", ":wrong@");
     for (entries, reason, part) in [
         (vec![("password", "x")], "SecretInvalid", "it has no key url"),
         (vec![("url", "mysql://a:b@c")], "SecretInvalid", "does not start with postgres://"),
@@ -54,7 +53,7 @@ async fn a_secret_that_leads_nowhere_is_told_of_until_it_does() {
 
 #[tokio::test]
 async fn the_server_of_another_installation_and_a_copied_one_are_refused() {
-    let (other, url) = Server::of_its_own_cluster().await;
+    let (other, url) = fixture::other().await;
     let servers = Servers::new(Server::own().await, other, &[("url", &url)]).await;
 
     // what another installation has is not ours
@@ -67,7 +66,9 @@ async fn the_server_of_another_installation_and_a_copied_one_are_refused() {
     assert!(message.contains("belongs to installation"), "{message}");
 
     // nor is a copy of the server of the control database
-    let (_copy, of_copy) = Server::with_two_ways(&[]).await;
+    let (copy, _) = Server::with_two_ways(&[]).await;
+    execute(&mut copy.connect("postgres").await, fixture::DBA).await;
+    let of_copy = format!("postgresql://dba:dba@127.0.0.1:{}/postgres?sslmode=disable", copy.port());
     let there = tenant("copied", "serverSecretRef: {name: copy},");
     servers.world.write("copied.yaml", &there);
     servers.world.write("copy.yaml", &secret("copy", &[("url", &of_copy)]));

@@ -28,7 +28,7 @@ async fn a_tenant_on_another_server_is_served_as_every_other() {
         assert_eq!(status, 201, "{made}");
         // a call has a session that is logged in as the key's own role
         let (status, said) = send("POST", "shout", json!({"word": "hear"})).await;
-        assert_eq!((status, said.to_string().contains("HEAR")), (200, true), "{said}");
+        assert!(matches!(status, 200 | 201) && said.to_string().contains("HEAR"), "{status} {said}");
         // the other region is never seen, by any replica
         let seen = until("every row of the region", async || {
             let answer = get(&format!("{replica}/auth/{name}/api/notes"), &key).await;
@@ -77,9 +77,12 @@ async fn a_tenant_on_another_server_is_served_as_every_other() {
     .await;
     servers.is_served("here").await;
     let mut command = Command::new(binary());
-    command.args(["retained", "list", "--control"]).arg(servers.home.control());
-    command.arg("--root-file").arg(servers.world.state().join("dataplane.root"));
+    let root = |name: &str| servers.world.state().join(format!("{name}.root"));
+    command.args(["retained", "list", "--root-file"]).arg(root("dataplane"));
+    command.arg("--operator-root-file").arg(root("operator")).env_remove("ROWGATE_STATE");
+    command.env("ROWGATE_DATABASE_URL", servers.home.url());
     let listed = command.output().expect("the binary was built");
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    assert!(listed.contains(&id) && listed.contains("kB") | listed.contains("MB"), "{listed}");
+    assert!(listed.contains(&id) && (listed.contains(" kB") || listed.contains(" MB")), "{listed}");
 }
