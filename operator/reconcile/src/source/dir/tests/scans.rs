@@ -202,7 +202,7 @@ fn documents_that_are_no_resource_of_ours_are_named() {
     for (text, expected) in [
         (
             pod,
-            "p: kind Pod is not one Rowgate knows; Tenant, ApiKey, Relationship, WebhookSubscription, ConfigMap",
+            "p: kind Pod is not one Rowgate knows; Tenant, ApiKey, Relationship, WebhookSubscription, ConfigMap, Secret",
         ),
         (&apikey, "k: kind Apikey is not one Rowgate knows; did you mean ApiKey?"),
         (&version, "ApiKey k: apiVersion must be rowgate.dev/v1alpha1"),
