@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_pg::control::installation::{DataplaneInstallation, InstallationError, open_existing};
-use rowgate_pg::control::servers::Places;
+use rowgate_pg::control::servers::ServerList;
 use rowgate_pg::control::tenants::{self, TenantRow};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::keys;
@@ -66,7 +66,7 @@ pub async fn run(key_id: &str, control: &ControlSettings) -> Result<Revoked, Rev
     let key: Ulid = text.parse().map_err(|_| RevokeError::NotAKeyId)?;
     let (installation, mut conn) = open_existing(control.endpoint.clone(), &control.root).await?;
     let rows = tenants::list(&mut conn).await.map_err(RevokeError::Tenants)?;
-    let places = Places::read(&mut conn).await.map_err(RevokeError::Tenants)?;
+    let places = ServerList::read(&mut conn).await.map_err(RevokeError::Tenants)?;
     let (n_tenants, mut silent) = (rows.len(), Vec::new());
     for row in rows {
         match timeout(TENANT_TIMEOUT, revoke_in(&installation, &places, &row, &key)).await {
@@ -84,7 +84,7 @@ pub async fn run(key_id: &str, control: &ControlSettings) -> Result<Revoked, Rev
 
 async fn revoke_in(
     installation: &DataplaneInstallation,
-    places: &Places,
+    places: &ServerList,
     row: &TenantRow,
     key: &Ulid,
 ) -> Result<Option<String>, PgError> {

@@ -10,7 +10,7 @@ use rowgate_core::name::{TenantSlug, Ulid};
 use rowgate_core::problem::Problem;
 use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::control::installation::DataplaneInstallation;
-use rowgate_pg::control::servers::Places;
+use rowgate_pg::control::servers::ServerList;
 use rowgate_pg::control::tenants::TenantRow;
 use rowgate_pg::wire::{
     CallLimits, KeyLogins, Limits, QueryLimits, RequestPool, Server, ServerLoad, Sessions, Share,
@@ -120,7 +120,7 @@ impl TenantRegistry {
         self: &Arc<Self>,
         installation: &DataplaneInstallation,
         rows: Vec<TenantRow>,
-        places: &Places,
+        places: &ServerList,
     ) {
         let before = self.all().unwrap_or_default();
         let mut after = HashMap::with_capacity(rows.len());

@@ -10,7 +10,7 @@ use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::control::installation::{self, DataplaneInstallation, InstallationError};
 use rowgate_pg::control::last_used::{self, KeyUse};
 use rowgate_pg::control::replicas::{self, Report, Wakes};
-use rowgate_pg::control::servers::{self, Places};
+use rowgate_pg::control::servers::{self, ServerList};
 use rowgate_pg::control::{signing, subscriptions, tenants};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::tenant::lookups::PgConnection;
@@ -35,7 +35,7 @@ pub struct Replica {
     root: Root,
     open: Option<ControlConnection>,
     /// Where the clusters of tenants are.
-    places: Places,
+    places: ServerList,
     /// `None` before the first look: neither message was logged.
     answers: Option<bool>,
     /// What `control.served` says of us, by tenant.
@@ -70,7 +70,7 @@ impl Replica {
             control,
             root,
             open: None,
-            places: Places::default(),
+            places: ServerList::default(),
             answers: None,
             written: HashMap::new(),
             calling: BTreeSet::new(),

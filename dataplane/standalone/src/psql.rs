@@ -14,7 +14,7 @@ use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::connect::tls::Tls;
 use rowgate_pg::connect::url;
 use rowgate_pg::control::installation::{InstallationError, open_existing};
-use rowgate_pg::control::servers::Places;
+use rowgate_pg::control::servers::ServerList;
 use rowgate_pg::control::tenants;
 use rowgate_pg::failure::PgError;
 use rowgate_reconcile::source::SourceError;
@@ -137,7 +137,7 @@ pub(crate) async fn login(state: &Path, tenant: &str, of: TenantLogin) -> Result
     let opened = open_existing(endpoint, &roots.dataplane).await;
     let (installation, mut control) = opened.map_err(PsqlError::Installation)?;
     let rows = tenants::list(&mut control).await.map_err(PsqlError::Tenants)?;
-    let places = Places::read(&mut control).await.map_err(PsqlError::Tenants)?;
+    let places = ServerList::read(&mut control).await.map_err(PsqlError::Tenants)?;
     match rows.iter().find(|row| row.slug.as_str() == tenant) {
         Some(row) => {
             let cluster = places.of(row.cluster.as_deref()).map_err(PsqlError::Tenants)?;

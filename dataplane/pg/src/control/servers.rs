@@ -66,12 +66,12 @@ impl ServerRow {
 
 /// Where each cluster is, by system identifier.
 #[derive(Debug, Default)]
-pub struct Places(HashMap<String, (ServerRow, Arc<ClusterPlace>)>);
+pub struct ServerList(HashMap<String, (ServerRow, Arc<ClusterPlace>)>);
 
-impl Places {
+impl ServerList {
     /// As the control database says. As the operator or `rowgate_dataplane`.
-    pub async fn read(conn: &mut PgConnection) -> Result<Places, PgError> {
-        let mut places = Places::default();
+    pub async fn read(conn: &mut PgConnection) -> Result<ServerList, PgError> {
+        let mut places = ServerList::default();
         places.take(list(conn).await?);
         Ok(places)
     }

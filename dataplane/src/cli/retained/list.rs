@@ -5,7 +5,7 @@ use std::time::Duration;
 use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::{DataplaneInstallation, open_existing};
 use rowgate_pg::control::retained::{self, Retained};
-use rowgate_pg::control::servers::Places;
+use rowgate_pg::control::servers::ServerList;
 use rowgate_pg::control::tenants::Record;
 use rowgate_pg::failure::PgError;
 use tokio::time::timeout;
@@ -25,7 +25,7 @@ pub(super) async fn all(target: Target) -> Result<String, RetainedError> {
     if all.is_empty() {
         return Ok("no database is retained".to_owned());
     }
-    let places = Places::read(&mut conn).await?;
+    let places = ServerList::read(&mut conn).await?;
     let mut rows = vec![HEAD.map(str::to_owned)];
     for it in &all {
         let size = size(&installation, &places, &it.record).await;
@@ -61,7 +61,7 @@ fn row(it: &Retained, size: String) -> [String; 7] {
 }
 
 /// In words: only who may connect to a database may ask how large it is.
-async fn size(installation: &DataplaneInstallation, places: &Places, record: &Record) -> String {
+async fn size(installation: &DataplaneInstallation, places: &ServerList, record: &Record) -> String {
     let Ok(cluster) = places.of(record.cluster.as_deref()) else { return "unknown".to_owned() };
     let login = installation.auth(&record.id, cluster.map(|it| &**it), &record.database);
     let asked = async { retained::size(&mut session::connect(&login).await?).await };

@@ -46,11 +46,11 @@ pub(crate) struct Servers {
 
 #[derive(Default)]
 struct Slot {
-    known: Option<Known>,
+    known: Option<OpenServer>,
     failed: Option<(Instant, Failure)>,
 }
 
-struct Known {
+struct OpenServer {
     entries: Entries,
     read: Instant,
     identified: Instant,
@@ -118,7 +118,7 @@ impl Servers {
         match opened {
             Ok(server) => {
                 let (now, server) = (Instant::now(), Arc::new(server));
-                let known = Known { entries, read: now, identified: now, server: server.clone() };
+                let known = OpenServer { entries, read: now, identified: now, server: server.clone() };
                 *slot = Slot { known: Some(known), failed: None };
                 Ok(server)
             }
