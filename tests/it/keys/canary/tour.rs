@@ -16,7 +16,7 @@ pub(super) const STRANGER: &str = "shop:dlk_111111111111111111111111111111111111
 
 pub(super) struct Tour {
     pub(super) secrets: Secrets,
-    /// ServerList and what stands there.
+    /// Places and what stands there.
     pub(super) heard: Vec<(String, String)>,
 }
 
