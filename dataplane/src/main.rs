@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use rowgate_dataplane::app::{self, AppConfig, AppError, Listeners};
+use rowgate_dataplane::cli::rebind::{self, RebindFlags};
 use rowgate_dataplane::cli::retained::{self, RetainedFlags};
 use rowgate_dataplane::cli::revoke::{self, RevokeFlags};
 use rowgate_dataplane::cli::rotate_signing_key;
@@ -44,6 +45,8 @@ enum Command {
     RotateSigningKey(ControlFlags),
     /// Manage databases retained after their Tenants were deleted: list them, hand one to another namespace, or drop one
     Retained(RetainedFlags),
+    /// Say that a PostgreSQL cluster became another one by pg_upgrade or a restore; without arguments, list the clusters
+    Rebind(RebindFlags),
     /// Open a tenant's database with psql as the owner of its tables; standalone must be running
     Psql(PsqlFlags),
     /// Write the manifest of a Relationship, or of one for each foreign key: print it, or add it to a folder of manifests
@@ -81,6 +84,10 @@ fn main() -> ExitCode {
         },
         Command::Retained(flags) => match flags.command() {
             Ok(command) => said(retained::run(command)),
+            Err(mistakes) => failed(&mistakes, MISTAKE),
+        },
+        Command::Rebind(flags) => match flags.command() {
+            Ok(command) => said(rebind::run(command)),
             Err(mistakes) => failed(&mistakes, MISTAKE),
         },
         Command::Psql(flags) => psql::run(&flags),

@@ -5,6 +5,7 @@ pub mod installation;
 pub mod last_used;
 pub mod leader;
 pub mod migrate;
+pub mod rebinds;
 pub mod replicas;
 pub mod retained;
 pub mod servers;

@@ -3,20 +3,16 @@
 
 mod acts;
 mod list;
-mod target;
 
 use std::fmt;
 
 use clap::{Args, Subcommand};
 use rowgate_core::name::Ulid;
-use rowgate_pg::control::installation::InstallationError;
 use rowgate_pg::failure::PgError;
 use rowgate_program::settings::Mistakes;
 use rowgate_reconcile::removal::retained::DropError;
 
-use rowgate_standalone::found::StateError;
-pub use target::InstallationFlags;
-use target::Target;
+use super::target::{InstallationFlags, Target, TargetError};
 
 /// The flags of `retained`.
 #[derive(Debug, Clone, Args)]
@@ -94,9 +90,7 @@ pub enum RetainedError {
     #[error(transparent)]
     Drop(#[from] DropError),
     #[error(transparent)]
-    State(#[from] StateError),
-    #[error(transparent)]
-    Installation(#[from] InstallationError),
+    Target(#[from] TargetError),
     #[error("the control database refused: {0}")]
     Control(#[from] PgError),
 }

@@ -88,8 +88,8 @@ async fn revoke_in(
     row: &TenantRow,
     key: &Ulid,
 ) -> Result<Option<String>, PgError> {
-    let cluster = places.of(row.cluster.as_deref())?;
-    let login = installation.lookups(&row.id, cluster.map(|it| &**it), &row.database);
+    let cluster = places.of(installation, row.cluster.as_deref())?;
+    let login = installation.lookups(&row.id, cluster, &row.database);
     keys::revoke(&mut login.connect().await?.connection, key).await
 }
 

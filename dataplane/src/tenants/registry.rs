@@ -125,8 +125,8 @@ impl TenantRegistry {
         let before = self.all().unwrap_or_default();
         let mut after = HashMap::with_capacity(rows.len());
         for row in rows {
-            let location = match places.of(row.cluster.as_deref()) {
-                Ok(cluster) => DatabaseLocation { cluster: cluster.cloned(), database: row.database.clone() },
+            let location = match places.of(installation, row.cluster.as_deref()) {
+                Ok(cluster) => DatabaseLocation { cluster: cluster.clone(), database: row.database.clone() },
                 Err(error) => {
                     tracing::warn!(tenant = %row.slug, %error, "a tenant is not served");
                     continue;
@@ -166,13 +166,13 @@ impl TenantRegistry {
         if let Some(kept) = before.by_slug.get(&slug).filter(|old| old.id == id && old.location == location) {
             return kept.clone();
         }
-        let cluster = location.cluster.as_deref();
+        let cluster = &*location.cluster;
         let auth = installation.auth(&id, cluster, &location.database);
         let lookups = installation.lookups(&id, cluster, &location.database);
         let share = self.server(&auth.endpoint).share();
         let request_pool = match &self.pools.pooler {
             // the pooler is one of the control database's server
-            Some(pooler) if cluster.is_none() => {
+            Some(pooler) if row.cluster.is_none() => {
                 let login = Login { endpoint: pooler.clone(), ..auth.clone() };
                 RequestPool::of(login, self.pools.request_limits, &self.server(pooler).share())
             }
@@ -184,10 +184,10 @@ impl TenantRegistry {
         let logins = {
             let sql = installation.sql(&id, cluster, &location.database);
             let (own, place) = (installation.clone(), location.cluster.clone());
-            let verifier = Box::new(move |role: &str| own.verifier(role, place.as_deref()));
+            let verifier = Box::new(move |role: &str| own.verifier(role, &place));
             let (own, place, database) =
                 (installation.clone(), location.cluster.clone(), location.database.clone());
-            let key = move |role: &str| own.key(role, place.as_deref(), &database);
+            let key = move |role: &str| own.key(role, &place, &database);
             KeyLogins { key: Box::new(key), sql, auth, verifier }
         };
         let (calls, queries, replica) = (self.pools.calls, self.pools.queries, self.pools.replica.clone());

@@ -151,6 +151,7 @@ impl Replica {
         // before the tenants: no token may be refused because its key is not read yet
         app.token_keys.follow(signing::schedule(&mut open.conn).await?);
         let rows = tenants::list(&mut open.conn).await?;
+        open.installation.follow_home(&mut open.conn).await?;
         // a cluster has its row before a tenant refers to it
         if rows.iter().any(|row| row.cluster.is_some()) {
             self.places.take(servers::list(&mut open.conn).await?);

@@ -86,8 +86,7 @@ pub struct Tenant {
 /// Where a tenant's database is; another place makes another [`Tenant`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseLocation {
-    /// `None`: the control database's cluster.
-    pub cluster: Option<Arc<ClusterPlace>>,
+    pub cluster: Arc<ClusterPlace>,
     pub database: String,
 }
 

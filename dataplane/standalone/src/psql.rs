@@ -140,8 +140,8 @@ pub(crate) async fn login(state: &Path, tenant: &str, of: TenantLogin) -> Result
     let places = ServerList::read(&mut control).await.map_err(PsqlError::Tenants)?;
     match rows.iter().find(|row| row.slug.as_str() == tenant) {
         Some(row) => {
-            let cluster = places.of(row.cluster.as_deref()).map_err(PsqlError::Tenants)?;
-            Ok(installation.of_operator(&roots.operator, of, &row.id, cluster.map(|it| &**it), &row.database))
+            let cluster = places.of(&installation, row.cluster.as_deref()).map_err(PsqlError::Tenants)?;
+            Ok(installation.of_operator(&roots.operator, of, &row.id, cluster, &row.database))
         }
         None => {
             let slugs: Vec<&str> = rows.iter().map(|row| row.slug.as_str()).collect();

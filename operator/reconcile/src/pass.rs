@@ -246,8 +246,9 @@ impl<S: ResourceSource> Pass<'_, S> {
     }
 
     async fn steps(&mut self, state: &mut TenantState) -> Result<TenantDb, PassError> {
-        let record = self.record(state).await?;
+        let mut record = self.record(state).await?;
         record_in(state, &record);
+        self.follow_moved(&mut record).await?;
         self.is_of_server(&record)?;
         if let Some(wanted) = self.tenant.spec.database.adopt_retained.as_deref()
             && wanted != record.id.as_str()

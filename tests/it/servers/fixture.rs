@@ -75,11 +75,16 @@ pub(super) struct Servers {
 impl Servers {
     /// Both Tenants are served. `other` is named by `url`, with the authority `authority` where it has one.
     pub(super) async fn new(home: Server, other: Server, entries: &[(&str, &str)]) -> Servers {
+        Servers::with(home, other, entries, &tenant("there", "serverSecretRef: {name: other},")).await
+    }
+
+    /// `there`: the manifest of the Tenant on the other server.
+    pub(super) async fn with(home: Server, other: Server, entries: &[(&str, &str)], there: &str) -> Servers {
         let world = World::on(
             &home,
             &[
                 ("here.yaml", &tenant("here", "")),
-                ("there.yaml", &tenant("there", "serverSecretRef: {name: other},")),
+                ("there.yaml", there),
                 ("secret.yaml", &secret("other", entries)),
             ],
         );

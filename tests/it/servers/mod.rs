@@ -2,5 +2,6 @@
 
 mod changed;
 mod fixture;
+mod moved;
 mod refused;
 mod served;

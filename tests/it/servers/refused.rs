@@ -81,6 +81,10 @@ async fn the_server_of_another_installation_and_a_copied_one_are_refused() {
     let changed = url.replace("127.0.0.1", "localhost");
     servers.world.write("secret.yaml", &secret("other", &[("url", &changed)]));
     let message = servers.says("there", "ServerRefused").await;
-    assert!(message.contains("was created in PostgreSQL cluster 1"), "{message}");
+    assert!(
+        message.contains("was created in PostgreSQL cluster 1,")
+            && message.contains("rowgate-dataplane rebind 1 --to "),
+        "{message}"
+    );
     servers.says("here", "Served").await;
 }

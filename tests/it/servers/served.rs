@@ -78,7 +78,7 @@ async fn a_tenant_on_another_server_is_served_as_every_other() {
     servers.is_served("here").await;
     let mut command = Command::new(binary());
     let root = |name: &str| servers.world.state().join(format!("{name}.root"));
-    command.args(["retained", "list", "--root-file"]).arg(root("dataplane"));
+    command.args(["retained", "--root-file"]).arg(root("dataplane"));
     command.arg("--operator-root-file").arg(root("operator")).env_remove("ROWGATE_STATE");
     command.env("ROWGATE_DATABASE_URL", servers.home.url());
     let listed = command.output().expect("the binary was built");

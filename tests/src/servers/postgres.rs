@@ -7,8 +7,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 pub use rowgate_pg::connect::login::Endpoint;
 use rowgate_pg::connect::login::Login;
 use rowgate_pg::wire::Sessions;
@@ -24,9 +22,12 @@ use crate::sweep;
 use crate::wait::until;
 use crate::world::free_port;
 
+mod stopping;
 mod template;
+mod upgrade;
 
 pub use template::seed;
+pub use upgrade::Programs;
 
 /// What tests give up: surviving a power failure.
 pub const QUICK: [&str; 4] =
@@ -187,6 +188,16 @@ impl Server {
     }
 
     async fn on_tcp_in(settings: &[&str], kind: &str, scratch: Scratch) -> (Server, u16) {
+        Server::on_tcp_of(settings, kind, scratch, bin()).await
+    }
+
+    /// `bin`: the folder of its programs; `None`: what is found.
+    async fn on_tcp_of(
+        settings: &[&str],
+        kind: &str,
+        scratch: Scratch,
+        bin: Option<PathBuf>,
+    ) -> (Server, u16) {
         let (port, hba) = (free_port(), scratch.path().join("pg_hba.conf"));
         let lines = format!("local all all scram-sha-256\n{kind} all all all scram-sha-256\n");
         fs::write(&hba, lines).expect("the folder is ours");
@@ -196,7 +207,7 @@ impl Server {
             format!("hba_file={}", hba.display()),
         ];
         let settings: Vec<&str> = own.iter().map(String::as_str).chain(settings.iter().copied()).collect();
-        (Server::start(&settings, scratch).await, port)
+        (Server::start_of(&settings, scratch, bin).await, port)
     }
 
     /// How requests of the product are to reach it: by its socket, by a pooler's where it has one, or, where it has a
@@ -214,29 +225,19 @@ impl Server {
     }
 
     async fn start(settings: &[&str], scratch: Scratch) -> Server {
+        Server::start_of(settings, scratch, bin()).await
+    }
+
+    async fn start_of(settings: &[&str], scratch: Scratch, bin: Option<PathBuf>) -> Server {
         let state = scratch.path().join("state");
         // a folder that is there is a cluster's that is initialised by itself
         if !state.exists() {
             seed(&state).await;
         }
         let settings = QUICK.iter().chain(settings).map(ToString::to_string).collect();
-        let wish = PostgresConfig { state, bin: bin(), settings, session_memory: SESSION_MEMORY };
+        let wish = PostgresConfig { state, bin, settings, session_memory: SESSION_MEMORY };
         let postgres = Postgres::start(&wish, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
         Server { postgres, wish, scratch, tls: None, pooler: None }
-    }
-
-    /// SIGKILL for the server; what else of it runs ends by itself.
-    pub async fn kill(&mut self) {
-        let pid = Pid::from_raw(i32::try_from(self.postgres.pid()).expect("process ids are positive"));
-        kill(pid, Signal::SIGKILL).expect("it runs");
-        until("the end of PostgreSQL", async || self.postgres.has_ended().then_some(())).await;
-    }
-
-    /// Starts the server anew after [`Server::kill`] and returns when it is ready.
-    pub async fn start_again(&mut self) {
-        // As long as a session of before has not noticed, the new server refuses to start.
-        let start = async || Postgres::start(&self.wish, &|_| ()).await.ok();
-        self.postgres = until("another PostgreSQL over the same data", start).await;
     }
 
     #[must_use]

@@ -2,21 +2,24 @@
 
 use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
-use rowgate_core::role::{CONTROL_DATABASE, DATAPLANE_ROLE, OPERATOR_ROLE, TenantLogin};
+use rowgate_core::role::{CONTROL_DATABASE, OPERATOR_ROLE, TenantLogin};
 use sqlx::PgConnection;
 
 use crate::connect::login::{Endpoint, Login};
-use crate::connect::session;
 use crate::control::servers::ClusterPlace;
 use crate::failure::PgError;
-use crate::tenant::lookups::LookUpLogin;
 
 mod bootstrap;
 mod checks;
+mod dataplane;
 mod operate;
+mod renew;
 mod template;
 
 pub use bootstrap::{open, open_beside, still_there};
+pub use checks::system_identifier;
+use dataplane::{CONTROL_LABEL, login_of_dataplane};
+pub use dataplane::{DataplaneInstallation, control_login, open_existing};
 pub use operate::{Operated, operate};
 
 /// The two roots from which everything is derived (architecture, section 3).
@@ -39,15 +42,6 @@ pub struct Installation {
     roots: Roots,
 }
 
-/// What a data plane knows: never the operator's root.
-#[derive(Debug, Clone)]
-pub struct DataplaneInstallation {
-    pub endpoint: Endpoint,
-    pub system_identifier: String,
-    pub id: Ulid,
-    root: Root,
-}
-
 /// Why Rowgate cannot work with this PostgreSQL. Each message says what to change.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallationError {
@@ -65,8 +59,9 @@ pub enum InstallationError {
     )]
     OtherRoots { id: String, which: &'static str, stored: String, given: String },
     #[error(
-        "the control database was created in PostgreSQL cluster {stored}, but this is cluster {actual}; a control \
-         database cannot be copied to another cluster: use another PostgreSQL, or drop the copied database {CONTROL_DATABASE}"
+        "database {CONTROL_DATABASE} was created in PostgreSQL cluster {stored}, and this is cluster {actual}; if pg_upgrade or a restore \
+         moved that cluster here, stop the old one and run `rowgate-dataplane rebind {stored} --to {actual}`; else use another \
+         PostgreSQL, or drop the copied database {CONTROL_DATABASE}"
     )]
     OtherCluster { stored: String, actual: String },
     #[error(
@@ -154,7 +149,7 @@ impl Installation {
     /// The data plane on the control database.
     #[must_use]
     pub fn dataplane(&self) -> Login {
-        dataplane(&self.endpoint, &self.roots.dataplane)
+        login_of_dataplane(&self.endpoint, &self.roots.dataplane)
     }
 
     /// The SCRAM verifier that belongs to [`Installation::tenant`].
@@ -183,97 +178,6 @@ impl Installation {
             | TenantLogin::Migrations => &self.roots.operator,
             TenantLogin::Auth | TenantLogin::Sql | TenantLogin::Lookups => &self.roots.dataplane,
         }
-    }
-}
-
-impl DataplaneInstallation {
-    /// The data plane on the control database.
-    #[must_use]
-    pub fn dataplane(&self) -> Login {
-        dataplane(&self.endpoint, &self.root)
-    }
-
-    /// The login of requests of a tenant, in the tenant's own cluster or (`None`) the control database's.
-    #[must_use]
-    pub fn auth(&self, tenant: &Ulid, cluster: Option<&ClusterPlace>, database: &str) -> Login {
-        self.on(TenantLogin::Auth.role(tenant), cluster, database)
-    }
-
-    /// Look-ups, revocation and what is written of events, there.
-    #[must_use]
-    pub fn lookups(&self, tenant: &Ulid, cluster: Option<&ClusterPlace>, database: &str) -> LookUpLogin {
-        let login = self.on(TenantLogin::Lookups.role(tenant), cluster, database);
-        LookUpLogin::new(login, self.auth(tenant, cluster, database))
-    }
-
-    /// Calls by unscoped keys, there.
-    #[must_use]
-    pub fn sql(&self, tenant: &Ulid, cluster: Option<&ClusterPlace>, database: &str) -> Login {
-        self.on(TenantLogin::Sql.role(tenant), cluster, database)
-    }
-
-    /// Calls by the scoped key with this role, there.
-    #[must_use]
-    pub fn key(&self, role: &str, cluster: Option<&ClusterPlace>, database: &str) -> Login {
-        self.on(role.to_owned(), cluster, database)
-    }
-
-    /// The owner of a tenant's tables or of its schema `dl`, there, for whoever holds the operator's root.
-    #[must_use]
-    pub fn of_operator(
-        &self,
-        operator: &Root,
-        login: TenantLogin,
-        tenant: &Ulid,
-        cluster: Option<&ClusterPlace>,
-        database: &str,
-    ) -> Login {
-        let login = self.on(login.role(tenant), cluster, database);
-        let password = operator.password(self.label(cluster), &login.role, 1);
-        Login { password, ..login }
-    }
-
-    /// The SCRAM verifier that belongs to [`DataplaneInstallation::sql`] and [`DataplaneInstallation::key`].
-    #[must_use]
-    pub fn verifier(&self, role: &str, cluster: Option<&ClusterPlace>) -> String {
-        verifier(&self.root, self.label(cluster), role)
-    }
-
-    /// What passwords derive from, besides the root and the role.
-    fn label<'a>(&'a self, cluster: Option<&'a ClusterPlace>) -> &'a str {
-        cluster.map_or(&self.system_identifier, |place| &place.system_identifier)
-    }
-
-    fn on(&self, role: String, cluster: Option<&ClusterPlace>, database: &str) -> Login {
-        let endpoint = cluster.map_or(&self.endpoint, |place| &place.endpoint);
-        derived(&self.root, endpoint, self.label(cluster), role, database)
-    }
-}
-
-/// The data plane's login to the control database at `control`, whether anything is installed there or not.
-#[must_use]
-pub fn control_login(control: &Endpoint, dataplane_root: &Root) -> Login {
-    dataplane(control, dataplane_root)
-}
-
-/// Opens what the operator has installed, as the data plane alone.
-pub async fn open_existing(
-    control: Endpoint,
-    dataplane_root: &Root,
-) -> Result<(DataplaneInstallation, PgConnection), InstallationError> {
-    let mut conn = session::connect(&dataplane(&control, dataplane_root)).await.map_err(not_installed)?;
-    let marker = read_marker(&mut conn).await?.ok_or(InstallationError::NotInstalled)?;
-    marker.check("data plane", &marker.dataplane_fingerprint, &dataplane_root.fingerprint())?;
-    let (system_identifier, id) = (marker.system_identifier.clone(), marker.id()?);
-    let root = dataplane_root.clone();
-    Ok((DataplaneInstallation { endpoint: control, system_identifier, id, root }, conn))
-}
-
-/// No such database or role, or not our password: one remedy for all.
-fn not_installed(error: PgError) -> InstallationError {
-    match error.code() {
-        Some("3D000" | "28P01" | "28000") => InstallationError::NotInstalled,
-        _ => error.into(),
     }
 }
 
@@ -309,13 +213,6 @@ async fn read_marker(conn: &mut PgConnection) -> Result<Option<Marker>, PgError>
         "select id, system_identifier, operator_fingerprint, dataplane_fingerprint from control.installation",
     );
     Ok(row.fetch_optional(conn).await?)
-}
-
-/// The label in place of a system identifier: the data plane logs in before it can know the cluster's.
-const CONTROL_LABEL: &str = "control";
-
-fn dataplane(endpoint: &Endpoint, root: &Root) -> Login {
-    derived(root, endpoint, CONTROL_LABEL, DATAPLANE_ROLE.to_owned(), CONTROL_DATABASE)
 }
 
 fn derived(root: &Root, endpoint: &Endpoint, label: &str, role: String, database: &str) -> Login {

@@ -13,6 +13,13 @@ pub async fn claim(conn: &mut PgConnection) -> Result<i64, PgError> {
     Ok(claim.fetch_one(conn).await?)
 }
 
+/// Goes beyond every epoch that was given since the backup from which the control database was restored: other servers hold them, and would
+/// take the next reconciler for one that was replaced.
+pub(super) async fn leap(conn: &mut PgConnection) -> Result<(), PgError> {
+    sqlx::query("update control.leader set epoch = epoch + 1000000").execute(conn).await?;
+    Ok(())
+}
+
 /// Copies the epoch `lead` into the cluster of the connection, beside the control database's: a reconciler that was replaced fails at
 /// the fence there, too. Waits as [`claim`]. [`PgError::Replaced`] when a newer one has been here.
 pub async fn copy(conn: &mut PgConnection, lead: i64) -> Result<(), PgError> {

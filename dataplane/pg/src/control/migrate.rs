@@ -30,7 +30,7 @@ macro_rules! series {
 const CONTROL: &[Migration] = series!(
     "control": 1 "0001_start", 2 "0002_fingerprint", 3 "0003_signing_keys", 4 "0004_key_uses", 5 "0005_leader",
     6 "0006_calling", 7 "0007_login_failure", 8 "0008_retained", 9 "0009_subscriptions", 10 "0010_exports",
-    11 "0011_servers",
+    11 "0011_servers", 12 "0012_rebinds",
 );
 const TENANT: &[Migration] = series!(
     "tenant": 1 "0001_start", 2 "0002_rotation", 3 "0003_key_uses", 4 "0004_stand", 5 "0005_own_claims",

@@ -7,6 +7,7 @@ use sqlx::{PgConnection, Row as _, postgres::PgRow};
 
 use crate::connect::login::Endpoint;
 use crate::connect::tls::{Authorities, Tls};
+use crate::control::installation::DataplaneInstallation;
 use crate::failure::PgError;
 
 /// A cluster, and how it is reached.
@@ -64,7 +65,7 @@ impl ServerRow {
     }
 }
 
-/// Where each cluster is, by system identifier.
+/// Where each cluster beside the control database's is, by system identifier.
 #[derive(Debug, Default)]
 pub struct ServerList(HashMap<String, (ServerRow, Arc<ClusterPlace>)>);
 
@@ -95,11 +96,15 @@ impl ServerList {
         }
     }
 
-    /// Where a tenant's cluster is; `Ok(None)`: it is that of the control database.
-    pub fn of(&self, cluster: Option<&str>) -> Result<Option<&Arc<ClusterPlace>>, PgError> {
-        let Some(cluster) = cluster else { return Ok(None) };
+    /// Where a tenant's cluster is; `None`: it is that of the control database.
+    pub fn of<'a>(
+        &'a self,
+        installation: &'a DataplaneInstallation,
+        cluster: Option<&str>,
+    ) -> Result<&'a Arc<ClusterPlace>, PgError> {
+        let Some(cluster) = cluster else { return Ok(&installation.home) };
         let place = self.0.get(cluster).map(|(_, place)| place);
-        place.map(Some).ok_or_else(|| {
+        place.ok_or_else(|| {
             PgError::unexpected(format!("control.servers does not say where cluster {cluster} is"))
         })
     }
@@ -117,6 +122,13 @@ pub async fn find(conn: &mut PgConnection, system_identifier: &str) -> Result<Op
     let text = "select system_identifier, namespace, secret, host, port, tls, authorities \
                 from control.servers where system_identifier = $1";
     Ok(sqlx::query_as(text).bind(system_identifier).fetch_optional(conn).await?)
+}
+
+/// How many tenants have their databases there; `None`: in the cluster of the control database.
+pub async fn n_tenants(conn: &mut PgConnection, cluster: Option<&str>) -> Result<i64, PgError> {
+    let count =
+        sqlx::query_scalar("select count(*) from control.tenants where cluster is not distinct from $1");
+    Ok(count.bind(cluster).fetch_one(conn).await?)
 }
 
 /// Writes down where a cluster is from now on. As the operator.

@@ -9,7 +9,7 @@ use rowgate_pg::control::{leader, retained};
 use rowgate_reconcile::removal::retained::{Removal, drop_retained};
 
 use super::RetainedError;
-use super::target::Target;
+use crate::cli::target::Target;
 
 pub(super) async fn hand_over(
     target: Target,

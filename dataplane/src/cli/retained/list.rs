@@ -11,7 +11,8 @@ use rowgate_pg::failure::PgError;
 use tokio::time::timeout;
 
 use super::RetainedError;
-use super::target::Target;
+use crate::cli::table::table;
+use crate::cli::target::{Target, TargetError};
 
 /// How long a database may take to say how large it is.
 const SIZE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -20,18 +21,18 @@ const HEAD: [&str; 7] = ["ID", "SLUG", "DATABASE", "SIZE", "TENANT", "SINCE", "F
 
 pub(super) async fn all(target: Target) -> Result<String, RetainedError> {
     let (endpoint, root) = target.look().await?;
-    let (installation, mut conn) = open_existing(endpoint, &root).await?;
+    let (installation, mut conn) = open_existing(endpoint, &root).await.map_err(TargetError::from)?;
     let all = retained::list(&mut conn).await?;
     if all.is_empty() {
         return Ok("no database is retained".to_owned());
     }
     let places = ServerList::read(&mut conn).await?;
-    let mut rows = vec![HEAD.map(str::to_owned)];
+    let mut rows = Vec::new();
     for it in &all {
         let size = size(&installation, &places, &it.record).await;
         rows.push(row(it, size));
     }
-    Ok(table(&rows) + NEXT)
+    Ok(table(HEAD, &rows) + NEXT)
 }
 
 const NEXT: &str = "
@@ -62,8 +63,8 @@ fn row(it: &Retained, size: String) -> [String; 7] {
 
 /// In words: only who may connect to a database may ask how large it is.
 async fn size(installation: &DataplaneInstallation, places: &ServerList, record: &Record) -> String {
-    let Ok(cluster) = places.of(record.cluster.as_deref()) else { return "unknown".to_owned() };
-    let login = installation.auth(&record.id, cluster.map(|it| &**it), &record.database);
+    let Ok(cluster) = places.of(installation, record.cluster.as_deref()) else { return "unknown".to_owned() };
+    let login = installation.auth(&record.id, cluster, &record.database);
     let asked = async { retained::size(&mut session::connect(&login).await?).await };
     match timeout(SIZE_TIMEOUT, asked).await {
         Ok(Ok(size)) => size,
@@ -74,31 +75,4 @@ async fn size(installation: &DataplaneInstallation, places: &ServerList, record:
 
 fn is_gone(error: &PgError) -> bool {
     error.code() == Some("3D000")
-}
-
-/// Columns as wide as what stands in them, two spaces between.
-fn table(rows: &[[String; 7]]) -> String {
-    let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or_default();
-    let widths: [usize; 7] = std::array::from_fn(width);
-    let line = |row: &[String; 7]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_stand_below_each_other() {
-        let row = |a: &str, g: &str| {
-            let mut row = HEAD.map(|_| "x".to_owned());
-            (row[0], row[6]) = (a.to_owned(), g.to_owned());
-            row
-        };
-        let text = table(&[row("ID", "FOR"), row("long", "a")]);
-        assert_eq!(text, "ID    x  x  x  x  x  FOR\nlong  x  x  x  x  x  a\n");
-    }
 }

@@ -14,6 +14,7 @@ use rowgate_pg::connect::login::{Endpoint, Login};
 use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::{Installation, InstallationError, open_beside, still_there};
+use rowgate_pg::control::rebinds::{self, Rebind};
 use rowgate_pg::control::servers::{self, ServerRow};
 use rowgate_pg::control::tenants::Record;
 use rowgate_pg::control::{leader, replicas};
@@ -162,7 +163,9 @@ impl Servers {
     async fn open(&self, secret: &Name, entries: &Entries) -> Result<Installation, Failure> {
         let admin = login(secret, entries)?;
         let endpoint = admin.endpoint.clone();
-        let opened = Box::pin(open_beside(admin, &self.home, self.lead)).await;
+        let moves = async { rebinds::list(&mut session::connect(&self.home.operator()).await?).await };
+        let moves = moves.await.map_err(|error| unavailable(secret, &error))?;
+        let opened = Box::pin(open_beside(admin, &self.home, self.lead, &moves)).await;
         let server = opened.map_err(|error| failure(secret, &endpoint, error))?;
         for line in &server.advice {
             tracing::warn!(server = %server.endpoint, "a DBA may run: {line}");
@@ -171,8 +174,44 @@ impl Servers {
             self.write_down(&server, secret).await.map_err(|error| unavailable(secret, &error))?;
             self.opened.lock().insert(server.system_identifier.clone(), Arc::new(server.clone()));
         }
+        for moved in moves.iter().filter(|it| it.to == server.system_identifier) {
+            self.take_up(moved, &server).await.map_err(|error| match error {
+                PassError::Refused(reason, message) => Failure::Refused(reason, message),
+                PassError::Pg(error) => unavailable(secret, &error),
+                error => Failure::Unavailable(said(secret, &error.to_string())),
+            })?;
+        }
         tracing::info!(server = %server.endpoint, secret = %format_args!("{}/{}", secret.0, secret.1), "a server of tenants is open");
         Ok(server)
+    }
+
+    /// Whether `rebind` said that the cluster `from` became that of `server`; then its tenants are there from now on.
+    pub(crate) async fn moved(&self, from: &str, server: &Installation) -> Result<bool, PassError> {
+        let said = rebinds::list(&mut session::connect(&self.home.operator()).await?).await?;
+        match said.iter().find(|it| it.allows(from, &server.system_identifier)) {
+            Some(moved) => self.take_up(moved, server).await.map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    async fn take_up(&self, moved: &Rebind, server: &Installation) -> Result<(), PassError> {
+        let mut control = session::connect(&self.home.operator()).await?;
+        let mut open = leader::fence(&mut control, self.lead).await?;
+        let n_tenants = rebinds::take_up(&mut open, moved, self.cluster(server)).await.map_err(|error| {
+            match error.code() {
+                Some("23505") => PassError::Refused(Reason::ServerRefused, named_twice(moved)),
+                _ => error.into(),
+            }
+        })?;
+        open.commit().await.map_err(PgError::from)?;
+        self.opened.lock().remove(&moved.from);
+        tracing::info!(
+            from = moved.from,
+            to = moved.to,
+            n_tenants,
+            "a PostgreSQL cluster moved, and its tenants with it"
+        );
+        Ok(replicas::wake(&mut control).await?)
     }
 
     /// For the data planes, which read no Secret.
@@ -209,6 +248,13 @@ fn no_secret((namespace, name): &Name) -> SourceError {
 
 fn said((namespace, name): &Name, why: &str) -> String {
     format!("the server of Secret {namespace}/{name} cannot be used: {why}")
+}
+
+fn named_twice(Rebind { from, to }: &Rebind) -> String {
+    format!(
+        "cluster {from} is said to be cluster {to} now, where another tenant has a database of the same name; rename one of them before it is moved, \
+         or move the databases to a cluster of their own"
+    )
 }
 
 fn failure(secret: &Name, endpoint: &Endpoint, error: InstallationError) -> Failure {

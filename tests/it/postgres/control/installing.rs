@@ -26,7 +26,7 @@ async fn opening_again_changes_nothing_and_finds_the_same() {
     let mut operator = session::connect(&first.operator()).await.unwrap();
     assert_eq!(migrate::control(&mut operator).await.unwrap(), 0);
     let (dataplane, _conn) = open_existing(first.endpoint.clone(), &roots(1).dataplane).await.unwrap();
-    assert_eq!((dataplane.id, &dataplane.system_identifier), (first.id, &first.system_identifier));
+    assert_eq!((dataplane.id, &dataplane.home.system_identifier), (first.id, &first.system_identifier));
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ async fn a_key_is_found_while_it_lives_and_revoked_for_good() {
     }
     let (dataplane, _control) =
         open_existing(installation.endpoint.clone(), &roots(1).dataplane).await.unwrap();
-    let mut lookups = dataplane.lookups(&id(7), None, "shop").connect().await.unwrap().connection;
+    let mut lookups = dataplane.lookups(&id(7), &dataplane.home, "shop").connect().await.unwrap().connection;
     let found = keys::find(&mut lookups, &credential).await.unwrap().expect("a live key");
     assert_eq!(keys::find(&mut lookups, &token).await.unwrap().as_ref(), Some(&found));
     assert_eq!(keys::find(&mut lookups, &crossed).await.unwrap(), None);

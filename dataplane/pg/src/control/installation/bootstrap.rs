@@ -6,10 +6,14 @@ use sqlx::{Connection as _, PgConnection};
 
 use super::checks::{self, Me, quoted};
 use super::template;
-use super::{CONTROL_LABEL, Installation, InstallationError, Marker, Roots, derived, read_marker, verifier};
+use super::{
+    CONTROL_LABEL, Installation, InstallationError, Marker, Roots, derived, login_of_dataplane, read_marker,
+    renew, verifier,
+};
 use crate::connect::login::Login;
 use crate::connect::session;
-use crate::control::{leader, migrate};
+use crate::control::rebinds::{self, Rebind};
+use crate::control::{leader, migrate, replicas};
 use crate::failure::PgError;
 
 /// "rowgate" in ASCII: one opener at a time in a cluster.
@@ -19,8 +23,19 @@ const OPEN_LOCK: i64 = 0x0072_6f77_6761_7465;
 ///
 /// `admin` is a superuser (then the operator's login is made here, with a derived password), or itself the
 /// operator's login: CREATEDB CREATEROLE, no superuser. Nothing is written before roots and cluster were compared
-/// with the marker of an installation that is there.
+/// with the marker of an installation that is there. A cluster that is not the marker's is refused, unless its control database says that it
+/// became this one.
 pub async fn open(admin: Login, roots: &Roots, new_id: Ulid) -> Result<Installation, InstallationError> {
+    open_as(admin, roots, new_id, None).await
+}
+
+/// `said`: which clusters became other ones; `None`: as the control database says that is opened.
+async fn open_as(
+    admin: Login,
+    roots: &Roots,
+    new_id: Ulid,
+    said: Option<&[Rebind]>,
+) -> Result<Installation, InstallationError> {
     let mut conn = session::connect(&admin).await?;
     checks::require_version(&mut conn).await?;
     sqlx::query("select pg_catalog.pg_advisory_lock($1)")
@@ -32,14 +47,19 @@ pub async fn open(admin: Login, roots: &Roots, new_id: Ulid) -> Result<Installat
     if !me.superuser {
         me.require_operator()?;
     }
-    let marker = present_marker(&admin, &mut conn, &me).await?;
+    let (marker, said_here) = present_marker(&admin, &mut conn, &me).await?.unzip();
     let system_identifier = match (checks::system_identifier(&mut conn).await?, &marker) {
         (Some(actual), _) => actual,
         (None, Some(marker)) => marker.system_identifier.clone(),
         (None, None) => return Err(me.too_weak(vec![grant_identifier(&me)])),
     };
+    let is_home = said.is_none();
+    let said = said.unwrap_or(said_here.as_deref().unwrap_or_default());
+    let moved = marker
+        .as_ref()
+        .and_then(|marker| said.iter().find(|it| it.allows(&marker.system_identifier, &system_identifier)));
     if let Some(marker) = &marker {
-        fits(marker, roots, &system_identifier)?;
+        fits(marker, roots, if moved.is_some() { &marker.system_identifier } else { &system_identifier })?;
     }
 
     let operator = match me.superuser {
@@ -56,34 +76,57 @@ pub async fn open(admin: Login, roots: &Roots, new_id: Ulid) -> Result<Installat
     make_shared_roles(&mut conn, &mut control, &me, &operator, roots).await?;
     migrate::control(&mut control).await?;
     let marker = make_marker(&mut control, roots, &system_identifier, new_id).await?;
-    fits(&marker, roots, &system_identifier)?;
-
-    let id = marker.id()?;
+    let (id, roots) = (marker.id()?, roots.clone());
+    let (endpoint, actual) = (admin.endpoint, system_identifier.clone());
+    let installation = Installation { endpoint, system_identifier, id, advice, operator, roots };
+    match moved {
+        Some(moved) => take_up(&installation, moved, is_home, &mut conn, &mut control).await?,
+        None => fits(&marker, &installation.roots, &actual)?,
+    }
     // The lock goes with the connection.
     conn.close().await.map_err(PgError::from)?;
     control.close().await.map_err(PgError::from)?;
-    Ok(Installation {
-        endpoint: admin.endpoint,
-        system_identifier,
-        id,
-        advice,
-        operator,
-        roots: roots.clone(),
-    })
+    Ok(installation)
+}
+
+/// The marker of a cluster that moved, last, after the passwords of all roles: whatever ends this before is done again.
+async fn take_up(
+    installation: &Installation,
+    moved: &Rebind,
+    is_home: bool,
+    conn: &mut PgConnection,
+    control: &mut PgConnection,
+) -> Result<(), PgError> {
+    let n_roles = renew::renew(conn, installation).await?;
+    let mut open = control.begin().await?;
+    rebinds::take_up_marker(&mut open, moved).await?;
+    if is_home {
+        leader::leap(&mut open).await?;
+    }
+    open.commit().await?;
+    replicas::wake(control).await?;
+    tracing::info!(
+        from = moved.from,
+        to = moved.to,
+        n_roles,
+        "a PostgreSQL cluster moved; its roles have other passwords"
+    );
+    Ok(())
 }
 
 /// Opens the installation of `home` in another cluster, whose administrator is `admin` as [`open`] says, and makes what is missing there.
 /// Tenants' databases and roles are there afterwards, and the control database stays `home`'s; the one there holds the fence, asked with
-/// `lead`.
+/// `lead`. `said`: which clusters became other ones.
 pub async fn open_beside(
     admin: Login,
     home: &Installation,
     lead: i64,
+    said: &[Rebind],
 ) -> Result<Installation, InstallationError> {
     if is_copy(&admin, home).await? {
         return Err(InstallationError::Copy);
     }
-    let beside = open(admin, &home.roots, home.id.clone()).await?;
+    let beside = open_as(admin, &home.roots, home.id.clone(), Some(said)).await?;
     if beside.id != home.id {
         return Err(InstallationError::OtherInstallation { id: beside.id, ours: home.id.clone() });
     }
@@ -129,12 +172,13 @@ pub async fn still_there(there: &Installation) -> Result<(), InstallationError> 
     }
 }
 
-/// The marker as `admin` sees it, with the owner of the control database compared to the login we shall use.
+/// The marker as `admin` sees it, with the owner of the control database compared to the login we shall use; and what is said there of
+/// clusters that became other ones.
 async fn present_marker(
     admin: &Login,
     conn: &mut PgConnection,
     me: &Me,
-) -> Result<Option<Marker>, InstallationError> {
+) -> Result<Option<(Marker, Vec<Rebind>)>, InstallationError> {
     let Some(owner) = checks::owner(conn, CONTROL_DATABASE).await? else { return Ok(None) };
     let expected = if me.superuser { OPERATOR_ROLE } else { &me.name };
     if owner != expected {
@@ -142,9 +186,9 @@ async fn present_marker(
     }
     let mut control =
         session::connect(&Login { database: CONTROL_DATABASE.to_owned(), ..admin.clone() }).await?;
-    let marker = read_marker(&mut control).await?;
+    let (marker, said) = (read_marker(&mut control).await?, rebinds::list(&mut control).await?);
     control.close().await.map_err(PgError::from)?;
-    Ok(marker)
+    Ok(marker.map(|marker| (marker, said)))
 }
 
 fn fits(marker: &Marker, roots: &Roots, system_identifier: &str) -> Result<(), InstallationError> {
@@ -258,7 +302,7 @@ async fn make_shared_roles(
         session::script(control, &grant).await?;
     }
     // The operator cannot read verifiers, so it tries the password.
-    match session::connect(&super::dataplane(&operator.endpoint, &roots.dataplane)).await {
+    match session::connect(&login_of_dataplane(&operator.endpoint, &roots.dataplane)).await {
         Ok(dataplane) => dataplane.close().await.map_err(PgError::from)?,
         Err(error) if matches!(error.code(), Some("28P01" | "28000")) => {
             let reset = format!("alter role {DATAPLANE_ROLE} login password '{verifier}'");

@@ -50,7 +50,7 @@ impl Me {
 }
 
 /// The cluster's identifier; `None`: this login may not ask.
-pub(super) async fn system_identifier(conn: &mut PgConnection) -> Result<Option<String>, PgError> {
+pub async fn system_identifier(conn: &mut PgConnection) -> Result<Option<String>, PgError> {
     let asked: Result<String, PgError> =
         sqlx::query_scalar("select system_identifier::text from pg_catalog.pg_control_system()")
             .fetch_one(conn)

@@ -3,7 +3,8 @@
 use rowgate_core::role::{CONTROL_DATABASE, OPERATOR_ROLE};
 use sqlx::{Connection as _, PgConnection};
 
-use super::{Installation, InstallationError, Roots, checks, dataplane, derived, not_installed, read_marker};
+use super::dataplane::{login_of_dataplane, not_installed};
+use super::{Installation, InstallationError, Roots, checks, derived, read_marker};
 use crate::connect::login::{Endpoint, Login};
 use crate::connect::session;
 use crate::failure::PgError;
@@ -22,7 +23,8 @@ pub async fn operate(
     given: Option<&Login>,
     roots: &Roots,
 ) -> Result<Operated, InstallationError> {
-    let mut conn = session::connect(&dataplane(&endpoint, &roots.dataplane)).await.map_err(not_installed)?;
+    let mut conn =
+        session::connect(&login_of_dataplane(&endpoint, &roots.dataplane)).await.map_err(not_installed)?;
     let marker = read_marker(&mut conn).await?.ok_or(InstallationError::NotInstalled)?;
     marker.check("operator", &marker.operator_fingerprint, &roots.operator.fingerprint())?;
     marker.check("data plane", &marker.dataplane_fingerprint, &roots.dataplane.fingerprint())?;

@@ -43,22 +43,34 @@ impl<S: ResourceSource> Pass<'_, S> {
         Ok(())
     }
 
+    /// The record of a tenant whose cluster `rebind` has said to be this one now.
+    pub(super) async fn follow_moved(&self, record: &mut tenants::Record) -> Result<(), PassError> {
+        let cluster = self.servers.cluster(&self.server);
+        if let Some(from) = record.cluster.as_deref().filter(|from| Some(*from) != cluster)
+            && self.servers.moved(from, &self.server).await?
+        {
+            record.cluster = cluster.map(str::to_owned);
+        }
+        Ok(())
+    }
+
     /// Whether the database is where the Tenant says: a Secret that names another cluster moves nothing.
     pub(super) fn is_of_server(&self, record: &tenants::Record) -> Result<(), PassError> {
         let cluster = self.servers.cluster(&self.server);
         if record.cluster.as_deref() == cluster {
             return Ok(());
         }
-        let other = |cluster: Option<&str>| {
-            cluster.map_or("that of the control database".to_owned(), |id| format!("cluster {id}"))
-        };
+        let (from, to) = (self.identifier(record.cluster.as_deref()), self.identifier(cluster));
         let message = format!(
-            "database {} is in another PostgreSQL cluster than spec.database.serverSecretRef leads to ({}, not {}); restore the Secret",
-            record.database,
-            other(record.cluster.as_deref()),
-            other(cluster)
+            "database {} is in PostgreSQL cluster {from}, and spec.database.serverSecretRef leads to cluster {to}; restore the Secret, or if the \
+             databases of cluster {from} were moved to {to}, run `rowgate-dataplane rebind {from} --to {to}`",
+            record.database
         );
         Err(PassError::Refused(Reason::ServerRefused, message))
+    }
+
+    fn identifier<'a>(&'a self, cluster: Option<&'a str>) -> &'a str {
+        cluster.unwrap_or(&self.installation.system_identifier)
     }
 
     /// Data planes that know one server must not look for the database there.

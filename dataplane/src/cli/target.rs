@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rowgate_core::derive::Root;
 use rowgate_pg::connect::login::{Endpoint, Login};
-use rowgate_pg::control::installation::{Operated, Roots, operate};
+use rowgate_pg::control::installation::{InstallationError, Operated, Roots, operate};
 use rowgate_program::database_url;
 use rowgate_program::settings::{Given, Mistakes};
 
-use super::RetainedError;
 use crate::config::{ControlFlags, ControlSettings, root};
-use rowgate_standalone::found;
+use rowgate_standalone::found::{self, StateError};
 
 /// The flags that say which installation it is.
 #[derive(Debug, Clone, Default, Args)]
-pub struct InstallationFlags {
+pub(in crate::cli) struct InstallationFlags {
     /// The state folder of a standalone Rowgate, which must be running; ignored if --root-file is given
     #[arg(long, env = "ROWGATE_STATE", value_name = "FOLDER", default_value = ".rowgate", global = true)]
     pub state: PathBuf,
@@ -33,19 +32,28 @@ pub struct InstallationFlags {
     /// With --control: PEM file of the authority that its certificate comes from [default: those that the system trusts]
     #[arg(long, env = "ROWGATE_DATABASE_CA", value_name = "PATH", global = true)]
     pub database_ca: Option<String>,
-    /// With --root-file, to hand over and to drop: file with the operator's root secret, the entry `root` of the Secret
+    /// With --root-file, to change something: file with the operator's root secret, the entry `root` of the Secret
     /// rowgate-operator-root
     #[arg(long, env = "ROWGATE_OPERATOR_ROOT_FILE", value_name = "PATH", global = true)]
     pub operator_root_file: Option<String>,
-    /// To hand over and to drop: the --database-url of the operator or of standalone; with a state folder it is needed only if
+    /// To change something: the --database-url of the operator or of standalone; with a state folder it is needed only if
     /// the URL's user is not a superuser
     #[arg(long, env = "ROWGATE_DATABASE_URL", value_name = "URL", hide_env_values = true, global = true)]
     pub database_url: Option<String>,
 }
 
+/// Why the installation cannot be worked with.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    Installation(#[from] InstallationError),
+}
+
 /// The same, checked.
 #[derive(Debug, Clone)]
-pub(super) enum Target {
+pub(in crate::cli) enum Target {
     State {
         folder: PathBuf,
         given: Option<Login>,
@@ -60,7 +68,7 @@ pub(super) enum Target {
 
 impl InstallationFlags {
     /// `acts`: something is to be changed.
-    pub(super) fn read(&self, acts: bool) -> Result<Target, Mistakes> {
+    pub(in crate::cli) fn read(&self, acts: bool) -> Result<Target, Mistakes> {
         let url =
             self.database_url.as_deref().map(|url| database_url::parse(url).map_err(|it| it.to_string()));
         let Some(root_file) = &self.root_file else {
@@ -96,7 +104,7 @@ impl InstallationFlags {
 
 impl Target {
     /// What a data plane opens the installation with, which reads.
-    pub(super) async fn look(self) -> Result<(Endpoint, Root), RetainedError> {
+    pub(in crate::cli) async fn look(self) -> Result<(Endpoint, Root), TargetError> {
         Ok(match self {
             Target::State { folder, .. } => {
                 let (roots, endpoint) = found::find(&folder).await?;
@@ -108,7 +116,7 @@ impl Target {
     }
 
     /// As the operator.
-    pub(super) async fn operate(&self) -> Result<Operated, RetainedError> {
+    pub(in crate::cli) async fn operate(&self) -> Result<Operated, TargetError> {
         match self {
             Target::State { folder, given } => {
                 let (roots, endpoint) = found::find(folder).await?;
