@@ -2,16 +2,20 @@
 
 use std::fs;
 
-use rowgate_tests::servers::postgres::{Server, attempt, execute};
+use rowgate_tests::servers::postgres::{Server, attempt, execute, major};
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 
-const CALLS: [&str; 4] = [
+const CALLS: [&str; 3] = [
     "select query_to_xml('select 1', true, true, '')",
     "select ts_rewrite('a'::tsquery, 'select ''a''::tsquery, ''b''::tsquery')",
-    "select pg_logical_emit_message(false, 'a', 'b')",
     "update pg_settings set setting = 'a' where name = 'application_name'",
 ];
+/// As the owner of the database from now on.
+const OWNER: &str = "select set_config('role', datdba::regrole::text, false) from pg_database where datname = current_database()";
+
+/// PUBLIC keeps it on 16, whose rights on it cannot be restored into a newer version.
+const EMIT: &str = "select pg_logical_emit_message(false, 'a', 'b')";
 
 /// What the condition of the Tenant says: its status, reason and message.
 fn condition(world: &World) -> Option<[String; 3]> {
@@ -46,11 +50,13 @@ async fn public_lacks_what_runs_a_text_as_sql_in_every_database_of_a_tenant() {
     assert_eq!(says[..2], ["True", "RightsRevoked"], "{says:?}");
     let database = world.status("Tenant", "shop")["database"].as_str().expect("a name").to_owned();
     let mut superuser = server.connect(&database).await;
-    execute(&mut superuser, "select set_config('role', datdba::regrole::text, false) from pg_database where datname = current_database()").await;
+    execute(&mut superuser, OWNER).await;
     for call in CALLS {
         let refusal = attempt(&mut superuser, call).await.expect_err(call).to_string();
         assert!(refusal.contains("permission denied"), "{call}: {refusal}");
     }
+
+    assert_eq!(attempt(&mut superuser, EMIT).await.is_ok(), major() == 16);
 
     // by hand, and found by the next look
     let give = "reset role; grant execute on all functions in schema pg_catalog to public; grant update on pg_settings to public";
@@ -63,8 +69,15 @@ async fn public_lacks_what_runs_a_text_as_sql_in_every_database_of_a_tenant() {
 
     // as versions before left it
     execute(&mut superuser, give).await;
+    if major() == 16 {
+        let take = "revoke execute on function pg_logical_emit_message(boolean, text, bytea) from public";
+        execute(&mut superuser, take).await;
+    }
     execute(&mut superuser, "alter database rowgate_template is_template false").await;
     execute(&mut superuser, "drop database rowgate_template").await;
     let says = again(&mut world).await;
     assert_eq!(says[..2], ["True", "RightsRevoked"], "{says:?}");
+    let mut superuser = server.connect(&database).await;
+    execute(&mut superuser, OWNER).await;
+    assert_eq!(attempt(&mut superuser, EMIT).await.is_ok(), major() == 16);
 }

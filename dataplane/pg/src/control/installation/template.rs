@@ -10,8 +10,8 @@ use crate::failure::PgError;
 use crate::hardening;
 
 /// The comment on the template once it and the databases that stood before it are done. Another number does it again, for a list
-/// of rights that has grown.
-const DONE: &str = "Rowgate makes the databases of its tenants from this one, 1";
+/// of rights that has changed.
+const DONE: &str = "Rowgate makes the databases of its tenants from this one, 2";
 
 /// Makes the template, and takes the same rights from PUBLIC in each tenant's database that is there. `conn` is the superuser
 /// `admin`.
