@@ -92,7 +92,7 @@ fn migrates(world: &World, name: &str) -> Result<(), Value> {
 #[tokio::test]
 async fn a_cluster_that_was_upgraded_is_served_once_it_is_rebound() {
     let programs = Programs::of(&packages().join("python"));
-    let other = Server::of_its_own_cluster_of(programs.old()).await;
+    let other = Server::of_its_own_cluster_of(programs.of_16()).await;
     execute(&mut other.connect("postgres").await, DBA).await;
     let url = format!("postgresql://dba:dba@127.0.0.1:{}/postgres?sslmode=disable", other.port());
     let database = "serverSecretRef: {name: other}, migrations: {secretName: there-tools},";

