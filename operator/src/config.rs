@@ -9,7 +9,7 @@ use rowgate_pg::connect::login::Login;
 use rowgate_program::database_url;
 use rowgate_program::log::{self, LogFormat};
 use rowgate_program::settings::{Given, Mistakes, address, between, renamed_variable, url};
-use rowgate_reconcile::PublicUrls;
+use rowgate_reconcile::{PublicUrls, ServerNamespaces};
 
 /// All flags as texts, so that all mistakes can be reported together.
 #[derive(Debug, Clone, Default, Args)]
@@ -62,6 +62,11 @@ pub struct Flags {
     /// planes' --webhook-ranges [default: none]
     #[arg(long, env = "ROWGATE_WEBHOOK_RANGES", value_name = "CIDRS")]
     pub webhook_ranges: Option<String>,
+    /// Namespaces, separated by commas, whose Tenants may name a PostgreSQL server of their own with
+    /// spec.database.serverSecretRef. Whoever writes Secrets there decides where Rowgate logs in: name only namespaces of people who
+    /// administer all servers; * for every namespace [default: none] [example: platform]
+    #[arg(long, env = "ROWGATE_SERVER_NAMESPACES", value_name = "NAMES")]
+    pub server_namespaces: Option<String>,
     /// Format of log lines: json or text [default: text on a terminal, else json]
     #[arg(long, env = "ROWGATE_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,
@@ -85,6 +90,7 @@ pub struct Settings {
     pub root_secret: String,
     pub dataplane_root_secret: String,
     pub webhook_ranges: Vec<IpNet>,
+    pub server_namespaces: ServerNamespaces,
     pub log_format: LogFormat,
 }
 
@@ -125,6 +131,8 @@ impl Flags {
         let dataplane = named("dataplane-root-secret", &self.dataplane_root_secret, "rowgate-dataplane-root");
         let identity = given.or("identity", self.identity.as_deref(), &own_name(), |it| Ok(it.to_owned()));
         let ranges = given.or("webhook-ranges", self.webhook_ranges.as_deref(), "", networks);
+        let servers = self.server_namespaces.as_deref();
+        let servers = given.or("server-namespaces", servers, "", server_namespaces);
         let format = given.or("log-format", self.log_format.as_deref(), log::default_format(), log::format);
         given.finish()?;
         let sure = "no mistake was noted";
@@ -145,6 +153,7 @@ impl Flags {
             root_secret: root.expect(sure),
             dataplane_root_secret: dataplane.expect(sure),
             webhook_ranges: ranges.expect(sure),
+            server_namespaces: servers.expect(sure),
             log_format: format.expect(sure),
         })
     }
@@ -154,6 +163,14 @@ impl Flags {
 fn networks(text: &str) -> Result<Vec<IpNet>, String> {
     let parts = text.split(',').map(str::trim).filter(|it| !it.is_empty());
     parts.map(|it| it.parse().map_err(|_| format!("{it:?} is not a network, such as 10.20.0.0/16"))).collect()
+}
+
+/// Names of namespaces, or `*`.
+fn server_namespaces(text: &str) -> Result<ServerNamespaces, String> {
+    match text.trim() {
+        "*" => Ok(ServerNamespaces::All),
+        text => Ok(ServerNamespaces::These(names(text)?.into_iter().collect())),
+    }
 }
 
 /// Names of namespaces, each once; the empty text holds none.

@@ -131,6 +131,7 @@ async fn lead(
         resync: settings.resync,
         urls: settings.urls.clone(),
         webhook_ranges: settings.webhook_ranges.clone(),
+        server_namespaces: settings.server_namespaces.clone(),
     };
     match Box::pin(rowgate_reconcile::run(source, installation, reconciling, shutdown)).await {
         Ended::Shutdown => {

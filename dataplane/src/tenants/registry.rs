@@ -128,7 +128,11 @@ impl TenantRegistry {
             let location = match places.of(installation, row.cluster.as_deref()) {
                 Ok(cluster) => DatabaseLocation { cluster: cluster.clone(), database: row.database.clone() },
                 Err(error) => {
-                    tracing::warn!(tenant = %row.slug, %error, "a tenant is not served");
+                    // its cluster moves at this moment: a valid key must not be refused as one of nobody
+                    match before.by_slug.get(&row.slug).filter(|old| old.id == row.id) {
+                        Some(old) => drop(after.insert(row.slug, old.clone())),
+                        None => tracing::warn!(tenant = %row.slug, %error, "a tenant is not served"),
+                    }
                     continue;
                 }
             };

@@ -158,6 +158,8 @@ impl<D: DataPlane> Running<D> {
                 resync: self.settings.resync,
                 urls: self.settings.urls.at(&url),
                 webhook_ranges: self.settings.webhook_ranges.clone(),
+                // who writes the folder administers everything here
+                server_namespaces: rowgate_reconcile::ServerNamespaces::All,
             },
             shutdown.clone(),
         );

@@ -28,6 +28,7 @@ use crate::controller::replica_poll::{ReplicaPoll, SeenTables, listed, poll_repl
 use crate::pass::PassError;
 use crate::public_urls::PublicUrls;
 use crate::removal::remains::sweep;
+use crate::servers::{ServerNamespaces, Servers};
 use crate::source::{ResourceSource, Snapshot};
 use crate::status::reporter::Reporter;
 use crate::status::{Replicas, StatusCache, TenantState, login_failure, serving};
@@ -53,6 +54,8 @@ pub struct Settings {
     pub urls: PublicUrls,
     /// Networks that webhooks may reach although they are no public ones.
     pub webhook_ranges: Vec<IpNet>,
+    /// Whose Tenants may name a server.
+    pub server_namespaces: ServerNamespaces,
 }
 
 /// Why the loop ended.
@@ -89,7 +92,7 @@ pub async fn run<S: ResourceSource + 'static>(
     let installation = Arc::new(installation);
     let shared = Arc::new(Shared {
         source: source.clone(),
-        servers: crate::servers::Servers::new(installation.clone(), lead),
+        servers: Servers::new(installation.clone(), lead, settings.server_namespaces.clone()),
         installation,
         reporter: Reporter::default(),
         pass_slots: PassSlots::new(),

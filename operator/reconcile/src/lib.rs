@@ -23,3 +23,4 @@ mod status;
 
 pub use controller::{Ended, Settings, run};
 pub use public_urls::PublicUrls;
+pub use servers::ServerNamespaces;

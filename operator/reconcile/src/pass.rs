@@ -159,7 +159,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         };
         if let Err(error) = &revoked {
             tracing::warn!(tenant = %state.slug, %error, "cannot look for revoked keys");
-            state.replaced |= matches!(error, PassError::Pg(PgError::Replaced));
+            state.replaced |= self.is_replaced(error);
         }
         if !state.replaced {
             self.release_keys(&mut state, &revoked.map_err(|error| error.to_string())).await;
@@ -167,6 +167,11 @@ impl<S: ResourceSource> Pass<'_, S> {
         let state = Arc::new(state);
         self.memory.last = Some(state.clone());
         state
+    }
+
+    /// Whether the control database's server says that another reconciler has taken over.
+    fn is_replaced(&self, error: &PassError) -> bool {
+        matches!(error, PassError::Pg(PgError::Replaced)) && self.servers.cluster(&self.server).is_none()
     }
 
     /// What is known before the pass.
@@ -196,11 +201,12 @@ impl<S: ResourceSource> Pass<'_, S> {
                 let live = db.keys.values().filter(|row| row.revoked_at.is_none());
                 return (state, Some(live.map(|row| row.uid.clone()).collect()));
             }
-            Err(PassError::Pg(error @ PgError::Replaced)) => {
+            Err(error) if self.is_replaced(&error) => {
                 state.replaced = true;
                 state.findings.retry = Some((Reason::Retrying, error.to_string()));
             }
-            Err(PassError::Pg(error @ PgError::Fenced { .. })) => {
+            // a server that a Secret names may say so, too, and only the control database knows
+            Err(PassError::Pg(error @ (PgError::Fenced { .. } | PgError::Replaced))) => {
                 self.fenced(&mut state, &error).await;
             }
             Err(PassError::Pg(error)) if error.is_raised() => {

@@ -61,8 +61,12 @@ impl Reconciler {
         let source = DirSource::open(self.folder.path().join("manifests"), self.state());
         let source = source.unwrap_or_else(|error| panic!("{error}"));
         self.shutdown = CancellationToken::new();
-        let settings =
-            Settings { resync, urls: PublicUrls::at("http://127.0.0.1:8080"), webhook_ranges: Vec::new() };
+        let settings = Settings {
+            resync,
+            urls: PublicUrls::at("http://127.0.0.1:8080"),
+            webhook_ranges: Vec::new(),
+            server_namespaces: rowgate_reconcile::ServerNamespaces::All,
+        };
         let looping = run(Arc::new(source), self.installation.clone(), settings, self.shutdown.clone());
         self.running = Some(tokio::spawn(async move {
             looping.await;

@@ -21,13 +21,14 @@ impl Rebind {
     }
 }
 
-/// What was said and not taken up. As the operator. Nothing in a control database that an earlier version left.
+/// What was said within a day and not taken up. As the operator. Nothing in a control database that an earlier version left.
 pub async fn list(control: &mut PgConnection) -> Result<Vec<Rebind>, PgError> {
     let there = sqlx::query_scalar("select to_regclass('control.rebinds') is not null");
     if !there.fetch_one(&mut *control).await? {
         return Ok(Vec::new());
     }
-    let rows = sqlx::query_as("select from_cluster, to_cluster from control.rebinds order by 1");
+    let text = "select from_cluster, to_cluster from control.rebinds where now() - interval '1 day' < said_at order by 1";
+    let rows = sqlx::query_as(text);
     Ok(rows.fetch_all(control).await?)
 }
 
@@ -57,26 +58,28 @@ pub(super) async fn take_up_marker(control: &mut PgConnection, rebind: &Rebind) 
         .bind(&rebind.to)
         .execute(&mut *control)
         .await?;
-    forget(control, rebind).await
+    forget(control, rebind).await?;
+    Ok(())
 }
 
 /// The tenants of `from` are in the cluster `to`, whose row is there; `None`: in that of the control database. Returns how many. 23505 where
 /// the name of a database is taken.
 pub async fn take_up(control: &mut PgConnection, rebind: &Rebind, to: Option<&str>) -> Result<u64, PgError> {
+    if !forget(control, rebind).await? {
+        return Err(PgError::unexpected("what `rebind` said was changed meanwhile"));
+    }
     let moved = sqlx::query("update control.tenants set cluster = $2 where cluster = $1");
     let n_moved = moved.bind(&rebind.from).bind(to).execute(&mut *control).await?.rows_affected();
     sqlx::query("delete from control.servers where system_identifier = $1")
         .bind(&rebind.from)
         .execute(&mut *control)
         .await?;
-    forget(control, rebind).await?;
     Ok(n_moved)
 }
 
-async fn forget(control: &mut PgConnection, rebind: &Rebind) -> Result<(), PgError> {
-    sqlx::query("delete from control.rebinds where from_cluster = $1")
-        .bind(&rebind.from)
-        .execute(control)
-        .await?;
-    Ok(())
+/// Whether it was still said.
+async fn forget(control: &mut PgConnection, rebind: &Rebind) -> Result<bool, PgError> {
+    let said = sqlx::query("delete from control.rebinds where from_cluster = $1 and to_cluster = $2");
+    let deleted = said.bind(&rebind.from).bind(&rebind.to).execute(control).await?;
+    Ok(deleted.rows_affected() == 1)
 }

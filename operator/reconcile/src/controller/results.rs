@@ -27,7 +27,13 @@ impl<S: ResourceSource + 'static> Controller<S> {
             Done::Passed(passed) => return self.passed(*passed),
             Done::Retired(uid, retired) => match retired {
                 Ok(()) => self.retired(&uid),
-                Err(PassError::Pg(PgError::Replaced)) => return true,
+                // perhaps by another server than the control database's: the poll knows
+                Err(PassError::Pg(PgError::Replaced)) => {
+                    self.next_poll = Instant::now();
+                    if let Some(entry) = self.entries.get_mut(&uid) {
+                        entry.failed_vanished(Memory::new(self.statuses.clone()), self.resync);
+                    }
+                }
                 Err(error) => {
                     tracing::warn!(tenant = uid, %error, "the Tenant is gone or cannot be read; keys that are not wanted are revoked as soon as its database answers");
                     if let Some(entry) = self.entries.get_mut(&uid) {

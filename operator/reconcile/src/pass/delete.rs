@@ -34,7 +34,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             self.release_keys(&mut state, &Err(error.to_string())).await;
         }
         match ended {
-            Err(PassError::Pg(PgError::Replaced)) => state.replaced = true,
+            Err(PassError::Pg(error @ PgError::Replaced)) => self.fenced(&mut state, &error).await,
             Ok(()) => self.let_go(&mut state, None).await,
             Err(error) if forced => {
                 let note = format!(

@@ -69,7 +69,11 @@ impl<S: ResourceSource> Pass<'_, S> {
                 self.connections.keep(operator, conn);
                 return Ok(record);
             }
-            Recorded::Retained(old) => return self.adopt(state, &old, &mut conn).await,
+            Recorded::Retained(mut old) => {
+                self.follow_moved(&mut old).await?;
+                self.is_of_server(&old)?;
+                return self.adopt(state, &old, &mut conn).await;
+            }
             Recorded::Nothing => {}
         }
         self.older_replicas_are_gone(&mut conn).await?;

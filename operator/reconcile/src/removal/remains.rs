@@ -1,6 +1,8 @@
 //! Roles that objects of another database keep from being dropped: they are closed, count as gone, and are dropped when
 //! nothing holds them any more. No record is kept of them: PostgreSQL knows which exist.
 
+use std::time::Duration;
+
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{CONTROL_DATABASE, SHARED_ROLE, TenantLogin};
 use rowgate_pg::connect::session;
@@ -9,11 +11,15 @@ use rowgate_pg::control::tenants;
 use rowgate_pg::failure::PgError;
 use rowgate_pg::introspect;
 use sqlx::PgConnection;
+use tokio::time::timeout;
 
 use crate::apply::Logins;
 use crate::controller::job::Shared;
 use crate::pass::PassError;
 use crate::plan::{self, As, Of};
+
+/// How long one of the servers that Secrets name may take to be swept; the next sweep goes on.
+const SWEEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Drops what it can of the roles of a tenant whose database is gone, and says which are left.
 pub(crate) async fn take(
@@ -67,8 +73,15 @@ pub(crate) async fn log_holders(conn: &mut PgConnection, roles: &[String]) -> Re
 pub(crate) async fn sweep<S>(shared: &Shared<S>) -> Result<(), PgError> {
     sweep_server(shared, &shared.installation).await?;
     for server in shared.servers.opened() {
-        if let Err(error) = sweep_server(shared, &server).await {
-            tracing::debug!(server = %server.endpoint, %error, "cannot look for roles of deleted tenants");
+        // one that does not answer must not keep the others waiting
+        match timeout(SWEEP_TIMEOUT, sweep_server(shared, &server)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::debug!(server = %server.endpoint, %error, "cannot look for roles of deleted tenants");
+            }
+            Err(_) => {
+                tracing::debug!(server = %server.endpoint, "no answer about roles of deleted tenants");
+            }
         }
     }
     Ok(())

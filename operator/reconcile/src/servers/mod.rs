@@ -3,7 +3,7 @@
 //! A Secret is read again whenever a pass needs it and some time has gone by, so that another password, address or authority takes
 //! effect without a restart. A server that cannot be opened fails the passes of its own Tenants and no others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +31,26 @@ const IDENTITY_INTERVAL: Duration = Duration::from_secs(30);
 /// After a server could not be opened, and how many Tenants may ask for it: they all get the answer of the first.
 const FAILURE_INTERVAL: Duration = Duration::from_secs(2);
 
+/// Whose Tenants may name a server. Passwords of all servers derive from one root, and a server says itself which cluster it is: who
+/// chooses where Rowgate logs in could learn what opens another server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerNamespaces {
+    All,
+    These(BTreeSet<String>),
+}
+
+impl ServerNamespaces {
+    fn refuse(&self, namespace: &str) -> Option<String> {
+        match self {
+            ServerNamespaces::These(names) if !names.contains(namespace) => Some(format!(
+                "Tenants of namespace {namespace} may not name a server: whoever writes Secrets there would decide where Rowgate logs in; remove \
+                 spec.database.serverSecretRef, or let the platform team add the namespace to servers.namespaces of the chart (--server-namespaces)"
+            )),
+            _ => None,
+        }
+    }
+}
+
 /// Namespace and name of a Secret.
 type Name = (String, String);
 type Entries = BTreeMap<String, String>;
@@ -40,6 +60,7 @@ pub(crate) struct Servers {
     home: Arc<Installation>,
     /// The epoch that the fence of each is asked with.
     lead: i64,
+    namespaces: ServerNamespaces,
     by_secret: Mutex<BTreeMap<Name, Arc<tokio::sync::Mutex<Slot>>>>,
     /// By system identifier, as last opened.
     opened: Mutex<BTreeMap<String, Arc<Installation>>>,
@@ -68,8 +89,8 @@ enum Failure {
 }
 
 impl Servers {
-    pub(crate) fn new(home: Arc<Installation>, lead: i64) -> Servers {
-        Servers { home, lead, by_secret: Mutex::default(), opened: Mutex::default() }
+    pub(crate) fn new(home: Arc<Installation>, lead: i64, namespaces: ServerNamespaces) -> Servers {
+        Servers { home, lead, namespaces, by_secret: Mutex::default(), opened: Mutex::default() }
     }
 
     /// The system identifier of `server` as records have it: `None` for that of the control database.
@@ -89,6 +110,9 @@ impl Servers {
         namespace: &str,
         name: &str,
     ) -> Result<Arc<Installation>, PassError> {
+        if let Some(why) = self.namespaces.refuse(namespace) {
+            return Err(PassError::Refused(Reason::ServerRefused, why));
+        }
         let secret = (namespace.to_owned(), name.to_owned());
         let slot = self.by_secret.lock().entry(secret.clone()).or_default().clone();
         let mut slot = slot.lock().await;
@@ -150,14 +174,29 @@ impl Servers {
         {
             return Ok(server);
         }
-        if let Some(server) = self.opened.lock().get(cluster).cloned() {
+        let known = self.opened.lock().get(cluster).cloned();
+        if let Some(server) = known {
+            self.is_it(&row, &server).await?;
             return Ok(server);
         }
         let place =
             row.place().map_err(|why| PassError::Refused(Reason::ServerRefused, said(&row.secret, &why)))?;
         let server = self.home.beside(place);
+        self.is_it(&row, &server).await?;
         leader::copy(&mut session::connect(&server.operator()).await?, self.lead).await?;
         Ok(Arc::new(server))
+    }
+
+    /// A copy has the same roles and passwords: nothing is revoked or dropped in another cluster than the tenant's.
+    async fn is_it(&self, row: &ServerRow, server: &Installation) -> Result<(), PassError> {
+        match still_there(server).await {
+            Err(InstallationError::Pg(error)) => Err(error.into()),
+            Err(error) => {
+                self.opened.lock().remove(&server.system_identifier);
+                Err(PassError::Refused(Reason::ServerRefused, said(&row.secret, &error.to_string())))
+            }
+            Ok(()) => Ok(()),
+        }
     }
 
     async fn open(&self, secret: &Name, entries: &Entries) -> Result<Installation, Failure> {
@@ -166,7 +205,10 @@ impl Servers {
         let moves = async { rebinds::list(&mut session::connect(&self.home.operator()).await?).await };
         let moves = moves.await.map_err(|error| unavailable(secret, &error))?;
         let opened = Box::pin(open_beside(admin, &self.home, self.lead, &moves)).await;
-        let server = opened.map_err(|error| failure(secret, &endpoint, error))?;
+        let server = match opened {
+            Err(InstallationError::Pg(PgError::Replaced)) => return Err(self.overtaken(secret).await),
+            opened => opened.map_err(|error| failure(secret, &endpoint, error))?,
+        };
         for line in &server.advice {
             tracing::warn!(server = %server.endpoint, "a DBA may run: {line}");
         }
@@ -174,15 +216,23 @@ impl Servers {
             self.write_down(&server, secret).await.map_err(|error| unavailable(secret, &error))?;
             self.opened.lock().insert(server.system_identifier.clone(), Arc::new(server.clone()));
         }
-        for moved in moves.iter().filter(|it| it.to == server.system_identifier) {
-            self.take_up(moved, &server).await.map_err(|error| match error {
-                PassError::Refused(reason, message) => Failure::Refused(reason, message),
-                PassError::Pg(error) => unavailable(secret, &error),
-                error => Failure::Unavailable(said(secret, &error.to_string())),
-            })?;
-        }
         tracing::info!(server = %server.endpoint, secret = %format_args!("{}/{}", secret.0, secret.1), "a server of tenants is open");
         Ok(server)
+    }
+
+    /// What a server means that says that another reconciler has taken over: only the control database knows.
+    async fn overtaken(&self, secret: &Name) -> Failure {
+        let asked =
+            async { leader::ask(&mut session::connect(&self.home.operator()).await?, self.lead).await };
+        match asked.await {
+            Err(PgError::Replaced) => Failure::Replaced,
+            Err(error) => unavailable(secret, &error),
+            Ok(()) => {
+                let why = "its database rowgate holds the fence of a later reconciler than the control database knows, as it does after a restore \
+                           of the control database; a superuser can run there: update control.leader set epoch = 0";
+                Failure::Refused(Reason::ServerRefused, said(secret, why))
+            }
+        }
     }
 
     /// Whether `rebind` said that the cluster `from` became that of `server`; then its tenants are there from now on.

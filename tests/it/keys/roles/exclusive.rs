@@ -21,6 +21,7 @@ async fn a_reconciler_that_was_replaced_ends_and_changes_nothing() {
         resync: Duration::from_secs(1),
         urls: PublicUrls::at("http://127.0.0.1:1"),
         webhook_ranges: Vec::new(),
+        server_namespaces: rowgate_reconcile::ServerNamespaces::All,
     };
     let second =
         tokio::spawn(run(Arc::new(source), reconciler.installation.clone(), settings, shutdown.clone()));

@@ -54,6 +54,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("exports.existingClaim", r#""files""#),
     ("exports.sizeLimit", r#""1Gi""#),
     ("exports.maxRows", "1000000"),
+    ("servers.namespaces", r#"["platform"]"#),
     ("webhooks.allowedRanges", r#"["10.20.0.0/16", "fd00:1::/32"]"#),
     ("networkPolicy.enabled", "true"),
     ("networkPolicy.postgres.port", "6432"),

@@ -1,5 +1,6 @@
 //! Making an installation, or finding the one that is there: idempotent, and safe beside another that does the same.
 
+use rowgate_core::derive::Root;
 use rowgate_core::name::Ulid;
 use rowgate_core::role::{CONTROL_DATABASE, DATAPLANE_ROLE, OPERATOR_ROLE, SHARED_ROLE};
 use sqlx::{Connection as _, PgConnection};
@@ -29,12 +30,12 @@ pub async fn open(admin: Login, roots: &Roots, new_id: Ulid) -> Result<Installat
     open_as(admin, roots, new_id, None).await
 }
 
-/// `said`: which clusters became other ones; `None`: as the control database says that is opened.
+/// `beside`: the installation's own server, and which clusters became other ones; `None`: it is that server, and its control database says it.
 async fn open_as(
     admin: Login,
     roots: &Roots,
     new_id: Ulid,
-    said: Option<&[Rebind]>,
+    beside: Option<(&Installation, &[Rebind])>,
 ) -> Result<Installation, InstallationError> {
     let mut conn = session::connect(&admin).await?;
     checks::require_version(&mut conn).await?;
@@ -53,8 +54,8 @@ async fn open_as(
         (None, Some(marker)) => marker.system_identifier.clone(),
         (None, None) => return Err(me.too_weak(vec![grant_identifier(&me)])),
     };
-    let is_home = said.is_none();
-    let said = said.unwrap_or(said_here.as_deref().unwrap_or_default());
+    let said = beside.map_or(said_here.as_deref().unwrap_or_default(), |(_, said)| said);
+    let is_other = beside.is_some_and(|(home, _)| home.system_identifier != system_identifier);
     let moved = marker
         .as_ref()
         .and_then(|marker| said.iter().find(|it| it.allows(&marker.system_identifier, &system_identifier)));
@@ -73,14 +74,15 @@ async fn open_as(
     }
     let mut control =
         session::connect(&Login { database: CONTROL_DATABASE.to_owned(), ..operator.clone() }).await?;
-    make_shared_roles(&mut conn, &mut control, &me, &operator, roots).await?;
+    make_shared_roles(&mut conn, &mut control, &me, &operator, (!is_other).then_some(&roots.dataplane))
+        .await?;
     migrate::control(&mut control).await?;
     let marker = make_marker(&mut control, roots, &system_identifier, new_id).await?;
     let (id, roots) = (marker.id()?, roots.clone());
     let (endpoint, actual) = (admin.endpoint, system_identifier.clone());
     let installation = Installation { endpoint, system_identifier, id, advice, operator, roots };
     match moved {
-        Some(moved) => take_up(&installation, moved, is_home, &mut conn, &mut control).await?,
+        Some(moved) => take_up(&installation, moved, beside.is_none(), &mut conn, &mut control).await?,
         None => fits(&marker, &installation.roots, &actual)?,
     }
     // The lock goes with the connection.
@@ -126,7 +128,7 @@ pub async fn open_beside(
     if is_copy(&admin, home).await? {
         return Err(InstallationError::Copy);
     }
-    let beside = open_as(admin, &home.roots, home.id.clone(), Some(said)).await?;
+    let beside = open_as(admin, &home.roots, home.id.clone(), Some((home, said))).await?;
     if beside.id != home.id {
         return Err(InstallationError::OtherInstallation { id: beside.id, ours: home.id.clone() });
     }
@@ -259,19 +261,20 @@ async fn close_databases(conn: &mut PgConnection, me: &Me) -> Result<Vec<String>
     Ok(advice)
 }
 
-/// `datalake_user` and the data plane's login. The operator makes them, so that it may grant them.
+/// `datalake_user` and the data plane's login. The operator makes them, so that it may grant them. `data_plane`: the root of that login's
+/// password; `None`: data planes have no business in the control database of this server, and the password that opens the other one is not
+/// shown to it.
 async fn make_shared_roles(
     conn: &mut PgConnection,
     control: &mut PgConnection,
     me: &Me,
     operator: &Login,
-    roots: &Roots,
+    data_plane: Option<&Root>,
 ) -> Result<(), InstallationError> {
-    let verifier = verifier(&roots.dataplane, CONTROL_LABEL, DATAPLANE_ROLE);
-    let wanted = [
-        (SHARED_ROLE, "nologin noinherit".to_owned()),
-        (DATAPLANE_ROLE, format!("login noinherit password '{verifier}'")),
-    ];
+    let verifier = data_plane.map(|root| verifier(root, CONTROL_LABEL, DATAPLANE_ROLE));
+    let closed = "nologin noinherit".to_owned();
+    let open = verifier.as_ref().map(|verifier| format!("login noinherit password '{verifier}'"));
+    let wanted = [(SHARED_ROLE, closed.clone()), (DATAPLANE_ROLE, open.unwrap_or(closed))];
     for (role, attributes) in wanted {
         match may_administer(control, role).await? {
             Some(true) => {}
@@ -290,6 +293,7 @@ async fn make_shared_roles(
             }
         }
     }
+    let Some((root, verifier)) = data_plane.zip(verifier) else { return Ok(()) };
     let can_connect = "select pg_catalog.has_database_privilege($1, $2, 'CONNECT')";
     let can_connect: bool = sqlx::query_scalar(can_connect)
         .bind(DATAPLANE_ROLE)
@@ -302,7 +306,7 @@ async fn make_shared_roles(
         session::script(control, &grant).await?;
     }
     // The operator cannot read verifiers, so it tries the password.
-    match session::connect(&login_of_dataplane(&operator.endpoint, &roots.dataplane)).await {
+    match session::connect(&login_of_dataplane(&operator.endpoint, root)).await {
         Ok(dataplane) => dataplane.close().await.map_err(PgError::from)?,
         Err(error) if matches!(error.code(), Some("28P01" | "28000")) => {
             let reset = format!("alter role {DATAPLANE_ROLE} login password '{verifier}'");
