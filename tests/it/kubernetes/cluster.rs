@@ -8,6 +8,7 @@ mod outage;
 mod paused;
 mod reading;
 mod secrets;
+mod servers;
 mod shop;
 mod unreadable;
 mod upgrading;
