@@ -63,7 +63,7 @@ pub struct Flags {
     #[arg(long, env = "ROWGATE_WEBHOOK_RANGES", value_name = "CIDRS")]
     pub webhook_ranges: Option<String>,
     /// Namespaces, separated by commas, whose Tenants may name a PostgreSQL server of their own with
-    /// spec.database.serverSecretRef. Whoever writes Secrets there decides where Rowgate logs in: name only namespaces of people who
+    /// spec.database.serverSecretRef. Those who write Secrets there decide where Rowgate logs in: name only namespaces of people who
     /// administer all servers; * for every namespace [default: none] [example: platform]
     #[arg(long, env = "ROWGATE_SERVER_NAMESPACES", value_name = "NAMES")]
     pub server_namespaces: Option<String>,

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use rowgate_core::backoff::Backoff;
-use rowgate_pg::connect::login_failure::LoginFailure;
 use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::replicas::Wakes;
@@ -31,7 +30,7 @@ use crate::removal::remains::sweep;
 use crate::servers::{ServerNamespaces, Servers};
 use crate::source::{ResourceSource, Snapshot};
 use crate::status::reporter::Reporter;
-use crate::status::{Replicas, StatusCache, TenantState, login_failure, serving};
+use crate::status::{Replicas, StatusCache};
 
 mod entries;
 pub(crate) mod hang;
@@ -40,6 +39,7 @@ pub(crate) mod pass_slots;
 pub(crate) mod replica_poll;
 mod results;
 mod said;
+mod standing;
 
 use entries::{Entry, Orphan};
 use said::Subscriptions;
@@ -355,44 +355,6 @@ impl<S: ResourceSource + 'static> Controller<S> {
                 Done::OrphanReleased(uid, orphan_released.unwrap_or_else(|_| Err(PANICKED.to_owned())))
             });
         }
-    }
-
-    /// Reports the tenants whose standing with the replicas has changed.
-    fn report(&mut self) {
-        let Some(replicas) = &self.replicas else { return };
-        for entry in self.entries.values_mut() {
-            let Some(state) = entry.state.as_ref().filter(|it| !self.statuses.is_revised(&it.object.uid))
-            else {
-                continue;
-            };
-            let now = standing(state, replicas);
-            if entry.reported.as_ref() != Some(&now) {
-                let whole = entry.whole && entry.reported.is_none();
-                entry.reported = Some(now);
-                self.shared.reporter.push(self.statuses.tenant(state, replicas, whole));
-            }
-        }
-    }
-}
-
-/// What of the replicas a tenant's status shows: how many serve it, how many live, whether anybody knows, and why some
-/// cannot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Standing {
-    n_serving: usize,
-    n_live: usize,
-    is_silent: bool,
-    failure: Option<(usize, LoginFailure)>,
-    control: Option<LoginFailure>,
-}
-
-fn standing(state: &TenantState, replicas: &Replicas) -> Standing {
-    Standing {
-        n_serving: serving(state, replicas),
-        n_live: replicas.live.len(),
-        is_silent: replicas.silent.is_some(),
-        failure: login_failure(state, replicas).map(|(n, failure)| (n, failure.clone())),
-        control: replicas.control.clone(),
     }
 }
 

@@ -9,7 +9,8 @@ use rowgate_crds::{ApiKey, Kind, Reason, Relationship, Tenant, WebhookSubscripti
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{Controller, Done, RETRY_DELAY, Standing};
+use super::standing::Standing;
+use super::{Controller, Done, RETRY_DELAY};
 use crate::entropy;
 use crate::pass::{Memory, is_deleting};
 use crate::source::inputs::{Inputs, Revision, lost};

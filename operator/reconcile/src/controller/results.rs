@@ -7,9 +7,8 @@ use rowgate_crds::Reason;
 use rowgate_pg::failure::PgError;
 use tokio::time::Instant;
 
-use super::{
-    AWAITING_MAX_BACKOFF, Controller, Done, HEARTBEAT_TIMEOUT, POLL_INTERVAL, RETRY_DELAY, standing,
-};
+use super::standing::standing;
+use super::{AWAITING_MAX_BACKOFF, Controller, Done, HEARTBEAT_TIMEOUT, POLL_INTERVAL, RETRY_DELAY};
 use crate::controller::job::Passed;
 use crate::controller::replica_poll::ReplicaPoll;
 use crate::pass::{Memory, PassError, REMEDY};

@@ -43,7 +43,7 @@ impl ServerNamespaces {
     fn refuse(&self, namespace: &str) -> Option<String> {
         match self {
             ServerNamespaces::These(names) if !names.contains(namespace) => Some(format!(
-                "Tenants of namespace {namespace} may not name a server: whoever writes Secrets there would decide where Rowgate logs in; remove \
+                "Tenants of namespace {namespace} may not name a server, since those who write Secrets there would decide where Rowgate logs in; remove \
                  spec.database.serverSecretRef, or let the platform team add the namespace to servers.namespaces of the chart (--server-namespaces)"
             )),
             _ => None,
