@@ -21,6 +21,7 @@ pub struct Meter {
     pub(crate) event_failures: Count,
     pub(crate) looks: Histogram,
     pub(crate) passes: Histogram,
+    pub(crate) left_out: Count,
 }
 
 /// What came from the watches of one kind.
@@ -99,6 +100,9 @@ impl Meter {
                 text.sample(&[("result", result)], count.get());
             }
         }
+        let help = "Passes left out because PostgreSQL had counted no write since the one before.";
+        text.family("rowgate_operator_passes_left_out_total", Kind::Counter, help)
+            .sample(&[], self.left_out.get());
         let help = "1 while this operator holds the Lease and works, else 0.";
         text.family("rowgate_operator_leader", Kind::Gauge, help).sample(&[], u64::from(leads));
         let version = [("version", env!("CARGO_PKG_VERSION"))];

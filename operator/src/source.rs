@@ -296,6 +296,10 @@ impl ResourceSource for KubeSource {
         secrets::write(&self.client, owner, namespace, name, data).await
     }
 
+    fn watches_secrets(&self) -> bool {
+        true
+    }
+
     fn secret_view(&self, namespace: &str, name: &str) -> SecretView {
         self.secrets.secret_view(namespace, name)
     }
@@ -310,6 +314,10 @@ impl ResourceSource for KubeSource {
 
     fn passed(&self, took: Duration) {
         self.shared.meter.passes.observe(took);
+    }
+
+    fn left_out(&self) {
+        self.shared.meter.left_out.add_one();
     }
 
     async fn release(&self, object: &ObjectRef) -> Result<(), SourceError> {

@@ -6,6 +6,7 @@ use sqlx::{Connection as _, PgConnection};
 
 pub use application::{Application, application, held_by_policies};
 pub use holders::{Holder, Named, holders, leftovers, named};
+pub use writes::{Counted, Writes, writes};
 
 use crate::control::replicas;
 use crate::failure::PgError;
@@ -24,6 +25,7 @@ mod records;
 mod relations;
 mod routines;
 mod triggers;
+mod writes;
 
 /// Privileges in `$acl` of an object of `$kind` (as `acldefault` names it) that belongs to `$owner`, as JSON of
 /// [`Acl`](crate::introspect::actual::Acl).

@@ -36,12 +36,14 @@ mod entries;
 pub(crate) mod hang;
 pub(crate) mod job;
 pub(crate) mod pass_slots;
+mod quiet;
 pub(crate) mod replica_poll;
 mod results;
 mod said;
 mod standing;
 
 use entries::{Entry, Orphan};
+use quiet::{Sample, can_rest};
 use said::Subscriptions;
 
 /// The settings of the loop.
@@ -124,6 +126,9 @@ pub async fn run<S: ResourceSource + 'static>(
         polls_again: false,
         next_poll: Instant::now(),
         pace: Backoff::new(AWAITING_INITIAL_BACKOFF),
+        sample: None,
+        sampling: false,
+        next_sample: Instant::now(),
         listing: false,
         next_list: Instant::now(),
         without_object: BTreeSet::new(),
@@ -181,6 +186,8 @@ enum Done {
     Shown(bool),
     Polled(Result<(PgConnection, ReplicaPoll), PgError>),
     Listed(Result<Vec<tenants::Record>, PgError>),
+    /// What servers have counted.
+    Sampled(Box<Sample>),
 }
 
 struct Controller<S> {
@@ -218,6 +225,10 @@ struct Controller<S> {
     polls_again: bool,
     next_poll: Instant,
     pace: Backoff,
+    /// What servers have counted last.
+    sample: Option<Sample>,
+    sampling: bool,
+    next_sample: Instant,
     listing: bool,
     next_list: Instant,
     /// Tenants without an object: if the next snapshot has none either, they are retired.
@@ -272,7 +283,9 @@ impl<S: ResourceSource + 'static> Controller<S> {
         let releases = self.orphans.values().filter_map(|it| it.due);
         let poll = (!self.polling).then_some(self.next_poll);
         let list = (!self.listing).then_some(self.next_list);
-        let all = passes.chain(releases).chain(poll).chain(list);
+        let watches = self.shared.source.watches_secrets();
+        let sample = (watches && !self.sampling).then_some(self.next_sample);
+        let all = passes.chain(releases).chain(poll).chain(list).chain(sample);
         all.min().unwrap_or_else(|| Instant::now() + POLL_INTERVAL)
     }
 
@@ -280,6 +293,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
     fn start(&mut self) {
         let now = Instant::now();
         self.show_said();
+        self.start_sample();
         if !self.polling && self.next_poll <= now {
             self.polling = true;
             let (installation, conn) = (self.shared.installation.clone(), self.control.take());
@@ -308,8 +322,18 @@ impl<S: ResourceSource + 'static> Controller<S> {
             });
         }
         for (uid, entry) in self.entries.iter_mut().filter(|(_, it)| !it.busy() && it.due <= now) {
+            if can_rest(entry, self.sample.as_ref(), &*self.shared.source) {
+                entry.rest(self.resync);
+                self.shared.source.left_out();
+                if let (Some(replicas), Some(state)) = (&self.replicas, &entry.state) {
+                    self.shared.reporter.push(self.statuses.tenant(state, replicas, true));
+                }
+                continue;
+            }
             let Some(memory) = entry.memory.take() else { continue };
-            entry.wanted = false;
+            let sample = self.sample.as_ref().zip(entry.tenant.clone());
+            entry.mark = sample.and_then(|(sample, tenant)| sample.mark(&tenant, entry));
+            (entry.wanted, entry.rests) = (false, false);
             let shared = self.shared.clone();
             let Some(tenant) = entry.tenant.clone() else {
                 let (uid, epoch, spared) = (uid.clone(), memory.epoch, entry.spared.clone());

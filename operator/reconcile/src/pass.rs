@@ -24,7 +24,7 @@ use crate::apply::connection_cache::ConnectionCache;
 use crate::desired::{Desired, annotations, convert};
 use crate::plan::{As, Closed};
 use crate::servers::Servers;
-use crate::source::{ResourceSource, Snapshot, Version};
+use crate::source::{ResourceSource, SecretView, Snapshot, Version};
 use crate::status::report;
 use crate::status::reporter::Reporter;
 use crate::status::{StatusCache, TenantState};
@@ -104,6 +104,11 @@ impl Memory {
     /// Namespaces and names of the Secrets that the last pass found or made, if it came to its end.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (&str, &str)> {
         self.secrets.iter().flat_map(keys::Remembered::names)
+    }
+
+    /// Whether the last pass came to its end, and the Secrets are to be seen as it left them.
+    pub(crate) fn secrets_are_unchanged(&self, view: impl Fn(&str, &str) -> SecretView) -> bool {
+        self.secrets.as_ref().is_some_and(|known| known.are_seen_unchanged(view))
     }
 }
 

@@ -50,6 +50,11 @@ pub trait ResourceSource: Send + Sync {
         SecretView::Unwatched
     }
 
+    /// Whether [`secret_view`](ResourceSource::secret_view) shows Secrets.
+    fn watches_secrets(&self) -> bool {
+        false
+    }
+
     /// Removes a Secret that belongs to `owner`. Another owner's is left alone; one that is not there is no error.
     fn delete_secret(
         &self,
@@ -71,6 +76,9 @@ pub trait ResourceSource: Send + Sync {
 
     /// A pass over one Tenant took this long; for metrics.
     fn passed(&self, _took: Duration) {}
+
+    /// A pass over one Tenant was left out, since nothing had happened; for metrics.
+    fn left_out(&self) {}
 
     /// All is done for an object that is being deleted: it may go. Said again and again until it is gone; an object that is
     /// gone already, or that nothing holds, is no error.

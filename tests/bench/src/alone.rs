@@ -5,5 +5,6 @@ pub(crate) mod events;
 pub(crate) mod exports;
 pub(crate) mod reconcile;
 pub(crate) mod revoked;
+pub(crate) mod scale;
 pub(crate) mod schemas;
 pub(crate) mod unknown_tenants;

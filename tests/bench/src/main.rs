@@ -18,7 +18,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use serde_json::Value;
 
-use alone::{abuse, events, exports, reconcile, revoked, schemas, unknown_tenants};
+use alone::{abuse, events, exports, reconcile, revoked, scale, schemas, unknown_tenants};
 use peer::{Ask, Peer};
 use rounds::{Contestant, Work};
 use stage::Stage;
@@ -32,7 +32,7 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or abuse, events, exports, reconcile, revoked, schemas and unknown-tenants, each of which runs by itself only
+    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or abuse, events, exports, reconcile, revoked, scale, schemas and unknown-tenants, each of which runs by itself only
     #[arg(long)]
     only: Option<String>,
     /// How many objects there are while reconciling is measured, and how many permission sets with schemas
@@ -98,6 +98,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         None if cli.only.as_deref() == Some("revoked") => {
             revoked::run().await;
+            Ok(())
+        }
+        None if cli.only.as_deref() == Some("scale") => {
+            scale::run(cli.objects).await;
             Ok(())
         }
         None if cli.only.as_deref() == Some("schemas") => schemas::run(cli.objects).await,

@@ -7,6 +7,7 @@ mod leading;
 mod outage;
 mod paused;
 mod reading;
+mod resting;
 mod secrets;
 mod servers;
 mod shop;

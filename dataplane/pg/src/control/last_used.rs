@@ -1,6 +1,6 @@
 //! When keys were last used, in the control database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -34,6 +34,14 @@ pub async fn note(conn: &mut PgConnection, mut uses: Vec<KeyUse>) -> Result<(), 
         insert.bind(&tenants).bind(&keys).bind(&ages).execute(&mut *conn).await?;
     }
     Ok(())
+}
+
+/// The tenants of which a key was used within this time.
+pub async fn used_within(conn: &mut PgConnection, time: Duration) -> Result<BTreeSet<Ulid>, PgError> {
+    let text =
+        "select distinct tenant from control.key_uses where now() - $1 * interval '1 second' < used_at";
+    let rows: Vec<String> = sqlx::query_scalar(text).bind(time.as_secs_f64()).fetch_all(conn).await?;
+    Ok(rows.into_iter().filter_map(|id| id.parse().ok()).collect())
 }
 
 /// When each key of a tenant was last used, as far as that is known.

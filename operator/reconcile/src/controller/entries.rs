@@ -9,6 +9,7 @@ use rowgate_crds::{ApiKey, Kind, Reason, Relationship, Tenant, WebhookSubscripti
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::quiet::Mark;
 use super::standing::Standing;
 use super::{Controller, Done, RETRY_DELAY};
 use crate::entropy;
@@ -33,6 +34,14 @@ pub(super) struct Entry {
     /// `None`: a pass is under way.
     pub(super) memory: Option<Memory>,
     pub(super) due: Instant,
+    /// When a key or secret is due, by the last pass.
+    pub(super) dated: Option<Instant>,
+    /// What its server had counted before the last pass over it.
+    pub(super) mark: Option<Mark>,
+    /// When that pass ended.
+    pub(super) compared: Option<Instant>,
+    /// The last pass was left out.
+    pub(super) rests: bool,
     /// Something changed since the pass began.
     pub(super) wanted: bool,
     pub(super) slow: bool,
@@ -64,6 +73,10 @@ impl Entry {
             state: None,
             memory: Some(memory),
             due: Instant::now(),
+            dated: None,
+            mark: None,
+            compared: None,
+            rests: false,
             wanted: false,
             slow: false,
             backoff: Backoff::new(RETRY_DELAY),
@@ -104,10 +117,19 @@ impl Entry {
         };
         // a moment later than the database said: what is looked for has come then
         let dated = state.next_due.map(|it| it + super::AWAITING_MAX_BACKOFF);
+        self.dated = dated.map(|it| now + it);
+        self.compared = Some(now);
         let due = now + dated.map_or(pause, |it| it.min(pause));
         // never before what was asked for meanwhile
         self.due = if self.wanted { now } else { due };
         (self.state, self.memory) = (Some(state), Some(memory));
+    }
+
+    /// In place of a pass that would find what the last one found.
+    pub(super) fn rest(&mut self, resync: Duration) {
+        self.rests = true;
+        let due = Instant::now() + resync.mul_f64(entropy::between(0.85, 0.95));
+        self.due = self.dated.map_or(due, |it| it.min(due));
     }
 
     /// After a pass over an object that no longer exists: it is retired at once.

@@ -60,6 +60,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
                     self.entries.keys().for_each(|uid| self.statuses.revise(uid));
                 }
             }
+            Done::Sampled(sample) => self.sampled(*sample),
             Done::Listed(listed) => {
                 self.listing = false;
                 self.next_list =

@@ -49,6 +49,14 @@ impl Remembered {
     pub(super) fn names(&self) -> impl Iterator<Item = (&str, &str)> {
         self.keys.values().map(|known| (self.namespace.as_str(), &*known.name))
     }
+
+    /// Whether each of them is to be seen, in the version that it had then.
+    pub(super) fn are_seen_unchanged(&self, view: impl Fn(&str, &str) -> SecretView) -> bool {
+        self.keys.values().all(|known| {
+            let SecretView::Present(version) = view(&self.namespace, &known.name) else { return false };
+            known.version.as_ref() == Some(&version)
+        })
+    }
 }
 
 /// Keys whose Secret holds a key string that the database does not know yet, and that replaces one it knows.

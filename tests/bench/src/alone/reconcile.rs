@@ -91,7 +91,7 @@ pub(crate) async fn run(n_objects: usize) {
     );
 }
 
-async fn make(namespace: &Namespace<'_>, objects: Vec<(&str, Value)>) {
+pub(super) async fn make(namespace: &Namespace<'_>, objects: Vec<(&str, Value)>) {
     let mut objects = objects.into_iter();
     loop {
         let some: Vec<_> = objects.by_ref().take(AT_ONCE).collect();
