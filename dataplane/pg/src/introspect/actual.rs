@@ -101,8 +101,8 @@ pub struct TenantDb {
     pub default_acl: BTreeMap<char, Acl>,
     /// The same within one schema; these add to the former and never take away.
     pub default_acl_in: BTreeMap<(String, char), Acl>,
-    /// Names of the extensions that are installed.
-    pub extensions: BTreeSet<String>,
+    /// The lines that take from PUBLIC what shows it the statements of all databases of the server.
+    pub shown_statements: Vec<String>,
     /// What PUBLIC may do in `pg_catalog` that nothing needs, as [`hardening`](crate::hardening) gives it.
     pub public_rights: Vec<String>,
 }

@@ -89,8 +89,18 @@ pub(super) async fn default_acl_in(
     Ok(rows.into_iter().filter_map(entry).collect())
 }
 
-pub(super) async fn extensions(conn: &mut PgConnection) -> Result<BTreeSet<String>, PgError> {
-    let names: Vec<String> =
-        sqlx::query_scalar("select extname::text from pg_extension").fetch_all(conn).await?;
-    Ok(names.into_iter().collect())
+/// What shows PUBLIC the statements of all databases of the server, as the lines that take it away.
+pub(super) async fn shown_statements(conn: &mut PgConnection) -> Result<Vec<String>, PgError> {
+    let lines = sqlx::query_scalar(
+        "select case when c.oid is not null then format('revoke all on %s from public;', c.oid::regclass) \
+                     else format('revoke all on function %s from public;', p.oid::regprocedure) end \
+         from pg_extension e \
+         join pg_depend d on d.refclassid = 'pg_extension'::regclass and d.refobjid = e.oid and d.deptype = 'e' \
+         left join pg_class c on d.classid = 'pg_class'::regclass and c.oid = d.objid \
+         left join pg_proc p on d.classid = 'pg_proc'::regclass and p.oid = d.objid \
+         where e.extname = 'pg_stat_statements' \
+           and exists (select from aclexplode(coalesce(c.relacl, p.proacl, acldefault('f', p.proowner))) a where a.grantee = 0) \
+         order by 1",
+    );
+    Ok(lines.fetch_all(conn).await?)
 }

@@ -90,11 +90,12 @@ pub(super) fn accept<'a>(
 ) -> (BTreeMap<EntityName, Accepted<'a>>, Refused) {
     let mut accepted = BTreeMap::new();
     let mut refused = Refused::default();
-    if db.extensions.contains("pg_stat_statements") {
-        refused.problems.push(Finding::new(
-            Reason::ExtensionRefused,
-            "the database has the extension pg_stat_statements, which shows other tenants' statements; drop it",
-        ));
+    if !db.shown_statements.is_empty() {
+        let lines = db.shown_statements.join(" ");
+        let message = format!(
+            "the extension pg_stat_statements of the database shows PUBLIC, and so every key, the statements of other tenants; drop it, or let a superuser run there: {lines}"
+        );
+        refused.problems.push(Finding::new(Reason::ExtensionRefused, message));
         return (accepted, refused);
     }
     for spec in &desired.entities {

@@ -36,8 +36,7 @@ pub(super) fn cases() -> Vec<Case> {
             Reason::ExtensionRefused,
             "an extension that shows what others ask",
             "pg_stat_statements",
-            // our PostgreSQL for tests comes without it, so its row alone stands for it
-            "insert into pg_extension values (99999, 'pg_stat_statements', 10, 2200, true, '1.12', null, null)",
+            "create extension pg_stat_statements schema public version '1.10'",
         ),
         Case {
             manifest: tenant("mars", &claims("earth"), &[NOTES]),

@@ -101,10 +101,13 @@ async fn what_stands_in_the_database_is_told_until_it_is_mended(on: On) {
     for (spoil, mend, part) in [
         (format!("alter role {role} createdb"), format!("alter role {role} nocreatedb"), "nocreatedb;"),
         (
-            // our PostgreSQL for tests comes without it, so its row alone stands for it
-            "insert into pg_extension values (99999, 'pg_stat_statements', 10, 2200, true, '1.12', null, null)".to_owned(),
-            "delete from pg_extension where extname = 'pg_stat_statements'".to_owned(),
-            "drop it",
+            "create extension pg_stat_statements".to_owned(),
+            "do $$ declare o oid; begin for o in select objid from pg_depend d join pg_extension e on e.oid = d.refobjid and d.deptype = 'e' \
+                 and e.extname = 'pg_stat_statements' loop \
+                 if exists (select from pg_class where oid = o) then execute format('revoke all on %s from public', o::regclass); end if; \
+                 if exists (select from pg_proc where oid = o) then execute format('revoke all on function %s from public', o::regprocedure); end if; \
+                 end loop; end $$".to_owned(),
+            "let a superuser run there: revoke all on",
         ),
         (
             "alter table app.notes owner to rowgate_superuser".to_owned(),
