@@ -5,23 +5,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use rowgate_core::name::Ulid;
 use rowgate_crds::Tenant;
+use rowgate_pg::connect::session;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::last_used;
 use rowgate_pg::introspect::{self, Counted, Writes};
-use tokio::time::Instant;
+use sqlx::PgConnection;
+use tokio::time::{Instant, timeout};
 
 use super::entries::Entry;
 use super::job::Shared;
 use super::{Controller, Done};
+use crate::entropy;
 use crate::pass::{PassError, is_deleting};
 use crate::source::ResourceSource;
 
-/// How often servers are asked what they have counted. A session that goes on adds its numbers at the latest 10 s after its commit.
+/// How often servers are asked what they have counted. A session adds its numbers once it is idle, at the latest 10 s after that.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
-/// After this long a tenant is compared whatever was counted: a superuser's session may count nothing, and events grow old.
+/// After this long a tenant is compared whatever was counted: a session that is never idle adds nothing, nor does one of a superuser that
+/// says so, and events grow old.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(600);
+/// How long one server may take to answer.
+const SAMPLE_TIMEOUT: Duration = Duration::from_secs(3);
 /// A key that was used within this time has a status that changes. Data planes say it once a minute.
 const USE_INTERVAL: Duration = Duration::from_secs(150);
 
@@ -32,9 +39,13 @@ type ServerName = Option<(String, String)>;
 pub(super) struct Sample {
     at: Instant,
     servers: BTreeMap<ServerName, (Arc<Installation>, Writes)>,
+    /// One session of each server, for the next sample: when a server read its files differs by session.
+    sessions: Sessions,
     /// Tenants of which a key was used lately.
     used: BTreeSet<Ulid>,
 }
+
+type Sessions = BTreeMap<ServerName, (Arc<Installation>, PgConnection)>;
 
 /// The numbers of one tenant: those of its database, and of what its server's databases share.
 pub(super) struct Mark {
@@ -52,14 +63,22 @@ impl PartialEq for Mark {
 }
 
 impl Sample {
-    /// Asks each of these servers. One that does not answer is left out.
-    async fn take<S: ResourceSource>(shared: &Shared<S>, names: BTreeSet<ServerName>) -> Sample {
+    /// Asks each of these servers, by `sessions` of before. One that does not answer is left out.
+    async fn take<S: ResourceSource>(
+        shared: &Shared<S>,
+        names: BTreeSet<ServerName>,
+        mut sessions: Sessions,
+    ) -> Sample {
         let at = Instant::now();
-        let mut servers = BTreeMap::new();
-        for name in names {
-            if let Ok(counted) = counted(shared, &name).await {
-                servers.insert(name, counted);
-            }
+        let asked = names.into_iter().map(|name| {
+            let session = sessions.remove(&name);
+            async move { (timeout(SAMPLE_TIMEOUT, counted(shared, &name, session)).await, name) }
+        });
+        let (mut servers, mut sessions) = (BTreeMap::new(), BTreeMap::new());
+        for (counted, name) in join_all(asked).await {
+            let Ok(Ok((server, writes, session))) = counted else { continue };
+            servers.insert(name.clone(), (server.clone(), writes));
+            sessions.insert(name, (server, session));
         }
         let used = async {
             let operator = shared.installation.operator();
@@ -69,8 +88,8 @@ impl Sample {
             Ok::<_, PassError>(used)
         };
         match used.await {
-            Ok(used) => Sample { at, servers, used },
-            Err(_) => Sample { at, servers: BTreeMap::new(), used: BTreeSet::new() },
+            Ok(used) => Sample { at, servers, sessions, used },
+            Err(_) => Sample { at, servers: BTreeMap::new(), sessions, used: BTreeSet::new() },
         }
     }
 
@@ -85,26 +104,40 @@ impl Sample {
         entry.state.as_ref().and_then(|state| state.id.as_ref()).is_some_and(|id| self.used.contains(id))
     }
 
-    /// Whether nothing has happened to the tenant since the last pass over it began.
-    fn is_as_marked(&self, entry: &Entry) -> bool {
+    /// What has happened to the tenant since the last pass over it began.
+    fn happened(&self, entry: &Entry) -> Happened {
         let now = entry.tenant.as_ref().and_then(|tenant| self.mark(tenant, entry));
-        now.is_some() && now == entry.mark && !self.is_used(entry)
+        match now.zip(entry.mark.as_ref()) {
+            Some((now, before)) if now.database != before.database => Happened::ToIt,
+            Some((now, before)) if now == *before && !self.is_used(entry) => Happened::Nothing,
+            _ => Happened::Perhaps,
+        }
     }
+}
+
+#[derive(PartialEq)]
+enum Happened {
+    Nothing,
+    /// In what databases share, or it cannot be told.
+    Perhaps,
+    ToIt,
 }
 
 async fn counted<S: ResourceSource>(
     shared: &Shared<S>,
     name: &ServerName,
-) -> Result<(Arc<Installation>, Writes), PassError> {
+    session: Option<(Arc<Installation>, PgConnection)>,
+) -> Result<(Arc<Installation>, Writes, PgConnection), PassError> {
     let server = match name {
         None => shared.installation.clone(),
         Some((namespace, name)) => shared.servers.named(&*shared.source, namespace, name).await?,
     };
-    let operator = server.operator();
-    let mut conn = shared.connections.connect(&operator).await?;
+    let mut conn = match session {
+        Some((known, conn)) if Arc::ptr_eq(&known, &server) => conn,
+        _ => session::connect(&server.operator()).await?,
+    };
     let writes = introspect::writes(&mut conn).await?;
-    shared.connections.keep(operator, conn);
-    Ok((server, writes))
+    Ok((server, writes, conn))
 }
 
 fn server_of(tenant: &Tenant) -> ServerName {
@@ -122,17 +155,21 @@ pub(super) fn can_rest<S: ResourceSource>(entry: &Entry, sample: Option<&Sample>
         && is_recent
         && !is_dated
         && is_in_order(entry)
-        && sample.is_as_marked(entry)
+        && sample.happened(entry) == Happened::Nothing
         && entry.memory.as_ref().is_some_and(|memory| memory.secrets_are_unchanged(view))
 }
 
-/// Whether the last pass left nothing to do or to say again, and the tenant has nothing that time or other Secrets change.
+/// Whether the last pass tried all passwords and left nothing to do or to say again, and the tenant has nothing that time or other Secrets
+/// change.
 fn is_in_order(entry: &Entry) -> bool {
     let (Some(state), Some(tenant)) = (&entry.state, &entry.tenant) else { return false };
     let findings = state.keys.iter().map(|key| &key.findings).chain([&state.findings]);
     let beside = entry.inputs.keys.iter().any(|key| is_deleting(&key.metadata))
         || entry.inputs.relationships.iter().any(|it| is_deleting(&it.metadata));
     state.done
+        && entry.whole
+        && state.login_failure.is_none()
+        && state.events.as_ref().is_none_or(|(is_well, _)| *is_well)
         && !beside
         && findings.into_iter().all(|it| it.retry.is_none() && it.stalled.is_empty())
         && tenant.spec.database.migrations.is_none()
@@ -147,9 +184,16 @@ impl<S: ResourceSource + 'static> Controller<S> {
             return;
         }
         self.sampling = true;
-        let tenants = self.entries.values().filter_map(|entry| entry.tenant.as_ref());
-        let (shared, names) = (self.shared.clone(), tenants.map(|tenant| server_of(tenant)).collect());
-        self.jobs.spawn(async move { Done::Sampled(Box::new(Sample::take(&shared, names).await)) });
+        // those of other tenants are not asked, or even opened, for this
+        let asking = self.entries.values().filter(|entry| is_in_order(entry));
+        let names =
+            asking.filter_map(|entry| entry.tenant.as_ref()).map(|tenant| server_of(tenant)).collect();
+        let sessions = self.sample.as_mut().map(|sample| std::mem::take(&mut sample.sessions));
+        let shared = self.shared.clone();
+        self.jobs.spawn(async move {
+            let sample = Box::pin(Sample::take(&shared, names, sessions.unwrap_or_default())).await;
+            Done::Sampled(Box::new(sample))
+        });
     }
 
     /// Tenants whose passes are left out are due as soon as something has happened to them.
@@ -157,9 +201,14 @@ impl<S: ResourceSource + 'static> Controller<S> {
         let now = Instant::now();
         (self.sampling, self.next_sample) = (false, now + SAMPLE_INTERVAL.min(self.resync.mul_f64(0.2)));
         for entry in self.entries.values_mut().filter(|it| it.rests && !it.busy()) {
-            if !sample.is_as_marked(entry) {
-                (entry.rests, entry.due) = (false, now);
+            let happened = sample.happened(entry);
+            if happened == Happened::Nothing {
+                continue;
             }
+            entry.rests = false;
+            // a role or a grant anywhere on a server concerns all its tenants a little, and they must not come all at once
+            let spread = self.resync.mul_f64(entropy::between(0.0, 0.4));
+            entry.due = entry.due.min(if happened == Happened::ToIt { now } else { now + spread });
         }
         self.sample = Some(sample);
     }

@@ -59,7 +59,7 @@ async fn what_has_not_changed_is_not_compared_and_what_changes_is_repaired() {
             member,
             format!(
                 "do $$ declare r text; begin for r in select rolname from pg_roles where rolname ~ '^key_' loop \
-                 execute format('revoke %I from t{id}_auth cascade', r); end loop; end $$"
+                 execute format('revoke %I from t{id}_auth granted by t{id}_keys cascade', r); end loop; end $$"
             ),
         ),
     ] {
