@@ -56,7 +56,13 @@ pub(crate) async fn run(n_tenants: usize) {
     }
     let kubeconfig = namespace.kubeconfig_for(ACCOUNT).await;
     namespace.apply(&rowgate_tests::servers::operator::rights(namespace.name())).await.ok();
-    let operator = Operator::start_with(&kubeconfig, namespace.name(), &servers[0].url(), "bench", &[]);
+    let operator = Operator::start_with(
+        &kubeconfig,
+        namespace.name(),
+        &servers[0].url(),
+        "bench",
+        &["--server-namespaces=*"],
+    );
     operator.leads().await;
     let planes = vec![
         operator.data_plane(&namespace, &servers[0]).await,
