@@ -332,7 +332,7 @@ impl<S: ResourceSource + 'static> Controller<S> {
             }
             let Some(memory) = entry.memory.take() else { continue };
             let sample = self.sample.as_ref().zip(entry.tenant.clone());
-            entry.mark = sample.and_then(|(sample, tenant)| sample.mark(&tenant, entry));
+            entry.counters = sample.and_then(|(sample, tenant)| sample.counters(&tenant, entry));
             (entry.wanted, entry.rests) = (false, false);
             let shared = self.shared.clone();
             let Some(tenant) = entry.tenant.clone() else {

@@ -1,11 +1,9 @@
 //! A real Kubernetes API server, and what stands in it.
 
 mod admission;
-mod executed;
 mod harness;
 mod leading;
 mod outage;
-mod paused;
 mod reading;
 mod resting;
 mod secrets;

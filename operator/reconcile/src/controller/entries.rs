@@ -9,7 +9,7 @@ use rowgate_crds::{ApiKey, Kind, Reason, Relationship, Tenant, WebhookSubscripti
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::quiet::Mark;
+use super::quiet::Counters;
 use super::standing::Standing;
 use super::{Controller, Done, RETRY_DELAY};
 use crate::entropy;
@@ -37,7 +37,7 @@ pub(super) struct Entry {
     /// When a key or secret is due, by the last pass.
     pub(super) dated: Option<Instant>,
     /// What its server had counted before the last pass over it.
-    pub(super) mark: Option<Mark>,
+    pub(super) counters: Option<Counters>,
     /// When that pass ended.
     pub(super) compared: Option<Instant>,
     /// The last pass was left out.
@@ -74,7 +74,7 @@ impl Entry {
             memory: Some(memory),
             due: Instant::now(),
             dated: None,
-            mark: None,
+            counters: None,
             compared: None,
             rests: false,
             wanted: false,

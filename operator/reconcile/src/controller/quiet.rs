@@ -48,14 +48,14 @@ pub(super) struct Sample {
 type Sessions = BTreeMap<ServerName, (Arc<Installation>, PgConnection)>;
 
 /// The numbers of one tenant: those of its database, and of what its server's databases share.
-pub(super) struct Mark {
+pub(super) struct Counters {
     server: Arc<Installation>,
     shared: Counted,
     database: Counted,
 }
 
-impl PartialEq for Mark {
-    fn eq(&self, other: &Mark) -> bool {
+impl PartialEq for Counters {
+    fn eq(&self, other: &Counters) -> bool {
         Arc::ptr_eq(&self.server, &other.server)
             && self.shared == other.shared
             && self.database == other.database
@@ -94,10 +94,10 @@ impl Sample {
     }
 
     /// As it is now, for the next pass over this tenant. `None`: nothing is known of it.
-    pub(super) fn mark(&self, tenant: &Tenant, entry: &Entry) -> Option<Mark> {
+    pub(super) fn counters(&self, tenant: &Tenant, entry: &Entry) -> Option<Counters> {
         let (server, writes) = self.servers.get(&server_of(tenant))?;
         let database = writes.databases.get(&entry.state.as_ref()?.database)?.clone();
-        Some(Mark { server: server.clone(), shared: writes.shared.clone(), database })
+        Some(Counters { server: server.clone(), shared: writes.shared.clone(), database })
     }
 
     fn is_used(&self, entry: &Entry) -> bool {
@@ -106,8 +106,8 @@ impl Sample {
 
     /// What has happened to the tenant since the last pass over it began.
     fn happened(&self, entry: &Entry) -> Happened {
-        let now = entry.tenant.as_ref().and_then(|tenant| self.mark(tenant, entry));
-        match now.zip(entry.mark.as_ref()) {
+        let now = entry.tenant.as_ref().and_then(|tenant| self.counters(tenant, entry));
+        match now.zip(entry.counters.as_ref()) {
             Some((now, before)) if now.database != before.database => Happened::ToIt,
             Some((now, before)) if now == *before && !self.is_used(entry) => Happened::Nothing,
             _ => Happened::Perhaps,

@@ -10,6 +10,9 @@ use rowgate_tests::servers::reconciler::DONE;
 use rowgate_tests::wait::until;
 use serde_json::Value;
 
+mod executed;
+pub(super) mod paused;
+
 const TENANT: &str = "
 apiVersion: rowgate.dev/v1alpha1
 kind: Tenant

@@ -7,7 +7,7 @@ use rowgate_tests::servers::reconciler::DONE;
 use rowgate_tests::wait::until;
 use serde_json::{Value, json};
 
-use super::paused::{TENANT, keys};
+use super::leading::paused::{TENANT, keys};
 
 /// Passes that were made, and that were left out.
 async fn counts(operator: &Operator) -> Option<(f64, f64)> {

@@ -7,7 +7,7 @@ use rowgate_tests::servers::reconciler::DONE;
 use rowgate_tests::wait::until;
 use serde_json::Value;
 
-use super::paused::{TENANT, keys};
+use super::leading::paused::{TENANT, keys};
 use super::shop::key;
 
 const NAMES: [&str; 2] = ["one", "two"];

@@ -7,7 +7,7 @@ use rowgate_tests::servers::postgres::{Server, rows};
 use rowgate_tests::servers::reconciler::DONE;
 use serde_json::json;
 
-use super::paused::TENANT;
+use super::leading::paused::TENANT;
 
 /// Seen to fail without the look at the list.
 #[tokio::test]

@@ -19,7 +19,7 @@ const STOPPED: Duration = Duration::from_secs(30);
 const FIRST: &str = "127.0.0.1";
 const SECOND: &str = "[local]";
 
-pub(super) const TENANT: &str = "
+pub(in crate::kubernetes::cluster) const TENANT: &str = "
 apiVersion: rowgate.dev/v1alpha1
 kind: Tenant
 metadata: {name: shop}
@@ -34,7 +34,7 @@ data: {schema.sql: 'create table orders (id integer primary key)'}
 ";
 
 /// Keys with a role of their own each.
-pub(super) fn keys(names: &[String]) -> String {
+pub(in crate::kubernetes::cluster) fn keys(names: &[String]) -> String {
     let key = |name: &String| {
         let spec = json!({
             "tenantRef": { "name": "shop" },
