@@ -37,8 +37,7 @@ pub(crate) async fn run(n_objects: usize) {
 
     let script = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "s" }, "data": { "schema.sql": SCRIPT } });
     make(&namespace, vec![("configmaps", script)]).await;
-    let recording = namespace.record("apikeys").await;
-    let mut served = Served { recording, seen: 0, at: HashMap::new() };
+    let mut served = Served::watch(&namespace).await;
     let began = Instant::now();
     make(&namespace, (0..N_TENANTS).map(|n| ("tenants", tenant(n))).collect()).await;
     let names: Vec<String> = (N_TENANTS..n_objects).map(|n| format!("key-{n}")).collect();
@@ -109,15 +108,20 @@ pub(super) async fn make(namespace: &Namespace<'_>, objects: Vec<(&str, Value)>)
 }
 
 /// When a watch has first shown of each key that it is served.
-struct Served {
+pub(super) struct Served {
     recording: Recording,
     seen: usize,
     at: HashMap<String, Timestamp>,
 }
 
 impl Served {
+    /// Of the ApiKeys of this namespace, from now on.
+    pub(super) async fn watch(namespace: &Namespace<'_>) -> Served {
+        Served { recording: namespace.record("apikeys").await, seen: 0, at: HashMap::new() }
+    }
+
     /// When this one was; waits for it.
-    async fn when(&mut self, name: &str) -> Timestamp {
+    pub(super) async fn when(&mut self, name: &str) -> Timestamp {
         let deadline = Instant::now() + Duration::from_secs(600);
         loop {
             let at = &mut self.at;

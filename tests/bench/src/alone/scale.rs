@@ -8,11 +8,10 @@ use rowgate_tests::servers::cluster::{Cluster, Namespace};
 use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::servers::operator::{ACCOUNT, Operator};
 use rowgate_tests::servers::postgres::{Server, execute, rows};
-use rowgate_tests::servers::reconciler::ready;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::reconcile::make;
+use super::reconcile::{Served, make};
 use crate::account;
 use crate::load::{self, Outcome, Requests};
 
@@ -72,11 +71,12 @@ pub(crate) async fn run(n_tenants: usize) {
 
     let script = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "s" }, "data": { "schema.sql": SCRIPT } });
     make(&scene.namespace, vec![("configmaps", script)]).await;
+    let mut keys = Served::watch(&scene.namespace).await;
     let began = Instant::now();
     make(&scene.namespace, (0..n_tenants).map(|n| ("tenants", tenant(n))).collect()).await;
     make(&scene.namespace, (0..n_tenants).map(|n| ("apikeys", key(n))).collect()).await;
     for n in 0..n_tenants {
-        scene.is_served(&format!("key-{n}")).await;
+        keys.when(&format!("key-{n}")).await;
     }
     let served = began.elapsed().as_secs_f64();
     // every tenant has been looked at since it was served, and its counters have come to rest
@@ -88,18 +88,6 @@ pub(crate) async fn run(n_tenants: usize) {
 }
 
 impl Scene<'_> {
-    async fn is_served(&self, name: &str) {
-        let deadline = Instant::now() + Duration::from_secs(3600);
-        loop {
-            let object = self.namespace.get("apikeys", name).await.unwrap_or_default();
-            if ready(&object["status"]).0 == "Served" {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{name} is not served: {object}");
-            sleep(Duration::from_millis(200)).await;
-        }
-    }
-
     async fn passes(&self) -> f64 {
         self.operator.metric("rowgate_operator_pass_duration_seconds_count").await.unwrap_or_default()
     }
