@@ -206,9 +206,11 @@ impl<S: ResourceSource + 'static> Controller<S> {
                 continue;
             }
             entry.rests = false;
-            // a role or a grant anywhere on a server concerns all its tenants a little, and they must not come all at once
+            // a role or a grant anywhere on a server concerns all its tenants a little: they must not come all at once, nor more often than
+            // those that never rest
             let spread = self.resync.mul_f64(entropy::between(0.0, 0.4));
-            entry.due = entry.due.min(if happened == Happened::ToIt { now } else { now + spread });
+            let next = entry.compared.map_or(now, |at| now.max(at + self.resync)) + spread;
+            entry.due = entry.due.min(if happened == Happened::ToIt { now } else { next });
         }
         self.sample = Some(sample);
     }
