@@ -60,7 +60,7 @@ pub(crate) async fn run(n_tenants: usize) {
         namespace.name(),
         &servers[0].url(),
         "bench",
-        &["--server-namespaces=*"],
+        &["--server-namespaces=*", "--resync-seconds", &LOOK_SECONDS.to_string()],
     );
     operator.leads().await;
     let planes = vec![
