@@ -181,6 +181,11 @@ impl World {
     /// As [`World::start`], with further flags.
     pub async fn start_with(&mut self, change: impl FnOnce(&mut Command)) {
         self.spawn(change);
+        self.greets().await;
+    }
+
+    /// Waits until the process has greeted.
+    pub async fn greets(&mut self) {
         let ready = self.ready_file();
         until("the greeting of standalone", async || {
             let ended = self.child.as_mut().expect("it was spawned").try_wait().expect("it is our child");

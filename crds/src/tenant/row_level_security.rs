@@ -4,7 +4,7 @@ use kube_derive::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Exactly one of `policies`, `existing` and `none`. The table is ENABLEd in every case.
+/// Exactly one of `policies`, `existing` and `none`, and `replace` beside `policies` or `none`. The table is ENABLEd in every case.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[x_kube(
     crates(kube_core = "::kube_core"),
@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
         .message("rowLevelSecurity takes exactly one of policies, existing: true and none: true; leave it out to show no row"),
     validation = Rule::new("(!has(self.existing) || self.existing) && (!has(self.none) || self.none)")
         .message("existing and none can only be true; leave them out otherwise"),
+    validation = Rule::new("!has(self.replace) || (self.replace && !has(self.existing))")
+        .message("replace can only be true, and not beside existing, which keeps the policies; leave it out otherwise"),
 )]
 pub struct RowLevelSecurity {
     /// The table's policies; any other policy is removed. A row is shown when one policy allows it and every restrictive
@@ -26,6 +28,11 @@ pub struct RowLevelSecurity {
     /// `true`: every row is shown to every key that may read the entity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub none: Option<bool>,
+    /// `true`: in a database that was there before (`database.create: false`), policies that the application has on the table hold for its
+    /// own roles alone, and for PUBLIC again when the table is given back. In a database that Rowgate made other policies are
+    /// removed either way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replace: Option<bool>,
 }
 
 /// What a [`RowLevelSecurity`] that was admitted says.

@@ -188,6 +188,7 @@ fn tenants() -> Vec<Case> {
 fn entities() -> Vec<Case> {
     let choice = ".rowLevelSecurity: rowLevelSecurity takes exactly one of policies, existing: true and none: true; \
                   leave it out to show no row";
+    let replace = ".rowLevelSecurity: replace can only be true, and not beside existing, which keeps the policies; leave it out otherwise";
     let policy =
         ".rowLevelSecurity.policies[0]: a policy takes either column together with equals, or expression";
     let equals = ".rowLevelSecurity.policies[0].equals: equals takes exactly one of claim and literal";
@@ -227,6 +228,10 @@ fn entities() -> Vec<Case> {
         ),
         ("rowLevelSecurity: {existing: true}", ""),
         ("rowLevelSecurity: {none: true}", ""),
+        ("rowLevelSecurity: {none: true, replace: true}", ""),
+        ("rowLevelSecurity: {replace: true}", choice),
+        ("rowLevelSecurity: {none: true, replace: false}", replace),
+        ("rowLevelSecurity: {existing: true, replace: true}", replace),
         ("rowLevelSecurity: {policies: [{name: a, expression: 'true', restrictive: true, check: x}]}", ""),
         (
             "rowLevelSecurity: {policies: [{name: a, column: b, equals: {claim: c}, roles: [d], actions: [read]}]}",

@@ -153,7 +153,7 @@ impl Attempt for Select<'_> {
 /// to find before it has a right to check.
 pub(crate) fn may(context: &KeyContext, request: &SqlRequest) -> Result<(), RetryReason> {
     if !context.writes_sql() {
-        let what = "this tenant's database is an application's, in which PUBLIC may use what the application made, so that no SQL of callers runs there; read its entities, or export one";
+        let what = "PUBLIC may execute or read something in this tenant's database that no policy filters (a warning of the Tenant names it), so that no SQL of callers runs there; read its entities, or export one";
         return Err(RetryReason::Refused(Problem::new(Code::Forbidden, what)));
     }
     if context.unreadable(&request.select).is_some() {

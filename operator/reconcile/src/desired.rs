@@ -75,6 +75,8 @@ pub struct EntitySpec {
     /// Its routine may be SECURITY DEFINER, and a view may call such functions.
     pub allow_definer: bool,
     pub security: Security,
+    /// Policies of an application hold for its own roles alone.
+    pub replaces_policies: bool,
 }
 
 /// `rowLevelSecurity` of an entity.

@@ -2,6 +2,7 @@
 //! and everything is given back.
 
 mod applications;
+mod callers;
 mod command;
 mod example;
 mod fixture;
@@ -9,4 +10,5 @@ mod given_back;
 mod observe;
 mod protected;
 mod refused;
+mod replaced;
 mod served;

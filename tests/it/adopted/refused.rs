@@ -37,10 +37,16 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "entities[customers]: app.totals is a view of the application, which PostgreSQL reads with its owner's rights, past every policy; expose the tables that it reads",
     ),
     (
-        "select",
+        "create function app.total() returns bigint security definer language sql as 'select count(*) from app.orders'",
+        "    - {name: customers, kind: Procedure, source: {schema: app, object: totals}}\n",
+        "SourceUnsupported",
+        "entities[customers]: no function of this database is called, because PUBLIC may execute app.total() (SECURITY DEFINER), which no policy filters; grant that to the roles that need it, then take it from PUBLIC: revoke execute on routine app.total() from public;",
+    ),
+    (
+        "drop function app.total()",
         "    - {name: customers, kind: Procedure, source: {schema: app, object: touch}}\n",
         "SourceUnsupported",
-        "entities[customers]: functions of the application are not called; expose the tables",
+        "entities[customers]: app.touch() is a trigger function, which only triggers can call; expose another function",
     ),
     (
         "select",

@@ -1,7 +1,6 @@
 //! While it is adopted: who sees which rows.
 
 use futures_util::TryStreamExt as _;
-use rowgate_tests::client::Client;
 use rowgate_tests::servers::postgres::{attempt, execute, rows};
 use rowgate_tests::wait::until;
 use serde_json::json;
@@ -52,11 +51,6 @@ async fn an_application_goes_on_and_keys_see_what_their_policies_say() {
     })
     .await;
     assert_eq!(count(&all, "orders").await, 91);
-
-    let url = format!("{}/api/ddl/sql", world.url());
-    let headers = [("X-API-Key", &*all), ("Content-Type", "application/json")];
-    let sql = Client::new().send("POST", &url, &headers, r#"{"query": "select 1 as one"}"#).await;
-    assert_eq!((sql.status.as_u16(), &sql.json()["error"]["code"]), (403, &json!("Forbidden")), "{sql:?}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use rowgate_tests::client::Client;
 use rowgate_tests::servers::postgres::rows;
+use rowgate_tests::wait::until;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -89,13 +90,27 @@ fn difference(before: &Value, after: &Value) -> String {
 
 #[tokio::test]
 async fn no_text_shows_what_its_key_may_not_see_or_leaves_a_trace() {
-    let lab = Lab::open().await;
+    shows_nothing_more(&Lab::open().await, &[("north", ""), ("plain", "hidden_south")]).await;
+}
+
+#[tokio::test]
+async fn nor_does_one_in_the_database_of_an_application() {
+    let lab = Lab::adopted().await;
+    until("SQL of callers", async || {
+        (lab.ask("north", "select 1 as a", json!({})).await.status == 200).then_some(())
+    })
+    .await;
+    shows_nothing_more(&lab, &[("north", "")]).await;
+}
+
+/// `keys`: each with what it may see of what is covered.
+async fn shows_nothing_more(lab: &Lab, keys: &[(&str, &str)]) {
     let tenant = lab.world.status("Tenant", "lab")["tenantId"].as_str().expect("an id").to_owned();
     let mut superuser = lab.server.connect("lab").await;
     let escapes = escapes(&format!("t{tenant}_owner"));
     assert!(300 <= escapes.len(), "{}", escapes.len());
     let mut wrong = Vec::new();
-    for (key, own) in [("north", ""), ("plain", "hidden_south")] {
+    for (key, own) in keys {
         lab.rows(key, "select 1 as a").await;
         let mut before = state(&mut superuser).await;
         for Escape { expected, text } in &escapes {

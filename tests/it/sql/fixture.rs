@@ -3,6 +3,7 @@
 
 use rowgate_tests::client::{Client, Reply};
 use rowgate_tests::servers::postgres::{Server, execute, rows};
+use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 use serde_json::{Value, json};
 
@@ -10,6 +11,12 @@ const TENANT: &str = include_str!("tenant.yaml");
 
 /// Made behind the back of the manifest, by a superuser: functions, operators, casts and types that would run as their owner.
 const TRAPS: &str = include_str!("traps.sql");
+
+/// Takes from PUBLIC what no policy filters, as the warnings of a Tenant ask; the traps that are left lead there.
+const CONFINED: &str = "do $$ declare it regprocedure; begin
+    for it in select oid from pg_proc where prosecdef and pronamespace in ('lab'::regnamespace, 'public'::regnamespace) loop
+        execute format('revoke execute on routine %s from public', it);
+    end loop; end $$; revoke select on lab.open from public";
 
 pub(super) struct Lab {
     pub(super) world: World,
@@ -33,6 +40,38 @@ impl Lab {
             })
             .await;
         execute(&mut server.connect("lab").await, TRAPS).await;
+        Lab { world, server, client: Client::new() }
+    }
+
+    /// The same in a database that was there before, with what PUBLIC has there: its owner is the role `lab`.
+    pub(super) async fn adopted() -> Lab {
+        let server = Server::own().await;
+        let (script, manifests) = TENANT.split_once("---\n").expect("a script, and what follows");
+        let script = script.split_once("schema.sql: |\n").expect("a script").1;
+        let made = "database: {name: lab, bootstrap: {configMapRef: {name: lab-script}}}";
+        assert!(manifests.contains(made));
+        let tenant = manifests.replace(made, "database: {name: lab, create: false}");
+        let mut postgres = server.connect("postgres").await;
+        execute(&mut postgres, "create role lab login").await;
+        execute(&mut postgres, "create database lab owner lab").await;
+        let mut owner = server.connect("lab").await;
+        execute(&mut owner, &format!("set session authorization lab; {script}")).await;
+        let mut world = World::on(&server, &[("lab.yaml", &tenant)]);
+        world.spawn(|command| {
+            command.env("ROWGATE_WEBHOOK_RANGES", "127.0.0.0/8");
+        });
+        let operator = "select 1 from pg_roles where rolname = 'rowgate_operator'";
+        until("the operator's login", async || {
+            (!rows(&mut postgres, operator).await.is_empty()).then_some(())
+        })
+        .await;
+        execute(&mut postgres, "grant lab to rowgate_operator with admin true, inherit false, set false")
+            .await;
+        until("a key", async || world.secret("south")).await;
+        world.greets().await;
+        let mut superuser = server.connect("lab").await;
+        // in one transaction: SQL of callers is off while PUBLIC has more
+        execute(&mut superuser, &format!("{TRAPS}; {CONFINED}")).await;
         Lab { world, server, client: Client::new() }
     }
 

@@ -103,6 +103,8 @@ pub struct TenantDb {
     pub default_acl_in: BTreeMap<(String, char), Acl>,
     /// The lines that take from PUBLIC what shows it the statements of all databases of the server.
     pub shown_statements: Vec<String>,
+    /// What PUBLIC may execute or read of what roles and policies do not confine; of an extension, one.
+    pub unconfined: Vec<Unconfined>,
     /// What PUBLIC may do in `pg_catalog` that nothing needs, as [`hardening`](crate::hardening) gives it.
     pub public_rights: Vec<String>,
 }
@@ -190,7 +192,7 @@ pub struct Relation {
     /// Views: the relations that the view's rule reads, directly.
     pub reads: BTreeSet<QName>,
     /// Routines (outside `pg_catalog` and extensions) that column defaults, generated columns, checks, indexes,
-    /// policies and view rules of this relation call, by `regprocedure` text.
+    /// policies that hold for keys and view rules of this relation call, by `regprocedure` text.
     pub routines: BTreeSet<String>,
     /// Sequences owned by a column of this relation (`serial`, identity), or named in a column's default.
     pub sequences: BTreeSet<QName>,
@@ -285,4 +287,13 @@ pub struct Routine {
     /// Of the functions of Concurrency Protection alone: `pg_get_functiondef`.
     pub definition: Option<String>,
     pub acl: Acl,
+}
+
+/// What PUBLIC may execute or read although no policy filters it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unconfined {
+    /// `execute app.total() (SECURITY DEFINER)`, `read app.totals`
+    pub right: String,
+    /// The statement that takes it from PUBLIC.
+    pub line: String,
 }

@@ -198,7 +198,7 @@ async fn reads(conn: &mut PgConnection) -> Result<HashMap<i64, BTreeSet<QName>>,
 }
 
 /// What expressions of each relation call: those of column defaults, generated columns, checks (of its columns'
-/// domains too), indexes, partition keys, policies and rules, also by way of an operator.
+/// domains too), indexes, partition keys, policies that hold for keys and rules, also by way of an operator.
 async fn routines(conn: &mut PgConnection) -> Result<HashMap<i64, BTreeSet<String>>, PgError> {
     let rows: Vec<(i64, String)> = sqlx::query_as(
         "with part as ( \
@@ -209,6 +209,8 @@ async fn routines(conn: &mut PgConnection) -> Result<HashMap<i64, BTreeSet<Strin
              union all select indrelid, 'pg_class'::regclass, indexrelid from pg_index where indrelid >= 16384 \
              union all select partrelid, 'pg_class'::regclass, partrelid from pg_partitioned_table \
              union all select polrelid, 'pg_policy'::regclass, oid from pg_policy \
+                       where 0 = any (polroles) or exists (select from pg_roles r where r.oid = any (polroles) \
+                                                                and r.rolname ~ '^(key|set)_|^datalake_user$') \
              union all select ev_class, 'pg_rewrite'::regclass, oid from pg_rewrite where ev_class >= 16384 \
          ), called as ( \
              select part.relation, d.refobjid as routine from part \

@@ -8,7 +8,7 @@ use sqlx::types::Json;
 
 use super::acl;
 use crate::failure::PgError;
-use crate::introspect::actual::{Acl, QName, Routine};
+use crate::introspect::actual::{Acl, QName, Routine, Unconfined};
 use crate::introspect::declared;
 
 #[derive(sqlx::FromRow)]
@@ -87,6 +87,96 @@ pub(super) async fn default_acl_in(
     let entry =
         |(schema, kind, Json(acl)): (String, String, Json<Acl>)| Some(((schema, kind.chars().next()?), acl));
     Ok(rows.into_iter().filter_map(entry).collect())
+}
+
+#[derive(sqlx::FromRow)]
+struct UnconfinedRow {
+    signature: String,
+    definer: bool,
+    language: String,
+    extension: Option<String>,
+    version: Option<String>,
+}
+
+/// What PUBLIC may execute that is SECURITY DEFINER or in a language of superusers, an aggregate by what it calls: PostgreSQL checks no right
+/// on that. Nobody can call what only triggers do. Extensions that whoever may make a schema can install have no functions in such a language that
+/// do harm. And what PUBLIC may read, which a function can do for its caller.
+pub(super) async fn unconfined(conn: &mut PgConnection) -> Result<Vec<Unconfined>, PgError> {
+    let mut rows: Vec<UnconfinedRow> = sqlx::query_as(
+        "with calls as ( \
+           select p.oid, p.oid as called from pg_proc p where p.prokind <> 'a' and p.oid >= 16384 \
+           union all \
+           select g.aggfnoid::oid, s.oid from pg_aggregate g \
+           join pg_proc s on s.oid in (g.aggtransfn, g.aggfinalfn, g.aggcombinefn, g.aggserialfn, g.aggdeserialfn, \
+                                       g.aggmtransfn, g.aggminvtransfn, g.aggmfinalfn) \
+           where g.aggfnoid >= 16384 and s.oid >= 16384) \
+         select distinct on (c.prosecdef, coalesce(x.extname, p.oid::regprocedure::text)) \
+                p.oid::regprocedure::text as signature, c.prosecdef as definer, l.lanname::text as language, \
+                x.extname::text as extension, x.extversion as version \
+         from calls k join pg_proc p on p.oid = k.oid join pg_proc c on c.oid = k.called join pg_language l on l.oid = c.prolang \
+         join pg_namespace n on n.oid = p.pronamespace \
+         left join pg_depend e on e.classid = 'pg_proc'::regclass and e.objid = c.oid and e.deptype = 'e' \
+                              and e.refclassid = 'pg_extension'::regclass \
+         left join pg_extension x on x.oid = e.refobjid \
+         where (c.prosecdef or not l.lanpltrusted) and n.nspname <> 'dl' \
+           and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype) \
+           and exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a where a.grantee = 0) \
+         order by c.prosecdef desc, coalesce(x.extname, p.oid::regprocedure::text), p.oid::regprocedure::text",
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    // PostgreSQL reads a file for each extension that there is
+    if rows.iter().any(|row| row.extension.is_some() && !row.definer) {
+        let trusted: Vec<(String, String)> =
+            sqlx::query_as("select name::text, version from pg_available_extension_versions where trusted")
+                .fetch_all(&mut *conn)
+                .await?;
+        let is_trusted = |row: &UnconfinedRow| {
+            trusted.iter().any(|(name, version)| {
+                row.extension.as_ref() == Some(name) && row.version.as_ref() == Some(version)
+            })
+        };
+        rows.retain(|row| row.definer || !is_trusted(row));
+    }
+    let relations: Vec<String> = sqlx::query_scalar(
+        "select c.oid::regclass::text from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+         where c.oid >= 16384 and c.relkind in ('r', 'p', 'v', 'm', 'f') and n.nspname !~ '^pg_' \
+           and n.nspname not in ('information_schema', 'dl') \
+           and not (coalesce(c.reloptions, '{}') && '{security_invoker=true,security_invoker=on,security_invoker=1}') \
+           and (exists (select from aclexplode(c.relacl) a where a.grantee = 0 and a.privilege_type = 'SELECT') \
+                or exists (select from pg_attribute t, aclexplode(t.attacl) a \
+                           where t.attrelid = c.oid and a.grantee = 0 and a.privilege_type = 'SELECT')) \
+           and not exists (select from pg_depend e where e.classid = 'pg_class'::regclass and e.objid = c.oid and e.deptype = 'e') \
+         order by 1",
+    )
+    .fetch_all(conn)
+    .await?;
+    let relations = relations.into_iter().map(|name| Unconfined {
+        right: format!("read {name}"),
+        line: format!("revoke select on {name} from public;"),
+    });
+    Ok(rows.into_iter().map(UnconfinedRow::into_unconfined).chain(relations).collect())
+}
+
+impl UnconfinedRow {
+    fn into_unconfined(self) -> Unconfined {
+        let signature = self.signature;
+        let why = match self.definer {
+            true => "SECURITY DEFINER".to_owned(),
+            false => format!("written in {}", self.language),
+        };
+        let right = format!("execute {signature} ({why})");
+        match self.extension {
+            None => Unconfined { right, line: format!("revoke execute on routine {signature} from public;") },
+            Some(extension) => Unconfined {
+                right: format!("{right} and others of the extension {extension}"),
+                line: format!(
+                    "do $$ declare it regprocedure; begin for it in select d.objid from pg_depend d join pg_extension x on x.oid = d.refobjid where d.classid = 'pg_proc'::regclass and d.deptype = 'e' and x.extname = '{}' loop execute format('revoke execute on routine %s from public', it); end loop; end $$;",
+                    extension.replace('\'', "''")
+                ),
+            },
+        }
+    }
 }
 
 /// What shows PUBLIC the statements of all databases of the server, as the lines that take it away.

@@ -96,6 +96,21 @@ pub fn drop(schema: &Ident, table: &Ident, policy: &str) -> Option<Sql> {
     Some(sql)
 }
 
+/// The same policy for these roles and no others; `public` for PUBLIC.
+#[must_use]
+pub fn give_to(schema: &Ident, table: &Ident, policy: &Ident, roles: &[&str]) -> Sql {
+    let mut sql = Sql::new();
+    sql.lit("alter policy ").ident(policy).lit(" on ").ident(schema).lit(".").ident(table).lit(" to ");
+    for (i, role) in roles.iter().enumerate() {
+        sql.lit(if i == 0 { "" } else { ", " });
+        match Ident::new(*role).filter(|_| *role != "public") {
+            Some(role) => sql.ident(&role),
+            None => sql.lit("public"),
+        };
+    }
+    sql
+}
+
 #[must_use]
 pub fn create(schema: &Ident, table: &Ident, policy: &PolicyDef) -> Sql {
     let mut sql = Sql::new();

@@ -41,7 +41,7 @@ impl PayloadQueries {
     ) -> Result<Option<PayloadQueries>, PayloadError> {
         let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
         if !context.writes_sql() {
-            let what = "the tenant's database is an application's, where no SQL of callers runs; leave payloadQuery out";
+            let what = "PUBLIC may execute or read something in the tenant's database that no policy filters, so that no SQL of callers runs there; leave payloadQuery out";
             return Err(PayloadError::Query(what.to_owned()));
         }
         let mut queries = HashMap::with_capacity(tables.len());

@@ -63,7 +63,7 @@ pub(crate) fn tenant(
             cors_origins: spec.cors.clone().unwrap_or_default().origins,
             graphql_cost: limits.graphql_cost.map_or(defaults.graphql_cost, u64::from),
             graphql_introspection: spec.graphql.clone().unwrap_or_default().introspection != Some(false),
-            callers_sql: spec.database.create,
+            callers_sql: true,
             webhooks_allow_http: spec.webhooks.as_ref().and_then(|webhooks| webhooks.allow_http)
                 == Some(true),
         },
@@ -243,6 +243,7 @@ fn entity(entity: &crds::Entity, is_adopted: bool) -> Option<EntitySpec> {
         events: entity.events == Some(true),
         allow_definer: entity.allow_definer == Some(true),
         security,
+        replaces_policies: entity.row_level_security.as_ref().is_some_and(|it| it.replace == Some(true)),
     })
 }
 

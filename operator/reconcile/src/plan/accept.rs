@@ -98,14 +98,17 @@ pub(super) fn accept<'a>(
         refused.problems.push(Finding::new(Reason::ExtensionRefused, message));
         return (accepted, refused);
     }
+    let unconfined = definers::unconfined(desired, db);
     for spec in &desired.entities {
         let judged = match closed.get(spec.name.as_str()) {
             Some(reason) => Err(reason.clone()),
-            None if spec.kind == EntityKind::Procedure && desired.is_adopted => Err(Finding::new(
-                Reason::SourceUnsupported,
-                "functions of the application are not called; expose the tables",
-            )),
-            None if spec.kind == EntityKind::Procedure => routine::one(spec, db, owner),
+            None if spec.kind == EntityKind::Procedure => match &unconfined {
+                Some(why) => Err(Finding::new(
+                    Reason::SourceUnsupported,
+                    format!("no function of this database is called, because {why}"),
+                )),
+                None => routine::one(spec, db, owner),
+            },
             None => one(spec, desired, db, leaving),
         };
         match judged {

@@ -124,6 +124,7 @@ pub fn contents(
         outcome.problems.push(finding);
     }
     outcome.notes.extend(definers::sentences(&accepted, db));
+    outcome.notes.extend(definers::without_sql(desired, db));
     outcome.notes.extend(graphql::sentences(&accepted));
     outcome.notes.extend(scans::sentences(&accepted, &subjects));
     let reached = Reached::new(desired, forces, db, &accepted, &granted);
@@ -211,6 +212,11 @@ pub fn contents(
     let mut returned = reached.returned(db);
     returned.extend(changes.of_views);
     push("give back views that no key reaches, and the rights for them", As::Owner, returned);
+    // PostgreSQL would refuse again what it refused
+    let kept_up = security.kept_up.into_iter().filter(|it| !closed.entities.contains_key(it.0.as_str()));
+    for (_, name, statements) in kept_up {
+        push(&format!("policies of the application on {}.{}", name.0, name.1), As::Owner, statements);
+    }
     for (name, statements) in adopted::given_back(desired, db) {
         push(&format!("give back {}.{}", name.0, name.1), As::Owner, statements);
     }

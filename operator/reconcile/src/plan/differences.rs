@@ -13,7 +13,7 @@ use super::accept::Accepted;
 use crate::desired::Desired;
 
 /// Differences that are named, and names in one of them. The others are counted.
-const MAX_NAMED: usize = 5;
+pub(super) const MAX_NAMED: usize = 5;
 
 /// Every difference that the plan undoes, in its order, with the ApiKeys beside the roles that stand for them; as many as a
 /// person reads. `None`: no statement names one.

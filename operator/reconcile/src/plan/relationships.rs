@@ -65,6 +65,7 @@ pub(super) fn with_links<'a>(desired: &'a Desired, db: &TenantDb) -> Cow<'a, Des
             events: false,
             allow_definer: false,
             security: if declared.is_some() { Security::LeftOut } else { Security::Open },
+            replaces_policies: declared.is_some_and(|it| it.replaces_policies),
             schema,
             object,
         });

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use rowgate_core::name::{EntityName, Ulid};
 use rowgate_core::role::SHARED_ROLE;
 use rowgate_pg::introspect::actual::TenantDb;
-use rowgate_sql::catalog::PermissionRecord;
+use rowgate_sql::catalog::{Limits, PermissionRecord};
 use rowgate_sql::ddl::records;
 use rowgate_sql::text::Sql;
 
 use super::accept::{Accepted, Away, On, qname};
-use super::access::rights;
 use super::access::views::{Reached, with_read};
+use super::access::{definers, rights};
 use super::relationships::is_link;
 use super::{Closed, Of, Statement};
 use crate::desired::{Desired, KeySpec};
@@ -151,9 +151,17 @@ pub(super) fn permission_sets(
     changed.collect()
 }
 
+/// Callers write SQL unless PUBLIC may execute what would read past their rights.
 pub(super) fn limits(desired: &Desired, db: &TenantDb) -> Option<Statement> {
-    let same = db.state.as_ref().is_some_and(|state| state.limits == desired.limits);
-    let text = serde_json::to_string(&desired.limits).expect("limits are plain values");
-    let set = || Statement::from(records::set_limits(&text));
-    (!same).then(|| set().undoing(["the limits in dl.state were changed".to_owned()]))
+    let callers_sql = definers::unconfined(desired, db).is_none();
+    let limits = Limits { callers_sql, ..desired.limits.clone() };
+    let there = db.state.as_ref().map(|state| &state.limits);
+    if there == Some(&limits) {
+        return None;
+    }
+    // what PUBLIC may execute was changed elsewhere
+    let is_changed = there.is_none_or(|there| Limits { callers_sql, ..there.clone() } != limits);
+    let text = serde_json::to_string(&limits).expect("limits are plain values");
+    let differs = is_changed.then(|| "the limits in dl.state were changed".to_owned());
+    Some(Statement::from(records::set_limits(&text)).undoing(differs))
 }

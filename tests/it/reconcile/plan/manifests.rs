@@ -219,6 +219,7 @@ fn entity(name: &str, kind: EntityKind, object: &str, security: Security) -> Ent
         events: false,
         allow_definer: false,
         security,
+        replaces_policies: false,
     }
 }
 

@@ -102,6 +102,7 @@ mod tests {
             events: false,
             allow_definer: false,
             security: Security::Open,
+            replaces_policies: false,
         }
     }
 

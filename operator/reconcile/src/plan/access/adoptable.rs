@@ -3,7 +3,7 @@
 use rowgate_crds::Reason;
 use rowgate_pg::introspect::actual::{QName, Relation, RelationKind};
 
-use crate::plan::Finding;
+use crate::plan::{Finding, differences};
 
 /// Whether a first manifest can name it: a table of `owner`, who owns the database too, before anything of Rowgate's is there. `true`: the
 /// application has row-level security on it, which `rowLevelSecurity.existing` takes as it is.
@@ -39,7 +39,7 @@ pub fn adoptable(name: &QName, relation: &Relation, owner: &str) -> Result<bool,
         );
         return Err(Finding::new(Reason::FieldNotFound, message));
     }
-    of_others(relation.rls_enabled, relation, &text)?;
+    of_others((relation.rls_enabled, false), relation, &text)?;
     Ok(relation.rls_enabled)
 }
 
@@ -100,23 +100,51 @@ fn of_public(relation: &Relation) -> Option<&str> {
     acls.filter_map(|acl| acl.get("public")?.iter().next()).next().map(|it| it.trim_end_matches('*'))
 }
 
-/// Row-level security that the application has already is its own: it is taken as it is, or not at all.
-pub(super) fn of_others(is_existing: bool, relation: &Relation, text: &str) -> Result<(), Finding> {
+/// Row-level security that the application has already is its own: it holds for keys, too (`existing`), or for the application's roles alone
+/// (`replace`), or the table is not taken.
+pub(super) fn of_others(
+    (is_existing, is_replaced): (bool, bool),
+    relation: &Relation,
+    text: &str,
+) -> Result<(), Finding> {
     let refused = |message: String| Err(Finding::new(Reason::PolicyRefused, message));
-    match (relation.rls_enabled, is_existing) {
+    match (relation.rls_enabled, is_existing || is_replaced) {
         (true, true) => Ok(()),
-        (false, true) => refused(format!(
+        (false, _) if is_existing => refused(format!(
             "rowLevelSecurity.existing: row-level security of {text} is off; enable it together with policies for the application's roles, or declare policies here"
         )),
-        (true, false) => refused(format!(
-            "the application has row-level security on {text} already; set rowLevelSecurity.existing: true, by which its policies hold for keys, too"
-        )),
-        (false, false) if !relation.policies.is_empty() => refused(format!(
+        (true, false) => {
+            let has = match relation.policies.is_empty() {
+                true => String::new(),
+                false => {
+                    let names = differences::list(relation.policies.keys().map(String::as_str));
+                    format!(" ({names})")
+                }
+            };
+            refused(format!(
+                "the application has row-level security on {text} already{has}; set rowLevelSecurity.existing: true, by which its policies hold for keys, too, or replace: true, by which they hold for the application's roles alone"
+            ))
+        }
+        (false, _) if !relation.policies.is_empty() => refused(format!(
             "{text} has policies that are switched off, which would hold for the application's roles once row-level security is enabled; drop them"
         )),
-        (false, false) if relation.rls_forced => refused(format!(
+        (false, _) if relation.rls_forced => refused(format!(
             "row-level security of {text} is forced on its owner, which would filter the application once it is enabled; alter table {text} no force row level security"
         )),
-        (false, false) => Ok(()),
+        (false, _) => Ok(()),
+    }
+}
+
+/// Whether a table that was adopted with `replace` can stay so.
+pub(super) fn stays_replaced(is_replaced: bool, relation: &Relation, text: &str) -> Result<(), Finding> {
+    let refused = |message: String| Err(Finding::new(Reason::PolicyRefused, message));
+    match (is_replaced, relation.rls_enabled) {
+        (true, true) => Ok(()),
+        (true, false) => refused(format!(
+            "row-level security of {text}, which the application had, was turned off; turn it on again, or take the entity out and add it once the table was given back"
+        )),
+        (false, _) => refused(format!(
+            "{text} was adopted with rowLevelSecurity.replace: true, and is given back first; retrying"
+        )),
     }
 }

@@ -5,52 +5,118 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rowgate_core::name::EntityName;
 use rowgate_crds::Reason;
 use rowgate_pg::introspect::actual::{Acl, Cluster, QName, Relation, TenantDb};
 use rowgate_sql::catalog::EntityKind;
 use rowgate_sql::ddl::policies::{self, Command, Condition, PolicyDef, Rows};
 use rowgate_sql::ddl::protection::Writers;
 use rowgate_sql::ddl::records;
-use rowgate_sql::text::Ident;
+use rowgate_sql::text::{Ident, Sql};
 use serde::{Deserialize, Serialize};
 
 use super::acl::ident;
 use super::adoptable;
 use crate::desired::{Desired, EntitySpec, Security};
 use crate::plan::accept::qname;
-use crate::plan::{Finding, Statement, differences};
+use crate::plan::{Finding, Of, Statement, differences};
 use crate::source::Event;
+
+pub(super) mod replaced;
 
 /// The policy by which the other roles of an application see every row.
 const OTHERS: &str = "rowgate_others";
 /// Their members may read, or write, every table without a right on it.
 const PREDEFINED: [&str; 2] = ["pg_read_all_data", "pg_write_all_data"];
-/// In `dl.applied`: a table whose row-level security was off when it was adopted.
+/// In `dl.applied`: a table that was adopted.
 const KIND: &str = "adopted";
 
-/// A table whose row-level security Rowgate enabled.
-#[derive(Debug, Serialize, Deserialize)]
+/// How a table was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct Recorded {
     oid: u32,
     schema: String,
     name: String,
+    /// Row-level security was on, and stays when the table is given back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    was_enabled: bool,
+    /// Policies that were for PUBLIC, each with the roles that it is for meanwhile.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    narrowed: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Recorded {
+    fn new(name: &QName, relation: &Relation) -> Recorded {
+        Recorded {
+            oid: relation.oid,
+            schema: name.0.clone(),
+            name: name.1.clone(),
+            was_enabled: relation.rls_enabled,
+            narrowed: BTreeMap::new(),
+        }
+    }
 }
 
 fn key(name: &QName, relation: &Relation) -> String {
     format!("{}.{}#{}", name.0, name.1, relation.oid)
 }
 
-/// Whether Rowgate enabled the row-level security of this table.
-fn is_recorded(db: &TenantDb, name: &QName, relation: &Relation) -> bool {
-    db.applied.contains_key(&(KIND.to_owned(), key(name, relation)))
+/// How this table was found, if it is adopted. A dump that was restored has it under another oid.
+fn recorded(db: &TenantDb, name: &QName, relation: &Relation) -> Option<Recorded> {
+    if let Some(applied) = db.applied.get(&(KIND.to_owned(), key(name, relation))) {
+        return serde_json::from_str(&applied.recorded).ok();
+    }
+    let is_there = |oid: u32| db.relations.values().any(|other| other.oid == oid);
+    records_of(db).find(|it| (&it.schema, &it.name) == (&name.0, &name.1) && !is_there(it.oid))
 }
 
-/// What is to be recorded when row-level security is enabled.
-pub(super) fn record(db: &TenantDb, name: &QName, relation: &Relation) -> Option<Statement> {
-    let recorded = Recorded { oid: relation.oid, schema: name.0.clone(), name: name.1.clone() };
-    let text = serde_json::to_string(&recorded).expect("names are plain values");
-    let is_there = is_recorded(db, name, relation);
-    (!is_there).then(|| records::put_applied(KIND, &key(name, relation), "", &text).into())
+/// Of all tables that are adopted.
+fn records_of(db: &TenantDb) -> impl Iterator<Item = Recorded> {
+    let all = db.applied.iter().filter(|((kind, _), _)| kind == KIND);
+    all.filter_map(|(_, applied)| serde_json::from_str(&applied.recorded).ok())
+}
+
+/// What the application's own policies become, and the record of the table.
+pub(super) fn taken(cluster: &Cluster, db: &TenantDb, name: &QName, relation: &Relation) -> Vec<Sql> {
+    let before = recorded(db, name, relation);
+    let mut record = before.clone().unwrap_or_else(|| Recorded::new(name, relation));
+    record.oid = relation.oid;
+    let mut statements = Vec::new();
+    if record.was_enabled {
+        statements.extend(replaced::narrow(cluster, db, name, relation, &mut record));
+    }
+    if before.as_ref() != Some(&record) {
+        let text = serde_json::to_string(&record).expect("names are plain values");
+        statements.push(records::put_applied(KIND, &key(name, relation), "", &text));
+    }
+    statements
+}
+
+/// The same of tables that were adopted with `replace` and whose entities cannot be served now, each in a transaction of its own: roles of the
+/// application go on coming and going.
+pub(super) fn kept_up(
+    desired: &Desired,
+    cluster: &Cluster,
+    db: &TenantDb,
+    done: &BTreeSet<QName>,
+) -> Vec<(EntityName, QName, Vec<Statement>)> {
+    let mut tables = Vec::new();
+    for record in records_of(db).filter(|it| it.was_enabled) {
+        let name = (record.schema.clone(), record.name.clone());
+        let Some(relation) = db.relations.get(&name).filter(|it| it.oid == record.oid) else { continue };
+        let Some(spec) = desired.entities.iter().find(|spec| qname(spec) == name && spec.replaces_policies)
+        else {
+            continue;
+        };
+        let of = Of::Policies(spec.name.to_string());
+        let statements = taken(cluster, db, &name, relation).into_iter().map(|sql| of.clone().says(sql));
+        let statements: Vec<Statement> = statements.collect();
+        if !done.contains(&name) && !statements.is_empty() {
+            tables.push((spec.name.clone(), name, statements));
+        }
+    }
+    tables
 }
 
 /// Whether an entity can stand on something of the application; `Ok` in a database that Rowgate made.
@@ -75,7 +141,19 @@ pub(in crate::plan) fn fits(
         ));
     }
     adoptable::stands_alone(&text, relation)?;
-    if is_recorded(db, &name, relation) {
+    // the entity that declares the table's security speaks for all entities over it
+    let says = |it: &&EntitySpec| qname(it) == name && it.security != Security::LeftOut;
+    let spec = desired.entities.iter().find(says).unwrap_or(spec);
+    if let Some(record) = recorded(db, &name, relation) {
+        if record.was_enabled {
+            adoptable::stays_replaced(spec.replaces_policies, relation, &text)?;
+            return replaced::opened(db, &name, relation).map_or(Ok(()), |policy| {
+                let message = format!(
+                    "policy {policy} of the application on {text} is for PUBLIC, and so for keys, until it is given to the application's roles; retrying"
+                );
+                Err(Finding::new(Reason::PolicyRefused, message))
+            });
+        }
         return added(db, &name, relation).map_or(Ok(()), |policy| {
             Err(Finding::new(
                 Reason::PolicyRefused,
@@ -85,16 +163,31 @@ pub(in crate::plan) fn fits(
             ))
         });
     }
-    adoptable::of_others(spec.security == Security::Existing, relation, &text)
+    if waits(db, &name, relation) {
+        return Err(Finding::new(
+            Reason::PolicyRefused,
+            format!("{text}, or the table that had this name before, is given back first; retrying"),
+        ));
+    }
+    adoptable::of_others((spec.security == Security::Existing, spec.replaces_policies), relation, &text)
+}
+
+/// Whether the table was adopted under another name, or another table under this name.
+fn waits(db: &TenantDb, name: &QName, relation: &Relation) -> bool {
+    let is_there = |oid: u32| db.relations.values().any(|other| other.oid == oid);
+    records_of(db)
+        .any(|it| it.oid == relation.oid || (&it.schema, &it.name) == (&name.0, &name.1) && is_there(it.oid))
+}
+
+/// Whether a plan made this policy.
+fn is_ours(db: &TenantDb, name: &QName, relation: &Relation, policy: &str) -> bool {
+    recorded(db, name, relation).is_some()
+        && db.applied.contains_key(&("policy".to_owned(), format!("{}.{}.{policy}", name.0, name.1)))
 }
 
 /// A policy that no plan made.
 fn added<'a>(db: &TenantDb, name: &QName, relation: &'a Relation) -> Option<&'a str> {
-    let is_known = |policy: &&String| {
-        let record = format!("{}.{}.{policy}", name.0, name.1);
-        db.applied.contains_key(&("policy".to_owned(), record))
-    };
-    relation.policies.keys().find(|policy| !is_known(policy)).map(String::as_str)
+    relation.policies.keys().find(|policy| !is_ours(db, name, relation, policy)).map(String::as_str)
 }
 
 /// The roles that had rights on the table besides its owner and Rowgate's, and those that need none.
@@ -135,23 +228,25 @@ pub(super) fn joined(cluster: &Cluster, name: &QName, relation: &Relation) -> Op
     })
 }
 
-/// What gives tables back that no entity names any more, each in a transaction of its own: Rowgate's policies go, and row-level security is
-/// off, as it was.
+/// What gives tables back that no entity names any more, each in a transaction of its own: Rowgate's policies go, those of the application are
+/// for PUBLIC again, and row-level security is on or off, as it was.
 pub(in crate::plan) fn given_back(desired: &Desired, db: &TenantDb) -> Vec<(QName, Vec<Statement>)> {
     let mut tables: Vec<(QName, Vec<Statement>)> = Vec::new();
     for ((_, key), applied) in db.applied.iter().filter(|((kind, _), _)| kind == KIND) {
         let Ok(recorded) = serde_json::from_str::<Recorded>(&applied.recorded) else { continue };
         let found = db.relations.iter().find(|(_, relation)| relation.oid == recorded.oid);
-        let was = (recorded.schema, recorded.name);
-        let is_named = |spec: &EntitySpec| qname(spec) == was;
+        let was = (recorded.schema.clone(), recorded.name.clone());
+        let is_named =
+            |spec: &EntitySpec| qname(spec) == was && (!recorded.was_enabled || spec.replaces_policies);
         if found.is_some_and(|(name, _)| *name == was) && desired.entities.iter().any(is_named) {
             continue;
         }
         let mut statements: Vec<Statement> = Vec::new();
         if let Some((name, relation)) = found {
             statements.extend(dropped(db, name, &was, relation));
-            let (schema, object) = (ident(&name.0), ident(&name.1));
-            statements.push(policies::disable(&schema, &object).into());
+            statements.extend(replaced::widened(name, relation, &recorded).into_iter().map(Statement::from));
+            let disable = || policies::disable(&ident(&name.0), &ident(&name.1)).into();
+            statements.extend((!recorded.was_enabled).then(disable));
         }
         statements.push(records::drop_applied(KIND, key).into());
         tables.push((was, statements));

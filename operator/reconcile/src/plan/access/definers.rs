@@ -1,5 +1,6 @@
 //! Functions with the rights of their owner, which policies do not hold: a Tenant says where a table or the triggers of a view run one. A view
-//! that calls one is refused (`accept`), unless its entity has `allowDefiner`.
+//! that calls one is refused (`accept`), unless its entity has `allowDefiner`. Where PUBLIC may execute one in the database of an application,
+//! or read anything, no SQL of callers runs, and no function is called.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +8,9 @@ use rowgate_core::name::EntityName;
 use rowgate_pg::introspect::actual::{Relation, TenantDb};
 
 use super::bounded;
+use crate::desired::Desired;
 use crate::plan::accept::Accepted;
+use crate::plan::differences;
 
 pub(in crate::plan) fn sentences(
     accepted: &BTreeMap<EntityName, Accepted<'_>>,
@@ -37,4 +40,24 @@ pub(in crate::plan) fn called<'a>(relation: &'a Relation, db: &'a TenantDb) -> i
         routine.is_some_and(|it| it.declared.definer && it.declared.schema != "dl")
     };
     relation.routines.iter().filter(is_definer).map(String::as_str)
+}
+
+/// What PUBLIC may execute or read in the database of an application that no policy filters, and how it is taken from PUBLIC; `None`: nothing, or
+/// Rowgate made the database and takes it.
+pub(in crate::plan) fn unconfined(desired: &Desired, db: &TenantDb) -> Option<String> {
+    if !desired.is_adopted || db.unconfined.is_empty() {
+        return None;
+    }
+    let lines = db.unconfined.iter().take(differences::MAX_NAMED).map(|it| it.line.as_str());
+    Some(format!(
+        "PUBLIC may {}, which no policy filters; grant that to the roles that need it, then take it from PUBLIC: {}",
+        differences::list(db.unconfined.iter().map(|it| it.right.as_str())),
+        lines.collect::<Vec<_>>().join(" ")
+    ))
+}
+
+/// The same, as a warning.
+pub(in crate::plan) fn without_sql(desired: &Desired, db: &TenantDb) -> Option<String> {
+    let why = unconfined(desired, db)?;
+    Some(format!("no SQL of callers runs in this database, and no function is called: {why}"))
 }

@@ -260,6 +260,7 @@ mod tests {
             events: false,
             allow_definer: false,
             security: Security::Open,
+            replaces_policies: false,
         }
     }
 

@@ -12,7 +12,7 @@ use rowgate_sql::ddl::records;
 use rowgate_sql::text::{Ident, Sql};
 use sha2::{Digest as _, Sha256};
 
-use super::adopted;
+use super::adopted::{self, replaced};
 use crate::desired::{Desired, PolicySpec, RowsSpec, Scope, Security};
 use crate::plan::accept::{Accepted, qname};
 use crate::plan::keys::Keys;
@@ -27,6 +27,8 @@ pub(in crate::plan) struct Changes {
     /// Of tables that nothing is served of yet, in a database with other writers: what each comes to in a transaction of its own, which locks no
     /// other table.
     pub(in crate::plan) apart: Vec<(QName, Vec<Statement>)>,
+    /// Of tables whose entities cannot be served now: the same for the application's policies alone.
+    pub(in crate::plan) kept_up: Vec<(EntityName, QName, Vec<Statement>)>,
     /// FORCE or NO FORCE of a table each, in a transaction of its own: readers of several tables would lock some of them the other way round.
     pub(in crate::plan) forces: Vec<Statement>,
     pub(in crate::plan) notes: Vec<String>,
@@ -59,14 +61,25 @@ pub(in crate::plan) fn changes(
             ));
         }
         changes.notes.extend(nobodies(desired, entity));
-        match definitions(desired, db, entity) {
+        match definitions(desired, db, entity, relation) {
             Ok(mut wanted) => {
                 let adopted = desired.is_adopted.then_some(cluster);
                 if let (Some(cluster), Some(wanted)) = (adopted, &mut wanted) {
-                    wanted.push(adopted::policy(cluster, relation));
-                    changes.events.extend(adopted::joined(cluster, &qname(entity.spec), relation));
+                    let name = qname(entity.spec);
+                    let names = wanted.iter().map(|it| it.name.as_str()).collect();
+                    if let Err(finding) = replaced::collides(db, &name, relation, &names) {
+                        changes.problems.insert(entity.spec.name.to_string(), finding);
+                        continue;
+                    }
+                    match replaced::has_own(db, &name, relation) {
+                        true => changes.events.extend(replaced::joined(cluster, db, &name, relation)),
+                        false => {
+                            wanted.push(adopted::policy(cluster, relation));
+                            changes.events.extend(adopted::joined(cluster, &name, relation));
+                        }
+                    }
                 }
-                let statements = table((forces, desired.is_adopted), db, entity, relation, &wanted);
+                let statements = table((forces, adopted), db, entity, relation, &wanted);
                 match desired.is_adopted && !is_served(db, &qname(entity.spec)) {
                     true if statements.is_empty() => {}
                     true => changes.apart.push((qname(entity.spec), statements)),
@@ -81,6 +94,9 @@ pub(in crate::plan) fn changes(
             }
         }
     }
+    if desired.is_adopted {
+        changes.kept_up = adopted::kept_up(desired, cluster, db, &done);
+    }
     changes
 }
 
@@ -94,17 +110,21 @@ fn definitions(
     desired: &Desired,
     db: &TenantDb,
     entity: &Accepted<'_>,
+    relation: &Relation,
 ) -> Result<Option<Vec<PolicyDef>>, Finding> {
     match &entity.spec.security {
         Security::Existing => Ok(None),
         Security::LeftOut => Ok(Some(Vec::new())),
         Security::Open => {
             let rows = Condition { roles: None, permissive: true, rows: Rows::All };
+            // the application's roles come under its own policies
+            let for_keys = desired.is_adopted && replaced::has_own(db, &qname(entity.spec), relation);
+            let to = if for_keys { every_key(desired, db) } else { Vec::new() };
             Ok(Some(vec![PolicyDef {
                 name: ident("all_rows"),
                 permissive: true,
                 command: Command::All,
-                to: Vec::new(),
+                to: to.iter().map(|role| ident(role)).collect(),
                 using: Some(rows),
                 check: None,
             }]))
@@ -269,7 +289,7 @@ fn force(forces: bool, entity: &Accepted<'_>, relation: &Relation) -> Option<Sta
 }
 
 fn table(
-    (forces, is_adopted): (bool, bool),
+    (forces, adopted): (bool, Option<&Cluster>),
     db: &TenantDb,
     entity: &Accepted<'_>,
     relation: &Relation,
@@ -281,16 +301,18 @@ fn table(
     let mut statements = Vec::new();
     if !relation.rls_enabled {
         let off = format!("row-level security of {table} is off");
-        let enable = match is_adopted {
+        let enable = match adopted.is_some() {
             true => policies::enable_only(schema, object),
             false => policies::enable(schema, object, forces),
         };
         statements.push(says(enable).undoing([off]));
     }
     let Some(wanted) = wanted else { return statements };
-    if is_adopted {
-        statements.extend(adopted::record(db, &qname(entity.spec), relation));
-    }
+    let name = qname(entity.spec);
+    let taken = adopted.into_iter().flat_map(|cluster| adopted::taken(cluster, db, &name, relation));
+    statements.extend(taken.map(&says));
+    let is_theirs =
+        |policy: &str| adopted.is_some_and(|cluster| replaced::stays(cluster, db, &name, relation, policy));
     let record = |policy: &str| format!("{}.{}.{policy}", schema.as_str(), object.as_str());
     let stands = |definition: &PolicyDef| -> bool {
         let name = definition.name.as_str();
@@ -305,7 +327,8 @@ fn table(
         })
     };
     let keep: BTreeSet<&str> = wanted.iter().filter(|def| stands(def)).map(|def| def.name.as_str()).collect();
-    for name in relation.policies.keys().filter(|name| !keep.contains(name.as_str())) {
+    let others = relation.policies.keys().filter(|name| !keep.contains(name.as_str()) && !is_theirs(name));
+    for name in others {
         let is_wanted = wanted.iter().any(|definition| definition.name.as_str() == name);
         let added = (!is_wanted).then(|| format!("policy {name} on {table} was added"));
         statements.extend(policies::drop(schema, object, name).map(|sql| says(sql).undoing(added)));
