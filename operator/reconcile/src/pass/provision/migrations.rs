@@ -1,5 +1,7 @@
 //! The login of migration tools in a pass: its password and its Secret. The role is the plan's.
 
+use std::collections::BTreeSet;
+
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
 use rowgate_pg::connect::login::Login;
@@ -64,13 +66,16 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
     }
 
-    /// Deletes the Secret that the status names, where the login has another one or none.
+    /// Deletes the Secret that the status names, or that the pass before has written, whose status may not be shown yet; where the login has
+    /// another one or none.
     async fn forget_migrations(&self, state: &TenantState) -> Result<(), SourceError> {
-        let before = self.tenant.status.as_ref().and_then(|status| status.migrations_secret.as_deref());
-        match before.filter(|before| state.migrations_secret.as_deref() != Some(*before)) {
-            Some(before) => self.source.delete_secret(&state.object, &state.object.namespace, before).await,
-            None => Ok(()),
+        let shown = self.tenant.status.as_ref().and_then(|status| status.migrations_secret.as_deref());
+        let written = self.memory.last.as_ref().and_then(|last| last.migrations_secret.as_deref());
+        let before: BTreeSet<&str> = shown.into_iter().chain(written).collect();
+        for name in before.into_iter().filter(|name| state.migrations_secret.as_deref() != Some(*name)) {
+            self.source.delete_secret(&state.object, &state.object.namespace, name).await?;
         }
+        Ok(())
     }
 
     /// Of a Tenant whose database is retained.
