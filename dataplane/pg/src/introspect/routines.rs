@@ -99,8 +99,8 @@ struct UnconfinedRow {
 }
 
 /// What PUBLIC may execute that is SECURITY DEFINER or in a language of superusers, an aggregate by what it calls: PostgreSQL checks no right
-/// on that. Nobody can call what only triggers do. Extensions that whoever may make a schema can install have no functions in such a language that
-/// do harm. And what PUBLIC may read, which a function can do for its caller.
+/// on that. Functions of triggers are left out, as no statement can call one, and so are those of trusted extensions, which PostgreSQL lets every
+/// role install that may make a schema. And what PUBLIC may read, which a function can do for its caller.
 pub(super) async fn unconfined(conn: &mut PgConnection) -> Result<Vec<Unconfined>, PgError> {
     let mut rows: Vec<UnconfinedRow> = sqlx::query_as(
         "with calls as ( \
