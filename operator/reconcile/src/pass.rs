@@ -66,6 +66,8 @@ pub(crate) struct Memory {
     closed: Closed,
     /// What the last pass found.
     last: Option<Arc<TenantState>>,
+    /// The Secret of migration tools that the status names, although the Tenant that was read may not show it yet.
+    migrations_secret: Option<String>,
     /// What the Secrets held then, if it came to its end.
     secrets: Option<keys::Remembered>,
     /// Roles of it that others' databases held then.
@@ -85,6 +87,7 @@ impl Memory {
             converged: None,
             closed: Closed::default(),
             last: None,
+            migrations_secret: None,
             secrets: None,
             held: Vec::new(),
             named: None,
@@ -182,7 +185,9 @@ impl<S: ResourceSource> Pass<'_, S> {
     /// What is known before the pass.
     pub(super) fn known(&self) -> TenantState {
         let beside = (&self.keys[..], &self.relationships[..], &self.subscriptions[..]);
-        report::known(self.tenant, beside, self.memory.last.as_deref())
+        let mut known = report::known(self.tenant, beside, self.memory.last.as_deref());
+        known.migrations_secret = self.memory.migrations_secret.clone().or(known.migrations_secret);
+        known
     }
 
     /// What became of the Tenant; and if the pass came to its end, the uids of the keys that live in the database.

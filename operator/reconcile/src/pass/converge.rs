@@ -126,12 +126,18 @@ impl<S: ResourceSource> Pass<'_, S> {
     }
 
     /// Reports, before the repair, that the database differs from its status.
-    async fn revise(&self, state: &TenantState, reason: Reason, note: &str) -> Result<(), PassError> {
+    pub(super) async fn revise(
+        &self,
+        state: &TenantState,
+        reason: Reason,
+        note: &str,
+    ) -> Result<(), PassError> {
         // the keys are what they were, and this pass does not know them yet
         let mut status = self.memory.last.as_deref().unwrap_or(state).clone();
         status.findings.retry = Some((reason, note.to_owned()));
         status.done = false;
         status.plan.clear();
+        status.migrations_secret.clone_from(&state.migrations_secret);
         // before it is written: the serving replicas may change meanwhile, and the outdated state would be reported again
         self.memory.statuses.revise(&state.object.uid);
         let reports = self.memory.statuses.tenant(&status, &Replicas::default(), false);

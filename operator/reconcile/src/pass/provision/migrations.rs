@@ -25,7 +25,7 @@ use crate::status::TenantState;
 impl<S: ResourceSource> Pass<'_, S> {
     /// Gives the login its password and writes its Secret, or deletes the Secret. `cluster`: the roles as they are now.
     pub(in crate::pass) async fn migrations(
-        &self,
+        &mut self,
         state: &mut TenantState,
         desired: &Desired,
         cluster: &Cluster,
@@ -51,6 +51,7 @@ impl<S: ResourceSource> Pass<'_, S> {
             if is_it {
                 return Ok(());
             }
+            self.name_migrations(state, &spec.secret_name).await?;
             self.source.write_secret(&state.object, namespace, &spec.secret_name, &wanted).await?;
             let note =
                 format!("Secret {} holds the login of migration tools, {}", spec.secret_name, login.role);
@@ -66,22 +67,37 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
     }
 
-    /// Deletes the Secret that the status names, or that the pass before has written, whose status may not be shown yet; where the login has
-    /// another one or none.
-    async fn forget_migrations(&self, state: &TenantState) -> Result<(), SourceError> {
-        let shown = self.tenant.status.as_ref().and_then(|status| status.migrations_secret.as_deref());
-        let written = self.memory.last.as_ref().and_then(|last| last.migrations_secret.as_deref());
-        let before: BTreeSet<&str> = shown.into_iter().chain(written).collect();
-        for name in before.into_iter().filter(|name| state.migrations_secret.as_deref() != Some(*name)) {
+    /// Names the Secret in the status before it is written: a pass may be cut off anywhere, and what ends the login later, in this process or
+    /// another, deletes what the status names.
+    async fn name_migrations(&mut self, state: &TenantState, name: &str) -> Result<(), PassError> {
+        if self.shown_migrations() != Some(name) && self.memory.migrations_secret.as_deref() != Some(name) {
+            self.revise(state, Reason::Progressing, &format!("writing Secret {name} for migration tools"))
+                .await?;
+            self.memory.migrations_secret = Some(name.to_owned());
+        }
+        Ok(())
+    }
+
+    fn shown_migrations(&self) -> Option<&str> {
+        self.tenant.status.as_ref().and_then(|status| status.migrations_secret.as_deref())
+    }
+
+    /// Deletes the Secret that the status names, or that this process has named there last, which the Tenant that was read may not show yet;
+    /// where the login has another one or none.
+    async fn forget_migrations(&mut self, state: &TenantState) -> Result<(), SourceError> {
+        let named: BTreeSet<&str> =
+            self.shown_migrations().into_iter().chain(self.memory.migrations_secret.as_deref()).collect();
+        for name in named.into_iter().filter(|name| state.migrations_secret.as_deref() != Some(*name)) {
             self.source.delete_secret(&state.object, &state.object.namespace, name).await?;
         }
+        self.memory.migrations_secret.take_if(|name| state.migrations_secret.as_ref() != Some(name));
         Ok(())
     }
 
     /// Of a Tenant whose database is retained.
     pub(in crate::pass) async fn close_migrations(
-        &self,
-        state: &TenantState,
+        &mut self,
+        state: &mut TenantState,
         record: &tenants::Record,
     ) -> Result<(), PassError> {
         let Some(database) = Ident::new(&record.database) else { return Ok(()) };
@@ -92,6 +108,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let closed = logins.apply(&ops, None).await;
         logins.close().await;
         closed?;
+        state.migrations_secret = None;
         Ok(self.forget_migrations(state).await?)
     }
 }
