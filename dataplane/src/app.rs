@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::api::console::Console;
+use crate::api::events::shared::SharedReads;
 use crate::api::graphql::persisted::PersistedOperations;
 use crate::api::graphql::schema::cache::SchemaCache;
 use crate::api::graphql::websocket::Sockets;
@@ -81,6 +82,8 @@ pub struct App {
     /// In standalone mode only.
     pub console: Option<Console>,
     pub sockets: Sockets,
+    /// Of streams of events.
+    pub(crate) shared_reads: SharedReads,
     /// Sends webhooks.
     pub sender: Sender,
     /// Opens the secrets that sign them.
@@ -178,6 +181,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         documents: DocumentCache::new(settings.surfaces),
         console,
         sockets: Sockets::new(connections.clone(), cut.clone()),
+        shared_reads: SharedReads::default(),
         sender: Sender::new(settings.webhook_ranges),
         sealing_key: root.sealing_key(),
         subscription_facts: SubscriptionFacts::default(),

@@ -87,11 +87,14 @@ async fn read_tenant_db(conn: &mut PgConnection, has_records: bool) -> Result<Te
     // Policies under the search path under which they were applied and recorded: PostgreSQL prints accordingly.
     let policies = relations::policies(&mut snapshot).await.map_err(of("pg_policy"))?;
     qualify(&mut snapshot).await?;
+    let (extension_routines, extension_relations) =
+        routines::of_extensions(&mut snapshot).await.map_err(of("pg_depend"))?;
     let mut db = TenantDb {
         schemas: relations::schemas(&mut snapshot).await.map_err(of("pg_namespace"))?,
         relations: relations::relations(&mut snapshot, policies).await?,
         routines: routines::routines(&mut snapshot).await.map_err(of("pg_proc"))?,
-        extension_routines: routines::of_extensions(&mut snapshot).await.map_err(of("pg_proc"))?,
+        extension_routines,
+        extension_relations,
         default_acl: routines::default_acl(&mut snapshot).await.map_err(of("pg_default_acl"))?,
         default_acl_in: routines::default_acl_in(&mut snapshot).await.map_err(of("pg_default_acl"))?,
         shown_statements: routines::shown_statements(&mut snapshot).await.map_err(of("pg_extension"))?,

@@ -3,6 +3,7 @@
 pub(crate) mod follow;
 pub(crate) mod given;
 pub(crate) mod request;
+pub(crate) mod shared;
 pub(crate) mod stream;
 
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub(crate) async fn page(
         let generation = page.generation;
         from = page.next;
         let given = Given::ask(&caller, &sources, &page).await?;
+        given.count(&caller.tenant.event_tail.counts);
         let is_over = deadline <= Instant::now() || app.draining.is_cancelled();
         if !given.is_empty() || has_more || is_over {
             return Ok(answer(&given, cursor(generation, from), has_more));

@@ -129,6 +129,7 @@ impl Batch {
             to = to.min(end);
         }
         let given = Given::ask(caller, &sources, &page).await?;
+        given.count(&tenant.event_tail.counts);
         let (queries, mut payload_error) =
             match PayloadQueries::new(&context, claimed.payload_query.as_deref(), &rels) {
                 Ok(queries) => (queries, None),

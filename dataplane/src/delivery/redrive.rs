@@ -68,6 +68,7 @@ async fn events(worker: &Worker, redrive: &Redrive) -> Option<(Vec<(String, Stri
     let (next, generation) = changes.last().map(|last| (last.at, last.generation))?;
     let page = Page { changes, next, generation };
     let given = Given::ask(caller, &sources, &page).await.ok()?;
+    given.count(&caller.tenant.event_tail.counts);
     let tables: Vec<u32> = sources.iter().map(|source| source.table).collect();
     let mut events: Vec<(String, String)> = given.each().map(|(id, event)| (id, event.to_owned())).collect();
     let queries = match PayloadQueries::new(&context, worker.claimed.payload_query.as_deref(), &tables) {

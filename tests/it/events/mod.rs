@@ -2,6 +2,7 @@
 
 mod capture;
 mod clients;
+mod cost;
 mod failover;
 mod fixture;
 mod ledger;

@@ -70,6 +70,8 @@ pub struct Database {
     pub owner_is_superuser: bool,
     /// Whether the login that asked may make others members of the owner.
     pub grants_owner: bool,
+    /// Other databases which the owner owns, or in which it owns something.
+    pub others_of_owner: Vec<String>,
     pub acl: Acl,
 }
 
@@ -96,6 +98,8 @@ pub struct TenantDb {
     pub routines: BTreeMap<String, Routine>,
     /// Names of those that are members of extensions.
     pub extension_routines: BTreeSet<QName>,
+    /// Names of tables, views and the like that are members of extensions.
+    pub extension_relations: BTreeSet<QName>,
     /// The owner's default privileges (`pg_default_acl` without a schema), by object type (`r S f T n`), owner's
     /// entries left out; no entry: PostgreSQL's own default.
     pub default_acl: BTreeMap<char, Acl>,

@@ -155,16 +155,20 @@ pub(super) async fn memberships(
 }
 
 pub(super) async fn database(conn: &mut PgConnection, name: &str) -> Result<Option<Database>, PgError> {
-    let row: Option<(i64, String, bool, bool, Json<Acl>)> = sqlx::query_as(concat!(
-        "select d.oid::int8, o.rolname::text, o.rolsuper, pg_has_role(d.datdba, 'USAGE WITH ADMIN OPTION'), ",
+    let row: Option<(i64, String, bool, bool, Vec<String>, Json<Acl>)> = sqlx::query_as(concat!(
+        "select d.oid::int8, o.rolname::text, o.rolsuper, pg_has_role(d.datdba, 'USAGE WITH ADMIN OPTION'), \
+         array(select other.datname::text from pg_database other where other.oid <> d.oid \
+               and (other.datdba = d.datdba or exists ( \
+                   select from pg_shdepend s where s.dbid = other.oid and s.deptype = 'o' \
+                   and s.refclassid = 'pg_authid'::regclass and s.refobjid = d.datdba)) order by 1), ",
         acl!("d.datacl", "'d'", "d.datdba"),
         " from pg_database d join pg_roles o on o.oid = d.datdba where d.datname = $1"
     ))
     .bind(name)
     .fetch_optional(conn)
     .await?;
-    let database = |(id, owner, owner_is_superuser, grants_owner, Json(acl))| {
-        Ok(Database { oid: oid(id)?, owner, owner_is_superuser, grants_owner, acl })
+    let database = |(id, owner, owner_is_superuser, grants_owner, others_of_owner, Json(acl))| {
+        Ok(Database { oid: oid(id)?, owner, owner_is_superuser, grants_owner, others_of_owner, acl })
     };
     row.map(database).transpose()
 }

@@ -46,16 +46,25 @@ pub(super) async fn routines(conn: &mut PgConnection) -> Result<BTreeMap<String,
     Ok(rows.into_iter().filter_map(routine).collect())
 }
 
-/// Schema and name of the members of extensions.
-pub(super) async fn of_extensions(conn: &mut PgConnection) -> Result<BTreeSet<QName>, PgError> {
-    let names: Vec<QName> = sqlx::query_as(
-        "select distinct n.nspname::text, p.proname::text from pg_depend e \
+/// Schema and name of the members of extensions: of routines, and of tables, views and the like.
+pub(super) async fn of_extensions(
+    conn: &mut PgConnection,
+) -> Result<(BTreeSet<QName>, BTreeSet<QName>), PgError> {
+    let names: Vec<(bool, String, String)> = sqlx::query_as(
+        "select distinct true, n.nspname::text, p.proname::text from pg_depend e \
          join pg_proc p on p.oid = e.objid join pg_namespace n on n.oid = p.pronamespace \
-         where e.classid = 'pg_proc'::regclass and e.deptype = 'e'",
+         where e.classid = 'pg_proc'::regclass and e.deptype = 'e' union all \
+         select false, n.nspname::text, c.relname::text from pg_depend e \
+         join pg_class c on c.oid = e.objid join pg_namespace n on n.oid = c.relnamespace \
+         where e.classid = 'pg_class'::regclass and e.deptype = 'e'",
     )
     .fetch_all(conn)
     .await?;
-    Ok(names.into_iter().collect())
+    let (routines, relations): (Vec<_>, Vec<_>) = names.into_iter().partition(|it| it.0);
+    let named = |rows: Vec<(bool, String, String)>| {
+        rows.into_iter().map(|(_, schema, name)| (schema, name)).collect()
+    };
+    Ok((named(routines), named(relations)))
 }
 
 /// Of the role that owns the database.

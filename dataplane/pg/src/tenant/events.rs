@@ -15,7 +15,7 @@ pub struct Tick {
 }
 
 /// All before `tick` was read, and of it the events up to `seq`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     pub tick: i64,
     pub seq: i64,

@@ -8,9 +8,9 @@ use rowgate_pg::tenant::events::{Position, Tick};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::given::Given;
 use super::request::{After, Source, sources};
-use super::{CHECK, begin, cursor, holds, read};
+use super::shared::GivenPage;
+use super::{CHECK, begin, cursor, holds};
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
@@ -57,12 +57,12 @@ pub(crate) enum Step {
 }
 
 /// What was given of a page.
-pub(crate) struct Events(Given);
+pub(crate) struct Events(Arc<GivenPage>);
 
 impl Events {
     /// Cursors, and the events as JSON.
     pub(crate) fn each(&self) -> impl Iterator<Item = (String, &str)> {
-        self.0.each()
+        self.0.given.each()
     }
 }
 
@@ -137,10 +137,10 @@ impl Follower {
     /// What there is, or nothing after waiting for a while.
     async fn look(&mut self) -> Result<Option<Step>, Problem> {
         if CHECK <= self.checked.elapsed() {
-            let context = self.caller.tenant.authenticate_fresh(&self.caller.credential).await?;
+            let (context, asked) = self.app.shared_reads.key(&self.caller).await?;
             let scope = context.snapshot.scope(&context.key);
             self.sources = sources(&context, &scope, self.tables.as_deref())?;
-            self.checked = Instant::now();
+            self.checked = asked;
         }
         let newest = *self.ticks.borrow_and_update();
         let newer = |tick: &Tick| tick.generation != self.newest || self.from.tick <= tick.number;
@@ -151,7 +151,10 @@ impl Follower {
         let is_kept = tick.generation == self.newest && tick.floor < self.from.tick;
         let is_kept = is_kept || holds(&self.caller, self.generation, self.from).await?;
         let page = match is_kept {
-            true => read(&self.caller, self.from, &self.sources, &self.ops, AT_ONCE).await?,
+            true => {
+                let wanted = (&self.sources[..], &self.ops[..]);
+                self.app.shared_reads.page(&self.caller, self.from, wanted, AT_ONCE).await?
+            }
             false => None,
         };
         let Some(page) = page else {
@@ -160,16 +163,16 @@ impl Follower {
             return Ok(Some(Step::Reset(self.cursor())));
         };
         self.newest = tick.generation;
-        let given = Given::ask(&self.caller, &self.sources, &page).await?;
         (self.generation, self.from) = (page.generation, page.next);
         self.slot.note_lag(tick.number - self.from.tick + 1);
-        let Some((last, _)) = given.events().last() else { return Ok(None) };
+        let Some((last, _)) = page.given.events().last() else { return Ok(None) };
         self.known = last;
-        Ok(Some(Step::Events(Events(given))))
+        Ok(Some(Step::Events(Events(page))))
     }
 
     /// Until there is a tick, or something to do for the reader.
     async fn wait(&mut self) {
+        self.app.shared_reads.sweep();
         let due = (self.checked + CHECK).min(self.last_step + HEARTBEAT);
         tokio::select! {
             _ = self.ticks.changed() => {}

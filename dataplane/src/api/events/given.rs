@@ -18,16 +18,24 @@ use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::execute::problem::problem_of;
 use crate::execute::retry::{self, Attempt, RetryReason};
+use crate::tenants::event_tail::EventCounts;
 
 /// Images in one statement.
 const MAX_IMAGES: usize = 250;
 
 /// Events as JSON, in their order, with their generations and positions.
-pub(crate) struct Given(Vec<(i32, Position, String)>);
+pub(crate) struct Given {
+    events: Vec<(i32, Position, String)>,
+    /// Rows that row-level security does not show, as they were or as they are now.
+    n_hidden: u64,
+    /// Rows of which PostgreSQL refused to decide.
+    n_undecided: u64,
+}
 
 impl Given {
     pub(crate) async fn ask(caller: &Caller, sources: &[Source], page: &Page) -> Result<Given, Problem> {
         let mut given: BTreeMap<usize, String> = BTreeMap::new();
+        let (mut n_hidden, mut n_undecided) = (0, 0);
         for source in sources {
             let of_it = page.changes.iter().enumerate().filter(|(_, change)| change.table == source.table);
             let changes: Vec<(usize, &Change)> = of_it.collect();
@@ -35,18 +43,26 @@ impl Given {
                 // the key as it is known by now: it may have died since the page was read
                 let context = caller.reauthenticate().await?;
                 let wanted = Images { source, changes };
-                given.extend(retry::run(caller, context, &wanted).await?);
+                let answered = retry::run(caller, context, &wanted).await?;
+                given.extend(answered.events);
+                n_hidden += answered.n_hidden;
+                n_undecided += answered.n_undecided;
             }
         }
-        let counts = &caller.tenant.event_tail.counts;
-        counts.given.add(given.len() as u64);
         let at = |n: usize| page.changes.get(n).map(|change| (change.generation, change.at));
         let placed = |(n, event)| at(n).map(|(generation, at)| (generation, at, event));
-        Ok(Given(given.into_iter().filter_map(placed).collect()))
+        Ok(Given { events: given.into_iter().filter_map(placed).collect(), n_hidden, n_undecided })
+    }
+
+    /// Counts them for a reader that is given them.
+    pub(crate) fn count(&self, counts: &EventCounts) {
+        counts.given.add(self.events.len() as u64);
+        counts.hidden.add(self.n_hidden);
+        counts.undecided.add(self.n_undecided);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.events.is_empty()
     }
 
     pub(super) fn json(&self) -> String {
@@ -54,12 +70,12 @@ impl Given {
     }
 
     pub(crate) fn events(&self) -> impl Iterator<Item = (Position, &str)> {
-        self.0.iter().map(|(_, at, event)| (*at, event.as_str()))
+        self.events.iter().map(|(_, at, event)| (*at, event.as_str()))
     }
 
     /// Cursors, and the events.
     pub(crate) fn each(&self) -> impl Iterator<Item = (String, &str)> {
-        self.0.iter().map(|(generation, at, event)| (cursor(*generation, *at), event.as_str()))
+        self.events.iter().map(|(generation, at, event)| (cursor(*generation, *at), event.as_str()))
     }
 }
 
@@ -69,8 +85,16 @@ struct Images<'a> {
     changes: &'a [(usize, &'a Change)],
 }
 
+/// Events by the numbers of their changes in the page, and how many were withheld.
+#[derive(Default)]
+struct Answered {
+    events: Vec<(usize, String)>,
+    n_hidden: u64,
+    n_undecided: u64,
+}
+
 impl Attempt for Images<'_> {
-    type Answer = Vec<(usize, String)>;
+    type Answer = Answered;
 
     async fn attempt(
         &self,
@@ -86,10 +110,10 @@ impl Attempt for Images<'_> {
             let problem = rest::not_found(catalog, &scope, self.source.entity.as_str());
             return Err(RetryReason::Refused(problem));
         };
-        let mut answer: Vec<(usize, String)> = Vec::new();
+        let mut answer = Answered::default();
         let is_truncate = |change: &Change| change.image.is_none();
         for (n, change) in self.changes.iter().filter(|(_, change)| is_truncate(change)) {
-            answer.push((*n, self.event(entity, change, None)));
+            answer.events.push((*n, self.event(entity, change, None)));
         }
         let rows: Vec<(usize, &Change)> =
             self.changes.iter().filter(|(_, change)| !is_truncate(change)).copied().collect();
@@ -98,14 +122,14 @@ impl Attempt for Images<'_> {
         while let Some(rows) = todo.pop() {
             match ask(caller, context, entity, &fields, rows, !is_last).await {
                 Ok(data) => {
-                    caller.tenant.event_tail.counts.hidden.add(rows.len().saturating_sub(data.len()) as u64);
+                    answer.n_hidden += rows.len().saturating_sub(data.len()) as u64;
                     for (i, data) in data {
                         let Some((n, change)) = rows.get(i) else { continue };
-                        answer.push((*n, self.event(entity, change, Some(&data))));
+                        answer.events.push((*n, self.event(entity, change, Some(&data))));
                     }
                 }
                 Err(Failure::Invalid(_) | Failure::Internal(_)) if rows.len() == 1 => {
-                    caller.tenant.event_tail.counts.undecided.add_one();
+                    answer.n_undecided += 1;
                     caller.trace.fault("an event was withheld", "PostgreSQL refused its image");
                 }
                 Err(Failure::Invalid(_) | Failure::Internal(_)) => {

@@ -30,7 +30,7 @@ pub(super) struct EventsRequest {
 }
 
 /// A table of which events are asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Source {
     pub(crate) entity: EntityName,
     /// Its oid.
