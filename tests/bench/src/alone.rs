@@ -7,4 +7,5 @@ pub(crate) mod reconcile;
 pub(crate) mod revoked;
 pub(crate) mod scale;
 pub(crate) mod schemas;
+mod steady;
 pub(crate) mod unknown_tenants;

@@ -4,7 +4,6 @@
 
 pub(crate) mod attack;
 pub(crate) mod burner;
-mod steady;
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -21,6 +20,7 @@ use tokio::time::sleep;
 
 use self::burner::{Burn, Burner};
 use super::exports::depot::{self, exporting};
+use super::steady;
 use crate::account;
 use crate::load::Requests;
 use crate::rounds::median;

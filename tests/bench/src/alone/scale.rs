@@ -12,15 +12,18 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::reconcile::{Served, make};
+use super::steady;
 use crate::account;
-use crate::load::{self, Outcome, Requests};
+use crate::load::Requests;
 
 /// Servers, with that of the control database.
 const N_SERVERS: usize = 5;
 /// The default.
 const LOOK_SECONDS: u64 = 25;
 /// How often a server is killed.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
+/// How long requests are made in each state of it.
+const ASKED: Duration = Duration::from_secs(10);
 /// What is measured at a time: every tenant is looked at twice.
 const MEASURED: Duration = Duration::from_secs(2 * LOOK_SECONDS);
 
@@ -32,6 +35,22 @@ struct Scene<'a> {
     planes: Vec<DataPlane>,
     servers: Vec<Server>,
     n_tenants: usize,
+}
+
+/// The times of all requests, sorted, and how many were not answered with 200.
+struct Asked {
+    milliseconds: Vec<f64>,
+    n_failures: u64,
+}
+
+impl Asked {
+    fn n_answers(&self) -> u64 {
+        self.milliseconds.len() as u64 - self.n_failures
+    }
+
+    fn at(&self, share: f64) -> f64 {
+        self.milliseconds[((self.milliseconds.len() - 1) as f64 * share) as usize]
+    }
 }
 
 /// CPU seconds so far.
@@ -145,7 +164,7 @@ impl Scene<'_> {
     }
 
     /// The requests of a tenant of one server, while another server answers and while it is killed. Both tenants are asked by way of one data
-    /// plane.
+    /// plane, a hundred times a second each, whatever is answered.
     async fn killed(&mut self) {
         println!("\n| Requests of a tenant on another server | | p50 | p99 |\n|---|---|---|---|");
         for _ in 0..ROUNDS {
@@ -154,38 +173,36 @@ impl Scene<'_> {
             self.asked("its neighbour is killed").await;
             self.servers[1].start_again().await;
             let deadline = Instant::now() + Duration::from_secs(60);
-            while self.load("tenant-1", Duration::from_millis(200)).await.n_answers == 0 {
+            while self.ask("tenant-1", Duration::from_millis(200)).await.n_answers() == 0 {
                 assert!(Instant::now() < deadline, "a server that was started again is not used");
             }
         }
     }
 
     async fn asked(&self, what: &str) {
-        let time = Duration::from_secs(5);
-        let (here, there) = tokio::join!(self.load("tenant-0", time), self.load("tenant-1", time));
-        let at = |share: f64| {
-            f64::from(here.latencies[((here.latencies.len() - 1) as f64 * share) as usize]) / 1000.0
-        };
+        let (here, there) = tokio::join!(self.ask("tenant-0", ASKED), self.ask("tenant-1", ASKED));
         println!(
             "| {} answers, {} failures; the neighbour {} and {} | {what} | {:.2} ms | {:.2} ms |",
-            here.n_answers,
+            here.n_answers(),
             here.n_failures,
-            there.n_answers,
+            there.n_answers(),
             there.n_failures,
-            at(0.5),
-            at(0.99)
+            here.at(0.5),
+            here.at(0.99)
         );
     }
 
-    async fn load(&self, tenant: &str, time: Duration) -> Outcome {
+    async fn ask(&self, tenant: &str, time: Duration) -> Asked {
         let name = tenant.replace("tenant", "key");
         let key = self.namespace.secret(&name).await.expect("it is served")["apiKey"].clone();
         let address = self.planes[0].url().trim_start_matches("http://").parse().expect("an address");
         let text =
             format!("GET /auth/{tenant}/api/items HTTP/1.1\r\nHost: bench\r\nX-API-Key: {key}\r\n\r\n");
         let requests: Requests = Arc::new(move |_| text.clone().into_bytes());
-        let run = move || load::run(address, &requests, 2, time);
-        tokio::task::spawn_blocking(run).await.expect("it does not panic").expect("the data plane listens")
+        let run = move || steady::ask(address, &requests, time);
+        let asked = tokio::task::spawn_blocking(run).await.expect("it does not panic");
+        let (milliseconds, n_failures) = asked.expect("the data plane listens");
+        Asked { milliseconds, n_failures }
     }
 
     async fn print(&self, served: f64, idle: &Spent, awake: &Spent) {

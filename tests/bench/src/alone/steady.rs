@@ -1,4 +1,4 @@
-//! The neighbor: one-row GETs at a rate that does not depend on the answers, so that a late answer delays no later question.
+//! One-row GETs of a tenant at a rate that does not depend on the answers, so that a late answer delays no later question.
 
 use std::io;
 use std::net::SocketAddr;
