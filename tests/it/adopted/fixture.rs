@@ -47,14 +47,7 @@ impl Store {
 
     /// Runs the line of the DBA, once the operator's login is there.
     pub(super) async fn lend(&self) {
-        let mut postgres = self.server.connect("postgres").await;
-        until("the operator's login", async || {
-            let there =
-                rows(&mut postgres, "select 1 from pg_roles where rolname = 'rowgate_operator'").await;
-            (!there.is_empty()).then_some(())
-        })
-        .await;
-        execute(&mut postgres, LINE).await;
+        self.server.lend(LINE).await;
     }
 
     pub(super) async fn is_served(&self) {

@@ -47,4 +47,14 @@ async fn a_database_is_given_back_as_it_was_found() {
     store.is_served().await;
     let answer = store.world.get(&store.key("north"), "/auth/store/api/orders?$count=true").await;
     assert_eq!(answer.body["count"], json!(40));
+
+    // of a table that the application drops nothing stays recorded
+    execute(&mut application, "drop table app.orders cascade").await;
+    let mut superuser = store.server.connect("store").await;
+    until("no record of the table", async || {
+        let recorded =
+            "select name from dl.applied where name like 'app.orders%' and kind in ('adopted', 'policy')";
+        rows(&mut superuser, recorded).await.is_empty().then_some(())
+    })
+    .await;
 }

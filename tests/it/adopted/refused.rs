@@ -1,6 +1,8 @@
 //! What is not adopted, with a sentence each that says what to change.
 
 use rowgate_tests::servers::postgres::execute;
+use rowgate_tests::wait::until;
+use serde_json::Value;
 
 use super::fixture::{Store, TENANT};
 
@@ -61,7 +63,20 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "SourceUnsupported",
         "entities[customers]: app.notes is a partition or inherits from another table, whose policies do not hold for it; expose the table above it",
     ),
+    (
+        "create table app.codes (id int primary key); reset session authorization; alter extension plpgsql add table app.codes",
+        "    - {name: customers, source: {schema: app, object: codes}, rowLevelSecurity: {none: true}}\n",
+        "SourceUnsupported",
+        "entities[customers]: app.codes belongs to an extension; expose a table of your own that is filled from it",
+    ),
 ];
+
+/// A Tenant for another database of the application's role.
+const SECOND: &str = "apiVersion: rowgate.dev/v1alpha1
+kind: Tenant
+metadata: {name: second, namespace: other-team}
+spec: {database: {name: second, create: false}}
+";
 
 #[tokio::test]
 async fn what_keys_would_see_too_much_of_is_refused_and_the_rest_is_served() {
@@ -103,4 +118,36 @@ async fn a_database_that_is_not_there_is_not_adopted() {
     store.world.spawn(|_| ());
     let said = store.says("SourceNotFound").await;
     assert!(said.contains("database stores does not exist on the server"), "{said}");
+}
+
+#[tokio::test]
+async fn a_database_whose_owner_owns_that_of_another_team_is_not_adopted() {
+    let store = Store::served().await;
+    execute(&mut store.server.connect("postgres").await, "create database second owner store").await;
+    let said = async |tenant: &str, is: &dyn Fn(&Value) -> bool| {
+        until("a condition", async || {
+            let status = store.world.status("Tenant", tenant);
+            let one = status["conditions"].as_array()?.iter().find(|it| it["type"] == "Ready" && is(it))?;
+            Some(one["message"].as_str().unwrap_or_default().to_owned())
+        })
+        .await
+    };
+    let is_taken = |it: &Value| it["reason"] == "Taken";
+    let shared = "the database belongs to store, which also owns things in the database of a Tenant in another namespace; give this database, and what store owns in it, to a role of its own";
+    let observed = SECOND.replace("namespace:", "annotations: {rowgate.dev/mode: Observe}, namespace:");
+    store.world.write("second.yaml", &observed);
+    assert_eq!(said("second", &is_taken).await, shared);
+    store.world.write("second.yaml", SECOND);
+    let id = until("an id", async || {
+        Some(store.world.status("Tenant", "second")["tenantId"].as_str()?.to_owned())
+    })
+    .await;
+    assert_eq!(said("second", &is_taken).await, shared);
+    assert!(store.made(&format!("t{id}_")).await.is_empty());
+    // the one that was there first goes on, and one of its own team may stand beside it
+    store.world.edit("store.yaml", "  entities:\n", "  limits: {statementTimeout: 7s}\n  entities:\n");
+    said("store", &|it| it["status"] == "True" && it["observedGeneration"] == 2).await;
+    let ours = SECOND.replace(", namespace: other-team", "").replace("{name: second}\n", "{name: beside}\n");
+    store.world.write("second.yaml", &ours);
+    said("beside", &|it| it["status"] == "True").await;
 }

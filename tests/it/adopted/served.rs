@@ -41,16 +41,23 @@ async fn an_application_goes_on_and_keys_see_what_their_policies_say() {
     }
     drop(copied);
     assert_eq!(n_lines, 101);
+    let sees_all = async |role: &str| {
+        until(role, async || {
+            let all = "do $$ begin assert (select count(*) from app.orders) = 101; end $$";
+            attempt(&mut store.as_role(role).await, all).await.ok()
+        })
+        .await;
+    };
     // who is given a right sees every row from the next look on
     execute(&mut owner, "grant select on app.orders to store_late").await;
-    until("the rows of the role that was late", async || {
-        let mut late = store.as_role("store_late").await;
-        let seen =
-            attempt(&mut late, "do $$ begin assert (select count(*) from app.orders) = 101; end $$").await;
-        seen.ok()
-    })
-    .await;
+    sees_all("store_late").await;
     assert_eq!(count(&all, "orders").await, 91);
+    // and so while keys are not served the table
+    execute(&mut owner, "create policy beside on app.orders to store_dumps using (true)").await;
+    store.says("PolicyRefused").await;
+    execute(&mut owner, "grant select on app.orders to store_reader").await;
+    sees_all("store_reader").await;
+    assert_eq!(world.get(&all, "/auth/store/api/orders").await.status, 503);
 }
 
 #[tokio::test]

@@ -60,13 +60,7 @@ impl Lab {
         world.spawn(|command| {
             command.env("ROWGATE_WEBHOOK_RANGES", "127.0.0.0/8");
         });
-        let operator = "select 1 from pg_roles where rolname = 'rowgate_operator'";
-        until("the operator's login", async || {
-            (!rows(&mut postgres, operator).await.is_empty()).then_some(())
-        })
-        .await;
-        execute(&mut postgres, "grant lab to rowgate_operator with admin true, inherit false, set false")
-            .await;
+        server.lend("grant lab to rowgate_operator with admin true, inherit false, set false").await;
         until("a key", async || world.secret("south")).await;
         world.greets().await;
         let mut superuser = server.connect("lab").await;

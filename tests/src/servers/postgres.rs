@@ -22,6 +22,7 @@ use crate::sweep;
 use crate::wait::until;
 use crate::world::free_port;
 
+mod adopting;
 mod stopping;
 mod template;
 mod upgrade;

@@ -224,7 +224,7 @@ pub(crate) async fn retire<S: ResourceSource>(
     let from = format!("{}/{}", record.namespace, record.name);
     let mut operator = session::connect(&server.operator()).await?;
     let cluster = introspect::cluster(&mut operator, &record.id, &record.database).await?;
-    if adopted::is_adopted(&record, &cluster) {
+    if adopted::is_adopted(&record, &cluster) || adopted::is_unmade(&record, &cluster) {
         // its row stays until that is done, so that it is tried again; no key of it works meanwhile
         adopted::give_back(&server, &shared.connections, shared.lead, &record, &cluster).await?;
         retained::forget(shared.lead, &record, &mut conn).await?;

@@ -142,6 +142,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         };
         if desired.is_adopted {
             desired.owner = adopted::judge(desired, &cluster, &operator)?;
+            self.is_owned_apart(&cluster, Some(&desired.tenant), logins.control().await?).await?;
             if cluster.has_older_replicas {
                 return Err(PassError::Waits(OLDER_REPLICAS.to_owned()));
             }
@@ -167,6 +168,25 @@ impl<S: ResourceSource> Pass<'_, S> {
         }
         adopted::enters(desired, &cluster)?;
         Ok((cluster, true))
+    }
+
+    /// That the owner of an adopted database owns nothing in that of another team's Tenant: what is run for this one is run as the owner.
+    /// `id`: of the row of this Tenant, if it has one.
+    pub(super) async fn is_owned_apart(
+        &self,
+        cluster: &Cluster,
+        id: Option<&Ulid>,
+        conn: &mut PgConnection,
+    ) -> Result<(), PassError> {
+        let Some(there) = cluster.database.as_ref().filter(|it| !it.others_of_owner.is_empty()) else {
+            return Ok(());
+        };
+        let databases = (self.servers.cluster(&self.server), &there.others_of_owner[..]);
+        let namespace = self.tenant.metadata.namespace.as_deref().unwrap_or_default();
+        match tenants::are_of_another_namespace(conn, databases, (id, namespace)).await? {
+            true => Err(adopted::is_shared(&there.owner).into()),
+            false => Ok(()),
+        }
     }
 
     /// Schema `dl` and the fence. True: something was done.

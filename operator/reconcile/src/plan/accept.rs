@@ -161,6 +161,12 @@ fn one<'a>(
 ) -> Result<Accepted<'a>, Finding> {
     let (schema, object) = (spec.schema.as_str(), spec.object.as_str());
     let relation = db.relations.get(&qname(spec)).filter(|_| schema != "dl").ok_or_else(|| {
+        if db.extension_relations.contains(&qname(spec)) {
+            let message = format!(
+                "{schema}.{object} belongs to an extension; expose a table of your own that is filled from it"
+            );
+            return Finding::new(Reason::SourceUnsupported, message);
+        }
         let message = format!(
             "{schema}.{object} does not exist; create it (spec.database.bootstrap) or correct source"
         );

@@ -12,6 +12,7 @@ use rowgate_sql::ddl::{records, roles};
 use serde::Deserialize as _;
 
 use super::accept::{Accepted, Away, accept};
+use super::access::adopted::KeptUp;
 use super::access::readers::Readers;
 use super::access::rights::{self, Resolved};
 use super::access::views::Reached;
@@ -213,9 +214,9 @@ pub fn contents(
     returned.extend(changes.of_views);
     push("give back views that no key reaches, and the rights for them", As::Owner, returned);
     // PostgreSQL would refuse again what it refused
-    let kept_up = security.kept_up.into_iter().filter(|it| !closed.entities.contains_key(it.0.as_str()));
-    for (_, name, statements) in kept_up {
-        push(&format!("policies of the application on {}.{}", name.0, name.1), As::Owner, statements);
+    let kept_up = security.kept_up.into_iter().filter(|it| !closed.entities.contains_key(it.entity.as_str()));
+    for KeptUp { table: (schema, name), statements, .. } in kept_up {
+        push(&format!("what roles of the application see of {schema}.{name}"), As::Owner, statements);
     }
     for (name, statements) in adopted::given_back(desired, db) {
         push(&format!("give back {}.{}", name.0, name.1), As::Owner, statements);

@@ -7,7 +7,7 @@ use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
 use rowgate_pg::control::installation::Installation;
 use rowgate_pg::control::migrate;
-use rowgate_pg::control::tenants::{self, Record};
+use rowgate_pg::control::tenants::{self, Phase, Record};
 use rowgate_pg::introspect;
 use rowgate_pg::introspect::actual::Cluster;
 use rowgate_sql::catalog::Limits;
@@ -31,6 +31,11 @@ pub(crate) fn is_adopted(record: &Record, cluster: &Cluster) -> bool {
         cluster.memberships.iter().any(|m| m.role == owner && m.member == login && m.set && !m.inherit)
     };
     cluster.database.as_ref().is_some_and(|there| there.owner != login && becomes(&there.owner))
+}
+
+/// Whether nothing was made for a tenant but its row: the roles come before the database, or before anything is done in one that is there.
+pub(crate) fn is_unmade(record: &Record, cluster: &Cluster) -> bool {
+    record.phase == Phase::Creating && !cluster.roles.contains_key(&TenantLogin::Owner.role(&record.id))
 }
 
 /// Gives it back, but for the row in the control database. What is left of roles is named, as [`remains::take`] does.

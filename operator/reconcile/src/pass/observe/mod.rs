@@ -32,11 +32,10 @@ impl<S: ResourceSource> Pass<'_, S> {
     /// # Errors
     /// Nothing can be planned: PostgreSQL does not answer, or the Tenant is refused as a whole.
     pub(super) async fn observe(&self, state: &mut TenantState) -> Result<(), PassError> {
-        let control = self.installation.operator();
-        let mut conn = self.connections.connect(&control).await?;
+        let home = self.installation.operator();
+        let mut control = self.connections.connect(&home).await?;
         let mut shown = Shown::default();
-        let (id, database) = self.identity(state, &mut shown, &mut conn).await?;
-        self.connections.keep(control, conn);
+        let (id, database) = self.identity(state, &mut shown, &mut control).await?;
         let operator = self.server.operator();
         let role = operator.role.clone();
         let mut conn = self.connections.connect(&operator).await?;
@@ -44,6 +43,10 @@ impl<S: ResourceSource> Pass<'_, S> {
         desired.verifiers.values_mut().for_each(|verifier| HIDDEN.clone_into(verifier));
         let cluster = introspect::cluster(&mut conn, &id, &database).await?;
         self.connections.keep(operator, conn);
+        if desired.is_adopted {
+            self.is_owned_apart(&cluster, state.id.as_ref(), &mut control).await?;
+        }
+        self.connections.keep(home, control);
 
         let asked = outside(&mut desired, &cluster, &role, &mut shown)?;
         if cluster.database.is_none() {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rowgate_core::name::EntityName;
 use rowgate_crds::Reason;
-use rowgate_pg::introspect::actual::{Acl, Cluster, QName, Relation, TenantDb};
+use rowgate_pg::introspect::actual::{Acl, Cluster, Policy, QName, Relation, TenantDb};
 use rowgate_sql::catalog::EntityKind;
 use rowgate_sql::ddl::policies::{self, Command, Condition, PolicyDef, Rows};
 use rowgate_sql::ddl::protection::Writers;
@@ -16,7 +16,7 @@ use rowgate_sql::text::{Ident, Sql};
 use serde::{Deserialize, Serialize};
 
 use super::acl::ident;
-use super::adoptable;
+use super::{adoptable, security};
 use crate::desired::{Desired, EntitySpec, Security};
 use crate::plan::accept::qname;
 use crate::plan::{Finding, Of, Statement, differences};
@@ -67,8 +67,16 @@ fn recorded(db: &TenantDb, name: &QName, relation: &Relation) -> Option<Recorded
     if let Some(applied) = db.applied.get(&(KIND.to_owned(), key(name, relation))) {
         return serde_json::from_str(&applied.recorded).ok();
     }
-    let is_there = |oid: u32| db.relations.values().any(|other| other.oid == oid);
-    records_of(db).find(|it| (&it.schema, &it.name) == (&name.0, &name.1) && !is_there(it.oid))
+    records_of(db).find(|it| (&it.schema, &it.name) == (&name.0, &name.1) && !is_there(db, it.oid))
+}
+
+fn is_there(db: &TenantDb, oid: u32) -> bool {
+    db.relations.values().any(|other| other.oid == oid)
+}
+
+/// Under which name a policy is recorded in `dl.applied`.
+fn policy_record(table: &QName, policy: &str) -> String {
+    format!("{}.{}.{policy}", table.0, table.1)
 }
 
 /// Of all tables that are adopted.
@@ -93,30 +101,60 @@ pub(super) fn taken(cluster: &Cluster, db: &TenantDb, name: &QName, relation: &R
     statements
 }
 
-/// The same of tables that were adopted with `replace` and whose entities cannot be served now, each in a transaction of its own: roles of the
-/// application go on coming and going.
+/// What is kept up of a table whose entity cannot be served now.
+#[derive(Debug)]
+pub(in crate::plan) struct KeptUp {
+    pub(in crate::plan) entity: EntityName,
+    pub(in crate::plan) table: QName,
+    pub(in crate::plan) statements: Vec<Statement>,
+}
+
+/// Roles of the application go on coming and going while the entity over an adopted table, one that is not in `done`, cannot be served: they see
+/// what they would see if it were. `events` says which have come.
 pub(super) fn kept_up(
     desired: &Desired,
     cluster: &Cluster,
     db: &TenantDb,
     done: &BTreeSet<QName>,
-) -> Vec<(EntityName, QName, Vec<Statement>)> {
+    events: &mut Vec<Event>,
+) -> Vec<KeptUp> {
     let mut tables = Vec::new();
-    for record in records_of(db).filter(|it| it.was_enabled) {
+    for record in records_of(db) {
         let name = (record.schema.clone(), record.name.clone());
         let Some(relation) = db.relations.get(&name).filter(|it| it.oid == record.oid) else { continue };
-        let Some(spec) = desired.entities.iter().find(|spec| qname(spec) == name && spec.replaces_policies)
-        else {
+        let is_kept =
+            |spec: &&EntitySpec| qname(spec) == name && (!record.was_enabled || spec.replaces_policies);
+        let Some(spec) = desired.entities.iter().find(is_kept).filter(|_| !done.contains(&name)) else {
             continue;
         };
-        let of = Of::Policies(spec.name.to_string());
-        let statements = taken(cluster, db, &name, relation).into_iter().map(|sql| of.clone().says(sql));
-        let statements: Vec<Statement> = statements.collect();
-        if !done.contains(&name) && !statements.is_empty() {
-            tables.push((spec.name.clone(), name, statements));
+        let (statements, joined) = match record.was_enabled {
+            true => (taken(cluster, db, &name, relation), replaced::joined(cluster, db, &name, relation)),
+            false => (others_changed(cluster, &name, relation), joined(cluster, &name, relation)),
+        };
+        if !statements.is_empty() {
+            events.extend(joined);
+            let of = Of::Policies(spec.name.to_string());
+            let statements = statements.into_iter().map(|sql| of.clone().says(sql)).collect();
+            tables.push(KeptUp { entity: spec.name.clone(), table: name, statements });
         }
     }
     tables
+}
+
+/// What gives [`OTHERS`] the roles that it is for now, where it stands.
+fn others_changed(cluster: &Cluster, name: &QName, relation: &Relation) -> Vec<Sql> {
+    let wanted = others(cluster, relation);
+    let is_other = |there: &&Policy| !there.roles.iter().map(String::as_str).eq(wanted.iter().copied());
+    if relation.policies.get(OTHERS).filter(is_other).is_none() {
+        return Vec::new();
+    }
+    let (schema, object) = (ident(&name.0), ident(&name.1));
+    let hash = security::hash(&schema, &object, &policy(cluster, relation));
+    let to: Vec<&str> = wanted.into_iter().collect();
+    vec![
+        policies::give_to(&schema, &object, &ident(OTHERS), &to),
+        records::record_policy(&policy_record(name, OTHERS), &hash, &name.0, &name.1, OTHERS),
+    ]
 }
 
 /// Whether an entity can stand on something of the application; `Ok` in a database that Rowgate made.
@@ -174,15 +212,15 @@ pub(in crate::plan) fn fits(
 
 /// Whether the table was adopted under another name, or another table under this name.
 fn waits(db: &TenantDb, name: &QName, relation: &Relation) -> bool {
-    let is_there = |oid: u32| db.relations.values().any(|other| other.oid == oid);
-    records_of(db)
-        .any(|it| it.oid == relation.oid || (&it.schema, &it.name) == (&name.0, &name.1) && is_there(it.oid))
+    records_of(db).any(|it| {
+        it.oid == relation.oid || (&it.schema, &it.name) == (&name.0, &name.1) && is_there(db, it.oid)
+    })
 }
 
 /// Whether a plan made this policy.
 fn is_ours(db: &TenantDb, name: &QName, relation: &Relation, policy: &str) -> bool {
     recorded(db, name, relation).is_some()
-        && db.applied.contains_key(&("policy".to_owned(), format!("{}.{}.{policy}", name.0, name.1)))
+        && db.applied.contains_key(&("policy".to_owned(), policy_record(name, policy)))
 }
 
 /// A policy that no plan made.
@@ -242,11 +280,15 @@ pub(in crate::plan) fn given_back(desired: &Desired, db: &TenantDb) -> Vec<(QNam
             continue;
         }
         let mut statements: Vec<Statement> = Vec::new();
-        if let Some((name, relation)) = found {
-            statements.extend(dropped(db, name, &was, relation));
-            statements.extend(replaced::widened(name, relation, &recorded).into_iter().map(Statement::from));
-            let disable = || policies::disable(&ident(&name.0), &ident(&name.1)).into();
-            statements.extend((!recorded.was_enabled).then(disable));
+        match found {
+            Some((name, relation)) => {
+                statements.extend(dropped(db, name, &was, relation));
+                statements
+                    .extend(replaced::widened(name, relation, &recorded).into_iter().map(Statement::from));
+                let disable = || policies::disable(&ident(&name.0), &ident(&name.1)).into();
+                statements.extend((!recorded.was_enabled).then(disable));
+            }
+            None => statements.extend(forgotten(db, &was)),
         }
         statements.push(records::drop_applied(KIND, key).into());
         tables.push((was, statements));
@@ -254,14 +296,24 @@ pub(in crate::plan) fn given_back(desired: &Desired, db: &TenantDb) -> Vec<(QNam
     tables
 }
 
+/// What forgets the policies of a table that is gone, unless another one has its name and policies of that are recorded.
+fn forgotten(db: &TenantDb, was: &QName) -> Vec<Statement> {
+    let begin = policy_record(was, "");
+    let of_it = db.applied.keys().filter(|(kind, record)| kind == "policy" && record.starts_with(&begin));
+    let stands = |record: &str| {
+        db.relations.get(was).is_some_and(|it| it.policies.contains_key(&record[begin.len()..]))
+    };
+    let gone = of_it.filter(|(_, record)| !stands(record));
+    gone.map(|(_, record)| records::drop_applied("policy", record).into()).collect()
+}
+
 /// Its policies; they are recorded under the name that the table had.
 fn dropped(db: &TenantDb, name: &QName, was: &QName, relation: &Relation) -> Vec<Statement> {
     let (schema, object): (Ident, Ident) = (ident(&name.0), ident(&name.1));
-    let record = |policy: &str| format!("{}.{}.{policy}", was.0, was.1);
     let known: BTreeMap<&str, String> = relation
         .policies
         .keys()
-        .map(|policy| (policy.as_str(), record(policy)))
+        .map(|policy| (policy.as_str(), policy_record(was, policy)))
         .filter(|(_, record)| db.applied.contains_key(&("policy".to_owned(), record.clone())))
         .collect();
     let drop = |(policy, record): (&str, String)| {

@@ -12,7 +12,7 @@ use rowgate_sql::ddl::records;
 use rowgate_sql::text::{Ident, Sql};
 use sha2::{Digest as _, Sha256};
 
-use super::adopted::{self, replaced};
+use super::adopted::{self, KeptUp, replaced};
 use crate::desired::{Desired, PolicySpec, RowsSpec, Scope, Security};
 use crate::plan::accept::{Accepted, qname};
 use crate::plan::keys::Keys;
@@ -28,7 +28,7 @@ pub(in crate::plan) struct Changes {
     /// other table.
     pub(in crate::plan) apart: Vec<(QName, Vec<Statement>)>,
     /// Of tables whose entities cannot be served now: the same for the application's policies alone.
-    pub(in crate::plan) kept_up: Vec<(EntityName, QName, Vec<Statement>)>,
+    pub(in crate::plan) kept_up: Vec<KeptUp>,
     /// FORCE or NO FORCE of a table each, in a transaction of its own: readers of several tables would lock some of them the other way round.
     pub(in crate::plan) forces: Vec<Statement>,
     pub(in crate::plan) notes: Vec<String>,
@@ -95,7 +95,7 @@ pub(in crate::plan) fn changes(
         }
     }
     if desired.is_adopted {
-        changes.kept_up = adopted::kept_up(desired, cluster, db, &done);
+        changes.kept_up = adopted::kept_up(desired, cluster, db, &done, &mut changes.events);
     }
     changes
 }
@@ -355,7 +355,8 @@ fn table(
     statements
 }
 
-fn hash(schema: &Ident, object: &Ident, definition: &PolicyDef) -> String {
+/// Of a policy of the plan, as it is recorded in `dl.applied`.
+pub(super) fn hash(schema: &Ident, object: &Ident, definition: &PolicyDef) -> String {
     let text = policies::create(schema, object, definition);
     Sha256::digest(text.as_str()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -47,6 +47,14 @@ pub(crate) fn judge(desired: &Desired, actual: &Cluster, operator: &str) -> Resu
     Ok(owner.clone())
 }
 
+/// Of an owner that owns something in the database of a Tenant in another namespace.
+pub(crate) fn is_shared(owner: &str) -> Finding {
+    let message = format!(
+        "the database belongs to {owner}, which also owns things in the database of a Tenant in another namespace; give this database, and what {owner} owns in it, to a role of its own"
+    );
+    Finding::new(Reason::Taken, message)
+}
+
 /// The login of the owner can enter the database, or a DBA lets it; PUBLIC may, unless somebody took that away.
 pub(crate) fn enters(desired: &Desired, actual: &Cluster) -> Result<(), Finding> {
     let login = TenantLogin::Owner.role(&desired.tenant);
