@@ -83,7 +83,7 @@ pub struct App {
     pub console: Option<Console>,
     pub sockets: Sockets,
     /// Of streams of events.
-    pub(crate) shared_reads: SharedReads,
+    pub(crate) shared_reads: Arc<SharedReads>,
     /// Sends webhooks.
     pub sender: Sender,
     /// Opens the secrets that sign them.
@@ -181,7 +181,7 @@ pub async fn run(config: AppConfig, shutdown: CancellationToken) -> Result<(), A
         documents: DocumentCache::new(settings.surfaces),
         console,
         sockets: Sockets::new(connections.clone(), cut.clone()),
-        shared_reads: SharedReads::default(),
+        shared_reads: Arc::default(),
         sender: Sender::new(settings.webhook_ranges),
         sealing_key: root.sealing_key(),
         subscription_facts: SubscriptionFacts::default(),

@@ -32,7 +32,7 @@ pub struct Caller {
     pub tenant: Arc<Tenant>,
     pub credential: Credential,
     pub trace: Arc<Trace>,
-    role: SaidRole,
+    pub(crate) role: SaidRole,
     /// The tenant is the one that the key names.
     is_named: bool,
     body_memory: Arc<BodyMemory>,
@@ -45,8 +45,8 @@ struct Presented {
 }
 
 /// The header `X-MS-API-ROLE`. It is compared and never used.
-#[derive(Clone)]
-enum SaidRole {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum SaidRole {
     None,
     One(String),
     /// Repeated, empty or not text.

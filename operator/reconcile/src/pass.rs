@@ -99,6 +99,11 @@ impl Memory {
         self.statuses.clone()
     }
 
+    /// The Secret of migration tools that the status names since a pass that may have been cut off.
+    pub(crate) fn migrations_secret(&self) -> Option<String> {
+        self.migrations_secret.clone()
+    }
+
     /// What the last pass found.
     pub(crate) fn last(&self) -> Option<&TenantState> {
         self.last.as_deref()
@@ -186,7 +191,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     pub(super) fn known(&self) -> TenantState {
         let beside = (&self.keys[..], &self.relationships[..], &self.subscriptions[..]);
         let mut known = report::known(self.tenant, beside, self.memory.last.as_deref());
-        known.migrations_secret = self.memory.migrations_secret.clone().or(known.migrations_secret);
+        known.migrations_secret = self.memory.migrations_secret().or(known.migrations_secret);
         known
     }
 
@@ -325,7 +330,8 @@ impl<S: ResourceSource> Pass<'_, S> {
             None => None,
         };
         let (cluster, db) = looked.unzip();
-        let (cluster, repaired) = self.roles_and_database(state, &mut desired, logins, cluster).await?;
+        let (cluster, repaired) =
+            self.roles_and_database(state, &mut desired, logins, (cluster, record.phase)).await?;
         self.migrations(state, &desired, &cluster, logins).await?;
         let opened = self.open(logins).await? | self.scripts(state, record, logins).await?;
         if record.phase != tenants::Phase::Live {

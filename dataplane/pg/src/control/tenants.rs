@@ -122,18 +122,17 @@ pub async fn not_retained(conn: &mut PgConnection) -> Result<Vec<Record>, PgErro
     Ok(sqlx::query_as(text).fetch_all(conn).await?)
 }
 
-/// Whether one of `databases` on this cluster is that of a Tenant in another namespace which came before `id`; `None`: which came at all.
+/// Whether one of `databases` on this cluster is that of a Tenant in another namespace.
 pub async fn are_of_another_namespace(
     conn: &mut PgConnection,
-    (cluster, databases): (Option<&str>, &[String]),
-    (id, namespace): (Option<&Ulid>, &str),
+    cluster: Option<&str>,
+    databases: &[String],
+    namespace: &str,
 ) -> Result<bool, PgError> {
     let query = sqlx::query_scalar(
-        "select exists (select from control.tenants where database = any($1) and cluster is not distinct from $2 \
-         and namespace <> $3 and ($4 is null or id < $4 collate \"C\"))",
+        "select exists (select from control.tenants where database = any($1) and cluster is not distinct from $2 and namespace <> $3)",
     );
-    let query = query.bind(databases).bind(cluster).bind(namespace).bind(id.map(Ulid::as_str));
-    Ok(query.fetch_one(conn).await?)
+    Ok(query.bind(databases).bind(cluster).bind(namespace).fetch_one(conn).await?)
 }
 
 /// A row in phase `creating`; 23505 when the slug or the database's name is taken.

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::request::{After, Source, sources};
-use super::shared::GivenPage;
+use super::shared::{GivenPage, Reader};
 use super::{CHECK, begin, cursor, holds};
 use crate::app::App;
 use crate::auth::credential::Caller;
@@ -41,6 +41,7 @@ pub(crate) struct Follower {
     last_step: Instant,
     known: Position,
     slot: StreamSlot,
+    reads: Reader,
 }
 
 /// What happened.
@@ -87,7 +88,7 @@ impl Follower {
             }
             begun => (true, begun?),
         };
-        let now = Instant::now();
+        let (now, reads) = (Instant::now(), Reader::new(app.shared_reads.clone()));
         let follower = Follower {
             caller,
             app,
@@ -102,6 +103,7 @@ impl Follower {
             last_step: now,
             known: from,
             slot,
+            reads,
         };
         Ok((follower, is_kept))
     }
@@ -137,7 +139,7 @@ impl Follower {
     /// What there is, or nothing after waiting for a while.
     async fn look(&mut self) -> Result<Option<Step>, Problem> {
         if CHECK <= self.checked.elapsed() {
-            let (context, asked) = self.app.shared_reads.key(&self.caller).await?;
+            let (context, asked) = self.reads.key(&self.caller).await?;
             let scope = context.snapshot.scope(&context.key);
             self.sources = sources(&context, &scope, self.tables.as_deref())?;
             self.checked = asked;
@@ -153,7 +155,7 @@ impl Follower {
         let page = match is_kept {
             true => {
                 let wanted = (&self.sources[..], &self.ops[..]);
-                self.app.shared_reads.page(&self.caller, self.from, wanted, AT_ONCE).await?
+                self.reads.page(&self.caller, self.from, wanted, AT_ONCE).await?
             }
             false => None,
         };
@@ -172,7 +174,7 @@ impl Follower {
 
     /// Until there is a tick, or something to do for the reader.
     async fn wait(&mut self) {
-        self.app.shared_reads.sweep();
+        self.reads.sweep();
         let due = (self.checked + CHECK).min(self.last_step + HEARTBEAT);
         tokio::select! {
             _ = self.ticks.changed() => {}

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -17,7 +19,7 @@ use tokio::time::Instant;
 use super::given::Given;
 use super::read;
 use super::request::Source;
-use crate::auth::credential::Caller;
+use crate::auth::credential::{Caller, SaidRole};
 use crate::auth::key_context::KeyContext;
 
 /// An answer is given to others who ask this long after it was asked for: all who are woken by one tick have asked by then.
@@ -26,10 +28,12 @@ const PAGE_AGE: Duration = Duration::from_millis(100);
 const KEY_AGE: Duration = Duration::from_millis(500);
 
 /// What two readers have in common that are given the same.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Question {
     tenant: Ulid,
     credential: Credential,
+    /// Compared with the key's whenever it is asked.
+    role: SaidRole,
     sources: Vec<Source>,
     ops: Vec<String>,
     from: Position,
@@ -45,13 +49,42 @@ pub(super) struct GivenPage {
 
 /// Of all readers of a replica that stay.
 pub(crate) struct SharedReads {
-    pages: SharedAnswers<Question, Option<Arc<GivenPage>>>,
-    keys: SharedAnswers<(Ulid, Credential), KeyContext>,
+    pages: SharedAnswers<Question, Option<Arc<GivenPage>>, Problem>,
+    keys: SharedAnswers<(Ulid, Credential), KeyContext, Problem>,
+    n_readers: AtomicUsize,
+}
+
+/// Held by a reader as long as it stays: with the last one go the answers.
+pub(super) struct Reader(Arc<SharedReads>);
+
+impl Reader {
+    pub(super) fn new(reads: Arc<SharedReads>) -> Reader {
+        reads.n_readers.fetch_add(1, Ordering::Relaxed);
+        Reader(reads)
+    }
+}
+
+impl Deref for Reader {
+    type Target = SharedReads;
+
+    fn deref(&self) -> &SharedReads {
+        &self.0
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if self.0.n_readers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.pages.clear();
+            self.0.keys.clear();
+        }
+    }
 }
 
 impl Default for SharedReads {
     fn default() -> SharedReads {
-        SharedReads { pages: SharedAnswers::new(PAGE_AGE), keys: SharedAnswers::new(KEY_AGE) }
+        let (pages, keys) = (SharedAnswers::new(PAGE_AGE), SharedAnswers::new(KEY_AGE));
+        SharedReads { pages, keys, n_readers: AtomicUsize::default() }
     }
 }
 
@@ -67,6 +100,7 @@ impl SharedReads {
         let question = Question {
             tenant: caller.tenant.id.clone(),
             credential: caller.credential.clone(),
+            role: caller.role.clone(),
             sources: sources.to_vec(),
             ops: ops.to_vec(),
             from,
@@ -97,39 +131,42 @@ impl SharedReads {
 }
 
 /// Answers by their questions, each asked once for all who ask within `age`.
-struct SharedAnswers<Q, A> {
+struct SharedAnswers<Q, A, E> {
     age: Duration,
-    asked: Mutex<Questions<Q, A>>,
+    asked: Mutex<Questions<Q, A, E>>,
 }
 
-struct Questions<Q, A> {
-    all: HashMap<Q, Arc<Asked<A>>>,
+struct Questions<Q, A, E> {
+    all: HashMap<Q, Arc<Asked<A, E>>>,
     swept: Instant,
 }
 
-struct Asked<A> {
+struct Asked<A, E> {
     at: Instant,
-    answer: OnceCell<A>,
+    answer: OnceCell<Result<A, E>>,
 }
 
-impl<Q: Eq + Hash, A: Clone> SharedAnswers<Q, A> {
-    fn new(age: Duration) -> SharedAnswers<Q, A> {
+impl<Q: Clone + Eq + Hash, A: Clone, E: Clone> SharedAnswers<Q, A, E> {
+    fn new(age: Duration) -> SharedAnswers<Q, A, E> {
         let questions = Questions { all: HashMap::new(), swept: Instant::now() };
         SharedAnswers { age, asked: Mutex::new(questions) }
     }
 
-    /// The answer, and when it was asked for. A failure is told to whoever asked; the next one who waits asks again.
-    async fn get<E, F: Future<Output = Result<A, E>>>(
+    /// The answer, and when it was asked for. A failure is told to all who wait for it, and who comes later asks again.
+    async fn get<F: Future<Output = Result<A, E>>>(
         &self,
         question: Q,
         ask: impl FnOnce() -> F,
     ) -> Result<(A, Instant), E> {
-        let asked = self.asked(question);
-        let answer = asked.answer.get_or_try_init(ask).await?;
-        Ok((answer.clone(), asked.at))
+        let asked = self.asked(question.clone());
+        let answer = asked.answer.get_or_init(ask).await.clone();
+        if answer.is_err() {
+            self.forget(&question, &asked);
+        }
+        Ok((answer?, asked.at))
     }
 
-    fn asked(&self, question: Q) -> Arc<Asked<A>> {
+    fn asked(&self, question: Q) -> Arc<Asked<A, E>> {
         let mut questions = self.asked.lock();
         questions.sweep(self.age);
         let new = || Arc::new(Asked { at: Instant::now(), answer: OnceCell::new() });
@@ -140,12 +177,23 @@ impl<Q: Eq + Hash, A: Clone> SharedAnswers<Q, A> {
         asked.clone()
     }
 
+    fn forget(&self, question: &Q, asked: &Arc<Asked<A, E>>) {
+        let mut questions = self.asked.lock();
+        if questions.all.get(question).is_some_and(|it| Arc::ptr_eq(it, asked)) {
+            questions.all.remove(question);
+        }
+    }
+
     fn sweep(&self) {
         self.asked.lock().sweep(self.age);
     }
+
+    fn clear(&self) {
+        self.asked.lock().all.clear();
+    }
 }
 
-impl<Q, A> Questions<Q, A> {
+impl<Q, A, E> Questions<Q, A, E> {
     /// Not more often than answers grow old, since it looks at all of them.
     fn sweep(&mut self, age: Duration) {
         if age <= self.swept.elapsed() {
@@ -157,7 +205,7 @@ impl<Q, A> Questions<Q, A> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::AtomicU32;
 
     use tokio::time::advance;
 
@@ -165,12 +213,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_question_is_asked_once_for_all_until_its_answer_is_old() {
-        let answers = SharedAnswers::<&str, u32>::new(PAGE_AGE);
+        let answers = SharedAnswers::<&str, u32, ()>::new(PAGE_AGE);
         let n_asked = AtomicU32::new(0);
         let ask = |question| {
             answers.get(question, || async {
                 tokio::task::yield_now().await;
-                Ok::<_, ()>(n_asked.fetch_add(1, Ordering::Relaxed))
+                Ok(n_asked.fetch_add(1, Ordering::Relaxed))
             })
         };
         let (one, two, other) = tokio::join!(ask("a"), ask("a"), ask("b"));
@@ -183,10 +231,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_is_not_shared() {
-        let answers = SharedAnswers::<(), u32>::new(PAGE_AGE);
-        assert_eq!(answers.get((), async || Err("no")).await, Err("no"));
-        let answer = answers.get((), async || Ok::<_, &str>(1)).await;
-        assert_eq!(answer.map(|it| it.0), Ok(1));
+    async fn a_failure_is_told_to_those_who_wait_and_not_later() {
+        let answers = SharedAnswers::<(), u32, u32>::new(PAGE_AGE);
+        let n_asked = AtomicU32::new(0);
+        let fail = || {
+            answers.get((), || async {
+                tokio::task::yield_now().await;
+                Err(n_asked.fetch_add(1, Ordering::Relaxed))
+            })
+        };
+        let (one, two) = tokio::join!(fail(), fail());
+        assert_eq!((one.err(), two.err()), (Some(0), Some(0)));
+        assert_eq!(answers.get((), async || Ok(1)).await.map(|it| it.0), Ok(1));
     }
 }

@@ -19,7 +19,7 @@ use crate::apply::connection_cache::ConnectionCache;
 use crate::controller::hang;
 use crate::controller::pass_slots::{PassSlots, QUICK_PASS_TIMEOUT, SLOW_PASS_TIMEOUT};
 use crate::pass::{Memory, Pass, PassError, free_key, is_deleting, is_forced};
-use crate::removal::{adopted, retained, revocation};
+use crate::removal::{adopted, migrations, retained, revocation};
 use crate::servers::Servers;
 use crate::source::{ObjectRef, ResourceSource, Snapshot};
 use crate::status::TenantState;
@@ -91,6 +91,7 @@ impl<S: ResourceSource> Job<S> {
             Err(why) => {
                 // whatever it was in the middle of, the next one begins with nothing of it
                 self.memory.epoch = None;
+                before.migrations_secret = self.memory.migrations_secret().or(before.migrations_secret);
                 before.findings.retry = Some(why);
                 Arc::new(before)
             }
@@ -232,6 +233,7 @@ pub(crate) async fn retire<S: ResourceSource>(
         tracing::info!(tenant = %record.slug, id = %record.id, from, "the Tenant is gone; its database is as it was before");
         return Ok(());
     }
+    migrations::close(&server, &shared.connections, shared.lead, &record).await?;
     let mut open = leader::fence(&mut conn, shared.lead).await?;
     tenants::set_retained(&mut open, &record.id).await?;
     open.commit().await.map_err(PgError::from)?;

@@ -94,7 +94,6 @@ impl<S: ResourceSource> Pass<'_, S> {
         if record.phase != tenants::Phase::Retained {
             self.unserve(&record, &mut conn).await?;
             if kept {
-                self.close_migrations(state, &record).await?;
                 // only in the namespace of the Tenant
                 let (object, id) = (&state.object, &record.id);
                 let note = format!(
@@ -107,7 +106,10 @@ impl<S: ResourceSource> Pass<'_, S> {
                 self.event("DatabaseRetained", note, false).await?;
             }
         }
-        if !kept {
+        // an earlier attempt may have come to an end between the two
+        if kept {
+            self.close_migrations(state, &record).await?;
+        } else {
             self.remove(&record, &mut conn).await?;
         }
         Ok(())

@@ -3,6 +3,7 @@
 use rowgate_core::name::Ulid;
 use rowgate_crds::Reason;
 use rowgate_pg::connect::session;
+use rowgate_pg::control::tenants::Phase;
 use rowgate_pg::control::{leader, tenants};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::introspect;
@@ -132,7 +133,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         state: &TenantState,
         desired: &mut Desired,
         logins: &mut Logins<'_>,
-        looked: Option<Cluster>,
+        (looked, phase): (Option<Cluster>, Phase),
     ) -> Result<(Cluster, bool), PassError> {
         let database = &*desired.database.as_str().to_owned();
         let operator = self.server.operator().role;
@@ -142,7 +143,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         };
         if desired.is_adopted {
             desired.owner = adopted::judge(desired, &cluster, &operator)?;
-            self.is_owned_apart(&cluster, Some(&desired.tenant), logins.control().await?).await?;
+            self.is_owned_apart(&cluster, phase, logins.control().await?).await?;
             if cluster.has_older_replicas {
                 return Err(PassError::Waits(OLDER_REPLICAS.to_owned()));
             }
@@ -170,23 +171,24 @@ impl<S: ResourceSource> Pass<'_, S> {
         Ok((cluster, true))
     }
 
-    /// That the owner of an adopted database owns nothing in that of another team's Tenant: what is run for this one is run as the owner.
-    /// `id`: of the row of this Tenant, if it has one.
+    /// That the owner of a database that is about to be adopted owns nothing in that of another team's Tenant: what is run for this one is run as
+    /// the owner. One that is served goes on, so that nobody stalls it by naming a database.
     pub(super) async fn is_owned_apart(
         &self,
         cluster: &Cluster,
-        id: Option<&Ulid>,
+        phase: Phase,
         conn: &mut PgConnection,
     ) -> Result<(), PassError> {
         let Some(there) = cluster.database.as_ref().filter(|it| !it.others_of_owner.is_empty()) else {
             return Ok(());
         };
-        let databases = (self.servers.cluster(&self.server), &there.others_of_owner[..]);
+        let (on, databases) = (self.servers.cluster(&self.server), &there.others_of_owner);
         let namespace = self.tenant.metadata.namespace.as_deref().unwrap_or_default();
-        match tenants::are_of_another_namespace(conn, databases, (id, namespace)).await? {
-            true => Err(adopted::is_shared(&there.owner).into()),
-            false => Ok(()),
+        let is_new = phase == Phase::Creating;
+        if is_new && tenants::are_of_another_namespace(conn, on, databases, namespace).await? {
+            return Err(adopted::is_shared(&there.owner).into());
         }
+        Ok(())
     }
 
     /// Schema `dl` and the fence. True: something was done.

@@ -22,6 +22,8 @@ pub enum Of {
     Key(Ulid),
     /// A role that is to be dropped, by name: it stays, closed as it is.
     Role(String),
+    /// What the application's roles see of a table whose entity is not served, by `schema.table`.
+    Kept(String),
 }
 
 /// What stays closed in a plan, each with the reason.
@@ -34,6 +36,8 @@ pub struct Closed {
     pub keys: BTreeMap<Ulid, Finding>,
     /// That cannot be dropped now, because objects of another database name them.
     pub roles: BTreeSet<String>,
+    /// Of which the application's roles see what they saw.
+    pub kept: BTreeSet<String>,
 }
 
 impl Closed {
@@ -63,6 +67,7 @@ impl Closed {
                 self.sets.insert(hash.clone(), denied("every key with these permissions is")).is_none()
             }
             Of::Role(role) => self.roles.insert(role.clone()),
+            Of::Kept(table) => self.kept.insert(table.clone()),
             Of::Key(id) => self.keys.insert(id.clone(), denied("the key is")).is_none(),
         }
     }

@@ -143,6 +143,10 @@ pub fn contents(
     let rows_change = !security.statements.is_empty() || !claims.is_empty();
     let apart = security.apart;
 
+    // PostgreSQL would refuse again what it refused
+    let stays = |it: &KeptUp| !closed.kept.contains(&format!("{}.{}", it.table.0, it.table.1));
+    let kept_up: Vec<KeptUp> = security.kept_up.into_iter().filter(stays).collect();
+    outcome.events.extend(kept_up.iter().filter_map(|it| it.joined.clone()));
     let mut push = |about: &str, login: As, statements: Vec<Statement>| {
         if !statements.is_empty() {
             outcome.ops.push(Op::new(about, login, statements));
@@ -213,8 +217,6 @@ pub fn contents(
     let mut returned = reached.returned(db);
     returned.extend(changes.of_views);
     push("give back views that no key reaches, and the rights for them", As::Owner, returned);
-    // PostgreSQL would refuse again what it refused
-    let kept_up = security.kept_up.into_iter().filter(|it| !closed.entities.contains_key(it.entity.as_str()));
     for KeptUp { table: (schema, name), statements, .. } in kept_up {
         push(&format!("what roles of the application see of {schema}.{name}"), As::Owner, statements);
     }

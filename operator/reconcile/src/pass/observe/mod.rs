@@ -7,7 +7,7 @@ use rowgate_core::name::Ulid;
 use rowgate_core::role::TenantLogin;
 use rowgate_crds::Reason;
 use rowgate_pg::connect::session;
-use rowgate_pg::control::tenants;
+use rowgate_pg::control::tenants::{self, Phase};
 use rowgate_pg::failure::PgError;
 use rowgate_pg::introspect;
 use rowgate_pg::introspect::actual::{Cluster, TenantDb};
@@ -35,7 +35,7 @@ impl<S: ResourceSource> Pass<'_, S> {
         let home = self.installation.operator();
         let mut control = self.connections.connect(&home).await?;
         let mut shown = Shown::default();
-        let (id, database) = self.identity(state, &mut shown, &mut control).await?;
+        let (id, database, phase) = self.identity(state, &mut shown, &mut control).await?;
         let operator = self.server.operator();
         let role = operator.role.clone();
         let mut conn = self.connections.connect(&operator).await?;
@@ -43,12 +43,12 @@ impl<S: ResourceSource> Pass<'_, S> {
         desired.verifiers.values_mut().for_each(|verifier| HIDDEN.clone_into(verifier));
         let cluster = introspect::cluster(&mut conn, &id, &database).await?;
         self.connections.keep(operator, conn);
-        if desired.is_adopted {
-            self.is_owned_apart(&cluster, state.id.as_ref(), &mut control).await?;
-        }
-        self.connections.keep(home, control);
 
         let asked = outside(&mut desired, &cluster, &role, &mut shown)?;
+        if desired.is_adopted {
+            self.is_owned_apart(&cluster, phase, &mut control).await?;
+        }
+        self.connections.keep(home, control);
         if cluster.database.is_none() {
             shown.later.push(format!(
                 "what stands in database {database} is planned once it is there: schema dl, the scripts of database.bootstrap, policies, privileges and keys"
@@ -76,17 +76,17 @@ impl<S: ResourceSource> Pass<'_, S> {
         state: &mut TenantState,
         shown: &mut Shown,
         conn: &mut PgConnection,
-    ) -> Result<(Ulid, String), PassError> {
+    ) -> Result<(Ulid, String, Phase), PassError> {
         match self.recorded(state, conn).await? {
             Recorded::Own(record) => {
                 record_in(state, &record);
                 self.is_of_server(&record)?;
-                Ok((record.id, record.database))
+                Ok((record.id, record.database, record.phase))
             }
             Recorded::Retained(record) => {
                 shown.remarks.push(format!("the retained database {} is taken up", record.database));
                 state.database.clone_from(&record.database);
-                Ok((record.id, record.database))
+                Ok((record.id, record.database, record.phase))
             }
             Recorded::Nothing => {
                 let id = new_id(0);
@@ -100,7 +100,7 @@ impl<S: ResourceSource> Pass<'_, S> {
                 shown.remarks.push(format!(
                     "{id} stands for the identifier that the Tenant gets, and the like for those of keys and permission sets"
                 ));
-                Ok((id, database))
+                Ok((id, database, Phase::Creating))
             }
         }
     }

@@ -8,7 +8,6 @@ use rowgate_pg::connect::login::Login;
 use rowgate_pg::connect::session;
 use rowgate_pg::control::{leader, tenants};
 use rowgate_pg::failure::PgError;
-use rowgate_pg::introspect;
 use rowgate_pg::introspect::actual::Cluster;
 use rowgate_sql::ddl::roles;
 use rowgate_sql::text::Ident;
@@ -18,6 +17,7 @@ use crate::apply::Logins;
 use crate::desired::Desired;
 use crate::pass::{Pass, PassError};
 use crate::plan::{self, As};
+use crate::removal;
 use crate::secrets::migrations;
 use crate::source::{Event, ResourceSource, SourceError};
 use crate::status::TenantState;
@@ -33,9 +33,8 @@ impl<S: ResourceSource> Pass<'_, S> {
     ) -> Result<(), PassError> {
         let present = cluster.roles.get(&TenantLogin::Migrations.role(&desired.tenant));
         let spec = plan::migrations::is_open(desired, present).filter(|_| present.is_some());
-        state.migrations_secret = spec.map(|spec| spec.secret_name.clone());
         let done = async {
-            self.forget_migrations(state).await?;
+            self.forget_migrations(state, spec.map(|spec| &*spec.secret_name)).await?;
             let Some(spec) = spec else { return Ok(()) };
             let (id, database) = (&desired.tenant, desired.database.as_str());
             let login = self.server.migrations(id, database, spec.generation);
@@ -83,14 +82,19 @@ impl<S: ResourceSource> Pass<'_, S> {
     }
 
     /// Deletes the Secret that the status names, or that this process has named there last, which the Tenant that was read may not show yet;
-    /// where the login has another one or none.
-    async fn forget_migrations(&mut self, state: &TenantState) -> Result<(), SourceError> {
+    /// where the login has another one or none: `kept`. What could not be deleted goes on being named.
+    async fn forget_migrations(
+        &mut self,
+        state: &mut TenantState,
+        kept: Option<&str>,
+    ) -> Result<(), SourceError> {
         let named: BTreeSet<&str> =
             self.shown_migrations().into_iter().chain(self.memory.migrations_secret.as_deref()).collect();
-        for name in named.into_iter().filter(|name| state.migrations_secret.as_deref() != Some(*name)) {
+        for name in named.into_iter().filter(|name| kept != Some(*name)) {
             self.source.delete_secret(&state.object, &state.object.namespace, name).await?;
         }
-        self.memory.migrations_secret.take_if(|name| state.migrations_secret.as_ref() != Some(name));
+        self.memory.migrations_secret.take_if(|name| kept != Some(name));
+        state.migrations_secret = kept.map(str::to_owned);
         Ok(())
     }
 
@@ -100,16 +104,8 @@ impl<S: ResourceSource> Pass<'_, S> {
         state: &mut TenantState,
         record: &tenants::Record,
     ) -> Result<(), PassError> {
-        let Some(database) = Ident::new(&record.database) else { return Ok(()) };
-        let mut logins = Logins::new(&self.server, self.connections, self.lead, &record.id, &record.database);
-        let operator = logins.get(As::Operator).await?;
-        let cluster = introspect::cluster(operator, &record.id, &record.database).await?;
-        let ops = plan::migrations::closing(&record.id, &database, &cluster, &self.server.operator().role);
-        let closed = logins.apply(&ops, None).await;
-        logins.close().await;
-        closed?;
-        state.migrations_secret = None;
-        Ok(self.forget_migrations(state).await?)
+        removal::migrations::close(&self.server, self.connections, self.lead, record).await?;
+        Ok(self.forget_migrations(state, None).await?)
     }
 }
 

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rowgate_core::name::EntityName;
 use rowgate_crds::Reason;
 use rowgate_pg::introspect::actual::{Acl, Cluster, Policy, QName, Relation, TenantDb};
 use rowgate_sql::catalog::EntityKind;
@@ -104,38 +103,38 @@ pub(super) fn taken(cluster: &Cluster, db: &TenantDb, name: &QName, relation: &R
 /// What is kept up of a table whose entity cannot be served now.
 #[derive(Debug)]
 pub(in crate::plan) struct KeptUp {
-    pub(in crate::plan) entity: EntityName,
     pub(in crate::plan) table: QName,
     pub(in crate::plan) statements: Vec<Statement>,
+    /// Says which roles have come.
+    pub(in crate::plan) joined: Option<Event>,
 }
 
 /// Roles of the application go on coming and going while the entity over an adopted table, one that is not in `done`, cannot be served: they see
-/// what they would see if it were. `events` says which have come.
-pub(super) fn kept_up(
+/// what they would see if it were. What PostgreSQL refuses of it closes nothing else.
+pub(in crate::plan) fn kept_up(
     desired: &Desired,
     cluster: &Cluster,
     db: &TenantDb,
     done: &BTreeSet<QName>,
-    events: &mut Vec<Event>,
 ) -> Vec<KeptUp> {
     let mut tables = Vec::new();
     for record in records_of(db) {
         let name = (record.schema.clone(), record.name.clone());
-        let Some(relation) = db.relations.get(&name).filter(|it| it.oid == record.oid) else { continue };
+        let is_its = |it: &&Relation| it.oid == record.oid && it.owner == desired.owner;
+        let Some(relation) = db.relations.get(&name).filter(is_its) else { continue };
         let is_kept =
-            |spec: &&EntitySpec| qname(spec) == name && (!record.was_enabled || spec.replaces_policies);
-        let Some(spec) = desired.entities.iter().find(is_kept).filter(|_| !done.contains(&name)) else {
+            |spec: &EntitySpec| qname(spec) == name && (!record.was_enabled || spec.replaces_policies);
+        if done.contains(&name) || !desired.entities.iter().any(is_kept) {
             continue;
-        };
+        }
         let (statements, joined) = match record.was_enabled {
             true => (taken(cluster, db, &name, relation), replaced::joined(cluster, db, &name, relation)),
             false => (others_changed(cluster, &name, relation), joined(cluster, &name, relation)),
         };
         if !statements.is_empty() {
-            events.extend(joined);
-            let of = Of::Policies(spec.name.to_string());
+            let of = Of::Kept(format!("{}.{}", name.0, name.1));
             let statements = statements.into_iter().map(|sql| of.clone().says(sql)).collect();
-            tables.push(KeptUp { entity: spec.name.clone(), table: name, statements });
+            tables.push(KeptUp { table: name, statements, joined });
         }
     }
     tables
@@ -296,15 +295,20 @@ pub(in crate::plan) fn given_back(desired: &Desired, db: &TenantDb) -> Vec<(QNam
     tables
 }
 
-/// What forgets the policies of a table that is gone, unless another one has its name and policies of that are recorded.
+/// What forgets the policies of a table that is gone. Another one that has its name has them, or gets them in this plan.
 fn forgotten(db: &TenantDb, was: &QName) -> Vec<Statement> {
+    if db.relations.contains_key(was) {
+        return Vec::new();
+    }
     let begin = policy_record(was, "");
-    let of_it = db.applied.keys().filter(|(kind, record)| kind == "policy" && record.starts_with(&begin));
-    let stands = |record: &str| {
-        db.relations.get(was).is_some_and(|it| it.policies.contains_key(&record[begin.len()..]))
-    };
-    let gone = of_it.filter(|(_, record)| !stands(record));
-    gone.map(|(_, record)| records::drop_applied("policy", record).into()).collect()
+    // names hold dots, too
+    let longer = |(schema, name): &&QName| *schema == was.0 && name.starts_with(&format!("{}.", was.1));
+    let others: Vec<String> =
+        db.relations.keys().filter(longer).map(|name| policy_record(name, "")).collect();
+    let is_of_it =
+        |record: &str| record.starts_with(&begin) && !others.iter().any(|other| record.starts_with(other));
+    let records = db.applied.keys().filter(|(kind, record)| kind == "policy" && is_of_it(record));
+    records.map(|(_, record)| records::drop_applied("policy", record).into()).collect()
 }
 
 /// Its policies; they are recorded under the name that the table had.

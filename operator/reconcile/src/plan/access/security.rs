@@ -95,7 +95,7 @@ pub(in crate::plan) fn changes(
         }
     }
     if desired.is_adopted {
-        changes.kept_up = adopted::kept_up(desired, cluster, db, &done, &mut changes.events);
+        changes.kept_up = adopted::kept_up(desired, cluster, db, &done);
     }
     changes
 }
