@@ -67,7 +67,7 @@ pub(crate) struct Memory {
     /// What the last pass found.
     last: Option<Arc<TenantState>>,
     /// The Secret of migration tools that the status names, although the Tenant that was read may not show it yet.
-    migrations_secret: Option<String>,
+    pub(crate) migrations_secret: Option<String>,
     /// What the Secrets held then, if it came to its end.
     secrets: Option<keys::Remembered>,
     /// Roles of it that others' databases held then.
@@ -97,11 +97,6 @@ impl Memory {
 
     pub(crate) fn statuses(&self) -> StatusCache {
         self.statuses.clone()
-    }
-
-    /// The Secret of migration tools that the status names since a pass that may have been cut off.
-    pub(crate) fn migrations_secret(&self) -> Option<String> {
-        self.migrations_secret.clone()
     }
 
     /// What the last pass found.
@@ -191,7 +186,7 @@ impl<S: ResourceSource> Pass<'_, S> {
     pub(super) fn known(&self) -> TenantState {
         let beside = (&self.keys[..], &self.relationships[..], &self.subscriptions[..]);
         let mut known = report::known(self.tenant, beside, self.memory.last.as_deref());
-        known.migrations_secret = self.memory.migrations_secret().or(known.migrations_secret);
+        known.migrations_secret = self.memory.migrations_secret.clone().or(known.migrations_secret);
         known
     }
 

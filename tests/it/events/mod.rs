@@ -2,7 +2,6 @@
 
 mod capture;
 mod clients;
-mod cost;
 mod failover;
 mod fixture;
 mod ledger;

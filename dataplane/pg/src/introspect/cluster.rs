@@ -154,21 +154,39 @@ pub(super) async fn memberships(
     Ok(rows.into_iter().map(membership).collect())
 }
 
+#[derive(sqlx::FromRow)]
+struct DatabaseRow {
+    id: i64,
+    owner: String,
+    owner_is_superuser: bool,
+    grants_owner: bool,
+    others_of_owner: Vec<String>,
+    acl: Json<Acl>,
+}
+
 pub(super) async fn database(conn: &mut PgConnection, name: &str) -> Result<Option<Database>, PgError> {
-    let row: Option<(i64, String, bool, bool, Vec<String>, Json<Acl>)> = sqlx::query_as(concat!(
-        "select d.oid::int8, o.rolname::text, o.rolsuper, pg_has_role(d.datdba, 'USAGE WITH ADMIN OPTION'), \
+    let row: Option<DatabaseRow> = sqlx::query_as(concat!(
+        "select d.oid::int8 as id, o.rolname::text as owner, o.rolsuper as owner_is_superuser, \
+         pg_has_role(d.datdba, 'USAGE WITH ADMIN OPTION') as grants_owner, \
          array(select other.datname::text from pg_database other where other.oid <> d.oid \
                and (other.datdba = d.datdba or exists ( \
                    select from pg_shdepend s where s.dbid = other.oid and s.deptype = 'o' \
-                   and s.refclassid = 'pg_authid'::regclass and s.refobjid = d.datdba)) order by 1), ",
+                   and s.refclassid = 'pg_authid'::regclass and s.refobjid = d.datdba)) order by 1) as others_of_owner, ",
         acl!("d.datacl", "'d'", "d.datdba"),
-        " from pg_database d join pg_roles o on o.oid = d.datdba where d.datname = $1"
+        " as acl from pg_database d join pg_roles o on o.oid = d.datdba where d.datname = $1"
     ))
     .bind(name)
     .fetch_optional(conn)
     .await?;
-    let database = |(id, owner, owner_is_superuser, grants_owner, others_of_owner, Json(acl))| {
-        Ok(Database { oid: oid(id)?, owner, owner_is_superuser, grants_owner, others_of_owner, acl })
+    let database = |row: DatabaseRow| {
+        Ok(Database {
+            oid: oid(row.id)?,
+            owner: row.owner,
+            owner_is_superuser: row.owner_is_superuser,
+            grants_owner: row.grants_owner,
+            others_of_owner: row.others_of_owner,
+            acl: row.acl.0,
+        })
     };
     row.map(database).transpose()
 }

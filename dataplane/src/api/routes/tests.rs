@@ -38,6 +38,7 @@ fn app() -> Arc<App> {
         pooler: None,
     };
     Arc::new(App {
+        shared_reads: Arc::default(),
         tenants: Arc::new(TenantRegistry::new(pools, Tasks::default())),
         pepper: root.pepper(),
         cursor_key: root.cursor_key(),

@@ -91,7 +91,7 @@ impl<S: ResourceSource> Job<S> {
             Err(why) => {
                 // whatever it was in the middle of, the next one begins with nothing of it
                 self.memory.epoch = None;
-                before.migrations_secret = self.memory.migrations_secret().or(before.migrations_secret);
+                before.migrations_secret = self.memory.migrations_secret.clone().or(before.migrations_secret);
                 before.findings.retry = Some(why);
                 Arc::new(before)
             }
