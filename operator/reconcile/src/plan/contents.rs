@@ -143,9 +143,7 @@ pub fn contents(
     let rows_change = !security.statements.is_empty() || !claims.is_empty();
     let apart = security.apart;
 
-    // PostgreSQL would refuse again what it refused
-    let stays = |it: &KeptUp| !closed.kept.contains(&format!("{}.{}", it.table.0, it.table.1));
-    let kept_up: Vec<KeptUp> = security.kept_up.into_iter().filter(stays).collect();
+    let kept_up = adopted::not_refused(security.kept_up, closed);
     outcome.events.extend(kept_up.iter().filter_map(|it| it.joined.clone()));
     let mut push = |about: &str, login: As, statements: Vec<Statement>| {
         if !statements.is_empty() {

@@ -18,7 +18,7 @@ use super::acl::ident;
 use super::{adoptable, security};
 use crate::desired::{Desired, EntitySpec, Security};
 use crate::plan::accept::qname;
-use crate::plan::{Finding, Of, Statement, differences};
+use crate::plan::{Closed, Finding, Of, Statement, differences};
 use crate::source::Event;
 
 pub(super) mod replaced;
@@ -138,6 +138,12 @@ pub(in crate::plan) fn kept_up(
         }
     }
     tables
+}
+
+/// Those that PostgreSQL has not refused: it would refuse them again.
+pub(in crate::plan) fn not_refused(kept_up: Vec<KeptUp>, closed: &Closed) -> Vec<KeptUp> {
+    let stays = |it: &KeptUp| !closed.kept.contains(&format!("{}.{}", it.table.0, it.table.1));
+    kept_up.into_iter().filter(stays).collect()
 }
 
 /// What gives [`OTHERS`] the roles that it is for now, where it stands.
