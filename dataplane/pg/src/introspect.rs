@@ -5,6 +5,7 @@ use rowgate_core::name::Ulid;
 use sqlx::{Connection as _, PgConnection};
 
 pub use application::{Application, application, held_by_policies};
+pub use cluster::others_of_owner;
 pub use holders::{Holder, Named, holders, leftovers, named};
 pub use writes::{Counted, Writes, writes};
 

@@ -70,8 +70,6 @@ pub struct Database {
     pub owner_is_superuser: bool,
     /// Whether the login that asked may make others members of the owner.
     pub grants_owner: bool,
-    /// Other databases which the owner owns, or in which it owns something.
-    pub others_of_owner: Vec<String>,
     pub acl: Acl,
 }
 

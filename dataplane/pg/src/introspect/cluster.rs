@@ -160,18 +160,13 @@ struct DatabaseRow {
     owner: String,
     owner_is_superuser: bool,
     grants_owner: bool,
-    others_of_owner: Vec<String>,
     acl: Json<Acl>,
 }
 
 pub(super) async fn database(conn: &mut PgConnection, name: &str) -> Result<Option<Database>, PgError> {
     let row: Option<DatabaseRow> = sqlx::query_as(concat!(
         "select d.oid::int8 as id, o.rolname::text as owner, o.rolsuper as owner_is_superuser, \
-         pg_has_role(d.datdba, 'USAGE WITH ADMIN OPTION') as grants_owner, \
-         array(select other.datname::text from pg_database other where other.oid <> d.oid \
-               and (other.datdba = d.datdba or exists ( \
-                   select from pg_shdepend s where s.dbid = other.oid and s.deptype = 'o' \
-                   and s.refclassid = 'pg_authid'::regclass and s.refobjid = d.datdba)) order by 1) as others_of_owner, ",
+         pg_has_role(d.datdba, 'USAGE WITH ADMIN OPTION') as grants_owner, ",
         acl!("d.datacl", "'d'", "d.datdba"),
         " as acl from pg_database d join pg_roles o on o.oid = d.datdba where d.datname = $1"
     ))
@@ -184,11 +179,22 @@ pub(super) async fn database(conn: &mut PgConnection, name: &str) -> Result<Opti
             owner: row.owner,
             owner_is_superuser: row.owner_is_superuser,
             grants_owner: row.grants_owner,
-            others_of_owner: row.others_of_owner,
             acl: row.acl.0,
         })
     };
     row.map(database).transpose()
+}
+
+/// Other databases which the owner of `database` owns, or in which it owns something.
+///
+/// # Errors
+/// As PostgreSQL gives them.
+pub async fn others_of_owner(conn: &mut PgConnection, database: &str) -> Result<Vec<String>, PgError> {
+    let others = "select other.datname::text from pg_database d join pg_database other on other.oid <> d.oid \
+                  where d.datname = $1 and (other.datdba = d.datdba or other.oid in ( \
+                      select s.dbid from pg_shdepend s where s.refclassid = 'pg_authid'::regclass \
+                      and s.refobjid = d.datdba and s.deptype = 'o'))";
+    Ok(sqlx::query_scalar(others).bind(database).fetch_all(conn).await?)
 }
 
 /// A superuser's: nobody else can have put anything into it.

@@ -123,7 +123,7 @@ impl SharedReads {
         self.keys.get(question, || caller.tenant.authenticate_fresh(&caller.credential)).await
     }
 
-    /// Forgets what nobody is given any more.
+    /// Forgets old answers.
     pub(super) fn sweep(&self) {
         self.pages.sweep();
         self.keys.sweep();

@@ -143,7 +143,10 @@ impl<S: ResourceSource> Pass<'_, S> {
         };
         if desired.is_adopted {
             desired.owner = adopted::judge(desired, &cluster, &operator)?;
-            self.is_owned_apart(&cluster, phase, logins.control().await?).await?;
+            if phase == Phase::Creating {
+                let others = introspect::others_of_owner(logins.get(As::Operator).await?, database).await?;
+                self.is_owned_apart(&desired.owner, &others, logins.control().await?).await?;
+            }
             if cluster.has_older_replicas {
                 return Err(PassError::Waits(OLDER_REPLICAS.to_owned()));
             }
@@ -172,23 +175,19 @@ impl<S: ResourceSource> Pass<'_, S> {
     }
 
     /// That the owner of a database that is about to be adopted owns nothing in that of another team's Tenant: what is run for this one is run as
-    /// the owner. One that is served goes on, so that nobody stalls it by naming a database.
+    /// the owner. One that is served goes on, so that naming a database does not stall it. `others`: where the owner owns something besides.
     pub(super) async fn is_owned_apart(
         &self,
-        cluster: &Cluster,
-        phase: Phase,
+        owner: &str,
+        others: &[String],
         conn: &mut PgConnection,
     ) -> Result<(), PassError> {
-        let Some(there) = cluster.database.as_ref().filter(|it| !it.others_of_owner.is_empty()) else {
-            return Ok(());
-        };
-        let (on, databases) = (self.servers.cluster(&self.server), &there.others_of_owner);
+        let on = self.servers.cluster(&self.server);
         let namespace = self.tenant.metadata.namespace.as_deref().unwrap_or_default();
-        let is_new = phase == Phase::Creating;
-        if is_new && tenants::are_of_another_namespace(conn, on, databases, namespace).await? {
-            return Err(adopted::is_shared(&there.owner).into());
+        match tenants::are_of_another_namespace(conn, on, others, namespace).await? {
+            true => Err(adopted::is_shared(owner).into()),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Schema `dl` and the fence. True: something was done.

@@ -215,8 +215,8 @@ pub fn contents(
     let mut returned = reached.returned(db);
     returned.extend(changes.of_views);
     push("give back views that no key reaches, and the rights for them", As::Owner, returned);
-    for KeptUp { table: (schema, name), statements, .. } in kept_up {
-        push(&format!("what roles of the application see of {schema}.{name}"), As::Owner, statements);
+    for KeptUp { table, statements, .. } in kept_up {
+        push(&format!("what roles of the application see of {table}"), As::Owner, statements);
     }
     for (name, statements) in adopted::given_back(desired, db) {
         push(&format!("give back {}.{}", name.0, name.1), As::Owner, statements);

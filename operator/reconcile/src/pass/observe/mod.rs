@@ -42,12 +42,13 @@ impl<S: ResourceSource> Pass<'_, S> {
         let mut desired = self.desired(&id, &database)?;
         desired.verifiers.values_mut().for_each(|verifier| HIDDEN.clone_into(verifier));
         let cluster = introspect::cluster(&mut conn, &id, &database).await?;
-        self.connections.keep(operator, conn);
 
         let asked = outside(&mut desired, &cluster, &role, &mut shown)?;
-        if desired.is_adopted {
-            self.is_owned_apart(&cluster, phase, &mut control).await?;
+        if desired.is_adopted && phase == Phase::Creating {
+            let others = introspect::others_of_owner(&mut conn, &database).await?;
+            self.is_owned_apart(&desired.owner, &others, &mut control).await?;
         }
+        self.connections.keep(operator, conn);
         self.connections.keep(home, control);
         if cluster.database.is_none() {
             shown.later.push(format!(

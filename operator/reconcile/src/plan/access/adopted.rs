@@ -74,7 +74,7 @@ fn is_there(db: &TenantDb, oid: u32) -> bool {
 }
 
 /// Under which name a policy is recorded in `dl.applied`.
-fn policy_record(table: &QName, policy: &str) -> String {
+pub(super) fn policy_record(table: &QName, policy: &str) -> String {
     format!("{}.{}.{policy}", table.0, table.1)
 }
 
@@ -103,7 +103,8 @@ pub(super) fn taken(cluster: &Cluster, db: &TenantDb, name: &QName, relation: &R
 /// What is kept up of a table whose entity cannot be served now.
 #[derive(Debug)]
 pub(in crate::plan) struct KeptUp {
-    pub(in crate::plan) table: QName,
+    /// As `schema.table`.
+    pub(in crate::plan) table: String,
     pub(in crate::plan) statements: Vec<Statement>,
     /// Says which roles have come.
     pub(in crate::plan) joined: Option<Event>,
@@ -132,9 +133,10 @@ pub(in crate::plan) fn kept_up(
             false => (others_changed(cluster, &name, relation), joined(cluster, &name, relation)),
         };
         if !statements.is_empty() {
-            let of = Of::Kept(format!("{}.{}", name.0, name.1));
+            let table = format!("{}.{}", name.0, name.1);
+            let of = Of::Kept(table.clone());
             let statements = statements.into_iter().map(|sql| of.clone().says(sql)).collect();
-            tables.push(KeptUp { table: name, statements, joined });
+            tables.push(KeptUp { table, statements, joined });
         }
     }
     tables
@@ -142,8 +144,7 @@ pub(in crate::plan) fn kept_up(
 
 /// Those that PostgreSQL has not refused: it would refuse them again.
 pub(in crate::plan) fn not_refused(kept_up: Vec<KeptUp>, closed: &Closed) -> Vec<KeptUp> {
-    let stays = |it: &KeptUp| !closed.kept.contains(&format!("{}.{}", it.table.0, it.table.1));
-    kept_up.into_iter().filter(stays).collect()
+    kept_up.into_iter().filter(|it| !closed.kept.contains(&it.table)).collect()
 }
 
 /// What gives [`OTHERS`] the roles that it is for now, where it stands.

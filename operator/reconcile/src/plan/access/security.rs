@@ -313,7 +313,7 @@ fn table(
     statements.extend(taken.map(&says));
     let is_theirs =
         |policy: &str| adopted.is_some_and(|cluster| replaced::stays(cluster, db, &name, relation, policy));
-    let record = |policy: &str| format!("{}.{}.{policy}", schema.as_str(), object.as_str());
+    let record = |policy: &str| adopted::policy_record(&name, policy);
     let stands = |definition: &PolicyDef| -> bool {
         let name = definition.name.as_str();
         let applied = db.applied.get(&("policy".to_owned(), record(name)));
