@@ -17,7 +17,7 @@ pub(crate) mod postgres;
 pub(crate) mod programs;
 pub(crate) mod reads;
 pub(crate) mod reconcile;
-mod servers;
+pub(crate) mod servers;
 mod sql;
 mod webhooks;
 mod writes;

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, Output};
 
 use rowgate_tests::servers::postgres::execute;
+use rowgate_tests::status::holds;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::binary;
 use serde_json::{Value, json};
@@ -131,12 +132,7 @@ async fn a_first_manifest_is_served_as_it_is_and_shows_no_row_before_somebody_de
     let path = "orders?$select=id&$filter=id eq 1&$expand=payments($select=amount)";
     seen(path, json!([{"id": 1, "payments": [{"amount": 1}]}])).await;
     for name in ["orders-customers", "payments-order"] {
-        until(name, async || {
-            let status = world.status("Relationship", name);
-            let all = status["conditions"].as_array()?;
-            all.iter().any(|it| it["type"] == "Ready" && it["status"] == "True").then_some(())
-        })
-        .await;
+        until(name, async || holds(&world.status("Relationship", name), "Ready").then_some(())).await;
     }
 }
 

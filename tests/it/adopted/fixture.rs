@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use rowgate_tests::servers::postgres::{Server, execute, rows};
+use rowgate_tests::status::{ready, says};
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 use serde_json::Value;
@@ -80,13 +81,7 @@ impl Store {
 
     /// Why the Tenant is not ready, once it says `reason`.
     pub(super) async fn says(&self, reason: &str) -> String {
-        until(reason, async || {
-            let status = self.world.status("Tenant", "store");
-            let all = status["conditions"].as_array()?;
-            let one = all.iter().find(|it| it["type"] == "Ready" && it["reason"] == reason)?;
-            Some(one["message"].as_str()?.to_owned())
-        })
-        .await
+        says(&self.world, "Tenant", "store", reason).await
     }
 
     /// Waits until the Tenant serves no entity of this name.
@@ -94,10 +89,8 @@ impl Store {
         until("a Tenant without the entity", async || {
             let answer = self.world.get(&self.key("all"), &format!("/auth/store/api/{entity}")).await;
             let status = self.world.status("Tenant", "store");
-            let all = status["conditions"].as_array()?;
             // the shared permissions name it still
-            let says = all.iter().any(|it| it["type"] == "Ready" && it["reason"] == "EntityNotFound");
-            (answer.status == 404 && says).then_some(())
+            (answer.status == 404 && ready(&status).0 == "EntityNotFound").then_some(())
         })
         .await;
     }

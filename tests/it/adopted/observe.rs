@@ -1,6 +1,7 @@
 //! With the annotation `rowgate.dev/mode: Observe`: what would be done is shown, and nothing is done.
 
 use rowgate_tests::servers::postgres::{execute, rows};
+use rowgate_tests::status::says;
 use rowgate_tests::wait::until;
 use serde_json::{Value, json};
 
@@ -61,13 +62,7 @@ async fn a_plan_is_shown_before_anything_is_touched_and_run_without_the_annotati
     {
         assert!(!lines.contains(absent), "{absent} in\n{lines}");
     }
-    let key = until("a key that waits", async || {
-        let status = store.world.status("ApiKey", "north");
-        let all = status["conditions"].as_array()?;
-        let one = all.iter().find(|it| it["type"] == "Ready" && it["reason"] == "TenantNotReady")?;
-        Some(one["message"].as_str()?.to_owned())
-    })
-    .await;
+    let key = says(&store.world, "ApiKey", "north", "TenantNotReady").await;
     assert!(key.contains("rowgate.dev/mode says Observe"), "{key}");
 
     store.lend().await;

@@ -1,6 +1,7 @@
 //! What is not adopted, with a sentence each that says what to change.
 
 use rowgate_tests::servers::postgres::execute;
+use rowgate_tests::status::condition;
 use rowgate_tests::wait::until;
 use serde_json::Value;
 
@@ -127,8 +128,8 @@ async fn a_database_whose_owner_owns_that_of_another_team_is_not_adopted() {
     let said = async |tenant: &str, is: &dyn Fn(&Value) -> bool| {
         until("a condition", async || {
             let status = store.world.status("Tenant", tenant);
-            let one = status["conditions"].as_array()?.iter().find(|it| it["type"] == "Ready" && is(it))?;
-            Some(one["message"].as_str().unwrap_or_default().to_owned())
+            let one = condition(&status, "Ready");
+            is(one).then(|| one["message"].as_str().unwrap_or_default().to_owned())
         })
         .await
     };

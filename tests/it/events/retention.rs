@@ -2,7 +2,7 @@
 
 use rowgate_crds::Reason;
 use rowgate_tests::servers::postgres::{execute, rows};
-use rowgate_tests::servers::reconciler::ready;
+use rowgate_tests::status::{condition, ready};
 use rowgate_tests::wait::until;
 use serde_json::Value;
 
@@ -33,17 +33,16 @@ async fn texts(bank: &Bank, query: &str) -> Vec<String> {
 
 const BACKLOG: &str = "select concat_ws(' ', subscription, op, image ->> 'id') as it from dl.backlog order by subscription, tick, seq";
 
-fn condition(status: &Value) -> (&str, &str, &str) {
-    let conditions = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let found = conditions.iter().find(|it| it["type"] == "EventsHealthy");
-    let text = |name: &str| found.and_then(|it| it[name].as_str()).unwrap_or_default();
+fn healthy(status: &Value) -> (&str, &str, &str) {
+    let found = condition(status, "EventsHealthy");
+    let text = |name: &str| found[name].as_str().unwrap_or_default();
     (text("status"), text("reason"), text("message"))
 }
 
 async fn says(bank: &Bank, status: &str, reason: &str) -> String {
     until(reason, async || {
         let tenant = bank.world.status("Tenant", "bank");
-        let (is, why, message) = condition(&tenant);
+        let (is, why, message) = healthy(&tenant);
         ((is, why) == (status, reason)).then(|| message.to_owned())
     })
     .await

@@ -9,5 +9,6 @@ mod resting;
 mod secrets;
 mod servers;
 mod shop;
+mod two_servers;
 mod unreadable;
 mod upgrading;

@@ -1,7 +1,7 @@
 //! Every manifest that may do harm to neighbours: what is put into a folder beside them, with what its Tenant is told.
 
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, Stage};
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::until_ok;
 use serde_json::Value;
 

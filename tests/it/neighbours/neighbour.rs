@@ -1,8 +1,8 @@
 //! The neighbour: Tenant `acme` and its key `web`.
 
 use rowgate_tests::asked::Asked;
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, Stage};
+use rowgate_tests::status::ready;
 
 use crate::reconcile::scenarios::NOTES;
 

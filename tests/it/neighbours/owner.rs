@@ -10,8 +10,8 @@ mod served;
 use std::time::Duration;
 
 use rowgate_tests::servers::postgres::major;
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, Stage};
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::until_ok;
 use serde_json::Value;
 

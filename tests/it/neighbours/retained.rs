@@ -5,8 +5,8 @@ mod land;
 
 use rowgate_tests::asked::Asked;
 use rowgate_tests::servers::postgres::{execute, rows};
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, On};
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 
 use self::land::{Land, Team};

@@ -1,6 +1,7 @@
 //! The owner of the tables sees its rows, as everywhere in PostgreSQL, and what keys read through its views is filtered all the same.
 
 use rowgate_tests::servers::postgres::{Server, attempt, execute, rows};
+use rowgate_tests::status::holds;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 use serde_json::{Value, json};
@@ -192,12 +193,8 @@ async fn while_a_data_plane_of_the_version_before_lives_owners_stay_forced() {
             execute(&mut control, "delete from control.replicas where version = '0.2.0'").await;
         }
     }
-    until("the Tenant to be ready", async || {
-        let status = world.status("Tenant", "shop");
-        let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
-        conditions.iter().any(|it| it["type"] == "Ready" && it["status"] == "True").then_some(())
-    })
-    .await;
+    until("the Tenant to be ready", async || holds(&world.status("Tenant", "shop"), "Ready").then_some(()))
+        .await;
     assert!(!world.log().contains("changed by hand"), "{}", world.log());
     assert!(world.stop().await.success());
 }

@@ -6,7 +6,8 @@ use nix::sys::signal::Signal;
 use rowgate_pg::connect::login::Endpoint;
 use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::servers::postgres::execute;
-use rowgate_tests::servers::reconciler::{DONE, Reconciler, ready};
+use rowgate_tests::servers::reconciler::{DONE, Reconciler};
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 

@@ -2,6 +2,7 @@
 //! requests go on, or says what is in the way.
 
 use rowgate_tests::servers::postgres::{Server, execute};
+use rowgate_tests::status::condition;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 use serde_json::Value;
@@ -26,9 +27,7 @@ async fn owners(world: &World, server: &Server) -> Vec<String> {
 }
 
 fn ready(world: &World) -> Value {
-    let status = world.status("Tenant", "shop");
-    let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
-    conditions.into_iter().find(|it| it["type"] == "Ready").unwrap_or_default()
+    condition(&world.status("Tenant", "shop"), "Ready").clone()
 }
 
 /// Seen to fail with tables that pass one by one: requests were refused in between.

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use rowgate_crds::Reason;
 use rowgate_tests::servers::postgres::{execute, rows};
-use rowgate_tests::servers::reconciler::{DONE, Reconciler, ready};
+use rowgate_tests::servers::reconciler::{DONE, Reconciler};
+use rowgate_tests::status::{holds, ready};
 use rowgate_tests::wait::until_ok;
 use serde_json::Value;
 
@@ -118,7 +119,7 @@ async fn every_message_of_a_stalled_object_says_what_to_change() {
         let reason = case.reason.as_str();
         let status = until_ok(&format!("{reason} for {kind} {name}"), async || {
             let status = reconciler.file(kind, name).map(|file| file["status"].clone()).unwrap_or_default();
-            if is_stalled(&status) && ready(&status).0 == reason { Ok(status) } else { Err(status) }
+            if holds(&status, "Stalled") && ready(&status).0 == reason { Ok(status) } else { Err(status) }
         })
         .await;
         let message = told(&reconciler, case.name, ready(&status).1).await;
@@ -170,7 +171,7 @@ async fn a_permission_set_too_many_is_told_and_all_others_work() {
     reconciler.start_every(SELDOM);
     reconciler.told("tenant", "wide", 1, DONE).await;
     let all = (1..=1_501).map(|n| reconciler.file("apikey", &format!("key-{n}")).expect("each is told"));
-    let stalled: Vec<Value> = all.filter(|file| is_stalled(&file["status"])).collect();
+    let stalled: Vec<Value> = all.filter(|file| holds(&file["status"], "Stalled")).collect();
     assert_eq!(stalled.len(), 1);
     let (reason, message) = ready(&stalled[0]["status"]);
     assert_eq!(reason, Reason::TooManyPermissionSets.as_str());
@@ -178,11 +179,6 @@ async fn a_permission_set_too_many_is_told_and_all_others_work() {
         message.contains("1500 distinct permission sets") && message.contains("; let keys share scopes"),
         "{message}"
     );
-}
-
-fn is_stalled(status: &Value) -> bool {
-    let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
-    conditions.iter().any(|one| one["type"] == "Stalled" && one["status"] == "True")
 }
 
 /// The message as it is told to everybody: identifiers are each time others.

@@ -1,6 +1,6 @@
 //! Typing errors in a folder's files.
 
-use rowgate_tests::servers::reconciler::ready;
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 

@@ -1,10 +1,10 @@
 //! Two servers: `home`, with the control database and the Tenant `here`, and `other`, which a Secret names, with the Tenant `there`.
 
 use rowgate_tests::servers::postgres::{Server, execute, rows};
+use rowgate_tests::status::says;
 use rowgate_tests::wait::{until, until_ok};
 use rowgate_tests::world::World;
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 
 /// One table with rows of two regions, in a database on the server that `database` leads to.
 const TENANT: &str = "apiVersion: v1
@@ -43,7 +43,7 @@ spec:
 ";
 
 /// The administrator that Secrets name. Its password stands in them, and beside the manifests.
-pub(super) const DBA: &str = "create role dba login superuser password 'dba'";
+pub(crate) const DBA: &str = "create role dba login superuser password 'dba'";
 
 /// A server of a cluster of its own, and its address for a Secret.
 pub(super) async fn other() -> (Server, String) {
@@ -54,12 +54,12 @@ pub(super) async fn other() -> (Server, String) {
 }
 
 /// The manifest of a Tenant; `database`: fields of `spec.database`, each with a comma behind it.
-pub(super) fn tenant(name: &str, database: &str) -> String {
+pub(crate) fn tenant(name: &str, database: &str) -> String {
     TENANT.replace("NAME", name).replace("DATABASE", database)
 }
 
 /// A Secret that holds these entries.
-pub(super) fn secret(name: &str, entries: &[(&str, &str)]) -> String {
+pub(crate) fn secret(name: &str, entries: &[(&str, &str)]) -> String {
     let entries: serde_json::Map<String, Value> =
         entries.iter().map(|(name, text)| ((*name).to_owned(), (*text).into())).collect();
     let data = Value::Object(entries);
@@ -120,11 +120,9 @@ impl Servers {
 
     /// Reason and message of `Ready` of a Tenant, once it has this reason.
     pub(super) async fn says(&self, tenant: &str, reason: &str) -> String {
-        says(&self.world, tenant, reason).await
+        says(&self.world, "Tenant", tenant, reason).await
     }
-}
 
-impl Servers {
     /// Returns when the data planes are told that these authorities vouch for the other server.
     pub(super) async fn is_written_down(&self, authorities: &str) {
         let mut conn = self.home.connect("rowgate").await;
@@ -134,37 +132,20 @@ impl Servers {
         })
         .await;
     }
-
-    /// Ends every session of requests there, and returns when new ones stand. Somebody asks meanwhile.
-    pub(super) async fn connects_anew(&self) {
-        let mut conn = self.other.connect("postgres").await;
-        let now = rows(&mut conn, "select clock_timestamp()::text as now").await[0]["now"].clone();
-        let now = now.as_str().expect("a text").to_owned();
-        let anew = format!(
-            "select 1 from pg_stat_activity where usename ~ '^t[0-9a-z]{{26}}_auth$' and '{now}'::timestamptz < backend_start limit 1"
-        );
-        let ends = format!(
-            "select pg_terminate_backend(pid) from pg_stat_activity where usename ~ '^t[0-9a-z]{{26}}_auth$' and backend_start < '{now}'::timestamptz"
-        );
-        let is_new = async |conn: &mut PgConnection| !rows(conn, &anew).await.is_empty();
-        // with the old way gone they come by the new one
-        if !is_new(&mut conn).await {
-            rows(&mut conn, &ends).await;
-        }
-        until("a new session of requests", async || is_new(&mut conn).await.then_some(())).await;
-    }
 }
 
-/// The message of a Tenant's `Ready`, once it has this reason.
-pub(super) async fn says(world: &World, tenant: &str, reason: &str) -> String {
-    until_ok(&format!("{reason} of {tenant}"), async || {
-        let status = world.status("Tenant", tenant);
-        let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
-        let ready = conditions.into_iter().find(|it| it["type"] == "Ready").unwrap_or_default();
-        match ready["reason"] == reason {
-            true => Ok(ready["message"].as_str().unwrap_or_default().to_owned()),
-            false => Err(status),
-        }
-    })
-    .await
+/// Ends every session of requests on a server, and returns when new ones stand. Requests are on their way meanwhile.
+pub(crate) async fn connects_anew(server: &Server) {
+    let mut conn = server.connect("postgres").await;
+    let now = rows(&mut conn, "select clock_timestamp()::text as now").await[0]["now"].clone();
+    let now = now.as_str().expect("a text").to_owned();
+    let anew = format!(
+        "select 1 from pg_stat_activity where usename ~ '^t[0-9a-z]{{26}}_auth$' and '{now}'::timestamptz < backend_start limit 1"
+    );
+    let ends = format!(
+        "select pg_terminate_backend(pid) from pg_stat_activity where usename ~ '^t[0-9a-z]{{26}}_auth$' and backend_start < '{now}'::timestamptz"
+    );
+    rows(&mut conn, &ends).await;
+    until("a new session of requests", async || (!rows(&mut conn, &anew).await.is_empty()).then_some(()))
+        .await;
 }

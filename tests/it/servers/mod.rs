@@ -1,7 +1,7 @@
 //! Tenants on several PostgreSQL servers under one installation: `spec.database.serverSecretRef`.
 
 mod changed;
-mod fixture;
+pub(crate) mod fixture;
 mod moved;
 mod refused;
 mod served;

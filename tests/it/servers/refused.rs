@@ -2,9 +2,10 @@
 //! Tenant is served.
 
 use rowgate_tests::servers::postgres::{Server, execute};
+use rowgate_tests::status::says;
 use rowgate_tests::world::World;
 
-use super::fixture::{self, Servers, says, secret, tenant};
+use super::fixture::{self, Servers, secret, tenant};
 
 #[tokio::test]
 async fn a_secret_that_leads_nowhere_is_told_of_until_it_does() {
@@ -13,7 +14,7 @@ async fn a_secret_that_leads_nowhere_is_told_of_until_it_does() {
     let there = tenant("there", "serverSecretRef: {name: other},");
     let mut world = World::on(&home, &[("here.yaml", &tenant("here", "")), ("there.yaml", &there)]);
     world.spawn(|_| ());
-    let message = says(&world, "there", "SecretUnavailable").await;
+    let message = says(&world, "Tenant", "there", "SecretUnavailable").await;
     assert!(message.contains("default/other") && message.contains("create it with the key url"), "{message}");
 
     let wrong_password = url.replace(":dba@", ":wrong@");
@@ -36,7 +37,7 @@ async fn a_secret_that_leads_nowhere_is_told_of_until_it_does() {
     ] {
         world.write("secret.yaml", &secret("other", &entries));
         loop {
-            let message = says(&world, "there", reason).await;
+            let message = says(&world, "Tenant", "there", reason).await;
             // the one before may have had the same reason
             if message.contains(part) {
                 assert!(message.contains("the server of Secret default/other cannot be used"), "{message}");
@@ -62,7 +63,7 @@ async fn the_server_of_another_installation_and_a_copied_one_are_refused() {
     let mut second =
         World::on(&home, &[("there.yaml", &there), ("secret.yaml", &secret("other", &[("url", &url)]))]);
     second.spawn(|_| ());
-    let message = says(&second, "there", "ServerRefused").await;
+    let message = says(&second, "Tenant", "there", "ServerRefused").await;
     assert!(message.contains("belongs to installation"), "{message}");
 
     // nor is a copy of the server of the control database

@@ -3,6 +3,7 @@
 use std::fs;
 
 use rowgate_tests::servers::postgres::{Server, attempt, execute, major};
+use rowgate_tests::status::condition;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::World;
 
@@ -18,10 +19,9 @@ const OWNER: &str = "select set_config('role', datdba::regrole::text, false) fro
 const EMIT: &str = "select pg_logical_emit_message(false, 'a', 'b')";
 
 /// What the condition of the Tenant says: its status, reason and message.
-fn condition(world: &World) -> Option<[String; 3]> {
+fn hardened(world: &World) -> Option<[String; 3]> {
     let status = world.status("Tenant", "shop");
-    let conditions = status["conditions"].as_array()?;
-    let found = conditions.iter().find(|it| it["type"] == "CatalogHardened")?;
+    let found = condition(&status, "CatalogHardened").as_object()?;
     Some(["status", "reason", "message"].map(|name| found[name].as_str().unwrap_or_default().to_owned()))
 }
 
@@ -30,7 +30,7 @@ async fn again(world: &mut World) -> [String; 3] {
     assert!(world.stop().await.success(), "{}", world.log());
     fs::remove_dir_all(world.state().join("status")).expect("statuses are there");
     world.start().await;
-    until("the condition", async || condition(world)).await
+    until("the condition", async || hardened(world)).await
 }
 
 /// The superuser's block in the page for users.
@@ -46,7 +46,7 @@ async fn public_lacks_what_runs_a_text_as_sql_in_every_database_of_a_tenant() {
     let server = Server::own().await;
     let mut world = World::shop_on(&server);
     world.start().await;
-    let says = until("the condition", async || condition(&world)).await;
+    let says = until("the condition", async || hardened(&world)).await;
     assert_eq!(says[..2], ["True", "RightsRevoked"], "{says:?}");
     let database = world.status("Tenant", "shop")["database"].as_str().expect("a name").to_owned();
     let mut superuser = server.connect(&database).await;

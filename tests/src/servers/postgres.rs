@@ -18,6 +18,7 @@ use tokio::sync::OnceCell;
 use crate::scratch::Scratch;
 use crate::servers::pooler::{ASKER, Pooler};
 use crate::servers::tls::{self, Authority, Issued, Validity};
+use crate::setup;
 use crate::sweep;
 use crate::wait::until;
 use crate::world::free_port;
@@ -86,11 +87,15 @@ impl Server {
         server.with_certificate(port, authority, certificate).await
     }
 
-    /// As [`Server::with_tls`], initialised by itself.
-    pub async fn of_its_own_cluster_with_tls(authority: &Authority, certificate: &Issued) -> Server {
+    /// As [`Server::with_tls`], initialised by itself; `bin`: as in [`Server::of_its_own_cluster_of`].
+    pub async fn of_its_own_cluster_with_tls(
+        bin: Option<PathBuf>,
+        authority: &Authority,
+        certificate: &Issued,
+    ) -> Server {
         let scratch = Scratch::new();
         make_state(&scratch);
-        let (server, port) = Server::on_tcp_in(&[], "hostssl", scratch).await;
+        let (server, port) = Server::on_tcp_of(&[], "hostssl", scratch, bin).await;
         server.with_certificate(port, authority, certificate).await
     }
 
@@ -176,7 +181,7 @@ impl Server {
     pub async fn of_its_own_cluster() -> (Server, String) {
         let scratch = Scratch::new();
         make_state(&scratch);
-        let (server, port) = Server::on_tcp_in(&[], "host", scratch).await;
+        let (server, port) = Server::on_tcp_of(&[], "host", scratch, bin()).await;
         let login = server.superuser("postgres");
         let (role, password) = (&login.role, login.password.reveal());
         let url = format!("postgres://{role}:{password}@127.0.0.1:{port}/postgres?sslmode=disable");
@@ -185,11 +190,7 @@ impl Server {
 
     /// As [`Server::with`], which listens on a port of loopback too, for connections of this kind of pg_hba.conf.
     async fn on_tcp(settings: &[&str], kind: &str) -> (Server, u16) {
-        Server::on_tcp_in(settings, kind, Scratch::new()).await
-    }
-
-    async fn on_tcp_in(settings: &[&str], kind: &str, scratch: Scratch) -> (Server, u16) {
-        Server::on_tcp_of(settings, kind, scratch, bin()).await
+        Server::on_tcp_of(settings, kind, Scratch::new(), bin()).await
     }
 
     /// `bin`: the folder of its programs; `None`: what is found.
@@ -375,6 +376,12 @@ pub async fn rows(connection: &mut PgConnection, query: &str) -> Vec<serde_json:
 #[must_use]
 pub fn bin() -> Option<PathBuf> {
     std::env::var_os(BIN).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+}
+
+/// The folder of the programs of the pinned PostgreSQL of a major version.
+#[must_use]
+pub fn pinned(major: u32) -> PathBuf {
+    setup::path("postgres.sh", &[&major.to_string()])
 }
 
 /// The PostgreSQL that this run of the tests is about.

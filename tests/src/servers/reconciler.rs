@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::scratch::Scratch;
 use crate::servers::postgres::Server;
+use crate::status::ready;
 use crate::wait::until_ok;
 
 /// No data plane runs, so an object that is done in the database says `NoReplica` and not `Served`.
@@ -155,13 +156,4 @@ impl Drop for Reconciler {
         self.shutdown.cancel();
         self.running.take().iter().for_each(JoinHandle::abort);
     }
-}
-
-/// Reason and message of `Ready`.
-#[must_use]
-pub fn ready(status: &Value) -> (&str, &str) {
-    let conditions = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
-    let ready = conditions.iter().find(|condition| condition["type"] == "Ready");
-    let text = |name: &str| ready.and_then(|ready| ready[name].as_str()).unwrap_or_default();
-    (text("reason"), text("message"))
 }

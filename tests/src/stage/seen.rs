@@ -10,7 +10,7 @@ use rowgate_pg::control::installation::{Installation, Roots, open};
 use serde_json::Value;
 
 use super::{Event, Source, Stage};
-use crate::servers::reconciler::ready;
+use crate::status::ready;
 use crate::wait::until_ok;
 
 impl Stage {

@@ -1,7 +1,7 @@
 //! What happens to the database of an application, step by step, while a client of it writes.
 
 use rowgate_tests::servers::postgres::{Server, execute, rows};
-use rowgate_tests::servers::reconciler::ready;
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::{until, until_ok};
 use rowgate_tests::world::World;
 use serde_json::{Value, json};

@@ -1,8 +1,9 @@
 //! The programs of tests/apps, which are an application of a registry: its migrations, a client that writes all the time, COPY.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command as Plain, Stdio};
+use std::process::Stdio;
 
+use rowgate_tests::setup;
 use rowgate_tests::wait::DEADLINE;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
@@ -32,10 +33,7 @@ fn tests() -> &'static Path {
 
 /// Where the packages of the applications are.
 fn packages() -> PathBuf {
-    let output = Plain::new(tests().join("setup/apps.sh")).stderr(Stdio::inherit()).output();
-    let output = output.expect("bash runs");
-    assert!(output.status.success(), "tests/setup/apps.sh failed; what it said stands above");
-    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
+    setup::path("apps.sh", &[])
 }
 
 impl Program {

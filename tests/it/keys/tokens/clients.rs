@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rowgate_core::jwt::{AUDIENCE, ISSUER};
+use rowgate_tests::setup;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -32,10 +33,7 @@ pub(crate) fn tests() -> &'static Path {
 
 /// The folder with the public clients; downloads them the first time.
 pub(crate) fn packages() -> PathBuf {
-    let output = Command::new(tests().join("setup/clients.sh")).stderr(Stdio::inherit()).output();
-    let output = output.expect("bash runs");
-    assert!(output.status.success(), "tests/setup/clients.sh failed; what it said stands above");
-    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
+    setup::path("clients.sh", &[])
 }
 
 /// The private key behind a `kid`, HKDF-SHA-256 of the root. The product never gives it away; the root does.

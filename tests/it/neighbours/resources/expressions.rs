@@ -6,8 +6,8 @@ use std::fs;
 use reqwest::StatusCode;
 use rowgate_tests::asked::Asked;
 use rowgate_tests::client::{Client, Reply};
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::DONE;
+use rowgate_tests::status::ready;
 use rowgate_tests::world::World;
 
 /// `{tenant}` and `{long}`, the length of the longest text in units of 32 bytes, are filled in. A read of `heap` builds up

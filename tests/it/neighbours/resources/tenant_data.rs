@@ -7,8 +7,8 @@ use rowgate_core::role::TenantLogin;
 use rowgate_pg::connect::session;
 use rowgate_tests::asked::Asked;
 use rowgate_tests::servers::postgres::{connect, execute};
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, On, Stage, Wish};
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::{until, until_ok};
 
 use crate::reconcile::acme::{SPEC, key, one, tenant};

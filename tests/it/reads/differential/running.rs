@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rowgate_tests::client::Client;
 use rowgate_tests::servers::postgres::execute;
-use rowgate_tests::servers::reconciler::ready;
+use rowgate_tests::status::ready;
 use rowgate_tests::world::World;
 use sqlx::{PgConnection, Row as _};
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use rowgate_tests::servers::postgres::execute;
-use rowgate_tests::servers::reconciler::ready;
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 
 use super::stage::{Stage, Wanted, key, scoped, tenant};

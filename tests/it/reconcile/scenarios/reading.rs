@@ -1,8 +1,8 @@
 //! A policy that reads another table reads it with the caller's grants: who lacks them is told, by name.
 
 use rowgate_tests::servers::postgres::{attempt, connect};
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, On, Stage};
+use rowgate_tests::status::ready;
 
 use super::acme;
 use crate::reconcile::acme::{SPEC, key, tenant};

@@ -1,8 +1,8 @@
 //! `Ready` is true only when every live data plane serves what the database holds.
 
 use nix::sys::signal::Signal;
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, On, Stage};
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 
 use super::acme;

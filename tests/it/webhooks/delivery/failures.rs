@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rowgate_tests::servers::receiver::{Answer, Receiver, Request};
+use rowgate_tests::status::condition;
 use rowgate_tests::wait::{until, until_ok};
 use serde_json::{Value, json};
 
@@ -189,8 +190,7 @@ async fn what_fails_shows_in_the_object_that_mirrors_the_subscription() {
     let delivering = async |is_so: &str, reason: &str| {
         until_ok(reason, async || {
             let status = mill.world.status("WebhookSubscription", &name);
-            let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
-            let found = conditions.into_iter().find(|it| it["type"] == "Delivering").unwrap_or_default();
+            let found = condition(&status, "Delivering").clone();
             match (&found["status"], &found["reason"]) == (&json!(is_so), &json!(reason)) {
                 true => Ok((found, status)),
                 false => Err(status),

@@ -13,7 +13,7 @@ use super::Cluster;
 use super::audit::{AuditMark, Write};
 use super::kubectl::Said;
 use super::recording::Recording;
-use crate::servers::reconciler::ready;
+use crate::status::ready;
 use crate::sweep;
 use crate::wait::until_ok;
 

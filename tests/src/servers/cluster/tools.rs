@@ -1,15 +1,11 @@
 //! Where the programs of `tests/cluster` are.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("setup/cluster.sh");
-    let output = Command::new(script).stderr(Stdio::inherit()).output().expect("bash runs");
-    assert!(output.status.success(), "tests/setup/cluster.sh failed; what it said stands above");
-    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
-});
+use crate::setup;
+
+static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| setup::path("cluster.sh", &[]));
 
 /// The folder with all of them.
 #[must_use]

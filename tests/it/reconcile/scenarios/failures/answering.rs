@@ -11,9 +11,9 @@ use rowgate_tests::client::Client;
 use rowgate_tests::scratch::Scratch;
 use rowgate_tests::servers::data_plane::DataPlane;
 use rowgate_tests::servers::postgres::{Server, execute};
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::servers::tls::{Authority, Validity};
 use rowgate_tests::stage::{DONE, On, Stage, Wish};
+use rowgate_tests::status::{holds, ready};
 use rowgate_tests::wait::{until, until_ok};
 use rowgate_tests::world::get;
 use serde_json::Value;
@@ -73,11 +73,6 @@ async fn told(stage: &Stage, reason: &str) -> Value {
         stage.told("ApiKey", key, 1, reason).await;
     }
     stage.told("Tenant", "acme", 1, reason).await
-}
-
-fn holds(status: &Value, condition: &str) -> bool {
-    let conditions = status["conditions"].as_array().expect("conditions");
-    conditions.iter().any(|one| one["type"] == condition && one["status"] == "True")
 }
 
 /// The line that a message says to put into pg_hba.conf.

@@ -2,8 +2,8 @@
 //! goes on. Constraints that somebody set on tables of `dl` stand for whatever may refuse one.
 
 use rowgate_tests::servers::postgres::{attempt, connect, execute};
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, On, Stage};
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 use sqlx::PgConnection;
 

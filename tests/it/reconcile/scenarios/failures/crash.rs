@@ -2,8 +2,8 @@
 //! once, by whoever comes after it.
 
 use rowgate_tests::servers::postgres::{execute, rows};
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, On, Stage, Wish};
+use rowgate_tests::status::ready;
 use rowgate_tests::steps::Step;
 use rowgate_tests::wait::until;
 

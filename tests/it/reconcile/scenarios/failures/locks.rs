@@ -1,8 +1,8 @@
 //! Somebody's transaction holds a table: nobody waits behind us for it, and no key lives longer for it.
 
 use rowgate_tests::servers::postgres::execute;
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, On, Stage};
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 use sqlx::PgConnection;
 

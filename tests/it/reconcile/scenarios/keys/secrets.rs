@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, On};
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 
 use crate::reconcile::acme::key;

@@ -5,8 +5,8 @@ mod crash;
 use std::time::Duration;
 
 use rowgate_tests::servers::postgres::rows;
-use rowgate_tests::servers::reconciler::ready;
 use rowgate_tests::stage::{DONE, On, Stage};
+use rowgate_tests::status::ready;
 use rowgate_tests::wait::until;
 use rowgate_tests::world::get;
 use sha2::{Digest as _, Sha256};

@@ -2,6 +2,7 @@
 
 use rowgate_tests::servers::postgres::{execute, rows};
 use rowgate_tests::stage::{DONE, On, Stage};
+use rowgate_tests::status::condition;
 use rowgate_tests::wait::until;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -203,9 +204,8 @@ async fn what_the_api_made_is_shown_and_stays_the_apis(on: On) {
     assert_eq!(status["id"], id);
     until("what the data plane says", async || {
         let status = stage.status("WebhookSubscription", &name).await;
-        let delivering =
-            status["conditions"].as_array()?.iter().find(|it| it["type"] == "Delivering")?.clone();
-        (status["state"] == "enabled" && delivering["reason"] == "Suspended").then_some(())
+        let is_suspended = condition(&status, "Delivering")["reason"] == "Suspended";
+        (status["state"] == "enabled" && is_suspended).then_some(())
     })
     .await;
     assert_eq!(
