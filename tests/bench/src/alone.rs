@@ -9,3 +9,4 @@ pub(crate) mod scale;
 pub(crate) mod schemas;
 mod steady;
 pub(crate) mod unknown_tenants;
+pub(crate) mod webhooks;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use serde_json::Value;
 
-use alone::{abuse, events, exports, reconcile, revoked, scale, schemas, unknown_tenants};
+use alone::{abuse, events, exports, reconcile, revoked, scale, schemas, unknown_tenants, webhooks};
 use peer::{Ask, Peer};
 use rounds::{Contestant, Work};
 use stage::Stage;
@@ -32,7 +32,7 @@ struct Cli {
     /// Seconds that each contestant runs in a round
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or abuse, events, exports, reconcile, revoked, scale, schemas and unknown-tenants, each of which runs by itself only
+    /// Only scenes whose name holds this word: row, keys, latency, page, nested, post, patch, fairness, long; or abuse, events, exports, reconcile, revoked, scale, schemas, unknown-tenants and webhooks, each of which runs by itself only
     #[arg(long)]
     only: Option<String>,
     /// How many objects there are while reconciling is measured, and how many permission sets with schemas
@@ -65,6 +65,9 @@ enum Role {
     /// Be the abuser of a key, until the input ends
     #[command(hide = true)]
     Attack { address: SocketAddr, key: String },
+    /// Be what signs and posts alone
+    #[command(hide = true)]
+    Sign { address: SocketAddr },
     /// Use so many cores, until the end by a signal
     #[command(hide = true)]
     Burn { cores: f64 },
@@ -81,6 +84,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         None if cli.only.as_deref() == Some("events") => {
             events::run().await;
+            Ok(())
+        }
+        None if cli.only.as_deref() == Some("webhooks") => {
+            webhooks::run().await;
+            Ok(())
+        }
+        Some(Role::Sign { address }) => {
+            webhooks::bare::run(*address).await;
             Ok(())
         }
         Some(Role::Attack { address, key }) => abuse::attack::run(*address, key).await,
