@@ -1,7 +1,7 @@
 //! Webhooks: what is captured is sent to receivers, in the name of the keys that own the subscriptions.
 //!
 //! `follow` keeps a `runner` for each tenant that has subscriptions; it claims those for which something is there, and each is
-//! delivered by a `worker`, batch by batch. `batch` reads what is next as the owner key sees it, `message` is what is sent, and
+//! delivered by a `worker`, batch by batch. `batch` is what goes at once of what the owner key is given next, `message` is what is sent, and
 //! `rowgate_core::webhook::step` decides what becomes of the subscription. `sweep` looks after what no delivery does.
 
 mod batch;

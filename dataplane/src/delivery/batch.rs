@@ -1,22 +1,22 @@
 //! What of the log a subscription is sent next: read behind its position, seen as its owner key sees it, and bounded.
 
+pub(super) mod reading;
+
 use std::time::{Duration, Instant};
 
 use rowgate_core::problem::{Code, Problem};
+use rowgate_pg::tenant::delivery::Claimed;
 use rowgate_pg::tenant::delivery::commit::Tables;
-use rowgate_pg::tenant::delivery::{self, Claimed, Pending};
 use rowgate_pg::tenant::events::{Change, Position};
 use rowgate_sql::catalog::Entity;
 
 use super::payload::{PayloadError, PayloadQueries};
-use crate::api::events::given::Given;
 use crate::api::events::request::{Source, readable};
 use crate::auth::credential::Caller;
 use crate::auth::key_context::KeyContext;
 use crate::tenants::snapshot::Snapshot;
+use reading::{Ahead, Reading};
 
-/// Changes that are read at a time. A batch is at most one page.
-const PAGE: i32 = 250;
 /// A batch whose payload queries have taken this long goes with the events that it has.
 const MAX_PAYLOAD_TIME: Duration = Duration::from_secs(5);
 
@@ -26,10 +26,7 @@ pub(super) struct Batch {
     pub(super) events: Vec<(String, String)>,
     /// All of it was read up to here.
     pub(super) to: Position,
-    /// The changes as they were captured, for a batch that is given up.
-    pub(super) changes: Vec<Change>,
-    /// Where it was read from the log and not from the backlog.
-    pub(super) read: Option<Position>,
+    ahead: Ahead,
     pub(super) tables: Tables,
     /// Why the payload query gave nothing for one of the events: none is sent.
     pub(super) payload_error: Option<String>,
@@ -102,8 +99,9 @@ pub(super) fn version(snapshot: &Snapshot) -> String {
 }
 
 impl Batch {
-    /// Reads what comes behind `from`: at most `limit` events, or up to `end`, that of a batch that is tried again.
+    /// What comes behind `from`: at most `limit` events, or up to `end`, that of a batch that is tried again.
     pub(super) async fn next(
+        reading: &mut Reading,
         caller: &Caller,
         claimed: &Claimed,
         from: Position,
@@ -113,38 +111,29 @@ impl Batch {
         let tenant = &caller.tenant;
         let context = tenant.authenticate(&caller.credential).await?;
         let sources = sources(&context, claimed.tables.as_deref());
-        let rels: Vec<u32> = sources.iter().map(|source| source.table).collect();
-        let (id, ops, tables) = (claimed.id.clone(), claimed.ops.clone(), rels.clone());
-        let pending = tenant.on_deliveries(move |conn| {
-            Box::pin(async move { delivery::pending(conn, &id, from, &tables, &ops, PAGE).await })
-        });
-        let Pending { mut page, floor } = pending.await?;
-        if page.changes.iter().any(|change| change.image.is_none()) {
+        let ahead = reading.ahead(caller, claimed, &sources, from, limit).await?;
+        let is_over_end = |at: Position| end.is_some_and(|end| end < at);
+        if ahead.changes().any(|change| change.image.is_none() && !is_over_end(change.at)) {
             // nothing is asked of the database about a truncate, so that the key is
             tenant.authenticate_fresh(&caller.credential).await?;
         }
-        let mut to = page.next;
-        if let Some(end) = end {
-            page.changes.retain(|change| change.at <= end);
-            to = to.min(end);
-        }
-        let given = Given::ask(caller, &sources, &page).await?;
-        given.count(&tenant.event_tail.counts);
         let (queries, mut payload_error) =
-            match PayloadQueries::new(&context, claimed.payload_query.as_deref(), &rels) {
+            match PayloadQueries::new(&context, claimed.payload_query.as_deref(), ahead.tables()) {
                 Ok(queries) => (queries, None),
                 Err(error) => (None, Some(error.to_string())),
             };
+        let mut to = end.map_or(ahead.next(), |end| end.min(ahead.next()));
         let began = Instant::now();
         let (mut events, mut n_bytes, mut last) = (Vec::new(), 0, from);
         let max_bytes = usize::try_from(claimed.max_bytes).unwrap_or_default();
-        for ((at, event), (event_id, _)) in given.events().zip(given.each()) {
+        for (at, event_id, event) in ahead.events().take_while(|(at, ..)| !is_over_end(*at)) {
             let is_late = MAX_PAYLOAD_TIME < began.elapsed() && !events.is_empty();
             // the bounds of a batch that is tried again are what they were
             let is_over = end.is_none() && (is_late || limit <= events.len());
-            let change = page.changes.iter().find(|change| change.at == at);
             let (mut event, mut failed) = (event.to_owned(), None);
-            if let (Some(queries), Some(change), None, false) = (&queries, change, &payload_error, is_over) {
+            if let (Some(queries), None, false) = (&queries, &payload_error, is_over)
+                && let Some(change) = ahead.changes().find(|change| change.at == at)
+            {
                 match payload(caller, &context, queries, change, &event).await? {
                     Ok(made) => event = made,
                     Err(error) => failed = Some(error),
@@ -155,18 +144,21 @@ impl Batch {
             let is_full = is_over || (max_bytes < n_bytes && !events.is_empty());
             if end.is_none() && is_full {
                 to = last;
-                page.changes.retain(|change| change.at <= last);
                 break;
             }
             last = at;
             payload_error = payload_error.or(failed);
             events.push((event_id, event));
         }
-        let read = (floor < from.tick).then_some(from);
         let set = context.key.set_role.as_deref().unwrap_or_default();
         let rels_of = format!("{}{set}", version(&context.snapshot));
-        let tables = Tables { rels, rels_of };
-        Ok(Batch { events, to, changes: page.changes, read, tables, payload_error })
+        let tables = Tables { rels: ahead.tables().to_vec(), rels_of };
+        Ok(Batch { events, to, ahead, tables, payload_error })
+    }
+
+    /// The position behind which it was read from the log, and not from the backlog.
+    pub(super) fn of_log(&self) -> Option<Position> {
+        self.ahead.of_log()
     }
 
     /// EventIds of the first and the last.
@@ -188,6 +180,7 @@ impl Batch {
                 raw(image)
             )
         };
-        format!("[{}]", self.changes.iter().map(change).collect::<Vec<_>>().join(","))
+        let changes = self.ahead.changes().take_while(|change| change.at <= self.to);
+        format!("[{}]", changes.map(change).collect::<Vec<_>>().join(","))
     }
 }

@@ -14,10 +14,12 @@ use rowgate_pg::tenant::events::Position;
 use rowgate_program::entropy;
 use tokio::time::sleep;
 
+use super::batch::reading::Reading;
 use super::batch::{Batch, Hindrance};
 use super::message::Message;
 use super::sender::{Posted, SendFailure};
 use super::{claimed as convert, redrive};
+use crate::api::events::shared::Reader;
 use crate::app::App;
 use crate::auth::credential::Caller;
 use crate::tenants::tenant::Tenant;
@@ -36,6 +38,7 @@ pub(super) struct Worker {
     pub(super) claimed: Claimed,
     pub(super) secrets: Vec<WebhookSecret>,
     pub(super) caller: Caller,
+    reading: Reading,
 }
 
 /// What became of one request.
@@ -54,7 +57,8 @@ impl Worker {
         let open = |sealed: &Vec<u8>| app.sealing_key.open(&claimed.id, sealed);
         let secrets = claimed.secrets.iter().filter_map(open).collect();
         let caller = Caller::owner(&tenant, owner, app.body_memory.clone());
-        Some(Worker { app, tenant, lease, claimed, secrets, caller })
+        let reading = Reading::new(Reader::new(app.shared_reads.clone()));
+        Some(Worker { app, tenant, lease, claimed, secrets, caller, reading })
     }
 
     /// Delivers what is there. The lease is given back with the last that is written, or runs out.
@@ -85,7 +89,8 @@ impl Worker {
                 return None;
             }
         };
-        let batch = match Batch::next(&self.caller, &self.claimed, state.cursor, end, limit).await {
+        let reading = &mut self.reading;
+        let batch = match Batch::next(reading, &self.caller, &self.claimed, state.cursor, end, limit).await {
             Ok(batch) => batch,
             Err(Hindrance::OwnerInactive) => return self.stop_for_owner(state).await,
             Err(Hindrance::Passing) => {
@@ -265,7 +270,7 @@ impl Worker {
         let newest = self.tenant.event_tail.newest().map_or(i64::MAX, |tick| tick.number);
         let goes_on = next.status == Status::Enabled && next.batch.is_none() && next.cursor.tick <= newest;
         written.keeps_lease = goes_on;
-        let standing = self.commit(batch.read, written).await?;
+        let standing = self.commit(batch.of_log(), written).await?;
         let is_same = standing.version == self.claimed.version && !standing.suspend;
         match goes_on && is_same {
             true => Some(next),

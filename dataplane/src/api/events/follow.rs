@@ -159,13 +159,13 @@ impl Follower {
             }
             false => None,
         };
-        let Some(page) = page else {
+        let Some((page, _)) = page else {
             let (tick, generation, from) = begin(&self.caller, After::Start).await?;
             (self.newest, self.generation, self.from, self.known) = (tick.generation, generation, from, from);
             return Ok(Some(Step::Reset(self.cursor())));
         };
         self.newest = tick.generation;
-        (self.generation, self.from) = (page.generation, page.next);
+        (self.generation, self.from) = (page.page.generation, page.page.next);
         self.slot.note_lag(tick.number - self.from.tick + 1);
         let Some((last, _)) = page.given.events().last() else { return Ok(None) };
         self.known = last;

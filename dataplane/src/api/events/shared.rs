@@ -1,5 +1,5 @@
 //! What readers of one key that stand at one position are given, asked of PostgreSQL once: a thousand pages of a browser that one key opened are
-//! a thousand streams.
+//! a thousand streams, and a key may own a thousand webhook subscriptions.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use rowgate_core::name::Ulid;
 use rowgate_core::problem::Problem;
 use rowgate_core::secret::Credential;
-use rowgate_pg::tenant::events::Position;
+use rowgate_pg::tenant::events::{Page, Position};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
@@ -23,7 +23,7 @@ use crate::auth::credential::{Caller, SaidRole};
 use crate::auth::key_context::KeyContext;
 
 /// An answer is given to others who ask this long after it was asked for: all who are woken by one tick have asked by then.
-const PAGE_AGE: Duration = Duration::from_millis(100);
+pub(crate) const PAGE_AGE: Duration = Duration::from_millis(100);
 /// The same of a key that was looked up: a reader counts from that moment until it looks again.
 const KEY_AGE: Duration = Duration::from_millis(500);
 
@@ -37,14 +37,13 @@ struct Question {
     sources: Vec<Source>,
     ops: Vec<String>,
     from: Position,
+    limit: i32,
 }
 
-/// A page as it was given, and where the next begins.
-pub(super) struct GivenPage {
-    pub(super) given: Given,
-    pub(super) next: Position,
-    /// Of `next`.
-    pub(super) generation: i32,
+/// A page as it was captured, and what of it is given.
+pub(crate) struct GivenPage {
+    pub(crate) page: Page,
+    pub(crate) given: Given,
 }
 
 /// Of all readers of a replica that stay.
@@ -55,10 +54,10 @@ pub(crate) struct SharedReads {
 }
 
 /// Held by a reader as long as it stays: with the last one go the answers.
-pub(super) struct Reader(Arc<SharedReads>);
+pub(crate) struct Reader(Arc<SharedReads>);
 
 impl Reader {
-    pub(super) fn new(reads: Arc<SharedReads>) -> Reader {
+    pub(crate) fn new(reads: Arc<SharedReads>) -> Reader {
         reads.n_readers.fetch_add(1, Ordering::Relaxed);
         Reader(reads)
     }
@@ -89,14 +88,15 @@ impl Default for SharedReads {
 }
 
 impl SharedReads {
-    /// What the caller is given behind `from`, of at most `limit` changes. `None`: the log gave up some of them meanwhile.
-    pub(super) async fn page(
+    /// What the caller is given behind `from`, of at most `limit` changes, and when that was asked for. `None`: the log gave up some of
+    /// them meanwhile.
+    pub(crate) async fn page(
         &self,
         caller: &Caller,
         from: Position,
         (sources, ops): (&[Source], &[String]),
         limit: i32,
-    ) -> Result<Option<Arc<GivenPage>>, Problem> {
+    ) -> Result<Option<(Arc<GivenPage>, Instant)>, Problem> {
         let question = Question {
             tenant: caller.tenant.id.clone(),
             credential: caller.credential.clone(),
@@ -104,17 +104,18 @@ impl SharedReads {
             sources: sources.to_vec(),
             ops: ops.to_vec(),
             from,
+            limit,
         };
         let ask = async || {
             let Some(page) = read(caller, from, sources, ops, limit).await? else { return Ok(None) };
             let given = Given::ask(caller, sources, &page).await?;
-            Ok(Some(Arc::new(GivenPage { given, next: page.next, generation: page.generation })))
+            Ok(Some(Arc::new(GivenPage { page, given })))
         };
-        let (page, _) = self.pages.get(question, ask).await?;
+        let (page, asked) = self.pages.get(question, ask).await?;
         if let Some(page) = &page {
             page.given.count(&caller.tenant.event_tail.counts);
         }
-        Ok(page)
+        Ok(page.map(|page| (page, asked)))
     }
 
     /// The caller's key by the word of the database, and when that was asked for.

@@ -1,0 +1,131 @@
+//! What a subscription has not delivered, as its owner key is given it: asked of PostgreSQL once for all subscriptions of the key that stand at
+//! one position, and kept for the batches that follow at once.
+
+use std::sync::Arc;
+
+use rowgate_core::problem::Problem;
+use rowgate_pg::tenant::delivery::{self, Claimed, Pending};
+use rowgate_pg::tenant::events::{Change, Position};
+use tokio::time::Instant;
+
+use crate::api::events::given::Given;
+use crate::api::events::request::Source;
+use crate::api::events::shared::{GivenPage, PAGE_AGE, Reader};
+use crate::auth::credential::Caller;
+
+/// Changes that are read at a time. A batch is at most one page.
+const PAGE: i32 = 250;
+/// Where batches are small, so many of them are read at a time, and not less than [`LEAST`]: a page is in memory while its first batch is sent.
+const BATCHES: i32 = 8;
+const LEAST: i32 = 16;
+
+/// Of one worker.
+pub(in crate::delivery) struct Reading {
+    reads: Reader,
+    last: Option<Ahead>,
+    /// A page held nothing for the key: the next is a whole one.
+    was_empty: bool,
+}
+
+/// A page that was read, of which a batch is made.
+#[derive(Clone)]
+pub(super) struct Ahead {
+    page: Arc<GivenPage>,
+    /// Behind this position.
+    from: Position,
+    /// And not the backlog.
+    is_of_log: bool,
+    asked: Instant,
+    tables: Vec<u32>,
+}
+
+impl Reading {
+    pub(in crate::delivery) fn new(reads: Reader) -> Reading {
+        Reading { reads, last: None, was_empty: false }
+    }
+
+    /// What comes behind `from`, for batches of at most `limit` events. It was asked for at most [`PAGE_AGE`] ago.
+    pub(super) async fn ahead(
+        &mut self,
+        caller: &Caller,
+        claimed: &Claimed,
+        sources: &[Source],
+        from: Position,
+        limit: usize,
+    ) -> Result<Ahead, Problem> {
+        let tables: Vec<u32> = sources.iter().map(|source| source.table).collect();
+        let is_fit = |last: &Ahead| {
+            last.from <= from
+                && from < last.page.page.next
+                && last.asked.elapsed() < PAGE_AGE
+                && last.tables == tables
+        };
+        // with another position it was read for nothing
+        if let Some(last) = self.last.take().filter(is_fit) {
+            let ahead = Ahead { from, ..last };
+            self.last = Some(ahead.clone());
+            return Ok(ahead);
+        }
+        let n = match self.was_empty {
+            true => PAGE,
+            false => i32::try_from(limit).unwrap_or(PAGE).saturating_mul(BATCHES).clamp(LEAST, PAGE),
+        };
+        let shared = self.reads.page(caller, from, (sources, &claimed.ops), n).await?;
+        let ahead = match shared {
+            Some((page, asked)) => Ahead { page, from, is_of_log: true, asked, tables },
+            None => pending(caller, claimed, sources, tables, from, n).await?,
+        };
+        self.was_empty = ahead.page.given.is_empty();
+        self.last = Some(ahead.clone());
+        Ok(ahead)
+    }
+}
+
+/// What the log gave up is kept for this subscription alone.
+async fn pending(
+    caller: &Caller,
+    claimed: &Claimed,
+    sources: &[Source],
+    tables: Vec<u32>,
+    from: Position,
+    n: i32,
+) -> Result<Ahead, Problem> {
+    let (id, ops, rels, asked) = (claimed.id.clone(), claimed.ops.clone(), tables.clone(), Instant::now());
+    let pending = caller.tenant.on_deliveries(move |conn| {
+        Box::pin(async move { delivery::pending(conn, &id, from, &rels, &ops, n).await })
+    });
+    let Pending { page, floor } = pending.await?;
+    let given = Given::ask(caller, sources, &page).await?;
+    given.count(&caller.tenant.event_tail.counts);
+    let page = Arc::new(GivenPage { page, given });
+    Ok(Ahead { page, from, is_of_log: floor < from.tick, asked, tables })
+}
+
+impl Ahead {
+    /// What was captured, in its order.
+    pub(super) fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.page.page.changes.iter().filter(|change| self.from < change.at)
+    }
+
+    /// What the key is given of it, with EventIds.
+    pub(super) fn events(&self) -> impl Iterator<Item = (Position, String, &str)> {
+        let given = &self.page.given;
+        let each = given.events().zip(given.each()).map(|((at, event), (id, _))| (at, id, event));
+        each.filter(|(at, ..)| self.from < *at)
+    }
+
+    /// Where the next page begins.
+    pub(super) fn next(&self) -> Position {
+        self.page.page.next
+    }
+
+    /// The position behind which it was read from the log, which may give it up meanwhile.
+    pub(super) fn of_log(&self) -> Option<Position> {
+        self.is_of_log.then_some(self.from)
+    }
+
+    /// The tables that were asked for.
+    pub(super) fn tables(&self) -> &[u32] {
+        &self.tables
+    }
+}
